@@ -1,0 +1,209 @@
+"""All settings, in reading order.  docs/settings.md lists those that the environment sets, and what breaks without."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from memsync.env import env, env_secret, home, load_instance
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+load_instance()
+
+# --- identity of this deployment ------------------------------------------------------------------------------------
+DEBUG = env.bool("DEBUG", default=False)
+SECRET_KEY = env_secret("SECRET_KEY")
+DEPLOYMENT_ID = env.str("DEPLOYMENT_ID", default="memsync")  # bound into every key and ciphertext: never change it
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+MEMSYNC_HOME = home()
+
+# --- apps -----------------------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "csp",
+    "memsync",
+    "apps.core",
+    "apps.adapters",
+    "apps.accounts",
+    "apps.tenants",
+    "apps.projects",
+    "apps.audit",
+    "apps.apikeys",
+    "apps.crypto",
+    "apps.memories",
+    "apps.ingest",
+    "apps.recall",
+    "apps.api",
+]
+MIDDLEWARE = [
+    "apps.api.middleware.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "memsync.urls"
+WSGI_APPLICATION = "memsync.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+# The published SDK crashes on a redirect, so nothing may ever add a slash.
+APPEND_SLASH = False
+
+# --- databases ------------------------------------------------------------------------------------------------------
+# Four roles: the application (row-level security applies), the operator's admin (no ciphertext columns), the keyring
+# (a database of its own, so that data and keys are backed up apart), and the owner, which only migrates.
+AS_OWNER = env.bool("MEMSYNC_AS_OWNER", default=False)
+
+
+def _database(url: str) -> dict[str, Any]:
+    config: dict[str, Any] = env.db_url_config(url)
+    return {
+        **config,
+        "ENGINE": "django.db.backends.postgresql",
+        "CONN_MAX_AGE": env.int("CONN_MAX_AGE", default=600),
+        "CONN_HEALTH_CHECKS": True,
+        "ATOMIC_REQUESTS": False,
+    }
+
+
+_application_url = env_secret("DATABASE_URL")
+_keyring_url = env_secret("KEYRING_URL")
+DATABASES = {
+    "default": _database(os.environ.get("DATABASE_OWNER_URL", _application_url) if AS_OWNER else _application_url),
+    "keyring": _database(os.environ.get("KEYRING_OWNER_URL", _keyring_url) if AS_OWNER else _keyring_url),
+    "operator": _database(os.environ.get("OPERATOR_DATABASE_URL", _application_url)),
+}
+DATABASE_ROUTERS = ["memsync.routers.KeyringRouter"]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# --- cache and tasks ------------------------------------------------------------------------------------------------
+CACHES = {"default": env.cache_url("CACHE_URL", default="locmemcache://")}
+
+CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="")
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_TIME_LIMIT = 600  # well below the broker's visibility timeout of 900 s, or a task runs twice
+CELERY_WORKER_PREFETCH_MULTIPLIER = 4
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
+    {
+        "init_extension": False,  # the schema is plain SQL and comes with our migrations
+        "visibility_timeout": 900,
+        "use_notify": True,
+        "wait_time_seconds": 0,
+        "polling_interval": 0.2,
+        "pool_size": 4,
+    }
+    if CELERY_BROKER_URL.startswith("pgmq")
+    else {"visibility_timeout": 900, "socket_connect_timeout": 1}
+)
+# A doorbell that nobody hears must not hold up a request: the outbox row is already committed.
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0.1, "interval_max": 0.1}
+CELERY_TIMEZONE = "UTC"
+
+# --- people ---------------------------------------------------------------------------------------------------------
+AUTH_USER_MODEL = "accounts.User"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "/admin/login/"
+LOGIN_REDIRECT_URL = "/admin/"
+SESSION_COOKIE_AGE = 12 * 3600
+SESSION_COOKIE_SECURE = env.bool("COOKIE_SECURE", default=False)
+CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE
+
+# --- keys and adapters ----------------------------------------------------------------------------------------------
+KMS = {
+    "BACKEND": env.str("KMS_BACKEND", default="apps.adapters.kms.local.LocalKeyring"),
+    "OPTIONS": env.json("KMS_OPTIONS", default={"path": str(MEMSYNC_HOME / "kek.json")}),
+}
+EMBEDDER = {
+    "BACKEND": env.str("EMBEDDER_BACKEND", default="apps.adapters.embedders.local.LocalEmbedder"),
+    "OPTIONS": env.json("EMBEDDER_OPTIONS", default={"cache_dir": str(MEMSYNC_HOME / "models")}),
+}
+EMBED_INLINE_SECONDS = env.float("EMBED_INLINE_SECONDS", default=2.0)
+
+# --- API ------------------------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["apps.api.authentication.ApiKeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["apps.api.permissions.DenyByDefault"],
+    "DEFAULT_PARSER_CLASSES": ["apps.api.parsers.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["apps.api.renderers.OrjsonRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "apps.api.errors.handle",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "memsync",
+    "VERSION": "0.1.0",
+    "DESCRIPTION": "Encrypted memory for AI agents.",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+RATE_LIMIT_TIER = env.str("RATE_LIMIT_TIER", default="unlimited")
+MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=8 * 1024 * 1024)
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+
+# --- browser --------------------------------------------------------------------------------------------------------
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {"DIRECTIVES": {"default-src": ["'self'"], "frame-ancestors": ["'none'"]}}
+STATIC_URL = "/static/"
+STATIC_ROOT = env.str("STATIC_ROOT", default=str(MEMSYNC_HOME / "static"))
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+WHITENOISE_USE_FINDERS = True  # nothing to collect before the first request
+UNFOLD = {"SITE_TITLE": "memsync", "SITE_HEADER": "memsync", "SITE_SYMBOL": "neurology"}
+
+# --- language, time, logs -------------------------------------------------------------------------------------------
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"json": {"()": "memsync.log_format.JsonFormatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "stream": sys.stderr, "formatter": "json"}},
+    "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
+    # Django's own request logger prints paths and exception text; ours says what happened in allow-listed fields.
+    "loggers": {"django.request": {"level": "ERROR"}, "django.security.DisallowedHost": {"level": "CRITICAL"}},
+}
