@@ -1,0 +1,57 @@
+"""API keys: who an application is, in which environment, and what it may do."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from apps.core.scoping import ScopedManager, ScopedModel
+from apps.projects.scope import Environment
+
+
+class ApiKey(ScopedModel):
+    """One environment, a set of scopes, perhaps one project.  The secret itself is shown once and never stored."""
+
+    name = models.CharField(max_length=128)
+    kid = models.CharField(max_length=11, unique=True, editable=False)
+    digest = models.BinaryField(max_length=32, editable=False)
+    pepper_version = models.IntegerField(default=1, editable=False)
+    environment = models.CharField(max_length=16)
+    scopes = ArrayField(models.CharField(max_length=48))
+    project = models.ForeignKey("projects.Project", models.CASCADE, null=True, blank=True, db_constraint=False)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ScopedManager["ApiKey"]()
+
+    class Meta(ScopedModel.Meta):
+        ordering = ("-id",)
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(environment__in=[value.value for value in Environment]), name="api_key_environment"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.prefix}… ({self.name})"
+
+    @property
+    def prefix(self) -> str:
+        """What may be shown: enough to recognise a key, nothing to use it."""
+        label = {"production": "live", "staging": "test", "development": "dev"}[self.environment]
+        return f"ms_{label}_{self.kid}"
+
+
+class RateWindow(models.Model):
+    """How often a caller has asked in a window of time.  Unlogged in the database: losing it costs one window."""
+
+    id = models.BigAutoField(primary_key=True)
+    caller = models.CharField(max_length=64)
+    seconds = models.IntegerField()
+    window = models.BigIntegerField()
+    count = models.IntegerField(default=1)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("caller", "seconds", "window"), name="rate_window_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.caller} {self.seconds}s"

@@ -1,0 +1,41 @@
+"""The permissions that a key may carry.  One tuple, read by views, docs and tests.
+
+There is no permission for hard deletion, erasure, data keys or members: those are for people.
+"""
+
+PERMISSIONS: dict[str, str] = {
+    "memory:read": "query, retrieve and get memories",
+    "memory:add": "add memories, one or many",
+    "memory:update": "change tags, importance, metadata and labels; re-embed",
+    "memory:delete": "retire memories, where the tenant's policy allows it; never in a default set",
+    "memory:forget_request": "ask that a memory be forgotten; a person confirms",
+    "history:read": "read conversation history",
+    "history:write": "write and delete conversation history",
+    "state:read": "read framework state",
+    "state:write": "write and delete framework state",
+    "imports:read": "see imports",
+    "imports:write": "start and cancel imports",
+    "ontology:write": "add content and relation types",
+    "projects:read": "list projects",
+    "org:cross_project_read": "read across projects",
+}
+DEFAULT = ("memory:read", "memory:add", "memory:update", "memory:forget_request", "history:read", "history:write",
+           "state:read", "state:write", "imports:read", "imports:write", "projects:read")  # fmt: skip
+# ``memory:*`` implies what belongs to memory, so that keys made for other builds keep working; it never implies delete.
+EVERYTHING_OF_MEMORY = frozenset(name for name in PERMISSIONS if name.split(":")[0] in
+                                 {"memory", "history", "state", "imports"}) - {"memory:delete"}  # fmt: skip
+
+
+def expand(scopes: list[str]) -> frozenset[str]:
+    """The permissions that these scopes give, wildcards spelled out."""
+    granted = set(scopes)
+    if "memory:*" in granted:
+        granted |= EVERYTHING_OF_MEMORY
+    if "*" in granted:
+        granted |= set(PERMISSIONS) - {"memory:delete"}
+    return frozenset(granted & set(PERMISSIONS))
+
+
+def unknown(scopes: list[str]) -> list[str]:
+    """Those of ``scopes`` that mean nothing here."""
+    return [scope for scope in scopes if scope not in PERMISSIONS and scope not in {"*", "memory:*"}]

@@ -1,0 +1,44 @@
+"""Recording what happened, in the caller's transaction, so that neither exists without the other."""
+
+from datetime import datetime
+
+from django.db import connection
+
+from apps.audit.models import AuditEvent
+from apps.core.scoping import InTenant
+
+
+def record(
+    scope: InTenant | None,
+    *,
+    actor: str,
+    action: str,
+    target: str = "",
+    outcome: str = "ok",
+    reason: str = "",
+    request_id: str = "",
+    count: int = 1,
+    now: datetime,
+) -> None:
+    """Append one audit row.  Ids, codes and counts only; never content.  scope None: no tenant is known yet."""
+    AuditEvent.objects.create(
+        tenant_id=scope.tenant_id if scope else None,
+        actor=actor,
+        action=action,
+        target=target,
+        outcome=outcome,
+        reason=reason,
+        request_id=request_id,
+        count=count,
+        created_at=now,
+    )
+
+
+def enqueue(scope: InTenant, kind: str, subject_ids: list[int], *, now: datetime) -> None:
+    """Ask for work on each subject once this transaction commits.  Work already waiting is not asked for twice."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "insert into audit_outboxevent (tenant_id, kind, subject_id, run_after, created_at, attempts, error) "
+            "select %s, %s, subject, %s, %s, 0, '' from unnest(%s::bigint[]) as subject on conflict do nothing",
+            [scope.tenant_id, kind, now, now, subject_ids],
+        )

@@ -1,0 +1,109 @@
+"""Whose data: the shut manager, and the transaction that tells PostgreSQL which tenant is asking.
+
+Two walls.  The first: ``objects`` refuses until ``within(scope)`` has been said.  The second: row-level security
+shows no row of a tenant table unless the transaction has named that tenant (see ``tenant_transaction``).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn, Protocol, Self, TypeVar
+
+from django.db import connections, models, transaction
+
+from apps.core.models import BaseModel
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+class InTenant(Protocol):
+    """Anything that says which tenant it belongs to; in practice ``apps.projects.scope.Scope``."""
+
+    @property
+    def tenant_id(self) -> int: ...
+
+
+class ScopeRequired(Exception):
+    """A query on tenant data did not say whose."""
+
+
+class ScopedQuerySet(models.QuerySet[Row]):
+    """Chainable filters; ``within`` is where every one begins."""
+
+    def within(self, scope: InTenant) -> Self:
+        return self.filter(tenant_id=scope.tenant_id)
+
+
+class ScopedManager(models.Manager[Row]):
+    """Shuts every door but one: ``within(scope)``."""
+
+    def get_queryset(self) -> NoReturn:
+        raise ScopeRequired(f"{self.model.__name__}.objects needs .within(scope)")
+
+    def within(self, scope: InTenant) -> ScopedQuerySet[Row]:
+        return ScopedQuerySet[Row](self.model, using=self._db).within(scope)
+
+
+class ScopedModel(BaseModel):
+    """A row that belongs to one tenant, and leaves with it."""
+
+    tenant = models.ForeignKey("tenants.Tenant", models.CASCADE, related_name="+")
+    everyone = models.Manager()  # for Django's own machinery; a guard test lists who else may use it
+
+    class Meta:
+        abstract = True
+        default_manager_name = "everyone"
+
+
+@contextmanager
+def tenant_transaction(scope: InTenant, *, using: str = "default") -> Iterator[None]:
+    """A transaction in which row-level security shows this tenant's rows and no others.
+
+    The setting is local to the transaction: it can never outlive it on a pooled connection.  Inside a transaction of
+    another tenant it is put back on the way out, so that nesting cannot widen what the outer one sees.
+    """
+    with transaction.atomic(using=using), connections[using].cursor() as cursor:
+        cursor.execute("select current_setting('app.tenant_id', true)")
+        row = cursor.fetchone()
+        before = (row[0] if row else None) or ""
+        mine = str(scope.tenant_id)
+        if before == mine:
+            yield
+            return
+        cursor.execute("select set_config('app.tenant_id', %s, true)", [mine])
+        yield
+        if before or connections[using].savepoint_ids:
+            cursor.execute("select set_config('app.tenant_id', %s, true)", [before])
+
+
+def isolation_sql(table: str, *, also: str = "", nullable: bool = False) -> tuple[str, str]:
+    """SQL, and its reverse, that forces row-level security on ``table``: rows of the named tenant and no others.
+
+    also: a further condition under which a row may be *read* (never written).  nullable: rows of no tenant are for
+    transactions of no tenant.
+    """
+    tenant = "nullif(current_setting('app.tenant_id', true), '')::bigint"
+    mine = f"tenant_id is not distinct from {tenant}" if nullable else f"tenant_id = {tenant}"
+    seen = f"{mine} or {also}" if also else mine
+    forward = (
+        f"alter table {table} enable row level security;"
+        f"alter table {table} force row level security;"
+        f"create policy tenant on {table} using ({seen}) with check ({mine});"
+    )
+    return forward, (
+        f"drop policy tenant on {table}; alter table {table} no force row level security;"
+        f"alter table {table} disable row level security;"
+    )
+
+
+def composite_key_sql(table: str, column: str, parent: str, *, on_delete: str = "cascade") -> tuple[str, str]:
+    """SQL, and its reverse, for a foreign key on (tenant_id, column): a row cannot point into another tenant.
+
+    on_delete: ``cascade``, or ``set null`` which nulls the column and leaves the tenant.
+    """
+    action = f"set null ({column})" if on_delete == "set null" else on_delete
+    name = f"{table}_{column}_in_tenant"
+    return (
+        f"alter table {table} add constraint {name} foreign key (tenant_id, {column}) "
+        f"references {parent} (tenant_id, id) on delete {action} deferrable initially deferred;",
+        f"alter table {table} drop constraint {name};",
+    )

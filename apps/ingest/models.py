@@ -1,0 +1,40 @@
+"""What became of each candidate: the decision and a keyed digest, never the text."""
+
+from django.db import models
+
+from apps.core.scoping import ScopedManager, ScopedModel
+
+
+class Decision(models.TextChoices):
+    CREATED = "created"
+    MERGED = "merged"
+    REVIVED = "revived"
+    DUPLICATE = "duplicate"
+    SUPERSEDING = "superseding"
+    PENDING = "pending"
+    LOW_SIGNAL = "discarded_low_signal"
+    REDUNDANT = "discarded_redundant"
+    TRANSIENT = "discarded_transient"
+    POLICY = "discarded_policy"
+
+
+class Candidate(ScopedModel):
+    """One piece of input and what was decided about it."""
+
+    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False)
+    decision = models.CharField(max_length=24, choices=Decision)
+    reason = models.CharField(max_length=48, blank=True)
+    type = models.CharField(max_length=32, blank=True)
+    memory_id = models.BigIntegerField(null=True)
+    digest = models.BinaryField(max_length=16)
+
+    objects = ScopedManager["Candidate"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.CheckConstraint(condition=models.Q(decision__in=Decision.values), name="candidate_decision"),
+        )
+        indexes = (models.Index(fields=("tenant", "space", "-id"), name="candidate_newest"),)
+
+    def __str__(self) -> str:
+        return f"{self.decision} {self.pk}"

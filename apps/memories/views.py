@@ -1,0 +1,43 @@
+"""A memory opened for its owner: plain values, ready to be shown, tied to no database row."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from apps.core.plaintext import Plaintext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryView:
+    """One opened memory.  Lives in a hit or a response and nowhere else."""
+
+    id: int
+    public_id: str
+    user_id: int
+    project_id: int | None
+    environment: str
+    text: Plaintext
+    summary: Plaintext | None
+    tags: Sequence[str]
+    metadata: Mapping[str, Any]
+    key: str | None
+    type: str
+    source: str
+    source_kind: str
+    event_type: str
+    tier: str
+    is_summary: bool
+    pinned: bool
+    importance: float
+    confidence: float
+    validity: str
+    retention_status: str
+    superseded_by: int | None
+    event_at: datetime | None
+    event_precision: str
+    expires_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    is_embedded: bool
+    embedder: str | None

@@ -1,0 +1,80 @@
+"""Projects, and spaces: the owner scopes of memories."""
+
+import secrets
+import uuid
+
+from django.db import models
+
+from apps.core.scoping import ScopedManager, ScopedModel
+from apps.projects.scope import Environment, SpaceKind, SpaceRef
+
+
+def new_project_id() -> str:
+    return f"proj_{secrets.token_hex(8)}"
+
+
+class Project(ScopedModel):
+    """A tenant's workload.  Every tenant has one default project."""
+
+    public_id = models.CharField(max_length=64, default=new_project_id)
+    name = models.CharField(max_length=200)
+    is_default = models.BooleanField(default=False)
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ScopedManager["Project"]()
+
+    class Meta(ScopedModel.Meta):
+        ordering = ("name", "id")
+        constraints = (
+            models.UniqueConstraint(fields=("tenant", "public_id"), name="project_public_id"),
+            models.UniqueConstraint(fields=("tenant", "id"), name="project_in_tenant"),
+            models.UniqueConstraint(
+                fields=("tenant",), condition=models.Q(is_default=True), name="project_one_default"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Space(ScopedModel):
+    """(tenant, environment, kind, owner): one vector namespace, one set of derived keys, one shred salt, one txid.
+
+    doc_count and term_total describe the indexed memories, for BM25: how many, and how many terms in all.
+    """
+
+    uid = models.UUIDField(default=uuid.uuid4, editable=False)
+    environment = models.CharField(max_length=16)
+    kind = models.CharField(max_length=16)
+    owner_id = models.BigIntegerField()
+    txid = models.BigIntegerField(default=0)
+    doc_count = models.BigIntegerField(default=0)
+    term_total = models.BigIntegerField(default=0)
+
+    objects = ScopedManager["Space"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.UniqueConstraint(fields=("tenant", "environment", "kind", "owner_id"), name="space_once"),
+            models.UniqueConstraint(fields=("tenant", "uid"), name="space_uid"),
+            models.UniqueConstraint(fields=("tenant", "id"), name="space_in_tenant"),
+            models.CheckConstraint(
+                condition=models.Q(environment__in=[value.value for value in Environment]), name="space_environment"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(kind__in=[value.value for value in SpaceKind]), name="space_kind"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.owner_id} ({self.environment})"
+
+    @property
+    def ref(self) -> SpaceRef:
+        return SpaceRef(
+            id=self.pk,
+            uid=self.uid,
+            environment=Environment(self.environment),
+            kind=SpaceKind(self.kind),
+            owner_id=self.owner_id,
+        )

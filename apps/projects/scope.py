@@ -1,0 +1,84 @@
+"""Scope: whose data, in which environment, for whom and by what right.  The first argument of every service."""
+
+import uuid
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Self
+
+
+class Environment(StrEnum):
+    """Fixed by the API key; never taken from a request's body."""
+
+    DEVELOPMENT = "development"
+    STAGING = "staging"
+    PRODUCTION = "production"
+
+
+class SpaceKind(StrEnum):
+    END_USER = "end_user"
+    PROJECT = "project"
+    AGENT = "agent"
+    PROFILE = "profile"
+    ORG = "org"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantRef:
+    id: int
+    uid: uuid.UUID
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceRef:
+    """One vector namespace, one set of derived keys.  ``owner_id`` is the end user's id where the kind is end_user."""
+
+    id: int
+    uid: uuid.UUID
+    environment: Environment
+    kind: SpaceKind
+    owner_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """Who asks: an API key, an account or the system itself.  ``id`` is that row's id; 0 for the system."""
+
+    kind: str
+    id: int
+
+    @property
+    def label(self) -> str:
+        return f"{self.kind}:{self.id}"
+
+
+SYSTEM = Principal(kind="system", id=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """project_id: rows of that project and rows of none are in reach; ``None`` means rows of any project."""
+
+    tenant: TenantRef
+    environment: Environment
+    principal: Principal
+    project_id: int | None = None
+    permissions: frozenset[str] = field(default_factory=frozenset)
+    spaces: tuple[SpaceRef, ...] = ()
+
+    @property
+    def tenant_id(self) -> int:
+        return self.tenant.id
+
+    def in_spaces(self, *spaces: SpaceRef) -> Self:
+        """The same scope, reaching exactly these spaces.  Raises ValueError for a space of another environment."""
+        for space in spaces:
+            if space.environment != self.environment:
+                raise ValueError("a scope reaches only spaces of its own environment")
+        return replace(self, spaces=spaces)
+
+    @property
+    def space(self) -> SpaceRef:
+        """The one space of a scope that writes.  Raises ValueError when there is none, or more than one."""
+        (space,) = self.spaces
+        return space

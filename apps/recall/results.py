@@ -1,0 +1,55 @@
+"""What recall returns: hits that explain themselves."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from apps.memories.views import MemoryView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which memories a recall may return.  Empty means any.  tags: any of them.  since and until: created, inclusive."""
+
+    types: Sequence[str] = ()
+    sources: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    tiers: Sequence[str] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    include_summaries: bool = True
+    session_id: str | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why a hit is where it is.  ``factors`` are the weighted parts of the score and sum to it; ``legs`` give the rank
+    (from 1) and the raw score in each leg that found it."""
+
+    matched_by: str
+    factors: Mapping[str, float]
+    weights: Mapping[str, float]
+    legs: Mapping[str, Mapping[str, float]]
+    path: Sequence[Mapping[str, object]] = ()
+    hop: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    memory: MemoryView
+    score: float
+    explanation: Explanation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recall:
+    """The memories that best answer a query, best first."""
+
+    query_id: uuid.UUID
+    hits: Sequence[Hit]
+    profile: str
+    latency_ms: float
+    intent: str
+    dense_available: bool = True

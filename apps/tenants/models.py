@@ -1,0 +1,92 @@
+"""Organizations own tenants; a tenant is the isolation boundary and owns keys, projects and spaces."""
+
+import uuid
+
+from django.db import models
+
+from apps.core.models import BaseModel
+from apps.core.scoping import ScopedManager, ScopedModel
+
+
+class Organization(BaseModel):
+    """A team of people.  May own several tenants."""
+
+    name = models.CharField(max_length=100)
+
+    class Meta:
+        ordering = ("name", "id")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class KeyDeletes(models.TextChoices):
+    """What an API key may do to memories.  Never a hard delete: that needs a person, in a browser, after a step-up."""
+
+    DENY = "deny", "Refuse every delete"
+    RETIRE = "retire", "Retire: hidden at once, restorable for 7 days"
+
+
+class Tenant(BaseModel):
+    """The isolation boundary.  ``uid`` is bound into its keys and ciphertexts and never changes."""
+
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    organization = models.ForeignKey(Organization, models.PROTECT, related_name="tenants")
+    name = models.CharField(max_length=64, unique=True)
+    key_deletes = models.CharField(max_length=8, choices=KeyDeletes, default=KeyDeletes.DENY)
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (
+            models.CheckConstraint(condition=models.Q(key_deletes__in=KeyDeletes.values), name="tenant_key_deletes"),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Role(models.TextChoices):
+    OWNER = "owner"
+    ADMIN = "admin"
+    DEVELOPER = "developer"
+    ANALYST = "analyst"
+    BILLING = "billing"
+
+
+class Membership(BaseModel):
+    """A person's role in an organization."""
+
+    organization = models.ForeignKey(Organization, models.CASCADE, related_name="memberships")
+    user = models.ForeignKey("accounts.User", models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=16, choices=Role)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("organization", "user"), name="membership_once"),
+            models.CheckConstraint(condition=models.Q(role__in=Role.values), name="membership_role"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.organization_id}:{self.role}"
+
+
+class EndUser(ScopedModel):
+    """Whose memories they are: the tenant's own id for a person, as a keyed hash to look up and sealed to show.
+
+    The integer ``id`` is what the wire calls ``user_id``.
+    """
+
+    external_mac = models.BinaryField(max_length=16)
+    external_ct = models.BinaryField()
+
+    objects = ScopedManager["EndUser"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.UniqueConstraint(fields=("tenant", "external_mac"), name="end_user_once"),
+            models.UniqueConstraint(fields=("tenant", "id"), name="end_user_in_tenant"),
+        )
+
+    def __str__(self) -> str:
+        return f"usr_{self.pk}"
