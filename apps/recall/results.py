@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from apps.memories.views import MemoryView
+from apps.memories.opened import OpenedMemory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Which memories a recall may return.  Empty means any.  tags: any of them.  since and until: created, inclusive."""
+    """Which memories a recall may return.  Empty means any.  tags: any of them.  since, until: created, inclusive."""
 
     types: Sequence[str] = ()
     sources: Sequence[str] = ()
@@ -38,7 +38,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    memory: MemoryView
+    memory: OpenedMemory
     score: float
     explanation: Explanation
 

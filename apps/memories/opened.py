@@ -9,7 +9,7 @@ from apps.core.plaintext import Plaintext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryView:
+class OpenedMemory:
     """One opened memory.  Lives in a hit or a response and nowhere else."""
 
     id: int
