@@ -1,0 +1,1 @@
+"""The database that comes with memsync, for people who have none yet."""

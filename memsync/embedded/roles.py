@@ -1,0 +1,197 @@
+"""Who may do what in the database: roles, databases and grants.  Everything here may run any number of times.
+
+memsync_owner     owns both databases; migrates and grants; sees every tenant, and never serves a request
+memsync_app       serves requests; row-level security applies; the main database only
+memsync_operator  the admin's reads across tenants, without the columns that hold sealed or searchable content
+memsync_keyring   the keyring database only, and besides the owner the only one there
+memsync_broker    owns the queue's schema and nothing else
+"""
+
+import secrets
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatch
+from typing import Any, LiteralString
+
+from pgmq.install import get_embedded_install_sql
+from psycopg import Connection
+from psycopg.sql import SQL, Composable, Identifier, Literal
+
+MAIN, KEYRING = "memsync", "memsync_keyring"
+OWNER, APP, OPERATOR, KEYS, BROKER = (
+    "memsync_owner",
+    "memsync_app",
+    "memsync_operator",
+    "memsync_keyring",
+    "memsync_broker",
+)
+QUEUE = "celery"
+
+_PLAIN: LiteralString = "login nosuperuser nocreatedb nocreaterole noreplication"
+ROLES: dict[str, LiteralString] = {
+    OWNER: f"{_PLAIN} bypassrls",  # data migrations touch the rows of every tenant
+    APP: f"{_PLAIN} nobypassrls",
+    OPERATOR: f"{_PLAIN} bypassrls",  # looks across tenants; what it may see is decided column by column below
+    KEYS: f"{_PLAIN} nobypassrls",
+    BROKER: f"{_PLAIN} nobypassrls",
+}
+MAY_CONNECT = {MAIN: (OWNER, APP, OPERATOR, BROKER), KEYRING: (OWNER, KEYS)}
+
+# -- the operator's rule ----------------------------------------------------------------------------------------------
+# Every column of every table may be read, except columns of these types (ciphertext, keyed hashes, vectors) ...
+SEALED_TYPES = ("bytea", "vector", "halfvec", "sparsevec", "bit", "varbit")
+# ... and except these tables, whose plain columns would tell too much.
+CLOSED_TO_OPERATOR = ("memories_posting*",)
+# What Django's admin itself writes, again without the columns of those types.
+WRITTEN_BY_OPERATOR = (
+    "django_session",
+    "django_admin_log",
+    "auth_*",
+    "accounts_*",
+    "apikeys_*",
+    "tenants_*",
+    "projects_*",
+)
+# The application reads these and leaves writing to migrations.
+READ_ONLY_FOR_APP = ("django_migrations",)
+
+Psycopg = Connection[tuple[Any, ...]]
+
+
+def new_passwords() -> dict[str, str]:
+    return {role: secrets.token_urlsafe(32) for role in ROLES}
+
+
+def create_roles(superuser: Psycopg, passwords: Mapping[str, str]) -> None:
+    """superuser: a connection of a superuser, to any database of the server."""
+    with superuser.transaction():
+        for role, attributes in ROLES.items():
+            exists = superuser.execute("select 1 from pg_roles where rolname = %s", [role]).fetchone()
+            statement = SQL("{verb} role {role} with {attributes} password {password}").format(
+                verb=SQL("alter" if exists else "create"),
+                role=Identifier(role),
+                attributes=SQL(attributes),
+                password=Literal(passwords[role]),
+            )
+            superuser.execute(statement)
+
+
+def create_database(
+    superuser: Psycopg, name: str, *, may_connect: Iterable[str], template: str = "template1", owner: str = OWNER
+) -> None:
+    """superuser: a connection in autocommit mode.  Only may_connect may open the database: grants on a database are
+    not copied from its template."""
+    if not superuser.execute("select 1 from pg_database where datname = %s", [name]).fetchone():
+        statement = SQL("create database {} owner {} template {}")
+        superuser.execute(statement.format(Identifier(name), Identifier(owner), Identifier(template)))
+    superuser.execute(SQL("revoke all on database {} from public").format(Identifier(name)))
+    superuser.execute(SQL("grant connect on database {} to {}").format(Identifier(name), _names(may_connect)))
+
+
+def prepare_main(superuser: Psycopg) -> None:
+    """superuser: a connection to the main database.  Makes what its migrations and the broker need but may not make."""
+    with superuser.transaction():
+        superuser.execute("create extension if not exists vector")
+        database = Identifier(superuser.info.dbname)
+        superuser.execute(SQL("grant create on database {} to {}").format(database, Identifier(BROKER)))
+        superuser.execute(SQL("set local role {}").format(Identifier(BROKER)))
+        install_queue(superuser)
+        superuser.execute("reset role")
+        superuser.execute(SQL("revoke create on database {} from {}").format(database, Identifier(BROKER)))
+
+
+def install_queue(broker: Psycopg) -> None:
+    """broker: a connection that may create a schema.  It will own the queue, as the transport's set-up demands."""
+    with broker.transaction():
+        found = broker.execute("select to_regprocedure('pgmq.create(text)')").fetchone()
+        if not found or found[0] is None:
+            broker.execute(get_embedded_install_sql().encode())
+        broker.execute("select pgmq.create(%s)", [QUEUE])
+
+
+def release_queue(superuser: Psycopg) -> int:
+    """Make visible at once what a worker that died had taken.  Only for one who knows that no worker lives."""
+    return superuser.execute("update pgmq.q_celery set vt = clock_timestamp() where vt > clock_timestamp()").rowcount
+
+
+def grant_main(owner: Psycopg, *, app: str = APP, operator: str = OPERATOR) -> None:
+    """owner: a connection of the owner of the tables.  To be run after every migration."""
+    me = owner.info.user
+    with owner.transaction():
+        tables = _tables(owner)
+        if app != me:
+            _revoke_all(owner, app)
+            _grant_everything(owner, app)
+            for table in _matching(tables, READ_ONLY_FOR_APP):
+                owner.execute(
+                    SQL("revoke insert, update, delete on {} from {}").format(_public(table), Identifier(app))
+                )
+        if operator not in (me, app):
+            _revoke_all(owner, operator)
+            written = set(_matching(tables, WRITTEN_BY_OPERATOR))
+            closed = set(_matching(tables, CLOSED_TO_OPERATOR))
+            for table, columns in tables.items():
+                if columns and table not in closed:
+                    _grant_columns(owner, operator, table, columns, write=table in written)
+            owner.execute(SQL("grant usage on all sequences in schema public to {}").format(Identifier(operator)))
+
+
+def grant_keyring(owner: Psycopg, *, keys: str = KEYS) -> None:
+    """owner: a connection of the keyring database's owner.  To be run after every migration."""
+    if keys != owner.info.user:
+        with owner.transaction():
+            _revoke_all(owner, keys)
+            _grant_everything(owner, keys)
+
+
+def _tables(connection: Psycopg) -> dict[str, list[str]]:
+    """Every table of the schema public with those of its columns that are not sealed."""
+    rows = connection.execute(
+        """
+        select c.relname, array_agg(a.attname order by a.attnum)
+                          filter (where not coalesce(element.typname, type.typname) = any(%s))
+          from pg_class c
+          join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+          join pg_type type on type.oid = a.atttypid
+          left join pg_type element on element.oid = type.typelem and type.typcategory = 'A'
+         where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+         group by c.relname order by c.relname
+        """,
+        [list(SEALED_TYPES)],
+    ).fetchall()
+    return {table: columns or [] for table, columns in rows}
+
+
+def _matching(tables: Iterable[str], patterns: Iterable[str]) -> list[str]:
+    return [table for table in tables if any(fnmatch(table, pattern) for pattern in patterns)]
+
+
+def _grant_everything(connection: Psycopg, role: str) -> None:
+    for statement in (
+        SQL("grant usage on schema public to {}"),
+        SQL("grant select, insert, update, delete on all tables in schema public to {}"),
+        SQL("grant usage, select on all sequences in schema public to {}"),
+    ):
+        connection.execute(statement.format(Identifier(role)))
+
+
+def _revoke_all(connection: Psycopg, role: str) -> None:
+    """Start from nothing, so that a column that became sealed is closed again.  Unseen outside the transaction."""
+    for statement in (
+        SQL("revoke all on all tables in schema public from {}"),
+        SQL("revoke all on all sequences in schema public from {}"),
+    ):
+        connection.execute(statement.format(Identifier(role)))
+
+
+def _grant_columns(connection: Psycopg, role: str, table: str, columns: list[str], *, write: bool) -> None:
+    listed = SQL("({})").format(_names(columns))
+    rights = SQL("select {0}, insert {0}, update {0}, delete" if write else "select {0}").format(listed)
+    connection.execute(SQL("grant {} on {} to {}").format(rights, _public(table), Identifier(role)))
+
+
+def _names(names: Iterable[str]) -> Composable:
+    return SQL(", ").join(map(Identifier, names))
+
+
+def _public(table: str) -> Identifier:
+    return Identifier("public", table)

@@ -1,0 +1,70 @@
+"""pytest plugin: a throw-away PostgreSQL server for the run, and databases in which Django is nobody special.
+
+The server starts before Django reads its settings.  Each worker of the run copies its two databases from templates that
+the first one migrated as owner; then Django connects with the roles of production, so that row-level security and
+grants are in force in every test.
+"""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from memsync.embedded import roles
+from memsync.embedded.postgres import EmbeddedPostgres
+from memsync.testing import databases
+from memsync.testing.databases import BROKER_URL, PASSWORD, SUPERUSER_URL
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    if SUPERUSER_URL not in os.environ:
+        _start_server(early_config)
+    # Registered only now, after pytest-django, so that its fixture of the same name is the one overridden.
+    early_config.pluginmanager.register(databases, "memsync-databases")
+
+
+def _start_server(config: pytest.Config) -> None:
+    home = Path(tempfile.mkdtemp(prefix="memsync-test-"))
+    config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
+    server = EmbeddedPostgres(home / "postgres", fsync=False)
+    server.start()
+    config.add_cleanup(server.stop)  # cleanups run last in, first out
+    with psycopg.connect(server.url("postgres"), autocommit=True) as superuser:
+        roles.create_roles(superuser, dict.fromkeys(roles.ROLES, PASSWORD))
+        roles.create_database(superuser, roles.MAIN, may_connect=roles.MAY_CONNECT[roles.MAIN])
+    with psycopg.connect(server.url(roles.MAIN)) as superuser:
+        roles.prepare_main(superuser)
+
+    def url(role: str, database: str, scheme: str = "postgres") -> str:
+        return server.url(database, user=role, password=PASSWORD, scheme=scheme)
+
+    # The databases named here are made by django_db_setup, which also puts the worker's name behind theirs.
+    os.environ |= {
+        SUPERUSER_URL: server.url("postgres"),
+        BROKER_URL: url(roles.BROKER, roles.MAIN, "pgmq"),
+        "MEMSYNC_HOME": str(home),
+        "DATABASE_URL": url(roles.APP, "test_memsync"),
+        "DATABASE_OWNER_URL": url(roles.OWNER, "test_memsync"),
+        "OPERATOR_DATABASE_URL": url(roles.OPERATOR, "test_memsync"),
+        "KEYRING_URL": url(roles.KEYS, "test_memsync_keyring"),
+        "KEYRING_OWNER_URL": url(roles.OWNER, "test_memsync_keyring"),
+        "CELERY_BROKER_URL": "memory://",
+        "CACHE_URL": "locmemcache://",
+        "SECRET_KEY": "only-for-tests-and-known-to-everybody-who-reads-this",
+        "DEPLOYMENT_ID": "memsync-tests",
+    }
+    for name in ("MEMSYNC_AS_OWNER", "SECRET_KEY_FILE", "DATABASE_URL_FILE", "KEYRING_URL_FILE"):
+        os.environ.pop(name, None)
+    _create_kek(home / "kek.json")
+
+
+def _create_kek(path: Path) -> None:
+    try:
+        from apps.adapters.kms.local import LocalKeyring
+    except ModuleNotFoundError:
+        return
+    LocalKeyring.create(path)

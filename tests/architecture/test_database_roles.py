@@ -1,0 +1,56 @@
+"""Tests connect as the roles of production do; otherwise every test of row-level security would prove nothing."""
+
+import pytest
+from django.db import ProgrammingError, connections
+
+from memsync.embedded import roles
+
+
+@pytest.mark.django_db(databases="__all__")
+@pytest.mark.parametrize(
+    ("alias", "role", "bypasses"),
+    [("default", roles.APP, False), ("operator", roles.OPERATOR, True), ("keyring", roles.KEYS, False)],
+)
+def test_each_database_is_used_by_its_own_unprivileged_role(alias: str, role: str, bypasses: bool) -> None:
+    with connections[alias].cursor() as cursor:
+        cursor.execute(
+            "select rolname, rolsuper, rolbypassrls, rolcreatedb, rolcreaterole from pg_roles"
+            " where rolname = current_user"
+        )
+        found = cursor.fetchone()
+
+    assert found == (role, False, bypasses, False, False)
+
+
+@pytest.mark.django_db(databases="__all__")
+def test_nobody_who_serves_requests_owns_a_table() -> None:
+    for alias in connections:
+        with connections[alias].cursor() as cursor:
+            cursor.execute("select count(*) from pg_tables where schemaname = 'public' and tableowner = current_user")
+            assert cursor.fetchone() == (0,), alias
+
+
+@pytest.mark.django_db(databases=["operator"])
+def test_operator_can_read_no_sealed_column() -> None:
+    with connections["operator"].cursor() as cursor:
+        cursor.execute(
+            """
+            select c.relname, a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid
+              join pg_type t on t.oid = a.atttypid
+             where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attnum > 0
+               and t.typname = any(%s) and has_column_privilege(c.oid, a.attnum, 'select')
+            """,
+            [list(roles.SEALED_TYPES)],
+        )
+        assert cursor.fetchall() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_application_cannot_write_what_belongs_to_migrations() -> None:
+    with connections["default"].cursor() as cursor, pytest.raises(ProgrammingError, match="permission denied"):
+        cursor.execute("delete from django_migrations")
+
+
+@pytest.mark.django_db(transaction=True, databases="__all__")
+def test_transactional_tests_are_emptied_afterwards() -> None:
+    """The flush after this test needs TRUNCATE; it fails here if a role cannot."""

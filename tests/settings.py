@@ -1,0 +1,7 @@
+"""The product's settings with a predictable embedder and a fast password hasher."""
+
+from memsync.settings import *  # noqa: F403
+
+EMBEDDER = {"BACKEND": "apps.adapters.embedders.fake.FakeEmbedder", "OPTIONS": {}}
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+CELERY_TASK_ALWAYS_EAGER = False
