@@ -50,7 +50,7 @@ class NumpyRuntime:
         """ids: one list per text, lists of equal length adjacent."""
         lengths = [len(row) for row in ids]
         weights = self._weights
-        words = weights.words[np.concatenate(ids)]
+        words: Array = weights.words[np.concatenate(ids)]
         positions = weights.positions[np.concatenate([np.arange(length) for length in lengths])]
         tokens = _normalise(words + positions, weights.norm)
         for layer in weights.layers:
@@ -58,8 +58,8 @@ class NumpyRuntime:
         starts = [0, *accumulate(lengths)][:-1]
         # The mean's divisor is left out: it cancels when the sum is brought to unit length.
         sums = np.add.reduceat(tokens, starts, axis=0)
-        unit: Array = sums / np.linalg.norm(sums, axis=1, keepdims=True)
-        return unit
+        sums /= np.linalg.norm(sums, axis=1, keepdims=True)
+        return sums
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
@@ -107,7 +107,7 @@ def _linear(rows: Array, linear: Linear) -> Array:
 
 
 def _normalise(rows: Array, norm: Norm) -> Array:
-    centred = rows - rows.mean(axis=1, keepdims=True)
+    centred: Array = rows - rows.mean(axis=1, keepdims=True)
     variance = np.square(centred).mean(axis=1, keepdims=True)
     centred /= np.sqrt(variance + np.float32(LAYER_NORM_EPSILON))
     centred *= norm.scale
@@ -121,7 +121,7 @@ def _gelu(values: Array) -> Array:
     numpy has no erf: Abramowitz and Stegun, Handbook of Mathematical Functions, formula 7.1.26.
     """
     size = np.abs(values)
-    t = 1 / (1 + np.float32(0.3275911 / math.sqrt(2)) * size)
+    t = np.reciprocal(np.float32(1) + np.float32(0.3275911 / math.sqrt(2)) * size)
     series = np.float32(1.061405429) * t
     for coefficient in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
         series += np.float32(coefficient)

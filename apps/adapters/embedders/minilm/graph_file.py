@@ -1,0 +1,74 @@
+"""The file that keeps the ONNX graph between processes, and what its writer and its reader agree on.
+
+The file: SHA-256 of the rest 32 | serialised ONNX model.  Digest and graph are one file so that one rename puts both in
+place; the digest tells a half-written or damaged file from a good one, not a forged one from a true one.
+"""
+
+import fcntl
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from apps.adapters.embedders.minilm.weights import WEIGHTS_SHA256
+
+# Raise it whenever the builder would write a different graph.
+GRAPH_VERSION: Final = 1
+FILE_NAME: Final = f"all-MiniLM-L6-v2-int8-{WEIGHTS_SHA256[:16]}-v{GRAPH_VERSION}.graph"
+INPUT: Final = "ids"
+OUTPUT: Final = "vector"
+
+_DIGEST_BYTES: Final = hashlib.sha256().digest_size
+
+
+def read_or_build(folder: Path, build: Callable[[], bytes]) -> bytes:
+    """The graph in ``folder``; built and written there when it is missing or damaged.
+
+    Processes that need it at the same time wait for the first to build it.  Raises OSError when the folder cannot be
+    used, and whatever ``build`` raises; then nothing is written.
+    """
+    path = folder / FILE_NAME
+    graph = _find_graph(path)
+    if graph is not None:
+        return graph
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(path.with_suffix(".lock")):
+        # Another process may have written it while this one waited for the lock.
+        graph = _find_graph(path)
+        if graph is None:
+            graph = build()
+            _write(path, graph)
+    return graph
+
+
+def _find_graph(path: Path) -> bytes | None:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    digest, graph = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+    return graph if hashlib.sha256(graph).digest() == digest else None
+
+
+def _write(path: Path, graph: bytes) -> None:
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, suffix=".tmp", delete=False) as file:
+        try:
+            file.write(hashlib.sha256(graph).digest() + graph)
+            # Whoever sets the product up may be another user than the one who runs it; the weights are public.
+            os.fchmod(file.fileno(), 0o644)
+            file.flush()
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Holds the lock file until the block ends; the system lets go of it if the process dies."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

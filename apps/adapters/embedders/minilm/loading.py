@@ -1,0 +1,91 @@
+"""The fastest way to run the model that works on this machine."""
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+import numpy as np
+
+from apps.adapters.embedders.minilm import graph_file
+from apps.adapters.embedders.minilm.reference import NumpyRuntime
+from apps.adapters.embedders.minilm.weights import Array, find_model_folder, read_vocabulary, read_weights
+from apps.adapters.embedders.minilm.wordpiece import WordPiece
+
+logger = logging.getLogger(__name__)
+
+# A new graph must give these texts nearly the vectors that numpy gives them.  Eight bits cost about 0.01; a graph that
+# is wrong in a detail costs far more.
+_PROBES: Final = (
+    "When did Caroline go to the support group?",
+    "I moved to Lisbon in March and started working for a small bakery near the river.",
+    "The deployment failed because the database was out of disk space.",
+    "She is allergic to peanuts, so we always cook without them. " * 5,
+)
+_LOWEST_COSINE: Final = 0.98
+
+
+class Runtime(Protocol):
+    """One way to run the model.  Safe to share between threads."""
+
+    @property
+    def name(self) -> str: ...
+
+    def embed(self, texts: Sequence[str]) -> Array: ...
+
+
+class WrongGraphError(Exception):
+    """A graph gives other vectors than the model."""
+
+
+def load_runtime(cache_folder: Path | None) -> Runtime:
+    """onnxruntime with 8-bit weights, or numpy where that fails for whatever reason.
+
+    Raises AdapterError when the model itself is missing or not genuine.
+    """
+    model_folder = find_model_folder()
+    tokenizer = WordPiece(read_vocabulary(model_folder))
+    try:
+        return _load_onnx(model_folder, tokenizer, cache_folder)
+    except Exception as error:  # noqa: BLE001  onnxruntime's errors share no narrower base, and numpy needs none of it
+        logger.warning(
+            "onnxruntime cannot run the embedding model here; numpy will", extra={"error": type(error).__name__}
+        )
+    return NumpyRuntime(read_weights(model_folder), tokenizer)
+
+
+def _load_onnx(model_folder: Path, tokenizer: WordPiece, cache_folder: Path | None) -> Runtime:
+    # Imported here, so that a platform without onnxruntime still gets as far as numpy.
+    from apps.adapters.embedders.minilm.runtime import OnnxRuntime
+
+    def build() -> bytes:
+        return _build_checked_graph(model_folder, tokenizer)
+
+    return OnnxRuntime(_read_or_build(cache_folder, build), tokenizer)
+
+
+def _read_or_build(cache_folder: Path | None, build: Callable[[], bytes]) -> bytes:
+    if cache_folder is None:
+        return build()
+    try:
+        return graph_file.read_or_build(cache_folder, build)
+    except OSError as error:
+        logger.warning(
+            "the embedding model's folder cannot be used; every process builds its own graph",
+            extra={"error": type(error).__name__},
+        )
+    return build()
+
+
+def _build_checked_graph(model_folder: Path, tokenizer: WordPiece) -> bytes:
+    # Imported here, because onnx takes long to import and only a build needs it.
+    from apps.adapters.embedders.minilm.onnx_graph import build_graph
+    from apps.adapters.embedders.minilm.runtime import OnnxRuntime
+
+    weights = read_weights(model_folder)
+    graph = build_graph(weights)
+    exact = NumpyRuntime(weights, tokenizer).embed(_PROBES)
+    cosines = np.sum(OnnxRuntime(graph, tokenizer).embed(_PROBES) * exact, axis=1)
+    if not cosines.min() >= _LOWEST_COSINE:  # "not >=", so that NaN is refused too
+        raise WrongGraphError(f"The new graph's lowest cosine to the model is {cosines.min():.3f}.")
+    return graph

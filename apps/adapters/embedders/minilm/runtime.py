@@ -1,0 +1,47 @@
+"""The model in onnxruntime."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import onnxruntime
+
+from apps.adapters.embedders.minilm.graph_file import INPUT, OUTPUT
+from apps.adapters.embedders.minilm.weights import DIMENSIONS, MAX_TOKENS, Array
+from apps.adapters.embedders.minilm.wordpiece import WordPiece
+from apps.adapters.errors import AdapterError
+
+_FATAL_ONLY: Final = 4
+
+
+class OnnxRuntime:
+    """Runs a graph on the calling thread, one text at a time.  Safe to share between threads."""
+
+    name = "onnxruntime int8"
+
+    def __init__(self, graph: bytes, tokenizer: WordPiece) -> None:
+        options = onnxruntime.SessionOptions()
+        # Requests are the parallelism.  A second thread per request waits on a busy core more than it helps, and a
+        # spinning one takes that core from another request.
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        options.add_session_config_entry("session.inter_op.allow_spinning", "0")
+        # Errors reach the caller as exceptions; what the runtime writes to stderr would bypass our log format.
+        options.log_severity_level = _FATAL_ONLY
+        self._session: Any = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        self._tokenizer = tokenizer
+
+    def embed(self, texts: Sequence[str]) -> Array:
+        vectors = np.empty((len(texts), DIMENSIONS), np.float32)
+        for row, text in enumerate(texts):
+            ids = self._tokenizer.encode(text, max_tokens=MAX_TOKENS)
+            vectors[row] = self._run(ids)
+        return vectors
+
+    def _run(self, ids: list[int]) -> Array:
+        try:
+            vector: Array = self._session.run([OUTPUT], {INPUT: np.array([ids], np.int64)})[0][0]
+        except Exception as error:  # onnxruntime's errors share no narrower base
+            raise AdapterError("The embedding model failed while it ran.", permanent=False) from error
+        return vector
