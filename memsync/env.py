@@ -1,34 +1,15 @@
 """Reading settings: the environment first, then the embedded instance's own file."""
 
-import json
 import os
 from pathlib import Path
-from typing import Any
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
-INSTANCE_FILE = "instance.json"
+from memsync.instance import fill_environment as load_instance
+from memsync.instance import home
 
-
-def home() -> Path:
-    """The directory that holds the embedded database, keys, models and logs (``MEMSYNC_HOME``)."""
-    return Path(os.environ.get("MEMSYNC_HOME") or ".memsync").resolve()
-
-
-def load_instance() -> None:
-    """Fill what the environment does not say from the embedded instance's file, so that
-    ``memsync key issue`` and its like reach the instance that ``memsync up`` made.
-
-    With ``DATABASE_URL`` set nothing is embedded and the file is not read.
-    """
-    path = home() / INSTANCE_FILE
-    if "DATABASE_URL" in os.environ or not path.is_file():
-        return
-    instance: dict[str, Any] = json.loads(path.read_text())
-    for name, value in instance.get("environment", {}).items():
-        os.environ.setdefault(name, str(value))
-
+__all__ = ["env", "env_secret", "home", "load_instance"]
 
 env = environ.Env()
 

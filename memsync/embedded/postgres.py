@@ -6,7 +6,6 @@ or file mode outside the given directory is touched.
 """
 
 import contextlib
-import ctypes
 import errno
 import fcntl
 import importlib.util
@@ -17,8 +16,9 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -38,11 +38,13 @@ SETTINGS = {
     "jit": "off",
     "timezone": "UTC",
     "log_timezone": "UTC",
-    # Values never reach the log: no parameters, no text of failed statements, no DETAIL lines that quote a row.
+    # What a statement carried never reaches the log: no parameters, no statements, and no errors of statements either,
+    # since their DETAIL quotes rows (and jsonlog writes DETAIL whatever log_error_verbosity says).  The application
+    # that sent the statement gets its error; the log tells of the server's own life.
+    "log_min_messages": "log",
+    "log_min_error_statement": "panic",
     "log_parameter_max_length": "0",
     "log_parameter_max_length_on_error": "0",
-    "log_min_error_statement": "panic",
-    "log_error_verbosity": "terse",
     "log_destination": "jsonlog",
     "logging_collector": "on",
     "log_filename": "postgres.log",  # with jsonlog the server writes postgres.json
@@ -50,9 +52,8 @@ SETTINGS = {
 }
 THROW_AWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
-CLONE_NEWUSER = 0x10000000
-PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
+CHILD = Path(__file__).with_name("child.py")
+ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
 class EmbeddedError(Exception):
@@ -125,56 +126,45 @@ def lock(path: Path) -> IO[str]:
     return handle
 
 
-def die_with_parent(parent: int, deadly: signal.Signals) -> None:
-    """To be called in a child before exec: receive `deadly` when the parent dies.  Set after any change of identity,
-    since that clears it; the second line closes the gap in which the parent died already."""
-    if _libc.prctl(PR_SET_PDEATHSIG, int(deadly), 0, 0, 0) != 0 or os.getppid() != parent:
-        os._exit(1)
-
-
 @dataclass(frozen=True)
 class Identity:
     """Who the server runs as, since PostgreSQL refuses root.
 
-    In a user namespace root is seen as `nobody`, while its files stay root's own.  Where namespaces are forbidden an
-    existing unprivileged account is used; then the data directory becomes that account's.
+    In a user namespace root is seen as `nobody`, while its files stay root's own.  Where namespaces are forbidden, as
+    in most containers, the process becomes that account in earnest and keeps one capability of root's, to reach files
+    in directories that are root's alone; then the data directory is given to the account.
     """
 
     account: pwd.struct_passwd | None = None
     namespace: bool = False
 
-    def spawn(self, command: list[str], *, cwd: Path, output: IO[bytes] | int) -> subprocess.Popen[bytes]:
-        parent = os.getpid()
-        as_account = self.account if not self.namespace else None
+    def __str__(self) -> str:
+        if self.account is None:
+            return "same"
+        return f"{'namespace' if self.namespace else 'account'}:{self.account.pw_uid}:{self.account.pw_gid}"
 
-        def before_exec() -> None:
-            if self.namespace and self.account:
-                if _libc.unshare(CLONE_NEWUSER) != 0:
-                    raise OSError(ctypes.get_errno(), "unshare")
-                Path("/proc/self/setgroups").write_text("deny")
-                Path("/proc/self/uid_map").write_text(f"{self.account.pw_uid} 0 1")
-                Path("/proc/self/gid_map").write_text(f"{self.account.pw_gid} 0 1")
-            die_with_parent(parent, signal.SIGINT)  # a fast, clean shutdown for the server
 
-        return subprocess.Popen(
-            command,
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            env={"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"},
-            start_new_session=True,  # Ctrl-C must not stop the database before those who use it
-            preexec_fn=before_exec,
-            user=as_account.pw_uid if as_account else None,
-            group=as_account.pw_gid if as_account else None,
-            extra_groups=[] if as_account else None,
-        )
-
-    def works(self, probe: list[str], cwd: Path) -> bool:
-        try:
-            return self.spawn(probe, cwd=cwd, output=subprocess.DEVNULL).wait() == 0
-        except (OSError, subprocess.SubprocessError):
-            return False
+def spawn(
+    command: list[str],
+    *,
+    stdout: IO[bytes] | int,
+    stderr: IO[bytes] | int,
+    cwd: Path,
+    environment: Mapping[str, str],
+    deadly: signal.Signals,
+    identity: Identity | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a child that gets `deadly` when this process dies, in a session of its own: Ctrl-C reaches only us."""
+    prefix = [sys.executable, "-I", "-S", str(CHILD), str(identity or Identity()), str(int(deadly)), str(os.getpid())]
+    return subprocess.Popen(
+        [*prefix, *command],
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+        env=dict(environment),
+        start_new_session=True,
+    )
 
 
 def _binaries() -> Path:
@@ -294,28 +284,37 @@ class EmbeddedPostgres:
     def _find_identity(self) -> Identity:
         if os.geteuid() != 0:
             return Identity()
-        probe = [str(self._binaries / "initdb"), "--version"]
+        # The account must reach both the programs and the directory.
+        probe = ["/bin/sh", "-c", '"$0" --version && test -w "$1"', str(self._binaries / "initdb"), str(self.directory)]
         for identity in [Identity(account, namespace=True) for account in _accounts()]:
-            if identity.works(probe, self.directory):
+            if self._spawn(probe, subprocess.DEVNULL, identity).wait() == 0:
                 return identity
         for identity in [Identity(account) for account in _accounts()]:
-            if self._lend_to(identity.account) and identity.works(probe, self.directory):
+            if self._spawn(probe, subprocess.DEVNULL, identity).wait() == 0:
+                self._give_to(identity.account)
                 return identity
         raise RootRefused(
-            "PostgreSQL does not run as root, user namespaces are forbidden here, and no unprivileged account can "
-            f"reach both {self._binaries} and {self.directory}. Run memsync as an ordinary user, or set DATABASE_URL."
+            "PostgreSQL does not run as root, and user namespaces and changing to the account `nobody` are both "
+            "forbidden here. Run memsync as an ordinary user, or set DATABASE_URL to a server of your own."
         )
 
-    def _lend_to(self, account: pwd.struct_passwd | None) -> bool:
-        """Give the directory to the account.  Its parent, if it is ours alone, may then be passed through, not read."""
-        if account is None:
-            return False
-        for path in [self.directory, *self.directory.rglob("*")]:
-            os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
-        parent = self.directory.parent
-        if parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
-            parent.chmod(parent.stat().st_mode | 0o001)
-        return True
+    def _spawn(
+        self, command: list[str], output: IO[bytes] | int, identity: Identity | None = None
+    ) -> subprocess.Popen[bytes]:
+        return spawn(
+            command,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=self.directory,
+            environment=ENVIRONMENT,
+            deadly=signal.SIGINT,  # a fast, clean shutdown
+            identity=identity or self._identity,
+        )
+
+    def _give_to(self, account: pwd.struct_passwd | None) -> None:
+        if account:
+            for path in [self.directory, *self.directory.rglob("*")]:
+                os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
 
     def _create(self) -> None:
         for leftover in self.directory.glob("data.making*"):  # a start that was killed half-way
@@ -324,8 +323,6 @@ class EmbeddedPostgres:
         if not password.is_file() or not password.read_text():
             password.touch(mode=0o600)
             password.write_text(secrets.token_urlsafe(32))
-        if self._identity.account and not self._identity.namespace:
-            os.chown(password, self._identity.account.pw_uid, self._identity.account.pw_gid)
         making = self.directory / "data.making"
         command = [
             str(self._binaries / "initdb"),
@@ -334,7 +331,7 @@ class EmbeddedPostgres:
             *([] if self.fsync else ["--no-sync"]),
         ]
         with (self.directory / "start.log").open("wb") as output:
-            code = self._identity.spawn(command, cwd=self.directory, output=output).wait()
+            code = self._spawn(command, output).wait()
         if code != 0:
             shutil.rmtree(making, ignore_errors=True)
             self._raise_for_log("The database cluster could not be created")
@@ -374,7 +371,7 @@ class EmbeddedPostgres:
             else:
                 self.port = free_port()
             with (self.directory / "start.log").open("wb") as output:
-                self._process = self._identity.spawn(self._command(), cwd=self.directory, output=output)
+                self._process = self._spawn(self._command(), output)
             while self._process.poll() is None and time.monotonic() < deadline:
                 if self._is_ready():
                     return
@@ -407,11 +404,13 @@ class EmbeddedPostgres:
 
     def _said(self) -> str:
         """What the server printed at its last start, at most the end of it."""
-        parts = []
-        for path in (self.directory / "start.log", self.directory / "log" / "postgres.json"):
-            with contextlib.suppress(OSError):
-                parts.append(path.read_bytes()[-4000:].decode(errors="replace"))
-        return "\n".join(parts)
+        lines = []
+        with contextlib.suppress(OSError):
+            lines += (self.directory / "start.log").read_text(errors="replace").splitlines()
+        with contextlib.suppress(OSError):
+            logged = (self.directory / "log" / "postgres.json").read_bytes()[-8000:].decode(errors="replace")
+            lines += [line for line in logged.splitlines() if f'"pid":{self.pid},' in line]
+        return "\n".join(lines)
 
     def _raise_for_log(self, sentence: str) -> None:
         said = self._said()
