@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-import environ
+import environ  # type: ignore[import-untyped]  # it ships no types
 from django.core.exceptions import ImproperlyConfigured
 
 from memsync.instance import fill_environment as load_instance

@@ -374,6 +374,7 @@ class EmbeddedPostgres:
                 self._process = self._spawn(self._command(), output)
             while self._process.poll() is None and time.monotonic() < deadline:
                 if self._is_ready():
+                    self._fixed_port = True  # started again, it is found where it was
                     return
                 if time.monotonic() - told > 2:
                     told = time.monotonic()

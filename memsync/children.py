@@ -1,0 +1,141 @@
+"""The processes that `memsync up` runs: started, logged as JSON lines, restarted when they die, stopped in time."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from memsync.embedded.postgres import spawn
+
+MARK = "MEMSYNC_CHILD_OF"  # in the environment of every child: the home it works for
+LONGEST_WAIT = 30.0
+STEADY_SECONDS = 60.0  # having run so long, a process is forgiven its earlier deaths
+LOG_BYTES = 20 * 1024 * 1024
+SHOWN = {"warning", "error", "critical"}
+
+
+class Log:
+    """A file of JSON lines, at most two generations of it.  Warnings also go to stderr."""
+
+    def __init__(self, path: Path, component: str) -> None:
+        self.path = path
+        self.component = component
+        self.last: list[str] = []
+
+    def write(self, line: str, *, quote: bool) -> None:
+        """line: what a process printed.  What is not a JSON object is wrapped in one, and its text is kept only while
+        quote says so: a traceback of later may repeat what a user sent."""
+        try:
+            said: dict[str, Any] = json.loads(line)
+            said["level"]
+        except (ValueError, TypeError, KeyError):
+            said = {"level": "info", "message": line if quote else f"{len(line)} characters that were not JSON"}
+        entry = {"component": self.component, "time": datetime.now(UTC).isoformat(timespec="milliseconds")} | said
+        self.last = [*self.last[-19:], str(entry.get("message", ""))]
+        self._roll()
+        with self.path.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+        if entry["level"] in SHOWN:
+            print(json.dumps(entry), file=sys.stderr)
+
+    def _roll(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            if self.path.stat().st_size > LOG_BYTES:
+                self.path.replace(self.path.with_suffix(".log.1"))
+
+
+class Child:
+    """One process.  It dies with us; when it dies alone it comes back, each time a little later."""
+
+    def __init__(self, name: str, command: list[str], environment: Mapping[str, str], log: Log) -> None:
+        self.name = name
+        self.command = command
+        self.environment = environment
+        self.log = log
+        self.restarts = 0
+        self.is_starting = True  # until the supervisor has seen it work; what it prints is then quoted in the log
+        self._process: subprocess.Popen[bytes] | None = None
+        self._wait = 0.5
+        self._started_at = 0.0
+        self._restart_at: float | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        self._process = spawn(
+            self.command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=Path(__file__).resolve().parent.parent,
+            environment=self.environment,
+            deadly=signal.SIGTERM,
+        )
+        self._started_at = time.monotonic()
+        self._restart_at = None
+        threading.Thread(target=self._pump, args=(self._process.stdout,), daemon=True).start()
+
+    def tend(self) -> bool:
+        """Restart it when it is dead and its time has come.  True when it was restarted."""
+        now = time.monotonic()
+        if self.is_alive:
+            if now - self._started_at > STEADY_SECONDS:
+                self._wait = 0.5
+            return False
+        if self._restart_at is None:
+            code = self._process.returncode if self._process else None
+            self.log.write(json.dumps({"level": "warning", "message": f"ended with {code}; restarting"}), quote=True)
+            self._restart_at = now + self._wait
+            self._wait = min(self._wait * 2, LONGEST_WAIT)
+        if now < self._restart_at:
+            return False
+        self.restarts += 1
+        self.start()
+        return True
+
+    def stop(self, patience: float) -> None:
+        """Ask it to finish, wait, then end it with everything it started."""
+        if not self._process:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)  # its session, of which it was the leader
+        self._process.wait()
+
+    def _pump(self, stream: IO[bytes]) -> None:
+        with stream:
+            for line in stream:
+                text = line.decode(errors="replace").rstrip()
+                if text:
+                    with contextlib.suppress(OSError):  # a full disk must not stop the reading
+                        self.log.write(text, quote=self.is_starting)
+
+
+def end_leftovers(home: Path) -> int:
+    """End what a killed supervisor of this home left behind.  Only for the holder of the home's lock."""
+    mark = f"{MARK}={home}".encode()
+    ended = 0
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if mark in environ.read_bytes().split(b"\0"):
+                os.kill(int(environ.parent.name), signal.SIGKILL)
+                ended += 1
+        except (OSError, ValueError):
+            continue  # gone, or somebody else's
+    return ended

@@ -1,0 +1,49 @@
+"""The `memsync` command.  `up`, `down` and `status` are quick and know no Django; the rest are Django's commands."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+OWN = ("up", "down", "status")
+AS_OWNER = ("migrate", "prepare", "makemigrations")  # these change the schema; nothing else may
+HELP = """memsync: encrypted memory for AI agents
+
+  memsync up            start everything here, and keep it running (--help for more)
+  memsync down          stop it
+  memsync status        tell what runs
+  memsync demo          replay a conversation: what is kept, what is refused, what is found again
+  memsync tenant ...    create a tenant; set what its keys may delete
+  memsync key ...       issue, list, rotate and revoke API keys
+  memsync prepare       migrate and grant; on an empty database make the first tenant
+  memsync migrate       migrate one database
+  memsync check         check the settings
+
+and every other command of Django: `memsync help` lists them.  MEMSYNC_HOME says where the embedded instance lives
+(default: ./.memsync); with DATABASE_URL set nothing is embedded."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and exit with its code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or given[0] in ("-h", "--help"):
+        print(HELP)
+        return
+    if given[0] in OWN:
+        from memsync import supervisor
+
+        sys.exit(supervisor.main(given))
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memsync.settings")
+    if given[0] in AS_OWNER:
+        os.environ["MEMSYNC_AS_OWNER"] = "1"
+
+    from django.core.exceptions import ImproperlyConfigured
+    from django.core.management import execute_from_command_line
+
+    try:
+        execute_from_command_line(["memsync", *given])
+    except ImproperlyConfigured as error:
+        sys.exit(f"memsync: {error}")
+
+
+if __name__ == "__main__":
+    main()

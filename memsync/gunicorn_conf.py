@@ -1,0 +1,32 @@
+"""gunicorn: threads over persistent database connections, and JSON logs without paths or queries."""
+
+from typing import Any
+
+worker_class = "gthread"
+threads = 4
+timeout = 60
+graceful_timeout = 12
+keepalive = 75
+max_requests = 20_000
+max_requests_jitter = 2_000
+accesslog = None  # requests are logged by our own middleware: by route, never by path
+logconfig_dict = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"json": {"()": "memsync.log_format.JsonFormatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "stream": "ext://sys.stderr", "formatter": "json"}},
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {
+        "gunicorn.error": {"level": "INFO", "handlers": ["stderr"], "propagate": False},
+        "gunicorn.access": {"level": "CRITICAL", "handlers": [], "propagate": False},
+    },
+}
+
+
+def post_worker_init(worker: Any) -> None:
+    """Load the embedding model before the first request, so that no user waits for it."""
+    from apps.adapters.registry import get_embedder
+
+    warm = getattr(get_embedder(), "warm", None)
+    if warm:
+        warm()

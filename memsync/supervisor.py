@@ -1,0 +1,440 @@
+"""`memsync up`: the whole product with one command, from an empty directory to a memory that comes back.
+
+    lock the home, make its secrets, start PostgreSQL, prepare the databases, start web server, worker and beat,
+    see a memory go in and out, say where and how, then keep all of it running until told to stop.
+
+No Django in this process: it starts at once, and `down` and `status` answer at once.
+"""
+
+import argparse
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import psycopg
+
+from memsync import instance, probe
+from memsync.children import MARK, Child, Log, end_leftovers
+from memsync.embedded import roles
+from memsync.embedded.postgres import (
+    DiskFull,
+    EmbeddedError,
+    EmbeddedPostgres,
+    StartFailed,
+    UnusableDirectory,
+    lock,
+    refuse_taken_port,
+    spawn,
+)
+
+READY_SECONDS = 90.0
+PATIENCE = {"web": 15.0, "worker": 30.0, "beat": 5.0}  # seconds to finish in, and the order of stopping
+
+
+class Misconfigured(EmbeddedError):
+    exit_code = 2
+
+
+class Interrupted(Exception):
+    """Asked to stop while starting."""
+
+
+class Supervisor:
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.begun = time.monotonic()
+        self.home = instance.home()
+        self.url = f"http://{_for_url(options.host)}:{options.port}"
+        self.server: EmbeddedPostgres | None = None
+        self.children: dict[str, Child] = {}
+        self.secrets: dict[str, Any] = {}
+        self.environment: dict[str, str] = {}
+        self.stopping = threading.Event()
+        self.hurry = False
+        self._lock: Any = None
+        self._said: dict[str, Any] = {}
+
+    # -- the steps, in order --------------------------------------------------------------------------------------
+
+    def run(self) -> int:
+        for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(sign, self._on_signal)
+        try:
+            self._open_home()
+            self._start_database()
+            answer = self._prepare(["--reissue"] if self.options.reissue else [])
+            self._start_children()
+            self._wait_until_healthy()
+            self._see_a_memory_come_back()
+            self._say_ready(answer)
+            self._keep_running()
+        except Interrupted:
+            self.say("Stopping")
+        finally:
+            self._stop()
+        return 0
+
+    def _open_home(self) -> None:
+        os.umask(0o077)
+        try:
+            self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.home.chmod(0o700)
+            (self.home / "logs").mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise UnusableDirectory(f"{self.home} cannot be used: {error.strerror}.") from error
+        self._lock = lock(self.home / "lock")
+        end_leftovers(self.home)
+        refuse_taken_port(self.options.host, self.options.port)
+        self.secrets = self._make_secrets()
+
+    def _make_secrets(self) -> dict[str, Any]:
+        """What is made once.  With a cluster in place a missing file is a loss, not a first run."""
+        path, kek = self.home / instance.SECRETS_FILE, self.home / instance.KEK_FILE
+        own_kek = not (instance.given("KMS_BACKEND") or instance.given("KMS_OPTIONS"))
+        missing = [file.name for file in (path, *([kek] if own_kek else [])) if not file.exists()]
+        if missing and (self.home / "postgres" / "data").exists():
+            raise UnusableDirectory(
+                f"{self.home} holds a database but not {' and '.join(missing)}, without which it cannot be read: "
+                "restore what is missing from your backup. Nothing was changed."
+            )
+        found = instance.read(path)
+        if not found:
+            found = {
+                "SECRET_KEY": secrets.token_urlsafe(48),
+                "DEPLOYMENT_ID": f"dep_{secrets.token_hex(8)}",
+                "passwords": roles.new_passwords(),
+            }
+            instance.write(path, found)
+        if own_kek and not kek.exists():
+            from apps.adapters.kms.local import LocalKeyring  # only on first run: it brings the cipher along
+
+            LocalKeyring.create(kek)
+        return found
+
+    def _start_database(self) -> None:
+        """The embedded server, unless the environment names everything it is for."""
+        made = {"MEMSYNC_HOME": str(self.home)}
+        if not instance.given("SECRET_KEY"):
+            made["SECRET_KEY"] = self.secrets["SECRET_KEY"]
+        if instance.given("DATABASE_URL"):
+            missing = [name for name in ("KEYRING_URL", "CELERY_BROKER_URL") if not instance.given(name)]
+            if missing:
+                raise Misconfigured(
+                    f"With DATABASE_URL set nothing is embedded: set {' and '.join(missing)} too, or unset it."
+                )
+        else:
+            if not instance.given("DEPLOYMENT_ID"):
+                made["DEPLOYMENT_ID"] = self.secrets["DEPLOYMENT_ID"]
+            made |= self._embedded_urls()
+        self.environment = made
+
+    def _embedded_urls(self) -> dict[str, str]:
+        server = self.server = EmbeddedPostgres(self.home / "postgres")
+        server.start(self.say)
+        passwords = self.secrets["passwords"]
+        with psycopg.connect(server.url("postgres"), autocommit=True) as superuser:
+            roles.create_roles(superuser, passwords)
+            for database, may_connect in roles.MAY_CONNECT.items():
+                roles.create_database(superuser, database, may_connect=may_connect)
+        with psycopg.connect(server.url(roles.MAIN)) as superuser:
+            roles.prepare_main(superuser)
+            roles.release_queue(superuser)  # we hold the lock and ended the leftovers: no worker lives
+
+        def url(role: str, database: str, scheme: str = "postgres") -> str:
+            return server.url(database, user=role, password=passwords[role], scheme=scheme)
+
+        made = {
+            "DATABASE_URL": url(roles.APP, roles.MAIN),
+            "DATABASE_OWNER_URL": url(roles.OWNER, roles.MAIN),
+            "OPERATOR_DATABASE_URL": url(roles.OPERATOR, roles.MAIN),
+        }
+        if not instance.given("KEYRING_URL"):
+            made["KEYRING_URL"] = url(roles.KEYS, roles.KEYRING)
+            made["KEYRING_OWNER_URL"] = url(roles.OWNER, roles.KEYRING)
+        if not instance.given("CELERY_BROKER_URL"):
+            made["CELERY_BROKER_URL"] = url(roles.BROKER, roles.MAIN, "pgmq")
+        return made
+
+    def _prepare(self, arguments: list[str]) -> dict[str, Any]:
+        """Run `memsync prepare`, the one child that is the databases' owner; it answers with one JSON object."""
+        self._check_stopping()
+        self.say("Preparing the databases and the embedding model")
+        if not self.secrets.get("probe_key"):
+            arguments = [*arguments, "--probe-key"]
+        child = spawn(
+            [sys.executable, "-m", "memsync.cli", "prepare", "--json", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=_root(),
+            environment=os.environ | self.environment | {MARK: str(self.home)},
+            deadly=signal.SIGTERM,
+        )
+        log = Log(self.home / "logs" / "prepare.log", "prepare")
+        with self._ending(child):
+            answers, errors = child.communicate()
+        for line in errors.decode(errors="replace").splitlines():
+            log.write(line, quote=True)
+        self._check_stopping()
+        if child.returncode != 0:
+            raise StartFailed(f"The databases could not be prepared: {' '.join(log.last[-1:])} (see {log.path})")
+        answer: dict[str, Any] = json.loads(answers.splitlines()[-1])
+        if "probe_key" in answer:
+            self.secrets["probe_key"] = answer["probe_key"]
+        # Nobody can make the same keys again: until they have been shown they survive a start that fails from here on.
+        if answer["operator"]["password"]:
+            self.secrets["not_shown"] = {"keys": answer["keys"], "operator": answer["operator"]}
+        instance.write(self.home / instance.SECRETS_FILE, self.secrets)
+        answer.update(self.secrets.get("not_shown", {}))
+        return answer
+
+    def _start_children(self) -> None:
+        serving = {name: value for name, value in os.environ.items() if not name.endswith("_OWNER_URL")}
+        serving |= {name: value for name, value in self.environment.items() if not name.endswith("_OWNER_URL")}
+        serving |= {MARK: str(self.home), "DJANGO_SETTINGS_MODULE": "memsync.settings"}
+        serving.setdefault("ALLOWED_HOSTS", f"127.0.0.1,localhost,[::1],{self.options.host}")
+        for name, command in self._commands().items():
+            child = Child(name, command, serving, Log(self.home / "logs" / f"{name}.log", name))
+            self.children[name] = child
+            child.start()
+        self._write_instance()
+
+    def _commands(self) -> dict[str, list[str]]:
+        python, celery = [sys.executable, "-m"], ["celery", "--app", "memsync.celery", "--quiet"]
+        return {
+            "web": [
+                *(*python, "gunicorn", "memsync.wsgi:application", "--config", "python:memsync.gunicorn_conf"),
+                *("--bind", f"{_for_url(self.options.host)}:{self.options.port}"),
+                *("--workers", str(self.options.workers), "--no-control-socket"),
+            ],
+            "worker": [
+                *(*python, *celery, "worker", "--pool", "prefork", "--concurrency", "2", "--loglevel", "INFO"),
+                *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+            ],
+            "beat": [
+                *(*python, *celery, "beat", "--loglevel", "WARNING", "--pidfile", ""),
+                *("--schedule", str(self.home / "beat-schedule")),
+            ],
+        }
+
+    def _wait_until_healthy(self) -> None:
+        self.say("Starting web server, worker and beat")
+        deadline = time.monotonic() + READY_SECONDS
+        while not probe.is_healthy(self.url):
+            self._check_stopping()
+            self._check_children()
+            if time.monotonic() > deadline:
+                raise StartFailed(
+                    f"No answer from {self.url}/health in {READY_SECONDS:.0f} s: see {self.home / 'logs'}"
+                )
+            self.stopping.wait(0.05)
+
+    def _see_a_memory_come_back(self) -> None:
+        self.say("Adding a memory and asking for it")
+        try:
+            try:
+                probe.add_and_query(self.url, self.secrets["probe_key"])
+            except probe.KeyRefused:  # revoked, or of a database that was replaced
+                self._prepare(["--probe-key"])
+                probe.add_and_query(self.url, self.secrets["probe_key"])
+        except probe.ProbeFailed as error:
+            raise StartFailed(f"{error} (see {self.home / 'logs'})") from error
+        self._check_stopping()
+        self._check_children()
+        for child in self.children.values():
+            child.is_starting = False
+
+    def _keep_running(self) -> None:
+        while not self.stopping.wait(0.2):
+            started = sum(child.tend() for child in self.children.values())
+            if self.server and not self.server.is_running:
+                self.say("The database ended; starting it again", always=True)
+                with contextlib.suppress(EmbeddedError):  # the next round tries again
+                    self.server.start(self.say)
+                    started += 1
+            if started:
+                self._write_instance()
+
+    def _stop(self) -> None:
+        for name, patience in PATIENCE.items():
+            if name in self.children:
+                self.children[name].stop(0.0 if self.hurry else patience)
+        if self.server:
+            self.server.stop()
+        if self._lock:
+            (self.home / instance.INSTANCE_FILE).unlink(missing_ok=True)
+            self._lock.close()
+
+    # -- what is said ---------------------------------------------------------------------------------------------
+
+    def say(self, sentence: str, *, always: bool = False) -> None:
+        if always or not self.options.json or sys.stderr.isatty():
+            print(f"memsync: {sentence}", file=sys.stderr, flush=True)
+
+    def _say_ready(self, answer: dict[str, Any]) -> None:
+        said = {
+            "url": self.url,
+            "tenant": answer["tenant"],
+            "project": answer["project"],
+            "keys": answer["keys"],
+            "operator": answer["operator"],
+            "started_in_s": round(time.monotonic() - self.begun, 2),
+        }
+        if self.options.json:
+            print(json.dumps(said), flush=True)
+        else:
+            from memsync.welcome import show
+
+            show(said, home=self.home)
+        if self.secrets.pop("not_shown", None):
+            instance.write(self.home / instance.SECRETS_FILE, self.secrets)
+
+    def _write_instance(self) -> None:
+        instance.write(
+            self.home / instance.INSTANCE_FILE,
+            {
+                "pid": os.getpid(),
+                "url": self.url,
+                "database": {"embedded": self.server is not None, "pid": self.server.pid if self.server else None},
+                "processes": {
+                    name: {"pid": child.pid, "restarts": child.restarts} for name, child in self.children.items()
+                },
+                "environment": self.environment,
+            },
+        )
+
+    # -- interruptions --------------------------------------------------------------------------------------------
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self.hurry = self.stopping.is_set()  # asked twice
+        self.stopping.set()
+
+    def _check_stopping(self) -> None:
+        if self.stopping.is_set():
+            raise Interrupted
+
+    def _check_children(self) -> None:
+        for child in self.children.values():
+            if not child.is_alive:
+                raise StartFailed(
+                    f"{child.name} ended while starting: {' '.join(child.log.last[-1:])} ({child.log.path})"
+                )
+
+    @contextlib.contextmanager
+    def _ending(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+        """Pass a request to stop on to a process that we wait for."""
+
+        def watch() -> None:
+            while process.poll() is None:
+                if self.stopping.wait(0.1):
+                    process.terminate()
+                    return
+
+        threading.Thread(target=watch, daemon=True).start()
+        yield
+
+
+def _for_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _root() -> Path:
+    return Path(__file__).resolve().parent.parent
+
+
+def _holder(home: Path) -> int | None:
+    """The process that holds the lock of a home, if one does."""
+    try:
+        with (home / "lock").open() as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return int(handle.read() or 0) or None
+    except (FileNotFoundError, ValueError):
+        pass
+    return None
+
+
+def up(options: argparse.Namespace) -> int:
+    return Supervisor(options).run()
+
+
+def down(options: argparse.Namespace) -> int:
+    home = instance.home()
+    pid = _holder(home)
+    if pid is None:
+        print(f"memsync: nothing runs in {home}", file=sys.stderr)
+        return 0
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + options.timeout
+    while _holder(home) == pid:
+        if time.monotonic() > deadline:
+            print(f"memsync: process {pid} has not stopped after {options.timeout} s", file=sys.stderr)
+            return 1
+        time.sleep(0.05)
+    print("memsync: stopped", file=sys.stderr)
+    return 0
+
+
+def status(options: argparse.Namespace) -> int:
+    """0 when it runs and answers, 1 when it does not."""
+    home = instance.home()
+    pid = _holder(home)
+    found = instance.read(home / instance.INSTANCE_FILE) if pid else {}
+    found.pop("environment", None)  # passwords
+    healthy = bool(found) and probe.is_healthy(found["url"])
+    state = {"running": pid is not None, "healthy": healthy, "home": str(home)} | found
+    if options.json:
+        print(json.dumps(state))
+    elif pid is None:
+        print(f"Nothing runs in {home}.")
+    else:
+        print(f"{found.get('url', 'starting')} ({'healthy' if healthy else 'not answering'}), process {pid}, {home}")
+        for name, process in found.get("processes", {}).items():
+            print(f"  {name}: process {process['pid']}, restarted {process['restarts']} times")
+    return 0 if healthy else 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="memsync")
+    commands = parser.add_subparsers(dest="command", required=True)
+    starting = commands.add_parser("up", help="start everything, and keep it running", description=__doc__)
+    starting.add_argument("--host", default="127.0.0.1")
+    starting.add_argument("--port", type=int, default=8000)
+    starting.add_argument("--workers", type=int, default=2, help="processes of the web server")
+    starting.add_argument("--json", action="store_true", help="print one line of JSON when ready")
+    starting.add_argument("--reissue", action="store_true", help="make new keys and a new operator password")
+    starting.set_defaults(run=up)
+    stopping = commands.add_parser("down", help="stop what `memsync up` runs in this home")
+    stopping.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS")
+    stopping.set_defaults(run=down)
+    telling = commands.add_parser("status", help="tell what runs in this home")
+    telling.add_argument("--json", action="store_true")
+    telling.set_defaults(run=status)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+    except EmbeddedError as error:
+        print(f"memsync: {error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        print(f"memsync: the disk of {instance.home()} is full: free some space and start again.", file=sys.stderr)
+        return DiskFull.exit_code
+    return code
