@@ -45,6 +45,11 @@ class Tenant(BaseModel):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def tenant_id(self) -> int:
+        """A tenant is within itself, so that a service that has one can record and act as any scope can."""
+        return self.pk
+
 
 class Role(models.TextChoices):
     OWNER = "owner"

@@ -1,0 +1,49 @@
+"""Finding projects; and the scope of a person or command at work inside one tenant."""
+
+from dataclasses import replace
+
+from apps.core.errors import NotFound
+from apps.core.scoping import tenant_transaction
+from apps.projects.models import Project
+from apps.projects.scope import SYSTEM, Principal, Scope
+from apps.projects.system import system_scope
+from apps.tenants.models import Tenant
+
+
+class ProjectNotFound(NotFound):
+    """There is no such project."""
+
+    code = "PROJECT_NOT_FOUND"
+
+
+def scope_in(tenant: Tenant, *, principal: Principal = SYSTEM) -> Scope:
+    """This person or command at work inside one tenant.  It reaches no space, so it can read no memory."""
+    return replace(system_scope(tenant), principal=principal)
+
+
+def find_project(scope: Scope, public_id: str) -> Project | None:
+    """The tenant's project of this public id.  None for one that does not exist and for another tenant's alike."""
+    with tenant_transaction(scope):
+        return Project.objects.within(scope).filter(public_id=public_id).first()
+
+
+def get_project(scope: Scope, public_id: str) -> Project:
+    """As ``find_project``, but raises ProjectNotFound."""
+    project = find_project(scope, public_id)
+    if project is None:
+        raise ProjectNotFound
+    return project
+
+
+def default_project(scope: Scope) -> Project:
+    """Every tenant has exactly one.  Raises ProjectNotFound for a tenant that was not opened properly."""
+    with tenant_transaction(scope):
+        project = Project.objects.within(scope).filter(is_default=True).first()
+    if project is None:
+        raise ProjectNotFound
+    return project
+
+
+def list_projects(scope: Scope) -> list[Project]:
+    with tenant_transaction(scope):
+        return list(Project.objects.within(scope).order_by("-is_default", "name", "id"))

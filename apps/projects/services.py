@@ -1,0 +1,84 @@
+"""Making and archiving projects.  Each change leaves an audit row in its own transaction."""
+
+from datetime import datetime
+
+from apps.audit.services import record
+from apps.core.errors import Conflict, Invalid
+from apps.core.scoping import tenant_transaction
+from apps.projects.models import Project
+from apps.projects.scope import Scope
+from apps.projects.selectors import get_project
+
+
+class ProjectNameRefused(Invalid):
+    """A project's name is 1 to 200 characters."""
+
+
+class DefaultProjectStays(Conflict):
+    """The default project cannot be archived: requests that name no project belong to it."""
+
+
+class ProjectAlreadyArchived(Conflict):
+    """This project is archived already."""
+
+
+class ProjectNotArchived(Conflict):
+    """This project is not archived."""
+
+
+def create_project(scope: Scope, name: str, *, is_default: bool = False, now: datetime) -> Project:
+    """is_default: for whoever opens a tenant; the database refuses a second one.  Raises ProjectNameRefused."""
+    name = _checked(name)
+    with tenant_transaction(scope):
+        project = Project.everyone.create(tenant_id=scope.tenant_id, name=name, is_default=is_default, created_at=now)
+        _record(scope, "project.create", project, now=now)
+    return project
+
+
+def rename(scope: Scope, public_id: str, name: str, *, now: datetime) -> Project:
+    """Raises ProjectNotFound or ProjectNameRefused."""
+    name = _checked(name)
+    with tenant_transaction(scope):
+        project = get_project(scope, public_id)
+        project.name = name
+        project.save(update_fields=["name"])
+        _record(scope, "project.rename", project, now=now)
+    return project
+
+
+def archive(scope: Scope, public_id: str, *, now: datetime) -> Project:
+    """Its memories can be read and no longer added to.
+
+    Raises ProjectNotFound, DefaultProjectStays or ProjectAlreadyArchived.
+    """
+    with tenant_transaction(scope):
+        project = get_project(scope, public_id)
+        if project.is_default:
+            raise DefaultProjectStays
+        if not Project.objects.within(scope).filter(pk=project.pk, archived_at=None).update(archived_at=now):
+            raise ProjectAlreadyArchived
+        project.archived_at = now
+        _record(scope, "project.archive", project, now=now)
+    return project
+
+
+def unarchive(scope: Scope, public_id: str, *, now: datetime) -> Project:
+    """Raises ProjectNotFound or ProjectNotArchived."""
+    with tenant_transaction(scope):
+        project = get_project(scope, public_id)
+        if not Project.objects.within(scope).filter(pk=project.pk).exclude(archived_at=None).update(archived_at=None):
+            raise ProjectNotArchived
+        project.archived_at = None
+        _record(scope, "project.unarchive", project, now=now)
+    return project
+
+
+def _checked(name: str) -> str:
+    name = name.strip()
+    if not 1 <= len(name) <= 200:
+        raise ProjectNameRefused
+    return name
+
+
+def _record(scope: Scope, action: str, project: Project, *, now: datetime) -> None:
+    record(scope, actor=scope.principal.label, action=action, target=f"project:{project.pk}", now=now)

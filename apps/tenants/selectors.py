@@ -1,0 +1,39 @@
+"""Finding tenants and organizations by the names that people use."""
+
+from apps.core.errors import Conflict, NotFound
+from apps.tenants.models import Organization, Tenant
+
+
+class TenantNotFound(NotFound):
+    """There is no tenant of this name; `memsync tenant list` shows those there are."""
+
+    code = "TENANT_NOT_FOUND"
+
+
+class OrganizationNotUnique(Conflict):
+    """Several organizations have this name; rename one of them."""
+
+
+def get_tenant(name: str) -> Tenant:
+    """Closed ones too.  Raises TenantNotFound."""
+    tenant = Tenant.objects.select_related("organization").filter(name=name).first()
+    if tenant is None:
+        raise TenantNotFound
+    return tenant
+
+
+def list_tenants() -> list[Tenant]:
+    return list(Tenant.objects.select_related("organization").order_by("name", "id"))
+
+
+def find_first_tenant() -> Tenant | None:
+    """The oldest one, which the first start made."""
+    return Tenant.objects.order_by("id").first()
+
+
+def find_organization(name: str) -> Organization | None:
+    """Raises OrganizationNotUnique, because names of organizations may repeat."""
+    found = list(Organization.objects.filter(name=name).order_by("id")[:2])
+    if len(found) > 1:
+        raise OrganizationNotUnique
+    return found[0] if found else None

@@ -1,0 +1,86 @@
+"""Making and changing organizations and tenants.  Each change leaves an audit row in its own transaction."""
+
+import re
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from apps.audit.services import record
+from apps.core.errors import Conflict, Invalid
+from apps.core.scoping import tenant_transaction
+from apps.tenants.models import KeyDeletes, Organization, Tenant
+
+# The name is the tenant's id on the wire, in paths and in "tenant:end user": so no slash, no colon, no blank.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class TenantNameRefused(Invalid):
+    """A tenant's name is 1 to 64 letters, digits, dots, dashes and underscores, and begins with a letter or digit."""
+
+
+class OrganizationNameRefused(Invalid):
+    """An organization's name is 1 to 100 characters."""
+
+
+class TenantExists(Conflict):
+    """There is a tenant of this name already; choose another."""
+
+
+class TenantAlreadyClosed(Conflict):
+    """This tenant is closed already."""
+
+
+class UnknownPolicy(Invalid):
+    """key_deletes is one of: deny, retire."""
+
+
+def open_organization(name: str, *, now: datetime) -> Organization:
+    name = name.strip()
+    if not 1 <= len(name) <= 100:
+        raise OrganizationNameRefused
+    return Organization.objects.create(name=name, created_at=now)
+
+
+def open_tenant(organization: Organization, name: str, *, actor: str, now: datetime) -> Tenant:
+    """The row alone.  A tenant that can be used has keys as well: see ``apps.apikeys.onboarding.open_tenant``.
+
+    Raises TenantNameRefused or TenantExists.
+    """
+    if not _NAME.fullmatch(name):
+        raise TenantNameRefused
+    try:
+        with transaction.atomic():
+            tenant = Tenant.objects.create(organization=organization, name=name, created_at=now)
+    except IntegrityError as error:
+        raise TenantExists from error
+    with tenant_transaction(tenant):
+        record(tenant, actor=actor, action="tenant.open", target=f"tenant:{tenant.pk}", now=now)
+    return tenant
+
+
+def set_policy(tenant: Tenant, *, key_deletes: str, actor: str, now: datetime) -> Tenant:
+    """What API keys may delete: ``deny`` nothing, ``retire`` hide memories for 7 days.  Raises UnknownPolicy."""
+    if key_deletes not in KeyDeletes.values:
+        raise UnknownPolicy
+    with tenant_transaction(tenant):
+        tenant.key_deletes = key_deletes
+        tenant.save(update_fields=["key_deletes"])
+        record(
+            tenant,
+            actor=actor,
+            action="tenant.policy",
+            target=f"tenant:{tenant.pk}",
+            reason=f"key_deletes={key_deletes}",
+            now=now,
+        )
+    return tenant
+
+
+def close_tenant(tenant: Tenant, *, actor: str, now: datetime) -> Tenant:
+    """Refuse every key of the tenant from now on.  Its data stays until erased.  Raises TenantAlreadyClosed."""
+    with tenant_transaction(tenant):
+        if not Tenant.objects.filter(pk=tenant.pk, closed_at=None).update(closed_at=now):
+            raise TenantAlreadyClosed
+        tenant.closed_at = now
+        record(tenant, actor=actor, action="tenant.close", target=f"tenant:{tenant.pk}", now=now)
+    return tenant
