@@ -1,0 +1,152 @@
+"""Who is it?  From the text of a key to what it may do; and the keys of a tenant."""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import connection, transaction
+
+from apps.apikeys import limits, tokens
+from apps.apikeys.models import ApiKey
+from apps.apikeys.pepper import pepper
+from apps.apikeys.permissions import expand
+from apps.audit.services import record
+from apps.core.errors import DomainError, Forbidden, Unauthenticated
+from apps.core.scoping import tenant_transaction
+from apps.projects.scope import Environment, Principal, Scope, TenantRef
+
+logger = logging.getLogger(__name__)
+
+_USED_EVERY: Final = timedelta(minutes=1)
+_REFUSALS_NOTED: Final = (limits.Window(60, 1),)
+_NO_DIGEST: Final = bytes(32)
+
+
+class KeyUnknown(Unauthenticated):
+    """Invalid API key"""
+
+    code = "INVALID_API_KEY"
+
+
+class KeyExpired(KeyUnknown):
+    """Invalid API key"""
+
+
+class KeyRevoked(Forbidden):
+    """API key revoked"""
+
+    code = "API_KEY_REVOKED"
+
+
+class TenantClosed(Forbidden):
+    """This tenant is closed"""
+
+    code = "TENANT_CLOSED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authenticated:
+    """What a valid key says: whose data, in which environment, and what may be done with it.
+
+    project_id: the project the key is pinned to, if any.  key_deletes: the tenant's policy, a value of ``KeyDeletes``.
+    """
+
+    key_id: int
+    tenant: TenantRef
+    environment: Environment
+    permissions: frozenset[str]
+    project_id: int | None
+    key_deletes: str
+
+    @property
+    def scope(self) -> Scope:
+        """Reaches no space yet: those follow from the end user whom the request names."""
+        return Scope(
+            tenant=self.tenant,
+            environment=self.environment,
+            principal=Principal(kind="api_key", id=self.key_id),
+            project_id=self.project_id,
+            permissions=self.permissions,
+        )
+
+
+def authenticate(raw: str, *, now: datetime) -> Authenticated:
+    """Raises KeyUnknown, KeyExpired, KeyRevoked or TenantClosed; what the keyring raises when it cannot be reached.
+
+    Asks the database every time, so that a revoked key is refused from the next request on.  Nothing is asked for a
+    text whose checksum is wrong.  Notes the use of a key, and its refusals, at most once a minute.
+    """
+    try:
+        kid = tokens.parse(raw).kid
+    except tokens.NotAKey:
+        raise KeyUnknown from None
+    with transaction.atomic():
+        key = _find(kid)
+        refusal = _refusal(key, raw, now=now)
+        if key is not None and refusal is None:
+            _note_use(key, now=now)
+    # After the transaction: what is noted about a refusal must not be rolled back by it.
+    if refusal is not None:
+        _note_refusal(key, refusal, now=now)
+        raise refusal
+    assert key is not None  # noqa: S101  (no key is a refusal)
+    return Authenticated(
+        key_id=key.pk,
+        tenant=TenantRef(id=key.tenant_id, uid=key.tenant.uid, name=key.tenant.name),
+        environment=Environment(key.environment),
+        permissions=expand(key.scopes),
+        project_id=key.project_id,
+        key_deletes=key.tenant.key_deletes,
+    )
+
+
+def list_keys(scope: Scope) -> list[ApiKey]:
+    """Every key of the tenant, in all environments, revoked and expired ones too; newest first."""
+    with tenant_transaction(scope):
+        return list(ApiKey.objects.within(scope).select_related("project").defer("digest").order_by("-id"))
+
+
+def state_of(key: ApiKey, *, now: datetime) -> str:
+    """``active``, ``expired`` or ``revoked``."""
+    if key.revoked_at:
+        return "revoked"
+    return "expired" if key.expires_at and key.expires_at <= now else "active"
+
+
+def _find(kid: str) -> ApiKey | None:
+    """Row-level security shows the one row whose kid this transaction names: the tenant is not known before it."""
+    with connection.cursor() as cursor:
+        cursor.execute("select set_config('app.api_key_kid', %s, true)", [kid])
+    return ApiKey.everyone.select_related("tenant").filter(kid=kid).first()
+
+
+def _refusal(key: ApiKey | None, raw: str, *, now: datetime) -> DomainError | None:
+    # An unknown kid costs the same digest and comparison, so that time does not tell which kids exist.
+    stored = bytes(key.digest) if key else _NO_DIGEST
+    secret = pepper(key.pepper_version if key else None)
+    if not tokens.is_same(stored, tokens.digest(secret.key, raw)) or key is None:
+        return KeyUnknown()
+    if key.revoked_at:
+        return KeyRevoked()
+    if key.expires_at and key.expires_at <= now:
+        return KeyExpired()
+    return TenantClosed() if key.tenant.closed_at else None
+
+
+def _note_use(key: ApiKey, *, now: datetime) -> None:
+    if key.last_used_at is None or now - key.last_used_at >= _USED_EVERY:
+        with tenant_transaction(key):
+            ApiKey.objects.within(key).filter(pk=key.pk, last_used_at=key.last_used_at).update(last_used_at=now)
+
+
+def _note_refusal(key: ApiKey | None, refusal: DomainError, *, now: datetime) -> None:
+    """One audit row a minute for each key, and one for all unknown ones: guessing must not fill the trail."""
+    known = None if type(refusal) is KeyUnknown else key
+    reason = type(refusal).__name__
+    logger.warning("a key was refused", extra={"code": refusal.code, "key_id": known.pk if known else None})
+    who = f"api_key:{known.pk}" if known else "api_key"
+    if not limits.take(f"refused {who}", _REFUSALS_NOTED, now=now).is_allowed:
+        return
+    with tenant_transaction(known) if known else transaction.atomic():
+        record(known, actor=who, action="api_key.refused", target=who, outcome="denied", reason=reason, now=now)

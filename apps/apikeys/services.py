@@ -1,0 +1,192 @@
+"""Issuing, rotating and revoking API keys.  Each change leaves an audit row in its own transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from apps.apikeys import tokens
+from apps.apikeys.models import ApiKey
+from apps.apikeys.pepper import pepper
+from apps.apikeys.permissions import DEFAULT, PERMISSIONS, unknown
+from apps.audit.services import record
+from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.scoping import tenant_transaction
+from apps.projects.models import Project
+from apps.projects.scope import Environment, Scope
+from apps.projects.selectors import ProjectNotFound
+
+DEFAULT_LIFETIME: Final = timedelta(days=90)
+LONGEST_LIFETIME: Final = timedelta(days=365)
+DEFAULT_GRACE: Final = timedelta(hours=24)
+LONGEST_GRACE: Final = timedelta(days=30)
+
+
+class UnknownScopes(Invalid):
+    """A key's scopes must be among those that exist."""
+
+    code = "UNKNOWN_SCOPES"
+
+
+class KeyNameRefused(Invalid):
+    """A key's name is 1 to 128 characters."""
+
+
+class LifetimeRefused(Invalid):
+    """A key expires in the future, and within 365 days."""
+
+
+class GraceRefused(Invalid):
+    """An old key may stay valid for at most 30 days after it was rotated."""
+
+
+class KeyNotFound(NotFound):
+    """There is no such API key."""
+
+    code = "API_KEY_NOT_FOUND"
+
+
+class KeyAlreadyRevoked(Conflict):
+    """This API key is revoked already; issue a new one."""
+
+    code = "API_KEY_ALREADY_REVOKED"
+
+
+class KeyAlreadyExpired(Conflict):
+    """This API key has expired; issue a new one."""
+
+    code = "API_KEY_ALREADY_EXPIRED"
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A new key and its text.  Nobody can show the text again."""
+
+    key: ApiKey
+    text: str = field(repr=False)
+
+
+def issue(
+    scope: Scope,
+    *,
+    name: str,
+    environment: Environment,
+    scopes: Sequence[str] = DEFAULT,
+    project_id: int | None = None,
+    expires_at: datetime | None = None,
+    now: datetime,
+) -> Issued:
+    """A key of the scope's tenant.  environment: the key's, whatever the scope's.  project_id: the row's id; the key
+    then works in that project unless a request names another.  expires_at: by default 90 days from now, at most 365.
+
+    Raises UnknownScopes, KeyNameRefused, LifetimeRefused or ProjectNotFound.
+    """
+    name, scopes = name.strip(), list(dict.fromkeys(scopes))
+    if not 1 <= len(name) <= 128:
+        raise KeyNameRefused
+    _check_scopes(scopes)
+    expires_at = expires_at or now + DEFAULT_LIFETIME
+    if not now < expires_at <= now + LONGEST_LIFETIME:
+        raise LifetimeRefused
+    with tenant_transaction(scope):
+        if project_id is not None and not Project.objects.within(scope).filter(pk=project_id).exists():
+            raise ProjectNotFound
+        issued = _make(scope, name, Environment(environment), scopes, project_id, expires_at, now)
+        _record(scope, "api_key.issue", issued.key, now=now)
+    return issued
+
+
+def rotate(scope: Scope, key_id: int, *, grace: timedelta = DEFAULT_GRACE, now: datetime) -> Issued:
+    """A new key like the old one, which stays valid for ``grace`` so that running programs can be given the new one.
+
+    grace zero, for a key that leaked, revokes the old one at once.  The new key lives as long as the old one was given.
+    Raises KeyNotFound, KeyAlreadyRevoked, KeyAlreadyExpired or GraceRefused.
+    """
+    if not timedelta(0) <= grace <= LONGEST_GRACE:
+        raise GraceRefused
+    with tenant_transaction(scope):
+        old = _usable(scope, key_id, now=now)
+        lifetime = old.expires_at - old.created_at if old.expires_at else DEFAULT_LIFETIME
+        issued = _make(
+            scope,
+            old.name,
+            Environment(old.environment),
+            old.scopes,
+            old.project_id,
+            now + min(lifetime, LONGEST_LIFETIME),
+            now,
+        )
+        if grace:
+            old.expires_at = min(old.expires_at or now + grace, now + grace)
+        else:
+            old.revoked_at = now
+        old.save(update_fields=["expires_at", "revoked_at"])
+        _record(scope, "api_key.rotate", old, reason=f"replaced by api_key:{issued.key.pk}", now=now)
+    return issued
+
+
+def revoke(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
+    """Refused from the next request on.  Raises KeyNotFound or KeyAlreadyRevoked."""
+    with tenant_transaction(scope):
+        key = _locked(scope, key_id)
+        if key.revoked_at:
+            raise KeyAlreadyRevoked
+        key.revoked_at = now
+        key.save(update_fields=["revoked_at"])
+        _record(scope, "api_key.revoke", key, now=now)
+    return key
+
+
+def _check_scopes(scopes: Sequence[str]) -> None:
+    if not scopes:
+        raise UnknownScopes("A key needs at least one scope.")
+    if wrong := unknown(list(scopes)):
+        known = ", ".join([*PERMISSIONS, "memory:*", "*"])
+        raise UnknownScopes(f"Unknown scopes: {', '.join(wrong)}. There are: {known}.")
+
+
+def _make(
+    scope: Scope,
+    name: str,
+    environment: Environment,
+    scopes: Sequence[str],
+    project_id: int | None,
+    expires_at: datetime,
+    now: datetime,
+) -> Issued:
+    text, kid = tokens.mint(environment)
+    active = pepper()
+    key = ApiKey.everyone.create(
+        tenant_id=scope.tenant_id,
+        name=name,
+        kid=kid,
+        digest=tokens.digest(active.key, text),
+        pepper_version=active.version,
+        environment=environment,
+        scopes=list(scopes),
+        project_id=project_id,
+        expires_at=expires_at,
+        created_at=now,
+    )
+    return Issued(key, text)
+
+
+def _usable(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
+    key = _locked(scope, key_id)
+    if key.revoked_at:
+        raise KeyAlreadyRevoked
+    if key.expires_at and key.expires_at <= now:
+        raise KeyAlreadyExpired
+    return key
+
+
+def _locked(scope: Scope, key_id: int) -> ApiKey:
+    # The row lock makes two who rotate at once take turns: the second finds what the first did.
+    key = ApiKey.objects.within(scope).select_for_update().filter(pk=key_id).first()
+    if key is None:
+        raise KeyNotFound
+    return key
+
+
+def _record(scope: Scope, action: str, key: ApiKey, *, reason: str = "", now: datetime) -> None:
+    record(scope, actor=scope.principal.label, action=action, target=f"api_key:{key.pk}", reason=reason, now=now)

@@ -1,0 +1,36 @@
+"""The cast: two tenants who must never see each other, and a time that stands still.
+
+Tests that touch them say ``pytestmark = pytest.mark.django_db(databases="__all__")``: a tenant's keys live in a
+database of their own.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import pytest
+
+from apps.apikeys.onboarding import Opened
+from apps.crypto import keyring
+from tests import makers
+
+
+@pytest.fixture
+def now() -> datetime:
+    return makers.NOW
+
+
+@pytest.fixture
+def acme() -> Opened:
+    return makers.make_tenant("acme")
+
+
+@pytest.fixture
+def globex() -> Opened:
+    return makers.make_tenant("globex")
+
+
+@pytest.fixture(autouse=True)
+def _no_key_outlives_a_test() -> Iterator[None]:
+    """Rows of keys are rolled back with the test; a process that still held them would use keys that never were."""
+    yield
+    keyring.forget_all()
