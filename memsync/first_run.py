@@ -1,0 +1,79 @@
+"""What an empty deployment gets, so that there is something to use: a tenant, its keys, and somebody to sign in."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import transaction
+from django.utils import timezone
+
+from apps.accounts.services import make_operator
+from apps.apikeys.onboarding import FIRST_KEY, open_tenant
+from apps.apikeys.selectors import list_keys, state_of
+from apps.apikeys.services import issue, revoke, rotate
+from apps.core.locks import lock
+from apps.projects.scope import Environment, Scope
+from apps.projects.selectors import default_project, scope_in
+from apps.tenants.selectors import find_first_tenant
+from apps.tenants.services import open_organization
+
+NAME: Final = "default"  # the published adapters call a tenant this when nobody tells them another name
+OPERATOR: Final = "operator@memsync.local"
+PROBE: Final = "memsync up tries itself"
+ORDER: Final = (Environment.PRODUCTION, Environment.STAGING, Environment.DEVELOPMENT)
+
+
+def run(*, reissue: bool, probe_key: bool) -> dict[str, Any]:
+    return ensure_first_run(now=timezone.now(), reissue=reissue, probe_key=probe_key)
+
+
+def ensure_first_run(*, now: datetime, reissue: bool = False, probe_key: bool = False) -> dict[str, Any]:
+    """Make the first tenant where there is none, and tell what there is:
+
+        {"tenant", "project", "keys": {"production", "staging", "development"}, "operator": {"email", "password"}}
+
+    A secret made just now is a text; one made earlier is None.  reissue: new keys and a new password; the old keys stay
+    valid for a day.  probe_key: also a new "probe_key", with which the server tries itself, in place of the old one.
+    """
+    with transaction.atomic():
+        lock("first run")
+        keys: Mapping[Environment, str | None] = dict.fromkeys(ORDER)
+        password = None
+        if tenant := find_first_tenant():
+            scope = scope_in(tenant)
+            if reissue:
+                keys, password = _new_keys(scope, now=now), make_operator(OPERATOR)
+        else:
+            opened = open_tenant(open_organization(NAME, now=now), NAME, now=now)
+            tenant, scope, keys, password = opened.tenant, opened.scope, opened.keys, make_operator(OPERATOR)
+        said = {
+            "tenant": tenant.name,
+            "project": default_project(scope).public_id,
+            "keys": {environment.value: keys[environment] for environment in ORDER},
+            "operator": {"email": OPERATOR, "password": password},
+        }
+        if probe_key:
+            said["probe_key"] = _new_probe_key(scope, now=now)
+    return said
+
+
+def _new_keys(scope: Scope, *, now: datetime) -> dict[Environment, str | None]:
+    newest = {key.environment: key for key in reversed(_active(scope, FIRST_KEY, now=now))}
+    keys: dict[Environment, str | None] = {}
+    for environment in ORDER:
+        old = newest.get(environment)
+        made = rotate(scope, old.pk, now=now) if old else issue(scope, name=FIRST_KEY, environment=environment, now=now)
+        keys[environment] = made.text
+    return keys
+
+
+def _new_probe_key(scope: Scope, *, now: datetime) -> str:
+    for old in _active(scope, PROBE, now=now):
+        revoke(scope, old.pk, now=now)
+    scopes = ("memory:read", "memory:add")
+    return issue(scope, name=PROBE, environment=Environment.DEVELOPMENT, scopes=scopes, now=now).text
+
+
+def _active(scope: Scope, name: str, *, now: datetime) -> list[Any]:
+    """Newest first."""
+    return [key for key in list_keys(scope) if key.name == name and state_of(key, now=now) == "active"]
