@@ -1,0 +1,21 @@
+"""Code, logs and data pasted without a word about them."""
+
+import re
+
+_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_CODE_LINE = re.compile(
+    r"^\s*(?:def |class |import |from \w[\w.]* import|return\b|if .*:$|elif |else:|for .*:$|while .*:$|try:|except\b|@\w|#include|#!|//|/\*|\*/|\* |function\b|const |let |var |export |public |private |protected|static "
+    r"|fn |func |package |using |namespace |struct |impl |SELECT\b|INSERT\b|UPDATE \w+ SET|DELETE FROM|CREATE (?:TABLE|INDEX)|ALTER TABLE|DROP |FROM \w+$|WHERE |GROUP BY|ORDER BY|<\/?[a-z][\w-]*[\s>/]|\$ |>>> |\.\.\. |>\s*\w+@|PS C:"
+    r"|Traceback \(|File \"|at [\w.$<>]+\(|Caused by:|[\w.]*(?:Error|Exception|Warning)\b:?|E\s{3}|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:INFO|DEBUG|WARN|WARNING|ERROR|FATAL|TRACE|CRITICAL)\b|\d+\.\d+\.\d+\.\d+ - |panic:|goroutine |npm ERR|error\[E|error TS|diff --git|@@ |[+-]{3} [ab]/|index [0-9a-f]{7}|commit [0-9a-f]{7,40}$|\w+:\s*\{|apiVersion:|kind: )"
+    r"|[{};]\s*$|^\s*[\]})]+[,;]?\s*$|^\s*\"[\w-]+\"\s*:|^\s*[\w.\[\]'\"]+\s*(?:=|\+=|:=)\s*[^\s=]|^\s*[{\[]|=>|->\s*\w+\s*[:{]|\w+\([^)]*\);?\s*$|^\s*(?:sudo |git |docker |kubectl |npm |pip |curl |cd |ls |cat |grep |ssh )[\w./-]"
+)
+
+
+def is_code_only(plain: str) -> bool:
+    """Nothing is left once fenced blocks and lines that look like code or log output are taken away."""
+    left = _FENCE.sub("\n", plain) if "```" in plain else plain
+    lines = [line for line in left.split("\n", 400)[:400] if line.strip()]
+    if not lines:
+        return "```" in plain
+    prose = [line for line in lines if not _CODE_LINE.search(line[:300])]
+    return not prose or (len(lines) >= 4 and len(prose) * 4 <= len(lines) and all(len(line.split()) < 6 for line in prose))

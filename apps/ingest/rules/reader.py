@@ -1,0 +1,412 @@
+"""Read a turn by rules alone: what to keep, what to refuse and why. No model, no database, no clock."""
+
+import re
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
+
+from apps.ingest.rules import code, dates, filler, idle, injection, language, roles, transient
+from apps.ingest.rules import secrets as credentials
+from apps.ingest.rules.finding import Finding
+from apps.ingest.rules.keys import Claim, Clause, claims_of, constraint_claim, instruction_claim, signature
+from apps.ingest.rules.kinds import Kind, is_past_state, kind_of
+from apps.ingest.rules.sentences import Span, clauses, fold, lower, sentences, trimmed
+from apps.ingest.rules.subjects import EXPLICIT, lead_end, subject_of
+
+LONG_TEXT = 2_000  # above this a text is a document and is kept whole
+_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+_SLOTLESS = frozenset({"event", "decision", "task", "entity"})
+_FIRST_PERSON = re.compile(r"\b(?:i|i'm|im|i've|ive|i'll|i'd|me|my|mine|myself|we|we're|we've|our|ours|us)\b")
+_THIRD_PARTY = re.compile(r"\b(?:says|said|told me|thinks|claims|apparently|heard|seems to|i think|i believe|probably|supposedly)\b")
+_OLD_NEW = re.compile(r"\b(?:now|no longer|any ?more|since|from now|instead|new|switched|moved|changed|currently|these days)\b")
+_TURNED_DOWN = re.compile(r"\b(?:can|could|would|will) you\b")
+
+
+class _Refusal(NamedTuple):
+    decision: str
+    reason: str
+
+
+class _Reading(NamedTuple):
+    """What one clause says, before its span is settled."""
+
+    span: Span
+    refusal: _Refusal | None
+    kind: Kind | None
+    claims: list[Claim]
+    when: dates.When | None
+    explicit: bool
+
+    @property
+    def strong(self) -> bool:
+        return self.refusal is None and (bool(self.claims) or self.kind is not None)
+
+
+def read_turn(text: str, *, role: str = "user", now: datetime, keep_whole: bool = False, min_chars: int = filler.MIN_CHARS) -> list[Finding]:
+    """What the turn holds, in the order of the text; at least one finding, and never an exception.
+
+    now: the time of the turn, with a zone; dates are told in it.
+    keep_whole: the caller asked to remember this, so one finding spans the trimmed text; policy still refuses.
+    min_chars: a shorter text is low signal.
+    """
+    who = roles.speaker(text, role)
+    plain = fold(text)
+    whole = trimmed(plain, who.start, len(plain))
+    if not who.is_user:
+        return [_refused(trimmed(plain, 0, len(plain)), "discarded_low_signal", "not_user_turn")]
+    low = lower(plain)
+    bad = _forbidden(plain, low)
+    if not bad:
+        if whole.end - whole.start < min_chars and not language.filler_exempt(plain):
+            return [_refused(whole, "discarded_low_signal", "too_short")]
+        if filler.is_filler(plain[whole.start : whole.end]):
+            return [_refused(whole, "discarded_low_signal", "filler")]
+    if keep_whole:
+        return [_as_one(plain, low, whole, now)] if not bad else [_refused(whole, "discarded_policy", bad[0].reason)]
+    if whole.end - whole.start > LONG_TEXT:
+        return _document(plain, low, whole, bad)
+    return _Turn(plain, low, whole, bad, now).findings()
+
+
+class _Bad(NamedTuple):
+    start: int
+    end: int
+    reason: str
+
+
+def _forbidden(plain: str, low: str) -> list[_Bad]:
+    """Secrets and planted orders, wherever they stand; a secret's text said again elsewhere counts as well."""
+    found = [_Bad(*secret) for secret in credentials.find_secrets(plain)]
+    order = injection.find_order(plain, low)
+    if order is not None:
+        found.append(_Bad(*order))
+    return sorted(found)
+
+
+def _refused(span: Span, decision: str, reason: str, *, redacted: bool = False) -> Finding:
+    return Finding(start=span.start, end=span.end, decision=decision, reason=reason, source_strength=0.3, extractor_confidence=0.9, redacted=redacted)  # type: ignore[arg-type]  # one of the four literals
+
+
+def _document(plain: str, low: str, whole: Span, bad: list[_Bad]) -> list[Finding]:
+    """A long text is one memory, less the lines that policy refuses."""
+    if code.is_code_only(plain[whole.start : whole.end]):
+        return [_refused(whole, "discarded_low_signal", "code_only")]
+    found: list[Finding] = []
+    begin = whole.start
+    for piece in [*bad, _Bad(whole.end, whole.end, "")]:
+        line = Span(max(begin, plain.rfind("\n", 0, piece.start) + 1, _sentence_start(plain, piece.start)), piece.end)
+        before = trimmed(plain, begin, min(line.start, piece.start) if piece.reason else whole.end)
+        if before.end - before.start >= filler.MIN_CHARS:
+            found.append(Finding(start=before.start, end=before.end, decision="keep", reason="document", source_strength=0.8, extractor_confidence=0.6, redacted=bool(bad)))
+        if piece.reason:
+            end_of_line = plain.find("\n", piece.end, piece.end + 400)
+            stop = min(whole.end, end_of_line if end_of_line >= 0 else piece.end)
+            if stop > begin:
+                found.append(_refused(trimmed(plain, max(begin, line.start), max(stop, piece.end)), "discarded_policy", piece.reason))
+            begin = max(begin, stop, piece.end)
+    return found
+
+
+def _sentence_start(plain: str, at: int) -> int:
+    return max(plain.rfind(". ", max(0, at - 400), at) + 1, at - 400)
+
+
+def _as_one(plain: str, low: str, whole: Span, now: datetime) -> Finding:
+    """The whole text as one memory; type, key and date come from the sentence that tells most."""
+    best: Finding | None = None
+    for finding in _Turn(plain, low, Span(whole.start, min(whole.end, whole.start + LONG_TEXT)), [], now).findings():
+        if finding.decision == "keep" and (best is None or _telling(finding) > _telling(best)):
+            best = finding
+    if best is None:
+        return Finding(start=whole.start, end=whole.end, decision="keep", reason="explicit", extractor_confidence=0.8)
+    return replace(best, start=whole.start, end=whole.end, reason="explicit")
+
+
+def _telling(finding: Finding) -> tuple[bool, bool, float]:
+    return (finding.key is not None, finding.type != "fact", finding.extractor_confidence)
+
+
+class _Turn:
+    """One turn while it is read; remembers who was spoken of last, for "she reports to the CTO"."""
+
+    def __init__(self, plain: str, low: str, whole: Span, bad: list[_Bad], now: datetime) -> None:
+        self.plain, self.low, self.whole, self.bad, self.now = plain, low, whole, bad, now
+        self.last_person = ""
+        self.last_thing = ""
+
+    def findings(self) -> list[Finding]:
+        plain, low, whole = self.plain, self.low, self.whole
+        text = low[whole.start : whole.end]
+        if not self.bad:
+            if code.is_code_only(plain[whole.start : whole.end]):
+                return [_refused(whole, "discarded_low_signal", "code_only")]
+            if language.is_foreign(text):
+                return [self._foreign()]
+        pieces = sentences(plain, whole.start, whole.end) or [whole]
+        context = _Context(fiction=idle.is_fiction(text), sarcasm=idle.is_sarcasm(text))
+        found: list[Finding] = []
+        for sentence in pieces:
+            found += self._sentence(sentence, context)
+        return found or [_refused(whole, "discarded_low_signal", "nothing_said")]
+
+    def _foreign(self) -> Finding:
+        text = self.low[self.whole.start : self.whole.end]
+        if language.is_pleasantry(text):
+            return _refused(self.whole, "discarded_low_signal", "filler")
+        if language.is_question(text):
+            return _refused(self.whole, "discarded_low_signal", "question")
+        return Finding(start=self.whole.start, end=self.whole.end, decision="keep", reason="other_language", value=signature(text), source_strength=0.9, extractor_confidence=0.6)
+
+    def _sentence(self, sentence: Span, context: "_Context") -> list[Finding]:
+        spoilt = [bad for bad in self.bad if bad.start < sentence.end and bad.end > sentence.start]
+        if spoilt:
+            return self._beside_secret(sentence, spoilt, context)
+        low = self.low[sentence.start : sentence.end]
+        refusal = self._refuse_sentence(low, context)
+        if refusal:
+            return [_refused(sentence, *refusal)]
+        parts = clauses(self.plain, sentence)
+        question = low.rstrip(" )\"'").endswith("?")
+        if question or (len(parts) > 1 and any(idle.opens_as_question(self.low[p.start : p.end]) for p in parts)):
+            return self._question(sentence, parts, context)
+        readings = self._joined([self._read(part) for part in parts]) if len(parts) > 1 else []
+        if len(readings) < 2:
+            readings = [self._read(sentence)]
+        return [finding for reading in readings for finding in self._finish(reading)]
+
+    def _beside_secret(self, sentence: Span, spoilt: list[_Bad], context: "_Context") -> list[Finding]:
+        """The clause with the secret is refused; a clause before it may stay if it says something by itself."""
+        found: list[Finding] = []
+        first = min(bad.start for bad in spoilt)
+        reason = spoilt[0].reason
+        start = sentence.start
+        for part in clauses(self.plain, Span(sentence.start, max(sentence.start, min(first, sentence.end)))):
+            if part.end >= first - 1 or part.end <= start:
+                break
+            reading = self._read(part)
+            joint_left = self.plain[part.end : first]
+            if not reading.strong or len(joint_left) < 3:
+                break
+            found += [replace(finding, redacted=True) for finding in self._finish(reading) if finding.decision == "keep"]
+            start = part.end
+        rest = trimmed(self.plain, start, sentence.end)
+        return [*found, _refused(rest, "discarded_policy", reason)]
+
+    def _refuse_sentence(self, low: str, context: "_Context") -> _Refusal | None:
+        if filler.is_chatter(low):
+            return _Refusal("discarded_low_signal", "filler")
+        if low.startswith("```"):
+            return _Refusal("discarded_low_signal", "code_only")
+        if context.fiction:
+            return _Refusal("discarded_low_signal", "fiction")
+        if context.sarcasm and idle.is_sarcasm(low):
+            return _Refusal("discarded_low_signal", "sarcasm")
+        if idle.is_quotation(low):
+            return _Refusal("discarded_low_signal", "quoted")
+        return None
+
+    def _question(self, sentence: Span, parts: list[Span], context: "_Context") -> list[Finding]:
+        """A question may carry a fact ("as a diabetic, may I …") or be an order or a task in disguise."""
+        low = self.low[sentence.start : sentence.end]
+        kind = kind_of(low, has_date=False)
+        if kind is not None and kind.type in ("instruction", "task") and idle.is_command(low):
+            return self._finish(self._read(sentence))
+        if kind is not None and kind.type == "task" and _TURNED_DOWN.search(low):
+            return self._finish(self._read(sentence))
+        found: list[Finding] = []
+        for part in _fact_parts(self.plain, self.low, parts):
+            reading = self._read(part)
+            if reading.strong and (reading.claims or reading.kind is not None):
+                found += self._finish(reading)
+        kept = [finding for finding in found if finding.decision == "keep"]
+        return kept or [_refused(sentence, "discarded_low_signal", "question")]
+
+    def _joined(self, readings: list[_Reading]) -> list[_Reading]:
+        """Split only where both sides say something of their own; what says nothing stays with its neighbour."""
+        groups: list[list[_Reading]] = []
+        for reading in readings:
+            if groups and not (reading.strong and any(r.strong for r in groups[-1]) and _separate(groups[-1], reading)):
+                groups[-1].append(reading)
+            else:
+                groups.append([reading])
+        merged: list[_Reading] = []
+        for group in groups:
+            strong = [r for r in group if r.strong]
+            if len(group) == 1:
+                merged.append(group[0])
+                continue
+            if strong and all(r.refusal is not None for r in group if not r.strong):
+                merged += [*strong] if len(strong) == 1 else [self._read(Span(strong[0].span.start, strong[-1].span.end))]
+                continue
+            merged.append(self._read(Span(group[0].span.start, group[-1].span.end)))
+        return merged
+
+    def _read(self, span: Span) -> _Reading:
+        plain, low = self.plain, self.low
+        start = lead_end(low, *span)
+        start = start if start < span.end else span.start
+        body = low[start : span.end]
+        explicit = EXPLICIT.search(low, span.start, min(span.end, start + 20)) is not None
+        when = dates.find(body, self.now)
+        kind = kind_of(body, has_date=when is not None)
+        if kind is not None and kind.type == "task" and (when is None or when.precision == "day"):
+            when = dates.find(body, self.now, assume_today=True)
+        subject = subject_of(plain, low, start, span.end, last_person=self.last_person, last_thing=self.last_thing)
+        words = frozenset(_WORD.findall(body))
+        clause = Clause(plain, low, start, span.end, subject, words)
+        refusal = self._refuse_clause(low[span.start : span.end], body, kind)
+        claims = [] if refusal else self._claims(clause, kind)
+        if refusal is None and claims and kind is None and transient.is_transient(low[span.start : span.end]) and not _OLD_NEW.search(body):
+            refusal = _Refusal("discarded_transient", "transient")
+        if subject.key not in ("", "user"):
+            if subject.is_person:
+                self.last_person = subject.key
+            else:
+                self.last_thing = subject.key
+        if claims and claims[0].key.startswith("user.") and claims[0].key.endswith(("reports_to", ".name")) and claims[0].value and claims[0].key != "user.name":
+            self.last_person = claims[0].value
+        return _Reading(span, refusal, kind, claims, when, explicit)
+
+    def _claims(self, clause: Clause, kind: Kind | None) -> list[Claim]:
+        if kind is not None and kind.type == "instruction":
+            found = [c for c in claims_of(clause) if c.key.startswith(("user.name", "editor.", "ui.theme", "travel.seat"))]
+            order = instruction_claim(clause.low, clause.start, clause.end)
+            return found or ([order] if order else [])
+        if kind is not None and kind.type in ("task", "entity"):
+            return []
+        found = claims_of(clause)
+        if kind is not None and kind.type == "constraint" and not found:
+            limit = constraint_claim(clause.low, clause.start, clause.end)
+            return [limit] if limit else []
+        if kind is not None and kind.type == "constraint":
+            limit = constraint_claim(clause.low, clause.start, clause.end)
+            return [limit] if limit and found[0].key.endswith((".value", ".condition")) else found
+        return found
+
+    def _refuse_clause(self, low: str, body: str, kind: Kind | None) -> _Refusal | None:
+        if filler.is_chatter(low):
+            return _Refusal("discarded_low_signal", "filler")
+        if idle.is_others_claim(low):
+            return _Refusal("discarded_low_signal", "others_claim")
+        if idle.is_hypothetical(low) and not (kind is not None and kind.type in ("instruction", "task", "constraint", "decision")):
+            return _Refusal("discarded_low_signal", "hypothetical")
+        if kind is None or kind.type in ("event", "relation", "preference", "entity"):
+            if transient.is_transient(low) and not (kind is not None and kind.type in ("relation", "entity")):
+                return _Refusal("discarded_transient", "transient")
+        elif kind.type in ("constraint", "decision") and transient.is_transient(body) and not dates.find(body, self.now):
+            return _Refusal("discarded_transient", "transient")
+        if kind is None and idle.opens_as_question(low):
+            return _Refusal("discarded_low_signal", "question")
+        if idle.is_command(low) and (kind is None or kind.type in ("event", "preference", "relation", "entity")):
+            return _Refusal("discarded_low_signal", "one_off_command")
+        return None
+
+    def _finish(self, reading: _Reading) -> list[Finding]:
+        span = reading.span
+        if reading.refusal:
+            return [_refused(span, *reading.refusal)]
+        low = self.low[span.start : span.end]
+        if not reading.strong and not reading.explicit:
+            weak = self._refuse_weak(low, reading)
+            if weak:
+                return [_refused(span, *weak)]
+        kept = _keep(reading, low)
+        return kept
+
+    def _refuse_weak(self, low: str, reading: _Reading) -> _Refusal | None:
+        """Without any cue a sentence must at least be about the user's own world."""
+        if filler.is_acknowledgement(low):
+            return _Refusal("discarded_low_signal", "acknowledgement")
+        if filler.is_about_the_talk(low):
+            return _Refusal("discarded_low_signal", "about_the_talk")
+        if idle.is_command(low):
+            return _Refusal("discarded_low_signal", "one_off_command")
+        body = _WORD.findall(low)
+        if len(body) < 4 and not reading.when:
+            return _Refusal("discarded_low_signal", "too_few_words")
+        if reading.when is not None and reading.when.at is not None:
+            return None
+        if not _FIRST_PERSON.search(low):
+            return _Refusal("discarded_low_signal", "general")
+        return None
+
+
+class _Context(NamedTuple):
+    fiction: bool
+    sarcasm: bool
+
+
+def _separate(group: list[_Reading], reading: _Reading) -> bool:
+    """Whether the clause states something else than what came before: another key, or another type."""
+    before = [r for r in group if r.strong][-1]
+    if before.claims and reading.claims:
+        return before.claims[0].key != reading.claims[0].key
+    if bool(before.claims) != bool(reading.claims):
+        return True
+    return (before.kind.type if before.kind else "") != (reading.kind.type if reading.kind else "") or bool(reading.when and before.when)
+
+
+def _fact_parts(plain: str, low: str, parts: list[Span]) -> list[Span]:
+    """The parts of a question that assert: "as a nurse" and "my son is four" in "…, what would you read?"."""
+    found = []
+    for part in parts:
+        text = low[part.start : part.end].rstrip()
+        if text.endswith("?") or idle.opens_as_question(text) or idle.is_hypothetical(text):
+            opening = re.match(r"(?:as an? [\w -]{3,40}|being an? [\w -]{3,40}|since (?:i|we|my) [^,?]{3,60}|given (?:that )?(?:i|we|my)[^,?]{3,60}|with my [^,?]{3,40}|i'?m an? [^,?]{3,40}|my [^,?]{5,60}),", text)
+            if opening and not idle.opens_as_question(text):
+                found.append(Span(part.start, part.start + opening.end() - 1))
+            continue
+        found.append(part)
+    return found
+
+
+def _keep(reading: _Reading, low: str) -> list[Finding]:
+    kind, when = reading.kind, reading.when
+    claims = reading.claims
+    type_ = kind.type if kind else ("event" if when is not None and not claims and when.at is not None and not _states(low) else "fact")
+    forced = claims[0].type if claims else None
+    if forced and type_ not in ("decision", "constraint", "instruction"):
+        type_ = forced
+    elif claims and type_ == "event" and not (kind and kind.reason == "past_state") and not claims[0].closed:
+        type_ = "fact"  # the start of a state is kept as the state, with its date
+    elif claims and type_ == "relation" and not forced and claims[0].key.endswith((".employer", ".location", ".role")):
+        type_ = "relation" if claims[0].key.endswith(".role") else "fact"
+    if kind and kind.type == "event" and kind.reason == "past_state" and when is None:
+        when = dates.When(None, "approximate")
+    if type_ == "event" and when is None:
+        when = dates.When(None, "unknown")
+    strength = 0.7 if _THIRD_PARTY.search(low) else 0.95
+    confidence = 0.9 if claims and type_ != "decision" else 0.85 if kind else 0.6
+    base = Finding(
+        start=reading.span.start,
+        end=reading.span.end,
+        decision="keep",
+        reason=(kind.reason if kind else "keyed" if claims else "about_user"),
+        type=type_,
+        value=_unkeyed_value(low, when),
+        event_at=when.at if when else None,
+        event_precision=when.precision if when else None,
+        event_range=when.range if when else None,
+        source_strength=strength if claims or kind else min(strength, 0.9),
+        extractor_confidence=confidence,
+    )
+    if not claims:
+        return [base]
+    if type_ in _SLOTLESS:
+        return [replace(base, closes=(claims[0].key, claims[0].value if claims[0].closed or type_ == "event" else None))] if type_ != "task" else [base]
+    found = []
+    for claim in claims:
+        if claim.closed:
+            found.append(replace(base, type="event" if type_ in ("fact", "event") else type_, closes=(claim.key, claim.value)))
+        else:
+            found.append(replace(base, key=claim.key[:64], value=claim.value, many_valued=claim.many_valued))
+    return found[:4]
+
+
+def _states(low: str) -> bool:
+    return re.search(r"\b(?:is|are|has|have|every|always|since)\b", low) is not None and is_past_state(low) is False and re.search(r"\bon\b|\bat\b", low) is None
+
+
+def _unkeyed_value(low: str, when: dates.When | None) -> str:
+    day = when.at.date().isoformat() if when and when.at and when.precision in ("day", "exact") else ""
+    return "|".join(filter(None, (signature(dates.without_dates(low)), day)))
