@@ -119,7 +119,9 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     {
-        "init_extension": False,  # the schema is plain SQL and comes with our migrations
+        # Said once more: the client would otherwise take DATABASE_URL from the environment over the broker's address.
+        "conn_string": CELERY_BROKER_URL.replace("pgmq", "postgresql", 1),
+        "init_extension": False,  # the schema is plain SQL, installed by `memsync up` and `memsync prepare`
         "visibility_timeout": 900,
         "use_notify": True,
         "wait_time_seconds": 0,
