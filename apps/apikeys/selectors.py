@@ -144,7 +144,7 @@ def _note_refusal(key: ApiKey | None, refusal: DomainError, *, now: datetime) ->
     """One audit row a minute for each key, and one for all unknown ones: guessing must not fill the trail."""
     known = None if type(refusal) is KeyUnknown else key
     reason = type(refusal).__name__
-    logger.warning("a key was refused", extra={"code": refusal.code, "key_id": known.pk if known else None})
+    logger.warning("a key was refused", extra={"error": refusal.code})
     who = f"api_key:{known.pk}" if known else "api_key"
     if not limits.take(f"refused {who}", _REFUSALS_NOTED, now=now).is_allowed:
         return

@@ -89,9 +89,12 @@ def issue(
     if not now < expires_at <= now + LONGEST_LIFETIME:
         raise LifetimeRefused
     with tenant_transaction(scope):
-        if project_id is not None and not Project.objects.within(scope).filter(pk=project_id).exists():
-            raise ProjectNotFound
-        issued = _make(scope, name, Environment(environment), scopes, project_id, expires_at, now)
+        project = None
+        if project_id is not None:
+            project = Project.objects.within(scope).filter(pk=project_id).first()
+            if project is None:
+                raise ProjectNotFound
+        issued = _make(scope, name, Environment(environment), scopes, project, expires_at, now)
         _record(scope, "api_key.issue", issued.key, now=now)
     return issued
 
@@ -112,7 +115,7 @@ def rotate(scope: Scope, key_id: int, *, grace: timedelta = DEFAULT_GRACE, now: 
             old.name,
             Environment(old.environment),
             old.scopes,
-            old.project_id,
+            old.project,
             now + min(lifetime, LONGEST_LIFETIME),
             now,
         )
@@ -150,7 +153,7 @@ def _make(
     name: str,
     environment: Environment,
     scopes: Sequence[str],
-    project_id: int | None,
+    project: Project | None,
     expires_at: datetime,
     now: datetime,
 ) -> Issued:
@@ -164,7 +167,7 @@ def _make(
         pepper_version=active.version,
         environment=environment,
         scopes=list(scopes),
-        project_id=project_id,
+        project=project,
         expires_at=expires_at,
         created_at=now,
     )
@@ -182,7 +185,8 @@ def _usable(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
 
 def _locked(scope: Scope, key_id: int) -> ApiKey:
     # The row lock makes two who rotate at once take turns: the second finds what the first did.
-    key = ApiKey.objects.within(scope).select_for_update().filter(pk=key_id).first()
+    rows = ApiKey.objects.within(scope).select_related("project").select_for_update(of=("self",))
+    key = rows.filter(pk=key_id).first()
     if key is None:
         raise KeyNotFound
     return key

@@ -1,0 +1,185 @@
+"""`memsync key`: issue, list, rotate and revoke API keys."""
+
+from argparse import ArgumentParser
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+from rich.markup import escape
+from rich.panel import Panel
+from rich.table import Table
+
+from apps.apikeys.models import ApiKey
+from apps.apikeys.permissions import DEFAULT, PERMISSIONS
+from apps.apikeys.selectors import list_keys, state_of
+from apps.apikeys.services import DEFAULT_GRACE, DEFAULT_LIFETIME, Issued, KeyNotFound, issue, revoke, rotate
+from apps.projects.scope import Environment, Scope
+from apps.projects.selectors import get_project, scope_in
+from apps.tenants.models import Tenant
+from apps.tenants.selectors import get_tenant, list_tenants
+from memsync.management.plain import PlainCommand, add_json, duration, operator
+
+ENVIRONMENTS = [environment.value for environment in Environment]
+COLOURS = {"active": "green", "expired": "yellow", "revoked": "red"}
+
+
+class Command(PlainCommand):
+    help = "Issue, list, rotate and revoke API keys."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="issue|list|rotate|revoke")
+        give = verbs.add_parser(
+            "issue",
+            help="make a key; it is shown once",
+            description="Make a key. It is shown once and stored nowhere.",
+            epilog="Scopes: "
+            + "; ".join(f"{name} ({what})" for name, what in PERMISSIONS.items())
+            + "; memory:* and * (everything but memory:delete).",
+        )
+        give.add_argument("--name", default="key", help="what it is for, to recognise it by")
+        give.add_argument("--environment", choices=ENVIRONMENTS, default="production")
+        give.add_argument(
+            "--scopes",
+            nargs="+",
+            metavar="SCOPE",
+            default=list(DEFAULT),
+            help="separated by blanks or commas (default: reading and writing, without memory:delete)",
+        )
+        give.add_argument("--project", metavar="proj_…", help="pin the key to this project (default: none)")
+        give.add_argument(
+            "--expires-in",
+            type=duration,
+            default=DEFAULT_LIFETIME,
+            metavar="TIME",
+            help="for example 90d or 12h; at most 365d (default: 90d)",
+        )
+        show = verbs.add_parser(
+            "list", help="show a tenant's keys, without their secrets", description="Show a tenant's keys."
+        )
+        show.add_argument("--environment", choices=ENVIRONMENTS, help="only those of this environment")
+        change = verbs.add_parser(
+            "rotate",
+            help="make a new key like this one, and let this one end",
+            description="Make a new key like this one, which stays valid for a while so that running programs can be "
+            "given the new one.",
+        )
+        change.add_argument("key", help="its id, or the beginning that `memsync key list` shows")
+        change.add_argument(
+            "--grace",
+            type=duration,
+            default=DEFAULT_GRACE,
+            metavar="TIME",
+            help="how long the old key stays valid; 0 for a key that leaked (default: 24h)",
+        )
+        end = verbs.add_parser("revoke", help="refuse this key from now on", description="Refuse this key from now on.")
+        end.add_argument("key", help="its id, or the beginning that `memsync key list` shows")
+        for verb in (give, show, change, end):
+            verb.add_argument("--tenant", metavar="NAME", help="whose keys (may be left out where there is one tenant)")
+            add_json(verb)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        verb = {"issue": self.issue, "list": self.list, "rotate": self.rotate, "revoke": self.revoke}[options["verb"]]
+        verb(scope_in(_tenant(options["tenant"]), principal=operator()), options, timezone.now())
+
+    def issue(self, scope: Scope, options: dict[str, Any], now: datetime) -> None:
+        scopes = [name for part in options["scopes"] for name in part.split(",") if name]
+        project = get_project(scope, options["project"]) if options["project"] else None
+        issued = issue(
+            scope,
+            name=options["name"],
+            environment=Environment(options["environment"]),
+            scopes=scopes,
+            project_id=project.pk if project else None,
+            expires_at=now + options["expires_in"],
+            now=now,
+        )
+        self.show_issued(scope, issued, options, title="Key issued")
+
+    def list(self, scope: Scope, options: dict[str, Any], now: datetime) -> None:
+        keys = [key for key in list_keys(scope) if options["environment"] in (None, key.environment)]
+        if options["json"]:
+            self.say_json([_described(key, now=now) for key in keys])
+            return
+        table = Table("id", "begins with", "name", "environment", "state", "expires", "last used", "scopes")
+        for key in keys:
+            state = state_of(key, now=now)
+            table.add_row(
+                str(key.pk),
+                key.prefix,
+                escape(key.name),
+                key.environment,
+                f"[{COLOURS[state]}]{state}[/{COLOURS[state]}]",
+                f"{key.expires_at:%Y-%m-%d}" if key.expires_at else "never",
+                f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never",
+                "default" if tuple(key.scopes) == DEFAULT else " ".join(key.scopes),
+            )
+        self.say(table if keys else f"{scope.tenant.name} has no such keys.")
+
+    def rotate(self, scope: Scope, options: dict[str, Any], now: datetime) -> None:
+        old = _find(scope, options["key"])
+        issued = rotate(scope, old.pk, grace=options["grace"], now=now)
+        self.show_issued(scope, issued, options, title="Key rotated", replaces=_find(scope, str(old.pk)))
+
+    def revoke(self, scope: Scope, options: dict[str, Any], now: datetime) -> None:
+        key = revoke(scope, _find(scope, options["key"]).pk, now=now)
+        if options["json"]:
+            self.say_json(_described(key, now=now))
+        else:
+            self.say(f"Revoked [bold]{key.prefix}[/bold] ({escape(key.name)}): it is refused from now on.")
+
+    def show_issued(
+        self, scope: Scope, issued: Issued, options: dict[str, Any], *, title: str, replaces: ApiKey | None = None
+    ) -> None:
+        key = issued.key
+        if options["json"]:
+            answer = {"key": issued.text, "tenant": scope.tenant.name} | _described(key, now=key.created_at)
+            if replaces:
+                answer["replaces"] = _described(replaces, now=key.created_at)
+            self.say_json(answer)
+            return
+        table = Table.grid(padding=(0, 2))
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column(overflow="fold")
+        table.add_row("for", f"{scope.tenant.name}, {key.environment}")
+        table.add_row("scopes", " ".join(key.scopes))
+        table.add_row("valid until", f"{key.expires_at:%Y-%m-%d %H:%M} UTC")
+        if replaces:
+            until = "revoked now" if replaces.revoked_at else f"valid until {replaces.expires_at:%Y-%m-%d %H:%M} UTC"
+            table.add_row("the old one", f"{replaces.prefix}, {until}")
+        table.add_row("secret", "[yellow]shown now and never again[/yellow]")
+        self.say(Panel(table, title=title, border_style="green"))
+        self.say_whole(f"[bold]{issued.text}[/bold]")
+
+
+def _tenant(name: str | None) -> Tenant:
+    if name:
+        return get_tenant(name)
+    found = list_tenants()
+    if len(found) != 1:
+        there = ", ".join(tenant.name for tenant in found[:10]) or "none yet"
+        raise CommandError(f"Say whose with --tenant NAME. There are: {there}.", returncode=2)
+    return found[0]
+
+
+def _find(scope: Scope, named: str) -> ApiKey:
+    for key in list_keys(scope):
+        if named in (str(key.pk), key.kid, key.prefix):
+            return key
+    raise KeyNotFound(f"{scope.tenant.name} has no key {named}; `memsync key list` shows those it has.")
+
+
+def _described(key: ApiKey, *, now: datetime) -> dict[str, Any]:
+    return {
+        "id": key.pk,
+        "prefix": key.prefix,
+        "name": key.name,
+        "environment": key.environment,
+        "scopes": list(key.scopes),
+        "project_id": key.project.public_id if key.project else None,
+        "state": state_of(key, now=now),
+        "created_at": key.created_at.isoformat(),
+        "expires_at": key.expires_at.isoformat() if key.expires_at else None,
+        "last_used_at": key.last_used_at.isoformat() if key.last_used_at else None,
+        "revoked_at": key.revoked_at.isoformat() if key.revoked_at else None,
+    }

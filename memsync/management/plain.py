@@ -1,0 +1,94 @@
+"""What the commands for people share: refusals in one line with an exit code, and tables or one line of JSON.
+
+Exit codes: 0 done; 1 refused, with the reason on stderr; 2 not understood, with how to say it.
+"""
+
+import json
+import os
+import re
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from datetime import timedelta
+from typing import IO, Any, cast
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError, ProgrammingError
+from rich.console import Console
+
+from apps.core.errors import DomainError
+from apps.projects.scope import Principal
+from memsync import instance
+
+_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+
+
+UNREACHABLE = "The database cannot be reached. Is `memsync up` running, and MEMSYNC_HOME the same as there?"
+
+
+class PlainCommand(BaseCommand):
+    requires_system_checks = ()
+    # Django's own options work and are left out of the help: these commands are for people who run memsync.
+    suppressed_base_arguments = {  # noqa: RUF012  (declared so by Django)
+        "--version",
+        "--verbosity",
+        "--settings",
+        "--pythonpath",
+        "--traceback",
+        "--no-color",
+        "--force-color",
+        "--skip-checks",
+    }
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        try:
+            return super().execute(*args, **options)
+        except CommandError as error:
+            refusal = error
+        except DomainError as error:
+            refusal = CommandError(error.message)
+        except OperationalError:
+            refusal = CommandError(UNREACHABLE)
+        except ProgrammingError as error:
+            if "does not exist" not in str(error):
+                raise
+            refusal = CommandError("The database is not prepared yet: run `memsync up` or `memsync prepare`.")
+        if not getattr(self, "_called_from_command_line", False):
+            raise refusal
+        self.stderr.write(f"memsync: {refusal}")
+        sys.exit(refusal.returncode)
+
+    def say(self, thing: Any) -> None:
+        """To a person: text or anything that rich draws."""
+        Console(file=cast("IO[str]", self.stdout)).print(thing)
+
+    def say_whole(self, text: str) -> None:
+        """To a person who will copy it: never broken into lines, however narrow the terminal."""
+        Console(file=cast("IO[str]", self.stdout)).print(text, soft_wrap=True)
+
+    def say_json(self, answer: Any) -> None:
+        self.stdout.write(json.dumps(answer))
+
+
+def add_json(parser: ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one line of JSON instead of a table")
+
+
+def duration(text: str) -> timedelta:
+    """``90d``, ``12h``, ``30m``, ``10s``, or ``0``."""
+    if text == "0":
+        return timedelta(0)
+    found = re.fullmatch(r"(\d{1,6})([dhms])", text)
+    if not found:
+        raise ArgumentTypeError(f"{text!r} is not a duration; write 90d, 12h, 30m or 0")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def operator() -> Principal:
+    """Whoever runs the command, as the audit trail will name them: ``command:`` and their user id on this host."""
+    return Principal(kind="command", id=os.getuid())
+
+
+def url() -> str | None:
+    """Where the embedded instance answers; None while it does not run."""
+    found = instance.read(instance.home() / instance.INSTANCE_FILE).get("url")
+    return str(found) if found else None
