@@ -10,6 +10,7 @@ from django.dispatch import receiver
 from django.utils.module_loading import import_string
 
 from apps.adapters.embedders.base import Embedder
+from apps.adapters.kms.base import KekProvider
 
 _instances: dict[str, Any] = {}
 _lock = threading.Lock()
@@ -18,6 +19,11 @@ _lock = threading.Lock()
 def get_embedder() -> Embedder:
     """The embedder named by ``settings.EMBEDDER``; constructing it loads nothing, the first text does."""
     return cast("Embedder", _instance("EMBEDDER"))
+
+
+def get_kms() -> KekProvider:
+    """The key provider named by ``settings.KMS``; constructing it reads no key."""
+    return cast("KekProvider", _instance("KMS"))
 
 
 def _instance(setting: str) -> Any:
