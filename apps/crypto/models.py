@@ -1,0 +1,164 @@
+"""Wrapped keys and shred salts, in the keyring database; and, beside the data, which key versions are in use.
+
+The two databases are backed up apart: destroying a key or a salt reaches the data's old backups only because they hold
+neither.
+"""
+
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from apps.core.scoping import ScopedManager, ScopedModel
+
+
+class InKeyring:
+    """Marks a model whose table is in the keyring database.
+
+    A plain class, not an abstract model: migrations keep it among the bases, where the router looks for it.
+    """
+
+    database: ClassVar[str] = "keyring"
+
+
+class KeyState(models.TextChoices):
+    """pending -> active -> read_only -> retired -> destroyed; a trigger refuses any other step but straight to the end.
+
+    Retired keys are kept for restores and never loaded for a request.
+    """
+
+    PENDING = "pending"
+    ACTIVE = "active"
+    READ_ONLY = "read_only"
+    RETIRED = "retired"
+    DESTROYED = "destroyed"
+
+
+class KeyKind(models.TextChoices):
+    ROOT = "root", "Content, terms and vectors: rotates"
+    IDENTITY = "identity", "Ids and slots: rotates only on compromise"
+
+
+class ServiceName(models.TextChoices):
+    PEPPER = "pepper"
+    CURSOR = "cursor"
+    AUDIT = "audit"
+
+
+class WrappedKey(models.Model):
+    """A key as the provider wrapped it.  ``check_value`` ties the row to exactly one key; see the keyring."""
+
+    id = models.BigAutoField(primary_key=True)
+    version = models.IntegerField()
+    wrapped = models.BinaryField(null=True)
+    kek_provider = models.CharField(max_length=32)
+    kek_ref = models.TextField()
+    kek_version = models.CharField(max_length=64)
+    check_value = models.BinaryField(max_length=16)
+    state = models.CharField(max_length=12, choices=KeyState, default=KeyState.PENDING)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        abstract = True
+
+
+def _key_checks(name: str) -> tuple[models.CheckConstraint, ...]:
+    return (
+        models.CheckConstraint(condition=models.Q(state__in=KeyState.values), name=f"{name}_state"),
+        models.CheckConstraint(condition=models.Q(version__gte=1), name=f"{name}_version"),
+        models.CheckConstraint(
+            # Destroyed means that the bytes are gone, and the row stays as evidence.
+            condition=models.Q(state=KeyState.DESTROYED, wrapped__isnull=True)
+            | (~models.Q(state=KeyState.DESTROYED) & models.Q(wrapped__isnull=False)),
+            name=f"{name}_destroyed_has_no_bytes",
+        ),
+    )
+
+
+class TenantKey(InKeyring, WrappedKey):
+    """One version of a tenant's root or identity key."""
+
+    tenant_uid = models.UUIDField()
+    kind = models.CharField(max_length=12, choices=KeyKind)
+    activated_at = models.DateTimeField(null=True)
+    read_only_until = models.DateTimeField(null=True)
+    retired_at = models.DateTimeField(null=True)
+    destroyed_at = models.DateTimeField(null=True)
+    reason = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("tenant_uid", "kind", "version"), name="tenant_key_once"),
+            models.UniqueConstraint(
+                fields=("tenant_uid", "kind"), condition=models.Q(state=KeyState.ACTIVE), name="tenant_key_one_active"
+            ),
+            models.CheckConstraint(condition=models.Q(kind__in=KeyKind.values), name="tenant_key_kind"),
+            *_key_checks("tenant_key"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind} key {self.version} of {self.tenant_uid} ({self.state})"
+
+
+class SpaceSecret(InKeyring, models.Model):
+    """The salt without which no key of a space can be derived: destroying it shreds the space.
+
+    A tenant has one too, under its own uid, for what belongs to no space.
+    """
+
+    space_uid = models.UUIDField(primary_key=True)
+    tenant_uid = models.UUIDField()
+    salt = models.BinaryField(max_length=32, null=True)
+    destroyed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = (models.Index(fields=("tenant_uid",), name="space_secret_of_tenant"),)
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(salt__isnull=True, destroyed_at__isnull=False)
+                | models.Q(salt__isnull=False, destroyed_at__isnull=True),
+                name="space_secret_destroyed_has_no_salt",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"salt of {self.space_uid}" + (" (destroyed)" if self.destroyed_at else "")
+
+
+class ServiceKey(InKeyring, WrappedKey):
+    """One version of a key of the whole deployment."""
+
+    name = models.CharField(max_length=16, choices=ServiceName)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("name", "version"), name="service_key_once"),
+            models.UniqueConstraint(
+                fields=("name",), condition=models.Q(state=KeyState.ACTIVE), name="service_key_one_active"
+            ),
+            models.CheckConstraint(condition=models.Q(name__in=ServiceName.values), name="service_key_name"),
+            *_key_checks("service_key"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} key {self.version} ({self.state})"
+
+
+class TenantKeyState(ScopedModel):
+    """Which versions of a tenant's root key are in use.  In the main database, where writers lock it FOR SHARE.
+
+    live_versions: those that may be read, the active one among them.  key_epoch: raised by every change, so that
+    processes drop the keys they hold.
+    """
+
+    tenant = models.OneToOneField("tenants.Tenant", models.CASCADE, related_name="+")
+    active_version = models.IntegerField(default=1)
+    live_versions = ArrayField(models.IntegerField())
+    key_epoch = models.BigIntegerField(default=1)
+    compromised = models.BooleanField(default=False)
+
+    objects = ScopedManager["TenantKeyState"]()
+
+    def __str__(self) -> str:
+        return f"tenant {self.tenant_id}: key {self.active_version} of {self.live_versions}"
