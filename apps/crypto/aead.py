@@ -45,7 +45,7 @@ def _cipher(key: bytes, nonce: bytes) -> AESGCM:
     return AESGCM(key)
 
 
-def extract(salt: bytes, secret: bytes) -> bytes:
+def extract(salt: bytes, secret: bytes | bytearray) -> bytes:
     """A 64-byte pseudorandom key.  HKDF-Extract with SHA-512, RFC 5869 section 2.2."""
     return HKDF.extract(_SHA512, salt, secret)
 

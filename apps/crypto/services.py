@@ -1,0 +1,172 @@
+"""Seal, open and blind what belongs to a space or a tenant.  The one module of this app that others import.
+
+No key of a tenant leaves it.  What it gives for one space is useless in another: every key is derived for one tenant,
+environment and space.
+"""
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, final
+
+from apps.core.plaintext import Plaintext
+from apps.crypto import fingerprints, keyring
+from apps.crypto.envelope import DecryptError, PlaintextTooLarge, key_version_of
+from apps.crypto.keyring import (
+    KeysExist,
+    KeysMissing,
+    KeysUnavailable,
+    SpaceKeys,
+    SpaceLike,
+    SpaceShredded,
+    TenantLike,
+    Versions,
+    create_tenant_keys,
+    service_key,
+)
+from apps.crypto.vectors import Vectors
+
+__all__ = [
+    "DecryptError",
+    "KeysExist",
+    "KeysMissing",
+    "KeysUnavailable",
+    "PlaintextTooLarge",
+    "SpaceCipher",
+    "SpaceShredded",
+    "create_tenant_keys",
+    "end_user_mac",
+    "live_versions",
+    "open_for_tenant",
+    "open_space",
+    "seal_for_tenant",
+    "service_key",
+]
+
+
+@final
+class SpaceCipher:
+    """One space under one key version.  Made for a request and dropped with it, since it outlives a key's revocation.
+
+    Tokens and vectors belong to ``key_version`` and change with it; macs and ids stay.
+    """
+
+    __slots__ = ("_keys", "_space", "_tenant", "_versions", "key_version")
+
+    def __init__(self, tenant: TenantLike, space: SpaceLike, versions: Versions, keys: SpaceKeys) -> None:
+        self._tenant: Final = tenant
+        self._space: Final = space
+        self._versions: Final = versions
+        self._keys: Final = keys
+        self.key_version: Final = keys.version
+
+    def seal(self, field: str, record_id: int, text: Plaintext | bytes, *, revision: int = 0) -> bytes:
+        """The sealed form of ``text``, which opens only as this field of this record.
+
+        field: ``"table.column"``.  revision: to be raised with each new value of a field that changes.
+        Raises PlaintextTooLarge.
+        """
+        raw = text.reveal().encode() if isinstance(text, Plaintext) else text
+        return self._keys.box.seal(field, record_id, raw, revision=revision)
+
+    def open(self, field: str, record_id: int, blob: bytes, *, revision: int = 0) -> Plaintext:
+        """The text, whichever live version sealed it.  Raises DecryptError."""
+        try:
+            return Plaintext(self.open_bytes(field, record_id, blob, revision=revision).decode())
+        except UnicodeDecodeError:
+            # Not chained: the decoder's error quotes the text.
+            raise DecryptError("encoding") from None
+
+    def open_bytes(self, field: str, record_id: int, blob: bytes, *, revision: int = 0) -> bytes:
+        """As ``open``, for what was sealed as bytes."""
+        keys = self._keys_of(key_version_of(blob))
+        return keys.box.open(field, record_id, blob, revision=revision)
+
+    def term_tokens(self, terms: Iterable[str]) -> list[int]:
+        """A token for each term, in order, for the lexical index."""
+        return fingerprints.tokens(self._keys.term, "term", terms)
+
+    def tag_token(self, tag: str) -> int:
+        return self._label_token("tag", tag)
+
+    def actor_token(self, name: str) -> int:
+        return self._label_token("actor", name)
+
+    def session_token(self, session_id: str) -> int:
+        return self._label_token("session", session_id)
+
+    def filter_token(self, kind: str, value: str) -> int:
+        """A token for any other label that is compared for equality."""
+        return self._label_token(f"filter.{kind}", value)
+
+    def identity_mac(self, kind: str, *parts: str | bytes) -> bytes:
+        """16 bytes that stand for these parts in this space, in every key version: slots, digests, references."""
+        return fingerprints.mac16(self._keys.identity, kind, *parts)
+
+    def public_id(self, type: str, topic_key: str, canonical_content: str) -> str:  # noqa: A002 -- the product's word
+        """``mem_`` and 32 hex digits, in every key version.  canonical_content: compact JSON, keys sorted."""
+        return fingerprints.public_id(self._keys.identity, type, topic_key, canonical_content)
+
+    def protect_vectors(self, x: Vectors) -> Vectors:
+        """x: float32, shape (n, dimensions), of stored texts or of a query.  Ranks among the results are as before."""
+        return self._keys.rotation(x.shape[-1]).apply(x)
+
+    def _label_token(self, field: str, value: str) -> int:
+        return fingerprints.tokens(self._keys.tag, field, (value,))[0]
+
+    def _keys_of(self, version: int) -> SpaceKeys:
+        if version == self.key_version:
+            return self._keys
+        if version not in self._versions.live:
+            raise DecryptError("key_version")
+        return keyring.space_keys(self._tenant, self._space, version=version, epoch=self._versions.epoch)
+
+
+def open_space(
+    tenant: TenantLike, space: SpaceLike, *, version: int | None = None, writing: bool = False
+) -> SpaceCipher:
+    """The cipher of a space, under the active key version unless ``version`` names another live one.
+
+    writing: hold off a rotation until the caller's transaction ends, so that no row is committed under a version that
+    is no longer active.  Raises KeysMissing, KeysUnavailable, SpaceShredded; TransactionRequired when writing outside.
+    """
+    versions = keyring.versions(tenant, lock=writing)
+    chosen = versions.active if version is None else version
+    if chosen not in versions.live:
+        raise KeysMissing
+    keys = keyring.space_keys(tenant, space, version=chosen, epoch=versions.epoch)
+    return SpaceCipher(tenant, space, versions, keys)
+
+
+def live_versions(tenant: TenantLike) -> tuple[int, ...]:
+    """The key versions that rows may be under; during a rotation a search asks under each."""
+    return keyring.versions(tenant).live
+
+
+def end_user_mac(tenant: TenantLike, external_id: str) -> bytes:
+    """16 bytes to look an end user up by the tenant's own id for them; the same in every key version."""
+    return _open_tenant(tenant).identity_mac("end_user", external_id)
+
+
+def seal_for_tenant(
+    tenant: TenantLike, field: str, record_id: int, text: Plaintext | bytes, *, revision: int = 0
+) -> bytes:
+    """As ``SpaceCipher.seal``, for what belongs to the tenant and to no space."""
+    return _open_tenant(tenant).seal(field, record_id, text, revision=revision)
+
+
+def open_for_tenant(tenant: TenantLike, field: str, record_id: int, blob: bytes, *, revision: int = 0) -> Plaintext:
+    """As ``SpaceCipher.open``, for what ``seal_for_tenant`` sealed."""
+    return _open_tenant(tenant).open(field, record_id, blob, revision=revision)
+
+
+@dataclass(frozen=True, slots=True)
+class _WholeTenant:
+    """Stands for a space where there is none."""
+
+    uid: uuid.UUID
+    environment: str = ""
+
+
+def _open_tenant(tenant: TenantLike) -> SpaceCipher:
+    return open_space(tenant, _WholeTenant(tenant.uid))
