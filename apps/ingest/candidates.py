@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from apps.core.plaintext import Plaintext
 
 
@@ -31,6 +34,50 @@ class Proposal:
     role: str = "user"
     speaker: str | None = None
     occurred_at: datetime | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Candidate:
+    """A piece of a proposal on its way to being a memory, or being refused with a reason.  Steps fill it in.
+
+    decision: empty while it is still wanted.  key, value: canonical; key None has no slot.
+    """
+
+    proposal: Proposal
+    text: Plaintext
+    type: str
+    key: str | None = None
+    value: str | None = None
+    many_valued: bool = False
+    closes: tuple[str, str | None] | None = None
+    event_at: datetime | None = None
+    event_precision: str = ""
+    event_range: tuple[datetime, datetime] | None = None
+    source_strength: float = 0.95
+    extractor_confidence: float = 0.9
+
+    decision: str = ""
+    reason: str = ""
+    memory_id: int | None = None
+
+    # resolve: keyed handles, and the words for the index
+    text_mac: bytes = b""
+    slot: bytes | None = None
+    value_mac: bytes | None = None
+    closed_slot: bytes | None = None
+    closed_value: bytes | None = None
+    terms: Sequence[str] = ()
+    # embed: under the space's rotation
+    vector: NDArray[np.float32] | None = None
+    # supersede: the row that this one replaces
+    replaces_id: int | None = None
+
+    @property
+    def is_wanted(self) -> bool:
+        return not self.decision
+
+    def refuse(self, decision: str, reason: str, memory_id: int | None = None) -> None:
+        self.decision, self.reason, self.memory_id = decision, reason, memory_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

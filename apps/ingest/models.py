@@ -1,5 +1,6 @@
 """What became of each candidate: the decision and a keyed digest, never the text."""
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from apps.core.scoping import ScopedManager, ScopedModel
@@ -38,3 +39,21 @@ class Candidate(ScopedModel):
 
     def __str__(self) -> str:
         return f"{self.decision} {self.pk}"
+
+
+class IngestReceipt(ScopedModel):
+    """A caller's own reference for an add, and what that add stored: the same reference gives the same answer."""
+
+    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False)
+    client_ref_mac = models.BinaryField(max_length=16)
+    memory_ids = ArrayField(models.BigIntegerField())
+
+    objects = ScopedManager["IngestReceipt"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.UniqueConstraint(fields=("tenant", "space", "client_ref_mac"), name="receipt_once_per_client_ref"),
+        )
+
+    def __str__(self) -> str:
+        return f"receipt {self.pk}"

@@ -1,14 +1,16 @@
 """The one record, its vector, its blinded words and its history."""
 
 import uuid
+from datetime import datetime
+from typing import Self
 
 from django.contrib.postgres.fields import ArrayField, DateTimeRangeField
 from django.db import models
+from django.db.models import Q
 from pgvector.django import BitField, HalfVectorField
 
-from apps.core.scoping import InTenant, ScopedManager, ScopedModel
-from apps.memories.querysets import MemoryQuerySet
-from apps.projects.scope import Environment
+from apps.core.scoping import InTenant, ScopedManager, ScopedModel, ScopedQuerySet
+from apps.projects.scope import Environment, Scope
 
 DIMENSIONS = 384
 
@@ -46,9 +48,39 @@ class Precision(models.TextChoices):
     UNKNOWN = "unknown"
 
 
+class MemoryQuerySet(ScopedQuerySet["Memory"]):
+    """Which memories?  Chainable questions."""
+
+    def within(self, scope: InTenant) -> Self:
+        """Rows of the scope's tenant, environment and spaces, of its project or of none."""
+        rows = super().within(scope)
+        if isinstance(scope, Scope):
+            rows = rows.filter(environment=scope.environment, space_id__in=[space.id for space in scope.spaces])
+            if scope.project_id is not None:
+                rows = rows.filter(Q(project_id=scope.project_id) | Q(project_id=None))
+        return rows
+
+    def existing(self, now: datetime) -> Self:
+        """Readable by id: active or archived, and not past its time."""
+        return self.filter(retention_status__in=("active", "archived")).filter(
+            Q(expires_at=None) | Q(expires_at__gt=now)
+        )
+
+    def live(self, now: datetime) -> Self:
+        """What recall may return."""
+        return self.existing(now).filter(retention_status="active").exclude(validity="superseded")
+
+    def expired_at(self, now: datetime) -> Self:
+        return self.filter(retention_status="active", expires_at__lte=now)
+
+
 class MemoryManager(ScopedManager["Memory"]):
     def within(self, scope: InTenant) -> MemoryQuerySet:
         return MemoryQuerySet(self.model, using=self._db).within(scope)
+
+    def within_tenant(self, scope: InTenant) -> MemoryQuerySet:
+        """Every space of the tenant: for work that tends all of them, never for an answer to somebody."""
+        return MemoryQuerySet(self.model, using=self._db).filter(tenant_id=scope.tenant_id)
 
 
 class Memory(ScopedModel):
@@ -70,7 +102,6 @@ class Memory(ScopedModel):
     type = models.CharField(max_length=32)
     slot = models.BinaryField(max_length=16, null=True)
     value_mac = models.BinaryField(max_length=16, null=True)
-    client_ref_mac = models.BinaryField(max_length=16, null=True)
     text_mac = models.BinaryField(max_length=16)
 
     # what it says, sealed
@@ -147,11 +178,6 @@ class Memory(ScopedModel):
                 condition=models.Q(retention_status="active"),
                 name="memory_one_active_per_public_id",
             ),
-            models.UniqueConstraint(
-                fields=("tenant", "space", "client_ref_mac"),
-                condition=models.Q(client_ref_mac__isnull=False),
-                name="memory_one_per_client_ref",
-            ),
             models.CheckConstraint(
                 condition=models.Q(environment__in=[value.value for value in Environment]), name="memory_environment"
             ),
@@ -165,6 +191,14 @@ class Memory(ScopedModel):
         indexes = (
             models.Index(fields=("tenant", "space", "-id"), name="memory_newest"),
             models.Index(fields=("tenant", "space", "text_mac"), name="memory_text"),
+            models.Index(
+                fields=("tenant", "space", "actor_token"),
+                condition=models.Q(actor_token__isnull=False),
+                name="memory_actor",
+            ),
+            models.Index(
+                fields=("tenant", "space", "slot"), condition=models.Q(slot__isnull=False), name="memory_slot"
+            ),
             models.Index(
                 fields=("tenant", "space", "session_token", "id"),
                 condition=models.Q(session_token__isnull=False),

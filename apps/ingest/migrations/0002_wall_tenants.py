@@ -12,5 +12,7 @@ class Migration(migrations.Migration):
 
     operations: ClassVar = [
         migrations.RunSQL(*isolation_sql("ingest_candidate")),
+        migrations.RunSQL(*isolation_sql("ingest_ingestreceipt")),
+        migrations.RunSQL(*composite_key_sql("ingest_ingestreceipt", "space_id", "projects_space")),
         migrations.RunSQL(*composite_key_sql("ingest_candidate", "space_id", "projects_space")),
     ]

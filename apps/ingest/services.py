@@ -1,0 +1,34 @@
+"""Remembering: the ways in to the pipeline."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from apps.ingest import pipeline
+from apps.ingest.candidates import Candidate, DecisionMade, Outcome, Proposal
+from apps.ingest.doorbell import ring
+from apps.ingest.shelf import KeyTurned
+from apps.ingest.tools import Tools
+from apps.projects.scope import Scope
+
+
+def remember(scope: Scope, proposals: Sequence[Proposal], *, now: datetime) -> list[Outcome]:
+    """Store what is worth keeping, and say what became of each proposal, in order.
+
+    scope: one space.  One transaction: all of it or nothing.  The same client_ref gives the same answer.
+    """
+    try:
+        batch = pipeline.run(proposals, Tools.for_scope(scope, now=now))
+    except KeyTurned:
+        # The key turns at most once in a while: the second time the look and the lock agree.
+        batch = pipeline.run(proposals, Tools.for_scope(scope, now=now))
+    if any(one.vector is None and one.decision in {"created", "superseding"} for each in batch for one in each):
+        transaction.on_commit(ring)
+    return [Outcome(decisions=[_decision(candidate) for candidate in candidates]) for candidates in batch]
+
+
+def _decision(candidate: Candidate) -> DecisionMade:
+    return DecisionMade(
+        decision=candidate.decision, reason=candidate.reason, type=candidate.type, memory_id=candidate.memory_id
+    )

@@ -1,0 +1,183 @@
+"""What the space already holds of a batch's candidates: read under its lock, kept true as they are decided."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Self
+
+import numpy as np
+from django.db import connection
+from django.db.models import Q
+from numpy.typing import NDArray
+
+from apps.crypto.services import SpaceCipher, open_space
+from apps.ingest.candidates import Candidate
+from apps.ingest.models import IngestReceipt
+from apps.ingest.tools import Tools
+from apps.memories.models import Memory
+from apps.memories.nearest import nearest
+from apps.memories.sealing import open_text
+from apps.memories.words import terms
+from apps.projects.models import Space
+from apps.projects.scope import Scope, SpaceRef
+
+ACCUMULATING_WINDOW = timedelta(hours=24)  # the same event told again within it is the same event
+
+
+class KeyTurned(Exception):
+    """The tenant's data key rotated between the look and the lock: start over under the new one."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Known:
+    """A memory as the decisions see it.  is_new: made by this batch, so not yet in the database."""
+
+    id: int
+    type: str
+    text_mac: bytes
+    slot: bytes | None
+    value_mac: bytes | None
+    is_current: bool
+    created_at: datetime
+    superseded_by: int | None = None
+    reason: str = ""
+    repetitions: int = 0
+    is_new: bool = False
+    was_current: bool = True
+
+
+@dataclass(slots=True, kw_only=True)
+class Shelf:
+    """Rows by digest and by slot, the callers' references already honoured, and ids for new rows."""
+
+    scope: Scope
+    space: Space
+    cipher: SpaceCipher
+    now: datetime
+    by_id: dict[int, Known] = field(default_factory=dict)
+    receipts: dict[bytes, list[int]] = field(default_factory=dict)
+    _ids: list[int] = field(default_factory=list)
+    _vectors: list[tuple[int, NDArray[np.float32], Sequence[str]]] = field(default_factory=list)
+
+    @classmethod
+    def locked(cls, candidates: Sequence[Candidate], tools: Tools) -> Self:
+        """Lock the space, and read what it holds of these candidates.  Inside the tenant's transaction.
+
+        The lock is the space's single writer: between this and the commit nobody else adds to it.  Raises KeyTurned.
+        """
+        scope, ref = tools.scope, tools.scope.space
+        cipher = open_space(scope.tenant, ref, writing=True)
+        if cipher.key_version != tools.cipher.key_version:
+            raise KeyTurned
+        space = Space.objects.within(scope).select_for_update().get(pk=ref.id)
+        shelf = cls(scope=scope, space=space, cipher=cipher, now=tools.now)
+        shelf._read(candidates)
+        return shelf
+
+    @property
+    def ref(self) -> SpaceRef:
+        return self.space.ref
+
+    def reference(self, client_ref: str) -> bytes:
+        return self.cipher.identity_mac("client_ref", client_ref)
+
+    def same_text(self, candidate: Candidate) -> Known | None:
+        """A row in being that says the same words.  What accumulates is the same only when told again soon."""
+        for known in self.by_id.values():
+            if known.text_mac == candidate.text_mac and known.is_current:
+                is_recent = self.now - known.created_at <= ACCUMULATING_WINDOW
+                if is_recent or known.type not in {"event", "decision", "task"}:
+                    return known
+        return None
+
+    def in_slot(self, slot: bytes) -> list[Known]:
+        """Every row that ever held the slot and still exists, oldest first."""
+        return [known for known in self.by_id.values() if known.slot == slot]
+
+    def holder(self, slot: bytes) -> Known | None:
+        """The row that holds the slot now."""
+        return next((known for known in self.in_slot(slot) if known.is_current), None)
+
+    def says_nothing_new(self, candidate: Candidate, known: Known) -> bool:
+        """Whether each content word of the candidate is in what the known row says already."""
+        return known.is_new or set(candidate.terms) <= set(self._terms(known.id))
+
+    def near_duplicate(self, candidate: Candidate, *, threshold: float) -> int | None:
+        """A memory with nearly the same vector that lacks no word of the candidate: nothing new is said."""
+        if candidate.vector is None:
+            return None
+        for memory_id, vector, words in self._vectors:
+            if float(candidate.vector @ vector) >= threshold and set(candidate.terms) <= set(words):
+                return memory_id
+        found = nearest(self.scope, self.ref, candidate.vector, limit=1, now=self.now)
+        if found and found[0][1] >= threshold and set(candidate.terms) <= set(self._terms(found[0][0])):
+            return found[0][0]
+        return None
+
+    def add(self, candidate: Candidate) -> Known:
+        """Give the candidate an id and a place, as the newest row."""
+        known = Known(
+            id=self._next_id(),
+            type=candidate.type,
+            text_mac=candidate.text_mac,
+            slot=candidate.slot,
+            value_mac=candidate.value_mac,
+            is_current=True,
+            created_at=self.now,
+            is_new=True,
+        )
+        self.by_id[known.id] = known
+        if candidate.vector is not None:
+            self._vectors.append((known.id, candidate.vector, candidate.terms))
+        return known
+
+    def _read(self, candidates: Sequence[Candidate]) -> None:
+        slots = {slot for one in candidates for slot in (one.slot, one.closed_slot) if slot}
+        macs = {one.text_mac for one in candidates if one.is_wanted}
+        rows = (
+            Memory.objects.within(self.scope)
+            .existing(self.now)
+            .filter(retention_status="active")
+            .filter(Q(text_mac__in=macs) | Q(slot__in=slots))
+            .order_by("pk")
+            .values_list(
+                "pk", "type", "text_mac", "slot", "value_mac", "validity", "created_at", "superseded_by_id", named=True
+            )
+        )
+        for row in rows:
+            self.by_id[row.pk] = Known(
+                id=row.pk,
+                type=row.type,
+                text_mac=bytes(row.text_mac),
+                slot=bytes(row.slot) if row.slot else None,
+                value_mac=bytes(row.value_mac) if row.value_mac else None,
+                is_current=row.validity != "superseded",
+                was_current=row.validity != "superseded",
+                created_at=row.created_at,
+                superseded_by=row.superseded_by_id,
+            )
+        references = {self.reference(one.proposal.client_ref) for one in candidates if one.proposal.client_ref}
+        if references:
+            self.receipts = {
+                bytes(mac): ids
+                for mac, ids in IngestReceipt.objects.within(self.scope)
+                .filter(space_id=self.space.pk, client_ref_mac__in=references)
+                .values_list("client_ref_mac", "memory_ids")
+            }
+        self._ids = _take_ids(sum(one.is_wanted for one in candidates))
+
+    def _next_id(self) -> int:
+        return self._ids.pop(0)
+
+    def _terms(self, memory_id: int) -> list[str]:
+        row = Memory.objects.within(self.scope).only("pk", "text_ct").get(pk=memory_id)
+        return terms(open_text(row, self.cipher).reveal())
+
+
+def _take_ids(count: int) -> list[int]:
+    """Fresh memory ids: they are needed before the rows, because every seal is bound to its row's id."""
+    if not count:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute("select nextval('memories_memory_id_seq') from generate_series(1, %s)", [count])
+        return [memory_id for (memory_id,) in cursor.fetchall()]

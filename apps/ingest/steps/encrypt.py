@@ -1,0 +1,83 @@
+"""Candidate to row: what it says sealed, what it is known by keyed."""
+
+from datetime import timedelta
+
+import orjson
+
+from apps.ingest.candidates import Candidate
+from apps.ingest.shelf import Shelf
+from apps.ingest.steps.extract import participant
+from apps.memories.models import Memory
+from apps.memories.sealing import Readable, seal_into
+from apps.memories.types import TYPES, confidence
+from apps.memories.words import normalised
+
+ACTIVE_DAYS = 90  # the default retention; a tenant's policy may say less
+
+
+def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
+    """The memory's row, not yet saved.  The candidate has its id."""
+    assert candidate.memory_id is not None  # noqa: S101  (``supersede`` gave it one)
+    known = shelf.by_id[candidate.memory_id]
+    proposal, cipher, now = candidate.proposal, shelf.cipher, shelf.now
+    said_at = proposal.occurred_at or now
+    name = participant(proposal)
+    prior = TYPES[candidate.type].prior
+    row = Memory(
+        id=known.id,
+        tenant_id=shelf.scope.tenant_id,
+        space_id=shelf.space.pk,
+        project_id=shelf.scope.project_id,
+        environment=shelf.scope.environment,
+        public_id=_public_id(candidate, shelf),
+        created_at=now,
+        updated_at=now,
+        created_txid=shelf.space.txid,
+        changed_txid=shelf.space.txid,
+        type=candidate.type,
+        slot=candidate.slot,
+        value_mac=candidate.value_mac,
+        text_mac=candidate.text_mac,
+        source=proposal.source,
+        source_kind=proposal.source_kind,
+        event_type=proposal.event_type,
+        actor_token=cipher.actor_token(name.split()[0].casefold()) if name else None,
+        session_token=cipher.session_token(proposal.session_id) if proposal.session_id else None,
+        from_assistant=candidate.type == "reference" and name is None,
+        validity="current" if known.is_current else "superseded",
+        superseded_by_id=known.superseded_by,
+        superseded_at=None if known.is_current else now,
+        superseded_reason=known.reason,
+        expires_at=now + timedelta(minutes=proposal.ttl_minutes) if proposal.ttl_minutes else None,
+        retention_expires_at=now + timedelta(days=ACTIVE_DAYS),
+        source_strength=candidate.source_strength,
+        repetition_count=1 + known.repetitions,
+        extractor_confidence=candidate.extractor_confidence,
+        type_prior=prior,
+        confidence=confidence(
+            source_strength=candidate.source_strength,
+            repetition_count=1 + known.repetitions,
+            extractor_confidence=candidate.extractor_confidence,
+            prior=prior,
+        ),
+        importance=0.5 if proposal.importance is None else proposal.importance,
+        event_at=candidate.event_at or proposal.occurred_at,
+        event_precision=candidate.event_precision or ("exact" if proposal.occurred_at else ""),
+        event_range=candidate.event_range,
+        valid_from=said_at,
+    )
+    seal_into(
+        row,
+        Readable(text=candidate.text, key=candidate.key, tags=proposal.tags, metadata=proposal.metadata),
+        cipher,
+    )
+    return row
+
+
+def _public_id(candidate: Candidate, shelf: Shelf) -> str:
+    """Keyed, so that an id seen in a log confirms no guess.  What accumulates is another row each time it is told."""
+    content = candidate.value if candidate.slot and candidate.value else normalised(candidate.text.reveal())
+    same_when = "" if candidate.slot and candidate.proposal.deduplicate else str(candidate.memory_id)
+    project = str(shelf.scope.project_id or "")
+    canonical = orjson.dumps([content, project, same_when]).decode()
+    return shelf.cipher.public_id(candidate.type, candidate.key or "", canonical)

@@ -1,0 +1,157 @@
+"""The only step that writes: rows, words, vectors, decisions, transitions, audit and outbox, in one transaction."""
+
+from collections.abc import Sequence
+
+from django.db.models import F
+
+from apps.audit.services import enqueue, record
+from apps.ingest import models
+from apps.ingest.candidates import STORED, Candidate
+from apps.ingest.shelf import Known, Shelf
+from apps.ingest.steps.encrypt import encrypt
+from apps.ingest.tools import Tools
+from apps.memories import postings
+from apps.memories.embedding import vector_row
+from apps.memories.models import Memory, MemoryTransition, MemoryVector
+from apps.memories.words import indexed, rounded_length
+
+
+def index(batch: Sequence[Sequence[Candidate]], shelf: Shelf, tools: Tools) -> None:
+    """Write what was decided.  batch: the candidates of each proposal.  In the transaction that locked the shelf."""
+    candidates = [candidate for one in batch for candidate in one]
+    new = [one for one in candidates if one.memory_id in shelf.by_id and shelf.by_id[one.memory_id].is_new
+           and one.decision in STORED and one.decision != "revived"]  # fmt: skip
+    changed = [known for known in shelf.by_id.values() if not known.is_new and _has_changed(known)]
+    if new or changed:
+        shelf.space.txid += 1
+        shelf.space.doc_count += len(new)
+        shelf.space.term_total += sum(len(one.terms) for one in new)
+        shelf.space.save(update_fields=["txid", "doc_count", "term_total"])
+    # The index of one current row per slot is checked at every statement: old rows go before new ones come,
+    # and a holder leaves the slot before an earlier one comes back to it.
+    for known in sorted(changed, key=lambda known: known.is_current):
+        _write_change(known, shelf)
+    rows = [encrypt(one, shelf) for one in new]
+    Memory.everyone.bulk_create(rows)
+    postings.write(
+        shelf.scope,
+        shelf.ref,
+        [
+            postings.Posting(memory_id=row.pk, counts=_tokens(one, shelf), length=rounded_length(len(one.terms)))
+            for one, row in zip(new, rows, strict=True)
+        ],
+    )
+    MemoryVector.everyone.bulk_create(
+        vector_row(row, one.vector, shelf.cipher, tools.embedder.id, tools.now)
+        for one, row in zip(new, rows, strict=True)
+        if one.vector is not None
+    )
+    waiting = [row.pk for one, row in zip(new, rows, strict=True) if one.vector is None]
+    if waiting:
+        enqueue(shelf.scope, "embed", waiting, now=tools.now)
+    _write_history(new, changed, shelf)
+    _write_decisions(batch, shelf)
+    record(
+        shelf.scope,
+        actor=shelf.scope.principal.label,
+        action="memory.add",
+        target=f"space:{shelf.space.pk}",
+        count=len(new),
+        now=tools.now,
+    )
+
+
+def _tokens(candidate: Candidate, shelf: Shelf) -> dict[int, int]:
+    counts = indexed(candidate.terms)
+    return dict(zip(shelf.cipher.term_tokens(counts), counts.values(), strict=True))
+
+
+def _has_changed(known: Known) -> bool:
+    return known.repetitions > 0 or known.is_current != known.was_current
+
+
+def _write_change(known: Known, shelf: Shelf) -> None:
+    """Repeat, close or revive a row that was there before this batch."""
+    rows = Memory.objects.within_tenant(shelf.scope).filter(pk=known.id)
+    if known.repetitions:
+        rows.update(repetition_count=F("repetition_count") + known.repetitions)
+    if known.is_current == known.was_current:
+        return
+    if known.is_current:
+        rows.update(
+            validity="current",
+            superseded_by=None,
+            superseded_at=None,
+            superseded_reason="",
+            valid_to=None,
+            changed_txid=shelf.space.txid,
+            updated_at=shelf.now,
+        )
+    else:
+        rows.update(
+            validity="superseded",
+            superseded_by=known.superseded_by,
+            superseded_at=shelf.now,
+            superseded_reason=known.reason,
+            valid_to=shelf.now,
+            changed_txid=shelf.space.txid,
+            updated_at=shelf.now,
+        )
+    MemoryVector.objects.within(shelf.scope).filter(memory_id=known.id).update(live=known.is_current)
+
+
+def _write_history(new: Sequence[Candidate], changed: Sequence[Known], shelf: Shelf) -> None:
+    def transition(memory_id: int, event: str, other_id: int | None) -> MemoryTransition:
+        return MemoryTransition(
+            tenant_id=shelf.scope.tenant_id,
+            memory_id=memory_id,
+            space_id=shelf.space.pk,
+            txid=shelf.space.txid,
+            event=event,
+            actor=shelf.scope.principal.label,
+            other_id=other_id,
+            created_at=shelf.now,
+        )
+
+    rows = [transition(one.memory_id, "created", one.replaces_id) for one in new if one.memory_id is not None]
+    # A row that a later candidate of the same batch replaced was current for no longer than the batch.
+    rows += [
+        transition(known.id, "superseded", known.superseded_by)
+        for known in shelf.by_id.values()
+        if not known.is_current and (known.is_new or known.was_current)
+    ]
+    rows += [transition(known.id, "revived", None) for known in changed if known.is_current and not known.was_current]
+    MemoryTransition.everyone.bulk_create(rows)
+
+
+def _write_decisions(batch: Sequence[Sequence[Candidate]], shelf: Shelf) -> None:
+    """One row a candidate, with a keyed digest and no text; and the caller's reference, where something was stored."""
+    models.Candidate.everyone.bulk_create(
+        models.Candidate(
+            tenant_id=shelf.scope.tenant_id,
+            space_id=shelf.space.pk,
+            decision=one.decision,
+            reason=one.reason,
+            type=one.type if one.decision in STORED else "",
+            memory_id=one.memory_id,
+            digest=one.text_mac,
+            created_at=shelf.now,
+        )
+        for candidates in batch
+        for one in candidates
+    )
+    receipts = []
+    for candidates in batch:
+        client_ref = candidates[0].proposal.client_ref
+        ids = [one.memory_id for one in candidates if one.memory_id and one.decision in STORED]
+        if client_ref is not None and ids:
+            receipts.append(
+                models.IngestReceipt(
+                    tenant_id=shelf.scope.tenant_id,
+                    space_id=shelf.space.pk,
+                    client_ref_mac=shelf.reference(client_ref),
+                    memory_ids=ids,
+                    created_at=shelf.now,
+                )
+            )
+    models.IngestReceipt.everyone.bulk_create(receipts)

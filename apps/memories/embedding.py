@@ -1,0 +1,88 @@
+"""Giving memories their vectors: inline within a budget, later from the outbox, and again on request."""
+
+import time
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import HalfVector
+
+from apps.adapters.embedders.base import Embedder
+from apps.adapters.errors import AdapterError
+from apps.core.plaintext import Plaintext
+from apps.crypto.services import SpaceCipher, open_space
+from apps.memories.models import Memory, MemoryVector
+from apps.memories.sealing import open_text
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+
+CHUNK = 8  # texts embedded between two looks at the clock
+
+
+def embed_within(embedder: Embedder, texts: Sequence[Plaintext], *, seconds: float) -> list[NDArray[np.float32] | None]:
+    """A vector for each text, in order, or None for those that the budget or the embedder did not reach.
+
+    Never raises for a failing embedder: a memory without a vector is found by its words and embedded later.
+    """
+    vectors: list[NDArray[np.float32] | None] = []
+    started = time.monotonic()
+    try:
+        for at in range(0, len(texts), CHUNK):
+            if at and time.monotonic() - started > seconds:
+                break
+            vectors.extend(embedder.embed([text.reveal() for text in texts[at : at + CHUNK]]))
+    except AdapterError:
+        pass
+    return vectors + [None] * (len(texts) - len(vectors))
+
+
+def vector_row(
+    memory: Memory, rotated: NDArray[np.float32], cipher: SpaceCipher, embedder_id: str, now: datetime
+) -> MemoryVector:
+    """The vector's row, not yet saved.  rotated: under the space's key, unit length.  The vector id is fresh: an
+    index entry is replaced whole, never edited."""
+    return MemoryVector(
+        tenant_id=memory.tenant_id,
+        memory_id=memory.pk,
+        space_id=memory.space_id,
+        project_id=memory.project_id,
+        live=memory.is_live(),
+        expires_at=memory.expires_at,
+        vector_id=uuid.uuid4(),
+        embedder=embedder_id,
+        key_version=cipher.key_version,
+        embedding=HalfVector(rotated),
+        created_at=now,
+    )
+
+
+def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, *, now: datetime) -> int:
+    """Embed these memories again, whatever they had before; how many were done.  Inside the caller's transaction.
+
+    Safe to run twice: the vector is replaced, not added.  Raises AdapterError when the embedder is down.
+    """
+    rows = list(
+        Memory.objects.within_tenant(scope)
+        .filter(pk__in=list(memory_ids), retention_status__in=("active", "archived"))
+        .select_for_update(skip_locked=False)
+        .order_by("pk")
+    )
+    if not rows:
+        return 0
+    spaces = {
+        space.pk: space.ref for space in Space.objects.within(scope).filter(pk__in={row.space_id for row in rows})
+    }
+    opened = {pk: open_space(scope.tenant, ref) for pk, ref in spaces.items()}
+    raw = embedder.embed([open_text(row, opened[row.space_id]).reveal() for row in rows])
+    MemoryVector.objects.within(scope).filter(memory_id__in=[row.pk for row in rows]).delete()
+    MemoryVector.everyone.bulk_create(
+        [
+            vector_row(
+                row, opened[row.space_id].protect_vectors(vector[None])[0], opened[row.space_id], embedder.id, now
+            )
+            for row, vector in zip(rows, raw, strict=True)
+        ]
+    )
+    return len(rows)

@@ -1,0 +1,90 @@
+"""Between a row and what it says: sealing the fields of a memory, and opening them for their owner."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from apps.core.plaintext import Plaintext
+from apps.crypto.services import SpaceCipher, open_space
+from apps.memories.models import Memory
+from apps.memories.opened import OpenedMemory
+from apps.projects.scope import Scope, SpaceRef
+
+# The columns that hold a seal, by the name bound into it.  Those that may change carry the row's revision.
+TEXT, SUMMARY, LABEL, TAGS, METADATA = "memory.text", "memory.summary", "memory.label", "memory.tags", "memory.metadata"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readable:
+    """What a memory says, before it is sealed."""
+
+    text: Plaintext
+    key: str | None = None
+    tags: Sequence[str] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def seal_into(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
+    """Fill the row's sealed columns.  The row must have its id: it is bound into every seal."""
+    row.key_version = cipher.key_version
+    row.text_ct = cipher.seal(TEXT, row.pk, readable.text)
+    row.label_ct = cipher.seal(LABEL, row.pk, Plaintext(readable.key)) if readable.key else None
+    row.tags_ct = (
+        cipher.seal(TAGS, row.pk, orjson.dumps(list(readable.tags)), revision=row.revision) if readable.tags else None
+    )
+    row.metadata_ct = (
+        cipher.seal(METADATA, row.pk, orjson.dumps(dict(readable.metadata)), revision=row.revision)
+        if readable.metadata
+        else None
+    )
+    row.tag_tokens = [cipher.tag_token(tag) for tag in readable.tags]
+
+
+def open_text(row: Memory, cipher: SpaceCipher) -> Plaintext:
+    return cipher.open(TEXT, row.pk, bytes(row.text_ct))
+
+
+def open_memory(row: Memory, cipher: SpaceCipher, owner: SpaceRef, *, embedder: str | None) -> OpenedMemory:
+    """The row as its owner may read it.  Raises DecryptError when any part fails its seal."""
+    return OpenedMemory(
+        id=row.pk,
+        public_id=row.public_id,
+        user_id=owner.owner_id,
+        project_id=row.project_id,
+        environment=row.environment,
+        text=open_text(row, cipher),
+        summary=cipher.open(SUMMARY, row.pk, bytes(row.summary_ct)) if row.summary_ct else None,
+        tags=_json(cipher, TAGS, row, row.tags_ct) or [],
+        metadata=_json(cipher, METADATA, row, row.metadata_ct) or {},
+        key=cipher.open(LABEL, row.pk, bytes(row.label_ct)).reveal() if row.label_ct else None,
+        type=row.type,
+        source=row.source,
+        source_kind=row.source_kind,
+        event_type=row.event_type,
+        tier=row.tier,
+        is_summary=row.is_summary,
+        pinned=row.pinned,
+        importance=row.importance,
+        confidence=row.confidence,
+        validity=row.validity,
+        retention_status=row.retention_status,
+        superseded_by=row.superseded_by_id,
+        event_at=row.event_at,
+        event_precision=row.event_precision,
+        expires_at=row.expires_at,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        is_embedded=embedder is not None,
+        embedder=embedder,
+    )
+
+
+def ciphers(scope: Scope) -> dict[int, SpaceCipher]:
+    """A cipher for each space of the scope, by space id."""
+    return {space.id: open_space(scope.tenant, space) for space in scope.spaces}
+
+
+def _json(cipher: SpaceCipher, name: str, row: Memory, blob: bytes | memoryview | None) -> Any:
+    return orjson.loads(cipher.open_bytes(name, row.pk, bytes(blob), revision=row.revision)) if blob else None

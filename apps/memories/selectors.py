@@ -1,0 +1,36 @@
+"""Reading memories: the one door for each question."""
+
+from datetime import datetime
+
+from apps.core.errors import NotFound
+from apps.core.scoping import tenant_transaction
+from apps.memories.models import Memory
+from apps.memories.opened import OpenedMemory
+from apps.memories.sealing import ciphers, open_memory
+from apps.projects.scope import Scope
+
+
+class MemoryNotFound(NotFound):
+    """Memory not found."""
+
+    code = "MEMORY_NOT_FOUND"
+
+
+def get_memory(scope: Scope, memory_id: int, *, now: datetime) -> OpenedMemory:
+    """The memory with this id, if it is this scope's to read.  Raises MemoryNotFound for absent and foreign alike."""
+    if not scope.spaces or not 0 < memory_id < 2**63:
+        raise MemoryNotFound
+    with tenant_transaction(scope):
+        row = (
+            Memory.objects.within(scope)
+            .existing(now)
+            .filter(pk=memory_id)
+            .select_related("vector")
+            .defer("vector__embedding", "vector__signs")
+            .first()
+        )
+    if row is None:
+        raise MemoryNotFound
+    (space,) = [space for space in scope.spaces if space.id == row.space_id]
+    vector = getattr(row, "vector", None)
+    return open_memory(row, ciphers(scope)[space.id], space, embedder=vector.embedder if vector else None)

@@ -1,0 +1,87 @@
+"""Changing memories that exist."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import connection
+
+from apps.audit.services import enqueue, record
+from apps.core.scoping import tenant_transaction
+from apps.memories.models import Memory, MemoryVector
+from apps.projects.scope import Scope
+
+GRACE = timedelta(days=7)  # between a soft delete and the purge
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshRequest:
+    """job_id: the same while the same work waits.  memories: how many will be embedded again."""
+
+    job_id: str
+    memories: int
+
+
+def request_refresh(scope: Scope, *, now: datetime) -> RefreshRequest:
+    """Embed every memory of the scope's spaces again, in the background.  Asking twice while it waits asks once."""
+    with tenant_transaction(scope):
+        count = Memory.objects.within(scope).live(now).count()
+        if scope.spaces and count:
+            enqueue(scope, "refresh", [space.id for space in scope.spaces], now=now)
+        record(
+            scope,
+            actor=scope.principal.label,
+            action="memory.refresh",
+            target=",".join(f"space:{space.id}" for space in scope.spaces),
+            count=count,
+            now=now,
+        )
+    job = "refresh_" + "_".join(str(space.id) for space in scope.spaces) if scope.spaces else "refresh_none"
+    return RefreshRequest(job_id=job, memories=count)
+
+
+def expire(scope: Scope, *, now: datetime, limit: int = 1000) -> int:
+    """Soft-delete what is past its time, oldest first; how many.  Recall has not shown these since their time came."""
+    with tenant_transaction(scope):
+        due = (
+            Memory.objects.within_tenant(scope)
+            .expired_at(now)
+            .filter(legal_hold=False)
+            .order_by("expires_at", "pk")
+            .select_for_update(skip_locked=True)
+            .values_list("pk", flat=True)[:limit]
+        )
+        ids = list(due)
+        if ids:
+            Memory.objects.within_tenant(scope).filter(pk__in=ids).update(
+                retention_status="soft_deleted",
+                deletion_method="retention_policy",
+                deleted_at=now,
+                hard_delete_at=now + GRACE,
+                updated_at=now,
+            )
+            MemoryVector.objects.within(scope).filter(memory_id__in=ids).update(live=False)
+            _note(scope, ids, "soft_deleted", now=now)
+            record(scope, actor="system:0", action="memory.expire", count=len(ids), now=now)
+        return len(ids)
+
+
+def count_accesses(scope: Scope, counts: dict[int, int], *, now: datetime) -> None:
+    """Add to the access counts of memories that recall returned.  In id order, so that two of these cannot deadlock."""
+    ids = sorted(counts)
+    with tenant_transaction(scope), connection.cursor() as cursor:
+        cursor.execute(
+            "update memories_memory memory set access_count = access_count + seen.times, last_accessed_at = %s "
+            "from (select * from unnest(%s::bigint[], %s::bigint[]) t(id, times) order by id) seen "
+            "where memory.tenant_id = %s and memory.id = seen.id",
+            [now, ids, [counts[memory_id] for memory_id in ids], scope.tenant_id],
+        )
+
+
+def _note(scope: Scope, ids: list[int], event: str, *, now: datetime) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "insert into memories_memorytransition (tenant_id, memory_id, space_id, txid, event, actor, created_at) "
+            "select tenant_id, id, space_id, changed_txid, %s, %s, %s from memories_memory "
+            "where tenant_id = %s and id = any(%s)",
+            [event, scope.principal.label, now, scope.tenant_id, ids],
+        )

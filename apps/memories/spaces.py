@@ -1,0 +1,78 @@
+"""Finding and making the space that belongs to an end user."""
+
+from datetime import datetime
+
+from django.db import connection
+
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import end_user_mac, seal_for_tenant
+from apps.projects.models import Space
+from apps.projects.scope import Scope, SpaceKind, SpaceRef
+from apps.tenants.models import EndUser
+
+
+def find_end_user(scope: Scope, external_id: str) -> SpaceRef | None:
+    """The space of this end user in the scope's environment, or None when nothing was ever written there."""
+    mac = end_user_mac(scope.tenant, external_id)
+    with tenant_transaction(scope):
+        space = (
+            Space.objects.within(scope)
+            .filter(
+                environment=scope.environment,
+                kind=SpaceKind.END_USER,
+                owner_id__in=EndUser.objects.within(scope).filter(external_mac=mac).values("id"),
+            )
+            .first()
+        )
+    return space.ref if space else None
+
+
+def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
+    """The space of this end user, made on first sight.  Two who meet the same person at once get the same space."""
+    if found := find_end_user(scope, external_id):
+        return found
+    mac = end_user_mac(scope.tenant, external_id)
+    with tenant_transaction(scope):
+        person = EndUser.objects.within(scope).filter(external_mac=mac).first()
+        if person is None:
+            # The id comes first: it is bound into the seal of the caller's own id.
+            person_id = _next_id("tenants_enduser_id_seq")
+            sealed = seal_for_tenant(scope.tenant, "end_user.external_id", person_id, external_id.encode())
+            EndUser.everyone.bulk_create(
+                [
+                    EndUser(
+                        id=person_id,
+                        tenant_id=scope.tenant_id,
+                        external_mac=mac,
+                        external_ct=sealed,
+                        created_at=now,
+                    )
+                ],
+                ignore_conflicts=True,
+            )
+            person = EndUser.objects.within(scope).get(external_mac=mac)
+        Space.everyone.bulk_create(
+            [
+                Space(
+                    tenant_id=scope.tenant_id,
+                    environment=scope.environment,
+                    kind=SpaceKind.END_USER,
+                    owner_id=person.id,
+                    created_at=now,
+                )
+            ],
+            ignore_conflicts=True,
+        )
+        return (
+            Space.objects.within(scope)
+            .get(environment=scope.environment, kind=SpaceKind.END_USER, owner_id=person.id)
+            .ref
+        )
+
+
+def _next_id(sequence: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("select nextval(%s)", [sequence])
+        row = cursor.fetchone()
+    assert row is not None  # noqa: S101  (nextval always answers)
+    return int(row[0])

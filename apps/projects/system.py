@@ -1,0 +1,26 @@
+"""Scopes for work that nobody asked for by name: schedules and the outbox."""
+
+from collections.abc import Iterator
+
+from apps.projects.scope import SYSTEM, Environment, Scope, TenantRef
+from apps.tenants.models import Tenant
+
+
+def system_scope(tenant: Tenant) -> Scope:
+    """The system at work inside one tenant.  It reaches no space: such work asks for rows of the whole tenant."""
+    return Scope(
+        tenant=TenantRef(id=tenant.pk, uid=tenant.uid, name=tenant.name),
+        environment=Environment.PRODUCTION,
+        principal=SYSTEM,
+    )
+
+
+def system_scopes() -> Iterator[Scope]:
+    """One scope for each open tenant, in the order they were made."""
+    for tenant in Tenant.objects.filter(closed_at=None).order_by("pk").iterator():
+        yield system_scope(tenant)
+
+
+def find_system_scope(tenant_id: int) -> Scope | None:
+    tenant = Tenant.objects.filter(pk=tenant_id, closed_at=None).first()
+    return system_scope(tenant) if tenant else None

@@ -1,0 +1,24 @@
+"""By words: BM25 over keyed tokens of stems, any of the words, never all of them."""
+
+from apps.memories import postings
+from apps.recall.search import Ranking, Search
+
+
+class Lexical:
+    name = "lexical"
+
+    def rank(self, search: Search, *, limit: int) -> Ranking:
+        """BM25, best first.  Counts are capped and lengths rounded in the index; the opened shortlist is exact."""
+        if not search.tokens:
+            return []
+        return postings.best(
+            search.scope,
+            search.space,
+            search.tokens,
+            documents=search.documents,
+            average_length=search.average_length,
+            where=search.where,
+            values=search.values,
+            limit=limit,
+            now=search.now,
+        )

@@ -1,0 +1,131 @@
+"""What a query asks: whom it names, in whose voice, about which words and days."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from apps.core.plaintext import Plaintext
+from apps.memories.words import terms
+
+MAX_CHARACTERS = 8_000
+_WORD = re.compile(r"[^\W\d_]+(?:['’]s)?")
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+           "december")  # fmt: skip
+_MONTH = "|".join(_MONTHS)
+_DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b(?:,? *(\d{{4}}))?", re.IGNORECASE)
+_MONTH_DAY = re.compile(rf"\b({_MONTH}) (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(?:,? *(\d{{4}}))?", re.IGNORECASE)
+# "may" is a month only with a year, or after a word that calls for one.
+_MONTH_ALONE = re.compile(
+    rf"\b(?:in|during|of|by|since|until|before|after|early|late|mid)[ -]({_MONTH})\b(?:,? *(\d{{4}}))?|"
+    rf"\b({_MONTH})\b,? *(\d{{4}})|\b({_MONTH.replace('|may', '')})\b",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class AskedDate:
+    """A date in a question, as much of it as was said."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """voiced: the text to embed, names of participants put into the first person, the voice memories are written in.
+
+    terms: to look up, the participants' names left out.  actors: their keyed tokens.
+    """
+
+    voiced: Plaintext
+    terms: Sequence[str]
+    actors: frozenset[int]
+    dates: Sequence[AskedDate]
+    intent: str
+
+
+def words_that_may_name(text: str) -> list[str]:
+    """The distinct words of a question, in lower case, each of which could be a participant's first name."""
+    found = (re.sub(r"['’]s$", "", match[0]).casefold() for match in _WORD.finditer(text[:MAX_CHARACTERS]))
+    return [word for word in dict.fromkeys(found) if len(word) > 1][:64]
+
+
+def ask(query: Plaintext, *, participants: Sequence[str] = (), actors: frozenset[int] = frozenset()) -> Question:
+    """Read a query.  participants: those of its words that name somebody who speaks in the space, in lower case."""
+    text = query.reveal()[:MAX_CHARACTERS]
+    words = terms(_without(text, participants)) or terms(text)
+    return Question(
+        voiced=Plaintext(_in_first_person(text, participants)),
+        terms=words,
+        actors=actors,
+        dates=asked_dates(text),
+        intent=_intent(text),
+    )
+
+
+def asked_dates(text: str) -> list[AskedDate]:
+    """The dates a text names: days, else months, else years."""
+    found = [AskedDate(_int(m[3]), _month(m[2]), int(m[1])) for m in _DAY_MONTH.finditer(text)]
+    found += [AskedDate(_int(m[3]), _month(m[1]), int(m[2])) for m in _MONTH_DAY.finditer(text)]
+    if not found:
+        found = [AskedDate(_int(m[2] or m[4]), _month(m[1] or m[3] or m[5]), None) for m in _MONTH_ALONE.finditer(text)]
+    return found or [AskedDate(int(m[1]), None, None) for m in _YEAR.finditer(text)]
+
+
+def date_match(asked: Sequence[AskedDate], when: datetime | None) -> float:
+    """0..1: how well a time fits the dates asked about.  A day fits within 1, 7 and 31 days less and less."""
+    if when is None or not asked:
+        return 0.0
+    return max(_match(one, when.astimezone(UTC).date()) for one in asked)
+
+
+def _match(asked: AskedDate, day: date) -> float:
+    if asked.year and day.year != asked.year:
+        return 0.0
+    if asked.month and asked.day:
+        try:
+            gap = abs((day - date(asked.year or day.year, asked.month, asked.day)).days)
+        except ValueError:
+            return 0.0
+        return 1.0 if gap <= 1 else 0.7 if gap <= 7 else 0.3 if gap <= 31 else 0.0
+    if asked.month:
+        # What happened in a month is often told in the first days of the next.
+        return 1.0 if day.month == asked.month else 0.5 if day.month == asked.month % 12 + 1 and day.day <= 10 else 0.0
+    return 0.3
+
+
+def _without(text: str, names: Sequence[str]) -> str:
+    for name in names:
+        text = re.sub(rf"\b{re.escape(name)}\b(?:['’]s)?", " ", text, flags=re.IGNORECASE)
+    return text
+
+
+def _in_first_person(text: str, names: Sequence[str]) -> str:
+    for name in names:
+        text = re.sub(rf"\b{re.escape(name)}['’]s\b", "my", text, flags=re.IGNORECASE)
+        text = re.sub(rf"\b{re.escape(name)}\b", "I", text, flags=re.IGNORECASE)
+    if len(names) == 1:
+        for pattern, voice in ((r"\b(?:her|his|their)\b", "my"), (r"\b(?:she|he)\b", "I"),
+                               (r"\b(?:him|herself|himself)\b", "me")):  # fmt: skip
+            text = re.sub(pattern, voice, text)
+    return text
+
+
+def _intent(text: str) -> str:
+    lowered = text.casefold()
+    if re.search(r"\b(?:why|how come|compare|trend|pattern|summari[sz]e|overview|in what ways)\b", lowered):
+        return "analytical"
+    if re.search(r"\b(?:who|what|when|where|which|how (?:many|much|old|long)|does|did|is|are|was|has|have)\b", lowered):
+        return "factual"
+    return "conversational"
+
+
+def _month(name: str) -> int:
+    return _MONTHS.index(name.lower()) + 1
+
+
+def _int(digits: str | None) -> int | None:
+    return int(digits) if digits else None

@@ -1,0 +1,70 @@
+"""What a search is, and what a leg makes of it: the whole filter inside, ranked ids out, no plaintext."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.crypto.services import SpaceCipher
+from apps.projects.scope import Scope, SpaceRef
+from apps.recall.results import Filters
+
+Ranking = list[tuple[int, float]]  # (memory id, score), best first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """One space searched for one question, blinded: keyed tokens and a rotated vector.
+
+    vector: None while the embedder is down.  documents, average_length: of the space's index, for BM25.
+    where, values: the filter, as SQL conditions on ``memory``; ``is_filtered`` when a caller asked for one.
+    """
+
+    scope: Scope
+    space: SpaceRef
+    tokens: Sequence[int]
+    vector: NDArray[np.float32] | None
+    embedder: str
+    documents: int
+    average_length: float
+    where: str
+    values: Sequence[Any]
+    is_filtered: bool
+    now: datetime
+
+
+class Leg(Protocol):
+    name: str
+
+    def rank(self, search: Search, *, limit: int) -> Ranking:
+        """The memories of the space that this leg finds, best first.  No two with one id."""
+        ...
+
+
+def conditions(filters: Filters, scope: Scope, cipher: SpaceCipher) -> tuple[str, list[Any], bool]:
+    """The whole filter as SQL on ``memory``, its values, and whether the caller asked for any of it."""
+    asked: list[tuple[str, Any]] = []
+    if filters.types:
+        asked.append(("memory.type = any(%s)", list(filters.types)))
+    if filters.sources:
+        asked.append(("memory.source = any(%s)", list(filters.sources)))
+    if filters.tiers:
+        asked.append(("memory.tier = any(%s)", list(filters.tiers)))
+    if filters.tags:
+        asked.append(("memory.tag_tokens && %s::bigint[]", [cipher.tag_token(tag) for tag in filters.tags]))
+    if filters.since:
+        asked.append(("memory.created_at >= %s", filters.since))
+    if filters.until:
+        asked.append(("memory.created_at <= %s", filters.until))
+    if not filters.include_summaries:
+        asked.append(("memory.is_summary = %s", False))
+    if filters.session_id:
+        asked.append(("memory.session_token = %s", cipher.session_token(filters.session_id)))
+    always: list[tuple[str, Any]] = [("memory.validity <> %s", "superseded")]
+    if scope.project_id is not None:
+        always.append(("(memory.project_id is null or memory.project_id = %s)", scope.project_id))
+    every = always + asked
+    return "".join(f" and {sql}" for sql, _ in every), [value for _, value in every], bool(asked)

@@ -1,0 +1,276 @@
+"""Recall: the memories that best answer a query, with the reason for each."""
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.adapters.embedders.base import Embedder
+from apps.adapters.errors import AdapterError
+from apps.adapters.registry import get_embedder
+from apps.core.errors import Invalid
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import SpaceCipher, open_space
+from apps.memories.models import Memory
+from apps.memories.participants import present
+from apps.memories.sealing import open_memory
+from apps.memories.words import normalised
+from apps.projects.models import Space
+from apps.projects.scope import Scope, SpaceRef
+from apps.recall import access
+from apps.recall.fusion import reciprocal_rank, union
+from apps.recall.legs.dense import Dense
+from apps.recall.legs.lexical import Lexical
+from apps.recall.question import Question, ask, words_that_may_name
+from apps.recall.ranking import (
+    ASSISTANT_CHAT,
+    DIALOGUE,
+    MEMORYSYNC,
+    PROFILES,
+    Features,
+    Ranked,
+    rank_default,
+    rank_memorysync,
+)
+from apps.recall.results import Explanation, Filters, Hit, Recall
+from apps.recall.search import Leg, Ranking, Search, conditions
+from apps.recall.shortlist import Opened, open_shortlist
+
+LEGS: tuple[Leg, ...] = (Dense(), Lexical())
+DEPTH = 100  # of each leg; the union of two is the shortlist
+
+
+class UnknownProfile(Invalid):
+    """No such ranking profile."""
+
+
+def recall(
+    scope: Scope,
+    query: Plaintext,
+    *,
+    filters: Filters | None = None,
+    limit: int = 5,
+    depth: int = 2,
+    profile: str | None = None,
+    weights: Mapping[str, float] | None = None,
+    session_id: str | None = None,
+    now: datetime,
+) -> Recall:
+    """The memories of the scope's spaces that best answer the query, best first; at most ``limit``, never padded.
+
+    depth: how far edges are followed; none are yet.  profile: one of PROFILES.  weights: override the profile's.
+    session_id: memories of this session are preferred a little, and none are left out.  Raises UnknownProfile.
+    """
+    started = time.perf_counter()
+    chosen = profile or "default"
+    if chosen not in PROFILES:
+        raise UnknownProfile(f"profile is one of {', '.join(PROFILES)}.")
+    embedder = get_embedder()
+    asked: list[tuple[SpaceRef, SpaceCipher, Question]] = [_ask(scope, space, query) for space in scope.spaces]
+    hits: list[Hit] = []
+    is_dense = True
+    for space, cipher, question in asked:
+        # Embedding may wait for a network: not inside a transaction.
+        vector = _embed(embedder, question.voiced)
+        is_dense = is_dense and vector is not None
+        with tenant_transaction(scope):
+            hits += _recall_in(
+                scope, space, cipher, question, vector,
+                embedder=embedder, filters=filters or Filters(), limit=limit, profile=chosen, weights=weights,
+                session_id=session_id, now=now,
+            )  # fmt: skip
+    hits = sorted(hits, key=lambda hit: (-hit.score, -hit.memory.id))[:limit]
+    access.note(scope, [hit.memory.id for hit in hits])
+    return Recall(
+        query_id=uuid.uuid4(),
+        hits=hits,
+        profile=chosen,
+        latency_ms=(time.perf_counter() - started) * 1000,
+        intent=asked[0][2].intent if asked else ask(query).intent,
+        dense_available=is_dense,
+    )
+
+
+def rank_legs(scope: Scope, query: Plaintext, *, limit: int, now: datetime) -> dict[str, Ranking]:
+    """What each leg finds by itself, for measuring: one space, no filter.  The lexical scores are exact."""
+    space, cipher, question = _ask(scope, scope.space, query)
+    embedder = get_embedder()
+    vector = _embed(embedder, question.voiced)
+    with tenant_transaction(scope):
+        search = _search(scope, space, cipher, question, vector, embedder.id, Filters(), now)
+        rankings = {leg.name: leg.rank(search, limit=max(limit, 2 * DEPTH)) for leg in LEGS}
+        opened = open_shortlist(
+            search,
+            question,
+            [memory_id for memory_id, _ in rankings["lexical"]],
+            cipher,
+            session_token=None,
+            metadata={},
+        )
+    exact = {one.features.id: one.features.words for one in opened}
+    rankings["lexical"] = sorted(
+        ((memory_id, exact[memory_id]) for memory_id, _ in rankings["lexical"] if memory_id in exact),
+        key=lambda item: (-item[1], item[0]),
+    )
+    return {name: ranking[:limit] for name, ranking in rankings.items()}
+
+
+def _ask(scope: Scope, space: SpaceRef, query: Plaintext) -> tuple[SpaceRef, SpaceCipher, Question]:
+    with tenant_transaction(scope):
+        cipher = open_space(scope.tenant, space)
+        words = words_that_may_name(query.reveal())
+        tokens = {cipher.actor_token(word): word for word in words}
+        actors = present(scope, space, list(tokens))
+    return space, cipher, ask(query, participants=[tokens[token] for token in actors], actors=frozenset(actors))
+
+
+def _embed(embedder: Embedder, text: Plaintext) -> NDArray[np.float32] | None:
+    try:
+        vector: NDArray[np.float32] = embedder.embed([text.reveal()])[0]
+    except AdapterError:
+        return None
+    return vector
+
+
+def _search(
+    scope: Scope,
+    space: SpaceRef,
+    cipher: SpaceCipher,
+    question: Question,
+    vector: NDArray[np.float32] | None,
+    embedder: str,
+    filters: Filters,
+    now: datetime,
+) -> Search:
+    row = Space.objects.within(scope).get(pk=space.id)
+    where, values, is_filtered = conditions(filters, scope, cipher)
+    return Search(
+        scope=scope,
+        space=space,
+        tokens=cipher.term_tokens(dict.fromkeys(question.terms)),
+        vector=cipher.protect_vectors(vector[None])[0] if vector is not None else None,
+        embedder=embedder,
+        documents=row.doc_count,
+        average_length=row.term_total / max(1, row.doc_count),
+        where=where,
+        values=values,
+        is_filtered=is_filtered,
+        now=now,
+    )
+
+
+def _recall_in(
+    scope: Scope,
+    space: SpaceRef,
+    cipher: SpaceCipher,
+    question: Question,
+    vector: NDArray[np.float32] | None,
+    *,
+    embedder: Embedder,
+    filters: Filters,
+    limit: int,
+    profile: str,
+    weights: Mapping[str, float] | None,
+    session_id: str | None,
+    now: datetime,
+) -> list[Hit]:
+    search = _search(scope, space, cipher, question, vector, embedder.id, filters, now)
+    rankings = {leg.name: leg.rank(search, limit=DEPTH) for leg in LEGS}
+    ids = union([[memory_id for memory_id, _ in ranking] for ranking in rankings.values()], limit=DEPTH)
+    opened = open_shortlist(
+        search,
+        question,
+        ids,
+        cipher,
+        session_token=cipher.session_token(session_id) if session_id else None,
+        metadata=filters.metadata,
+    )
+    features = [one.features for one in opened]
+    ranked = _rank(profile, features, rankings, weights, now)
+    kept = _collapse(ranked, opened)[:limit]
+    legs = _places(rankings)
+    rows = {
+        row.pk: row
+        for row in Memory.objects.within(scope.in_spaces(space))
+        .live(now)
+        .filter(pk__in=[one.id for one in kept])
+        .select_related("vector")
+        .defer("vector__embedding", "vector__signs")
+    }
+    used = _weights(profile, features, weights)
+    return [
+        Hit(
+            memory=open_memory(rows[one.id], cipher, space, embedder=_embedder_of(rows[one.id])),
+            score=one.score,
+            explanation=Explanation(
+                matched_by=_matched_by(legs.get(one.id, {})),
+                factors=one.factors,
+                weights=used,
+                legs=legs.get(one.id, {}),
+            ),
+        )
+        for one in kept
+        if one.id in rows
+    ]
+
+
+def _rank(
+    profile: str,
+    features: Sequence[Features],
+    rankings: Mapping[str, Ranking],
+    weights: Mapping[str, float] | None,
+    now: datetime,
+) -> list[Ranked]:
+    if profile == "memorysync":
+        return rank_memorysync(features, now=now, weights=weights)
+    if profile == "rrf":
+        opened = {one.id for one in features}
+        fused = reciprocal_rank([memory_id for memory_id, _ in ranking] for ranking in rankings.values())
+        return [Ranked(id=one, score=score, factors={"rrf": score}) for one, score in fused if one in opened]
+    return rank_default(features, weights=weights)
+
+
+def _weights(profile: str, features: Sequence[Features], weights: Mapping[str, float] | None) -> Mapping[str, float]:
+    if profile == "memorysync":
+        given = {**MEMORYSYNC, **{name: value for name, value in (weights or {}).items() if name in MEMORYSYNC}}
+        total = sum(given.values()) or 1.0
+        return {name: value / total for name, value in given.items()}
+    if profile == "rrf":
+        return {"rrf": 1.0}
+    base = ASSISTANT_CHAT if any(one.from_assistant for one in features) else DIALOGUE
+    return {**base, **(weights or {})}
+
+
+def _collapse(ranked: Sequence[Ranked], opened: Sequence[Opened]) -> list[Ranked]:
+    """Of memories that say the same words, the best placed one."""
+    texts = {one.features.id: normalised(one.text.reveal()) for one in opened}
+    seen: set[str] = set()
+    kept = []
+    for one in ranked:
+        if texts[one.id] not in seen:
+            seen.add(texts[one.id])
+            kept.append(one)
+    return kept
+
+
+def _places(rankings: Mapping[str, Ranking]) -> dict[int, dict[str, dict[str, float]]]:
+    places: dict[int, dict[str, dict[str, float]]] = {}
+    for name, ranking in rankings.items():
+        for rank, (memory_id, score) in enumerate(ranking, start=1):
+            places.setdefault(memory_id, {})[name] = {"rank": rank, "score": round(score, 6)}
+    return places
+
+
+def _matched_by(legs: Mapping[str, object]) -> str:
+    if not legs:
+        return "context"  # the turn after one that a leg found
+    return "both" if len(legs) > 1 else {"dense": "vector", "lexical": "words"}[next(iter(legs))]
+
+
+def _embedder_of(row: Memory) -> str | None:
+    vector = getattr(row, "vector", None)
+    return vector.embedder if vector else None

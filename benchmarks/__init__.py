@@ -1,0 +1,1 @@
+"""Measuring the real service: `python -m benchmarks --help`."""

@@ -1,0 +1,189 @@
+"""Recall over a labelled set, through the real service with encryption on.
+
+One haystack is one end user; every item is one add, with its time as the event's time and its speaker named; every
+question is one recall.  Besides the fused ranking, each leg by itself, and BM25 over the plaintext of the same rows,
+which the blinded leg must equal question by question.
+"""
+
+import hashlib
+import json
+import re
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from apps.core.plaintext import Plaintext
+from apps.ingest.candidates import Proposal
+from apps.ingest.services import remember
+from apps.memories.spaces import meet_end_user
+from apps.memories.words import bm25, terms
+from apps.projects.scope import Scope
+from apps.recall.question import ask, words_that_may_name
+from apps.recall.services import rank_legs, recall
+from benchmarks.scores import mean, score
+
+BATCH = 50  # as in one bulk add
+DEEPEST = 40
+_TIMES = ("%I:%M %p on %d %B, %Y", "%B-%d-%Y", "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S")
+
+
+@dataclass(frozen=True, slots=True)
+class Haystack:
+    name: str
+    items: Sequence[dict[str, Any]]
+    questions: Sequence[dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Report:
+    """rows: for every question its category, and for every ranking its scores, over items and over sessions."""
+
+    file: str
+    sha256: str
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    differences: int = 0
+    items: int = 0
+    kept: int = 0
+    gold: int = 0
+    gold_kept: int = 0
+    add_seconds: float = 0.0
+    query_ms: list[float] = field(default_factory=list)
+
+
+def read(path: Path) -> list[Haystack]:
+    return [
+        Haystack(line["haystack"], line["items"], line["questions"])
+        for line in map(json.loads, path.read_text().splitlines())
+    ]
+
+
+def run(path: Path, scope: Scope, *, gated: bool, profile: str | None, now: datetime) -> Report:
+    """Load the set into fresh end users, ask every question, and score.  scope: without spaces."""
+    report = Report(file=path.name, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+    for haystack in read(path):
+        space = meet_end_user(scope, f"{path.stem}/{haystack.name}/{now.timestamp()}", now=now)
+        ids = _load(scope.in_spaces(space), haystack, report, gated=gated, now=now)
+        _question(scope.in_spaces(space), haystack, ids, report, profile=profile, now=now)
+    return report
+
+
+def _load(scope: Scope, haystack: Haystack, report: Report, *, gated: bool, now: datetime) -> dict[int, str]:
+    """Memory id to the item it came from."""
+    owners: dict[int, str] = {}
+    started = time.perf_counter()
+    for at in range(0, len(haystack.items), BATCH):
+        items = haystack.items[at : at + BATCH]
+        outcomes = remember(scope, [_proposal(item, gated=gated) for item in items], now=now)
+        for item, outcome in zip(items, outcomes, strict=True):
+            for memory_id in outcome.memory_ids:
+                owners.setdefault(memory_id, item["id"])
+            report.kept += bool(outcome.memory_ids)
+    report.add_seconds += time.perf_counter() - started
+    report.items += len(haystack.items)
+    gold = {item for question in haystack.questions for item in question["gold"]}
+    report.gold += len(gold)
+    report.gold_kept += len(gold & set(owners.values()))
+    return owners
+
+
+def _proposal(item: dict[str, Any], *, gated: bool) -> Proposal:
+    speaker = item["speaker"]
+    return Proposal(
+        text=Plaintext(item["text"]),
+        importance=None if gated else 0.6,
+        session_id=item["session"],
+        speaker=speaker,
+        role=speaker if speaker in ("user", "assistant") else "user",
+        occurred_at=parse_time(item["time"]),
+        deduplicate=False,
+    )
+
+
+def _question(
+    scope: Scope, haystack: Haystack, owners: dict[int, str], report: Report, *, profile: str | None, now: datetime
+) -> None:
+    session_of = {item["id"]: item["session"] for item in haystack.items}
+    plain = _Plain(haystack, owners)
+    for question in haystack.questions:
+        query = Plaintext(question["question"])
+        started = time.perf_counter()
+        fused = [hit.memory.id for hit in recall(scope, query, limit=200, profile=profile, now=now).hits]
+        report.query_ms.append((time.perf_counter() - started) * 1000)
+        legs = {
+            name: [one for one, _ in ranking] for name, ranking in rank_legs(scope, query, limit=200, now=now).items()
+        }
+        reference = plain.rank(query)
+        report.differences += legs["lexical"][:DEEPEST] != reference[:DEEPEST]
+        rankings = {**legs, "bm25 on plaintext": reference, "fused": fused}
+        gold = question["gold"]
+        row: dict[str, Any] = {"haystack": haystack.name, "id": question["id"], "category": str(question["category"])}
+        for name, ranking in rankings.items():
+            items = [owners[one] for one in ranking if one in owners]
+            row[name] = {
+                "items": score(items, gold),
+                "sessions": score([session_of[one] for one in items], sorted({session_of[one] for one in gold})),
+                "ranking": list(dict.fromkeys(items))[:DEEPEST],
+            }
+        report.rows.append(row)
+
+
+class _Plain:
+    """BM25 over plaintext, with nothing sealed, blinded, capped or rounded: what the blinded leg is held against."""
+
+    def __init__(self, haystack: Haystack, owners: dict[int, str]) -> None:
+        texts = {item["id"]: terms(item["text"]) for item in haystack.items}
+        self._texts = {memory_id: texts[item] for memory_id, item in owners.items()}
+        self._average = sum(map(len, self._texts.values())) / max(1, len(self._texts))
+        self._speakers = {item["speaker"].split()[0].casefold() for item in haystack.items} - {"user", "assistant"}
+        self._frequencies: defaultdict[str, int] = defaultdict(int)
+        for text in self._texts.values():
+            for term in set(text):
+                self._frequencies[term] += 1
+
+    def rank(self, query: Plaintext) -> list[int]:
+        names = [word for word in words_that_may_name(query.reveal()) if word in self._speakers]
+        words = ask(query, participants=names).terms
+        scored = [
+            (
+                bm25(
+                    words,
+                    text,
+                    frequencies=self._frequencies,
+                    documents=len(self._texts),
+                    average_length=self._average,
+                ),
+                memory_id,
+            )
+            for memory_id, text in self._texts.items()
+        ]
+        return [memory_id for value, memory_id in sorted(scored, key=lambda one: (-one[0], one[1])) if value > 0]
+
+
+def parse_time(text: str) -> datetime:
+    """The times of the sets, as UTC.  Raises ValueError for one in no known form."""
+    for form in _TIMES:
+        try:
+            return datetime.strptime(re.sub(r"\b([ap])m\b", lambda m: m[0].upper(), text), form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    raise ValueError(f"unknown form of time: {text!r}")
+
+
+def table(report: Report) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
+    """unit (items, sessions) -> category or "all" -> ranking -> mean scores."""
+    tables: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
+    categories = sorted({row["category"] for row in report.rows})
+    names = [name for name in report.rows[0] if name not in ("haystack", "id", "category")] if report.rows else []
+    for unit in ("items", "sessions"):
+        tables[unit] = {
+            category: {
+                name: mean(row[name][unit] for row in report.rows if category in ("all", row["category"]))
+                for name in names
+            }
+            for category in [*categories, "all"]
+        }
+    return tables
