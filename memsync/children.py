@@ -55,8 +55,11 @@ class Log:
 class Child:
     """One process.  It dies with us; when it dies alone it comes back, each time a little later."""
 
-    def __init__(self, name: str, command: list[str], environment: Mapping[str, str], log: Log) -> None:
+    def __init__(
+        self, name: str, command: list[str], environment: Mapping[str, str], log: Log, *, niceness: int = 0
+    ) -> None:
         self.name = name
+        self.niceness = niceness
         self.command = command
         self.environment = environment
         self.log = log
@@ -83,6 +86,7 @@ class Child:
             cwd=Path(__file__).resolve().parent.parent,
             environment=self.environment,
             deadly=signal.SIGTERM,
+            niceness=self.niceness,
         )
         self._started_at = time.monotonic()
         self._restart_at = None

@@ -41,6 +41,7 @@ from memsync.embedded.postgres import (
 
 READY_SECONDS = 90.0
 PATIENCE = {"web": 15.0, "worker": 30.0, "beat": 5.0}  # seconds to finish in, and the order of stopping
+NICENESS = {"worker": 10, "beat": 10}  # a user who waits comes first, at the start and under load
 
 
 class Misconfigured(EmbeddedError):
@@ -91,7 +92,8 @@ class Supervisor:
         try:
             self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.home.chmod(0o700)
-            (self.home / "logs").mkdir(mode=0o700, exist_ok=True)
+            for folder in ("logs", "static"):
+                (self.home / folder).mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise UnusableDirectory(f"{self.home} cannot be used: {error.strerror}.") from error
         self._lock = lock(self.home / "lock")
@@ -205,7 +207,8 @@ class Supervisor:
         serving |= {MARK: str(self.home), "DJANGO_SETTINGS_MODULE": "memsync.settings"}
         serving.setdefault("ALLOWED_HOSTS", f"127.0.0.1,localhost,[::1],{self.options.host}")
         for name, command in self._commands().items():
-            child = Child(name, command, serving, Log(self.home / "logs" / f"{name}.log", name))
+            log = Log(self.home / "logs" / f"{name}.log", name)
+            child = Child(name, command, serving, log, niceness=NICENESS.get(name, 0))
             self.children[name] = child
             child.start()
         self._write_instance()

@@ -1,6 +1,6 @@
 """Run as a script, in front of a child: take its identity, tie its life to the parent's, then become it.
 
-    child.py IDENTITY SIGNAL PARENT COMMAND...
+    child.py IDENTITY SIGNAL PARENT NICENESS COMMAND...
 
 A program of its own, not a function after fork: the parent has threads by then.  Imports little, so that it costs some
 ten milliseconds.  IDENTITY is ``same``, ``namespace:UID:GID`` or ``account:UID:GID``; the latter two are for
@@ -23,8 +23,9 @@ CAPABILITY_VERSION_3 = 0x20080522
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def main(identity: str, deadly: str, parent: str, *command: str) -> None:
+def main(identity: str, deadly: str, parent: str, niceness: str, *command: str) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold keys and text
+    os.nice(int(niceness))
     kind, _, ids = identity.partition(":")
     if kind == "namespace":
         enter_namespace(*map(int, ids.split(":")))

@@ -153,11 +153,12 @@ def spawn(
     environment: Mapping[str, str],
     deadly: signal.Signals,
     identity: Identity | None = None,
+    niceness: int = 0,
 ) -> subprocess.Popen[bytes]:
     """Start a child that gets `deadly` when this process dies, in a session of its own: Ctrl-C reaches only us."""
-    prefix = [sys.executable, "-I", "-S", str(CHILD), str(identity or Identity()), str(int(deadly)), str(os.getpid())]
+    prepared = [str(identity or Identity()), str(int(deadly)), str(os.getpid()), str(niceness)]
     return subprocess.Popen(
-        [*prefix, *command],
+        [sys.executable, "-I", "-S", str(CHILD), *prepared, *command],
         cwd=cwd,
         stdin=subprocess.DEVNULL,
         stdout=stdout,
