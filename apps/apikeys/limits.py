@@ -1,0 +1,155 @@
+"""How often a caller may ask: sliding windows, counted in the database so that every process sees the same count."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Self
+
+from django.db import connection
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """At most ``ceiling`` requests in any ``seconds``."""
+
+    seconds: int
+    ceiling: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """May this request pass, and how the tightest window stands after it.  retry_after_seconds: 0 when it may."""
+
+    is_allowed: bool
+    limit: int
+    remaining: int
+    reset_seconds: float
+    retry_after_seconds: float = 0.0
+
+
+def _windows(second: int, minute: int, hour: int) -> tuple[Window, ...]:
+    return Window(1, second), Window(60, minute), Window(3600, hour)
+
+
+# The wire contract's table, section 3.6.
+TIERS: Final[Mapping[str, tuple[Window, ...]]] = {
+    "free": _windows(2, 30, 100),
+    "pro": _windows(10, 200, 5_000),
+    "enterprise": _windows(50, 1_000, 50_000),
+    "unlimited": (),
+}
+WITHOUT_KEY: Final = _windows(5, 60, 600)
+FAILED_ATTEMPTS: Final = (Window(60, 20),)
+
+
+def take(caller: str, windows: Sequence[Window], *, now: datetime) -> Verdict:
+    """Count this request in every window, if all of them have room; otherwise in none.
+
+    caller: at most 64 characters.  windows: at least one.
+
+    A window slides by the usual approximation: the previous fixed window counts for as much of it as still overlaps.
+    All windows are counted and judged by one statement, whose row locks make callers queue up: of n requests at once,
+    never more pass than there is room for.  What a refused request took is given back, so that a client that keeps
+    knocking is let in as soon as one that waited.
+    """
+    at = now.timestamp()
+    standings = _count(caller, windows, at)
+    tightest = min(standings, key=lambda standing: standing.room)
+    if tightest.room >= 0:
+        return Verdict(
+            is_allowed=True,
+            limit=tightest.window.ceiling,
+            remaining=int(tightest.room),
+            reset_seconds=tightest.seconds_left,
+        )
+    _give_back(caller, windows, at)
+    slowest = max(standings, key=lambda standing: standing.wait_seconds)
+    return Verdict(
+        is_allowed=False,
+        limit=slowest.window.ceiling,
+        remaining=0,
+        reset_seconds=slowest.seconds_left,
+        retry_after_seconds=slowest.wait_seconds,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """One window: how many in this fixed window (this request included), and in the one before."""
+
+    window: Window
+    count: int
+    before: int
+    elapsed: float  # the part of the fixed window that has passed, 0..1
+
+    @classmethod
+    def of(cls, window: Window, count: int, before: int, at: float) -> Self:
+        return cls(window, count, before, at % window.seconds / window.seconds)
+
+    @property
+    def room(self) -> float:
+        """How many more could pass now; negative when this one may not."""
+        return self.window.ceiling - self.count - self.before * (1 - self.elapsed)
+
+    @property
+    def seconds_left(self) -> float:
+        return self.window.seconds * (1 - self.elapsed)
+
+    @property
+    def wait_seconds(self) -> float:
+        """How long until this request would have room, if nobody else asks; 0 when it has."""
+        if self.room >= 0:
+            return 0.0
+        spare = self.window.ceiling - self.count
+        if spare >= 0:  # the previous window is in the way, and slides out
+            return self.window.seconds * ((1 - spare / self.before) - self.elapsed)
+        counted = self.count - 1  # this request is given back; the others slide out of the next window
+        return self.seconds_left + self.window.seconds * max(0.0, 1 - (self.window.ceiling - 1) / counted)
+
+
+def _count(caller: str, windows: Sequence[Window], at: float) -> list[_Standing]:
+    """One statement.  Rows are locked in order of length, so that two callers cannot wait for each other."""
+    ordered = sorted(windows, key=lambda window: window.seconds)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            with asked as (
+                select seconds, "window" from unnest(%(seconds)s::int[], %(numbers)s::bigint[]) as w(seconds, "window")
+            ), counted as (
+                insert into apikeys_ratewindow as kept (caller, seconds, "window", count)
+                select %(caller)s, seconds, "window", 1 from asked order by seconds
+                on conflict (caller, seconds, "window") do update set count = kept.count + 1
+                returning seconds, "window", count
+            ), forgotten as (
+                delete from apikeys_ratewindow old using asked
+                where old.caller = %(caller)s and old.seconds = asked.seconds and old."window" < asked."window" - 1
+            )
+            select counted.seconds, counted.count, coalesce(before.count, 0)
+            from counted left join apikeys_ratewindow before
+              on before.caller = %(caller)s and before.seconds = counted.seconds
+             and before."window" = counted."window" - 1
+            """,
+            {
+                "caller": caller,
+                "seconds": [window.seconds for window in ordered],
+                "numbers": [int(at // window.seconds) for window in ordered],
+            },
+        )
+        counts = {seconds: (count, before) for seconds, count, before in cursor.fetchall()}
+    return [_Standing.of(window, *counts[window.seconds], at) for window in ordered]
+
+
+def _give_back(caller: str, windows: Sequence[Window], at: float) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            update apikeys_ratewindow set count = count - 1
+            where id in (
+                select kept.id
+                from apikeys_ratewindow kept
+                join unnest(%s::int[], %s::bigint[]) as w(seconds, "window") using (seconds, "window")
+                where kept.caller = %s order by kept.seconds for update of kept
+            )
+            """,
+            [[window.seconds for window in windows], [int(at // window.seconds) for window in windows], caller],
+        )
