@@ -1,0 +1,194 @@
+"""The one place where a refusal becomes a status and a body.
+
+    {"error": {"code", "message", "details"?, "retry_after"?, ...}, "detail": the message again, "request_id"}
+
+``detail`` is there because the published clients look for the message under that name first.
+"""
+
+import logging
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig, SuspiciousOperation
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
+from django.http.response import HttpResponseBase
+from rest_framework import exceptions
+from rest_framework.exceptions import ErrorDetail
+from rest_framework.response import Response
+
+from apps.adapters.errors import AdapterError
+from apps.api.facts import facts_of
+from apps.core.errors import (
+    Conflict,
+    DomainError,
+    Forbidden,
+    Invalid,
+    LimitReached,
+    Malformed,
+    NotFound,
+    TooLarge,
+    Unauthenticated,
+    Unavailable,
+)
+
+logger = logging.getLogger(__name__)
+
+
+class MethodNotAllowed(DomainError):
+    """This path does not take that method."""
+
+    code = "METHOD_NOT_ALLOWED"
+
+    def __init__(self, allowed: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.allowed = allowed
+
+
+class UnsupportedMediaType(DomainError):
+    """Send the body as application/json."""
+
+    code = "UNSUPPORTED_MEDIA_TYPE"
+
+
+class LengthRequired(DomainError):
+    """Send a Content-Length; bodies in chunks are not read."""
+
+    code = "LENGTH_REQUIRED"
+
+
+class InternalError(DomainError):
+    """Something failed here, and the log knows it by the request id."""
+
+    code = "INTERNAL_ERROR"
+
+
+STATUSES: Final[Mapping[type[DomainError], int]] = {
+    Malformed: 400,
+    Unauthenticated: 401,
+    Forbidden: 403,
+    NotFound: 404,
+    MethodNotAllowed: 405,
+    Conflict: 409,
+    LengthRequired: 411,
+    TooLarge: 413,
+    UnsupportedMediaType: 415,
+    Invalid: 422,
+    LimitReached: 429,
+    InternalError: 500,
+    Unavailable: 503,
+}
+
+# For answers that were made outside the API: by Django, by a middleware, by the static files.
+BY_STATUS: Final[Mapping[int, type[DomainError]]] = {
+    status: kind for kind, status in STATUSES.items() if kind is not LimitReached
+}
+OF_THE_BODY: Final = ("Content-Type", "Content-Length", "Content-Encoding", "Content-Disposition", "Content-Language")
+
+
+def status_of(error: DomainError) -> int:
+    """The status of the nearest kind among the error's classes."""
+    return next((STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES), 500)
+
+
+def envelope(error: DomainError, *, request_id: str) -> dict[str, Any]:
+    """The body.  ``extra`` stands beside code and message; retry_after at the top as well, where one client looks."""
+    inner: dict[str, Any] = {"code": error.code, "message": error.message, **error.extra}
+    if error.details:
+        inner["details"] = error.details
+    body: dict[str, Any] = {"error": inner, "detail": error.message, "request_id": request_id}
+    if isinstance(error, LimitReached):
+        inner["retry_after"] = body["retry_after"] = _seconds(error)
+    return body
+
+
+def headers_of(error: DomainError) -> dict[str, str]:
+    if isinstance(error, LimitReached):
+        return {"Retry-After": str(_seconds(error))}
+    if isinstance(error, MethodNotAllowed):
+        return {"Allow": ", ".join(error.allowed)}
+    if isinstance(error, Unauthenticated):
+        return {"WWW-Authenticate": "Bearer"}
+    return {}
+
+
+def handle(exc: Exception, context: Mapping[str, Any]) -> Response:
+    """Every exception of every API view, the unexpected ones included."""
+    error = translate(exc)
+    if isinstance(error, InternalError | Unavailable):
+        logger.error("request failed", exc_info=exc, extra={"request_id": facts_of(context["request"]).request_id})
+    body = envelope(error, request_id=facts_of(context["request"]).request_id)
+    return Response(body, status=status_of(error), headers=headers_of(error))
+
+
+def translate(exc: Exception) -> DomainError:
+    """What ``exc`` means, in the domain's kinds.  Never carries the text of an exception that is not our own."""
+    match exc:
+        case DomainError():
+            return exc
+        case exceptions.ValidationError():
+            return invalid(exc)
+        case Http404() | exceptions.NotFound():
+            return NotFound()
+        case PermissionDenied() | exceptions.PermissionDenied():
+            return Forbidden()
+        case exceptions.UnsupportedMediaType():
+            return UnsupportedMediaType()
+        case RequestDataTooBig():
+            return TooLarge()
+        case BadRequest() | SuspiciousOperation() | UnreadablePostError() | exceptions.ParseError():
+            return Malformed()
+        case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():
+            return Unauthenticated()
+        case OperationalError() | InterfaceError() | AdapterError(permanent=False):
+            return Unavailable()
+        case _:
+            return InternalError()
+
+
+def invalid(exc: exceptions.ValidationError) -> Invalid:
+    """A serializer's findings as the wire wants them; the message is the first one, with its field before it."""
+    findings = list(_findings(exc.detail, ()))
+    path, first = findings[0]
+    field = ".".join(str(step) for step in path)
+    return Invalid(
+        f"{field}: {first}" if field else str(first),
+        details=[{"loc": ["body", *path], "msg": str(found), "type": found.code} for path, found in findings],
+    )
+
+
+def _findings(detail: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], ErrorDetail]]:
+    if isinstance(detail, ErrorDetail):
+        yield path, detail
+    elif isinstance(detail, Mapping):
+        for name, inner in detail.items():
+            yield from _findings(inner, path if name == "non_field_errors" else (*path, name))
+    else:
+        indexed = any(not isinstance(inner, ErrorDetail) for inner in detail)
+        for index, inner in enumerate(detail):
+            if inner:  # a list of items has an empty entry for each one that is well
+                yield from _findings(inner, (*path, index) if indexed else path)
+
+
+def in_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """The same refusal as JSON, unless it is JSON already or meant for a person in the admin.
+
+    Django, its middleware and the static files answer in HTML; a client that expects JSON loses such a message.
+    """
+    if response.status_code < 400 or request.path_info.startswith("/admin/"):
+        return response
+    if response.headers.get("Content-Type", "").startswith("application/json"):
+        return response
+    kind = BY_STATUS.get(response.status_code, InternalError if response.status_code >= 500 else Malformed)
+    body = orjson.dumps(envelope(kind(), request_id=facts_of(request).request_id))
+    response.close()
+    kept = {name: value for name, value in response.headers.items() if name not in OF_THE_BODY}
+    own = {"Content-Type": "application/json", "Content-Length": str(len(body)), "X-Content-Type-Options": "nosniff"}
+    return HttpResponse(body, status=response.status_code, headers=kept | own)
+
+
+def _seconds(error: LimitReached) -> int:
+    """Whole seconds, for the header's sake; never 0, which a client would take for no wait at all."""
+    return max(1, math.ceil(error.retry_after))

@@ -1,0 +1,59 @@
+"""The outermost middleware: an id on every answer, a log line for every request, the envelope for every refusal."""
+
+import logging
+import re
+import time
+import uuid
+from collections.abc import Callable
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from apps.api import errors
+from apps.api.facts import Facts, facts_of, keep
+
+logger = logging.getLogger("apps.api.access")
+
+ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+
+
+class RequestIdMiddleware:
+    """Must come first, so that what the others refuse is numbered, logged and shaped as well."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        started = time.perf_counter()
+        request_id = _kept(request.headers.get("X-Request-ID")) or uuid.uuid4().hex
+        facts = Facts(request_id=request_id, trace_id=_kept(request.headers.get("X-Trace-ID")) or request_id)
+        keep(request, facts)
+        response = errors.in_envelope(request, self.get_response(request))
+        response["X-Request-ID"] = facts.request_id
+        response["X-Trace-ID"] = facts.trace_id
+        _log(request, response, milliseconds=(time.perf_counter() - started) * 1000)
+        return response
+
+
+def _kept(value: str | None) -> str | None:
+    """A caller's id is echoed into headers, bodies and logs, so it is kept only when it cannot mean anything there."""
+    return value if value and ID.fullmatch(value) else None
+
+
+def _log(request: HttpRequest, response: HttpResponseBase, *, milliseconds: float) -> None:
+    facts = facts_of(request)
+    match = request.resolver_match
+    extra = {
+        # The pattern, never the path: a path may hold an id, a query string, or a secret put there by mistake.
+        "route": match.route if match else "",
+        "method": request.method if request.method in METHODS else "other",
+        "status": response.status_code,
+        "ms": round(milliseconds, 1),
+        "request_id": facts.request_id,
+    }
+    if facts.tenant is not None:
+        extra |= {"tenant": facts.tenant, "environment": facts.environment}
+    logger.info("request", extra=extra)
+
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
