@@ -1,0 +1,273 @@
+"""Fields that take exactly one type and never repeat what they were given.
+
+REST framework's own turn 5 into "5" and "yes" into true, and quote the input in their messages.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
+from typing import Any, ClassVar, Final, TypeGuard
+
+import orjson
+from django.core.validators import ProhibitNullCharactersValidator
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
+
+from apps.core.errors import TooLarge
+
+MAX_TEXT: Final = 100_000  # characters
+MAX_METADATA: Final = 64 * 1024  # bytes of JSON
+PLATFORM_OWNED: Final = frozenset(
+    {"retention_status", "vector_id", "extracted_type", "extracted_key", "retention_expires_at"}
+)
+
+# Every message of this module: what was expected, never what came.
+_MESSAGES: Final[dict[str, Any]] = {
+    "required": "field required",
+    "null": "must not be null",
+    "blank": "must not be blank",
+    "string": "must be a string",
+    "control": "must not hold control characters",
+    "integer": "must be an integer",
+    "number": "must be a number",
+    "boolean": "must be true or false",
+    "moment": "must be a time in ISO 8601, such as 2026-05-05T14:22:00Z",
+    "object": "must be an object",
+    "strings": "must be a list of strings",
+    "weights": "must be an object of numbers that are 0 or more",
+    "choice": "must be one of: {choices}",
+    "max_length": "must have at most {max_length} characters",
+    "min_value": "must be at least {min_value}",
+    "max_value": "must be at most {max_value}",
+    "many": "must have at most {max_items} entries",
+}
+
+
+class Text(serializers.CharField):
+    """A string, kept as it is: nothing is trimmed, NUL included.  Blank, which is refused, is nothing but space."""
+
+    default_error_messages = _MESSAGES
+
+    def __init__(self, *, max_length: int = MAX_TEXT, **options: Any) -> None:
+        super().__init__(trim_whitespace=False, max_length=max_length, **options)
+        self.validators = [one for one in self.validators if not isinstance(one, ProhibitNullCharactersValidator)]
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        if isinstance(data, str) and not data.strip():
+            self.fail("blank")
+        return super().run_validation(data)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("string")
+        return data
+
+
+class Label(Text):
+    """A short string that may stand in clear somewhere, so it holds no control characters."""
+
+    def __init__(self, *, max_length: int = 64, **options: Any) -> None:
+        super().__init__(max_length=max_length, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        label = super().to_internal_value(data)
+        if not is_label(label):
+            self.fail("control")
+        return label
+
+
+def is_label(text: str) -> bool:
+    return not any(unicodedata.category(character) == "Cc" for character in text)
+
+
+class Whole(serializers.IntegerField):
+    """An integer; true, 1.0 and "1" are not."""
+
+    default_error_messages = _MESSAGES
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("integer")
+        return data
+
+
+class Clamped(Whole):
+    """An integer, moved into the range when it lies outside."""
+
+    def __init__(self, *, lowest: int, highest: int, **options: Any) -> None:
+        super().__init__(**options)
+        self.lowest, self.highest = lowest, highest
+
+    def to_internal_value(self, data: Any) -> int:
+        return min(max(super().to_internal_value(data), self.lowest), self.highest)
+
+
+class Fraction(serializers.FloatField):
+    """A number from 0 to 1."""
+
+    default_error_messages = _MESSAGES
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(min_value=0.0, max_value=1.0, **options)
+
+    def to_internal_value(self, data: Any) -> float:
+        if not _is_number(data):
+            self.fail("number")
+        return float(data)
+
+
+class Flag(serializers.BooleanField):
+    """true or false; "yes" and 1 are neither."""
+
+    default_error_messages = _MESSAGES
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("boolean")
+        return data
+
+
+class Choice(serializers.ChoiceField):
+    """One of a few words."""
+
+    default_error_messages = _MESSAGES
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str) or data not in self.choices:
+            self.fail("choice", choices=", ".join(self.choices))
+        return data
+
+
+class Moment(serializers.DateTimeField):
+    """A time, or a date; without an offset it is UTC.  is_end: a date means the end of that day, not its beginning."""
+
+    default_error_messages = _MESSAGES
+
+    def __init__(self, *, is_end: bool = False, **options: Any) -> None:
+        super().__init__(**options)
+        self.is_end = is_end
+
+    def to_internal_value(self, value: Any) -> datetime:
+        moment = read_moment(value, is_end=self.is_end)
+        if moment is None:
+            self.fail("moment")
+        return moment
+
+
+def read_moment(value: object, *, is_end: bool = False) -> datetime | None:
+    """The time that an ISO 8601 string names, in UTC; None when it names none."""
+    if not isinstance(value, str):
+        return None
+    try:
+        if DATE.fullmatch(value):
+            return datetime.combine(date.fromisoformat(value), time.max if is_end else time.min, UTC)
+        moment = datetime.fromisoformat(value)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
+class Metadata(serializers.DictField):
+    """The caller's own object, kept as it is.  Raises TooLarge past 64 KiB of JSON."""
+
+    default_error_messages = _MESSAGES
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            self.fail("object")
+        if len(orjson.dumps(data)) > MAX_METADATA:
+            raise TooLarge(f"metadata is larger than {MAX_METADATA} bytes of JSON")
+        return data
+
+
+@extend_schema_field({"type": "array", "items": {"type": "string"}})
+class Labels(serializers.Field[tuple[str, ...], Any, Any, Any]):
+    """A list of labels, each once and in order.  choices: the only words allowed."""
+
+    default_error_messages = _MESSAGES
+
+    def __init__(
+        self, *, max_items: int = 64, max_length: int = 64, choices: Sequence[str] = (), **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.max_items, self.max_length, self.choices = max_items, max_length, choices
+
+    def to_internal_value(self, data: Any) -> tuple[str, ...]:
+        if not isinstance(data, list):
+            self.fail("strings")
+        if len(data) > self.max_items:
+            self.fail("many", max_items=self.max_items)
+        for label in data:
+            if not isinstance(label, str):
+                self.fail("strings")
+            if len(label) > self.max_length:
+                self.fail("max_length", max_length=self.max_length)
+            if not is_label(label):
+                self.fail("control")
+            if self.choices and label not in self.choices:
+                self.fail("choice", choices=", ".join(self.choices))
+        return tuple(dict.fromkeys(data))
+
+
+class Tags(Labels):
+    """Tags are lower-cased, and blank ones are dropped."""
+
+    def to_internal_value(self, data: Any) -> tuple[str, ...]:
+        tags = (tag.strip().lower() for tag in super().to_internal_value(data))
+        return tuple(dict.fromkeys(tag for tag in tags if tag))
+
+
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
+class OneOrMore(Labels):
+    """A list of labels, or one by itself."""
+
+    def to_internal_value(self, data: Any) -> tuple[str, ...]:
+        return super().to_internal_value([data] if isinstance(data, str) else data)
+
+
+class Weights(serializers.DictField):
+    """How much each factor counts."""
+
+    default_error_messages = _MESSAGES
+
+    def to_internal_value(self, data: Any) -> dict[str, float]:
+        if not isinstance(data, dict) or len(data) > 16:
+            self.fail("weights")
+        if not all(_is_number(weight) and 0 <= weight <= 1e6 for weight in data.values()):
+            self.fail("weights")
+        return {name: float(weight) for name, weight in data.items()}
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+class Input(serializers.Serializer[Any]):
+    """A request body.  Fields it does not list are ignored, among them user_id and project_id, which bodies never
+    decide; null means the same as absent."""
+
+    default_error_messages: ClassVar = {"invalid": "must be an object"}
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict):
+            data = {name: value for name, value in data.items() if value is not None}
+        return super().to_internal_value(data)
+
+
+class WriteInput(Input):
+    """A body that stores something.  It may not name what only the platform sets."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict) and (named := PLATFORM_OWNED & data.keys()):
+            raise serializers.ValidationError(
+                {
+                    name: ErrorDetail("is set by the platform and cannot be written", "platform_owned")
+                    for name in sorted(named)
+                }
+            )
+        return super().to_internal_value(data)

@@ -1,0 +1,71 @@
+"""Rate limits, counted in the database by apps.apikeys.limits.  The default tier has none and does no work."""
+
+import ipaddress
+from typing import TYPE_CHECKING, Final
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+from rest_framework.request import Request
+from rest_framework.throttling import BaseThrottle
+
+from apps.apikeys import limits
+from apps.core.errors import LimitReached
+from apps.projects.scope import Scope
+
+if TYPE_CHECKING:  # that module reads the settings, which name this one
+    from rest_framework.views import APIView
+
+VERDICT: Final = "memsync.rate"  # where ApiView finds what to say in the headers
+
+
+class RateLimit(BaseThrottle):
+    """The windows of the deployment's tier: for each key, or for each address on routes that take no key."""
+
+    def allow_request(self, request: Request, view: "APIView") -> bool:
+        tier = limits.TIERS[settings.RATE_LIMIT_TIER]
+        if not tier:
+            return True
+        if isinstance(request.user, Scope):
+            verdict = limits.take(f"key:{request.user.principal.id}", tier, now=timezone.now())
+        else:
+            verdict = limits.take(f"ip:{address_of(request)}", limits.WITHOUT_KEY, now=timezone.now())
+        request.META[VERDICT] = verdict
+        if not verdict.is_allowed:
+            raise LimitReached(retry_after=verdict.retry_after_seconds)
+        return True
+
+
+def headers_of(request: Request) -> dict[str, str]:
+    """X-RateLimit-* of the tightest window; nothing where no limit is in force."""
+    verdict = request.META.get(VERDICT)
+    if not isinstance(verdict, limits.Verdict):
+        return {}
+    return {
+        "X-RateLimit-Limit": str(verdict.limit),
+        "X-RateLimit-Remaining": str(verdict.remaining),
+        "X-RateLimit-Reset": str(max(1, round(verdict.reset_seconds))),
+    }
+
+
+def refuse_guessing(request: Request) -> None:
+    """Count a failed credential; raises LimitReached past 20 a minute from one address.
+
+    Only failures are counted and only failures refused: a good key works from an address that others misuse.
+    """
+    verdict = limits.take(f"failed:{address_of(request)}", limits.FAILED_ATTEMPTS, now=timezone.now())
+    if not verdict.is_allowed:
+        raise LimitReached("Too many failed attempts.", retry_after=verdict.retry_after_seconds)
+
+
+def address_of(request: Request) -> str:
+    """A keyed hash of the caller's address, since addresses are personal data; of the /64 for IPv6, since a caller
+    has all of that."""
+    raw = str(request.META.get("REMOTE_ADDR", ""))
+    try:
+        address = ipaddress.ip_address(raw)
+    except ValueError:
+        return "unknown"
+    if address.version == 6:
+        raw = str(ipaddress.ip_network((address, 64), strict=False))
+    return salted_hmac("memsync.address", raw, algorithm="sha256").hexdigest()[:32]
