@@ -1,0 +1,64 @@
+"""GET /health: can this server do its work?"""
+
+import logging
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from django.core.cache import cache
+from django.db import connection
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.permissions import OPEN
+from apps.api.views import OpenView
+
+logger = logging.getLogger(__name__)
+
+
+class HealthOutput(serializers.Serializer[Any]):
+    status = serializers.ChoiceField(choices=["ok", "degraded"])
+    db = serializers.CharField(help_text="`healthy` or `unhealthy`, as the others.")
+    vector_db = serializers.CharField()
+    cache = serializers.CharField()
+
+
+class HealthView(OpenView):
+    permissions: ClassVar = {"GET": OPEN}
+
+    @extend_schema(operation_id="health", responses=HealthOutput, auth=[])
+    def get(self, request: Request) -> Response:
+        """Whether the database, its vector extension and the cache answer.  Always 200: the body tells."""
+        parts = {"db": _works(_ask_database), "vector_db": _works(_ask_vectors), "cache": _works(_ask_cache)}
+        status = "ok" if all(part == "healthy" for part in parts.values()) else "degraded"
+        return Response({"status": status, **parts})
+
+
+def _works(ask: Callable[[], bool]) -> str:
+    try:
+        healthy = ask()
+    except Exception as error:  # noqa: BLE001  whatever is wrong with a part, the answer is that it is unhealthy
+        logger.warning("a part is unhealthy", extra={"component": ask.__name__, "error": type(error).__name__})
+        healthy = False
+    return "healthy" if healthy else "unhealthy"
+
+
+def _ask_database() -> bool:
+    return _row("select true")
+
+
+def _ask_vectors() -> bool:
+    return _row("select '[1,2]'::vector <-> '[1,2]'::vector = 0")
+
+
+def _row(sql: str) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        row = cursor.fetchone()
+    return bool(row and row[0])
+
+
+def _ask_cache() -> bool:
+    cache.set("memsync.health", "1", timeout=5)
+    return bool(cache.get("memsync.health") == "1")

@@ -1,0 +1,106 @@
+"""POST /memory/add: remember one thing, if it is worth remembering."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import Flag, Fraction, Label, Metadata, Tags, Text, Whole, WriteInput, is_label, read_moment
+from apps.api.memory.shapes import SkipOutput, StoredOutput, decisions_body, memory_body, skip_body
+from apps.api.views import ApiView
+from apps.core.plaintext import Plaintext
+from apps.ingest.candidates import Proposal
+from apps.ingest.services import remember
+from apps.memories.selectors import get_memory
+
+TEN_YEARS: Final = 10 * 366 * 24 * 60  # minutes
+ROLES: Final = {
+    **dict.fromkeys(("user", "human", "customer", "caller"), "user"),
+    **dict.fromkeys(("assistant", "ai", "bot", "agent", "model"), "assistant"),
+    **dict.fromkeys(("system", "developer"), "system"),
+    **dict.fromkeys(("tool", "function"), "tool"),
+}
+
+
+class RememberInput(WriteInput):
+    """One thing to remember.  ``content`` is another name for ``text``."""
+
+    text = Text(help_text="What to remember.")
+    source = Label(  # type: ignore[assignment]  # the wire's name, not DRF's
+        required=False, help_text="Where it comes from; a label in clear."
+    )
+    event_type = Label(required=False, help_text="A label in clear.")
+    tags = Tags(required=False)
+    importance = Fraction(required=False, help_text="0.5 and more keeps the text whole.")
+    session_id = Label(required=False, max_length=256)
+    metadata = Metadata(
+        required=False, help_text="Kept as it is; `speaker`, `role` and `occurred_at` also tell who spoke and when."
+    )
+    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
+    client_ref = Label(required=False, max_length=128, help_text="Your own id: the same one is stored once.")
+    ttl_minutes = Whole(required=False, min_value=1, max_value=TEN_YEARS)
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("text") is None and "content" in data:
+            data = {**data, "text": data["content"]}
+        return super().to_internal_value(data)
+
+
+class AddInput(RememberInput):
+    deduplicate = Flag(default=True)
+
+
+def proposal(fields: Mapping[str, Any], *, deduplicate: bool) -> Proposal:
+    """What the fields of a RememberInput propose."""
+    metadata: Mapping[str, Any] = fields.get("metadata", {})
+    return Proposal(
+        text=Plaintext(fields["text"]),
+        source=fields.get("source", ""),
+        event_type=fields.get("event_type", ""),
+        tags=fields.get("tags", ()),
+        importance=fields.get("importance"),
+        session_id=fields.get("session_id") or _label(metadata, "session_id"),
+        metadata=metadata,
+        client_ref=fields.get("client_ref"),
+        ttl_minutes=fields.get("ttl_minutes"),
+        deduplicate=deduplicate,
+        role=ROLES.get((_label(metadata, "role") or "user").strip().lower(), "user"),
+        speaker=_label(metadata, "speaker"),
+        occurred_at=_said_at(metadata),
+    )
+
+
+def _label(metadata: Mapping[str, Any], name: str) -> str | None:
+    """Metadata is the caller's own: what does not look like the label we hoped for means something else to them."""
+    value = metadata.get(name)
+    return value if isinstance(value, str) and value.strip() and len(value) <= 256 and is_label(value) else None
+
+
+def _said_at(metadata: Mapping[str, Any]) -> datetime | None:
+    return read_moment(metadata.get("occurred_at")) or read_moment(metadata.get("event_time"))
+
+
+class AddView(ApiView):
+    permissions: ClassVar = {"POST": "memory:add"}
+
+    @extend_schema(
+        operation_id="add",
+        request=AddInput,
+        responses={201: OpenApiResponse(StoredOutput, "Stored."), 200: OpenApiResponse(SkipOutput, "Not stored.")},
+    )
+    def post(self, request: Request) -> Response:
+        """Remember one thing.
+
+        Answers 201 and the first memory stored, with the ids of all in `memory_ids`; or 200 and why nothing was.
+        """
+        fields, now = self.read(AddInput), self.now()
+        scope = self.writer(fields.get("end_user_id"), now=now)
+        (outcome,) = remember(scope, [proposal(fields, deduplicate=fields["deduplicate"])], now=now)
+        if not outcome.is_stored:
+            return Response(skip_body(outcome))
+        stored = memory_body(get_memory(scope, outcome.memory_ids[0], now=now))
+        also = {"memory_ids": outcome.memory_ids, "decisions": decisions_body(outcome.decisions)}
+        return Response(stored | also, status=201)

@@ -1,0 +1,141 @@
+"""POST /memory/bulk-add: remember up to fifty things, for one end user or several."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.errors import invalid
+from apps.api.fields import Flag, Input
+from apps.api.memory.add import RememberInput, proposal
+from apps.api.memory.shapes import DecisionOutput, decisions_body
+from apps.api.views import ApiView, EndUserMissing
+from apps.core.errors import DomainError, Unavailable
+from apps.ingest.candidates import Outcome, Proposal
+from apps.ingest.services import remember
+from apps.memories.spaces import meet_end_user
+from apps.projects.scope import Scope
+
+MAX_ITEMS: Final = 50
+
+Result = Outcome | DomainError
+
+
+class Items(serializers.ListField):
+    """Up to fifty objects, each checked later and by itself, so that a bad one is reported and the others are kept."""
+
+    default_error_messages: ClassVar = {
+        "required": "field required",
+        "not_a_list": "must be a list",
+        "empty": "must hold at least one item",
+        "max_length": "must hold at most {max_length} items",
+    }
+
+    def run_child_validation(self, data: Any) -> Any:
+        return list(data)
+
+
+class BulkInput(Input):
+    items = Items(child=RememberInput(), allow_empty=False, max_length=MAX_ITEMS)
+    deduplicate = Flag(default=True)
+
+
+class BulkResultOutput(serializers.Serializer[Any]):
+    index = serializers.IntegerField()
+    status = serializers.ChoiceField(choices=["created", "skipped", "rejected"])
+    memory_ids = serializers.ListField(child=serializers.IntegerField())
+    reason = serializers.CharField(allow_null=True)
+    decisions = DecisionOutput(many=True)
+
+
+class BulkOutput(serializers.Serializer[Any]):
+    total = serializers.IntegerField()
+    created = serializers.IntegerField()
+    skipped = serializers.IntegerField()
+    rejected = serializers.IntegerField()
+    results = BulkResultOutput(many=True)
+
+
+class BulkAddView(ApiView):
+    permissions: ClassVar = {"POST": "memory:add"}
+
+    @extend_schema(operation_id="bulk_add", request=BulkInput, responses={207: BulkOutput})
+    def post(self, request: Request) -> Response:
+        """Remember up to fifty things.
+
+        Each item may name its own end user.  A bad item is rejected and the others are stored; results follow the
+        order of the items.
+        """
+        fields, now = self.read(BulkInput), self.now()
+        base = self.scope(writes=True)
+        results: dict[int, Result] = {}
+        by_person: dict[str, dict[int, Proposal]] = {}
+        for index, item in enumerate(fields["items"]):
+            try:
+                checked = _checked(item)
+                person = self.end_user(checked.get("end_user_id"))
+            except DomainError as refusal:
+                results[index] = refusal
+            else:
+                proposals = by_person.setdefault(person, {})
+                proposals[index] = proposal(checked, deduplicate=fields["deduplicate"])
+        if all(isinstance(results.get(index), EndUserMissing) for index in range(len(fields["items"]))):
+            raise EndUserMissing
+        for person, proposals in by_person.items():
+            scope = base.in_spaces(meet_end_user(base, person, now=now))
+            results |= _remember_each(scope, proposals, now=now)
+        return Response(_body([results[index] for index in sorted(results)]), status=207)
+
+
+def _checked(item: object) -> Mapping[str, Any]:
+    """An item's fields.  Raises Invalid, whose message names the field but not the item: its index stands beside it."""
+    body = RememberInput(data=item)
+    try:
+        body.is_valid(raise_exception=True)
+    except serializers.ValidationError as found:
+        raise invalid(found) from found
+    return dict(body.validated_data)
+
+
+def _remember_each(scope: Scope, proposals: Mapping[int, Proposal], *, now: datetime) -> dict[int, Result]:
+    """All in one transaction; if one of them is refused, each in its own, so that only that one is lost."""
+    try:
+        return dict(zip(proposals, remember(scope, list(proposals.values()), now=now), strict=True))
+    except Unavailable:
+        raise
+    except DomainError as refusal:
+        if len(proposals) == 1:
+            return dict.fromkeys(proposals, refusal)
+    results: dict[int, Result] = {}
+    for index, one in proposals.items():
+        results |= _remember_each(scope, {index: one}, now=now)
+    return results
+
+
+def _body(results: Sequence[Result]) -> dict[str, Any]:
+    reported = [_result(index, result) for index, result in enumerate(results)]
+    counts = Counter(entry["status"] for entry in reported)
+    return {
+        "total": len(reported),
+        "created": counts["created"],
+        "skipped": counts["skipped"],
+        "rejected": counts["rejected"],
+        "results": reported,
+    }
+
+
+def _result(index: int, result: Result) -> dict[str, Any]:
+    if isinstance(result, DomainError):
+        return {"index": index, "status": "rejected", "memory_ids": [], "reason": result.message, "decisions": []}
+    return {
+        "index": index,
+        "status": "created" if result.is_stored else "skipped",
+        "memory_ids": result.memory_ids,
+        "reason": None if result.is_stored else result.reason,
+        "decisions": decisions_body(result.decisions),
+    }

@@ -1,0 +1,157 @@
+"""POST /memory/query and /memory/retrieve: the memories that best answer a question."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import Choice, Clamped, Flag, Input, Label, Metadata, Moment, OneOrMore, Tags, Text, Weights
+from apps.api.memory.shapes import FoundOutput, memory_body
+from apps.api.views import ApiView
+from apps.core.errors import Malformed
+from apps.core.plaintext import Plaintext
+from apps.recall.results import Filters, Recall
+from apps.recall.services import recall
+
+MAX_QUERY: Final = 8_000  # characters; the rest of a longer query is not looked at
+TIERS: Final = ("hot", "warm", "cold")
+SLA_TARGET_MS: Final = {"low": 100, "medium": 250, "high": 1000}
+
+
+class QueryEmpty(Malformed):
+    """query: must not be blank"""
+
+    code = "EMPTY_QUERY"
+
+
+class FiltersInput(Input):
+    """Which memories may be returned.  A filter that is not listed here is refused: ignoring it would widen the
+    answer without a word."""
+
+    memory_type = OneOrMore(required=False)
+    source = OneOrMore(required=False)  # type: ignore[assignment]  # the wire's name, not DRF's
+    sources = OneOrMore(required=False)
+    tags = Tags(required=False, help_text="Any of them.")
+    tier = OneOrMore(required=False, choices=TIERS)
+    since = Moment(required=False)
+    until = Moment(required=False, is_end=True)
+    include_summaries = Flag(default=True)
+    session_id = Label(required=False, max_length=256)
+
+    def to_internal_value(self, data: Any) -> Any:
+        unknown = data.keys() - self.fields.keys() - {"user_id", "project_id"} if isinstance(data, dict) else ()
+        if unknown:
+            known = ", ".join(self.fields)
+            raise serializers.ValidationError([ErrorDetail(f"unknown filter; there are: {known}", "unknown_filter")])
+        return super().to_internal_value(data)
+
+
+class QueryInput(Input):
+    query = Text(max_length=1_000_000)
+    k = Clamped(lowest=1, highest=50, required=False, help_text="How many; 5 by default, at most 50.")
+    limit = Clamped(lowest=1, highest=50, required=False, help_text="Another name for `k`.")
+    filters = FiltersInput(required=False)
+    session_id = Label(required=False, max_length=256, help_text="Memories of this session rank higher.")
+    traversal_depth = Clamped(lowest=1, highest=3, required=False, help_text="Hops along relations; 2 by default.")
+    depth = Clamped(lowest=1, highest=3, required=False, help_text="Another name for `traversal_depth`.")
+    tier = OneOrMore(required=False, choices=TIERS, help_text="As in `filters`.")
+    metadata_filter = Metadata(required=False, help_text="Keys and the values they must have.")
+    weights = Weights(required=False, help_text="How much each ranking factor counts.")
+    profile = Label(required=False, help_text="The ranking profile.")
+    computation_tier = Choice(choices=tuple(SLA_TARGET_MS), default="medium")
+    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("query"), str) and not data["query"].strip():
+            raise QueryEmpty
+        return super().to_internal_value(data)
+
+
+class RoutingOutput(serializers.Serializer[Any]):
+    profile = serializers.CharField()
+    computation_tier = serializers.CharField()
+    depth = serializers.IntegerField()
+    dense_available = serializers.BooleanField()
+
+
+class QueryOutput(serializers.Serializer[Any]):
+    memories = FoundOutput(many=True)
+    context = serializers.CharField(help_text="The memories as lines for a prompt.")  # type: ignore[assignment]  # the wire's name
+    latency_ms = serializers.FloatField()
+    session_id = serializers.CharField(allow_null=True)
+    query_intent = serializers.CharField()
+    query_id = serializers.UUIDField()
+    sla_target_ms = serializers.IntegerField()
+    routing = RoutingOutput()
+
+
+class QueryView(ApiView):
+    permissions: ClassVar = {"POST": "memory:read"}
+
+    @extend_schema(operation_id="query", request=QueryInput, responses=QueryOutput)
+    def post(self, request: Request) -> Response:
+        """Recall what best answers a question.
+
+        Each memory explains its place: the factors of its score, how it was found, and the rank in each way of finding.
+        """
+        fields = self.read(QueryInput)
+        depth = fields.get("traversal_depth", fields.get("depth", 2))
+        found = recall(
+            self.reader(fields.get("end_user_id")),
+            Plaintext(fields["query"][:MAX_QUERY]),
+            filters=_filters(fields),
+            limit=fields.get("k", fields.get("limit", 5)),
+            depth=depth,
+            profile=fields.get("profile"),
+            weights=fields.get("weights"),
+            session_id=fields.get("session_id"),
+            now=self.now(),
+        )
+        return Response(_body(found, fields, depth=depth))
+
+
+@extend_schema_view(post=extend_schema(operation_id="retrieve"))
+class RetrieveView(QueryView):
+    """The same under its other name."""
+
+
+def _filters(fields: Mapping[str, Any]) -> Filters:
+    chosen: Mapping[str, Any] = fields.get("filters", {})
+    return Filters(
+        types=chosen.get("memory_type", ()),
+        sources=_union(chosen.get("source", ()), chosen.get("sources", ())),
+        tags=chosen.get("tags", ()),
+        tiers=_union(chosen.get("tier", ()), fields.get("tier", ())),
+        since=chosen.get("since"),
+        until=chosen.get("until"),
+        include_summaries=chosen.get("include_summaries", True),
+        session_id=chosen.get("session_id"),
+        metadata=fields.get("metadata_filter", {}),
+    )
+
+
+def _union(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(some + others))
+
+
+def _body(found: Recall, fields: Mapping[str, Any], *, depth: int) -> dict[str, Any]:
+    tier = fields["computation_tier"]
+    return {
+        "memories": [memory_body(hit.memory, score=hit.score, explanation=hit.explanation) for hit in found.hits],
+        "context": "\n".join(f"- {hit.memory.text.reveal()}" for hit in found.hits),
+        "latency_ms": round(found.latency_ms, 2),
+        "session_id": fields.get("session_id"),
+        "query_intent": found.intent,
+        "query_id": str(found.query_id),
+        "sla_target_ms": SLA_TARGET_MS[tier],
+        "routing": {
+            "profile": found.profile,
+            "computation_tier": tier,
+            "depth": depth,
+            "dense_available": found.dense_available,
+        },
+    }

@@ -1,0 +1,27 @@
+"""POST /memory/refresh: embed an end user's memories again."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.views import ApiView
+from apps.memories.services import request_refresh
+
+
+class RefreshOutput(serializers.Serializer[Any]):
+    status = serializers.ChoiceField(choices=["accepted"])
+    job_id = serializers.CharField()
+    memories = serializers.IntegerField()
+
+
+class RefreshView(ApiView):
+    permissions: ClassVar = {"POST": "memory:update"}
+
+    @extend_schema(operation_id="refresh", request=None, responses={202: RefreshOutput})
+    def post(self, request: Request) -> Response:
+        """Embed all memories of one end user again, in the background.  Asking again while it waits changes nothing."""
+        asked = request_refresh(self.reader(), now=self.now())
+        return Response({"status": "accepted", "job_id": asked.job_id, "memories": asked.memories}, status=202)

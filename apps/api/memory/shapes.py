@@ -1,0 +1,181 @@
+"""What goes out: a memory, a skip, a decision, in the wire's words."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.ingest.candidates import STORED, DecisionMade, Outcome
+from apps.memories.opened import OpenedMemory
+from apps.recall.results import Explanation
+
+
+def memory_body(
+    memory: OpenedMemory, *, score: float | None = None, explanation: Explanation | None = None
+) -> dict[str, Any]:
+    """The full shape of a memory.  Metadata is the caller's own and nothing else, so that it comes back as it was.
+
+    score, explanation: for the results of a query, and absent elsewhere.
+    """
+    body: dict[str, Any] = {
+        "id": memory.id,
+        "user_id": memory.user_id,
+        "text": memory.text.reveal(),
+        "summary": memory.summary.reveal() if memory.summary else None,
+        "tags": list(memory.tags),
+        "source": memory.source or None,
+        "event_type": memory.event_type or None,
+        "importance": memory.importance,
+        "metadata": dict(memory.metadata),
+        "is_summary": memory.is_summary,
+        "tier": memory.tier,
+        "memory_type": memory.type,
+        "key_points": [],
+        "insights": [],
+        "entities": [],
+        "topics": [],
+        "context": "",
+        "quality_score": memory.confidence,
+        "extracted_type": memory.type,
+        "extracted_key": memory.key,
+        "environment": memory.environment,
+        "pinned": memory.pinned,
+        "validity": memory.validity,
+        "retention_status": _reported_status(memory),
+        "superseded_by": memory.superseded_by,
+        "event_at": memory.event_at,
+        "event_precision": memory.event_precision or None,
+        "expires_at": memory.expires_at,
+        "created_at": memory.created_at,
+        "updated_at": memory.updated_at,
+        "embedded": memory.is_embedded,
+    }
+    if score is not None:
+        body["score"] = score
+    if explanation is not None:
+        body["scores"] = dict(explanation.factors)
+        body["explanation"] = explanation_body(explanation)
+    return body
+
+
+def _reported_status(memory: OpenedMemory) -> str:
+    """This plane has no word for a fact that another replaced; it calls such a row archived."""
+    if memory.validity == "superseded" and memory.retention_status == "active":
+        return "archived"
+    return memory.retention_status
+
+
+def explanation_body(explanation: Explanation) -> dict[str, Any]:
+    return {
+        "matched_by": explanation.matched_by,
+        "factors": dict(explanation.factors),
+        "weights": dict(explanation.weights),
+        "legs": {leg: dict(found) for leg, found in explanation.legs.items()},
+        "boosts": [],
+        "path": [dict(step) for step in explanation.path],
+        "hop": explanation.hop,
+    }
+
+
+def skip_body(outcome: Outcome) -> dict[str, Any]:
+    """Nothing was stored, and why.  ``status`` must be "skipped": the published client goes by that word alone."""
+    return {
+        "status": "skipped",
+        "reason": outcome.reason,
+        "memory_ids": outcome.memory_ids,
+        "candidates_extracted": len(outcome.decisions),
+        "candidates_stored": sum(made.decision in STORED for made in outcome.decisions),
+        "decisions": decisions_body(outcome.decisions),
+    }
+
+
+def decisions_body(decisions: Sequence[DecisionMade]) -> list[dict[str, Any]]:
+    return [
+        {
+            "decision": made.decision,
+            "reason": made.reason or None,
+            "extracted_type": made.type or None,
+            "memory_id": made.memory_id,
+        }
+        for made in decisions
+    ]
+
+
+# --- the same for the schema; a test holds the two together ---------------------------------------------------------
+
+
+class ExplanationOutput(serializers.Serializer[Any]):
+    """Why a memory is where it is.  The factors, already weighted, sum to the score."""
+
+    matched_by = serializers.CharField()
+    factors = serializers.DictField(child=serializers.FloatField())
+    weights = serializers.DictField(child=serializers.FloatField())
+    legs = serializers.DictField(child=serializers.DictField(child=serializers.FloatField()))
+    boosts = serializers.ListField(child=serializers.JSONField())
+    path = serializers.ListField(child=serializers.JSONField())
+    hop = serializers.IntegerField()
+
+
+class DecisionOutput(serializers.Serializer[Any]):
+    decision = serializers.CharField()
+    reason = serializers.CharField(allow_null=True)
+    extracted_type = serializers.CharField(allow_null=True)
+    memory_id = serializers.IntegerField(allow_null=True)
+
+
+class MemoryOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    user_id = serializers.IntegerField()
+    text = serializers.CharField()
+    summary = serializers.CharField(allow_null=True)
+    tags = serializers.ListField(child=serializers.CharField())
+    source = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # the wire's name, not DRF's
+    event_type = serializers.CharField(allow_null=True)
+    importance = serializers.FloatField()
+    metadata = serializers.DictField()
+    is_summary = serializers.BooleanField()
+    tier = serializers.CharField()
+    memory_type = serializers.CharField()
+    key_points = serializers.ListField(child=serializers.CharField())
+    insights = serializers.ListField(child=serializers.CharField())
+    entities = serializers.ListField(child=serializers.CharField())
+    topics = serializers.ListField(child=serializers.CharField())
+    context = serializers.CharField()  # type: ignore[assignment]  # the wire's name; a serializer's own attribute otherwise
+    quality_score = serializers.FloatField()
+    extracted_type = serializers.CharField()
+    extracted_key = serializers.CharField(allow_null=True)
+    environment = serializers.CharField()
+    pinned = serializers.BooleanField()
+    validity = serializers.CharField()
+    retention_status = serializers.CharField()
+    superseded_by = serializers.IntegerField(allow_null=True)
+    event_at = serializers.DateTimeField(allow_null=True)
+    event_precision = serializers.CharField(allow_null=True)
+    expires_at = serializers.DateTimeField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+    embedded = serializers.BooleanField()
+
+
+class FoundOutput(MemoryOutput):
+    score = serializers.FloatField()
+    scores = serializers.DictField(child=serializers.FloatField())
+    explanation = ExplanationOutput()
+
+
+class StoredOutput(MemoryOutput):
+    """The first memory stored, and the ids of all."""
+
+    memory_ids = serializers.ListField(child=serializers.IntegerField())
+    decisions = DecisionOutput(many=True)
+
+
+class SkipOutput(serializers.Serializer[Any]):
+    """Nothing was stored, and why."""
+
+    status = serializers.ChoiceField(choices=["skipped"])
+    reason = serializers.CharField()
+    memory_ids = serializers.ListField(child=serializers.IntegerField())
+    candidates_extracted = serializers.IntegerField()
+    candidates_stored = serializers.IntegerField()
+    decisions = DecisionOutput(many=True)

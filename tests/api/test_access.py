@@ -1,0 +1,346 @@
+"""Who may do what: one row for each route and method, tried with every kind of credential.
+
+A new route needs a row in ``TABLE``; the first test says so.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from apps.api.permissions import OPEN
+from apps.apikeys import services, tokens
+from apps.apikeys.onboarding import Opened
+from apps.apikeys.permissions import PERMISSIONS
+from apps.projects.scope import Environment
+from apps.tenants.services import close_tenant, set_policy
+from tests.api.conftest import Caller
+from tests.makers import make_api_key
+
+pytestmark = pytest.mark.django_db(databases="__all__")
+
+TEXT = "The spare key lies under the blue flower pot."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What one route answers to one method.
+
+    status: to the right key.  stranger: to a good key that does not reach the memory, be it of another tenant, another
+    environment, or asking for another end user.  body: what is sent, if anything.  denied: the code for a key that
+    lacks the permission.  varying: keys of the body that differ between any two answers.
+    """
+
+    route: str
+    method: str
+    permission: str
+    status: int
+    stranger: int
+    body: Mapping[str, Any] | None = None
+    denied: str = "INSUFFICIENT_SCOPE"
+    varying: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.route}"
+
+
+TABLE = (
+    Row(route="/health", method="GET", permission=OPEN, status=200, stranger=200),
+    Row(route="/openapi.json", method="GET", permission=OPEN, status=200, stranger=200),
+    Row(route="/docs", method="GET", permission=OPEN, status=200, stranger=200),
+    Row(
+        route="/memory/add",
+        method="POST",
+        permission="memory:add",
+        body={"text": TEXT, "importance": 0.6, "deduplicate": False},
+        status=201,
+        stranger=201,
+    ),
+    Row(
+        route="/memory/bulk-add",
+        method="POST",
+        permission="memory:add",
+        body={"items": [{"text": TEXT, "importance": 0.6}], "deduplicate": False},
+        status=207,
+        stranger=207,
+    ),
+    Row(
+        route="/memory/query",
+        method="POST",
+        permission="memory:read",
+        body={"query": TEXT},
+        status=200,
+        stranger=200,
+        varying=("query_id", "latency_ms"),
+    ),
+    Row(
+        route="/memory/retrieve",
+        method="POST",
+        permission="memory:read",
+        body={"query": TEXT},
+        status=200,
+        stranger=200,
+        varying=("query_id", "latency_ms"),
+    ),
+    Row(
+        route="/memory/forget",
+        method="DELETE",
+        permission="memory:delete",
+        body={"memory_ids": [1]},
+        status=403,
+        stranger=403,
+        denied="STEP_UP_REQUIRED",
+    ),
+    Row(route="/memory/refresh", method="POST", permission="memory:update", status=202, stranger=202),
+    Row(route="/memory/<int:memory_id>", method="GET", permission="memory:read", status=200, stranger=404),
+    Row(route="/v1/memory/status/<int:memory_id>", method="GET", permission="memory:read", status=200, stranger=404),
+)
+CLOSED = tuple(row for row in TABLE if row.permission != OPEN)
+
+every_row = pytest.mark.parametrize("row", TABLE, ids=str)
+every_closed_row = pytest.mark.parametrize("row", CLOSED, ids=str)
+
+
+# -- the table is complete -------------------------------------------------------------------------------------------
+
+
+def test_every_route_and_method_has_its_row_and_every_row_its_route() -> None:
+    routed = set(_routed(get_resolver().url_patterns))
+    listed = {(row.route, row.method, row.permission) for row in TABLE}
+
+    assert routed - listed == set(), "Routes without a row: add them to TABLE in tests/api/test_access.py"
+    assert listed - routed == set(), (
+        "Rows without a route: correct apps/api/urls.py, or TABLE in tests/api/test_access.py"
+    )
+    assert len(listed) == len(TABLE), "Rows that say the same: remove one from TABLE in tests/api/test_access.py"
+
+
+def test_every_permission_of_the_table_exists() -> None:
+    assert {row.permission for row in CLOSED} <= set(PERMISSIONS)
+
+
+def _routed(patterns: list[URLPattern | URLResolver], prefix: str = "/") -> Iterator[tuple[str, str, str]]:
+    for pattern in patterns:
+        route = prefix + str(pattern.pattern)
+        if route == "/admin/":
+            continue  # for people; it has its own tests
+        if isinstance(pattern, URLResolver):
+            yield from _routed(pattern.url_patterns, route)
+            continue
+        view = getattr(pattern.callback, "cls", None)
+        assert view is not None, f"{route} is no ApiView: see apps/api/views.py"
+        assert view.permissions, f"{route} lists no methods: give its view `permissions`, see apps/api/views.py"
+        for method, permission in view.permissions.items():
+            yield route, method, permission
+
+
+# -- the right key ---------------------------------------------------------------------------------------------------
+
+
+@every_row
+def test_right_key_is_served(row: Row, alice: Caller) -> None:
+    memory = alice.add(TEXT)
+
+    response = _ask(row, alice, memory["id"])
+
+    assert response.status_code == row.status, response.content
+
+
+@every_closed_row
+def test_key_with_only_that_permission_is_served(row: Row, acme: Opened, alice: Caller) -> None:
+    memory = alice.add(TEXT)
+    only = make_api_key(acme.scope, scopes=[row.permission])
+
+    response = _ask(row, Caller(only.text), memory["id"])
+
+    assert response.status_code == row.status, response.content
+
+
+@every_row
+def test_other_methods_are_refused(row: Row, alice: Caller) -> None:
+    listed = {other.method for other in TABLE if other.route == row.route}
+
+    for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} - listed:
+        response = alice(method, _path(row, 1))
+        assert response.status_code == 405, f"{method} {row.route}"
+        assert set(response["Allow"].split(", ")) == listed
+        assert _code(response) == "METHOD_NOT_ALLOWED"
+
+
+# -- no key, or a bad one --------------------------------------------------------------------------------------------
+
+
+@every_closed_row
+def test_without_a_key_nothing_is_served(row: Row) -> None:
+    response = _ask(row, Caller(None), 1)
+
+    assert (response.status_code, _message(response)) == (401, "API key missing")
+
+
+@every_closed_row
+@pytest.mark.parametrize("key", ["", "nonsense", tokens.mint(Environment.PRODUCTION)[0], "ms_live_ключ", "x" * 5000])
+def test_unknown_key_is_refused(row: Row, key: str) -> None:
+    response = _ask(row, Caller(key.encode().decode("latin-1")), 1)
+
+    assert response.status_code == 401
+    assert _message(response) == ("Invalid API key" if key else "API key missing")
+
+
+@every_closed_row
+def test_expired_key_is_refused_like_an_unknown_one(row: Row, acme: Opened) -> None:
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    expired = make_api_key(acme.scope, expires_in=timedelta(hours=1), now=yesterday)
+
+    response = _ask(row, Caller(expired.text), 1)
+    unknown = _ask(row, Caller(tokens.mint(Environment.PRODUCTION)[0]), 1)
+
+    assert response.status_code == 401
+    assert _seen(response) == _seen(unknown)
+
+
+@every_closed_row
+def test_revoked_key_is_refused(row: Row, acme: Opened) -> None:
+    issued = make_api_key(acme.scope)
+    services.revoke(acme.scope, issued.key.pk, now=datetime.now(UTC))
+
+    response = _ask(row, Caller(issued.text), 1)
+
+    assert (response.status_code, _message(response)) == (403, "API key revoked")
+
+
+@every_closed_row
+def test_key_of_a_closed_tenant_is_refused(row: Row, acme: Opened, alice: Caller) -> None:
+    close_tenant(acme.tenant, actor="test", now=datetime.now(UTC))
+
+    response = _ask(row, alice, 1)
+
+    assert (response.status_code, _code(response)) == (403, "TENANT_CLOSED")
+
+
+@every_closed_row
+def test_key_without_the_permission_is_refused(row: Row, acme: Opened, alice: Caller) -> None:
+    memory = alice.add(TEXT)
+    others = [name for name in PERMISSIONS if name != row.permission]
+    lacking = make_api_key(acme.scope, scopes=others)
+
+    response = _ask(row, Caller(lacking.text), memory["id"])
+
+    assert (response.status_code, _code(response)) == (403, row.denied)
+    if row.denied == "INSUFFICIENT_SCOPE":
+        assert _message(response) == f"Insufficient scope. Missing: {row.permission}"
+
+
+# -- a good key that does not reach: foreign and absent look the same --------------------------------------------------
+
+Strangers = Mapping[str, Callable[[Opened, Opened], Caller]]
+STRANGERS: Strangers = {
+    "another tenant": lambda acme, globex: Caller(globex.keys[Environment.PRODUCTION]),
+    "another end user": lambda acme, globex: Caller(acme.keys[Environment.PRODUCTION], "bob"),
+    "staging": lambda acme, globex: Caller(acme.keys[Environment.STAGING]),
+    "development": lambda acme, globex: Caller(acme.keys[Environment.DEVELOPMENT]),
+}
+
+
+@every_closed_row
+@pytest.mark.parametrize("who", STRANGERS)
+@pytest.mark.parametrize("has_own", [False, True], ids=["with nothing", "with memories of their own"])
+def test_stranger_sees_no_more_than_if_the_memory_did_not_exist(
+    row: Row, who: str, has_own: bool, acme: Opened, globex: Opened, alice: Caller
+) -> None:
+    stranger = STRANGERS[who](acme, globex)
+    if has_own:
+        stranger.add("Something else altogether about the weather in spring.")
+    absent = _ask(row, stranger, 2**53 - 1)
+    memory = alice.add(TEXT)
+
+    response = _ask(row, stranger, memory["id"])
+
+    assert response.status_code == row.stranger, response.content
+    if row.permission != "memory:add":  # who may add does so in a space of their own
+        assert _seen(response, row.varying) == _seen(absent, row.varying)
+        assert TEXT.encode() not in response.content
+
+
+@every_closed_row
+@pytest.mark.parametrize("who", STRANGERS)
+def test_stranger_changes_nothing(row: Row, who: str, acme: Opened, globex: Opened, alice: Caller) -> None:
+    memory = alice.add(TEXT)
+    before = alice("GET", f"/memory/{memory['id']}").json()
+
+    _ask(row, STRANGERS[who](acme, globex), memory["id"])
+
+    assert alice("GET", f"/memory/{memory['id']}").json() == before
+
+
+@pytest.mark.parametrize("path", ["/memory/{}", "/v1/memory/status/{}"])
+@pytest.mark.parametrize("memory_id", [0, 1, 2**31, 2**53, 2**63, 2**64, 10**40])
+def test_id_of_any_size_is_not_found(path: str, memory_id: int, alice: Caller) -> None:
+    response = alice("GET", path.format(memory_id))
+
+    assert (response.status_code, _code(response)) == (404, "MEMORY_NOT_FOUND")
+
+
+# -- deletes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("body", [None, {}, {"memory_ids": [1]}, {"filters": {}}, b"{broken", b"[" * 200_000])
+def test_delete_with_a_key_needs_a_person_whatever_is_asked(body: object, alice: Caller) -> None:
+    response = alice("DELETE", "/memory/forget", body)
+
+    assert response.status_code == 403
+    assert response.json()["error"] == {
+        "code": "STEP_UP_REQUIRED",
+        "message": "Deleting memories needs a signed-in browser session with a fresh step-up.",
+        "requires": ["session", "step_up"],
+        "alternatives": ["POST /memory/forget-requests"],
+    }
+
+
+def test_delete_is_refused_before_an_end_user_is_asked_for(alice: Caller) -> None:
+    response = alice.as_user(None)("DELETE", "/memory/forget", {"memory_ids": [1]})
+
+    assert _code(response) == "STEP_UP_REQUIRED"
+
+
+def test_policy_that_lets_keys_retire_still_asks_for_the_permission(acme: Opened, alice: Caller) -> None:
+    set_policy(acme.tenant, key_deletes="retire", actor="test", now=datetime.now(UTC))
+
+    response = alice("DELETE", "/memory/forget", {"memory_ids": [1]})
+
+    assert (response.status_code, _code(response)) == (403, "INSUFFICIENT_SCOPE")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+
+
+def _path(row: Row, memory_id: int) -> str:
+    return row.route.replace("<int:memory_id>", str(memory_id))
+
+
+def _ask(row: Row, caller: Caller, memory_id: int) -> HttpResponse:
+    return caller(row.method, _path(row, memory_id), row.body)
+
+
+def _code(response: Any) -> str:
+    return str(response.json()["error"]["code"])
+
+
+def _message(response: Any) -> str:
+    body = response.json()
+    assert body["detail"] == body["error"]["message"]
+    return str(body["detail"])
+
+
+def _seen(response: Any, varying: tuple[str, ...] = ()) -> bytes:
+    """The body, byte for byte, save what differs between any two answers."""
+    body: dict[str, Any] = response.json()
+    seen: bytes = response.content
+    for name in ("request_id", *varying):
+        if name in body:
+            seen = seen.replace(f'"{name}":{json.dumps(body[name])}'.encode(), b"")
+    return seen

@@ -1,0 +1,285 @@
+"""Whatever is sent: the envelope, never a 500, nothing half-written."""
+
+import contextlib
+import json
+from typing import Any
+
+import pytest
+from django.db import connection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from apps.api.parsers import parse
+from apps.apikeys.onboarding import Opened
+from apps.core.errors import DomainError
+from apps.core.scoping import tenant_transaction
+from tests.api.conftest import Caller
+
+pytestmark = pytest.mark.django_db(databases="__all__")
+
+ROUTES = ("/memory/add", "/memory/bulk-add", "/memory/query", "/memory/retrieve")
+DEEP = 200_000
+
+
+def count(acme: Opened) -> int:
+    with tenant_transaction(acme.scope), connection.cursor() as cursor:
+        cursor.execute("select (select count(*) from memories_memory) + (select count(*) from tenants_enduser)")
+        return int(cursor.fetchone()[0])
+
+
+# -- broken bodies -----------------------------------------------------------------------------------------------------
+
+BROKEN: dict[str, tuple[bytes, int]] = {
+    "not JSON": (b"hello", 400),
+    "half a body": (b'{"text": "The dentist', 400),
+    "two bodies": (b'{"text": "a"}{"text": "b"}', 400),
+    "white space": (b"   ", 400),
+    "byte order mark": (b"\xef\xbb\xbf{}", 400),
+    "UTF-16": ('{"text": "The dentist is on the third floor."}'.encode("utf-16"), 400),
+    "Latin-1": (b'{"text": "caf\xe9 on the corner of the street"}', 400),
+    "overlong UTF-8": (b'{"text": "\xc0\xaf\xc0\xaf"}', 400),
+    "a surrogate in UTF-8": (b'{"text": "\xed\xa0\x80"}', 400),
+    "lone high surrogate": (b'{"text": "The dentist \\ud83d is here."}', 422),
+    "lone low surrogate": (b'{"query": "\\ude00"}', 422),
+    "lone surrogate in a key": (b'{"text": "The dentist is here.", "metadata": {"\\ud83d": 1}}', 422),
+    "NaN": (b'{"text": "The dentist is here.", "importance": NaN}', 400),
+    "Infinity": (b'{"text": "The dentist is here.", "metadata": {"a": -Infinity}}', 400),
+    "a float past the largest": (b'{"text": "The dentist is here.", "metadata": {"a": 1e999}}', 400),
+    "an integer past 64 bits": (b'{"text": "The dentist is here.", "metadata": {"a": 18446744073709551616}}', 422),
+    "an integer of 5,000 digits": (b'{"text": "The dentist is here.", "metadata": {"a": ' + b"9" * 5000 + b"}}", 400),
+    "raw control characters": (b'{"text": "a\nb\x00c"}', 400),
+    "arrays 200,000 deep": (b"[" * DEEP + b"]" * DEEP, 422),
+    "objects 200,000 deep": (b'{"a":' * DEEP + b"1" + b"}" * DEEP, 422),
+    "metadata 200,000 deep": (b'{"text": "a", "metadata": ' + b'{"a":' * DEEP + b"1" + b"}" * DEEP + b"}", 422),
+    "metadata 33 deep": (b'{"text": "a", "metadata": ' + b'{"a":' * 33 + b"1" + b"}" * 33 + b"}", 422),
+    "unclosed, 200,000 deep": (b'{"a":' * DEEP, 422),
+    "a huge array": (b'{"items": [' + b"1," * 300_000 + b"1]}", 422),
+    "past the largest body": (b'{"text": "' + b"a" * (8 * 1024 * 1024) + b'"}', 413),
+    **{
+        f"{value} instead of an object": (value.encode(), 422)
+        for value in ("[]", '"text"', "1", "null", "true", "[{}]")
+    },
+}
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_body_is_refused(route: str, case: str, acme: Opened, alice: Caller) -> None:
+    body, expected = BROKEN[case]
+
+    response = alice("POST", route, body)
+
+    assert response.status_code == expected, response.content[:300]
+    answer = response.json()
+    assert answer["detail"] == answer["error"]["message"]
+    assert answer["request_id"] == response["X-Request-ID"]
+    assert len(response.content) < 2000
+    assert count(acme) == 0
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("content_type", ["", "application/json"])
+def test_empty_body_lacks_its_fields(route: str, content_type: str, alice: Caller) -> None:
+    response = alice("POST", route, b"", Content_Type=content_type)
+
+    assert (response.status_code, response.json()["error"]["code"]) == (422, "VALIDATION_ERROR")
+
+
+def test_empty_body_is_enough_where_none_is_needed(alice: Caller) -> None:
+    assert alice("POST", "/memory/refresh").status_code == 202
+    assert alice("POST", "/memory/refresh", b"", Content_Type="application/json").status_code == 202
+
+
+def test_announced_length_is_believed_before_anything_is_read(alice: Caller) -> None:
+    response = alice.client.generic(
+        "POST",
+        "/memory/add",
+        b"{}",
+        content_type="application/json",
+        CONTENT_LENGTH=str(10**12),
+        headers={"X-API-Key": alice.key or "", "X-End-User-ID": "alice"},
+    )
+
+    assert response.status_code == 413
+
+
+# -- wrong types -------------------------------------------------------------------------------------------------------
+
+VALUES: tuple[Any, ...] = (
+    0,
+    -1,
+    1.5,
+    True,
+    "",
+    " ",
+    "x",
+    [],
+    [1],
+    [[]],
+    {},
+    {"a": 1},
+    10**18,
+    "x" * 5000,
+    "a\x00b",
+    "\n",
+)
+FIELDS = {
+    "/memory/add": ("text", "content", "source", "event_type", "tags", "importance", "session_id", "metadata",
+                    "end_user_id", "client_ref", "ttl_minutes", "deduplicate", "retention_status", "user_id",
+                    "project_id", "unknown"),
+    "/memory/bulk-add": ("items", "deduplicate", "unknown"),
+    "/memory/query": ("query", "k", "limit", "filters", "session_id", "traversal_depth", "depth", "tier",
+                      "metadata_filter", "weights", "profile", "computation_tier", "end_user_id", "unknown"),
+}  # fmt: skip
+GOOD: dict[str, dict[str, Any]] = {
+    "/memory/add": {"text": "The dentist is on the third floor."},
+    "/memory/bulk-add": {"items": [{"text": "The dentist is on the third floor."}]},
+    "/memory/query": {"query": "Where is the dentist?"},
+}
+
+
+@pytest.mark.parametrize(("route", "field"), [(route, field) for route, fields in FIELDS.items() for field in fields])
+def test_field_of_any_type_is_taken_or_refused_and_never_fails(route: str, field: str, alice: Caller) -> None:
+    for value in VALUES:
+        response = alice("POST", route, GOOD[route] | {field: value})
+
+        assert response.status_code in {200, 201, 207, 400, 413, 422}, (field, value, response.content)
+        assert response["Content-Type"] == "application/json"
+
+
+@pytest.mark.parametrize("field", ["memory_type", "source", "sources", "tags", "tier", "since", "until",
+                                   "include_summaries", "session_id", "unknown", "project_id"])  # fmt: skip
+def test_filter_of_any_type_is_taken_or_refused_and_never_fails(field: str, alice: Caller) -> None:
+    alice.add("The dentist is on the third floor.", tags=["a"], metadata={"a": 1})
+    moments = ("2026-01-01", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2026-13-01", "yesterday")
+    for value in (*VALUES, *moments):
+        response = alice("POST", "/memory/query", {"query": "dentist?", "filters": {field: value}})
+
+        assert response.status_code in {200, 422}, (field, value, response.content)
+
+
+@pytest.mark.parametrize(
+    "metadata_filter", [{"a": {"b": [1]}}, {"": None}, {"a\x00": "\x00"}, {"a": 1e300}, {"a": [1, "x"]}]
+)
+def test_metadata_filter_of_any_shape_is_taken(metadata_filter: dict[str, Any], alice: Caller) -> None:
+    alice.add("The dentist is on the third floor.", metadata={"a": 1})
+
+    response = alice("POST", "/memory/query", {"query": "dentist?", "metadata_filter": metadata_filter})
+
+    assert response.status_code == 200
+
+
+@pytest.mark.parametrize("weights", [{}, {"semantic": 0}, {"unknown": 1}, {"semantic": 0, "lexical": 0, "recency": 0}])
+@pytest.mark.parametrize("profile", ["default", "memorysync"])
+def test_weights_of_any_names_are_taken(weights: dict[str, float], profile: str, alice: Caller) -> None:
+    alice.add("The dentist is on the third floor.")
+
+    response = alice("POST", "/memory/query", {"query": "dentist?", "weights": weights, "profile": profile})
+
+    assert response.status_code in {200, 422}, response.content
+
+
+LABELS = ("source", "event_type", "session_id", "client_ref", "end_user_id")
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("value", ["a\x00b", "a\nb", "\x7f", "\x85"])
+def test_label_holds_no_control_characters(label: str, value: str, acme: Opened, alice: Caller) -> None:
+    response = alice("POST", "/memory/add", GOOD["/memory/add"] | {label: value})
+
+    assert response.status_code == 422
+    assert response.json()["error"]["details"][0]["loc"] == ["body", label]
+    assert count(acme) == 0
+
+
+@pytest.mark.parametrize(("field", "value"), [("text", "x" * 100_001), ("source", "x" * 65), ("event_type", "x" * 65),
+    ("client_ref", "x" * 129), ("tags", ["x"] * 65), ("tags", ["x" * 65]), ("ttl_minutes", 0), ("ttl_minutes", 10**9),
+    ("importance", 1.01), ("importance", -0.01)])  # fmt: skip
+def test_too_much_is_refused_by_name(field: str, value: Any, acme: Opened, alice: Caller) -> None:
+    response = alice("POST", "/memory/add", GOOD["/memory/add"] | {field: value})
+
+    assert response.status_code == 422
+    assert response.json()["error"]["details"][0]["loc"] == ["body", field]
+    assert count(acme) == 0
+
+
+def test_metadata_past_64_kib_is_too_large(acme: Opened, alice: Caller) -> None:
+    response = alice("POST", "/memory/add", GOOD["/memory/add"] | {"metadata": {"a": "x" * 65_536}})
+
+    assert (response.status_code, response.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
+    assert count(acme) == 0
+
+
+def test_megabyte_of_text_is_refused_whole(acme: Opened, alice: Caller) -> None:
+    response = alice("POST", "/memory/add", {"text": "word " * 209_716})
+
+    assert response.status_code == 422
+    assert count(acme) == 0
+
+
+def test_longest_text_is_kept_whole(alice: Caller) -> None:
+    text = ("The lighthouse keeper wrote everything down. " * 2300)[:100_000].strip()
+
+    memory = alice.add(text)
+
+    assert alice("GET", f"/memory/{memory['id']}").json()["text"] == text
+
+
+def test_megabyte_of_query_is_cut_and_answered(alice: Caller) -> None:
+    assert alice("POST", "/memory/query", {"query": "dentist " * 120_000}).status_code == 200
+
+
+# -- text that comes back as it was ------------------------------------------------------------------------------------
+
+TEXTS = {
+    "emoji": "My favourite reply is 👩‍👩‍👧‍👦🏳️‍🌈 and nothing else 🦜",
+    "right to left": "שלום, המשרד שלי נמצא בקומה השלישית של הבניין הכחול",
+    "mixed directions": "My sister \u202eadnama\u202c lives in حيفا with her cat",
+    "Chinese": "我住在里斯本，我喜欢喝绿茶和看海。",
+    "NUL": "The code on the door is 12\x0034 and then a star",
+    "combining": "Zoe\u0308 and Zoë are the same to me, but not to my bank",
+    "line separators": "first line of the poem\u2028second line\u2029third line of it",
+    "private use and unassigned": "The symbol \ue000 and \U0010fffd on the old keyboard",
+    "markup": "<script>alert('x')</script> -- '; drop table memories_memory; --",
+    "percent and braces": "%s %(a)s {0} {{text}} ${HOME} on the label of the jar",
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_text_and_metadata_come_back_as_they_were(name: str, alice: Caller) -> None:
+    text = TEXTS[name]
+    metadata = {text: text, "nested": {"list": [text, None, True, -0.5, 2**63, []]}, "": ""}
+
+    memory = alice.add(text, metadata=metadata)
+
+    read = alice("GET", f"/memory/{memory['id']}").json()
+    assert read["text"] == text
+    assert read["metadata"] == metadata
+    found = alice("POST", "/memory/query", {"query": text}).json()["memories"]
+    assert [hit["text"] for hit in found] == [text]
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
+        st.recursive(
+            st.none()
+            | st.booleans()
+            | st.integers(-(2**63), 2**64 - 1)
+            | st.floats(allow_nan=False, allow_infinity=False)
+            | st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=3),
+            max_leaves=8,
+        ),
+        max_size=4,
+    )
+)
+def test_parser_gives_back_any_object_it_takes(value: dict[str, Any]) -> None:
+    assert parse(json.dumps(value).encode()) == value
+
+
+@given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_parser_takes_or_refuses_any_bytes(body: bytes) -> None:
+    with contextlib.suppress(DomainError):
+        assert isinstance(parse(body), dict)
