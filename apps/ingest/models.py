@@ -22,7 +22,7 @@ class Decision(models.TextChoices):
 class Candidate(ScopedModel):
     """One piece of input and what was decided about it."""
 
-    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False)
+    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     decision = models.CharField(max_length=24, choices=Decision)
     reason = models.CharField(max_length=48, blank=True)
     type = models.CharField(max_length=32, blank=True)
@@ -44,7 +44,7 @@ class Candidate(ScopedModel):
 class IngestReceipt(ScopedModel):
     """A caller's own reference for an add, and what that add stored: the same reference gives the same answer."""
 
-    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False)
+    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     client_ref_mac = models.BinaryField(max_length=16)
     memory_ids = ArrayField(models.BigIntegerField())
 

@@ -90,7 +90,7 @@ class Memory(ScopedModel):
     other.  ``id`` is the only handle on the wire.
     """
 
-    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False)
+    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     project = models.ForeignKey("projects.Project", models.SET_NULL, null=True, related_name="+", db_constraint=False)
     environment = models.CharField(max_length=16)
     public_id = models.CharField(max_length=36)
@@ -228,7 +228,7 @@ class MemoryVector(ScopedModel):
     """
 
     memory = models.OneToOneField(Memory, models.CASCADE, related_name="vector", db_constraint=False)
-    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False)
+    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     project_id = models.BigIntegerField(null=True)
     live = models.BooleanField(default=True)
     expires_at = models.DateTimeField(null=True)

@@ -42,19 +42,20 @@ def _stem(words: list[str]) -> list[str]:
     return list(stemmer.stemWords(words))
 
 
-def _bare(word: str) -> str:
-    return _POSSESSIVE.sub("", word).replace("'", "").replace("’", "")
+def _words(text: str) -> list[str]:
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    words = _WORD.findall(folded)
+    if "'" in folded or "’" in folded:
+        words = [_POSSESSIVE.sub("", word).replace("'", "").replace("’", "") for word in words]
+    if not folded.isascii() and _UNSPACED.search(folded):
+        words = [part for word in words for part in _parts(word)]
+    return words
 
 
-def _words(text: str) -> Iterator[str]:
-    for match in _WORD.finditer(unicodedata.normalize("NFKC", text).casefold()):
-        word = match[0]
-        if word.isascii():
-            yield _bare(word)
-            continue
-        for run in _UNSPACED.findall(word):
-            yield from (run[at : at + 2] for at in range(max(1, len(run) - 1)))
-        yield from (_bare(part) for part in _UNSPACED.split(word) if part)
+def _parts(word: str) -> Iterator[str]:
+    for run in _UNSPACED.findall(word):
+        yield from (run[at : at + 2] for at in range(max(1, len(run) - 1)))
+    yield from filter(None, _UNSPACED.split(word))
 
 
 def terms(text: str) -> list[str]:
@@ -100,12 +101,13 @@ def bm25(
     frequencies: query term to how many of the ``documents`` hold it.  A term repeated in the query counts once.
     """
     k1, b = bm25_parameters(average_length)
-    counts = Counter(text_terms)
+    asked = dict.fromkeys(query_terms)
+    counts = Counter(term for term in text_terms if term in asked)
     norm = k1 * (1 - b + b * len(text_terms) / max(average_length, 1e-9))
     score = 0.0
-    for term in dict.fromkeys(query_terms):
-        tf = counts.get(term, 0)
-        if tf:
+    # In the query's order, so that the same words give the same bits in whatever order a text holds them.
+    for term in asked:
+        if tf := counts[term]:
             score += idf(frequencies[term], documents) * tf * (k1 + 1) / (tf + norm)
     return score
 

@@ -24,3 +24,8 @@ def system_scopes() -> Iterator[Scope]:
 def find_system_scope(tenant_id: int) -> Scope | None:
     tenant = Tenant.objects.filter(pk=tenant_id, closed_at=None).first()
     return system_scope(tenant) if tenant else None
+
+
+def find_tenant_scope(name: str) -> Scope:
+    """The system at work in the tenant of this name.  Raises Tenant.DoesNotExist."""
+    return system_scope(Tenant.objects.get(name=name))

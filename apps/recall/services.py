@@ -41,7 +41,7 @@ from apps.recall.search import Leg, Ranking, Search, conditions
 from apps.recall.shortlist import Opened, open_shortlist
 
 LEGS: tuple[Leg, ...] = (Dense(), Lexical())
-DEPTH = 100  # of each leg; the union of two is the shortlist
+DEPTH = 64  # of each leg, or more for a long answer; the union of two is the shortlist
 
 
 class UnknownProfile(Invalid):
