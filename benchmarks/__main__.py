@@ -1,0 +1,111 @@
+"""`python -m benchmarks recall|latency|extraction …`: figures of the real service, as tables or as JSON."""
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.instance import Instance, instance
+
+console = Console(stderr=True)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+
+    recall = verbs.add_parser("recall", help="load labelled sets, ask their questions, score every leg and the fusion")
+    recall.add_argument("files", nargs="+", type=Path, metavar="FILE", help="one haystack a line, as JSON")
+    recall.add_argument("--gated", action="store_true", help="let extraction decide what is kept")
+    recall.add_argument("--profile", choices=("default", "memorysync", "rrf"), help="the ranking profile")
+    recall.add_argument("--json", type=Path, metavar="OUT", help="also write everything, with each ranking, to OUT")
+
+    latency = verbs.add_parser("latency", help="adds and queries over HTTP beside the bare limit of the same run")
+    latency.add_argument("--rows", type=int, default=1000, help="memories in the space (default 1000)")
+    latency.add_argument("--runs", type=int, default=100, help="measured calls of each kind (default 100)")
+    latency.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+
+    extraction = verbs.add_parser("extraction", help="what the pipeline makes of labelled turns, as predictions")
+    extraction.add_argument("labels", type=Path, metavar="LABELS")
+    extraction.add_argument("--out", type=Path, required=True, metavar="PREDICTIONS")
+
+    options = parser.parse_args(arguments)
+    for file in getattr(options, "files", []):
+        if not file.is_file():
+            parser.error(f"{file} is not a file")
+    if options.verb == "extraction":
+        from benchmarks import extraction as extracting
+
+        extracting.run(str(options.labels), str(options.out))
+        return 0
+    with instance() as running:
+        result = _recall(running, options) if options.verb == "recall" else _latency(running, options)
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1))
+    return 0
+
+
+def _recall(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    # Imported once Django knows its databases.
+    from apps.projects.system import find_tenant_scope
+    from benchmarks import recall
+
+    result: dict[str, Any] = {}
+    for file in options.files:
+        now = datetime.now(UTC)
+        report = recall.run(
+            file, find_tenant_scope(running.tenant), gated=options.gated, profile=options.profile, now=now
+        )
+        tables = recall.table(report)
+        figures = {
+            "sha256": report.sha256,
+            "items": report.items,
+            "items_kept": report.kept,
+            "gold_items": report.gold,
+            "gold_kept": report.gold_kept,
+            "questions": len(report.rows),
+            "blinded_leg_differs_from_plaintext_bm25": report.differences,
+            "adds_per_second": round(report.items / report.add_seconds, 1),
+            "query_ms_p50": round(statistics.median(report.query_ms), 1),
+        }
+        console.rule(file.name)
+        for name, value in figures.items():
+            console.print(f"{name.replace('_', ' ')}: {value}", highlight=False)
+        for unit, categories in tables.items():
+            console.print(_scores_table(f"{unit}, {file.name}", categories))
+        result[file.name] = {**figures, "scores": tables, "rankings": report.rows}
+    return result
+
+
+def _scores_table(title: str, categories: dict[str, dict[str, dict[str, float]]]) -> Table:
+    names = list(next(iter(categories["all"].values())))
+    table = Table("category", "ranking", *names, title=title)
+    for category, rankings in categories.items():
+        for place, (ranking, scores) in enumerate(rankings.items()):
+            table.add_row("" if place else category, ranking, *(f"{100 * scores[name]:.1f}" for name in names))
+        table.add_section()
+    return table
+
+
+def _latency(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import latency
+
+    result = latency.run(running, rows=options.rows, runs=options.runs)
+    table = Table("what", "p50 ms", "p95 ms", title=f"{options.rows} memories in the space")
+    for name, (median, slow) in result["milliseconds"].items():
+        table.add_row(name, f"{median:.2f}", f"{slow:.2f}")
+    console.print(table)
+    for name, ratio in result["ratios"].items():
+        console.print(f"{name}: {ratio:.2f}", highlight=False)
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(main())

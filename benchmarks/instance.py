@@ -1,0 +1,51 @@
+"""An instance to measure: the one that runs, or a throw-away one that `memsync up` starts for the occasion."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import django
+
+from memsync.embedded.postgres import free_port
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """url, key: to call it over HTTP in its development environment.  tenant: to call its services in this process."""
+
+    url: str
+    key: str
+    tenant: str
+
+
+@contextmanager
+def instance() -> Iterator[Instance]:
+    """A fresh instance in a temporary home, with Django in this process set up to share its databases and keys.
+
+    Stopped and removed at the end.  Raises RuntimeError when it does not start.
+    """
+    with tempfile.TemporaryDirectory(prefix="memsync-bench-") as home:
+        environment = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
+        environment["MEMSYNC_HOME"] = home
+        command = [sys.executable, "-m", "memsync.cli", "up", "--json", "--port", str(free_port())]
+        log = Path(home) / "up.log"
+        with log.open("wb") as errors:
+            up = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=environment)  # noqa: S603
+        try:
+            assert up.stdout is not None
+            line = up.stdout.readline()
+            if not line:
+                raise RuntimeError(f"`memsync up` did not start:\n{log.read_text()[-2000:]}")
+            ready = json.loads(line)
+            os.environ.update(MEMSYNC_HOME=home, DJANGO_SETTINGS_MODULE="memsync.settings", LOG_LEVEL="ERROR")
+            django.setup()
+            yield Instance(url=ready["url"], key=ready["keys"]["development"], tenant=ready["tenant"])
+        finally:
+            up.terminate()
+            up.wait(30)
