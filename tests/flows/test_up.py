@@ -1,0 +1,184 @@
+"""`memsync up` as a stranger runs it: an empty directory, one command, a memory that is still there tomorrow."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from memsync.children import MARK
+from memsync.embedded.postgres import free_port
+
+pytestmark = pytest.mark.e2e
+
+OURS = (
+    "DATABASE",
+    "KEYRING",
+    "OPERATOR",
+    "CELERY",
+    "CACHE",
+    "SECRET",
+    "DEPLOYMENT",
+    "MEMSYNC",
+    "DJANGO",
+    "KMS",
+    "EMBED",
+)
+
+
+class Up:
+    """A running `memsync up --json`, and what it printed when it was ready."""
+
+    def __init__(self, home: Path, *arguments: str) -> None:
+        self.home = home
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+        self.environment["MEMSYNC_HOME"] = str(home)
+        self.port = free_port()
+        self.errors = (home.parent / "up.stderr").open("ab")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "memsync.cli", "up", "--json", "--port", str(self.port), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            env=self.environment,
+        )
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        assert line, Path(self.errors.name).read_text()[-3000:]
+        self.ready: dict[str, Any] = json.loads(line)
+
+    def stop(self, deadly: signal.Signals = signal.SIGTERM) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(deadly)
+        code = self.process.wait(60)
+        assert self.process.stdout
+        self.process.stdout.close()
+        self.errors.close()
+        return code
+
+    def run(self, *arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "memsync.cli", *arguments]
+        environment = self.environment | {"MEMSYNC_HOME": str(home or self.home)}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+    def call(self, path: str, body: dict[str, Any], *, key: str) -> dict[str, Any]:
+        headers = {"X-API-Key": key, "X-End-User-ID": "alice"}
+        answer = httpx.post(self.ready["url"] + path, json=body, headers=headers, timeout=30, trust_env=False)
+        answer.raise_for_status()
+        content: dict[str, Any] = answer.json()
+        return content
+
+    def processes(self) -> dict[str, int]:
+        """What runs, the database included."""
+        state = json.loads(self.run("status", "--json").stdout)
+        return {name: part["pid"] for name, part in (state["processes"] | {"database": state["database"]}).items()}
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Up]]:
+    running: list[Up] = []
+
+    def start(*arguments: str) -> Up:
+        running.append(Up(tmp_path / "home", *arguments))
+        return running[-1]
+
+    yield start
+    for up in running:
+        up.stop(signal.SIGKILL)
+
+
+def left_of(home: Path) -> list[str]:
+    """The command lines of what still works for this home."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            ours = f"{MARK}={home}".encode() in (folder / "environ").read_bytes()
+        except OSError:
+            continue
+        if ours or (str(home) in command and "postgres" in command):
+            found.append(command)
+    return found
+
+
+def until(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def texts(answer: dict[str, Any]) -> list[str]:
+    return [memory["text"] for memory in answer["memories"]]
+
+
+MOVED = "I moved to Lisbon in May and I cycle to work along the river."
+QUESTION = {"query": "How do I get to work?", "k": 3}
+
+
+def test_a_stranger_gets_a_working_memory_that_outlives_a_restart(start: Callable[..., Up]) -> None:
+    first = start()
+    keys = first.ready["keys"]
+    added = first.call("/memory/add", {"text": MOVED}, key=keys["production"])
+    found = first.call("/memory/query", QUESTION, key=keys["production"])
+
+    assert (added["text"], set(keys)) == (MOVED, {"production", "staging", "development"})
+    assert MOVED in texts(found)
+    assert texts(first.call("/memory/query", QUESTION, key=keys["staging"])) == []
+
+    state = first.run("status", "--json")
+    assert (state.returncode, json.loads(state.stdout)["healthy"]) == (0, True)
+    assert not any(secret in state.stdout for secret in ("password", "postgres://"))
+    in_same_home = first.run("up", "--port", str(free_port()))
+    assert (in_same_home.returncode, "memsync down" in in_same_home.stderr) == (5, True)
+    on_same_port = first.run("up", "--port", str(first.port), home=first.home.parent / "another")
+    assert (on_same_port.returncode, str(first.port) in on_same_port.stderr) == (3, True)
+
+    assert first.run("down").returncode == 0
+    assert first.stop() == 0
+    assert left_of(first.home) == []
+    assert first.run("status").returncode == 1
+    assert "Lisbon" not in "".join(path.read_text() for path in (first.home / "logs").iterdir())
+
+    (first.home / "kek.json").rename(first.home / "elsewhere.json")
+    without_key = first.run("up", "--port", str(free_port()))
+    assert (without_key.returncode, "kek.json" in without_key.stderr) == (6, True)
+    (first.home / "elsewhere.json").rename(first.home / "kek.json")
+
+    second = start()
+    assert texts(second.call("/memory/query", QUESTION, key=keys["production"])) == texts(found)
+    assert (second.ready["tenant"], second.ready["project"]) == (first.ready["tenant"], first.ready["project"])
+    assert second.ready["keys"] == dict.fromkeys(keys)  # shown once
+    assert second.ready["operator"] == {**first.ready["operator"], "password": None}
+    assert second.stop(signal.SIGINT) == 0
+    assert left_of(second.home) == []
+
+
+def test_nothing_is_lost_when_each_part_and_then_all_of_it_is_killed(start: Callable[..., Up]) -> None:
+    up = start()
+    key = up.ready["keys"]["production"]
+    up.call("/memory/add", {"text": MOVED}, key=key)
+    before = up.processes()
+
+    for pid in before.values():
+        os.kill(pid, signal.SIGKILL)
+
+    assert until(lambda: set(up.processes().values()).isdisjoint(before.values()))
+    assert until(lambda: up.run("status").returncode == 0)
+    assert MOVED in texts(up.call("/memory/query", QUESTION, key=key))
+
+    up.stop(signal.SIGKILL)
+
+    assert until(lambda: left_of(up.home) == [])
+    again = start("--reissue")
+    assert MOVED in texts(again.call("/memory/query", QUESTION, key=again.ready["keys"]["production"]))
+    assert set(again.ready["keys"].values()).isdisjoint([*up.ready["keys"].values(), None])
+    assert again.ready["operator"]["password"] not in (None, up.ready["operator"]["password"])
