@@ -8,9 +8,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import httpx
+import psycopg
 import pytest
 
 from memsync.children import MARK
@@ -36,10 +37,10 @@ OURS = (
 class Up:
     """A running `memsync up --json`, and what it printed when it was ready."""
 
-    def __init__(self, home: Path, *arguments: str) -> None:
+    def __init__(self, home: Path, *arguments: str, **environment: str) -> None:
         self.home = home
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
-        self.environment["MEMSYNC_HOME"] = str(home)
+        self.environment |= {"MEMSYNC_HOME": str(home), **environment}
         self.port = free_port()
         self.errors = (home.parent / "up.stderr").open("ab")
         self.process = subprocess.Popen(
@@ -74,6 +75,22 @@ class Up:
         content: dict[str, Any] = answer.json()
         return content
 
+    @property
+    def owner_url(self) -> str:
+        environment = json.loads((self.home / "instance.json").read_text())["environment"]
+        return str(environment["DATABASE_OWNER_URL"])
+
+    def ask(self, query: LiteralString) -> Any:
+        """One value from the database, as its owner."""
+        with psycopg.connect(self.owner_url) as connection:
+            row = connection.execute(query).fetchone()
+        assert row
+        return row[0]
+
+    def do(self, statements: LiteralString) -> None:
+        with psycopg.connect(self.owner_url) as connection:
+            connection.execute(statements)
+
     def processes(self) -> dict[str, int]:
         """What runs, the database included."""
         state = json.loads(self.run("status", "--json").stdout)
@@ -84,8 +101,8 @@ class Up:
 def start(tmp_path: Path) -> Iterator[Callable[..., Up]]:
     running: list[Up] = []
 
-    def start(*arguments: str) -> Up:
-        running.append(Up(tmp_path / "home", *arguments))
+    def start(*arguments: str, **environment: str) -> Up:
+        running.append(Up(tmp_path / "home", *arguments, **environment))
         return running[-1]
 
     yield start
@@ -182,3 +199,48 @@ def test_nothing_is_lost_when_each_part_and_then_all_of_it_is_killed(start: Call
     assert MOVED in texts(again.call("/memory/query", QUESTION, key=again.ready["keys"]["production"]))
     assert set(again.ready["keys"].values()).isdisjoint([*up.ready["keys"].values(), None])
     assert again.ready["operator"]["password"] not in (None, up.ready["operator"]["password"])
+
+
+def test_a_worker_killed_among_a_thousand_jobs_loses_none_and_does_none_twice(start: Callable[..., Up]) -> None:
+    up = start()
+    key = up.ready["keys"]["production"]
+    for batch in range(20):
+        items = [{"text": sentence(50 * batch + n), "importance": 0.6} for n in range(50)]
+        assert up.call("/memory/bulk-add", {"items": items, "deduplicate": False}, key=key)["created"] == 50
+    assert until(lambda: up.ask("select count(*) from audit_outboxevent") == 0)
+    up.do(TALLY)
+
+    up.call("/memory/refresh", {}, key=key)
+    for left in (700, 350):
+        assert until(lambda left=left: 0 < up.ask("select count(*) from audit_outboxevent where kind = 'embed'") < left)
+        os.killpg(up.processes()["worker"], signal.SIGKILL)
+
+    assert until(lambda: up.ask("select count(*) from audit_outboxevent") == 0)
+    assert up.ask("select array[count(*), count(distinct memory_id)] from tally") == [1000, 1000]
+    assert up.ask("select array[count(*), count(distinct memory_id)] from memories_memoryvector") == [1001, 1001]
+
+
+# Counts what was committed: a job that is undone with its worker leaves no trace.
+TALLY = """
+create table tally (memory_id bigint);
+create function tell() returns trigger language plpgsql security definer as
+    'begin insert into tally values (new.memory_id); return new; end';
+create trigger tell after insert on memories_memoryvector for each row execute function tell();
+"""
+
+
+def sentence(n: int) -> str:
+    return f"On day {n} I noted that parcel {n * 7919 % 10007} went to shelf {n * 104729 % 9973} of the storehouse."
+
+
+def test_without_a_broker_adds_are_stored_and_found_by_their_words(start: Callable[..., Up]) -> None:
+    up = start(CELERY_BROKER_URL="amqp://nobody:nothing@127.0.0.1:1//")
+    key = up.ready["keys"]["production"]
+
+    began = time.monotonic()
+    added = up.call("/memory/bulk-add", {"items": [{"text": MOVED, "importance": 0.6}]}, key=key)
+    seconds = time.monotonic() - began
+
+    assert added["created"] == 1
+    assert MOVED in texts(up.call("/memory/query", QUESTION, key=key))
+    assert seconds < 3
