@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from memsync.admin_theme import UNFOLD  # noqa: F401  (a setting)
 from memsync.env import env, env_secret, home, load_instance
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -20,8 +21,8 @@ MEMSYNC_HOME = home()
 
 # --- apps -----------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "memsync.admin_app.MemsyncAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -194,7 +195,6 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 WHITENOISE_USE_FINDERS = True  # nothing to collect before the first request
-UNFOLD = {"SITE_TITLE": "memsync", "SITE_HEADER": "memsync", "SITE_SYMBOL": "neurology"}
 
 # --- language, time, logs -------------------------------------------------------------------------------------------
 USE_I18N = False

@@ -1,0 +1,223 @@
+"""API keys: issued, rotated and revoked here; the secret is shown once, on the page that answers the form."""
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponseRedirect
+from django.utils import timezone
+from unfold import widgets
+from unfold.enums import ActionVariant
+
+from apps.apikeys.models import ApiKey
+from apps.apikeys.permissions import DEFAULT, PERMISSIONS
+from apps.apikeys.selectors import state_of
+from apps.apikeys.services import Issued, issue, revoke, rotate
+from apps.core.admin import OPERATOR, Answer, ConfirmForm, OperatorAdmin, PasswordForm, action, display, mono
+from apps.core.errors import DomainError
+from apps.projects.admin import scope_of
+from apps.projects.models import Project
+from apps.projects.scope import Environment
+from apps.tenants.models import Tenant
+
+LIFETIMES = {7: "a week", 30: "30 days", 90: "90 days", 180: "half a year", 365: "a year, the longest there is"}
+GRACES = {0: "Revoke it now: it leaked", 1: "An hour", 24: "A day", 168: "A week", 720: "30 days"}
+
+
+class IssueForm(PasswordForm):
+    tenant = forms.ModelChoiceField(
+        Tenant.objects.filter(closed_at=None), widget=widgets.UnfoldAdminSelectWidget(), empty_label="Choose a tenant"
+    )
+    name = forms.CharField(
+        max_length=128, widget=widgets.UnfoldAdminTextInputWidget(), help_text="What it is for, to recognise it by."
+    )
+    environment = forms.ChoiceField(
+        choices=[(value.value, value.value) for value in reversed(Environment)],
+        widget=widgets.UnfoldAdminSelectWidget(),
+        help_text="A key works in one environment and sees nothing of the others.",
+    )
+    project = forms.ChoiceField(
+        required=False,
+        widget=widgets.UnfoldAdminSelectWidget(),
+        help_text="A pinned key works in this project unless a request names another.",
+    )
+    days = forms.TypedChoiceField(
+        label="Valid for",
+        coerce=int,
+        choices=list(LIFETIMES.items()),
+        initial=90,
+        widget=widgets.UnfoldAdminSelectWidget(),
+    )
+    scopes = forms.MultipleChoiceField(
+        choices=[(name, f"{name}: {what}") for name, what in PERMISSIONS.items()],
+        initial=DEFAULT,
+        widget=widgets.UnfoldAdminCheckboxSelectMultipleWidget(),
+    )
+
+    def __init__(self, *args: Any, tenant_id: str | None, **options: Any) -> None:
+        super().__init__(*args, **options)
+        projects = Project._default_manager.using(OPERATOR).filter(archived_at=None).select_related("tenant")
+        if tenant_id and tenant_id.isdecimal():
+            self.fields["tenant"].initial = tenant_id
+            projects = projects.filter(tenant_id=tenant_id)
+        choices = [(str(project.pk), f"{project.tenant.name}: {project.name}") for project in projects[:500]]
+        self.fields["project"].choices = [("", "None"), *choices]  # type: ignore[attr-defined]  # a ChoiceField
+
+
+class RotateForm(PasswordForm):
+    hours = forms.TypedChoiceField(
+        label="The old key stays valid for",
+        coerce=int,
+        choices=list(GRACES.items()),
+        initial=24,
+        widget=widgets.UnfoldAdminSelectWidget(),
+    )
+
+
+class StateFilter(admin.SimpleListFilter):
+    title = "state"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("active", "Active"), ("expired", "Expired"), ("revoked", "Revoked")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        now = timezone.now()
+        is_valid = Q(expires_at=None) | Q(expires_at__gt=now)
+        chosen = {
+            "active": Q(revoked_at=None) & is_valid,
+            "expired": Q(revoked_at=None) & ~is_valid,
+            "revoked": Q(revoked_at__isnull=False),
+        }
+        return queryset.filter(chosen.get(self.value() or "", Q()))
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(OperatorAdmin):
+    list_display = ("begins_with", "name", "tenant", "environment", "state", "expires_at", "last_used_at")
+    list_filter = (StateFilter, "environment", "tenant")
+    list_select_related = ("tenant",)
+    search_fields = ("name", "kid", "tenant__name")
+    fieldsets = (
+        (None, {"fields": ("begins_with", "name", "tenant", "environment", "project", "state")}),
+        ("What it may do", {"fields": ("permissions",)}),
+        ("Times", {"fields": ("created_at", "expires_at", "revoked_at", "last_used_at")}),
+    )
+    actions_list = ("issue",)
+    actions_detail = ("rotate", "revoke")
+    actions = ("revoke_selected",)
+
+    @display(description="Begins with", ordering="kid")
+    def begins_with(self, key: ApiKey) -> str:
+        return mono(f"{key.prefix}…")
+
+    @display(description="State", label={"active": "success", "expired": "warning", "revoked": "danger"})
+    def state(self, key: ApiKey) -> str:
+        return state_of(key, now=timezone.now())
+
+    @display(description="Scopes")
+    def permissions(self, key: ApiKey) -> str:
+        return ", ".join(key.scopes)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("tenant", "project")
+
+    @action(description="Issue a key", url_path="issue", icon="add", permissions=["apikeys.add_apikey"])
+    def issue(self, request: HttpRequest) -> Answer:
+        form = IssueForm(request.POST or None, user=request.user, tenant_id=request.GET.get("tenant"))
+        if form.is_valid():
+            asked, now = form.cleaned_data, timezone.now()
+            try:
+                issued = issue(
+                    scope_of(request, asked["tenant"]),
+                    name=asked["name"],
+                    environment=Environment(asked["environment"]),
+                    scopes=asked["scopes"],
+                    project_id=int(asked["project"]) if asked["project"] else None,
+                    expires_at=now + timedelta(days=asked["days"]),
+                    now=now,
+                )
+            except DomainError as error:
+                form.add_error(None, error.message)
+            else:
+                return self._shown(request, issued, asked["tenant"], title="The new key")
+        return self.form_page(
+            request,
+            form,
+            title="Issue an API key",
+            explanation="The key is shown once, on the next page. Nobody can show it again.",
+            submit="Issue the key",
+        )
+
+    @action(description="Rotate", url_path="rotate", icon="autorenew", permissions=["apikeys.change_apikey"])
+    def rotate(self, request: HttpRequest, object_id: str) -> Answer:
+        key = self.found(request, object_id)
+        form = RotateForm(request.POST or None, user=request.user)
+        if form.is_valid():
+            grace = timedelta(hours=form.cleaned_data["hours"])
+            try:
+                issued = rotate(scope_of(request, key.tenant), key.pk, grace=grace, now=timezone.now())
+            except DomainError as error:
+                form.add_error(None, error.message)
+            else:
+                return self._shown(request, issued, key.tenant, title=f"The key that replaces {key.prefix}…")
+        return self.form_page(
+            request,
+            form,
+            title=f"Rotate {key.name}",
+            explanation=f"A new key like {key.prefix}… is made and shown once.",
+            submit="Rotate the key",
+            back=self.row_url(key.pk),
+        )
+
+    @action(
+        description="Revoke",
+        url_path="revoke",
+        icon="block",
+        variant=ActionVariant.DANGER,
+        permissions=["apikeys.change_apikey"],
+    )
+    def revoke(self, request: HttpRequest, object_id: str) -> Answer:
+        key = self.found(request, object_id)
+        if request.method == "POST":
+            self._revoke(request, [key])
+            return HttpResponseRedirect(self.row_url(key.pk))
+        return self.form_page(
+            request,
+            ConfirmForm(),
+            title=f"Revoke {key.name}",
+            explanation=f"{key.prefix}… is refused from the next request on. This cannot be undone.",
+            submit="Revoke the key",
+            is_dangerous=True,
+            back=self.row_url(key.pk),
+        )
+
+    @admin.action(description="Revoke the selected keys", permissions=["operate"])
+    def revoke_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        self._revoke(request, list(queryset))
+
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("apikeys.change_apikey")
+
+    def _revoke(self, request: HttpRequest, keys: list[ApiKey]) -> None:
+        for key in keys:
+            try:
+                revoke(scope_of(request, key.tenant), key.pk, now=timezone.now())
+            except DomainError as error:
+                self.message_user(request, f"{key.prefix}…: {error.message}", messages.WARNING)
+            else:
+                self.message_user(request, f"{key.prefix}… is revoked.", messages.SUCCESS)
+
+    def _shown(self, request: HttpRequest, issued: Issued, tenant: Tenant, *, title: str) -> Answer:
+        key = issued.key
+        facts = {
+            "For": f"{tenant.name}, {key.environment}",
+            "Name": key.name,
+            "Project": key.project.name if key.project else "not pinned",
+            "Valid until": f"{key.expires_at:%d %B %Y, %H:%M} UTC",
+            "May": ", ".join(key.scopes),
+            "Send it as": mono("X-API-Key"),
+        }
+        return self.secret_page(request, issued.text, title=title, facts=facts, back=self.row_url(key.pk))

@@ -1,0 +1,164 @@
+"""What the admin's pages share.  They read as the operator, and show metadata: never ciphertext, never plaintext.
+
+The operator's database role sees the rows of every tenant and no column that holds sealed or searchable content (see
+``memsync.embedded.roles``).  Changes do not go through these pages' forms but through services, as the application.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from django import forms
+from django.contrib.admin.utils import unquote
+from django.db import connections, models
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold import widgets
+
+if TYPE_CHECKING:  # unfold ships no types: these say what is used of it
+    from django.contrib.admin import ModelAdmin as _ModelAdmin
+
+    ModelAdmin = _ModelAdmin[Any]
+
+    F = TypeVar("F")
+
+    def action(**options: Any) -> Callable[[F], F]: ...
+
+    def display(**options: Any) -> Callable[[F], F]: ...
+else:
+    from unfold.admin import ModelAdmin
+    from unfold.decorators import action, display
+
+__all__ = ["Answer", "ConfirmForm", "ModelAdmin", "OperatorAdmin", "PasswordForm", "action", "actor", "display", "link",
+           "mono", "sealed_fields"]  # fmt: skip
+
+Answer = HttpResponse
+OPERATOR = "operator"  # the database alias
+SEALED_TYPES = ("bytea", "vector", "halfvec", "sparsevec", "bit", "varbit")
+
+
+def sealed_fields(model: type[models.Model]) -> list[str]:
+    """Names of the fields whose columns the operator's role may not read."""
+    return [field.name for field in model._meta.concrete_fields if _is_sealed(field)]
+
+
+def _is_sealed(field: "models.Field[Any, Any]") -> bool:
+    kind = field.db_type(connections[OPERATOR])
+    # A field that cannot name its type, as a generated one of pgvector's, is taken for sealed.
+    return kind is None or re.split(r"\W", kind)[0] in SEALED_TYPES
+
+
+class OperatorAdmin(ModelAdmin):
+    """Rows of all tenants, read as the operator.  Nothing is added, changed or deleted by a form."""
+
+    ordering: ClassVar[Any] = ("-id",)
+    list_per_page = 50
+    list_fullwidth = True
+    show_full_result_count = False  # it would count every row of every tenant a second time
+    actions_detail: ClassVar[tuple[str, ...]] = ()
+    actions_list: ClassVar[tuple[str, ...]] = ()
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        # The default manager, which on tenant data is the open one: row-level security does not hold the operator, the
+        # columns that were not granted do.
+        rows: models.QuerySet[Any] = self.model._default_manager.using(OPERATOR).defer(*sealed_fields(self.model))
+        return rows.order_by(*self.get_ordering(request))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def found(self, request: HttpRequest, object_id: str) -> Any:
+        """The row that a page is about.  Raises Http404."""
+        row = self.get_object(request, unquote(object_id))
+        if row is None:
+            raise Http404
+        return row
+
+    def form_page(
+        self,
+        request: HttpRequest,
+        form: forms.Form,
+        *,
+        title: str,
+        submit: str,
+        explanation: str = "",
+        is_dangerous: bool = False,
+        back: str = "",
+    ) -> TemplateResponse:
+        """A page with one form that asks before something happens."""
+        said = {
+            "title": title,
+            "form": form,
+            "submit": submit,
+            "explanation": explanation,
+            "variant": "danger" if is_dangerous else "primary",
+            "back": back or self.list_url(),
+        }
+        return self._page(request, "admin/form_page.html", said)
+
+    def secret_page(
+        self, request: HttpRequest, secret: str, *, title: str, facts: Mapping[str, Any], back: str = ""
+    ) -> TemplateResponse:
+        """A secret, shown once: the answer to the POST that made it, kept by no cache and in no session."""
+        said = {"title": title, "secret": secret, "facts": facts, "back": back or self.list_url()}
+        response = self._page(request, "admin/secret_page.html", said)
+        response["Cache-Control"] = "no-store"
+        return response
+
+    def list_url(self) -> str:
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+
+    def row_url(self, pk: int) -> str:
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[pk])
+
+    def _page(self, request: HttpRequest, template: str, said: Mapping[str, Any]) -> TemplateResponse:
+        context = {**self.admin_site.each_context(request), "opts": self.opts, **said}
+        return TemplateResponse(request, template, context)
+
+
+class PasswordForm(forms.Form):
+    """Asks for one's own password once more: a session left open must not be enough to hand out keys."""
+
+    password = forms.CharField(
+        label="Your password",
+        widget=widgets.UnfoldAdminPasswordWidget(attrs={"autocomplete": "current-password"}),
+        help_text="Asked again because this cannot be taken back.",
+    )
+
+    def __init__(self, *args: Any, user: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.user = user
+        self.order_fields([name for name in self.fields if name != "password"])  # it comes last
+
+    def clean_password(self) -> str:
+        password: str = self.cleaned_data["password"]
+        if not self.user.check_password(password):
+            raise forms.ValidationError("That is not your password.")
+        return password
+
+
+class ConfirmForm(forms.Form):
+    """Nothing to fill in: a page to say yes on."""
+
+
+def link(label: str, url: str) -> SafeString:
+    return format_html('<a class="text-primary-600 dark:text-primary-500" href="{}">{}</a>', url, label)
+
+
+def mono(text: object) -> SafeString:
+    """Ids and the like, to be read character by character."""
+    return format_html('<span class="font-mono">{}</span>', text)
+
+
+def actor(request: HttpRequest) -> str:
+    """As the audit trail names whoever is signed in."""
+    return f"account:{request.user.pk}"

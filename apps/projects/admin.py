@@ -1,0 +1,122 @@
+"""Projects, and spaces: how much each holds, never what."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponseRedirect
+from django.utils import timezone
+from unfold import widgets
+
+from apps.core.admin import Answer, OperatorAdmin, action, display, mono
+from apps.core.errors import DomainError
+from apps.projects.models import Project, Space
+from apps.projects.scope import Principal, Scope
+from apps.projects.selectors import scope_in
+from apps.projects.services import archive, create_project, unarchive
+from apps.tenants.models import Tenant
+
+
+def scope_of(request: HttpRequest, tenant: Tenant) -> Scope:
+    """Whoever is signed in, at work inside this tenant.  It reaches no space."""
+    return scope_in(tenant, principal=Principal(kind="account", id=request.user.pk or 0))
+
+
+class NewProjectForm(forms.Form):
+    tenant = forms.ModelChoiceField(
+        Tenant.objects.filter(closed_at=None), widget=widgets.UnfoldAdminSelectWidget(), empty_label="Choose a tenant"
+    )
+    name = forms.CharField(max_length=200, widget=widgets.UnfoldAdminTextInputWidget())
+
+
+@admin.register(Project)
+class ProjectAdmin(OperatorAdmin):
+    list_display = ("name", "public", "tenant", "state", "created_at")
+    list_filter = ("is_default", "tenant")
+    list_select_related = ("tenant",)
+    search_fields = ("name", "public_id", "tenant__name")
+    ordering = ("tenant__name", "-is_default", "name", "id")
+    fields = ("name", "public", "tenant", "state", "created_at", "archived_at")
+    actions_list = ("create",)
+    actions_detail = ("archive", "bring_back")
+
+    @display(description="Project id", ordering="public_id")
+    def public(self, project: Project) -> str:
+        return mono(project.public_id)
+
+    @display(description="State", label={"default": "info", "active": "success", "archived": "warning"})
+    def state(self, project: Project) -> str:
+        if project.archived_at:
+            return "archived"
+        return "default" if project.is_default else "active"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("tenant")
+
+    @action(description="New project", url_path="create", icon="add", permissions=["projects.add_project"])
+    def create(self, request: HttpRequest) -> Answer:
+        form = NewProjectForm(request.POST or None, initial={"tenant": request.GET.get("tenant")})
+        if form.is_valid():
+            scope = scope_of(request, form.cleaned_data["tenant"])
+            try:
+                project = create_project(scope, form.cleaned_data["name"], now=timezone.now())
+            except DomainError as error:
+                form.add_error("name", error.message)
+            else:
+                self.message_user(request, f"Project {project.name} is {project.public_id}.", messages.SUCCESS)
+                return HttpResponseRedirect(self.row_url(project.pk))
+        return self.form_page(request, form, title="New project", submit="Create the project")
+
+    @action(description="Archive", url_path="archive", icon="archive", permissions=["projects.change_project"])
+    def archive(self, request: HttpRequest, object_id: str) -> Answer:
+        return self._change(
+            request,
+            object_id,
+            archive,
+            verb="Archive",
+            done="archived",
+            explanation="Its memories can still be read, and no more are added to it.",
+        )
+
+    @action(description="Bring back", url_path="unarchive", icon="unarchive", permissions=["projects.change_project"])
+    def bring_back(self, request: HttpRequest, object_id: str) -> Answer:
+        return self._change(
+            request,
+            object_id,
+            unarchive,
+            verb="Bring back",
+            done="active again",
+            explanation="Memories can be added to it again.",
+        )
+
+    def _change(
+        self, request: HttpRequest, object_id: str, change: Any, *, verb: str, done: str, explanation: str
+    ) -> Answer:
+        project = self.found(request, object_id)
+        back = self.row_url(project.pk)
+        if request.method == "POST":
+            try:
+                change(scope_of(request, project.tenant), project.public_id, now=timezone.now())
+            except DomainError as error:
+                self.message_user(request, error.message, messages.ERROR)
+            else:
+                self.message_user(request, f"{project.name} is {done}.", messages.SUCCESS)
+            return HttpResponseRedirect(back)
+        form = forms.Form()
+        title = f"{verb} {project.name}"
+        return self.form_page(request, form, title=title, explanation=explanation, submit=verb, back=back)
+
+
+@admin.register(Space)
+class SpaceAdmin(OperatorAdmin):
+    """Where memories live: each has its own keys, so that nothing in one can be found from another."""
+
+    list_display = ("id", "tenant", "environment", "kind", "owner_id", "doc_count", "term_total", "txid", "created_at")
+    list_filter = ("environment", "kind", "tenant")
+    list_select_related = ("tenant",)
+    search_fields = ("uid",)
+    fields = ("uid", "tenant", "environment", "kind", "owner_id", "doc_count", "term_total", "txid", "created_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("tenant")

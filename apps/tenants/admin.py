@@ -1,0 +1,115 @@
+"""Tenants, and the people whose memories they keep: who and since when, never what."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponseRedirect
+from django.utils import timezone
+from unfold.enums import ActionVariant
+
+from apps.core.admin import Answer, ConfirmForm, OperatorAdmin, PasswordForm, action, actor, display
+from apps.core.errors import DomainError
+from apps.tenants.models import EndUser, KeyDeletes, Tenant
+from apps.tenants.services import close_tenant, set_policy
+
+
+@admin.register(Tenant)
+class TenantAdmin(OperatorAdmin):
+    list_display = ("name", "organization", "policy", "created_at", "state")
+    list_filter = ("key_deletes",)
+    list_select_related = ("organization",)
+    search_fields = ("name", "organization__name")
+    ordering = ("name",)
+    fieldsets = (
+        (None, {"fields": ("name", "uid", "organization", "created_at", "state", "closed_at")}),
+        ("Policy", {"fields": ("policy",)}),
+    )
+    change_form_before_template = "admin/tenant_summary.html"
+    actions_detail = ("tighten", "close")
+
+    @display(description="Keys may", label={"delete nothing": "success", "retire memories": "warning"})
+    def policy(self, tenant: Tenant) -> str:
+        return "retire memories" if tenant.key_deletes == KeyDeletes.RETIRE else "delete nothing"
+
+    @display(description="State", label={"open": "success", "closed": "danger"})
+    def state(self, tenant: Tenant) -> str:
+        return "closed" if tenant.closed_at else "open"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("organization")
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> Answer:
+        # What a tenant holds is known to apps above this one; the site gathers it.
+        about = getattr(self.admin_site, "about_tenant", None)
+        summary = about(self.found(request, object_id)) if about else None
+        return super().change_view(request, object_id, form_url, {"summary": summary, **(extra_context or {})})
+
+    @action(
+        description="Let keys delete nothing", url_path="tighten", icon="lock", permissions=["tenants.change_tenant"]
+    )
+    def tighten(self, request: HttpRequest, object_id: str) -> Answer:
+        """Only this way: to loosen it is for the tenant's owner, or for whoever holds the host (`memsync tenant`)."""
+        tenant = self.found(request, object_id)
+        if request.method == "POST":
+            writable = Tenant.objects.get(pk=tenant.pk)
+            set_policy(writable, key_deletes=KeyDeletes.DENY, actor=actor(request), now=timezone.now())
+            self.message_user(request, f"API keys of {tenant.name} may delete nothing.", messages.SUCCESS)
+            return HttpResponseRedirect(self.row_url(tenant.pk))
+        return self.form_page(
+            request,
+            ConfirmForm(),
+            title=f"Let keys of {tenant.name} delete nothing",
+            explanation="Every delete by an API key is refused from the next request on. To allow retiring again, run "
+            f"`memsync tenant policy {tenant.name} key_deletes=retire`.",
+            submit="Delete nothing",
+            back=self.row_url(tenant.pk),
+        )
+
+    @action(
+        description="Close",
+        url_path="close",
+        icon="block",
+        variant=ActionVariant.DANGER,
+        permissions=["tenants.change_tenant"],
+    )
+    def close(self, request: HttpRequest, object_id: str) -> Answer:
+        tenant = self.found(request, object_id)
+        form = PasswordForm(request.POST or None, user=request.user)
+        if form.is_valid():
+            try:
+                close_tenant(Tenant.objects.get(pk=tenant.pk), actor=actor(request), now=timezone.now())
+            except DomainError as error:
+                self.message_user(request, error.message, messages.ERROR)
+            else:
+                self.message_user(request, f"{tenant.name} is closed.", messages.SUCCESS)
+            return HttpResponseRedirect(self.row_url(tenant.pk))
+        return self.form_page(
+            request,
+            form,
+            title=f"Close {tenant.name}",
+            explanation="Every API key of this tenant is refused from the next request on, and its name stays taken. "
+            "Its memories stay, sealed, until they are erased.",
+            submit="Close the tenant",
+            is_dangerous=True,
+            back=self.row_url(tenant.pk),
+        )
+
+
+@admin.register(EndUser)
+class EndUserAdmin(OperatorAdmin):
+    """The tenant's own id for a person is sealed: here they are a number."""
+
+    list_display = ("public", "tenant", "created_at")
+    list_filter = ("tenant",)
+    list_select_related = ("tenant",)
+    fields = ("public", "tenant", "created_at")
+
+    @display(description="End user", ordering="id")
+    def public(self, end_user: EndUser) -> str:
+        return str(end_user)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("tenant")

@@ -1,0 +1,5 @@
+from django.contrib.admin.apps import AdminConfig
+
+
+class MemsyncAdminConfig(AdminConfig):
+    default_site = "memsync.admin_site.MemsyncAdminSite"

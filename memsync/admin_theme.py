@@ -1,0 +1,60 @@
+"""How the operators' site looks and what its sidebar lists.  Data only; read by settings."""
+
+from typing import Any
+
+from django.urls import reverse_lazy
+
+
+def _item(title: str, icon: str, page: str) -> dict[str, Any]:
+    return {"title": title, "icon": icon, "link": reverse_lazy(f"admin:{page}")}
+
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "memsync",
+    "SITE_HEADER": "memsync",
+    "SITE_SUBHEADER": "operators see no memory",
+    "SITE_SYMBOL": "neurology",
+    "SITE_URL": None,
+    "SHOW_HISTORY": False,
+    "SHOW_VIEW_ON_SITE": False,
+    "SIDEBAR": {
+        "navigation": [
+            {"items": [_item("Overview", "dashboard", "index")]},
+            {
+                "title": "Tenancy",
+                "separator": True,
+                "items": [
+                    _item("Tenants", "domain", "tenants_tenant_changelist"),
+                    _item("Projects", "folder", "projects_project_changelist"),
+                    _item("Spaces", "grid_view", "projects_space_changelist"),
+                    _item("End users", "person", "tenants_enduser_changelist"),
+                ],
+            },
+            {
+                "title": "Credentials",
+                "separator": True,
+                "items": [
+                    _item("API keys", "key", "apikeys_apikey_changelist"),
+                    _item("Encryption keys", "lock", "crypto_tenantkeystate_changelist"),
+                    _item("People", "badge", "accounts_user_changelist"),
+                ],
+            },
+            {
+                "title": "Memory",
+                "separator": True,
+                "items": [
+                    _item("Memories", "neurology", "memories_memory_changelist"),
+                    _item("Decisions", "rule", "ingest_candidate_changelist"),
+                ],
+            },
+            {
+                "title": "Operation",
+                "separator": True,
+                "items": [
+                    _item("Outbox", "outbox", "audit_outboxevent_changelist"),
+                    _item("Audit trail", "history", "audit_auditevent_changelist"),
+                ],
+            },
+        ]
+    },
+}

@@ -1,0 +1,234 @@
+"""The numbers on the admin's first page and on a tenant's page.  Counts and times of rows, read as the operator."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db import connections
+from django.db.models import Count, Min, Q, QuerySet
+from django.urls import reverse
+
+from apps.apikeys.models import ApiKey
+from apps.audit.models import AuditEvent, OutboxEvent
+from apps.core.admin import OPERATOR
+from apps.crypto.models import TenantKeyState
+from apps.ingest.models import Candidate, Decision
+from apps.memories.models import Memory, MemoryVector
+from apps.projects.models import Project
+from apps.tenants.models import EndUser, Tenant
+
+# Counting more rows than these one by one would make the page wait; the planner's estimate is near enough.
+COUNTED: Final = 500_000
+ENDING_SOON: Final = timedelta(days=14)
+LATE: Final = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One state out of several that make up a whole.  share: 0..100."""
+
+    name: str
+    count: int
+    share: float
+    colour: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    title: str
+    number: str
+    note: str
+    url: str
+    icon: str
+    is_alarming: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    cards: Sequence[Card]
+    states: Sequence[Part]
+    decisions: Sequence[Part]
+    events: Sequence[AuditEvent]
+    is_blind: bool  # the operator's database address was not set, and row-level security hides the tenants' rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AboutTenant:
+    cards: Sequence[Card]
+    states: Sequence[Part]
+    new_key_url: str
+    new_project_url: str
+
+
+STATE_COLOURS: Final = {
+    "current": "bg-green-500",
+    "superseded": "bg-blue-500",
+    "disputed": "bg-orange-500",
+    "archived": "bg-base-400",
+}
+DECISION_COLOURS: Final = {
+    Decision.CREATED.value: "bg-green-500",
+    Decision.REVIVED.value: "bg-green-500",
+    Decision.SUPERSEDING.value: "bg-blue-500",
+    Decision.MERGED.value: "bg-blue-500",
+    Decision.DUPLICATE.value: "bg-orange-500",
+}
+
+
+def gather(*, now: datetime) -> Overview:
+    return Overview(
+        cards=[_tenants(), _memories(), _keys(now=now), _outbox(now=now)],
+        states=_states(_rows(Memory)),
+        decisions=_decisions(now=now),
+        events=list(_rows(AuditEvent).order_by("-id")[:8]),
+        is_blind=connections[OPERATOR].settings_dict["USER"] == connections["default"].settings_dict["USER"],
+    )
+
+
+def about_tenant(tenant_id: int, *, now: datetime) -> AboutTenant:
+    mine = {"tenant_id": tenant_id}
+    keys = _rows(ApiKey).filter(_valid(now), **mine).count()
+    state = _rows(TenantKeyState).filter(**mine).first()
+    version = f"version {state.active_version}" if state else "none"
+    cards = [
+        _card("Memories", _rows(Memory).filter(**mine).count(), "in all states", Memory, "neurology", tenant_id),
+        _card("End users", _rows(EndUser).filter(**mine).count(), "met so far", EndUser, "person", tenant_id),
+        _card("Projects", _rows(Project).filter(**mine).count(), "archived ones too", Project, "folder", tenant_id),
+        _card("API keys", keys, "valid now", ApiKey, "key", tenant_id),
+        Card(
+            title="Encryption key",
+            number=version,
+            note="compromised" if state and state.compromised else "writes use it",
+            url=_list_url(TenantKeyState, ""),
+            icon="lock",
+            is_alarming=state is None or state.compromised,
+        ),
+    ]
+    return AboutTenant(
+        cards=cards,
+        states=_states(_rows(Memory).filter(**mine)),
+        new_key_url=reverse("admin:apikeys_apikey_issue") + f"?tenant={tenant_id}",
+        new_project_url=reverse("admin:projects_project_create") + f"?tenant={tenant_id}",
+    )
+
+
+def _rows(model: Any) -> QuerySet[Any]:
+    rows: QuerySet[Any] = model._default_manager.using(OPERATOR)
+    return rows
+
+
+def _card(title: str, count: int, note: str, model: Any, icon: str, tenant_id: int) -> Card:
+    url = _list_url(model, f"?tenant__id__exact={tenant_id}")
+    return Card(title=title, number=f"{count:,}", note=note, url=url, icon=icon)
+
+
+def _list_url(model: Any, query: str) -> str:
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist") + query
+
+
+def _tenants() -> Card:
+    count = _rows(Tenant).aggregate(all=Count("id"), closed=Count("id", filter=Q(closed_at__isnull=False)))
+    note = f"{count['closed']} closed" if count["closed"] else "all open"
+    return Card(title="Tenants", number=f"{count['all']:,}", note=note, url=_list_url(Tenant, ""), icon="domain")
+
+
+def _memories() -> Card:
+    estimate = _estimate(Memory)
+    if estimate > COUNTED:
+        number, note = f"≈ {estimate:,}", "estimated; sealed"
+    else:
+        count, embedded = _rows(Memory).count(), _rows(MemoryVector).count()
+        without = max(0, count - embedded)
+        number, note = (
+            f"{count:,}",
+            f"{without:,} found by words only so far" if without else "all sealed, all searchable",
+        )
+    return Card(title="Memories", number=number, note=note, url=_list_url(Memory, ""), icon="neurology")
+
+
+def _keys(*, now: datetime) -> Card:
+    count = _rows(ApiKey).aggregate(
+        valid=Count("id", filter=_valid(now)),
+        ending=Count("id", filter=_valid(now) & Q(expires_at__lte=now + ENDING_SOON)),
+    )
+    note = f"{count['ending']} end within two weeks" if count["ending"] else "none ends within two weeks"
+    return Card(
+        title="API keys",
+        number=f"{count['valid']:,}",
+        note=note,
+        url=_list_url(ApiKey, "?state=active"),
+        icon="key",
+        is_alarming=bool(count["ending"]),
+    )
+
+
+def _outbox(*, now: datetime) -> Card:
+    rows = _rows(OutboxEvent)
+    count = rows.aggregate(
+        all=Count("id"), failing=Count("id", filter=~Q(error="")), oldest=Min("run_after", filter=Q(run_after__lte=now))
+    )
+    is_late = bool(count["oldest"]) and now - count["oldest"] > LATE
+    if count["failing"]:
+        note = f"{count['failing']} failing"
+    elif is_late:
+        note = f"the oldest due for {_minutes(now - count['oldest'])}"
+    else:
+        note = "pieces of work waiting" if count["all"] else "nothing to do"
+    return Card(
+        title="Outbox",
+        number=f"{count['all']:,}",
+        note=note,
+        url=_list_url(OutboxEvent, ""),
+        icon="outbox",
+        is_alarming=is_late or bool(count["failing"]),
+    )
+
+
+def _states(memories: QuerySet[Any]) -> list[Part]:
+    if _estimate(Memory) > COUNTED:
+        return []
+    counted = memories.order_by().values("validity", "retention_status").annotate(count=Count("id"))
+    counts: dict[str, int] = {}
+    for row in counted:
+        name = row["validity"] if row["retention_status"] == "active" else row["retention_status"]
+        counts[name] = counts.get(name, 0) + row["count"]
+    return _parts(counts, STATE_COLOURS)
+
+
+def _decisions(*, now: datetime) -> list[Part]:
+    """Of the last seven days."""
+    recent = _rows(Candidate).filter(created_at__gte=now - timedelta(days=7)).order_by()
+    counts = {row["decision"]: row["count"] for row in recent.values("decision").annotate(count=Count("id"))}
+    return _parts(counts, DECISION_COLOURS)
+
+
+def _parts(counts: Mapping[str, int], colours: Mapping[str, str]) -> list[Part]:
+    whole = sum(counts.values()) or 1
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [
+        Part(
+            name=name.replace("_", " "),
+            count=count,
+            share=round(100 * count / whole, 1),
+            colour=colours.get(name, "bg-red-500"),
+        )
+        for name, count in ordered
+    ]
+
+
+def _valid(now: datetime) -> Q:
+    return Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=now))
+
+
+def _estimate(model: Any) -> int:
+    """The planner's guess at the number of rows; -1 before the table was first analysed."""
+    with connections[OPERATOR].cursor() as cursor:
+        cursor.execute("select reltuples::bigint from pg_class where oid = %s::regclass", [model._meta.db_table])
+        row = cursor.fetchone()
+    return int(row[0]) if row else -1
+
+
+def _minutes(late: timedelta) -> str:
+    minutes = int(late.total_seconds() // 60)
+    return f"{minutes} minutes" if minutes < 120 else f"{minutes // 60} hours"

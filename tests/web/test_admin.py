@@ -1,0 +1,496 @@
+"""The operators' pages: they show what there is, change it through services, and cannot open a memory."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import grimp
+import psycopg
+import pytest
+from django.conf import settings
+from django.contrib import admin
+from django.db import ProgrammingError, connections, models
+from django.test import Client
+from django.urls import reverse
+
+from apps.accounts.models import User
+from apps.adapters.kms.local import LocalKeyring
+from apps.apikeys.models import ApiKey
+from apps.apikeys.onboarding import Opened
+from apps.apikeys.selectors import KeyRevoked, TenantClosed, authenticate, list_keys
+from apps.audit.models import AuditEvent, OutboxEvent
+from apps.core.admin import SEALED_TYPES, OperatorAdmin, sealed_fields
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
+from apps.crypto import aead, envelope, keyring
+from apps.crypto.models import TenantKeyState
+from apps.ingest.candidates import Proposal
+from apps.ingest.models import Candidate
+from apps.ingest.services import remember
+from apps.memories.models import Memory, MemoryVector
+from apps.projects.models import Project, Space
+from apps.projects.scope import Environment
+from apps.projects.selectors import get_project, list_projects
+from apps.tenants.models import EndUser, Tenant
+from apps.tenants.services import set_policy
+from memsync.embedded import roles
+from tests.makers import make_api_key, make_project, make_scope
+
+# The operator is another connection: it sees what is committed.
+pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
+
+PASSWORD = "correct horse battery staple"
+SAID = ("I live in Samarkand.", "I live in Valparaiso.")
+WORDS = ("Samarkand", "Valparaiso", "I live", "wilhelmina@example.org")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _static_root() -> None:
+    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
+
+
+@pytest.fixture
+def person() -> User:
+    return User.objects.create_superuser("operator@example.org", PASSWORD)
+
+
+@pytest.fixture
+def operator(person: User) -> Client:
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+@pytest.fixture
+def memories(acme: Opened, now: Any) -> list[int]:
+    """Ids of two memories of an end user, the newer one in place of the older."""
+    scope = make_scope(acme, "wilhelmina@example.org", now=now)
+    for text in SAID:
+        remember(scope, [Proposal(text=Plaintext(text), importance=0.9)], now=now)
+    return list(Memory._default_manager.using("operator").values_list("id", flat=True))
+
+
+@pytest.fixture
+def nothing_opens(memories: list[int], globex: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is much to see, and whoever unwraps a key or opens a ciphertext fails the test."""
+    keyring.forget_all()
+    for owner, name in (
+        (LocalKeyring, "unwrap"),
+        (keyring, "_unwrap"),
+        (keyring, "space_keys"),
+        (keyring, "service_key"),
+        (envelope, "open_sealed"),
+        (envelope, "_open"),
+        (envelope.Box, "open"),
+        (aead, "open_sealed"),
+    ):
+        monkeypatch.setattr(owner, name, _refuse)
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise AssertionError("the admin opened something")
+
+
+def page(client: Client, name: str, *arguments: object, **query: object) -> str:
+    response = client.get(reverse(f"admin:{name}", args=arguments), query)
+    assert response.status_code == 200, (name, response.status_code)
+    return response.content.decode()
+
+
+# -- signing in ------------------------------------------------------------------------------------------------------
+
+
+def test_operator_signs_in_and_sees_the_overview(person: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    form = client.get("/admin/login/").content.decode()
+    (token,) = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', form)
+
+    answer = client.post(
+        "/admin/login/", {"username": person.email, "password": PASSWORD, "csrfmiddlewaretoken": token}
+    )
+
+    assert (answer.status_code, answer["Location"]) == (302, "/admin/")
+    assert "Overview" in client.get("/admin/").content.decode()
+    assert AuditEvent.objects.filter(action="session.open", actor=f"account:{person.pk}").count() == 1
+
+
+def test_wrong_password_is_refused_and_noted_without_what_was_typed(person: User) -> None:
+    client = Client()
+
+    answer = client.post("/admin/login/", {"username": person.email, "password": "hunter2hunter2"})
+
+    assert answer.status_code == 200
+    assert client.get("/admin/").status_code == 302
+    row = AuditEvent.objects.get(action="session.refused")
+    assert (row.actor, row.target, row.outcome) == ("anonymous", "account", "denied")
+
+
+def test_sign_in_may_be_tried_ten_times_a_minute(person: User) -> None:
+    client = Client()
+    answers = [
+        client.post("/admin/login/", {"username": person.email, "password": "wrong"}).status_code for _ in range(11)
+    ]
+
+    right = client.post("/admin/login/", {"username": person.email, "password": PASSWORD})
+
+    assert 429 in answers
+    assert right.status_code == 429
+    assert int(right["Retry-After"]) > 0
+
+
+def test_person_who_is_no_operator_sees_nothing() -> None:
+    client = Client()
+    client.force_login(User.objects.create_user("carol@example.org", PASSWORD))
+
+    for name in ("index", "tenants_tenant_changelist", "apikeys_apikey_issue"):
+        assert client.get(reverse(f"admin:{name}")).status_code == 302
+
+
+def test_operator_without_rights_can_neither_look_nor_issue(acme: Opened) -> None:
+    client = Client()
+    client.force_login(User.objects.create_user("dave@example.org", PASSWORD, is_staff=True))
+    key = list_keys(acme.scope)[0]
+
+    for name, arguments in (
+        ("memories_memory_changelist", []),
+        ("apikeys_apikey_issue", []),
+        ("apikeys_apikey_rotate", [key.pk]),
+        ("apikeys_apikey_revoke", [key.pk]),
+        ("tenants_tenant_close", [acme.tenant.pk]),
+    ):
+        assert client.get(reverse(f"admin:{name}", args=arguments)).status_code == 403, name
+
+
+def test_browser_policy_is_loosened_for_the_admin_alone(operator: Client) -> None:
+    loose = operator.get("/admin/")["Content-Security-Policy"]
+    strict = operator.get("/health")["Content-Security-Policy"]
+
+    assert "script-src 'self' 'unsafe-eval'" in loose
+    assert "style-src 'self' 'unsafe-inline'" in loose
+    assert "script-src 'self' 'unsafe-inline'" not in loose
+    assert "unsafe" not in strict
+    assert "unsafe-eval" in Client().get("/admin/login/")["Content-Security-Policy"]
+
+
+# -- it cannot decrypt -----------------------------------------------------------------------------------------------
+
+ROWS: dict[type[models.Model], list[str]] = {  # every registered model, and its pages beside list and row
+    User: ["add", "password_change"],
+    Tenant: ["tighten", "close"],
+    EndUser: [],
+    Project: ["create", "archive", "bring_back"],
+    Space: [],
+    ApiKey: ["issue", "rotate", "revoke"],
+    TenantKeyState: [],
+    Memory: [],
+    Candidate: [],
+    AuditEvent: [],
+    OutboxEvent: [],
+}
+OF_THE_LIST = {"add", "create", "issue"}
+# Pages of the site itself; and those that Django registers for every model, which are closed here.
+OF_THE_SITE = {"index", "search", "password_change", "password_change_done", "jsi18n", "app_list"}
+NOT_PAGES = {"login", "logout", "autocomplete", "view_on_site", None}
+CLOSED = {"add", "delete"}
+
+
+def pages() -> Iterator[tuple[str, list[Any]]]:
+    """(name, arguments) of every page of the admin."""
+    for name in sorted(OF_THE_SITE):
+        yield name, ["memories"] if name == "app_list" else []
+    for model, more in ROWS.items():
+        label = f"{model._meta.app_label}_{model._meta.model_name}"
+        row = model._default_manager.using("operator").defer(*sealed_fields(model)).order_by("-pk").first()
+        assert row is not None, f"the test needs a row of {label}"
+        yield f"{label}_changelist", []
+        yield f"{label}_change", [row.pk]
+        yield f"{label}_history", [row.pk]
+        for name in more:
+            full = "auth_user_password_change" if name == "password_change" else f"{label}_{name}"
+            yield full, [] if name in OF_THE_LIST else [row.pk]
+
+
+def test_every_page_works_with_all_opening_forbidden_and_shows_nothing_that_was_said(
+    nothing_opens: None, operator: Client, acme: Opened
+) -> None:
+    OutboxEvent.objects.create(
+        tenant_id=acme.tenant.pk, kind="embed", subject_id=1, run_after=datetime.now(UTC), created_at=datetime.now(UTC)
+    )
+    secrets = [text.split("_")[3][:43] for text in acme.keys.values()]
+
+    for name, arguments in pages():
+        shown = page(operator, name, *arguments)
+        assert not [word for word in (*WORDS, *secrets) if word.lower() in shown.lower()], name
+
+
+def test_no_page_was_forgotten(nothing_opens: None, person: User, acme: Opened) -> None:
+    OutboxEvent.objects.create(
+        tenant_id=acme.tenant.pk, kind="embed", subject_id=1, run_after=datetime.now(UTC), created_at=datetime.now(UTC)
+    )
+    visited = {name for name, _ in pages()}
+    there = {pattern.name for pattern in _flattened(admin.site.get_urls())}
+
+    closed = {
+        f"{model._meta.app_label}_{model._meta.model_name}_{name}"
+        for model in ROWS
+        for name in CLOSED
+        if name not in ROWS[model]
+    }
+    assert set(admin.site._registry) == set(ROWS)
+    assert there - visited - closed - NOT_PAGES == set()
+
+
+def test_pages_that_would_write_past_the_services_are_closed(operator: Client, acme: Opened) -> None:
+    for model in set(ROWS) - {User}:
+        label = f"{model._meta.app_label}_{model._meta.model_name}"
+        assert operator.get(reverse(f"admin:{label}_add")).status_code == 403, label
+    for label, row in (("tenants_tenant", acme.tenant), ("projects_project", acme.project)):
+        assert operator.get(reverse(f"admin:{label}_delete", args=[row.pk])).status_code == 403
+        assert operator.post(reverse(f"admin:{label}_change", args=[row.pk]), {"name": "x"}).status_code == 403
+
+
+def test_no_admin_module_reaches_what_unwraps_or_opens() -> None:
+    graph = grimp.build_graph("apps", "memsync", exclude_type_checking_imports=True, cache_dir=None)
+    doors = [
+        module
+        for module in graph.modules
+        if re.fullmatch(r"apps\.crypto\.(?!models$|apps$|admin$|migrations).+", module)
+    ]
+    doors += ["apps.adapters.registry", "apps.adapters.kms.local", "apps.adapters.kms.base"]
+    pages = [name for name in graph.modules if re.fullmatch(r"apps\.\w+\.admin", name)]
+    pages += ["memsync.admin_site", "memsync.overview", "memsync.sign_in", "memsync.admin_theme"]
+
+    found = {
+        (start, door): chain
+        for start in pages
+        for door in doors
+        if (chain := graph.find_shortest_chain(importer=start, imported=door))
+    }
+
+    assert len(pages) >= 12
+    assert {"apps.crypto.keyring", "apps.crypto.services", "apps.crypto.envelope", "apps.crypto.aead"} <= set(doors)
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "column",
+    ["memories_memory.text_ct", "memories_memory.metadata_ct", "memories_memoryvector.embedding",
+     "memories_posting.token", "tenants_enduser.external_ct", "apikeys_apikey.digest", "ingest_candidate.digest"],
+)  # fmt: skip
+def test_operators_role_is_refused_sealed_columns_by_the_database(memories: list[int], column: str) -> None:
+    table, name = column.split(".")
+
+    with connections["operator"].cursor() as cursor, pytest.raises(ProgrammingError, match="permission denied"):
+        cursor.execute(f"select {name} from {table}")  # noqa: S608  (named above)
+
+
+def test_operators_role_cannot_enter_the_keyring_database() -> None:
+    keys, operator = connections["keyring"].settings_dict, connections["operator"].settings_dict
+
+    with pytest.raises(psycopg.OperationalError, match="permission denied for database"):
+        psycopg.connect(
+            host=keys["HOST"],
+            port=keys["PORT"],
+            dbname=keys["NAME"],
+            user=operator["USER"],
+            password=operator["PASSWORD"],
+        )
+
+
+def test_operators_role_cannot_change_what_the_pages_show(memories: list[int]) -> None:
+    for table in ("memories_memory", "audit_auditevent", "audit_outboxevent", "crypto_tenantkeystate"):
+        with connections["operator"].cursor() as cursor, pytest.raises(ProgrammingError, match="permission denied"):
+            cursor.execute(f"delete from {table}")  # noqa: S608  (named above)
+
+
+def test_pages_and_roles_agree_on_what_is_sealed() -> None:
+    assert SEALED_TYPES == roles.SEALED_TYPES
+    assert {"text_ct", "text_mac", "metadata_ct", "slot"} <= set(sealed_fields(Memory))
+    assert sealed_fields(MemoryVector) == ["embedding", "signs"]
+    for model, page_of_model in admin.site._registry.items():
+        if model is not User:
+            assert isinstance(page_of_model, OperatorAdmin), model
+
+
+# -- tenants and projects --------------------------------------------------------------------------------------------
+
+
+def test_tenants_page_counts_what_it_holds(operator: Client, acme: Opened, memories: list[int]) -> None:
+    shown = page(operator, "tenants_tenant_change", acme.tenant.pk)
+
+    assert "superseded" in shown
+    assert "version 1" in shown
+    assert f"/admin/memories/memory/?tenant__id__exact={acme.tenant.pk}" in shown
+
+
+def test_keys_can_be_forbidden_every_delete_and_only_that(operator: Client, acme: Opened, now: Any) -> None:
+    set_policy(acme.tenant, key_deletes="retire", actor="command:0", now=now)
+    url = reverse("admin:tenants_tenant_tighten", args=[acme.tenant.pk])
+
+    operator.get(url)
+    assert Tenant.objects.get(name="acme").key_deletes == "retire"
+    operator.post(url, {"key_deletes": "retire"})
+
+    assert Tenant.objects.get(name="acme").key_deletes == "deny"
+
+
+def test_tenant_is_closed_with_the_operators_password(operator: Client, acme: Opened, now: Any) -> None:
+    url = reverse("admin:tenants_tenant_close", args=[acme.tenant.pk])
+
+    operator.post(url, {"password": "wrong"})
+    authenticate(acme.keys[Environment.PRODUCTION], now=now)
+    operator.post(url, {"password": PASSWORD})
+
+    with pytest.raises(TenantClosed):
+        authenticate(acme.keys[Environment.PRODUCTION], now=now)
+
+
+def test_project_is_made_archived_and_brought_back(operator: Client, acme: Opened, globex: Opened) -> None:
+    operator.post(reverse("admin:projects_project_create"), {"tenant": acme.tenant.pk, "name": "Chatbot"})
+    (project,) = [one for one in list_projects(acme.scope) if one.name == "Chatbot"]
+
+    operator.post(reverse("admin:projects_project_archive", args=[project.pk]))
+    archived = get_project(acme.scope, project.public_id).archived_at
+    operator.post(reverse("admin:projects_project_bring_back", args=[project.pk]))
+
+    assert archived is not None
+    assert get_project(acme.scope, project.public_id).archived_at is None
+    assert [one.name for one in list_projects(globex.scope)] == ["Default"]
+
+
+def test_refusal_of_a_service_is_told_on_the_page(operator: Client, acme: Opened) -> None:
+    url = reverse("admin:projects_project_archive", args=[acme.project.pk])
+
+    assert "The default project cannot be archived" in operator.post(url, follow=True).content.decode()
+
+
+# -- keys ------------------------------------------------------------------------------------------------------------
+
+
+def fields(acme: Opened, **change: object) -> dict[str, object]:
+    return {
+        "tenant": acme.tenant.pk,
+        "name": "from the admin",
+        "environment": "staging",
+        "project": "",
+        "days": 30,
+        "scopes": ["memory:read", "memory:add"],
+        "password": PASSWORD,
+    } | change
+
+
+def test_key_is_issued_and_its_secret_shown_once(operator: Client, acme: Opened, person: User) -> None:
+    project = get_project(acme.scope, make_project(acme.scope, "Chatbot"))
+
+    answer = operator.post(reverse("admin:apikeys_apikey_issue"), fields(acme, project=project.pk))
+
+    (text,) = set(re.findall(r"ms_test_\w{11}_\w{49}", answer.content.decode()))
+    who = authenticate(text, now=datetime.now(UTC))
+    assert (who.tenant.name, who.environment, who.project_id) == ("acme", Environment.STAGING, project.pk)
+    assert who.permissions == {"memory:read", "memory:add"}
+    assert "no-store" in answer["Cache-Control"]
+    assert text not in page(operator, "apikeys_apikey_change", who.key_id)
+    assert text not in page(operator, "apikeys_apikey_changelist")
+    assert text not in str(dict(operator.session))
+    with tenant_transaction(acme.scope):
+        row = AuditEvent.objects.get(action="api_key.issue", target=f"api_key:{who.key_id}")
+    assert row.actor == f"account:{person.pk}"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"password": "wrong"}, "That is not your password."),
+        ({"password": ""}, "This field is required."),
+        ({"scopes": ["memory:erase"]}, "Select a valid choice."),
+        ({"days": 366}, "Select a valid choice."),
+        ({"environment": "moon"}, "Select a valid choice."),
+    ],
+)
+def test_key_is_not_issued_when_the_form_is_wrong(
+    operator: Client, acme: Opened, change: dict[str, object], message: str
+) -> None:
+    before = len(list_keys(acme.scope))
+
+    answer = operator.post(reverse("admin:apikeys_apikey_issue"), fields(acme, **change))
+
+    assert message in answer.content.decode()
+    assert len(list_keys(acme.scope)) == before
+
+
+def test_key_is_not_pinned_to_another_tenants_project(operator: Client, acme: Opened, globex: Opened) -> None:
+    answer = operator.post(reverse("admin:apikeys_apikey_issue"), fields(acme, project=globex.project.pk))
+
+    assert "There is no such project." in answer.content.decode()
+
+
+def test_key_is_rotated(operator: Client, acme: Opened) -> None:
+    old = make_api_key(acme.scope)
+    url = reverse("admin:apikeys_apikey_rotate", args=[old.key.pk])
+
+    answer = operator.post(url, {"hours": 0, "password": PASSWORD})
+
+    (text,) = set(re.findall(r"ms_live_\w{11}_\w{49}", answer.content.decode()))
+    assert authenticate(text, now=datetime.now(UTC)).tenant.name == "acme"
+    with pytest.raises(KeyRevoked):
+        authenticate(old.text, now=datetime.now(UTC))
+    assert "This API key is revoked already" in operator.post(url, {"hours": 0, "password": PASSWORD}).content.decode()
+
+
+def test_key_is_revoked_by_a_post_and_not_by_a_look(operator: Client, acme: Opened) -> None:
+    issued = make_api_key(acme.scope)
+    url = reverse("admin:apikeys_apikey_revoke", args=[issued.key.pk])
+
+    operator.get(url)
+    authenticate(issued.text, now=datetime.now(UTC))
+    operator.post(url)
+
+    with pytest.raises(KeyRevoked):
+        authenticate(issued.text, now=datetime.now(UTC))
+
+
+def test_several_keys_are_revoked_at_once(operator: Client, acme: Opened, globex: Opened) -> None:
+    leaked = [make_api_key(acme.scope), make_api_key(globex.scope)]
+
+    operator.post(
+        reverse("admin:apikeys_apikey_changelist"),
+        {"action": "revoke_selected", "_selected_action": [issued.key.pk for issued in leaked]},
+    )
+
+    for issued in leaked:
+        with pytest.raises(KeyRevoked):
+            authenticate(issued.text, now=datetime.now(UTC))
+    authenticate(acme.keys[Environment.PRODUCTION], now=datetime.now(UTC))
+
+
+def test_keys_are_found_by_state(operator: Client, acme: Opened) -> None:
+    issued = make_api_key(acme.scope, name="left over")
+    operator.post(reverse("admin:apikeys_apikey_revoke", args=[issued.key.pk]))
+
+    assert "left over" in page(operator, "apikeys_apikey_changelist", state="revoked")
+    assert "left over" not in page(operator, "apikeys_apikey_changelist", state="active")
+    assert "left over" not in page(operator, "apikeys_apikey_changelist", state="expired")
+
+
+# -- people ----------------------------------------------------------------------------------------------------------
+
+
+def test_person_is_added_without_any_right(operator: Client) -> None:
+    operator.post(
+        reverse("admin:accounts_user_add"),
+        {"email": "erin@example.org", "usable_password": "true", "password1": PASSWORD, "password2": PASSWORD},
+    )
+
+    erin = User.objects.get(email="erin@example.org")
+    assert erin.check_password(PASSWORD)
+    assert not erin.is_staff
+
+
+def _flattened(patterns: Any) -> Iterator[Any]:
+    for pattern in patterns:
+        if hasattr(pattern, "url_patterns"):
+            yield from _flattened(pattern.url_patterns)
+        else:
+            yield pattern
