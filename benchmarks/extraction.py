@@ -83,7 +83,11 @@ def predict_turn(slots: Slots, turn: dict[str, str]) -> Iterator[dict[str, Any]]
 def _when(finding: Finding) -> str | None:
     if finding.event_at is None:
         return None
-    return finding.event_at.strftime("%Y-%m-%dT%H:%M") if finding.event_precision == "exact" else finding.event_at.date().isoformat()
+    return (
+        finding.event_at.strftime("%Y-%m-%dT%H:%M")
+        if finding.event_precision == "exact"
+        else finding.event_at.date().isoformat()
+    )
 
 
 def predict(record: dict[str, Any]) -> dict[str, Any]:
@@ -91,8 +95,14 @@ def predict(record: dict[str, Any]) -> dict[str, Any]:
     if "turns" in record:
         for turn in record["turns"]:
             list(predict_turn(slots, turn))
-        rows = [(row.current, {"text": row.text, "type": row.finding.type, "key": row.finding.key}) for row in slots.rows]
-        return {"id": record["id"], "current": [r for current, r in rows if current], "history": [r for current, r in rows if not current]}
+        rows = [
+            (row.current, {"text": row.text, "type": row.finding.type, "key": row.finding.key}) for row in slots.rows
+        ]
+        return {
+            "id": record["id"],
+            "current": [r for current, r in rows if current],
+            "history": [r for current, r in rows if not current],
+        }
     for turn in record.get("before") or []:
         list(predict_turn(slots, turn))
     turn = {"reference_time": record["reference_time"], **record["turn"]}
@@ -101,7 +111,9 @@ def predict(record: dict[str, Any]) -> dict[str, Any]:
 
 def run(labels_path: str, out_path: str) -> None:
     """Predictions for every record of the labels file, one JSON object per line."""
-    records: Iterable[dict[str, Any]] = map(json.loads, filter(str.strip, Path(labels_path).read_text(encoding="utf-8").splitlines()))
+    records: Iterable[dict[str, Any]] = map(
+        json.loads, filter(str.strip, Path(labels_path).read_text(encoding="utf-8").splitlines())
+    )
     started = time.perf_counter()
     lines = [json.dumps(predict(record), ensure_ascii=False) for record in records]
     Path(out_path).write_text("\n".join(lines) + "\n", encoding="utf-8")

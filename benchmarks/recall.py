@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
+from apps.memories.models import Memory
 from apps.memories.spaces import meet_end_user
 from apps.memories.words import bm25, terms
 from apps.projects.scope import Scope
@@ -107,7 +109,7 @@ def _question(
     scope: Scope, haystack: Haystack, owners: dict[int, str], report: Report, *, profile: str | None, now: datetime
 ) -> None:
     session_of = {item["id"]: item["session"] for item in haystack.items}
-    plain = _Plain(haystack, owners)
+    plain = _Plain(haystack, owners, current=_current(scope, now))
     for question in haystack.questions:
         query = Plaintext(question["question"])
         started = time.perf_counter()
@@ -131,10 +133,19 @@ def _question(
         report.rows.append(row)
 
 
-class _Plain:
-    """BM25 over plaintext, with nothing sealed, blinded, capped or rounded: what the blinded leg is held against."""
+def _current(scope: Scope, now: datetime) -> set[int]:
+    with tenant_transaction(scope):
+        return set(Memory.objects.within(scope).live(now).values_list("pk", flat=True))
 
-    def __init__(self, haystack: Haystack, owners: dict[int, str]) -> None:
+
+class _Plain:
+    """BM25 over plaintext, with nothing sealed, blinded, capped or rounded: what the blinded leg is held against.
+
+    current: only these may be found, as in recall; superseded ones still count among the documents.
+    """
+
+    def __init__(self, haystack: Haystack, owners: dict[int, str], *, current: set[int]) -> None:
+        self._current = current
         texts = {item["id"]: terms(item["text"]) for item in haystack.items}
         self._texts = {memory_id: texts[item] for memory_id, item in owners.items()}
         self._average = sum(map(len, self._texts.values())) / max(1, len(self._texts))
@@ -159,6 +170,7 @@ class _Plain:
                 memory_id,
             )
             for memory_id, text in self._texts.items()
+            if memory_id in self._current
         ]
         return [memory_id for value, memory_id in sorted(scored, key=lambda one: (-one[0], one[1])) if value > 0]
 

@@ -87,7 +87,7 @@ def rank_default(candidates: Sequence[Features], *, weights: Weights | None = No
             "session": given["session"] * (best[one.session] if one.session is not None else own),
             "date": given["date"] * one.date_match,
             "length": given["length"] * math.log1p(min(one.length, 25)),
-            "question": given["question"] * one.ends_with_question,
+            "question": given["question"] if one.ends_with_question else 0.0,
             "continuity": given["continuity"] * one.in_session,
         }
         ranked.append(_ranked(one.id, factors))

@@ -1,0 +1,168 @@
+"""Adds and queries over HTTP, beside what the same work costs bare, in the same run: trust the ratios."""
+
+import http.client
+import itertools
+import json
+import random
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.db import connection
+
+from apps.adapters.registry import get_embedder
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import open_space
+from apps.memories import postings
+from apps.memories.models import Memory
+from apps.memories.nearest import nearest, parameter
+from apps.memories.sealing import TEXT
+from apps.memories.spaces import find_end_user
+from apps.memories.words import indexed, terms
+from apps.projects.models import Space
+from apps.projects.scope import Environment, Scope
+from apps.projects.system import find_tenant_scope
+from benchmarks.instance import Instance
+
+END_USER = "latency"
+SHORTLIST = 128  # texts opened by a query of the default profile, about
+_WHO = ("Marta", "Jonas", "the neighbour", "my sister", "our landlord", "the baker", "a colleague", "the cyclist")
+_DID = ("repaired", "painted", "borrowed", "sold", "photographed", "designed", "measured", "delivered", "inherited")
+_WHAT = ("a wooden boat", "the kitchen table", "an old camera", "seven red chairs", "the garden fence", "an old map",
+         "the station clock", "two violins", "a copper kettle", "the blue door")  # fmt: skip
+_WHEN = (
+    "on a rainy Tuesday",
+    "before the harvest",
+    "last winter",
+    "during the strike",
+    "after the concert",
+    "in March",
+)
+
+
+def run(running: Instance, *, rows: int, runs: int) -> dict[str, Any]:
+    """Milliseconds (p50, p95) by what was measured, and the ratios of the whole to the sum of its bare parts."""
+    caller = _Caller(running)
+    sentences = _sentences()
+    for start in range(0, rows, 50):
+        items = [{"text": next(sentences), "importance": 0.6} for _ in range(min(50, rows - start))]
+        caller.post("/memory/bulk-add", {"items": items, "deduplicate": False})
+    questions = [f"{random.choice(_WHO)} and {random.choice(_WHAT)}, when was that?" for _ in range(runs)]
+    add = _measure(
+        lambda turn: caller.post("/memory/add", {"text": f"{next(sentences)} Note {turn}.", "importance": 0.6}), runs
+    )
+    query = _measure(lambda turn: caller.post("/memory/query", {"query": questions[turn], "k": 10}), runs)
+    bare = _bare(running, questions, runs)
+    figures = {"add over HTTP": add, "query over HTTP": query, **bare}
+    limit = sum(bare[name][0] for name in ("embed alone", "bare legs alone", "open alone"))
+    return {
+        "rows": rows,
+        "milliseconds": figures,
+        "ratios": {
+            "query / (embed + legs + open)": query[0] / limit,
+            "add / (embed + bare write)": add[0] / (bare["embed alone"][0] + bare["bare write alone"][0]),
+        },
+    }
+
+
+def _bare(running: Instance, questions: list[str], runs: int) -> dict[str, tuple[float, float]]:
+    scope = _scope(running)
+    embedder, now = get_embedder(), datetime.now(UTC)
+    with tenant_transaction(scope):
+        cipher = open_space(scope.tenant, scope.space)
+        space = Space.objects.within(scope).get(pk=scope.space.id)
+        sealed = list(Memory.objects.within(scope).values_list("pk", "text_ct")[:SHORTLIST])
+    vectors = [cipher.protect_vectors(embedder.embed([question]))[0] for question in questions]
+    tokens = [cipher.term_tokens(dict.fromkeys(terms(question))) for question in questions]
+
+    def legs(turn: int) -> None:
+        with tenant_transaction(scope):
+            nearest(scope, scope.space, vectors[turn], limit=64, now=now, rows=space.doc_count, embedder=embedder.id)
+            postings.best(
+                scope, scope.space, tokens[turn], documents=space.doc_count,
+                average_length=space.term_total / space.doc_count, where="", values=(), limit=64, now=now,
+            )  # fmt: skip
+
+    def write(turn: int) -> None:
+        counts = dict.fromkeys(cipher.term_tokens(indexed(terms(questions[turn]))), 1)
+        with tenant_transaction(scope), connection.cursor() as cursor:
+            cursor.execute("select id from projects_space where tenant_id = %s and id = %s for update",
+                           [scope.tenant_id, scope.space.id])  # fmt: skip
+            cursor.execute(_COPY_ROW, [scope.tenant_id, sealed[0][0]])
+            (memory_id,) = cursor.fetchone()
+            cursor.execute(_COPY_VECTOR, [memory_id, parameter(vectors[turn]), scope.tenant_id, sealed[0][0]])
+            postings.write(scope, scope.space, [postings.Posting(memory_id=memory_id, counts=counts, length=8)])
+
+    return {
+        "embed alone": _measure(lambda turn: embedder.embed([questions[turn]]), runs),
+        "bare legs alone": _measure(legs, runs),
+        "open alone": _measure(lambda turn: [cipher.open(TEXT, pk, bytes(blob)) for pk, blob in sealed], runs),
+        "bare write alone": _measure(write, runs),
+    }
+
+
+# A bare row is a copy of one that is there, under a new id and without a slot: the cost of the write and no more.
+_COPY_COLUMNS = (
+    "environment, updated_at, created_txid, changed_txid, type, text_mac, key_version, text_ct, revision, source, "
+    "source_kind, event_type, tier, is_summary, pinned, tag_tokens, from_assistant, validity, superseded_reason, "
+    "retention_status, deletion_method, legal_hold, source_strength, repetition_count, extractor_confidence, "
+    "type_prior, confidence, importance, platform_importance, access_count, event_precision, created_at, tenant_id, "
+    "space_id, project_id"
+)
+_COPY_ROW = (
+    f"insert into memories_memory (public_id, {_COPY_COLUMNS}) "  # noqa: S608
+    f"select 'mem_' || md5(random()::text), {_COPY_COLUMNS} from memories_memory "
+    "where tenant_id = %s and id = %s returning id"
+)
+_COPY_VECTOR = (
+    "insert into memories_memoryvector (memory_id, vector_id, embedding, live, embedder, key_version, created_at, "
+    "tenant_id, space_id, project_id) select %s, gen_random_uuid(), %s::halfvec, false, embedder, key_version, "
+    "created_at, tenant_id, space_id, project_id from memories_memoryvector where tenant_id = %s and memory_id = %s"
+)
+
+
+def _scope(running: Instance) -> Scope:
+    scope = replace(find_tenant_scope(running.tenant), environment=Environment.DEVELOPMENT)
+    space = find_end_user(scope, END_USER)
+    assert space is not None, "the adds over HTTP made it"
+    return scope.in_spaces(space)
+
+
+def _sentences() -> Any:
+    chosen = random.Random(7)  # the same texts in every run
+    for number in itertools.count(1):
+        yield " ".join((chosen.choice(_WHO), chosen.choice(_DID), chosen.choice(_WHAT), chosen.choice(_WHEN))) + (
+            f" and paid {number} euros for it."
+        )
+
+
+def _measure(call: Callable[[int], object], runs: int) -> tuple[float, float]:
+    """(p50, p95) in milliseconds, after a few calls that do not count."""
+    times = []
+    for turn in range(-5, runs):
+        started = time.perf_counter()
+        call(max(turn, 0))
+        if turn >= 0:
+            times.append((time.perf_counter() - started) * 1000)
+    return statistics.median(times), statistics.quantiles(times, n=20)[-1]
+
+
+class _Caller:
+    """One kept-alive connection, as an SDK keeps."""
+
+    def __init__(self, running: Instance) -> None:
+        address = urlsplit(running.url)
+        self._connection = http.client.HTTPConnection(address.hostname or "", address.port)
+        self._headers = {"X-API-Key": running.key, "X-End-User-ID": END_USER, "Content-Type": "application/json"}
+
+    def post(self, path: str, body: object) -> Any:
+        self._connection.request("POST", path, json.dumps(body), self._headers)
+        response = self._connection.getresponse()
+        answer = json.loads(response.read())
+        if response.status >= 400:
+            raise RuntimeError(f"{path} answered {response.status}: {answer}")
+        return answer
