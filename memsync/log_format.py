@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 ALLOWED = (
     "request_id", "tenant", "environment", "route", "method", "status", "ms", "action", "job_id", "outbox_id", "kind",
     "kept", "refused", "count", "attempt", "error", "embedder", "backend", "path", "component", "pid", "seconds",
+    "key_id", "permanent",
 )  # fmt: skip
 
 
