@@ -1,0 +1,190 @@
+"""Every row has one owner, and neither Python nor PostgreSQL shows it to another."""
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import connections, models
+
+from apps.core.scoping import ScopedManager, ScopedModel, ScopeRequired
+from memsync.embedded import roles
+from tests.architecture import walls
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Models that belong to no tenant, and why.
+GLOBAL = {
+    "accounts.User": "a person may work for several organizations",
+    "accounts.User_groups": "Django's own link between a person and groups",
+    "accounts.User_user_permissions": "Django's own link between a person and permissions",
+    "admin.LogEntry": "what operators did in the admin",
+    "apikeys.RateWindow": "counts callers before anybody knows who they are",
+    "audit.AuditEvent": "the record outlives the tenant; row-level security guards it all the same",
+    "audit.OutboxEvent": "one worker drains it for all tenants; holds ids only",
+    "auth.Group": "operators' groups",
+    "auth.Group_permissions": "operators' groups",
+    "auth.Permission": "names of Django's model permissions",
+    "contenttypes.ContentType": "names of models",
+    "crypto.ServiceKey": "keys of the whole deployment, in the keyring database",
+    "crypto.SpaceSecret": "in the keyring database, by the tenant's uid; evidence outlives the tenant",
+    "crypto.TenantKey": "in the keyring database, by the tenant's uid; evidence outlives the tenant",
+    "memories.MemoryPosting": "has a composite key instead of an id; its tenant_id is guarded by row-level security",
+    "sessions.Session": "sessions of people",
+    "tenants.Membership": "belongs to an organization",
+    "tenants.Organization": "owns tenants",
+    "tenants.Tenant": "is the tenant",
+}
+
+# Files that may use the open manager, and why.
+EVERYONE = {
+    "apps/apikeys/selectors.py": "a key is found before its tenant is known; row-level security shows that one row",
+    "apps/apikeys/services.py": "creates a key for the scope's tenant",
+    "apps/core/scoping.py": "defines it",
+    "apps/ingest/steps/index.py": "creates rows of the scope's tenant",
+    "apps/memories/embedding.py": "creates vectors of the scope's tenant",
+    "apps/memories/spaces.py": "creates end users and spaces of the scope's tenant",
+    "apps/projects/services.py": "creates projects of the scope's tenant",
+}
+# Operators see rows of all tenants, as a role that may read no sealed column: in the admin and nowhere else.
+OPERATORS = ("apps/*/admin.py", "memsync/*.py")
+AS_OPERATOR = re.compile(r"\busing\(OPERATOR\)|connections\[OPERATOR\]|\.using\([\"']operator[\"']\)")
+OPEN_DOOR = re.compile(
+    r"\.everyone\b|[\"']everyone[\"']|\b_(default|base)_manager\b(?!\.using\(OPERATOR\))|_meta\.managers"
+)
+
+
+def all_models() -> list[type[models.Model]]:
+    return list(apps.get_models(include_auto_created=True))
+
+
+def scoped_models() -> list[Any]:
+    return [model for model in all_models() if issubclass(model, ScopedModel)]
+
+
+def unowned(found: list[type[models.Model]], listed: Mapping[str, str]) -> list[str]:
+    return [f"{one._meta.label}: is neither a ScopedModel nor listed as global" for one in found
+            if not issubclass(one, ScopedModel) and one._meta.label not in listed]  # fmt: skip
+
+
+def loosely_owned(model: type[models.Model]) -> list[str]:
+    """What is wrong with a scoped model's tenant."""
+    field: Any = model._meta.get_field("tenant")
+    found = []
+    if field.null:
+        found.append(f"{model._meta.label}: the tenant may be missing")
+    if field.remote_field.on_delete is not models.CASCADE:
+        found.append(f"{model._meta.label}: stays when its tenant goes")
+    if field.related_model is not apps.get_model("tenants.Tenant"):
+        found.append(f"{model._meta.label}: its tenant is not a tenant")
+    return found
+
+
+def open_doors(model: Any) -> list[str]:
+    """Ways in through ``objects`` that do not ask whose rows."""
+    if "objects" not in {manager.name for manager in model._meta.managers}:
+        return []  # fails closed: there is nothing to call
+    found = [] if isinstance(model.objects, ScopedManager) else [f"{model._meta.label}.objects is not scoped"]
+    for name in manager_methods():
+        try:
+            getattr(model.objects, name)()
+        except ScopeRequired:
+            continue
+        except Exception as error:  # noqa: BLE001  (anything else means that it got past the door)
+            found.append(
+                f"{model._meta.label}.objects.{name} failed with {type(error).__name__}, not for want of scope"
+            )
+        else:
+            found.append(f"{model._meta.label}.objects.{name} asks nobody")
+    return found
+
+
+def manager_methods() -> list[str]:
+    """Every public method that a manager takes from the queryset, and ``all`` and ``get_queryset``."""
+    names = {name for name in vars(models.QuerySet) if hasattr(models.Manager, name) and not name.startswith("_")}
+    return sorted(name for name in names | {"all", "get_queryset"} if callable(getattr(models.Manager, name)))
+
+
+def files_with(pattern: re.Pattern[str], root: Path) -> set[str]:
+    files = (path for top in ("apps", "memsync", "benchmarks", "scripts") for path in (root / top).rglob("*.py"))
+    return {
+        str(path.relative_to(root))
+        for path in files
+        if "migrations" not in path.parts and pattern.search(path.read_text())
+    }
+
+
+def test_every_model_belongs_to_a_tenant_or_says_why_not() -> None:
+    assert unowned(all_models(), GLOBAL) == []
+
+
+def test_no_model_is_listed_as_global_for_nothing() -> None:
+    labels = {model._meta.label for model in all_models() if not issubclass(model, ScopedModel)}
+
+    assert GLOBAL.keys() - labels == set()
+
+
+def test_a_tenants_rows_have_it_and_leave_with_it() -> None:
+    assert [finding for model in scoped_models() for finding in loosely_owned(model)] == []
+
+
+def test_every_manager_refuses_without_a_scope() -> None:
+    assert len(manager_methods()) > 50
+    assert [finding for model in scoped_models() for finding in open_doors(model)] == []
+
+
+def test_django_itself_uses_the_open_manager_on_tenants_rows() -> None:
+    for model in scoped_models():
+        assert model._meta.default_manager.name == "everyone", model._meta.label
+
+
+def test_the_open_manager_is_used_where_it_is_listed_and_nowhere_else() -> None:
+    assert files_with(OPEN_DOOR, ROOT) == EVERYONE.keys()
+
+
+def test_only_the_admin_looks_as_the_operator() -> None:
+    strangers = {path for path in files_with(AS_OPERATOR, ROOT) if not any(fnmatch(path, one) for one in OPERATORS)}
+
+    assert strangers == set()
+
+
+@pytest.mark.django_db(databases="__all__")
+@pytest.mark.parametrize("alias", ["default", "keyring"])
+@pytest.mark.parametrize(
+    "check",
+    [
+        walls.row_security,
+        walls.unique_indexes,
+        walls.foreign_keys,
+        walls.unkeyed_columns,
+        walls.definer_functions,
+    ],
+)
+def test_the_catalogue_has_every_wall(check: Any, alias: str) -> None:
+    with connections[alias].cursor() as cursor:
+        assert check(cursor) == []
+
+
+@pytest.mark.django_db
+def test_no_wall_is_excused_for_nothing() -> None:
+    with connections["default"].cursor() as cursor:
+        assert walls.stale_exceptions(cursor) == []
+
+
+@pytest.mark.django_db
+def test_every_scoped_model_is_among_the_tables_looked_at() -> None:
+    with connections["default"].cursor() as cursor:
+        tables = walls.tenant_tables(cursor)
+
+    assert {model._meta.db_table for model in scoped_models()} <= tables
+    assert {"memories_posting", "audit_auditevent"} <= tables
+
+
+@pytest.mark.django_db(databases="__all__")
+@pytest.mark.parametrize(("alias", "role"), [("default", roles.APP), ("keyring", roles.KEYS)])
+def test_whoever_serves_requests_stands_before_the_walls(alias: str, role: str) -> None:
+    with connections[alias].cursor() as cursor:
+        assert walls.roles(cursor, application=role) == []
