@@ -1,0 +1,150 @@
+"""Say the whole conversation, look at what became of it, and ask the questions."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.ingest.candidates import STORED
+from memsync.demo.conversation import Question, Turn
+from memsync.demo.doors import Door
+
+TTL_MINUTES = 24 * 60  # unless it is to be kept, the demo leaves recall after a day by itself
+FOUND = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A memory that a turn made, or brought back.  validity, replaced_by: as they are when all has been said."""
+
+    turn: int
+    decision: str
+    memory_id: int
+    type: str
+    text: str
+    validity: str
+    replaced_by: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A turn, or a part of it, that made no memory.  memory_id: the one that says it already, if that is why."""
+
+    turn: int
+    decision: str
+    reason: str
+    role: str
+    text: str
+    memory_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """factors sum to score; legs: rank and raw score in each search that found it."""
+
+    memory_id: int
+    text: str
+    score: float
+    matched_by: str
+    factors: Mapping[str, float]
+    legs: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    question: Question
+    found: Sequence[Found]
+
+    @property
+    def is_as_expected(self) -> bool:
+        return bool(self.found) and self.found[0].text == self.question.finds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What became of every part of every turn: ``kept`` and ``refused`` together are all of them."""
+
+    turns: int
+    kept: Sequence[Kept] = field(default_factory=list)
+    refused: Sequence[Refused] = field(default_factory=list)
+    asked: Sequence[Asked] = field(default_factory=list)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each decision was made, the most frequent first."""
+        made = [one.decision for one in self.kept] + [one.decision for one in self.refused]
+        return dict(Counter(made).most_common())
+
+
+def replay(
+    door: Door,
+    turns: Sequence[Turn],
+    questions: Sequence[Question],
+    *,
+    keep: bool,
+    progress: Callable[[], object] = lambda: None,
+) -> Report:
+    """Add every turn, then ask every question.  progress: called after each turn.  Raises DoorShut."""
+    answers = []
+    for turn in turns:
+        answers.append(door.add(_request(turn, keep=keep)))
+        progress()
+    made = [(number, one) for number, answer in enumerate(answers, start=1) for one in answer["decisions"]]
+    return Report(
+        turns=len(turns),
+        kept=[_kept(door, number, one) for number, one in made if one["decision"] in STORED],
+        refused=[_refused(turns[number - 1], number, one) for number, one in made if one["decision"] not in STORED],
+        asked=[_ask(door, question) for question in questions],
+    )
+
+
+def _request(turn: Turn, *, keep: bool) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "text": turn.text,
+        "source": "demo",
+        "session_id": turn.session,
+        "metadata": {"role": turn.role, "occurred_at": turn.at.isoformat()},
+    }
+    return fields if keep else fields | {"ttl_minutes": TTL_MINUTES}
+
+
+def _kept(door: Door, number: int, made: Mapping[str, Any]) -> Kept:
+    memory = door.get(made["memory_id"])
+    return Kept(
+        turn=number,
+        decision=made["decision"],
+        memory_id=memory["id"],
+        type=memory["memory_type"],
+        text=memory["text"],
+        validity=memory["validity"],
+        replaced_by=memory["superseded_by"],
+    )
+
+
+def _refused(turn: Turn, number: int, made: Mapping[str, Any]) -> Refused:
+    return Refused(
+        turn=number,
+        decision=made["decision"],
+        reason=made["reason"] or "",
+        role=turn.role,
+        text=turn.text,
+        memory_id=made["memory_id"],
+    )
+
+
+def _ask(door: Door, question: Question) -> Asked:
+    answer = door.query(question.query, k=FOUND)
+    return Asked(
+        question=question,
+        found=[
+            Found(
+                memory_id=memory["id"],
+                text=memory["text"],
+                score=memory["score"],
+                matched_by=memory["explanation"]["matched_by"],
+                factors=memory["explanation"]["factors"],
+                legs=memory["explanation"]["legs"],
+            )
+            for memory in answer["memories"]
+        ],
+    )
