@@ -44,6 +44,11 @@ class ApiSchema(AutoSchema):
             for name, text in HEADERS.items()
         ]
 
+    def get_summary(self) -> str | None:
+        """The first line of what the handler says of itself."""
+        first: str = (self.get_description() or "").partition("\n")[0]
+        return first or None
+
     def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
         operation: dict[str, Any] | None = super().get_operation(*args, **kwargs)
         if operation:

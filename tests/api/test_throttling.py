@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.apikeys import limits
 from apps.apikeys.limits import TIERS, Window, take
 from apps.apikeys.onboarding import Opened
 from apps.projects.scope import Environment
@@ -104,8 +105,11 @@ def test_ceiling_holds_when_all_come_at_once(django_db_blocker: Any) -> None:
 @pytest.mark.django_db(databases="__all__")
 class TestApi:
     @pytest.fixture
-    def free(self, settings: Any) -> None:
+    def free(self, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Two a minute with a key and five without, so that a slow machine reaches the limit as well."""
         settings.RATE_LIMIT_TIER = "free"
+        monkeypatch.setitem(limits.TIERS, "free", (Window(60, 2),))  # type: ignore[arg-type]  # a dict in fact
+        monkeypatch.setattr(limits, "WITHOUT_KEY", (Window(60, 5),))
 
     def test_default_has_no_limit_and_does_no_work(self, alice: Caller) -> None:
         with CaptureQueriesContext(connection) as queries:

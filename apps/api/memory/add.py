@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -50,6 +50,8 @@ class RememberInput(WriteInput):
 
 
 class AddInput(RememberInput):
+    """One thing to remember.  ``content`` is another name for ``text``."""
+
     deduplicate = Flag(default=True)
 
 
@@ -89,6 +91,7 @@ class AddView(ApiView):
     @extend_schema(
         operation_id="add",
         request=AddInput,
+        examples=[OpenApiExample("a fact", {"text": "I live in Lisbon and work as a nurse."}, request_only=True)],
         responses={201: OpenApiResponse(StoredOutput, "Stored."), 200: OpenApiResponse(SkipOutput, "Not stored.")},
     )
     def post(self, request: Request) -> Response:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -41,6 +41,8 @@ class Items(serializers.ListField):
 
 
 class BulkInput(Input):
+    """Up to fifty things to remember, for one end user or several."""
+
     items = Items(child=RememberInput(), allow_empty=False, max_length=MAX_ITEMS)
     deduplicate = Flag(default=True)
 
@@ -64,7 +66,18 @@ class BulkOutput(serializers.Serializer[Any]):
 class BulkAddView(ApiView):
     permissions: ClassVar = {"POST": "memory:add"}
 
-    @extend_schema(operation_id="bulk_add", request=BulkInput, responses={207: BulkOutput})
+    @extend_schema(
+        operation_id="bulk_add",
+        request=BulkInput,
+        examples=[
+            OpenApiExample(
+                "two facts",
+                {"items": [{"text": "I live in Lisbon."}, {"text": "My dog is called Rex.", "end_user_id": "bob"}]},
+                request_only=True,
+            )
+        ],
+        responses={207: BulkOutput},
+    )
     def post(self, request: Request) -> Response:
         """Remember up to fifty things.
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
@@ -51,6 +51,8 @@ class FiltersInput(Input):
 
 
 class QueryInput(Input):
+    """A question, and how it should be answered."""
+
     query = Text(max_length=1_000_000)
     k = Clamped(lowest=1, highest=50, required=False, help_text="How many; 5 by default, at most 50.")
     limit = Clamped(lowest=1, highest=50, required=False, help_text="Another name for `k`.")
@@ -92,7 +94,12 @@ class QueryOutput(serializers.Serializer[Any]):
 class QueryView(ApiView):
     permissions: ClassVar = {"POST": "memory:read"}
 
-    @extend_schema(operation_id="query", request=QueryInput, responses=QueryOutput)
+    @extend_schema(
+        operation_id="query",
+        request=QueryInput,
+        examples=[OpenApiExample("a question", {"query": "Where do I live?", "k": 3}, request_only=True)],
+        responses=QueryOutput,
+    )
     def post(self, request: Request) -> Response:
         """Recall what best answers a question.
 

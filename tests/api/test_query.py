@@ -1,0 +1,205 @@
+"""POST /memory/query and /memory/retrieve."""
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from apps.api.memory.query import QueryOutput
+from apps.api.memory.shapes import ExplanationOutput, FoundOutput
+from tests.api.conftest import Caller
+
+pytestmark = pytest.mark.django_db(databases="__all__")
+
+
+def query(caller: Caller, text: str = "Where is the spare key?", path: str = "/memory/query", **fields: Any) -> Any:
+    response = caller("POST", path, {"query": text} | fields)
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
+def texts(answer: Any) -> set[str]:
+    return {memory["text"] for memory in answer["memories"]}
+
+
+@pytest.fixture
+def house(alice: Caller) -> Caller:
+    """Sixty memories about where things are, told apart by their labels."""
+    items = [
+        {
+            "text": f"The key of room {number} hangs on hook {number} in the hall.",
+            "importance": 0.6,
+            "source": ("notes", "chat", "mail")[number % 3],
+            "tags": [f"floor{number % 2}", f"wing{number % 5}"],
+            "metadata": {"room": number, "session_id": f"s{number % 2}"},
+        }
+        for number in range(60)
+    ]
+    for start in (0, 30):
+        response = alice("POST", "/memory/bulk-add", {"items": items[start : start + 30]})
+        assert response.json()["created"] == 30, response.content
+    return alice
+
+
+@pytest.mark.parametrize("path", ["/memory/query", "/memory/retrieve"])
+def test_answer_has_the_whole_shape_and_explains_itself(path: str, house: Caller) -> None:
+    answer = query(house, "Where is the key of room 7?", path, session_id="s1")
+
+    assert answer.keys() == QueryOutput().fields.keys()
+    assert UUID(answer["query_id"])
+    assert answer["session_id"] == "s1"
+    assert answer["latency_ms"] > 0
+    assert answer["query_intent"]
+    assert answer["context"] == "\n".join(f"- {memory['text']}" for memory in answer["memories"])
+    assert len(answer["memories"]) == 5
+    scores = [memory["score"] for memory in answer["memories"]]
+    assert scores == sorted(scores, reverse=True)
+    for memory in answer["memories"]:
+        assert memory.keys() == FoundOutput().fields.keys()
+        explanation = memory["explanation"]
+        assert explanation.keys() == ExplanationOutput().fields.keys()
+        assert math.isclose(sum(explanation["factors"].values()), memory["score"], abs_tol=1e-6)
+        assert explanation["matched_by"]
+        assert all(found["rank"] >= 1 for found in explanation["legs"].values())
+    assert answer["memories"][0]["text"] == "The key of room 7 hangs on hook 7 in the hall."
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [({}, 5), ({"k": 1}, 1), ({"k": 50}, 50), ({"k": 51}, 50), ({"k": 2**63}, 50), ({"k": 0}, 1), ({"k": -5}, 1),
+     ({"limit": 3}, 3), ({"k": 2, "limit": 9}, 2), ({"k": None}, 5)],
+)  # fmt: skip
+def test_number_of_answers_is_clamped(asked: dict[str, Any], answered: int, house: Caller) -> None:
+    assert len(query(house, **asked)["memories"]) == answered
+
+
+@pytest.mark.parametrize(
+    ("asked", "depth"),
+    [({}, 2), ({"traversal_depth": 1}, 1), ({"traversal_depth": 9}, 3), ({"depth": -1}, 1),
+     ({"traversal_depth": 3, "depth": 1}, 3)],
+)  # fmt: skip
+def test_depth_is_clamped(asked: dict[str, Any], depth: int, alice: Caller) -> None:
+    assert query(alice, **asked)["routing"]["depth"] == depth
+
+
+@pytest.mark.parametrize("path", ["/memory/query", "/memory/retrieve"])
+@pytest.mark.parametrize("text", ["", " ", "\n\t"])
+def test_blank_query_is_a_400(path: str, text: str, alice: Caller) -> None:
+    response = alice("POST", path, {"query": text})
+
+    assert (response.status_code, response.json()["error"]["code"]) == (400, "EMPTY_QUERY")
+
+
+def test_missing_query_is_a_422(alice: Caller) -> None:
+    response = alice("POST", "/memory/query", {"k": 3})
+
+    assert response.status_code == 422
+    assert response.json()["detail"] == "query: field required"
+
+
+def test_nobody_has_nothing(alice: Caller) -> None:
+    answer = query(alice.as_user("stranger"))
+
+    assert (answer["memories"], answer["context"]) == ([], "")
+
+
+# -- filters -----------------------------------------------------------------------------------------------------------
+
+
+def found(caller: Caller, **fields: Any) -> list[dict[str, Any]]:
+    memories: list[dict[str, Any]] = query(caller, "Where is the key of the room?", k=50, **fields)["memories"]
+    return memories
+
+
+def test_source_and_sources_are_combined(house: Caller) -> None:
+    assert {one["source"] for one in found(house, filters={"source": "notes"})} == {"notes"}
+    assert {one["source"] for one in found(house, filters={"source": ["notes"], "sources": ["mail"]})} == {
+        "notes",
+        "mail",
+    }
+
+
+def test_any_of_the_tags_matches(house: Caller) -> None:
+    memories = found(house, filters={"tags": ["WING0", "wing1"]})
+
+    assert len(memories) == 24
+    assert all({"wing0", "wing1"} & set(one["tags"]) for one in memories)
+
+
+def test_metadata_filter_matches_values(house: Caller) -> None:
+    assert [one["metadata"]["room"] for one in found(house, metadata_filter={"room": 9})] == [9]
+    assert found(house, metadata_filter={"room": "9"}) == []
+
+
+def test_session_filters_only_where_it_is_a_filter(house: Caller) -> None:
+    assert {one["metadata"]["session_id"] for one in found(house, filters={"session_id": "s0"})} == {"s0"}
+    assert {one["metadata"]["session_id"] for one in found(house, session_id="s0")} == {"s0", "s1"}
+
+
+def test_tier_is_taken_in_both_places(house: Caller) -> None:
+    assert len(found(house, tier="hot")) == 50
+    assert len(found(house, filters={"tier": ["hot", "warm"]})) == 50
+    assert found(house, filters={"tier": "cold"}) == []
+
+
+def test_type_filters(house: Caller) -> None:
+    (kind,) = {one["memory_type"] for one in found(house)}
+
+    assert len(found(house, filters={"memory_type": kind})) == 50
+    assert found(house, filters={"memory_type": "insight" if kind != "insight" else "fact"}) == []
+
+
+def test_since_and_until_are_inclusive(alice: Caller) -> None:
+    memory = alice.add("The spare key lies under the blue flower pot.")
+    at = datetime.fromisoformat(memory["created_at"])
+    second = timedelta(seconds=1)
+
+    def count(**filters: str) -> int:
+        return len(query(alice, filters=filters)["memories"])
+
+    assert count(since=at.isoformat(), until=at.isoformat()) == 1
+    assert count(since=(at + second).isoformat()) == 0
+    assert count(until=(at - second).isoformat()) == 0
+    assert count(since=at.date().isoformat(), until=at.date().isoformat()) == 1
+    assert count(since=at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")) == 1
+
+
+@pytest.mark.parametrize("filters", [{"sauce": "notes"}, {"source": "notes", "Tags": ["a"]}, {"$where": 1}])
+def test_unknown_filter_is_refused_because_ignoring_it_would_widen_the_answer(
+    filters: dict[str, Any], alice: Caller
+) -> None:
+    response = alice("POST", "/memory/query", {"query": "key?", "filters": filters})
+
+    assert response.status_code == 422
+    assert response.json()["error"]["details"][0]["loc"] == ["body", "filters"]
+
+
+@pytest.mark.parametrize("filters", [{}, {"user_id": 7, "project_id": "proj_x"}, None])
+def test_filters_that_say_nothing_change_nothing(filters: dict[str, Any] | None, house: Caller) -> None:
+    assert len(found(house, filters=filters)) == 50
+
+
+# -- ranking -----------------------------------------------------------------------------------------------------------
+
+
+def test_profile_and_weights_are_taken(house: Caller) -> None:
+    answer = query(house, profile="memorysync", weights={"semantic": 1, "importance": 0}, computation_tier="low")
+
+    assert (answer["routing"]["profile"], answer["routing"]["computation_tier"]) == ("memorysync", "low")
+    weights = answer["memories"][0]["explanation"]["weights"]
+    assert weights["importance"] == 0
+    assert math.isclose(sum(weights.values()), 1)
+
+
+def test_unknown_profile_is_refused(alice: Caller) -> None:
+    assert alice("POST", "/memory/query", {"query": "key?", "profile": "magic"}).status_code == 422
+
+
+@pytest.mark.parametrize("weights", [{"semantic": -1}, {"semantic": "1"}, {"semantic": True}, [1], {"semantic": None}])
+def test_weights_are_numbers(weights: Any, alice: Caller) -> None:
+    response = alice("POST", "/memory/query", {"query": "key?", "weights": weights})
+
+    assert response.status_code == 422
+    assert response.json()["error"]["details"][0]["loc"] == ["body", "weights"]
