@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 from django.core.cache import caches
 from django.db import connections
+from kombu import pools
 
 from memsync.celery import app
 from memsync.log_format import JsonFormatter
@@ -117,7 +118,6 @@ def broker(url: str) -> Iterator[None]:
 
 def _use(**conf: Any) -> None:
     app.conf.update(conf)
-    if app._pool is not None:
-        app._pool.force_close_all()
-        app._pool = None
+    pools.reset()  # a closed pool would otherwise be found again under the same address
+    app._pool = None
     app.amqp._producer_pool = None

@@ -1,5 +1,6 @@
 """Every row has one owner, and neither Python nor PostgreSQL shows it to another."""
 
+import inspect
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatch
@@ -90,7 +91,7 @@ def open_doors(model: Any) -> list[str]:
     found = [] if isinstance(model.objects, ScopedManager) else [f"{model._meta.label}.objects is not scoped"]
     for name in manager_methods():
         try:
-            getattr(model.objects, name)()
+            answer = getattr(model.objects, name)()
         except ScopeRequired:
             continue
         except Exception as error:  # noqa: BLE001  (anything else means that it got past the door)
@@ -99,6 +100,8 @@ def open_doors(model: Any) -> list[str]:
             )
         else:
             found.append(f"{model._meta.label}.objects.{name} asks nobody")
+            if inspect.iscoroutine(answer):
+                answer.close()
     return found
 
 
