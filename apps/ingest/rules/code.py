@@ -4,10 +4,22 @@ import re
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _CODE_LINE = re.compile(
-    r"^\s*(?:def |class |import |from \w[\w.]* import|return\b|if .*:$|elif |else:|for .*:$|while .*:$|try:|except\b|@\w|#include|#!|//|/\*|\*/|\* |function\b|const |let |var |export |public |private |protected|static "
-    r"|fn |func |package |using |namespace |struct |impl |SELECT\b|INSERT\b|UPDATE \w+ SET|DELETE FROM|CREATE (?:TABLE|INDEX)|ALTER TABLE|DROP |FROM \w+$|WHERE |GROUP BY|ORDER BY|<\/?[a-z][\w-]*[\s>/]|\$ |>>> |\.\.\. |>\s*\w+@|PS C:"
-    r"|Traceback \(|File \"|at [\w.$<>]+\(|Caused by:|[\w.]*(?:Error|Exception|Warning)\b:?|E\s{3}|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:INFO|DEBUG|WARN|WARNING|ERROR|FATAL|TRACE|CRITICAL)\b|\d+\.\d+\.\d+\.\d+ - |panic:|goroutine |npm ERR|error\[E|error TS|diff --git|@@ |[+-]{3} [ab]/|index [0-9a-f]{7}|commit [0-9a-f]{7,40}$|\w+:\s*\{|apiVersion:|kind: )"
-    r"|[{};]\s*$|^\s*[\]})]+[,;]?\s*$|^\s*\"[\w-]+\"\s*:|^\s*[\w.\[\]'\"]+\s*(?:=|\+=|:=)\s*[^\s=]|^\s*[{\[]|=>|->\s*\w+\s*[:{]|\w+\([^)]*\);?\s*$|^\s*(?:sudo |git |docker |kubectl |npm |pip |curl |cd |ls |cat |grep |ssh )[\w./-]"
+    r"^\s*(?:def |class |import |from \w[\w.]* import|return\b|if .*:$|elif |else:|for .*:$|while .*:$|try:|except\b"
+    r"|@\w|#include|#!|//|/\*|\*/|\* |function\b|const |let |var |export |public |private |protected|static "
+    r"|fn |func |package |using |namespace |struct |impl |SELECT\b|INSERT\b|UPDATE \w+ SET|DELETE FROM"
+    r"|CREATE (?:TABLE|INDEX)|ALTER TABLE|DROP |FROM \w+$|WHERE |GROUP BY|ORDER BY|<\/?[a-z][\w-]*[\s>/]|\$ |>>> "
+    r"|\.\.\. |>\s*\w+@|PS C:"
+    r"|Traceback \(|File \"|at [\w.$<>]+\(|Caused by:|[\w.]*(?:Error|Exception|Warning)\b:?|E\s{3}"
+    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?(?:INFO|DEBUG|WARN|WARNING|ERROR|FATAL|TRACE|CRITICAL)\b"
+    r"|\d+\.\d+\.\d+\.\d+ - |panic:|goroutine |npm ERR|error\[E|error TS|diff --git|@@ |[+-]{3} [ab]/"
+    r"|index [0-9a-f]{7}|commit [0-9a-f]{7,40}$|\w+:\s*\{|apiVersion:|kind: )"
+    r"|[{};]\s*$|^\s*[\]"
+    r"})]+[,;]?\s*$|^\s*\"[\w-]+\"\s*:|^\s*[\w.\[\]'\"]+\s*(?:=|\+=|:=)\s*(?![a-z]+ [a-z]+ [a-z]+)[^\s=]|^\s*[{\[]"
+    r"|=>|->\s*\w+\s*[:"
+    r"{"
+    r"]|\w+\([^)]*\);?\s*$|^\s*(?:sudo|git|docker|kubectl|npm|pip|curl|cd|ls|cat|grep|ssh|make|cargo|go|python3?"
+    r"|uv) (?:[\w:.-]+ ){0,3}?(?:--?\w|[./~]\S)|^\s*(?:git|docker|kubectl|npm|pip|cargo|uv|make) (?:add|push|pull"
+    r"|commit|clone|run|ps|build|exec|install|get|apply|rebase|checkout|status)\b[^.!?]{0,40}$"
 )
 
 
@@ -18,4 +30,6 @@ def is_code_only(plain: str) -> bool:
     if not lines:
         return "```" in plain
     prose = [line for line in lines if not _CODE_LINE.search(line[:300])]
-    return not prose or (len(lines) >= 4 and len(prose) * 4 <= len(lines) and all(len(line.split()) < 6 for line in prose))
+    return not prose or (
+        len(lines) >= 4 and len(prose) * 4 <= len(lines) and all(len(line.split()) < 6 for line in prose)
+    )

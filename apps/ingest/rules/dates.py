@@ -15,18 +15,19 @@ MONTHS = {
 WEEKDAYS = {
     name: number
     for number, names in enumerate(
-        ("monday mon", "tuesday tues tue", "wednesday wed", "thursday thurs thur thu", "friday fri", "saturday sat", "sunday sun"))
+        ("monday mon", "tuesday tues tue", "wednesday wed", "thursday thurs thur thu", "friday fri", "saturday sat",
+         "sunday sun"))
     for name in names.split()
 }  # fmt: skip
 NUMBERS = {
-    "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-    "eleven": 11, "twelve": 12, "couple": 2, "a couple": 2, "a couple of": 2, "couple of": 2, "half a": 0,
+    "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11, "twelve": 12, "couple": 2, "a couple": 2, "a couple of": 2, "couple of": 2,
 }  # fmt: skip
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 HOLIDAYS = {
-    "christmas eve": (12, 24), "christmas day": (12, 25), "christmas": (12, 25), "xmas": (12, 25), "boxing day": (12, 26),
-    "new year's eve": (12, 31), "new years eve": (12, 31), "new year's day": (1, 1), "new year's": (1, 1), "halloween": (10, 31),
-    "valentine's day": (2, 14), "valentine's": (2, 14),
+    "christmas eve": (12, 24), "christmas day": (12, 25), "christmas": (12, 25), "xmas": (12, 25),
+    "boxing day": (12, 26), "new year's eve": (12, 31), "new years eve": (12, 31), "new year's day": (1, 1),
+    "new year's": (1, 1), "halloween": (10, 31), "valentine's day": (2, 14), "valentine's": (2, 14),
 }  # fmt: skip
 
 _MONTH = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\b\.?"
@@ -37,63 +38,114 @@ _YEAR = r"(?:19|20)\d\d"
 
 # The cheap question first: most clauses hold nothing that could be a date.
 _MAY_HOLD = re.compile(
-    r"\d|\b(?:" + "|".join(MONTHS) + "|" + "|".join(WEEKDAYS) + "|" + "|".join(SEASONS) + r"|christmas|xmas|halloween|valentine's"
-    r"|new year'?s|boxing|to(?:day|night|morrow)|yesterday|ago|week|weekend|fortnight|month|year|quarter|noon|midnight|morning|night"
-    r"|eom|eod|eow|tmrw|tmr|day|days|weeks|months|years|used|formerly|recently|kid|child|younger|back|decade|hours?|minutes?|mins|eventually"
+    r"\d|\b(?:"
+    + "|".join(MONTHS)
+    + "|"
+    + "|".join(WEEKDAYS)
+    + "|"
+    + "|".join(SEASONS)
+    + r"|christmas|xmas|halloween|valentine's"
+    r"|new year'?s|boxing|to(?:day|night|morrow)|yesterday|ago|week|weekend|fortnight|month|year|quarter|noon"
+    r"|midnight|morning|night"
+    r"|eom|eod|eow|tmrw|tmr|day|days|weeks|months|years|used|formerly|recently|kid|child|younger|back|decade|hours?"
+    r"|minutes?|mins|eventually"
     r"|childhood|once|while)\b"
 )
 
 _FORMS = re.compile(
     r"\b(?:"
     rf"(?P<iso>(?P<iso_y>{_YEAR})-(?P<iso_m>[01]?\d)-(?P<iso_d>[0-3]?\d))"
-    rf"|(?P<num>(?P<num_a>[0-3]?\d)(?P<num_sep>[./])(?P<num_b>[0-3]?\d)(?:(?P=num_sep)(?P<num_y>(?:20)?\d\d)\b|(?P=num_sep)?(?=[\s,;!?]|$)))"
-    rf"|(?P<dm>(?P<dm_d>[0-3]?\d)(?:st|nd|rd|th)?(?:\s?(?:-|to|until)\s?[0-3]?\d(?:st|nd|rd|th)?)?(?:\s+of)?\s+(?P<dm_m>{_MONTH})(?:,?\s+(?P<dm_y>{_YEAR}))?)"
-    rf"|(?P<md>(?P<md_m>{_MONTH})\s+(?:the\s+)?(?P<md_d>[0-3]?\d)(?:st|nd|rd|th)?(?![\d:%]|\s?(?:am|pm)\b)(?:\s?-\s?[0-3]?\d)?(?:,?\s+(?P<md_y>{_YEAR}))?)"
-    rf"|(?P<ago>(?P<ago_n>{_NUMBER}|(?:a\s+)?few|several|some)\s+(?P<ago_u>minute|min|hour|day|week|fortnight|month|year|decade)s?\s+(?P<ago_w>ago|back|from\s+now|earlier))"
-    rf"|(?P<in>(?:with)?in\s+(?:about\s+)?(?P<in_n>{_NUMBER}|(?:a\s+)?few)\s+(?P<in_u>minute|min|hour|day|week|fortnight|month|year)s?(?:'\s+time)?)\b"
-    rf"|(?P<end>(?:the\s+)?end\s+of\s+(?:the\s+|this\s+)?(?P<end_w>next\s+week|next\s+month|week|month|year|{_MONTH})(?:\s+(?P<end_y>{_YEAR}))?|(?P<eox>eo[dmwy])\b)"
-    r"|(?P<beyond>(?:the\s+)?(?P<beyond_u>week|month|year|day|weekend)\s+(?P<beyond_w>before\s+last|after\s+next|before\s+yesterday|after\s+tomorrow))"
-    r"|(?P<rel>(?P<rel_w>last|this|next|coming|past|previous)\s+(?P<rel_u>week-?end|week|month|year|quarter|spring|summer|autumn|fall|winter|night|morning|afternoon|evening)\b(?:\s+(?:on\s+)?(?P<rel_day>" + _DAYNAME + r"))?)"
-    rf"|(?P<wd>(?:(?P<wd_w>last|this|next|coming|past|previous)\s+)?(?P<wd_n>{_DAYNAME})(?P<wd_last>\s+(?:last|before\s+last)\s+week)?(?:\s+(?P<wd_week>next\s+week))?)"
-    rf"|(?P<mon>(?P<mon_w>last|this|next|coming|past|early|mid|late|in|since|until|till|by|before|after|from|of|for|during|around|about|the\s+start\s+of|beginning\s+of)[\s-]+(?:early\s+|mid[\s-]?|late\s+)?(?P<mon_n>{_MONTH})(?:,?\s+(?P<mon_y>{_YEAR}))?)"
+    rf"|(?P<num>(?P<num_a>[0-3]?\d)(?P<num_sep>[./])(?P<num_b>[0-3]?\d)(?:(?P=num_sep)(?P<num_y>(?:20)?\d\d)\b"
+    rf"|(?P=num_sep)?(?=[\s,;!?]|$)))"
+    rf"|(?P<dm>(?P<dm_d>[0-3]?\d)(?:st|nd|rd|th)?(?:\s?(?:-|to|until)\s?[0-3]?\d(?:st|nd|rd"
+    rf"|th)?)?(?:\s+of)?\s+(?P<dm_m>{_MONTH})(?:,?\s+(?P<dm_y>{_YEAR}))?)"
+    rf"|(?P<md>(?P<md_m>{_MONTH})\s+(?:the\s+)?(?P<md_d>[0-3]?\d)(?:st|nd|rd|th)?(?![\d:%]|\s?(?:am"
+    rf"|pm)\b)(?:\s?-\s?[0-3]?\d)?(?:,?\s+(?P<md_y>{_YEAR}))?)"
+    rf"|(?P<ago>(?P<ago_n>{_NUMBER}|(?:a\s+)?few|several|some)\s+(?P<ago_u>minute|min|hour|day|week|fortnight|month"
+    rf"|year|decade)s?\s+(?P<ago_w>ago|back|from\s+now|earlier))"
+    rf"|(?P<in>(?:with)?in\s+(?:about\s+)?(?P<in_n>{_NUMBER}|(?:a\s+)?few)\s+(?P<in_u>minute|min|hour|day|week"
+    rf"|fortnight|month|year)s?(?:'\s+time)?)\b"
+    rf"|(?P<end>(?:the\s+)?end\s+of\s+(?:the\s+|this\s+)?(?P<end_w>next\s+week|next\s+month|week|month|year"
+    rf"|{_MONTH})(?:\s+(?P<end_y>{_YEAR}))?|(?P<eox>eo[dmwy])\b)"
+    r"|(?P<beyond>(?:the\s+)?(?P<beyond_u>week|month|year|day|weekend)\s+(?P<beyond_w>before\s+last|after\s+next"
+    r"|before\s+yesterday|after\s+tomorrow))"
+    r"|(?P<rel>(?P<rel_w>last|this|next|coming|past|previous)\s+(?P<rel_u>week-?end|week|month|year|quarter|spring"
+    r"|summer|autumn|fall|winter|night|morning|afternoon|evening)\b(?:\s+(?:on\s+)?(?P<rel_day>" + _DAYNAME + r"))?)"
+    rf"|(?P<wd>(?:(?P<wd_w>last|this|next|coming|past|previous)\s+)?(?P<wd_n>{_DAYNAME})(?P<wd_last>\s+(?:last"
+    rf"|before\s+last)\s+week)?(?:\s+(?P<wd_week>next\s+week))?)"
+    rf"|(?P<mon>(?P<mon_w>last|this|next|coming|past|early|mid|late|in|to|since|until|till|by|before|after|from|of"
+    rf"|for|during|around|about|the\s+start\s+of|beginning\s+of)[\s-]+(?:early\s+|mid[\s-]?"
+    rf"|late\s+)?(?P<mon_n>{_MONTH})(?!\s+(?:the\s+)?[0-3]?\d(?:st|nd|rd|th)?(?![\d:]))(?:,?\s+(?P<mon_y>{_YEAR}))?)"
     rf"|(?P<my>(?P<my_n>{_MONTH})\s+(?P<my_y>{_YEAR}))"
     rf"|(?P<q>q(?P<q_n>[1-4])(?:\s*(?:of\s+)?(?P<q_y>{_YEAR}))?)"
-    rf"|(?P<season>(?:in\s+|the\s+|since\s+|this\s+)*(?P<season_n>spring|summer|autumn|winter)(?:\s+(?:of\s+)?(?P<season_y>{_YEAR}))?)"
-    rf"|(?P<year>(?:in|since|of|from|until|by|during|back\s+in|early|late|mid)\s+(?:early\s+|late\s+|mid[\s-])?(?P<year_n>{_YEAR})(?![-/.:]\d|\s*(?:eur|euro|usd|dollar|kg|km)))"
+    rf"|(?P<season>(?:in\s+|the\s+|since\s+|this\s+)*(?P<season_n>spring|summer|autumn"
+    rf"|winter)(?:\s+(?:of\s+)?(?P<season_y>{_YEAR}))?)"
+    rf"|(?P<year>(?:in|since|of|from|until|by|during|back\s+in|early|late|mid)\s+(?:early\s+|late\s+"
+    rf"|mid[\s-])?(?P<year_n>{_YEAR})(?![-/.:]\d|\s*(?:eur|euro|usd|dollar|kg|km)))"
     r"|(?P<day>day\s+before\s+yesterday|day\s+after\s+tomorrow|yesterday|today|tonight|tomorrow|tmrw|tmr|the\s+weekend)"
-    rf"|(?P<ord>(?:the|on\s+the)\s+(?P<ord_d>{_ORDINAL})\b(?!\s+(?:time|floor|street|century|grade|anniversary|birthday|place|of\s+(?!the\b)|edition|version|row|avenue)))"
+    rf"|(?P<ord>(?:the|on\s+the)\s+(?P<ord_d>{_ORDINAL})\b(?!\s+(?:time|floor|street|century|grade|anniversary"
+    rf"|birthday|place|of\s+(?!the\b)|edition|version|row|avenue)))"
     r"|(?P<hol>" + "|".join(sorted(HOLIDAYS, key=len, reverse=True)) + r")"
-    r"|(?P<fuzzy>(?:(?:many|some|a\s+few|few|several)\s+)?(?:years|months|weeks|ages|decades)\s+(?:ago|back)|a\s+(?:long\s+)?(?:while|time)\s+(?:ago|back)|long\s+ago"
-    r"|used\s+to|formerly|back\s+in\s+the\s+day|the\s+other\s+day|recently|(?:as|when\s+i\s+was)\s+(?:a\s+)?(?:kid|child|teen|teenager|younger|young|little)"
-    r"|in\s+my\s+(?:twenties|thirties|teens|youth|childhood|[2-5]0s)|growing\s+up|in\s+(?:the\s+)?(?:19|20)?[5-9]0s|back\s+then|previously|in\s+the\s+past|before\s+all\s+this)"
+    r"|(?P<fuzzy>(?:(?:many|some|a\s+few|few|several)\s+)?(?:years|months|weeks|ages|decades)\s+(?:ago|back)"
+    r"|a\s+(?:long\s+)?(?:while|time)\s+(?:ago|back)|long\s+ago"
+    r"|used\s+to|formerly|back\s+in\s+the\s+day|the\s+other\s+day|recently|(?:as|when\s+i\s+was)\s+(?:a\s+)?(?:kid"
+    r"|child|teen|teenager|younger|young|little)"
+    r"|in\s+my\s+(?:twenties|thirties|teens|youth|childhood|[2-5]0s)|growing\s+up|in\s+(?:the\s+)?(?:19|20)?[5-9]0s"
+    r"|back\s+then|previously|in\s+the\s+past|before\s+all\s+this)"
     r")"
 )  # fmt: skip
 
 _CLOCK = re.compile(
-    r"(?:(?:\bat|@|\bby|\bfrom|\baround|\buntil|,|\bto)\s*)?\b(?:(?P<h>[01]?\d|2[0-3])(?::|\.|h)(?P<m>[0-5]\d)\s*(?P<ap>[ap]\.?m\b)?|(?P<h2>1[0-2]|0?[1-9])\s*(?P<ap2>[ap]\.?m)\b"
-    r"|(?P<noon>noon|midday|midnight)\b|(?P<half>half\s+(?:past\s+)?(?P<half_h>one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,2}))\b"
+    r"(?:(?:\bat|@|\bby|\bfrom|\baround|\buntil|,|\bto)\s*)?\b(?:(?P<h>[01]?\d|2[0-3])(?::|\."
+    r"|h)(?P<m>[0-5]\d)\s*(?P<ap>[ap]\.?m\b)?|(?P<h2>1[0-2]|0?[1-9])\s*(?P<ap2>[ap]\.?m)\b"
+    r"|(?P<noon>noon|midday|midnight)\b|(?P<half>half\s+(?:past\s+)?(?P<half_h>one|two|three|four|five|six|seven"
+    r"|eight|nine|ten|eleven|twelve|\d{1,2}))\b"
     r"|(?P<oclock>1[0-2]|[1-9])\s*o'?clock)"
 )
-_BARE_HOUR = re.compile(r"\bat\s+(?P<h>1\d|2[0-3]|[1-9])(?=[\s,.!?;)]|$)(?!\s*(?:%|percent|km|kg|euros?|dollars?|years?|mph|people|[.,]\d))")
-_RECURRING = re.compile(
-    rf"\b(?:every|each|any|most|all|per)\s+(?:other\s+|second\s+|single\s+)?(?:{_DAYNAME}|day|week|month|year|morning|evening|night|quarter|weekend|{_MONTH})"
-    rf"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b|\b(?:weekly|daily|monthly|yearly|annually|weekdays|weekends)\b"
+_BARE_HOUR = re.compile(
+    r"\bat\s+(?P<h>1\d|2[0-3]|[1-9])(?=[\s,.!?;)]|$)(?!\s*(?:%|percent|km|kg|euros?|dollars?|years?|mph|people"
+    r"|[.,]\d))"
 )
-_OLD_DATE = re.compile(r"(?:\bfrom|\binstead of|\bnot(?: on)?|\brather than|\boriginally(?: on| for)?|\bwas(?: on| for)?|\bno longer(?: on)?)\s+(?:the\s+)?$")
-_NEW_DATE = re.compile(r"\b(?:moved|pushed|postponed|rescheduled|shifted|brought forward|bumped|delayed|slipped|changed|switched|now|instead|new date|back to)\b")
+_RECURRING = re.compile(
+    rf"\b(?:every|each|any|most|all|per)\s+(?:other\s+|second\s+|single\s+)?(?:{_DAYNAME}|day|week|month|year"
+    rf"|morning|evening|night|quarter|weekend|{_MONTH})"
+    rf"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b|\b(?:weekly|daily|nightly|hourly|monthly|yearly|annually"
+    rf"|weekdays|weekends)\b"
+)
+_OLD_DATE = re.compile(
+    r"(?:\bfrom|\binstead of|\bnot(?: on)?|\brather than|\boriginally(?: on| for)?|\bwas(?: on| for)?"
+    r"|\bno longer(?: on)?)\s+(?:the\s+)?$"
+)
+_NEW_DATE = re.compile(
+    r"\b(?:moved|pushed|postponed|rescheduled|shifted|brought forward|bumped|delayed|slipped|changed|switched|now"
+    r"|instead|new date|back to)\b"
+)
 
-_RESCHEDULED_TO = re.compile(r"\b(?:moved|pushed|postponed|rescheduled|shifted|changed|bumped|delayed|brought forward|slipped)\b.{0,80}\b(?:to|until|till)\s+(?:the\s+)?$")
+_RESCHEDULED_TO = re.compile(
+    r"\b(?:moved|pushed|postponed|rescheduled|shifted|changed|bumped|delayed|brought forward"
+    r"|slipped)\b.{0,80}\b(?:to|until|till)\s+(?:the\s+)?$"
+)
+
+_TO_BE_DONE = re.compile(
+    r"(?:'m|'re|'s|\b(?:am|are|is|be|will|to|im)) (?:having|getting|have|get) (?:my|the|our|a|an|his|her|its"
+    r"|their)\b[^,;]{1,60}$"
+)
 
 _PAST = (
-    r"was|were|had|did|went|got|ran|met|saw|came|left|bought|sold|made|took|gave|found|lost|won|wrote|read|began|broke|built|caught|chose"
-    r"|fell|felt|flew|grew|heard|held|kept|knew|led|paid|put|quit|sent|slept|spent|spoke|stood|swam|taught|thought|told|woke|wore|hired"
+    r"was|were|had|did|went|got|ran|met|saw|came|left|bought|sold|made|took|gave|found|lost|won|wrote|read|began"
+    r"|broke|built|caught|chose"
+    r"|fell|felt|flew|grew|heard|held|kept|knew|led|paid|put|quit|sent|slept|spent|spoke|stood|swam|taught|thought"
+    r"|told|woke|wore|hired"
     r"|finished|been|gone|done|drove|ate|drank|sang|became|began|since|(?<!ne)(?<!spe)(?<!bre)(?<!fe)[a-z]{2,}ed"
 )
 _FUTURE = (
-    r"will|'ll|gonna|going to|need|needs|have to|has to|must|should|remind|todo|due|deadline|plan(?:s|ning)?|is|are|'s|'re|am|'m|be|starts?"
-    r"|ends?|begins|opens|closes|expires|leaves|arrives|want|wants|moving|flying|meeting|leaving|starting|visiting|travel(?:l)?ing|getting"
-    r"|launch(?:es|ing)?|ships?|by|until|till|before|book|call|ping|let's|lets|can|could|coming|(?:moved|pushed|postponed|rescheduled|shifted"
-    r"|bumped|delayed|brought forward|scheduled|booked|planned|set|expected)\s+(?:back\s+)?(?:to|for|until|on)|[a-z]{2,}ing"
+    r"will|'ll|gonna|going to|need|needs|have to|has to|must|should|remind|todo|due|deadline|plan(?:s|ning)?|is|are"
+    r"|'s|'re|am|'m|be|starts?"
+    r"|ends?|begins|opens|closes|expires|leaves|arrives|want|wants|moving|flying|meeting|leaving|starting|visiting"
+    r"|travel(?:l)?ing|getting"
+    r"|launch(?:es|ing)?|ships?|by|until|till|before|book|call|ping|let's|lets|can|could|coming"
+    r"|(?:(?<![a-z ])[a-z]{3,}ing)|(?:moved|pushed|postponed|rescheduled|shifted"
+    r"|bumped|delayed|brought forward|scheduled|booked|planned|set|expected)\s+(?:back\s+)?(?:to|for|until|on)"
 )
 _TENSE = re.compile(rf"(?:\b|(?='))(?:(?P<future>{_FUTURE})|(?P<past>{_PAST}))\b")
 
@@ -133,6 +185,10 @@ def find(low: str, now: datetime, *, assume_today: bool = False) -> When | None:
     return when
 
 
+def is_recurring(low: str) -> bool:
+    return _RECURRING.search(low) is not None
+
+
 def without_dates(low: str) -> str:
     """The text with everything that tells a date or a clock time cut out, for comparing what is left."""
     return _CLOCK.sub(" ", _FORMS.sub(" ", low))
@@ -146,7 +202,7 @@ def _choose(low: str, hits: list[_Hit]) -> _Hit:
 
 def _is_past(low: str, at: int) -> bool:
     """Tense of the verb that stands last before the date, else of the first after it."""
-    if _RESCHEDULED_TO.search(low, max(0, at - 120), at):
+    if _RESCHEDULED_TO.search(low, max(0, at - 120), at) or _TO_BE_DONE.search(low, max(0, at - 120), at):
         return False
     before = None
     for cue in _TENSE.finditer(low, max(0, at - 160), at):
@@ -157,178 +213,273 @@ def _is_past(low: str, at: int) -> bool:
 
 def _hits(low: str, now: datetime) -> Iterator[_Hit]:
     for match in _FORMS.finditer(low):
+        after = match.start() + (3 if match[0].startswith("to ") else 0)
+        calendar = _Calendar(now, past=_is_past(low, after))
+        form = next(name for name in _READERS if match[name] is not None)
         try:
-            when = _read(match, low, now)
+            when = _READERS[form](calendar, match)
         except (ValueError, OverflowError):  # the 31st of February, the year 10000
             continue
         if when is not None:
             yield _Hit(match.start(), match.end(), when)
 
 
-def _read(match: re.Match[str], low: str, now: datetime) -> When | None:  # noqa: PLR0911
-    today = now.date()
-    kind = match.lastgroup or ""
-    for name in _KINDS:
-        if match[name] is not None:
-            kind = name
-            break
-    past = _is_past(low, match.start())
+class _Calendar:
+    """Reads one form of date each, seen from `now` and in the direction of the tense."""
 
-    def day(value: date) -> When:
-        return When(datetime.combine(value, time(), now.tzinfo), "day")
+    def __init__(self, now: datetime, *, past: bool) -> None:
+        self.now, self.today, self.past = now, now.date(), past
+        self.monday = self.today - timedelta(days=self.today.weekday())
 
-    def span(first: date, last: date, precision: str = "approximate", at: date | None = None) -> When:
-        begin, end = (datetime.combine(d, time(), now.tzinfo) for d in (first, last))
-        return When(datetime.combine(at or first, time(), now.tzinfo), precision, (begin, end))
+    # Building blocks.
 
-    def month(year: int, number: int) -> When:
-        first = date(year + (number - 1) // 12, (number - 1) % 12 + 1, 1)
-        return span(first, _month_end(first), "month")
+    def midnight(self, day: date) -> datetime:
+        return datetime.combine(day, time(), self.now.tzinfo)
 
-    def week(inside: date) -> When:
+    def day(self, day: date) -> When:
+        return When(self.midnight(day), "day")
+
+    def span(self, first: date, last: date, precision: str = "approximate", *, at: date | None = None) -> When:
+        return When(self.midnight(at or first), precision, (self.midnight(first), self.midnight(last)))
+
+    def week(self, inside: date) -> When:
         monday = inside - timedelta(days=inside.weekday())
-        return span(monday, monday + timedelta(days=6), "week", at=inside)
+        return self.span(monday, monday + timedelta(days=6), "week", at=inside)
 
-    def year_of(number: int) -> When:
-        return span(date(number, 1, 1), date(number, 12, 31))
+    def weekend(self, saturday: date) -> When:
+        return self.span(saturday, saturday + timedelta(days=1), "week")
 
-    def nearest(number: int, day_number: int, *, year: str | None) -> When:
+    def month(self, year: int, number: int) -> When:
+        """number may run over the year's end: 13 is the next January, 0 the last December."""
+        first = _plus_months(date(year, 1, 1), number - 1)
+        return self.span(first, _month_end(first), "month")
+
+    def year(self, number: int) -> When:
+        return self.span(date(number, 1, 1), date(number, 12, 31))
+
+    def nearest(self, number: int, day_number: int, year: str | None) -> When:
         if year is not None:
-            return day(date(int(year) + (2000 if len(year) == 2 else 0), number, day_number))
-        found = date(today.year, number, day_number)
-        if past and found > today:
-            found = date(today.year - 1, number, day_number)
-        elif not past and found < today:
-            found = date(today.year + 1, number, day_number)
-        return day(found)
+            return self.day(date(int(year) + (2000 if len(year) == 2 else 0), number, day_number))
+        found = date(self.today.year, number, day_number)
+        if self.past and found > self.today:
+            found = date(self.today.year - 1, number, day_number)
+        elif not self.past and found < self.today:
+            found = date(self.today.year + 1, number, day_number)
+        return self.day(found)
 
-    if kind == "iso":
-        return day(date(int(match["iso_y"]), int(match["iso_m"]), int(match["iso_d"])))
-    if kind == "num":
-        return _numeric(match, nearest)
-    if kind == "dm":
-        return nearest(_month(match["dm_m"]), int(match["dm_d"]), year=match["dm_y"])
-    if kind == "md":
-        return nearest(_month(match["md_m"]), int(match["md_d"]), year=match["md_y"])
-    if kind in ("ago", "in"):
-        if kind == "ago":
-            count, unit = _number(match["ago_n"]), match["ago_u"]
-            sign = 1 if match["ago_w"].startswith("from") else -1
-        else:
-            count, unit, sign = _number(match["in_n"]), match["in_u"], 1
-        if count is None:
+    # One reader for each form.
+
+    def iso(self, m: re.Match[str]) -> When:
+        return self.day(date(int(m["iso_y"]), int(m["iso_m"]), int(m["iso_d"])))
+
+    def numeric(self, m: re.Match[str]) -> When | None:
+        """Day before month, unless only the other order makes a date."""
+        first, second, year = int(m["num_a"]), int(m["num_b"]), m["num_y"]
+        if year is None and m["num_sep"] == "." and not m["num"].endswith("."):
+            return None  # 3.9 is a number
+        if year is None and (0 in (first, second) or m["num"] in _FRACTIONS):
+            return None
+        number, day_number = (first, second) if second > 12 else (second, first)
+        return self.nearest(number, day_number, year) if 1 <= number <= 12 else None
+
+    def day_month(self, m: re.Match[str]) -> When:
+        return self.nearest(_month(m["dm_m"]), int(m["dm_d"]), m["dm_y"])
+
+    def month_day(self, m: re.Match[str]) -> When:
+        return self.nearest(_month(m["md_m"]), int(m["md_d"]), m["md_y"])
+
+    def ago(self, m: re.Match[str]) -> When:
+        sign = 1 if m["ago_w"].startswith("from") else -1
+        return self.away(_number(m["ago_n"]), m["ago_u"], sign)
+
+    def ahead(self, m: re.Match[str]) -> When:
+        return self.away(_number(m["in_n"]), m["in_u"], 1)
+
+    def away(self, count: int | None, unit: str, sign: int) -> When:
+        if count is None:  # "a few weeks ago"
             return When(None, "approximate")
+        count *= sign
         if unit in ("minute", "min", "hour"):
-            return When((now + sign * timedelta(**{"hours" if unit == "hour" else "minutes": count})).replace(second=0, microsecond=0), "exact")
+            step = timedelta(hours=count) if unit == "hour" else timedelta(minutes=count)
+            return When((self.now + step).replace(second=0, microsecond=0), "exact")
         if unit == "day":
-            return day(today + timedelta(days=sign * count))
+            return self.day(self.today + timedelta(days=count))
         if unit in ("week", "fortnight"):
-            return week(today + timedelta(weeks=sign * count * (2 if unit == "fortnight" else 1)))
+            return self.week(self.today + timedelta(weeks=count * (2 if unit == "fortnight" else 1)))
         if unit == "month":
-            return month(today.year, today.month + sign * count)
-        return year_of(today.year + sign * count * (10 if unit == "decade" else 1))
-    if kind == "end":
-        word = match["end_w"] or {"eod": "day", "eow": "week", "eom": "month", "eoy": "year"}[match["eox"]]
+            return self.month(self.today.year, self.today.month + count)
+        return self.year(self.today.year + count * (10 if unit == "decade" else 1))
+
+    def end(self, m: re.Match[str]) -> When:
+        word = m["end_w"] or {"eod": "day", "eow": "week", "eom": "month", "eoy": "year"}[m["eox"]]
+        ahead = 1 if word.startswith("next") else 0
         if word == "day":
-            return day(today)
+            return self.day(self.today)
         if word.endswith("week"):
-            friday = today + timedelta(days=4 - today.weekday() + (7 if word.startswith("next") else 0))
-            return week(max(friday, today))
+            return self.week(max(self.monday + timedelta(days=4, weeks=ahead), self.today))
         if word == "year":
-            return day(date(today.year, 12, 31))
+            return self.day(date(self.today.year, 12, 31))
         if word.endswith("month"):
-            first = date(today.year, today.month, 1)
-            return day(_month_end(_month_end(first) + timedelta(days=1) if word.startswith("next") else first))
+            return self.day(_month_end(_plus_months(self.today.replace(day=1), ahead)))
         number = _month(word)
-        year = int(match["end_y"] or today.year + (number < today.month) * (not past) - (number > today.month) * past)
-        return day(_month_end(date(year, number, 1)))
-    if kind == "beyond":
-        step = -2 if match["beyond_w"].endswith("last") else 2
-        unit = match["beyond_u"]
+        year = int(m["end_y"]) if m["end_y"] else self.year_of_month(number)
+        return self.day(_month_end(date(year, number, 1)))
+
+    def year_of_month(self, number: int) -> int:
+        if self.past:
+            return self.today.year - (number > self.today.month)
+        return self.today.year + (number < self.today.month)
+
+    def beyond(self, m: re.Match[str]) -> When:
+        unit, back = m["beyond_u"], m["beyond_w"].startswith("before")
+        step = -2 if back else 2
         if unit == "day":
-            return day(today + timedelta(days=-2 if match["beyond_w"].endswith("yesterday") else 2))
+            return self.day(self.today + timedelta(days=step))
         if unit in ("week", "weekend"):
-            return week(today + timedelta(weeks=step))
-        return month(today.year, today.month + step) if unit == "month" else year_of(today.year + step)
-    if kind == "rel":
-        word, unit = match["rel_w"], match["rel_u"]
-        step = -1 if word in ("last", "past", "previous") else 1 if word in ("next", "coming") else 0
-        monday = today - timedelta(days=today.weekday())
-        if match["rel_day"]:
-            return day(monday + timedelta(weeks=step, days=WEEKDAYS[match["rel_day"]]))
+            return self.week(self.today + timedelta(weeks=step))
+        return (
+            self.month(self.today.year, self.today.month + step)
+            if unit == "month"
+            else self.year(self.today.year + step)
+        )
+
+    def relative(self, m: re.Match[str]) -> When:
+        """The calendar neighbour: "last week" is the week before this one, "next month" the one after."""
+        step, unit = _STEPS[m["rel_w"]], m["rel_u"]
+        if m["rel_day"]:
+            return self.day(self.monday + timedelta(weeks=step, days=WEEKDAYS[m["rel_day"]]))
         if unit == "week":
-            return week(today + timedelta(weeks=step))
-        if unit.startswith("weekend") or unit == "week-end":
-            saturday = monday + timedelta(weeks=step, days=5)
-            return When(datetime.combine(saturday, time(), now.tzinfo), "week",
-                        (datetime.combine(saturday, time(), now.tzinfo), datetime.combine(saturday + timedelta(days=1), time(), now.tzinfo)))  # fmt: skip
+            return self.week(self.today + timedelta(weeks=step))
+        if unit in ("weekend", "week-end"):
+            return self.weekend(self.monday + timedelta(weeks=step, days=5))
         if unit == "month":
-            return month(today.year, today.month + step)
+            return self.month(self.today.year, self.today.month + step)
         if unit == "year":
-            return year_of(today.year + step)
+            return self.year(self.today.year + step)
         if unit == "quarter":
-            first = (today.month - 1) // 3 * 3 + 1 + 3 * step
-            start = date(today.year + (first - 1) // 12, (first - 1) % 12 + 1, 1)
-            return span(start, _month_end(_month_end(_month_end(start) + timedelta(days=1)) + timedelta(days=1)))
+            this = date(self.today.year, (self.today.month - 1) // 3 * 3 + 1, 1)
+            return self.quarter_from(_plus_months(this, 3 * step))
         if unit in SEASONS:
-            return _season(unit, today, step if step else None, span, past=past)
-        return day(today + timedelta(days=step if unit == "night" else 0))
-    if kind == "wd":
-        number = WEEKDAYS[match["wd_n"]]
-        monday = today - timedelta(days=today.weekday())
-        if match["wd_last"]:
-            return day(monday + timedelta(days=number, weeks=-2 if "before" in match["wd_last"] else -1))
-        if match["wd_week"] or match["wd_w"] == "next":
-            return day(monday + timedelta(days=number + 7))
-        if match["wd_w"] in ("last", "past", "previous") or (match["wd_w"] is None and past):
-            return day(today - timedelta(days=(today.weekday() - number - 1) % 7 + 1))
-        return day(today + timedelta(days=(number - today.weekday() - 1) % 7 + 1))
-    if kind in ("mon", "my"):
-        number = _month(match["mon_n"] or match["my_n"])
-        given = match["mon_y"] or match["my_y"]
-        if given:
-            return month(int(given), number)
-        word = match["mon_w"]
-        if word in ("last", "past"):
-            return month(today.year - (number >= today.month), number)
-        if word in ("next", "coming"):
-            return month(today.year + (number <= today.month), number)
-        if word == "since" or (past and word not in ("until", "till", "by", "before")):
-            return month(today.year - (number > today.month), number)
-        return month(today.year + (number < today.month), number)
-    if kind == "q":
-        quarter = int(match["q_n"])
-        year = int(match["q_y"] or today.year)
-        if match["q_y"] is None and past and quarter * 3 - 2 > today.month:
+            return self.season_from(unit, step)
+        return self.day(self.today + timedelta(days=step if unit == "night" else 0))
+
+    def weekday(self, m: re.Match[str]) -> When:
+        number, word = WEEKDAYS[m["wd_n"]], m["wd_w"]
+        if m["wd_last"]:
+            return self.day(self.monday + timedelta(days=number, weeks=-2 if "before" in m["wd_last"] else -1))
+        if m["wd_week"] or word == "next":
+            return self.day(self.monday + timedelta(days=number + 7))
+        if word in ("last", "past", "previous") or (word is None and self.past):
+            return self.day(self.today - timedelta(days=(self.today.weekday() - number - 1) % 7 + 1))
+        return self.day(self.today + timedelta(days=(number - self.today.weekday() - 1) % 7 + 1))
+
+    def month_alone(self, m: re.Match[str]) -> When:
+        number = _month(m["mon_n"])
+        if m["mon_y"]:
+            return self.month(int(m["mon_y"]), number)
+        step = _STEPS.get(m["mon_w"], 0)
+        if step < 0:
+            return self.month(self.today.year - (number >= self.today.month), number)
+        if step > 0:
+            return self.month(self.today.year + (number <= self.today.month), number)
+        if m["mon_w"] == "since":
+            return self.month(self.today.year - (number > self.today.month), number)
+        if m["mon_w"] in ("until", "till", "by", "before"):
+            return self.month(self.today.year + (number < self.today.month), number)
+        return self.month(self.year_of_month(number), number)
+
+    def month_year(self, m: re.Match[str]) -> When:
+        return self.month(int(m["my_y"]), _month(m["my_n"]))
+
+    def quarter(self, m: re.Match[str]) -> When:
+        first = int(m["q_n"]) * 3 - 2
+        year = int(m["q_y"]) if m["q_y"] else self.today.year
+        if not m["q_y"] and self.past and first > self.today.month:
             year -= 1
-        if match["q_y"] is None and not past and quarter * 3 < today.month:
+        if not m["q_y"] and not self.past and first + 2 < self.today.month:
             year += 1
-        first_day = date(year, quarter * 3 - 2, 1)
-        return span(first_day, _month_end(date(year, quarter * 3, 1)))
-    if kind == "season":
-        if match["season_y"]:
-            return _season(match["season_n"], date(int(match["season_y"]), 12, 31), 0, span, past=True)
-        if not re.match(r"(?:in|since|this)\s", match["season"]):
+        return self.quarter_from(date(year, first, 1))
+
+    def quarter_from(self, first: date) -> When:
+        return self.span(first, _month_end(_plus_months(first, 2)))
+
+    def season(self, m: re.Match[str]) -> When | None:
+        if m["season_y"]:
+            return self.quarter_from(date(int(m["season_y"]), SEASONS[m["season_n"]], 1))
+        if not re.match(r"(?:in|since|this)\s", m["season"]):
             return None  # "summer dress"
-        return _season(match["season_n"], today, None, span, past=past)
-    if kind == "year":
-        return year_of(int(match["year_n"]))
-    if kind == "day":
-        words = match["day"]
+        return self.season_from(m["season_n"], 0)
+
+    def season_from(self, name: str, step: int) -> When:
+        """Northern seasons of three whole months: the last one that is over, the next to come, or by the tense."""
+        first = date(self.today.year, SEASONS[name], 1)
+        last = _month_end(_plus_months(first, 2))
+        years = 0
+        if step < 0:
+            years = -1 if last >= self.today else 0
+        elif step > 0:
+            years = 1 if first <= self.today else 0
+        elif self.past:
+            years = -1 if first > self.today else 0
+        elif last < self.today:
+            years = 1
+        return self.quarter_from(first.replace(year=first.year + years))
+
+    def year_alone(self, m: re.Match[str]) -> When:
+        return self.year(int(m["year_n"]))
+
+    def day_word(self, m: re.Match[str]) -> When:
+        words = m["day"]
         if words.endswith("weekend"):
-            saturday = today + timedelta(days=5 - today.weekday() - (7 if past and today.weekday() < 5 else 0))
-            return When(datetime.combine(saturday, time(), now.tzinfo), "week",
-                        (datetime.combine(saturday, time(), now.tzinfo), datetime.combine(saturday + timedelta(days=1), time(), now.tzinfo)))  # fmt: skip
-        offset = {"yesterday": -1, "today": 0, "tonight": 0, "tomorrow": 1, "tmrw": 1, "tmr": 1}
-        return day(today + timedelta(days=offset.get(words, -2 if words.endswith("yesterday") else 2)))
-    if kind == "ord":
-        return day(_nth(int(match["ord_d"][:-2]), today, past=past))
-    if kind == "hol":
-        return nearest(*HOLIDAYS[match["hol"]], year=None)
-    return When(None, "approximate")
+            back = self.past and self.today.weekday() < 5
+            return self.weekend(self.monday + timedelta(days=5, weeks=-1 if back else 0))
+        return self.day(self.today + timedelta(days=_DAYS_AWAY.get(words, -2 if words.endswith("yesterday") else 2)))
+
+    def ordinal(self, m: re.Match[str]) -> When:
+        """The nearest day with that number in its month, before today or after it."""
+        number = int(m["ord_d"][:-2])
+        first = self.today.replace(day=1)
+        for step in range(3):
+            month = _plus_months(first, -step if self.past else step)
+            if number > _month_end(month).day:
+                continue
+            found = month.replace(day=number)
+            if (found < self.today) if self.past else (found > self.today):
+                return self.day(found)
+        raise ValueError("no month near has such a day")
+
+    def holiday(self, m: re.Match[str]) -> When:
+        return self.nearest(*HOLIDAYS[m["hol"]], None)
+
+    def fuzzy(self, m: re.Match[str]) -> When:
+        return When(None, "approximate")
 
 
-_KINDS = ("iso", "num", "dm", "md", "ago", "in", "end", "beyond", "rel", "wd", "mon", "my", "q", "season", "year", "day", "ord", "hol", "fuzzy")
+# In the order of the alternatives in _FORMS; the key is the group's name.
+_READERS: dict[str, Callable[[_Calendar, re.Match[str]], When | None]] = {
+    "iso": _Calendar.iso,
+    "num": _Calendar.numeric,
+    "dm": _Calendar.day_month,
+    "md": _Calendar.month_day,
+    "ago": _Calendar.ago,
+    "in": _Calendar.ahead,
+    "end": _Calendar.end,
+    "beyond": _Calendar.beyond,
+    "rel": _Calendar.relative,
+    "wd": _Calendar.weekday,
+    "mon": _Calendar.month_alone,
+    "my": _Calendar.month_year,
+    "q": _Calendar.quarter,
+    "season": _Calendar.season,
+    "year": _Calendar.year_alone,
+    "day": _Calendar.day_word,
+    "ord": _Calendar.ordinal,
+    "hol": _Calendar.holiday,
+    "fuzzy": _Calendar.fuzzy,
+}
+_STEPS = {"last": -1, "past": -1, "previous": -1, "this": 0, "next": 1, "coming": 1}
+_DAYS_AWAY = {"yesterday": -1, "today": 0, "tonight": 0, "tomorrow": 1, "tmrw": 1, "tmr": 1}
+_FRACTIONS = frozenset({"24/7", "50/50", "1/2", "1/3", "1/4", "2/3", "3/4"})
 
 
 def _month(name: str) -> int:
@@ -341,47 +492,7 @@ def _number(word: str) -> int | None:
 
 
 def _month_end(first: date) -> date:
-    following = first.replace(day=28) + timedelta(days=4)
-    return following - timedelta(days=following.day)
-
-
-def _nth(number: int, today: date, *, past: bool) -> date:
-    """The nearest day with that number in its month, before today or after it."""
-    month = today.year * 12 + today.month - 1
-    for step in range(3):
-        at = month - step if past else month + step
-        try:
-            found = date(at // 12, at % 12 + 1, number)
-        except ValueError:
-            continue
-        if (found < today) if past else (found > today):
-            return found
-    raise ValueError("no month near has such a day")
-
-
-def _numeric(match: re.Match[str], nearest: Callable[..., When]) -> When | None:
-    first, second, year = int(match["num_a"]), int(match["num_b"]), match["num_y"]
-    if year is None and (match["num_sep"] == "." and not match["num"].endswith(".")):
-        return None  # 3.9 is a number
-    if year is None and (first == 0 or second == 0 or (second > 12 and first > 12) or match["num"] in ("24/7", "50/50", "1/2", "1/3", "1/4", "2/3", "3/4")):
-        return None
-    number, day_number = (first, second) if second > 12 else (second, first)
-    return nearest(number, day_number, year=year) if 1 <= number <= 12 else None
-
-
-def _season(name: str, today: date, step: int | None, span: Callable[..., When], *, past: bool) -> When:
-    """Northern seasons of three whole months. step: -1 the last one that is over, 1 the next to come, None by tense."""
-    number = SEASONS[name]
-    year = today.year
-    first = date(year, number, 1)
-    if step == -1 or (step is None and past and first > today):
-        last = _month_end(_plus_months(first, 2))
-        year -= last >= today if step == -1 else 1
-    elif step == 1 or (step is None and not past):
-        last = _month_end(_plus_months(first, 2))
-        year += (first <= today) if step == 1 else (last < today)
-    first = date(year, number, 1)
-    return span(first, _month_end(_plus_months(first, 2)))
+    return _plus_months(first, 1) - timedelta(days=1)
 
 
 def _plus_months(first: date, months: int) -> date:
@@ -411,5 +522,5 @@ def _clock(low: str, *, with_day: bool) -> time | None:
 
 
 def _afternoon(hour: int) -> int:
-    """"At 3" is in the afternoon, "at 9" in the morning."""
+    """ "At 3" is in the afternoon, "at 9" in the morning."""
     return hour + 12 if 1 <= hour <= 6 else hour

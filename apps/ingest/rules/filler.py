@@ -2,44 +2,82 @@
 
 import re
 
-from apps.ingest.rules.lexicon import words
+from apps.ingest.rules.lexicon import listed
 
 MIN_CHARS = 10
 
 # The contract's test for two words; the same words and a few more for a whole sentence of chatter.
-SMALL_WORDS = frozenset(
-    "hi hello hey hiya yo sup howdy greetings morning evening afternoon night good gm gn bye goodbye cya later see you yes yeah yep yup ya no nope nah ok okay k kk okey sure fine right cool great"
-    " nice perfect awesome thanks thank thx ty tysm cheers ta please pls plz sorry oops what why how when where who which huh hm hmm hmmm um uh er oh ah aha wow lol lmao rofl haha hahaha hehe"
-    " ha heh xd the a an and or but so well um alright indeed agreed exactly correct true done go got it that this there here me too very much really again more wait stop continue next test"
-    " testing ping anyone there cool beans".split()
+SMALL_WORDS = listed(
+    "hi hello hey hiya yo sup howdy greetings morning evening afternoon night good gm gn bye goodbye cya later see"
+    " you yes yeah yep yup ya no nope nah ok okay k kk okey sure fine right cool great"
+    " nice perfect awesome thanks thank thx ty tysm cheers ta please pls plz sorry oops what why how when where who"
+    " which huh hm hmm hmmm um uh er oh ah aha wow lol lmao rofl haha hahaha hehe"
+    " ha heh xd the a an and or but so well um alright indeed agreed exactly correct true done go got it that this"
+    " there here me too very much really again more wait stop continue next test"
+    " testing ping anyone there cool beans"
 )
-CHATTER = SMALL_WORDS | frozenset(
-    "everyone all team guys folks buddy mate friend my dear today tonight welcome back is are was be i i'm im am you're your hope hoping doing going well weekend week day have had has a great lovely wonderful nice good"
-    " appreciated appreciate lot lots so super amazing brilliant excellent fantastic love helpful help makes sense gotcha understood noted roger sounds looks works fair enough point bet"
-    " np problem worries worry never mind nvm don't dont no not just bit little moment minute second sec hang on hold one let's lets move start begin carry keep going thats that's whats what's up bro dude man"
-    " omg wtf ugh yay woo hooray phew whew damn dang yikes oof meh eh idk dunno tbh imo i'll ill we'll try check out look now then anyway later tomorrow soon talk speak chat take care cu ttyl new".split()
+CHATTER = SMALL_WORDS | listed(
+    "everyone all team guys folks buddy mate friend my dear today tonight welcome back is are was be i i'm im am"
+    " you're your hope hoping doing going well weekend week day have had has a great lovely wonderful nice good"
+    " appreciated appreciate lot lots so super amazing brilliant excellent fantastic love helpful help makes sense"
+    " gotcha understood noted roger sounds looks works fair enough point bet"
+    " np problem worries worry never mind nvm don't dont no not just bit little moment minute second sec hang on"
+    " hold one let's lets move start begin carry keep going thats that's whats what's up bro dude man"
+    " omg wtf ugh yay woo hooray phew whew damn dang yikes oof meh eh idk dunno tbh imo i'll ill we'll try check out"
+    " look now then anyway later tomorrow soon talk speak chat take care cu ttyl new"
 )
 _WORD = re.compile(r"[^\W_]+(?:['.-][^\W_]+)*")
 # Scripts written without blanks: nothing in them is "one word".
-UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0002ffff]")
+UNSPACED = re.compile(
+    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0002f"
+    r"fff]"
+)
 
 _ACKNOWLEDGING = re.compile(
     r"(?:ok(?:ay)?|yes|yeah|yep|no|great|perfect|nice|cool|awesome|wow|hm+|ah+|oh|lol|ha(?:ha)+|right|sure)?[\s,.!]*"
-    r"(?:thanks?\b|thank you|thx|ty\b|cheers|much appreciated|appreciate (?:it|that|the help)|got it|makes sense|sounds (?:good|great|fine|right)|(?:that|this|it)(?:'s| is| was| looks| sounds| seems| helps| worked| works| makes)\b"
-    r"|(?:you're|you are|ur) (?:right|welcome|the best|amazing|awesome|wrong|great|kidding|a (?:star|legend|lifesaver))|good (?:job|work|point|catch|idea|question|stuff|one|morning|evening|night|afternoon|luck)|well done|never ?mind|nvm|no worries|no problem|my bad|i (?:see|understand|agree|get it|like (?:it|that|this)|love (?:it|that|this)|guess so|think so|don't (?:get|understand)(?: it| that)?)\b"
-    r"|hope (?:you|ur|you're|your|all)|how are you|have a (?:good|nice|great|lovely)|see you|talk (?:soon|later)|take care|happy (?:monday|tuesday|wednesday|thursday|friday|weekend|new year)|merry)"
+    r"(?:thanks?\b|thank you|thx|ty\b|cheers|much appreciated|appreciate (?:it|that|the help)|got it|makes sense"
+    r"|sounds (?:good|great|fine|right)|(?:that|this|it)(?:'s| is| was| looks| sounds| seems| helps| worked| works"
+    r"| makes)\b"
+    r"|(?:you're|you are|ur) (?:right|welcome|the best|amazing|awesome|wrong|great|kidding|a (?:star|legend"
+    r"|lifesaver))|good (?:job|work|point|catch|idea|question|stuff|one|morning|evening|night|afternoon|luck)"
+    r"|well done|never ?mind|nvm|no worries|no problem|my bad|i (?:see|understand|agree|get it|like (?:it|that|this)"
+    r"|love (?:it|that|this)|guess so|think so|don't (?:get|understand)(?: it| that)?)\b"
+    r"|hope (?:you|ur|you're|your|all)|how are you|have a (?:good|nice|great|lovely)|see you|talk (?:soon|later)"
+    r"|take care|happy (?:monday|tuesday|wednesday|thursday|friday|weekend|new year)|merry)"
 )
 _META = re.compile(
-    r"(?:(?:let'?s|lets|can we|we can|shall we)\s+(?:start|begin|continue|move on|get started|go on|go back|try again|see|talk|keep this|do this|switch topics?|change (?:the )?(?:topic|subject)|wrap up|pick this up)"
-    r"|(?:back|going back|coming back|returning) to (?:my|the|your|our) (?:question|point|topic|last|first|original)|as (?:i|you) (?:said|mentioned|asked)[.!]*$|next (?:question|topic|one)\b|(?:another|one more|quick|last|different|stupid|silly|dumb) (?:question|thing|one)\b"
-    r"|(?:i|we) (?:have|had|got|'ve got) (?:a|another|one more|some|a few|two) (?:\w+ )?(?:questions?|issues?|problems?|requests?)\b|(?:i'm|im|i am|we're|i was) (?:just )?(?:asking|wondering|curious|kidding|joking|confused|trying to (?:understand|figure|get|find|debug|fix|learn)|looking for|not sure (?:what|how|why|if|whether)|stuck on|getting (?:an?|this) (?:error|exception|warning))"
-    r"|(?:i|we) (?:(?:just )?(?:want|wanted|need|needed|would like|'d like|'d love|would love)|d like) (?:you )?to (?:know|ask|understand|see|check|hear|learn|discuss|talk|chat|test|try|clarify|explain|figure|find out|be sure|have|write|get)\b|(?:i|we) (?:need|want|could use|would like) (?:some |a bit of |your |a |more |an )?(?:help|advice|ideas?|suggestions?|explanations?|info(?:rmation)?|answers?|examples?|feedback|inputs?|opinion|second opinion|summary|recipe|joke|poem|list|table|script|function|regex|hint)\b"
-    r"|(?:you|your (?:last |previous |first |second )?(?:answer|reply|response|message|suggestion|code|link))\s+(?:said|didn't|did not|forgot|missed|misunderstood|got|just|are|were|was|is|mentioned|repeated|wrote|helped|keep|can|could|may|might|should|have|already|look|seem|sound)\b"
-    r"|(?:i|we) (?:don'?t|didn'?t|do not|did not|can'?t|cannot|couldn'?t) (?:understand|follow|get|see|find|remember|recall|know|think|believe|mind|care|quite|really (?:understand|get|know|think|mind|care))\b|(?:i|we) (?:think|guess|suppose|believe|feel like|assume|mean|bet|doubt|wonder|wish)\b(?! (?:i'?m|we'?re|in|my) )"
-    r"|(?:that|this|it|those|these|which)\s+(?:is|was|isn'?t|wasn'?t|looks?|sounds?|seems?|works?|worked|doesn'?t|didn'?t|does|did|helps?|helped|makes|made|should|could|would|might|may|will|won'?t|can|can'?t|was|were|are)\b|(?:that|this|it)'(?:s|ll|d)\b|here(?:'s| is| are)\b|see (?:above|below|attached)|(?:please )?find attached|attached\b|ignore (?:that|this|it|my)|disregard (?:that|this|it|my)|scratch that|forget (?:it|that|what i)|wrong (?:chat|window|person|thread)|typo\b|sorry (?:for|about|i|that|if)|my (?:mistake|apologies|fault)|excuse me|bear with me|give me a (?:sec|second|minute|moment)|one (?:sec|second|moment|minute)|wait\b|hold on|hang on|as an ai\b)"
+    r"(?:(?:let'?s|lets|can we|we can|shall we)\s+(?:start|begin|continue|move on|get started|go on|go back"
+    r"|try again|see|talk|keep this|do this|switch topics?|change (?:the )?(?:topic|subject)|wrap up|pick this up)"
+    r"|(?:back|going back|coming back|returning) to (?:my|the|your|our) (?:question|point|topic|last|first|original)"
+    r"|as (?:i|you) (?:said|mentioned|asked)[.!]*$|next (?:question|topic|one)\b|(?:another|one more|quick|last"
+    r"|different|stupid|silly|dumb) (?:question|thing|one)\b"
+    r"|(?:i|we) (?:have|had|got|'ve got) (?:a|another|one more|some|a few|two) (?:\w+ )?(?:questions?|issues?"
+    r"|problems?|requests?)\b|(?:i'm|im|i am|we're|i was) (?:just )?(?:asking|wondering|curious|kidding|joking"
+    r"|confused|trying to (?:understand|figure|get|find|debug|fix|learn)|looking for|not sure (?:what|how|why|if"
+    r"|whether)|stuck on|getting (?:an?|this) (?:error|exception|warning))"
+    r"|(?:i|we) (?:(?:just )?(?:want|wanted|need|needed|would like|'d like|'d love|would love)"
+    r"|d like) (?:you )?to (?:know|ask|understand|see|check|hear|learn|discuss|talk|chat|test|try|clarify|explain"
+    r"|figure|find out|be sure|have|write|get)\b|(?:i|we) (?:need|want|could use|would like) (?:some |a bit of "
+    r"|your |a |more |an )?(?:help|advice|ideas?|suggestions?|explanations?|info(?:rmation)?|answers?|examples?"
+    r"|feedback|inputs?|opinion|second opinion|summary|recipe|joke|poem|list|table|script|function|regex|hint)\b"
+    r"|(?:you|your (?:last |previous |first |second )?(?:answer|reply|response|message|suggestion|code"
+    r"|link))\s+(?:said|didn't|did not|forgot|missed|misunderstood|got|just|are|were|was|is|mentioned|repeated|wrote"
+    r"|helped|keep|can|could|may|might|should|have|already|look|seem|sound)\b"
+    r"|(?:i|we) (?:don'?t|didn'?t|do not|did not|can'?t|cannot|couldn'?t) (?:understand|follow|get|see|find|remember"
+    r"|recall|know|think|believe|mind|care|quite|really (?:understand|get|know|think|mind|care))\b|(?:i|we) (?:think"
+    r"|guess|suppose|believe|feel like|assume|mean|bet|doubt|wonder|wish)\b(?! (?:i'?m|we'?re|in|my) )"
+    r"|(?:that|this|it|those|these|which)\s+(?:is|was|isn'?t|wasn'?t|looks?|sounds?|seems?|works?|worked|doesn'?t"
+    r"|didn'?t|does|did|helps?|helped|makes|made|should|could|would|might|may|will|won'?t|can|can'?t|was|were|are)\b"
+    r"|(?:that|this|it)'(?:s|ll|d)\b|here(?:'s| is| are)\b|see (?:above|below|attached)|(?:please )?find attached"
+    r"|attached\b|ignore (?:that|this|it|my)|disregard (?:that|this|it|my)|let me (?:think|see|check|know if|try"
+    r"|look|read|ask|get this|rephrase|put it)\b|scratch that|forget (?:it|that|what i)|wrong (?:chat|window|person"
+    r"|thread)|typo\b|sorry (?:for|about|i|that|if)|my (?:mistake|apologies|fault)|excuse me|bear with me"
+    r"|give me a (?:sec|second|minute|moment)|one (?:sec|second|moment|minute)|wait\b|hold on|hang on|as an ai\b)"
 )
-_OPENERS = re.compile(r"(?:(?:hi|hello|hey|ok(?:ay)?|so|well|and|but|oh|ah|hm+|um+|lol|ha(?:ha)+|yes|yeah|yep|no|nope|right|alright|anyway|actually|honestly|also|btw|sorry|wow|sure|then|great|cool|nice|perfect)\b[\s,.!:-]*)+")
-_PASSED_ON = words("thanks, thx, cheers, ty, hello, hi, hey")
+_OPENERS = re.compile(
+    r"(?:(?:hi|hello|hey|ok(?:ay)?|so|well|and|but|oh|ah|hm+|um+|lol|ha(?:ha)+|yes|yeah|yep|no|nope|right|alright"
+    r"|anyway|actually|honestly|also|btw|sorry|wow|sure|then|great|cool|nice|perfect)\b[\s,.!:-]*)+"
+)
 
 
 def is_filler(text: str) -> bool:

@@ -2,60 +2,194 @@
 
 import re
 
-_HYPOTHETICAL = re.compile(
-    r"\b(?:if|as if|even if|what if|unless)\s+(?:i|we|my \w+|he|she|they|you|someone|somebody|one|there|it|[a-z]+)\s+(?:were|was to|had|lived|worked|moved|could|was|wanted|would|bought|got|became|went|took|quit|switched|joined|started|ate|used|decided|sold|married|spoke|owned)\b"
-    r"|^(?:so |and |but |ok |well |hey |now )*(?:suppose|supposing|imagine|pretend|assume|assuming|let'?s (?:say|pretend|assume|imagine|suppose)|say (?:i|we|my)\b|hypothetically|what if|picture this|in a world|in theory|just hypothetically|hypothetical)"
-    r"|\b(?:hypothetical(?:ly)?|purely theoretical|in an alternate|for the sake of argument)\b"
-    r"|\b(?:i|we)(?:'d| would)\s+(?:probably |maybe |definitely |totally |never )?(?:be|have|go|move|live|buy|need|take|become|switch|quit)\b.{0,80}\bif\b"
-    r"|\b(?:i|we|he|she|they)\s+(?:might|may|could)\s+(?:just |one day |also |even |still |possibly |eventually |well |as well |want to |someday )*(?:move|switch|buy|get|try|go|become|start|quit|learn|change|take|join|sell|consider|have|be|do|end up|look|use|adopt|leave|marry|need|want|pick|visit|apply|drop|give|migrate|rewrite|invest|travel|study|retire|hire|open|build)\b"
-    r"|^(?:so |and |but |well |hmm+,? |idk,? |tbh,? )*(?:maybe|perhaps|possibly)\b|\bmaybe (?:i|we|one day|someday|next year|later|at some point|it'?s time|a )|\b(?:i'?m|we'?re|im|i am|we are|been|was|kind of|sort of|half)\s+(?:just |still |kinda |also |vaguely |idly |half |seriously )*(?:thinking (?:about|of)|considering|toying with|tempted|wondering|daydreaming|fantasi[sz]ing|contemplating|debating|mulling|pondering|on the fence|undecided|torn)\b"
-    r"|^(?:been )?(?:thinking (?:about|of)|considering|toying with|wondering|tempted to|debating|mulling)\b"
-    r"|\b(?:who knows|we'll see|some ?day maybe|one day maybe|in another life|if only|i wish|wish i|would be (?:nice|fun|cool|great) to|would love to .{0,40}(?:some ?day|one day)|dream(?:ing)? of|my dream|dreamt|dreamed|i (?:could|should) probably|not sure (?:if|whether)|haven'?t decided|no idea (?:if|whether)|what would happen|could be (?:fun|nice|cool|worth))\b"
+from apps.ingest.rules.cues import cues
+
+_HYPOTHETICAL = cues(
+    r"\b(?:if|as if|even if|what if|unless)\s+(?:i|we|my \w+|he|she|they|you|someone|somebody|one|there|it"
+    r"|[a-z]+)\s+(?:were|was to|had|lived|worked|moved|could|was|wanted|would|bought|got|became|went|took|quit"
+    r"|switched|joined|started|ate|used|decided|sold|married|spoke|owned)\b",
+    r"^(?:so |and |but |ok |well |hey |now )*(?:suppose|supposing|imagine|pretend|assume|assuming|let'?s (?:say"
+    r"|pretend|assume|imagine|suppose)|say (?:i|we|my)\b|hypothetically|what if|picture this|in a world"
+    r"|in theory|just hypothetically|hypothetical)",
+    r"^(?:so |and |but |ok |hmm+,? )*if (?:i|we|he|she|they|my \w+) (?:\w+ )?(?:won|had|\w+ed)\b.{0,80}\b(?:i'd"
+    r"|we'd|would|could|might)\b",
+    r"\b(?:hypothetical(?:ly)?|purely theoretical|in an alternate|for the sake of argument)\b",
+    r"\b(?:i|we)(?:'d| would)\s+(?:probably |maybe |definitely |totally |never )?(?:be|have|go|move|live|buy|need"
+    r"|take|become|switch|quit)\b.{0,80}\bif\b",
+    r"\b(?:i|we|he|she|they)\s+(?:might|may|could)\s+(?:just |one day |also |even |still |possibly |eventually "
+    r"|well |as well |want to |someday )*(?:move|switch|buy|get|try|go|become|start|quit|learn|change|take|join"
+    r"|sell|consider|have|be|do|end up|look|use|adopt|leave|marry|need|want|pick|visit|apply|drop|give|migrate"
+    r"|rewrite|invest|travel|study|retire|hire|open|build)\b",
+    r"^(?:so |and |but |well |hmm*,? |idk,? |tbh,? )*(?:maybe|perhaps|possibly|could go either way|not convinced"
+    r"|either way)\b",
+    r"\b(?:maybe|perhaps) (?:we|i) (?:should|could|might|will|can)\b",
+    r"\b(?:one day|some ?day|at some point) *[.!]*$",
+    r"\bmaybe (?:i|we|one day|someday|next year|later|at some point|it'?s time|a )",
+    r"\b(?:i'?m|we'?re|im|i am|we are|been|was|kind of|sort of|half)\s+(?:just |still |kinda |also |vaguely "
+    r"|idly |half |seriously )*(?:thinking (?:about|of)|considering|toying with|tempted|wondering|daydreaming"
+    r"|fantasi[sz]ing|contemplating|debating|mulling|pondering|on the fence|undecided|torn)\b",
+    r"^(?:been )?(?:thinking (?:about|of)|considering|toying with|wondering|tempted to|debating|mulling)\b",
+    r"\b(?:who knows|we'll see|some ?day maybe|one day maybe|in another life|if only|i wish|wish i)\b",
+    r"\b(?:would be (?:nice|fun|cool|great) to|would love to .{0,40}(?:some ?day|one day)|dream(?:ing)? of)\b",
+    r"\b(?:my dream|dreamt|dreamed|i (?:could|should) probably|not sure (?:if|whether)|haven'?t decided)\b",
+    r"\b(?:no idea (?:if|whether)|what would happen|could be (?:fun|nice|cool|worth))\b",
 )
-_FICTION = re.compile(
-    r"\b(?:pretend|imagine|role-?play|act as|act like|play the (?:role|part)|you are (?:now )?an? |you'?re (?:now )?an? (?!great|good|life|star|legend|bit|little|assistant|big|huge|really)|let'?s play|be my dungeon|stay in character|in character as)\b"
-    r"|\b(?:write|tell|continue|finish|draft|make up|invent|compose|give me|need|generate|create)\b.{0,30}\b(?:story|poem|novel|scene|dialogue|dialog|fairy ?tale|limerick|haiku|screenplay|script where|song|lyrics|chapter|fan ?fic\w*|backstory|monologue|character)\b"
-    r"|\b(?:in|for) (?:the|my|a|this|our) (?:\w+ )?(?:novel|story|book i'?m writing|screenplay|game|campaign|fanfic|comic|short story|d&d|dnd|play|manuscript|script|plot|fiction)\b|\b(?:my|the|our|main) (?:\w+ )?(?:character|protagonist|hero|heroine|villain|narrator|wizard|paladin|bard|rogue|elf|dwarf|antagonist|npc|persona)\b"
-    r"|^(?:once upon a time|the (?:knight|dragon|wizard|king|princess|pirate|vampire|detective|hero))\b|\b(?:in|during) (?:my|the|a) dream\b|\b(?:lorem ipsum|placeholder text|dummy (?:text|data)|sample (?:user|data|text|persona)|example (?:user|persona|sentence)|for example,? (?:a|the) user)\b"
+_FICTION = cues(
+    r"\b(?:pretend|imagine|role-?play|act as|act like|play the (?:role|part)|you are (?:now )?an? )\b",
+    r"\b(?:you'?re (?:now )?an? (?!great|good|life|star|legend|bit|little|assistant|big|huge|really))\b",
+    r"\b(?:let'?s play|be my dungeon|stay in character|in character as)\b",
+    r"\b(?:write|tell|continue|finish|draft|make up|invent|compose|give me|need|generate"
+    r"|create)\b.{0,30}\b(?:story|poem|novel|scene|dialogue|dialog|fairy ?tale|limerick|haiku|screenplay"
+    r"|script where|song|lyrics|chapter|fan ?fic\w*|backstory|monologue|character)\b",
+    r"\b(?:in|for) (?:the|my|a|this|our) (?:\w+ )?(?:novel|story|book i'?m writing|screenplay|game|campaign"
+    r"|fanfic|comic|short story|d&d|dnd|play|manuscript|script|plot|fiction)\b",
+    r"\b(?:my|the|our|main) (?:\w+ )?(?:character|protagonist|hero|heroine|villain|narrator|wizard|paladin|bard"
+    r"|rogue|elf|dwarf|antagonist|npc|persona)\b",
+    r"^(?:once upon a time|the (?:knight|dragon|wizard|king|princess|pirate|vampire|detective|hero))\b",
+    r"\b(?:in|during) (?:my|the|a) dream\b",
+    r"\b(?:had|have) (?:a|this|the) (?:\w+ )?dream\b",
+    r"\b(?:picture|envision) (?:a|an|this|that|the|yourself)\b",
+    r"\bi'?m an? (?:customer|patient|client|user|student|guest|tourist) (?:who|that|calling|and you)\b",
+    r"\b(?:interview|roleplay|quiz) me\b",
+    r"\b(?:lorem ipsum|placeholder text|dummy (?:text|data)|sample (?:user|data|text|persona))\b",
+    r"\b(?:example (?:user|persona|sentence)|for example,? (?:a|the) user)\b",
 )
-_SARCASM = re.compile(
-    r"^(?:oh|ah|wow|well|yeah|yay|ha|haha|lol|ok|okay|great|sure|so)?[\s,.]*(?:(?:oh|yeah|yes|wow|great|sure|fantastic|wonderful|lovely|brilliant|awesome|perfect|nice|super|just|cool)[\s,.]+){0,3}"
-    r"(?:oh (?:great|sure|yeah|joy|wonderful|fantastic|lovely|perfect|good|yes|brilliant|nice|goody|wow|please)|yeah,? (?:right|sure|because)|sure,? (?:because|let'?s|why not|jan|right|i)|just (?:what i|great|perfect|wonderful|brilliant|lovely|fantastic)|because (?:that|of course|obviously|who doesn'?t)|as if (?:i|we|that)|what a (?:surprise|shock|joy|treat|delight)|how (?:wonderful|lovely|delightful|nice|original|surprising|convenient)|love (?:that|it when|how) |i just (?:love|adore) (?:it )?(?:when|how)|thanks a (?:lot|bunch|million),? |nothing (?:says|beats|like)|who doesn'?t love|big surprise|shocker|right,? because|because (?:i'?m|i am) (?:such|so|clearly|totally))"
-    r"|\b(?:such a|so very|totally|clearly|obviously) (?:morning person|expert|genius|natural)\b|(?:^|\s)/s\b|\byeah right\b|\bnot\s*!+$|\beye ?roll\b|\bsaid no one ever\b|\bbecause (?:i'?m|i am|we'?re|that'?s) (?:such|so|clearly|totally|obviously) (?:a|an|the)?\b|\bi (?:just|really|so|absolutely) (?:love|adore|enjoy) (?:it when |how |being (?:woken|stuck|ignored|paged|yelled)|waiting|another|these endless|spending hours|debugging at|monday|getting (?:paged|woken|spam)|sitting in traffic|paying|filling)"
-    r"|\bmy favou?rite thing (?:ever|in the world)\b.{0,30}(?:traffic|taxes|queue|meeting|waiting)|\bcan'?t wait (?:to|for) (?:another|yet another|more|sit|spend|fill|do my taxes)|🙄"
+_SARCASM = cues(
+    r"^(?:oh|wow|great|yay|fantastic|wonderful|lovely|perfect|brilliant|awesome|joy|nice)[,.! ]+(?:(?:great|yay"
+    r"|joy|look|and|just|yet)[,.! ]+)*(?:another|yet another|one more|more|even more) ",
+    r"^(?:oh|ah|wow|well|yeah|yay|ha|haha|lol|ok|okay|great|sure|so)?[\s,.]*(?:(?:oh|yeah|yes|wow|great|sure"
+    r"|fantastic|wonderful|lovely|brilliant|awesome|perfect|nice|super|just|cool)[\s,.]+){0,3}(?:oh (?:great"
+    r"|sure|yeah|joy|wonderful|fantastic|lovely|perfect|good|yes|brilliant|nice|goody|wow|please)"
+    r"|yeah,? (?:right|sure|because)|sure,? (?:because|let'?s|why not|jan|right|i)|just (?:what i|great|perfect"
+    r"|wonderful|brilliant|lovely|fantastic)|because (?:that|of course|obviously|who doesn'?t)|as if (?:i|we"
+    r"|that)|what a (?:surprise|shock|joy|treat|delight)|how (?:wonderful|lovely|delightful|nice|original"
+    r"|surprising|convenient)|love (?:that|it when|how) |i just (?:love|adore) (?:it )?(?:when|how)"
+    r"|thanks a (?:lot|bunch|million),? |nothing (?:says|beats|like)|who doesn'?t love|big surprise|shocker"
+    r"|right,? because|because (?:i'?m|i am) (?:such|so|clearly|totally))",
+    r"\b(?:such a|so very|totally|clearly|obviously) (?:morning person|expert|genius|natural)\b",
+    r"(?:^|\s)/s\b",
+    r"\byeah right\b",
+    r"\bnot\s*!+$",
+    r"\beye ?roll\b",
+    r"\bsaid no one ever\b",
+    r"\bbecause (?:i'?m|i am|we'?re|that'?s) (?:such|so|clearly|totally|obviously) (?:a|an|the)?\b",
+    r"\bi (?:just|really|so|absolutely) (?:love|adore|enjoy) (?:it when |how |being (?:woken|stuck|ignored|paged"
+    r"|yelled)|waiting|another|these endless|spending hours|debugging at|monday|getting (?:paged|woken|spam)"
+    r"|sitting in traffic|paying|filling)",
+    r"\bmy favou?rite thing (?:ever|in the world)\b.{0,30}(?:traffic|taxes|queue|meeting|waiting)",
+    r"\bcan'?t wait (?:to|for) (?:another|yet another|more|sit|spend|fill|do my taxes)",
+    r"🙄",
 )
-_OTHERS_CLAIM = re.compile(
-    r"\b(?:people|they|some|everyone|everybody|folks|experts|scientists|researchers|critics|reddit|twitter|the internet|wikipedia|chatgpt|google|the (?:article|blog|post|forum|book|podcast|video|documentation|docs|ad|email|mail|newsletter|review|report|paper|study|news|brochure|flyer|website|site|listing|salesman|salesperson|vendor|recruiter|author|speaker|guy|caller|tweet|headline|job ad|comment|tutorial|horoscope)|an? (?:article|blog|post|forum|book|podcast|video|study|guy|ad|tweet|stranger|commenter|redditor|influencer|youtuber|recruiter|salesman|vendor|paper|survey|random \w+)|(?:some|this) (?:guy|article|blog|post|stranger|influencer|person|random \w+|tweet|video|study|youtuber)"
-    r"|someone|somebody|my horoscope|rumou?r(?: has it)?|rumou?rs|word)\s+(?:(?:on|in|at|from|who|i \w+) [\w' ]{1,30}? ?)?(?:\w+ly |also |always |still |keep |keeps |just |recently )*(?:says?|said|claims?|claimed|wrote|writes|told|reckons?|believes?|thinks?|argues?|argued|suggests?|insists?|insisted|recommends?|swears?|states?|stated|mentioned|posted|tweeted|has it|is that|call(?:s|ed)?|asked|saying|claiming)\b"
-    r"|\b(?:allegedly|supposedly|apparently,? (?:people|they|some)|according to (?:the|an?|some|reddit|wikipedia|this)|i(?:'ve)? (?:heard|read|saw) (?:that|somewhere|on|in|about|a|an|people)|rumou?r has it|word is|they say|it is said|it's said|reportedly)\b"
+_OTHERS_CLAIM = cues(
+    r"\b(?:people|they|some|everyone|everybody|folks|experts|scientists|researchers|critics|reddit|twitter"
+    r"|the internet|wikipedia|chatgpt|google|the (?:article|blog|post|forum|book|podcast|video|documentation"
+    r"|docs|ad|email|mail|newsletter|review|report|paper|study|news|brochure|flyer|website|site|listing"
+    r"|salesman|salesperson|vendor|recruiter|author|speaker|guy|caller|tweet|headline|job ad|comment|tutorial"
+    r"|horoscope)|an? (?:article|blog|post|forum|book|podcast|video|study|guy|ad|tweet|stranger|commenter"
+    r"|redditor|influencer|youtuber|recruiter|salesman|vendor|paper|survey|random \w+)|(?:some|this) (?:guy"
+    r"|article|blog|post|stranger|influencer|person|random \w+|tweet|video|study|youtuber)|someone|somebody"
+    r"|my horoscope|rumou?r(?: has it)?|rumou?rs|word)\s+(?:(?:on|in|at|from|who"
+    r"|i \w+) [\w' ]{1,30}? ?)?(?:\w+ly |also |always |still |keep |keeps |just |recently )*(?:says?|said"
+    r"|claims?|claimed|wrote|writes|told|reckons?|believes?|thinks?|argues?|argued|suggests?|insists?|insisted"
+    r"|recommends?|swears?|states?|stated|mentioned|posted|tweeted|has it|is that|asked|saying|claiming)\b",
+    r"\b(?:my|our|the|a|one) (?:neighbou?rs?|hairdresser|taxi driver|driver|barber|uncle|horoscope|feed"
+    r"|guy at [\w ]{2,20}|woman at [\w ]{2,20}|user|customer|commenter|colleague|coworker|co-worker|friend"
+    r"|classmate|flatmate|aunt)(?: on [\w ]{2,20}| at [\w ]{2,20}| from [\w ]{2,20})? (?:claims?|claimed"
+    r"|reckons?|insists?|wrote|swears|heard|believes|bets)(?! by)",
+    r"\b(?:allegedly|supposedly|apparently,? (?:people|they|some))\b",
+    r"\b(?:according to (?:the|an?|some|my (?:horoscope|feed|uncle|barber)|reddit|wikipedia|this))\b",
+    r"\b(?:i(?:'ve)? (?:heard|read|saw) (?:that|somewhere|on (?:reddit|twitter|x|facebook|the|some|a (?:blog"
+    r"|forum|site|website))|in (?:the|a|an)|about|an? (?:article|post|blog|study|story|rumou?r|paper|thread"
+    r"|headline|report)|people))\b",
+    r"\b(?:rumou?r has it|word is|they say|it is said|it's said|reportedly)\b",
 )
-_QUOTE = re.compile(r'"[^"]{12,}"?')
-_REPORTING = re.compile(r"\b(?:says?|said|saying|wrote|writes|told|claims?|claimed|tweeted|posted|texted|asked|replied|mail(?:ed)?|email(?:ed)?|message[ds]?|quote|quoted|slogan|motto|line|lyrics?|subject|text|sentence|phrase|paragraph|headline|post|comment|translate|summari[sz]e|proofread|rephrase|rewrite|check|correct|reads?|mean|means|review|article|ad|listing|reply to|respond to|answer)\b")
+_QUOTE = re.compile(r'"[^"]{12,}"?|(?<!\w)\'[^\'\n]{20,}\'(?!\w)')
+_REPORTING = cues(
+    r"\b(?:says?|said|saying|wrote|writes|told|claims?|claimed|tweeted|posted|texted|asked|replied|mail(?:ed)?)\b",
+    r"\b(?:email(?:ed)?|message[ds]?|quote|quoted|slogan|motto|line|lyrics?|subject|text|sentence|phrase)\b",
+    r"\b(?:paragraph|headline|post|comment|translate|summari[sz]e|proofread|rephrase|rewrite|check|correct)\b",
+    r"\b(?:reads?|review|article|ad|listing|reply to|respond to|answer)\b",
+)
 
 _WH = re.compile(
-    r"(?:(?:so|and|but|ok|okay|well|hey|hi|hmm+|btw|also|now|sorry|wait|oh|anyway|actually|honestly|please|quick question|question|just curious|out of curiosity)[\s,:.-]+)*"
-    r"(?:(?:what|where|when|why|who|whom|whose|which|how)(?:'?s|'?re|'?d)?\s+(?!a |an |ever\b)(?:(?:is|are|was|were|do|does|did|can|could|should|would|will|to|about|much|many|long|often|far|come|if|else|kind|type|sort|the|my|your|our|i|we|you|s|exactly|time|day|year|one|ones|of|\w+) ?)"
-    r"|whats\b|hows\b|wheres\b|whos\b|any (?:idea|ideas|tips|advice|suggestions|thoughts|chance|recommendations|good|news|update)\b|(?:do|does|did|is|are|was|were|can|could|should|would|will|has|have|had|may|might|am|isn'?t|aren'?t|don'?t|doesn'?t|didn'?t|won'?t|wouldn'?t|shouldn'?t|couldn'?t|can'?t|haven'?t)\s+(?:you|i|we|it|they|he|she|there|this|that|the|my|our|your|these|those|any|anyone|someone|people)\b)"
+    r"(?:(?:so|and|but|ok|okay|well|hey|hi|hmm+|btw|also|now|sorry|wait|oh|anyway|actually|honestly|please"
+    r"|quick question|question|just curious|out of curiosity)[\s,:.-]+)*"
+    r"(?:(?:what|where|when|why|who|whom|whose|which|how)(?:'s|'re|'d)?\s+(?:is|are|was|were|do|does|did|can|could"
+    r"|should|would|will|has|have|had|might|am|exactly|else|about|come|to|much|many|long|often|far|old|big|good|well"
+    r"|hard|likely)\b|(?:who|which|whose)\s+(?!i\b|we\b|my\b|is why)\w+|(?:what|where|when|why|who|how)'s\b"
+    r"|what (?:kind|type|sort|time|day|year|colou?r|size|percentage|part|if|a\b)|what (?!i\b|we\b|my\b|a\b)\w+ (?:is"
+    r"|are|was|were|do|does|did|can|could|should|would|will|has|have)\b|why (?!i\b|we\b)\w+"
+    r"|whats\b|hows\b|wheres\b|whos\b|any (?:idea|ideas|tips|advice|suggestions|thoughts|chance|recommendations|good"
+    r"|news|update)\b|(?:did|had|have|was|were) (?:you|i|we|they|he|she|it|anyone|anybody|someone)\b|(?:do|does|is"
+    r"|are|can|could|should|would|will|has|may|might|am|isn'?t|aren'?t|don'?t|doesn'?t|didn'?t|won'?t|wouldn'?t"
+    r"|shouldn'?t|couldn'?t|haven'?t)\s+(?:you|i|we|it|they|he|she|there|this|that|the|my|our|your|these|those|any"
+    r"|anyone|someone|people)\b|is [a-z]+ (?:[a-z]+ )?(?:nice|good|bad|safe|worth|expensive|cheap|possible|better|ok"
+    r"|okay|legal|healthy|open|free|true|normal|hard|easy|dangerous|popular|real|big|far|warm|cold)\b|should (?:i"
+    r"|we)\b)"
 )
 _COMMAND_VERBS = (
-    "translate|summari[sz]e|explain|describe|write|rewrite|rephrase|reword|paraphrase|proofread|draft|fix|correct|show|list|give|tell|help|find|generate|create|make|build|convert|check|compare|calculate|compute|debug|run|rerun|execute|open"
-    "|close|search|look|google|look up|browse|play|print|read|define|analy[sz]e|review|refactor|implement|add|remove|delete|rename|move|copy|paste|update|edit|change|format|sort|count|plot|draw|sketch|design|suggest|recommend|brainstorm|outline|continue|expand"
-    "|shorten|simplify|elaborate|clarify|repeat|retry|undo|redo|revert|go|try|start|stop|pause|resume|restart|wait|solve|guess|spell|pronounce|extract|parse|test|deploy|commit|push|merge|pick|choose|rank|rate|estimate|answer|reply|respond|pretend|imagine|act|let"
-    "|send|share|export|import|download|upload|install|turn|set|put|get|take|walk|teach|quiz|ask|order|book|plan|schedule|cancel|compose|polish|improve|optimi[sz]e|verify|validate|inspect|scan|see|view|press|click|type|select|enter|submit|save|load|clear|reset|swap|replace|switch|insert|append|break|split|combine|cite|quote|mention|use|do|cook|sing|tl;?dr"
+    "translate|summari[sz]e|explain|describe|write|rewrite|rephrase|reword|paraphrase|proofread|draft|fix|correct"
+    "|show|list|give|tell|help|find|generate|create|make|build|convert|check|compare|calculate|compute|debug|run"
+    "|rerun|execute|open"
+    "|close|search|look|google|look up|browse|play|print|read|define|analy[sz]e|review|refactor|implement|add|remove"
+    "|delete|rename|move|copy|paste|update|edit|change|format|sort|count|plot|draw|sketch|design|suggest|recommend"
+    "|brainstorm|outline|continue|expand"
+    "|shorten|simplify|elaborate|clarify|repeat|retry|undo|redo|revert|go|try|start|stop|pause|resume|restart|wait"
+    "|solve|guess|spell|pronounce|extract|parse|test|deploy|commit|push|merge|pick|choose|rank|rate|estimate|answer"
+    "|reply|respond|pretend|imagine|act|let"
+    "|send|share|export|import|download|upload|install|turn|set|put|get|take|walk|teach|quiz|ask|order|book|plan"
+    "|schedule|cancel|compose|polish|improve|optimi[sz]e|verify|validate|inspect|scan|see|view|press|click|type"
+    "|select|enter|submit|save|load|clear|reset|swap|replace|switch|insert|append|break|split|combine|cite|quote"
+    "|mention|use|do|cook|sing|tl;?dr"
 )
 _COMMAND = re.compile(
-    r"(?:(?:so|and|but|ok|okay|well|hey|hi|now|then|also|please|pls|plz|kindly|just|first|next|actually|anyway|alright|great|thanks|cool|yes|no|btw)[\s,:.!-]+)*"
-    rf"(?:(?:can|could|would|will) (?:you|u) (?:please |pls |just |also |maybe |quickly )*|i(?:'d| would) like you to |i (?:want|need) you to |let'?s |help me (?:to )?|go ahead and |be so kind and )?(?:quickly |briefly |now |again )?(?:{_COMMAND_VERBS})\b"
+    r"(?:(?:so|and|but|ok|okay|well|hey|hi|now|then|also|please|pls|plz|kindly|just|first|next|actually|anyway"
+    r"|alright|great|thanks|cool|yes|no|btw)[\s,:.!-]+)*"
+    rf"(?:(?:can|could|would|will) (?:you|u) (?:please |pls |just |also |maybe |quickly )*|i(?:'d"
+    rf"| would) like you to |i (?:want|need) you to |let'?s |help me (?:to )?|go ahead and "
+    rf"|be so kind and )?(?:quickly |briefly |now |again )?(?:{_COMMAND_VERBS})\b"
 )
-_ASIDE = re.compile(r"\s+(?:- |, )?(?:what|how|which|where|when|why|who|can|could|should|would|is|are|do|does|did|may|might|any|will|am)\b[^?]*\?")
+
+# What an encyclopaedia knows, and nobody needs to be told again.
+_GENERAL = cues(
+    r"\b(?:capital of|(?:largest|tallest|longest|deepest|fastest|oldest|smallest|highest) \w+|invented)\b",
+    r"\b(?:discovered)\b",
+    r"\b(?:(?:was|were) (?:first )?(?:created|founded|born|written|released|published|developed|designed|built"
+    r"|introduced|painted|composed) (?:by|in))\b",
+    r"\b(?:in the world|in 1[0-9]{3}|planets?|sea level|boils|freezes at|century|world war|president of)\b",
+    r"\b(?:population of)\b",
+    r"\b(?:is a (?:type|kind|form|programming|functional|statically|dynamically|compiled|country|city|species"
+    r"|mammal|fruit|planet))\b",
+    r"\b(?:consists of|powerhouse|photosynthesis|speed of light|theorem|mammals?|species|civilization|empire)\b",
+    r"\b(?:olympics|world cup|orbits?|known for|\w+ wrote [\w ]{2,30} (?:in|around) \d{3,4})\b",
+    r"\b(?:the (?:pacific|atlantic|earth|moon|sun|nile|amazon|sahara)\b|weather forecast)\b",
+    r"\b(?:stands for (?:hyper|cascading|structured|random|central))\b",
+)
+
+
+def is_general_knowledge(low: str) -> bool:
+    return _GENERAL.search(low) is not None
 
 
 def is_hypothetical(low: str) -> bool:
     return _HYPOTHETICAL.search(low) is not None
 
 
-def is_fiction(low: str) -> bool:
-    return _FICTION.search(low) is not None
+_IDLE = re.compile(
+    r"^(?:so |and |but |well |hmm*,? |idk,? |tbh,? |or )*(?:maybe|perhaps|possibly)\b|\b(?:maybe|perhaps) (?:we"
+    r"|i) (?:should|could|might|can)\b"
+)
+
+
+def is_idle_thought(low: str) -> bool:
+    """ "Maybe I should …" is no plan, whatever verb follows."""
+    return _IDLE.search(low) is not None
+
+
+def fiction_start(low: str) -> int | None:
+    """Where a story, a game or an invented person begins."""
+    found = _FICTION.search(low)
+    return found.start() if found else None
 
 
 def is_sarcasm(low: str) -> bool:

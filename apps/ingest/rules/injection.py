@@ -3,41 +3,149 @@
 import re
 from typing import NamedTuple
 
-_PRIOR = r"(?:previous|prior|above|earlier|preceding|past|existing|former|other|original|initial|system|developer|safety|security|current|your|the|all|any|every|these|those|of|my|what|said|everything)"
+_PRIOR = (
+    r"(?:previous|prior|above|earlier|preceding|past|existing|former|other|original|initial|system|developer|safety"
+    r"|security|current|your|the|all|any|every|these|those|of|my|what|said|everything)"
+)
 _RULES = (
-    r"(?:instructions?|rules?|prompts?|directions?|directives?|guidelines?|orders?|commands?|policies|policy|messages?|context|constraints?|memor(?:y|ies)|training"
+    r"(?:instructions?|rules?|prompts?|directions?|directives?|guidelines?|orders?|commands?|policies|policy"
+    r"|messages?|context|constraints?|memor(?:y|ies)|training"
     r"|safeguards?|guardrails?|restrictions?|programming|filters?|limitations?|told)"
 )
 _PATTERNS: tuple[tuple[str, str], ...] = (
-    ("injection_override", rf"\b(?:ignore|disregard|forget|override|bypass|overrule|discard|drop|skip|circumvent|disable|cancel|neglect)\s+(?:{_PRIOR}\s+){{1,5}}{_RULES}\b"),
-    ("injection_override", r"\b(?:ignore|disregard|forget)\s+(?:everything|anything|all)\s+(?:above|before|prior|earlier|previous|you(?:'ve| have| were| know)|that|i said|i told|said|we)"),
-    ("injection_override", r"\b(?:your|the)\s+(?:new|real|true|actual|updated)\s+(?:instructions?|rules?|system prompt|directives?|role|purpose|task|orders?|goal)\s+(?:is|are|:|now)"),
+    ("injection_override", (
+        rf"\b(?:ignore|disregard|forget|override|bypass|overrule|discard|drop|skip|circumvent|disable|cancel"
+        rf"|neglect)\s+(?:{_PRIOR}\s+){{1,5}}{_RULES}\b"
+    )),
+    ("injection_override", (
+        r"\b(?:ignore|disregard|forget)\s+(?:everything|anything|all)\s+(?:above|before|prior|earlier|previous"
+        r"|you(?:'ve| have| were| know)|that|i said|i told|said|we)"
+    )),
+    ("injection_override", (
+        r"\b(?:your|the)\s+(?:new|real|true|actual|updated)\s+(?:instructions?|rules?|system prompt|directives?|role"
+        r"|purpose|task|orders?|goal)\s+(?:is|are|:|now)"
+    )),
     ("injection_override", r"\bnew\s+(?:system\s+)?(?:instructions?|directives?|system prompt)\s*:"),
-    ("injection_override", r"\b(?:you are|you're|act|behave)\s+(?:now\s+|as\s+|like\s+)*(?:dan\b|jailbroken|unrestricted|unfiltered|uncensored|developer mode|root\b|in (?:developer|god|admin|debug|maintenance) mode)"),
-    ("injection_override", r"\b(?:enter|enable|activate|switch to|turn on)\s+(?:the\s+)?(?:developer|god|jailbreak|dan|debug|admin|unrestricted|maintenance|sudo)\s+mode"),
-    ("injection_override", r"\b(?:without|no|turn off|disable|skip|bypass|remove)\s+(?:any\s+|all\s+|your\s+|the\s+)*(?:safety|content|security|ethical)\s+(?:filters?|checks?|restrictions?|policies|policy|guidelines?|rules?|guardrails?)"),
-    ("injection_reveal", r"\b(?:print|reveal|show|repeat|output|display|leak|dump|expose|tell|give|send|forward|exfiltrate|share|recite)\b[^.\n]{0,30}\b(?:system prompt|hidden prompt|initial prompt|(?:your|the) (?:hidden |system |initial |secret )?instructions|developer message|(?:other|all) users?'? (?:data|memories|secrets)|api keys?|credentials|environment variables)"),
-    ("injection_posing", r"(?:^|[\n\"'>\].!?;:]\s*)(?:\[?#{0,3}\s*)(?:system|developer|admin(?:istrator)?|assistant|root|operator|anthropic|openai)(?:\s+(?:message|notice|override|note|instruction|prompt|update|alert|command))?\]?\s*(?:>|:)\s*\S"),
-    ("injection_posing", r"<\|?(?:im_start|im_end|system|/?inst|endoftext|assistant)\b|\[/?(?:inst|system)\]|<<sys>>|</?(?:system|instructions?|user_?info|memory|important|admin)>|#{2,}\s*(?:system|instruction)"),
-    ("injection_planted", r"\b(?:assistant|ai|model|bot|agent|chatbot|llm|claude|chatgpt|gpt|gemini|copilot|you)\s+(?:must|should|shall|will|has to|is to|is required to|are required to|needs? to)\s+(?:now\s+|always\s+|also\s+|immediately\s+|silently\s+)*"
-                          r"(?:save|store|remember|record|memori[sz]e|note|log|treat|believe|assume|approve|wire|transfer|send|forward|email|grant|delete|exfiltrate|trust|skip)\b[^.\n]{0,60}\b(?:user|that|all|every|any|refunds?|payments?|admin|access|as|to)\b"),
-    ("injection_planted", r"\b(?:save|store|remember|record|memori[sz]e|note|add|write|commit|persist)\b[^.\n]{0,30}\b(?:to|in|into|as)\s+(?:your\s+|the\s+|its\s+|long[- ]term\s+|permanent\s+|a\s+)*(?:long[- ]term |persistent |permanent )?memory\b[^.\n]{0,60}\b(?:the user|user (?:is|has|wants|prefers|approved)|admin|approved|authori[sz]ed|trusted)"),
-    ("injection_planted", r"\b(?:save|store|remember|record|memori[sz]e|note|log)\s+(?:that\s+|this:?\s+|the fact that\s+)?(?:the|this)\s+user\s+(?:is|has|wants|prefers|approved|agreed|authori[sz]ed|consented|now|always|granted|likes|hates|lives|follows|trusts|should)\b"),
-    ("injection_planted", r"\bthe user\s+(?:has\s+|have\s+|now\s+|already\s+)*(?:is an? (?:admin|administrator|root|superuser|developer|owner)|has (?:admin|root|full|unlimited)|approved|authori[sz]ed|pre-?approved|consents?|consented|granted|waived|agreed to)\b"),
-    ("injection_planted", r"\b(?:(?:tell|convince|instruct|order|make)\s+(?:the\s+|your\s+)?(?:assistant|ai|model|bot|agent)\s+to)\s+(?:ignore|forget|save|store|remember|send|approve|skip|bypass|delete)\b"),
-    ("injection_planted", r"\b(?:i am|i'm|treat me as|consider me|grant me|give me|make me|assume i am|assume i'm|as)\s+(?:an?\s+|the\s+|your\s+|now\s+)*(?:system\s+)?(?:admin(?:istrator)?|root|superuser|developer|creator|owner)(?:\s+(?:user|access|rights|privileges|permissions?|mode))?\b[^.\n]{0,60}\b(?:skip|bypass|ignore|override|without (?:checks?|confirmation|verification|asking)|no (?:verification|questions|checks)|unlock|all permissions|full access|unrestricted|disable|obey)"),
-    ("injection_planted", r"\b(?:grant|give)\s+(?:me|this user|the user|everyone)\s+(?:full\s+|all\s+|unrestricted\s+|permanent\s+|root\s+)*(?:admin|administrator|root|superuser|full|unrestricted)\s+(?:access|rights|privileges|permissions)"),
-    ("injection_planted", r"\b(?:from now on|always|remember|in (?:all )?future)\b[^.\n]{0,60}\b(?:you have no (?:restrictions|rules|limits|filters)|no (?:rules|restrictions|safety|limits) apply|safety (?:rules|checks|policies)? ?(?:do not|don't|no longer) apply|never refuse|can'?t refuse|must not refuse"
-                          r"|do anything now|without (?:any )?(?:restrictions|filters|verification|limits)|skip (?:all |any |every |the )?(?:verification|confirmation|security|safety|permission|approval|auth\w*)(?: checks?| steps?)?|approve (?:all|any|every)\b[^.\n]{0,20}\b(?:refund|payment|transfer|request|purchase|transaction))"),
-    ("injection_planted", r"\b(?:send|forward|post|upload|email|exfiltrate|leak)\b[^.\n]{0,40}\b(?:conversation|chat|history|memories|data|secrets?|credentials|contacts|everything)\b[^.\n]{0,40}\bto\s+(?:https?://|\S+@|attacker|evil)"),
+    ("injection_override", (
+        r"\b(?:you are|you're|act|behave)\s+(?:now\s+|as\s+|like\s+)*(?:dan\b|jailbroken|unrestricted|unfiltered"
+        r"|uncensored|developer mode|root\b|in (?:developer|god|admin|debug|maintenance) mode)"
+    )),
+    ("injection_override", (
+        r"\b(?:enter|enable|activate|switch to|turn on)\s+(?:the\s+)?(?:developer|god|jailbreak|dan|debug|admin"
+        r"|unrestricted|maintenance|sudo)\s+mode"
+    )),
+    ("injection_override", (
+        r"\b(?:without|no|turn off|disable|skip|bypass|remove)\s+(?:any\s+|all\s+|your\s+|the\s+)*(?:safety|content"
+        r"|security|ethical)\s+(?:filters?|checks?|restrictions?|policies|policy|guidelines?|rules?|guardrails?)"
+    )),
+    ("injection_reveal", (
+        r"\b(?:print|reveal|show|repeat|output|display|leak|dump|expose|tell|give|send|forward|exfiltrate|share"
+        r"|recite)\b[^.\n]{0,30}\b(?:system prompt|hidden prompt|initial prompt|(?:your|the) (?:hidden |system "
+        r"|initial |secret )?instructions|developer message|(?:other|all) users?'? (?:data|memories|secrets)"
+        r"|api keys?|credentials|environment variables)"
+    )),
+    ("injection_posing", (
+        r"(?:^|[\n\"'>\].!?;:]\s*)(?:\[?#{0,3}\s*)(?:system|developer|admin(?:istrator)?|assistant|root|operator"
+        r"|anthropic|openai)(?:\s+(?:message|notice|override|note|instruction|prompt|update|alert"
+        r"|command))?\]?\s*(?:>|:)\s*\S"
+    )),
+    ("injection_posing", (
+        r"<\|?(?:im_start|im_end|system|/?inst|endoftext|assistant)\b|\[/?(?:inst|system)\]|<<sys>>|</?(?:system"
+        r"|instructions?|user_?info|memory|important|admin)>|#{2,}\s*(?:system|instruction)"
+    )),
+    ("injection_planted",
+        r"\b(?:assistant|ai|model|bot|agent|chatbot|llm|claude|chatgpt|gpt|gemini|copilot|you)\s+(?:must|should"
+        r"|shall|will|has to|is to|is required to|are required to|needs? to)\s+(?:now\s+|always\s+|also\s+"
+        r"|immediately\s+|silently\s+)*"
+
+                          r"(?:save|store|remember|record|memori[sz]e|note|log|treat|believe|assume|approve|wire"
+                          r"|transfer|send|forward|email|grant|delete|exfiltrate|trust|skip)\b[^.\n]{0,60}\b(?:user"
+                          r"|that|all|every|any|refunds?|payments?|admin|access|as|to)\b"),
+    ("injection_planted", (
+        r"\b(?:save|store|remember|record|memori[sz]e|note|add|write|commit|persist)\b[^.\n]{0,30}\b(?:to|in|into"
+        r"|as)\s+(?:your\s+|the\s+|its\s+|long[- ]term\s+|permanent\s+|a\s+)*(?:long[- ]term |persistent "
+        r"|permanent )?memory\b[^.\n]{0,60}\b(?:the user|user (?:is|has|wants|prefers|approved)|admin|approved"
+        r"|authori[sz]ed|trusted)"
+    )),
+    ("injection_planted", (
+        r"\b(?:save|store|remember|record|memori[sz]e|note|log)\s+(?:that\s+|this:?\s+|the fact that\s+)?(?:the"
+        r"|this)\s+user\s+(?:is|has|wants|prefers|approved|agreed|authori[sz]ed|consented|now|always|granted|likes"
+        r"|hates|lives|follows|trusts|should)\b"
+    )),
+    ("injection_planted", (
+        r"\bthe user\s+(?:has\s+|have\s+|now\s+|already\s+)*(?:is an? (?:admin|administrator|root|superuser"
+        r"|developer|owner)|has (?:admin|root|full|unlimited)|approved|authori[sz]ed|pre-?approved|consents?"
+        r"|consented|granted|waived|agreed to)\b"
+    )),
+    ("injection_planted", (
+        r"\b(?:ai|llm|language model|assistant|agent|chatbot|bot|model)s?\b[^.\n]{0,40}\b(?:reading|summari[sz]ing"
+        r"|processing|parsing|seeing|scanning|indexing|visiting)\b[^.\n]{0,60}\b(?:must|should|shall|will|need to"
+        r"|have to|please|are to|remember|recommend|ignore|say|rate)\b"
+    )),
+    ("injection_planted", (
+        r"(?:^|[\n\"'>.!?:]\s*)(?:dear |hey |hello |attention |note to |note for |to )?(?:the )?(?:ai|assistant|llm"
+        r"|chatbot|ai assistant|language model|ai model|agent|claude|chatgpt|gpt|gemini"
+        r"|copilot)s?\s*[,:;-]+\s*(?:please |always |now |you must |from now on |permanently |silently "
+        r"|immediately )*(?:store|save|remember|memori[sz]e|record|ignore|forget|approve|treat|add|write|note|log"
+        r"|send|forward|grant|mark|rate|recommend|trust|disregard|obey|skip|transfer|delete)\b"
+    )),
+    ("injection_planted", (
+        r"\b(?:every|all|any|future)\b[^.\n]{0,40}\b(?:refunds?|payments?|requests?|transfers?|purchases?"
+        r"|transactions?|orders?|claims?|invoices?)\b[^.\n]{0,40}\b(?:pre-?approved|auto-?approved"
+        r"|automatically approved|without (?:checks?|verification|confirmation|approval))\b"
+    )),
+    ("injection_override", (
+        r"\b(?:pretend|act as if|assume|imagine)\b[^.\n]{0,30}\b(?:rules?|instructions?|guidelines?|restrictions?"
+        r"|polic(?:y|ies)|filters?|limits?)\b[^.\n]{0,20}\b(?:don'?t|do not|no longer|never) (?:exist|apply|matter"
+        r"|count)"
+    )),
+    ("injection_planted", (
+        r"\b(?:save|store|remember|record|memori[sz]e|note)\s+(?:that\s+|this:?\s+)?(?:i'?m|i am|this user is"
+        r"|the user is|we are)\s+(?:an?\s+|the\s+|your\s+|now\s+)*(?:system\s+)?(?:admin(?:istrator)?|root|superuser"
+        r"|owner of this system|developer of this (?:bot|model|assistant))\b"
+    )),
+    ("injection_planted", (
+        r"\b(?:(?:tell|convince|instruct|order|make)\s+(?:the\s+|your\s+)?(?:assistant|ai|model|bot"
+        r"|agent)\s+to)\s+(?:ignore|forget|save|store|remember|send|approve|skip|bypass|delete)\b"
+    )),
+    ("injection_planted", (
+        r"\b(?:i am|i'm|treat me as|consider me|grant me|give me|make me|assume i am|assume i'm|as)\s+(?:an?\s+"
+        r"|the\s+|your\s+|now\s+)*(?:system\s+)?(?:admin(?:istrator)?|root|superuser|developer|creator"
+        r"|owner)(?:\s+(?:user|access|rights|privileges|permissions?|mode))?\b[^.\n]{0,60}\b(?:skip|bypass|ignore"
+        r"|override|without (?:checks?|confirmation|verification|asking)|no (?:verification|questions|checks)|unlock"
+        r"|all permissions|full access|unrestricted|disable|obey)"
+    )),
+    ("injection_planted", (
+        r"\b(?:grant|give)\s+(?:me|this user|the user|everyone)\s+(?:full\s+|all\s+|unrestricted\s+|permanent\s+"
+        r"|root\s+)*(?:admin|administrator|root|superuser|full|unrestricted)\s+(?:access|rights|privileges"
+        r"|permissions)"
+    )),
+    ("injection_planted",
+        r"\b(?:from now on|always|remember|in (?:all )?future)\b[^.\n]{0,60}\b(?:you have no (?:restrictions|rules"
+        r"|limits|filters)|no (?:rules|restrictions|safety|limits) apply|safety (?:rules|checks"
+        r"|policies)? ?(?:do not|don't|no longer) apply|never refuse|can'?t refuse|must not refuse"
+
+                          r"|do anything now|without (?:any )?(?:restrictions|filters|verification|limits)"
+                          r"|skip (?:all |any |every |the )?(?:verification|confirmation|security|safety|permission"
+                          r"|approval|auth\w*)(?: checks?| steps?)?|approve (?:all|any"
+                          r"|every)\b[^.\n]{0,20}\b(?:refund|payment|transfer|request|purchase|transaction))"),
+    ("injection_planted", (
+        r"\b(?:send|forward|post|upload|email|exfiltrate|leak)\b[^.\n]{0,40}\b(?:conversation|chat|history|memories"
+        r"|data|secrets?|credentials|contacts|everything)\b[^.\n]{0,40}\bto\s+(?:https?://|\S+@|attacker|evil)"
+    )),
 )  # fmt: skip
 _ORDERS = re.compile("|".join(f"(?P<i{i}>{pattern})" for i, (_, pattern) in enumerate(_PATTERNS)))
 _HINT = re.compile(
-    r"instruction|rules?\b|prompt|memor|ignore|disregard|override|bypass|system|assistant|\bmode\b|admin|the user|this user|root|refus|verification|restrict|<\||\[inst|guardrail|safety"
-    r"|superuser|exfiltrat|polic|skip|approve|developer|everything|forget"
+    r"instruction|rules?\b|prompt|memor|ignore|disregard|override|bypass|system|assistant|\bmode\b|admin|the user"
+    r"|this user|root|refus|verification|restrict|<\||\[inst|guardrail|safety"
+    r"|superuser|exfiltrat|polic|approved|restrict|\\bai\\b|llm|chatbot|agent|chatgpt|claude|skip|approve|developer"
+    r"|everything|forget"
 )
 # "Ignore my last message" takes back what was said; it gives no order to break rules.
-_TAKING_BACK = re.compile(r"\b(?:ignore|disregard|forget|skip|cancel)\s+(?:that|this|it|my (?:last|previous|earlier) (?:message|question|comment|note|mail|email|request|one)|what i (?:just )?(?:said|wrote|asked))\b")
+_TAKING_BACK = re.compile(
+    r"\b(?:ignore|disregard|forget|skip|cancel)\s+(?:that|this|it|my (?:last|previous|earlier) (?:message|question"
+    r"|comment|note|mail|email|request|one)|what i (?:just )?(?:said|wrote|asked))\b"
+)
 _QUOTED = re.compile(r'"[^"]{0,2000}(?:"|\Z)')
 
 

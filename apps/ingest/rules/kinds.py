@@ -8,7 +8,8 @@ and never a current fact; an event without a readable date keeps no date; a rela
 import re
 from typing import NamedTuple
 
-from apps.ingest.rules.lexicon import BOSS, KIN, LANGUAGES, REPORTEE, SOCIAL
+from apps.ingest.rules.cues import cues
+from apps.ingest.rules.lexicon import BOSS, KIN, LANGUAGES, PET, REPORTEE, SOCIAL
 
 
 def _any(names: frozenset[str]) -> str:
@@ -17,86 +18,562 @@ def _any(names: frozenset[str]) -> str:
 
 _LANGUAGE = _any(LANGUAGES)
 _OUTPUT = (
-    r"(?:answers?|repl(?:y|ies)|responses?|messages?|explanations?|summar(?:y|ies)|outputs?|code(?: blocks?| samples?| examples?| snippets?)?|snippets?|diffs?|commit messages?|emails? (?:you|drafts)|drafts?"
-    r"|bullet(?: point)?s?|emojis?|exclamation marks?|smileys|markdown|tables?|headings?|headers|jargon|small talk|apolog\w+|disclaimers?|sources?|citations?|references?|links?|units|metric|imperial|celsius|fahrenheit|kilomet(?:er|re)s"
-    r"|tone|formal|informal|casual|first name|british|american|uk spelling|us spelling|type hints?|docstrings?|comments?|tests?|snake_case|camelcase|tl;?dr|paragraphs?|sentences?|words|concise|brief|short|verbose|terse|24[- ]?h(?:our)?|date format|iso dates?|plain (?:text|english|language)|oxford comma|passive voice|semicolons?|em[- ]?dash\w*|footnotes?|step[- ]by[- ]step|one[- ]liners?)"
+    r"(?:answers?|repl(?:y|ies)|responses?|messages?|explanations?|summar(?:y|ies)|outputs?|code(?: blocks?"
+    r"| samples?| examples?| snippets?)?|snippets?|diffs?|commit messages?|emails? (?:you|drafts)|drafts?"
+    r"|bullet(?: point)?s?|emojis?|exclamation marks?|smileys|markdown|tables?|headings?|headers|jargon|small talk"
+    r"|apolog\w+|disclaimers?|sources?|citations?|references?|links?|units|metric|imperial|celsius|fahrenheit"
+    r"|kilomet(?:er|re)s"
+    r"|tone|formal|informal|casual|first name|british|american|uk spelling|us spelling|type hints?|docstrings?"
+    r"|comments?|tests?|snake_case|camelcase|tl;?dr|paragraphs?|sentences?|words|concise|brief|short|verbose|terse"
+    r"|24[- ]?h(?:our)?|date format|iso dates?|plain (?:text|english|language)|oxford comma|passive voice"
+    r"|semicolons?|em[- ]?dash\w*|footnotes?|step[- ]by[- ]step|one[- ]liners?)"
 )
 _STANDING = (
-    r"(?:always|never|ever again|from now on|going forward|in (?:the )?future|henceforth|every time|each time|whenever|any ?time|by default|for all|in all|in every|in any|at all times|as a (?:rule|default)|new rule|house rule|standing (?:rule|order|instruction)|rule:|when(?:ever)? (?:i|you|we)|if (?:i|you|we) (?:ask|say|mention|write|send|paste|request|are|need|type)"
-    r"|unless i|before (?:you|any|every|each|making|running|sending|changing|committing|booking|buying|deleting|suggesting)|after (?:you|every|each|any)|until i (?:say|tell)|without (?:asking|checking|confirming|my)|permanently|please stop|stop (?:\w+ing)|no more|ever)"
+    r"(?:(?:that |which )?you (?:write|make|give|send|suggest|propose|plan|book|draft|generate|produce|create|show"
+    r"|recommend|prepare|pick|choose|find|tell|answer|reply)\b|unless (?:i|asked|told|we)|if (?:a|an|the|any|my"
+    r"|something|anything|it|there) |whenever|always|never|ever again|from now on|going forward|in (?:the )?future"
+    r"|henceforth|every time|each time|whenever|any ?time|by default|for all|in all|in every|in any|at all times"
+    r"|as a (?:rule|default)|new rule|house rule|standing (?:rule|order|instruction)|rule:|when(?:ever)? (?:i|you"
+    r"|we)|if (?:i|you|we) (?:ask|say|mention|write|send|paste|request|are|need|type)"
+    r"|unless i|before (?:you|any|every|each|\w+ing)|after (?:you|every|each|any)|until i (?:say|tell)"
+    r"|without (?:asking|checking|confirming|my)|permanently|please stop|stop (?:\w+ing)|no more|ever)"
 )
 _DO = (
-    r"(?:use|write|reply|answer|respond|speak|talk|keep|make|give|show|add|include|put|start|end|begin|sign|format|address|call|refer|treat|check|ask|run|confirm|explain|cite|quote|list|summari[sz]e|translate|send|propose|suggest|mention|tell|avoid|skip|stop|assume|round|convert|default|stick|leave|drop|prefix|wrap|double[- ]check|verify|test|warn|remind|book|schedule|order|buy|delete|push|commit|deploy|share|post|touch|change|open|apologi[sz]e|spell|phrase|wait|read|look|offer|recommend|flag|highlight|provide|return|set|be|do|repeat|limit|cap|report|log|follow|save|store|cc|bcc|charge|approve|merge|invent|guess|hedge|lecture|moralize|flatter|praise|refactor|rename|comment|document|greet|note)"
+    r"(?:review|prefer|include|look up|search|consult|inform|describe|write up|follow up|draft|use|write|reply"
+    r"|answer|respond|speak|talk|keep|make|give|show|add|include|put|start|end|begin|sign|format|address|call|refer"
+    r"|treat|check|ask|run|confirm|explain|cite|quote|list|summari[sz]e|translate|send|propose|suggest|mention|tell"
+    r"|avoid|skip|stop|assume|round|convert|default|stick|leave|drop|prefix|wrap|double[- ]check|verify|test|warn"
+    r"|remind|book|schedule|order|buy|delete|push|commit|deploy|share|post|touch|change|open|apologi[sz]e|spell"
+    r"|phrase|wait|read|look|offer|recommend|flag|highlight|provide|return|set|be|do|repeat|limit|cap|report|log"
+    r"|follow|save|store|cc|bcc|charge|approve|merge|invent|guess|hedge|lecture|moralize|flatter|praise|refactor"
+    r"|rename|comment|document|greet|note)"
 )
-_LEAD = r"^(?:(?:and|also|but|so|ok|okay|please|pls|plz|kindly|btw|hey|hi|actually|oh|one more thing|new rule|rule|house rule|general rule|reminder|important|ps|just|then|for the record|for future reference|note|fyi|anyway|right|well|thx|thanks|yes|no|sorry|remember|instead|as i said|like i said|again|correction|update|in general|generally)\b[\s,:.!-]*)*"
+_LEAD = (
+    r"^(?:(?:and|also|but|so|ok|okay|please|pls|plz|kindly|btw|hey|hi|actually|oh|one more thing|new rule|rule"
+    r"|house rule|general rule|reminder|important|ps|just|then|for the record|for future reference|note|fyi|anyway"
+    r"|right|well|thx|thanks|yes|no(?=,)|sorry|remember|instead|as i said|like i said|again|correction|update"
+    r"|in general|generally)\b[\s,:.!-]*)*"
+)
 
-_INSTRUCTION = re.compile(
-    rf"{_LEAD}(?:can you |could you |would you |will you |you (?:should|must|need to|have to|can|may|are to|shall) |i(?:'d| would) like you to |i (?:want|need|expect) you to |make sure (?:to |you |that you )|be sure to |try to |feel free to )?(?:please |pls )?(?:always|never|don'?t ever|only ever|from now on,?|going forward,?|in future,?|in the future,?|by default,?|whenever possible,?|every time,?) (?:please |you )?(?:\w+ ){{0,2}}?{_DO}\b"
-    rf"|{_LEAD}(?:can you |could you |would you |will you |you (?:should|must|need to|have to|are to|can|may|shall) |i(?:'d| would) like you to |i (?:want|need|expect) you to |i'd (?:rather|prefer) you |i (?:would )?prefer (?:that |if |it if )?you |make sure (?:to |you |that you )|be sure to |try to |let'?s )?(?:please |pls |just |only |not |all )*{_DO}\b.{{0,160}}\b{_STANDING}\b"
-    rf"|{_LEAD}(?:whenever|every time|each time|any ?time|when|if|before|after|for|in|unless|as soon as)\b.{{3,90}}[,:]? (?:please |then |you (?:should|must|can|need to) |always |never |don'?t |do not |just |first )*(?:{_DO}|don'?t|do not)\b(?<!\bi )(?<!\bi do)(?<!\bwe )"
-    rf"|{_LEAD}(?:do not|don'?t|dont|never|stop|avoid|quit|no need to|refrain from|please no|no more|skip|drop|leave out|cut|enough with) (?:the |using |use |with |adding |add |writing |write |giving |give |putting |put |including |include |sending |me |any |all |your |so many |these |so much |too many |ever |starting |start |ending |end |repeating |repeat |calling |call |saying |say |making |make |long |being |be )*(?:{_OUTPUT}|apologi[sz]ing|apologi[sz]e|sorry|(?:me|my) \w+ing|sir|madam|ma'am|mr|mrs|ms|me (?:sir|mate|dear|by)|greetings?|compliments?|praise|flattery|hedging|preamble|filler|buzzwords|suggest\w*|recommend\w*|assum\w*|remind\w*|lectur\w*|ask\w*)\b"
-    rf"|{_LEAD}(?:keep|make|give|use|write|format|structure|put|show|include|add|reply|answer|respond|speak|talk|be|stay|stick|limit|prefer|present|return|sign|end|start|begin|spell|cite) (?:\w+ ){{0,4}}?{_OUTPUT}\b(?!.{{0,40}}\b(?:this (?:one|time|text|mail|email|paragraph|function|file|question|code)|just (?:this|for) (?:once|now)|for (?:this|him|her|my|a|the)|about|of the|below|above|following|next)\b)"
-    rf"|{_LEAD}(?:always )?(?:reply|answer|respond|write|speak|talk|communicate|continue|chat)(?: to me| with me| back| everything)? (?:only |always |exclusively |just )?in {_LANGUAGE}\b(?!.{{0,30}}\b(?:this|once|for (?:a|my|him|her|the))\b)|{_LEAD}(?:use |speak |write )?{_LANGUAGE} (?:only|please|from now on|is (?:fine|ok|okay|better)|again)\b|{_LEAD}(?:let'?s )?(?:switch|go) (?:back )?to {_LANGUAGE}\b|\b(?:switch|go|back|change) (?:back )?to (?:replying|answering|writing)? ?(?:in )?{_LANGUAGE} (?:from now on|please|again|now)"
-    rf"|{_LEAD}(?:just |always |please |you can |you may |feel free to )*(?:call|address) me\b|{_LEAD}(?:my )?(?:preferred )?(?:pronouns are|pronouns:)"
-    rf"|{_LEAD}(?:no|zero|fewer|less|more|shorter|longer) (?:more )?{_OUTPUT}\b(?!.{{0,30}}\b(?:on|in (?:the|our|my) (?:repo|project|code ?base|service|lib))\b)(?: (?:please|pls|in|ever|when|anymore|unless|at|for me|from)\b|[.!]*$)"
-    rf"|{_LEAD}{_OUTPUT} (?:only|please|pls|first|always|preferred)\b|\bfrom now on\b(?!.{{0,40}}\b(?:i'?m|i am|we|i'?ll|my|i)\b)(?=.{{0,80}}\b(?:{_DO}|{_OUTPUT}|{_LANGUAGE})\b)|\b{_LANGUAGE} is (?:fine|ok|okay) (?:again|from now|now)\b"
-    rf"|\b(?:you (?:should|must|have to|need to|are not to|shouldn'?t|mustn'?t|can'?t|don'?t have to|don'?t need to|may|can)|i (?:want|need|expect|like|prefer|would like|'d like|would prefer) (?:you|your|all your|the) (?:to|replies|answers|responses|explanations|code|summaries|output))\b.{{0,120}}\b(?:{_OUTPUT}|{_STANDING}|{_LANGUAGE})\b"
-    rf"|{_LEAD}(?:ask|check with|confirm with|run it by|consult|warn|tell|notify|alert) me (?:first|before|if|when|every|each|prior)\b|{_LEAD}(?:check|run|read|look at|verify|test|lint|confirm)\b.{{1,60}}\b(?:before|first,? then|prior to|whenever|every time)\b"
+_INSTRUCTION = cues(
+    rf"{_LEAD}(?:can you |could you |would you |will you |you (?:should|must|need to|have to|can|may|are to"
+    rf"|shall) |i(?:'d| would) like you to |i (?:want|need|expect) you to |make sure (?:to |you |that you )"
+    rf"|be sure to |try to |feel free to )?(?:please |pls )?(?:always|never|don'?t ever|only ever|from now on,?"
+    rf"|going forward,?|in future,?|in the future,?|by default,?|whenever possible,?|every time,?) (?:please "
+    rf"|you )?(?:\w+ ){{0,2}}?{_DO}\b",
+    rf"{_LEAD}(?:can you |could you |would you |will you |you (?:should|must|need to|have to|are to|can|may"
+    rf"|shall) |you'?re supposed to |you are supposed to |you(?:'ll| will) |i(?:'d| would) like (?:you to "
+    rf"|every |all |each |any )|i (?:want|need|expect) (?:you to |every |all |each |any )|i'd (?:rather"
+    rf"|prefer) you |i (?:would )?prefer (?:that |if |it if )?you |make sure (?:to |you |that you )|be sure to "
+    rf"|try to |let'?s )?(?:please |pls |just |only |not |all )*{_DO}\b.{{0,160}}\b{_STANDING}\b",
+    rf"{_LEAD}(?:whenever|every time|each time|any ?time|when|if|before|after|for|in|unless|as soon as"
+    rf"|on)\b.{{3,90}}(?:[,:-] |\b(?:please|then|you (?:should|must|can|need to)|always|never|don'?t"
+    rf"|do not) )(?:please |then |you (?:should|must|can|need to) |always |never |don'?t |do not |just "
+    rf"|first )*(?:{_DO}|don'?t|do not)\b(?! later)",
+    rf"{_LEAD}(?:please |pls )?stop (?:\w+ing)\b(?! (?:the|my) (?:car|train|process|server))",
+    rf"{_LEAD}(?:do not|don'?t|dont|never|stop|avoid|quit|no need to|refrain from|please no|no more|skip|drop"
+    rf"|leave out|cut|enough with) (?:the |using |use |with |adding |add |writing |write |giving |give "
+    rf"|putting |put |including |include |sending |me |any |all |your |so many |these |so much |too many |ever "
+    rf"|starting |start |ending |end |repeating |repeat |calling |call |saying |say |making |make |long |being "
+    rf"|be )*(?:{_OUTPUT}|apologi[sz]ing|apologi[sz]e|sorry|(?:me|my) \w+ing|sir|madam|ma'am|mr|mrs|ms"
+    rf"|me (?:sir|mate|dear|by)|greetings?|compliments?|praise|flattery|hedging|preamble|filler|buzzwords"
+    rf"|suggest\w*|recommend\w*|assum\w*|remind\w*|lectur\w*|ask\w*)\b",
+    rf"{_LEAD}(?:keep|make|give|use|write|format|structure|put|show|include|add|reply|answer|respond|speak|talk"
+    rf"|be|stay|stick|limit|prefer|present|return|sign|end|start|begin|spell"
+    rf"|cite) (?:\w+ ){{0,4}}?{_OUTPUT}\b(?!.{{0,40}}\b(?:this (?:one|time|text|mail|email|paragraph|function"
+    rf"|file|question|code)|just (?:this|for) (?:once|now)|for (?:this|him|her|my|a|the)|about|of the|below"
+    rf"|above|following|next)\b)",
+    r"\b(?:every|all|each|any) \w+(?: \w+)? (?:that )?you (?:write|make|give|send|suggest|propose|plan|draft"
+    r"|generate|produce|create|show|recommend|prepare)\b.{0,40}(?::|\b(?:should|must|to|needs?|has|have|in|with"
+    r"|include)\b)",
+    r"^(?:for|in) (?:all|every|any|each) .{2,40}\byou (?:write|make|give|send|draft|plan|suggest|generate"
+    r"|produce)\b",
+    rf"{_LEAD}(?:dates?|times?|prices?|amounts?|numbers|units|distances|temperatures|names|code|lists|sums) (?:as"
+    rf"|in|with) .{{2,30}}\b(?:please|pls|always|never|only)\b",
+    rf"{_LEAD}(?:can you |could you |would you |will you |please )+(?:please )?(?:always|never|stop|from now on"
+    rf"|by default|in future)\b",
+    rf"{_LEAD}no (?:flattery|sugar ?coating|small talk|jargon|fluff|waffle|filler|preamble|disclaimers?|buzzwords"
+    rf"|puns|jokes|emojis?|apologies|bullet points|spoilers|lecturing|lectures|intro\w*|pleasantries"
+    rf"|compliments)\b",
+    rf"{_LEAD}(?:show|give|list|display|quote|express|state|use) (?:me )?(?:the )?(?:temperatures?|distances"
+    rf"|prices?|dates?|times?|amounts|measurements|weights|sums|sizes|currenc\w+|euros?|dollars"
+    rf"|pounds) .{{0,30}}(?:\bin\b|\bas\b|\bfor all\b|\balways\b)",
+    rf"{_LEAD}back to {_LANGUAGE}\b",
+    rf"{_LEAD}(?:always )?(?:reply|answer|respond|write|speak|talk|communicate|continue|chat)(?: to me| with me"
+    rf"| me| back| everything)? (?:only |always |exclusively |just )?in {_LANGUAGE}\b(?!.{{0,30}}\b(?:this|once"
+    rf"|for (?:a|my|him|her|the))\b)",
+    rf"{_LEAD}(?:use |speak |write )?{_LANGUAGE} (?:only|please|from now on|is (?:fine|ok|okay|better)|again)\b",
+    rf"{_LEAD}(?:let'?s )?(?:switch|go) (?:back )?to {_LANGUAGE}\b",
+    rf"\b(?:switch|go|back|change) (?:back )?to (?:replying|answering"
+    rf"|writing)? ?(?:in )?{_LANGUAGE} (?:from now on|please|again|now)",
+    rf"{_LEAD}(?:just |always |please |you can |you may |feel free to )*(?:call|address) me\b",
+    rf"{_LEAD}(?:my )?(?:preferred )?(?:pronouns are|pronouns:)",
+    rf"{_LEAD}(?:no|zero|fewer|less|more|shorter|longer) (?:more )?{_OUTPUT}\b(?!.{{0,30}}\b(?:on|in (?:the|our"
+    rf"|my) (?:repo|project|code ?base|service|lib))\b)(?: (?:please|pls|in|ever|when|anymore|unless|at|for me"
+    rf"|from)\b|[.!]*$)",
+    rf"{_LEAD}{_OUTPUT} (?:only|please|pls|first|always|preferred)\b",
+    rf"\bfrom now on\b(?!.{{0,40}}\b(?:i'?m|i am|we|i'?ll|my|i)\b)(?=.{{0,80}}\b(?:{_DO}|{_OUTPUT}|{_LANGUAGE})\b)",
+    rf"\b{_OUTPUT} (?:is|are) (?:fine|ok|okay|welcome|allowed|great|good|better|too \w+)(?: again| now"
+    rf"| from now on)?\b",
+    rf"\b{_LANGUAGE} is (?:fine|ok|okay) (?:again|from now|now)\b",
+    rf"\b(?:you (?:should|must|have to|need to|are not to|shouldn'?t|mustn'?t|can'?t|don'?t have to"
+    rf"|don'?t need to|may|can)|i (?:want|need|expect|like|prefer|would like|'d like|would prefer) (?:you|your"
+    rf"|all your|the) (?:to|replies|answers|responses|explanations|code|summaries"
+    rf"|output))\b.{{0,120}}\b(?:{_OUTPUT}|{_STANDING}|{_LANGUAGE})\b",
+    rf"{_LEAD}(?:ask|check with|confirm with|run it by|consult|warn|tell|notify|alert) me (?:first|before|if|when"
+    rf"|every|each|prior)\b",
+    rf"{_LEAD}(?:check|run|read|look at|verify|test|lint|confirm)\b.{{1,60}}\b(?:before|first,? then|prior to"
+    rf"|whenever|every time)\b",
 )
-_CONSTRAINT = re.compile(
-    r"\b(?:(?:we|you|they|nobody|no one|anyone|employees|staff|users|customers|guests|visitors|vendors|contractors|it|which|that|this|she|he|kids|students|tenants|dogs|pets|everyone|everything|all \w+|[a-z_-]+s?|data)\s+(?:can ?not|can'?t|cant|must(?: not|n'?t)?|may not|shall(?: not)?|are not (?:allowed|permitted)|is not (?:allowed|permitted)|aren'?t allowed|isn'?t allowed|(?:is|are|were|was|be) (?:not |only )?(?:allowed|permitted) (?:to|in|on|at|for|only)|(?:is|are) (?:strictly |absolutely |legally |not )?(?:forbidden|prohibited|banned|off[- ]limits|disallowed|mandatory|compulsory|required|obligatory|capped|frozen|restricted|limited (?:to|by)|subject to)))\b"
-    r"|\b(?:not allowed to|not permitted to|no longer allowed|forbidden|prohibited|banned from|off[- ]limits|strictly no|legally (?:required|obliged|binding|not)|by law|required by|contractually|contract (?:says|forbids|requires|does not|doesn'?t)|under (?:an )?nda|nda\b|non[- ]compete|compliance (?:says|said|rule|requires|forbids|won'?t|does)|doctor'?s orders|doctor (?:says|said|told me|forbade|has forbidden|wants me)|on (?:medical|doctor'?s) (?:advice|orders)|gdpr|hipaa|pci|security (?:policy|says|requires|forbids)|legal (?:says|said|requires|won'?t let|told us)|policy (?:is|says|forbids|requires|prohibits))\b"
-    r"|\b(?:capped at|cap of|(?:hard|strict|upper|absolute) (?:limit|cap|deadline|maximum|ceiling|no)|not (?:a (?:cent|penny|euro|dollar) )?(?:more than|over|above|exceed(?:ing)?)|no more than|at most|max(?:imum)?(?: of)? (?:\d|[€$£])|maximum (?:is|of)|must (?:not )?(?:exceed|stay|remain|be|run|fit|have|keep|support|leave|never|always|use|go|cost|pass|work|contain|include|come|end|start|happen|take)|mustn'?t|(?:won'?t|can'?t|cannot) (?:exceed|go (?:over|above|beyond)|spend more)|nothing (?:above|over|that costs)|up to a (?:maximum|limit)|(?:code|merge|deploy|change|hiring|feature) freeze|frozen until|only (?:runs?|works?|supports?|fits?|accepts?|allows?) (?:on|with|up to|in|to)?|stuck on (?:python|java|node|version|v?\d)|has to (?:keep|stay|remain|support|run|fit|be|work|use|comply|pass|come)|have to (?:keep supporting|stay (?:under|below|within|on|in)|comply|remain|use|support|be (?:approved|signed|encrypted|reviewed|stored|logged))|needs? to (?:stay|remain|fit|be) (?:under|below|within|in|on|compatible|inside)|within (?:a )?budget|(?:must|has to|have to) be (?:approved|signed|encrypted|reviewed|in))\b"
-    r"|\bi (?:can ?not|can'?t|cant|must(?:n'?t| not)|may not|shouldn'?t|am not supposed to|'m not supposed to|have to avoid|need to avoid|must avoid|am not allowed|'m not allowed|am only allowed|'m only allowed)(?: \w+ly)? (?:eat|have|drink|lift|drive|fly|take|use|travel|consume|wear|sit|stand|touch|work (?:more|on|over|after|before|past|in|for)|do (?:any )?(?:on|night|weekend|heavy)|leave the|be exposed|digest|tolerate|go (?:near|above|over)|run|install|spend|accept|share|discuss|sign|sublet|keep|own|any)\b"
-    r"|\b(?:doctor|physio|surgeon|cardiologist|dentist|gp|dietitian|nutritionist|midwife|lawyer|landlord|insurer|insurance|court|judge|employer|contract|lease|visa|law|vet|school|union|regulator|customer|client|auditors?|hr|it|legal|ops|infosec|licen[cs]e) (?:says|said|told (?:me|us)|insists|ordered|requires?|forbids?|forbade|prohibits?|doesn'?t (?:allow|permit|let)|won'?t (?:allow|let)|does not (?:allow|permit)|only (?:allows?|lets?|permits?)|limits?|bans?|banned|restricts?|has banned|demands?|mandates?|wants? (?:me|us) to (?:avoid|stay))\b"
-    rf"|{_LEAD}no (?:deploy\w*|releases?|merg\w+|push\w*|meetings?|calls|alcohol|caffeine|gluten|dairy|lactose|nuts|peanuts|pork|meat|sugar|salt|shellfish|pets|smoking|dogs|shoes|cats|visitors|guests|noise|weekend \w+|overtime|external \w+|third[- ]party \w+|gpl\w*|open ports|personal data|customer data|pii|new dependencies|downtime|breaking changes|heavy lifting|lifting|driving|flights?|flying|running|travel\w*|screens?|phones?|sweets|red meat|grapefruit|impact \w+|subletting|parties|drilling|loud \w+|code changes|schema changes|contractors|expenses|hiring|purchases)\b"
-    r"|\b(?:is|are|'s) (?:a )?(?:hard requirement|non[- ]negotiable|strict requirement|must[- ]have|deal ?breaker|mandatory|compulsory|obligatory|required by \w+)\b|\b(?:ops|team|house|company|building|school|family|lab|office|club|hr|security|legal) (?:rule|policy|ban)\b|\b(?:minimum|maximum) (?:age|height|weight|order|notice|stay|spend|budget) (?:is|of)\b|\b(?:notice period|curfew)\b"
-    r"|\b(?:is|are|be) (?:all )?allowed (?:again|any|on any)|\b(?:lifted|removed|dropped|relaxed|scrapped|revoked|ended|waived|abolished|withdrew|repealed) (?:the|our|that|their|its)(?: \w+){0,3} (?:rule|ban|freeze|limit|cap|restriction|requirement|policy|embargo|curfew|moratorium)\b|\b(?:rule|ban|freeze|limit|cap|restriction|requirement|policy|embargo|curfew)(?: on [\w ]{2,30})? (?:is|was|has been|got|'s) (?:lifted|gone|over|removed|dropped|revoked|withdrawn|history|cancelled|canceled|relaxed|scrapped|waived|off)\b"
+_CONSTRAINT = cues(
+    r"\b(?:(?:prohibit|forbid|ban|disallow|outlaw|restrict)(?:s|ded|ned|ed)?|forbade)\b",
+    r"\b(?:(?:only|just|no more than|at most|max(?:imum)?|not more than|up to) (?:\w+ ){1,3}(?:may|can"
+    r"|are allowed|is allowed|fit|per (?:person|day|week|month|user|team|household)))\b",
+    r"\b(?:may only|can only|must only|may (?:not|never))\b",
+    r"\b(?:(?:contractually|legally|morally) (?:bound|obliged|required|not)|bound to|handles? at most)\b",
+    r"\b(?:(?:at most|max(?:imum)?(?: of)?) [€$£]?\d[\d.,]*)\b",
+    r"\b(?:(?:\d[\d.,]*|hundred|thousand) ?(?:k|€|\$|£|euros?|dollars?|pounds?|kg|kilos?|people|hours|minutes|mb"
+    r"|gb)? (?:tops|max|at most|and not a cent more|and no more|is the limit|is my limit|is our limit"
+    r"|or less))\b",
+    r"\b(?:(?:keep|stay|remain|hold) (?:\w+ ){0,4}(?:below|under|within|beneath|above) (?:[€$£] ?)?\d[\d.,]*)\b",
+    r"\b(?:must(?: not|n'?t)? be (?:combined|shared|mixed|used|kept|stored|worn|paid|left|exposed|opened|touched"
+    r"|signed|encrypted|approved|reviewed))\b",
+    r"\b(?:no-?go (?:area|zone))\b",
+    r"\b(?:(?:surgeon|doctor|gp|physio|cardiologist|dentist|nurse|vet|midwife|lawyer|insurer|landlord) (?:says"
+    r"|said|insists)(?: that)? (?:no|i (?:can'?t|must|may|should)|not to|to avoid))\b",
+    r"\b(?:(?:school|company|house|club|airline|hotel|hospital|building|store|shop|office|lab|gym) (?:policy"
+    r"|rules?|regulations?))\b",
+    r"\b(?:(?:we|you|they|nobody|no one|anyone|employees|staff|users|customers|guests|visitors|vendors"
+    r"|contractors|it|which|that|this|she|he|kids|students|tenants|dogs|pets|everyone|everything|all \w+"
+    r"|(?!i\b)[a-z_-]+s?|data)\s+(?:(?:can ?not|can'?t|cant)(?! (?:wait|find|believe|remember|tell|see|decide"
+    r"|figure|understand|seem|complain|afford|sleep|stand|bear|stop|recall|imagine|help|agree|log|connect"
+    r"|reproduce|open|hear|make it|come|get (?:it|this|enough|over))\b)|must(?: not|n'?t)?|may not"
+    r"|shall(?: not)?|(?:are|is|was|were)(?: not|n'?t) (?:allowed|permitted|supposed)|(?:is|are|were|was"
+    r"|be) (?:not |only )?(?:allowed|permitted) (?:to|in|on|at|for|only)|(?:is|are) (?:strictly |absolutely "
+    r"|legally |not )?(?:forbidden|prohibited|banned|off[- ]limits|disallowed|mandatory|compulsory|required"
+    r"|obligatory|capped|frozen|restricted|limited (?:to|by)|subject to)))\b",
+    r"\b(?:not allowed to|not permitted to|no longer allowed|forbidden|prohibited|banned from|off[- ]limits)\b",
+    r"\b(?:strictly no|legally (?:required|obliged|binding|not)|by law|required by|contractually)\b",
+    r"\b(?:contract (?:says|forbids|requires|does not|doesn'?t)|under (?:an )?nda|nda\b|non[- ]compete)\b",
+    r"\b(?:compliance (?:says|said|rule|requires|forbids|won'?t|does)|doctor'?s orders)\b",
+    r"\b(?:doctor (?:says|said|told me|forbade|has forbidden|wants me))\b",
+    r"\b(?:on (?:medical|doctor'?s) (?:advice|orders)|gdpr|hipaa|pci|security (?:policy|says|requires|forbids))\b",
+    r"\b(?:legal (?:says|said|requires|won'?t let|told us)|policy (?:is|says|forbids|requires|prohibits))\b",
+    r"\b(?:capped at|cap of|(?:hard|strict|upper|absolute) (?:limit|cap|deadline|maximum|ceiling|no))\b",
+    r"\b(?:not (?:a (?:cent|penny|euro|dollar) )?(?:more than|over|above|exceed(?:ing)?)|no more than|at most)\b",
+    r"\b(?:max(?:imum)? (?:is|of|[\w-]+ (?:is|for|on|of|per)|[\w-]+ [\w-]+ (?:is|for)))\b",
+    r"\b(?:(?:limit|ceiling|cap) (?:is|of|on|for))\b",
+    r"\b(?:(?:nobody|no one|noone) (?:may|can|is|touches|gets|goes|enters|merges|deploys|pushes|uses|works|leaves"
+    r"|talks|edits|changes|opens|sees|else))\b",
+    r"\b(?:must (?:not )?(?:exceed|stay|remain|be|run|fit|have|keep|support|leave|never|always|use|go|cost|pass"
+    r"|work|contain|include|come|end|start|happen|take))\b",
+    r"\b(?:mustn'?t|(?:won'?t|can'?t|cannot) (?:exceed|go (?:over|above|beyond)|spend more))\b",
+    r"\b(?:nothing (?:above|over|that costs)|up to a (?:maximum|limit))\b",
+    r"\b(?:(?:code|merge|deploy|change|hiring|feature) freeze|frozen until)\b",
+    r"\b(?:only (?:runs?|works?|supports?|fits?|accepts?|allows?) (?:on|with|up to|in|to)?)\b",
+    r"\b(?:stuck on (?:python|java|node|version|v?\d))\b",
+    r"\b(?:has to (?:keep|stay|remain|support|run|fit|be|work|use|comply|pass|come))\b",
+    r"\b(?:have to (?:keep supporting|stay (?:under|below|within|on|in)|comply|remain|use|support|be (?:approved"
+    r"|signed|encrypted|reviewed|stored|logged)))\b",
+    r"\b(?:needs? to (?:stay|remain|fit|be) (?:under|below|within|in(?! the (?:post|mail))|on|compatible"
+    r"|inside))\b",
+    r"\b(?:within (?:a )?budget|(?:must|has to|have to) be (?:approved|signed|encrypted|reviewed|in))\b",
+    r"\bi (?:can ?not|can'?t|cant|must(?:n'?t| not)|may not|shouldn'?t|am not supposed to|'m not supposed to"
+    r"|have to avoid|need to avoid|must avoid|am not allowed|'m not allowed|am only allowed"
+    r"|'m only allowed)(?: \w+ly)? (?:eat|have|drink|lift|drive|fly|take|use|travel|consume|wear|sit"
+    r"|stand (?:for|up|long)|touch|work (?:more|on|over|after|before|past|in|for)|do (?:any )?(?:on|night"
+    r"|weekend|heavy)|leave the|be exposed|digest|tolerate|go (?:near|above|over)|run|install|spend|accept"
+    r"|share|discuss|sign|sublet|keep|own|any)\b",
+    r"\b(?:doctor|physio|surgeon|cardiologist|dentist|gp|dietitian|nutritionist|midwife|lawyer|landlord|insurer"
+    r"|insurance|court|judge|employer|contract|lease|visa|law|vet|school|union|regulator|customer|client"
+    r"|auditors?|hr|it|legal|ops|infosec|licen[cs]e) (?:says|said|told (?:me|us)|insists|ordered|requires?"
+    r"|forbids?|forbade|prohibits?|doesn'?t (?:allow|permit|let)|won'?t (?:allow|let)|does not (?:allow|permit)"
+    r"|only (?:allows?|lets?|permits?)|limits?|bans?|banned|restricts?|has banned|demands?|mandates?"
+    r"|wants? (?:me|us) to (?:avoid|stay))\b",
+    rf"{_LEAD}no (?:deploy\w*|releases?|merg\w+|push\w*|meetings?|calls|alcohol|caffeine|gluten|dairy|lactose"
+    rf"|nuts|peanuts|pork|meat|sugar|salt|shellfish|pets|smoking|dogs|shoes|cats|visitors|guests|noise"
+    rf"|weekend \w+|overtime|external \w+|third[- ]party \w+|gpl\w*|open ports|personal data|customer data|pii"
+    rf"|new dependencies|downtime|breaking changes|heavy lifting|lifting|driving|flights?|flying|running"
+    rf"|travel\w*|screens?|phones?|sweets|red meat|grapefruit|impact \w+|subletting|parties|drilling|loud \w+"
+    rf"|code changes|schema changes|contractors|expenses|hiring|purchases)\b",
+    r"\b(?:is|are|'s) (?:a )?(?:hard requirement|non[- ]negotiable|strict requirement|must[- ]have|deal ?breaker"
+    r"|mandatory|compulsory|obligatory|required by \w+)\b",
+    r"\b(?:ops|team|house|company|building|school|family|lab|office|club|hr|security|legal) (?:rule|policy|ban)\b",
+    r"\b(?:minimum|maximum) (?:age|height|weight|order|notice|stay|spend|budget) (?:is|of)\b",
+    r"\b(?:notice period|curfew)\b",
+    r"\b(?:is|are|be) (?:all )?allowed (?:again|any|on any)",
+    r"\b(?:lifted|removed|dropped|relaxed|scrapped|revoked|ended|waived|abolished|withdrew|repealed) (?:the|our"
+    r"|that|their|its)(?: \w+){0,3} (?:rule|ban|freeze|limit|cap|restriction|requirement|policy|embargo|curfew"
+    r"|moratorium)\b",
+    r"\b(?:rule|ban|freeze|limit|cap|restriction|requirement|policy|embargo|curfew)(?: on [\w ]{2,30})? (?:is|was"
+    r"|has been|got|'s) (?:lifted|gone|over|removed|dropped|revoked|withdrawn|history|cancelled|canceled"
+    r"|relaxed|scrapped|waived|off)\b",
 )
-_TASK = re.compile(
-    r"\b(?:remind (?:me|us)|reminder (?:to|for|about|that)|to-?do\b|to do:|don'?t let (?:me|us|it|this|that) (?:forget|slip|miss)|(?:remember|don'?t forget|not forget|dont forget) to\b|(?:ping|nudge|poke|alert|notify|wake|prod) me (?:on|at|about|when|in|tomorrow|next|if|to|before|again|after|by|every|this)|follow(?:ing)? up (?:with|on|about)|action item|on my (?:list|plate|to-?do)|add (?:it |this |that )?to my (?:list|to-?dos?|tasks?|calendar)|put (?:it |this |that |.{2,30} )?(?:on|in) my (?:list|calendar|to-?dos?|diary|agenda)|bucket list"
-    r"|(?:i|we) (?:still )?(?:owe)\b|(?:i|we)(?:'ve| have| 've)? (?:still |really |also |finally )*(?:got to|gotta|have to|need to|needs to|must|ought to|should|had better|'d better|promised to|am supposed to|'m supposed to|'re supposed to|are supposed to|have yet to|am meant to|'m meant to|are due to|need) (?:still |also |finally |really |remember to |go |not forget to )*"
-    r"(?!know\b|understand\b|ask you|help\b|some\b|advice\b|a (?:hand|hint|summary|recipe|script|function|regex|way|bit|good|coffee|nap|break)|see\b|admit\b|say\b|be (?:honest|able|careful|clear|sure)|think\b|remember\b(?! to)|find out how|learn how|avoid|use (?:the|a) (?:bathroom|loo)|stay|keep supporting|support\b|comply|wear|take (?:\d|my (?:insulin|medication|meds|pills))|go now|run\b(?! (?:the|a|an|it|to|some|errands))|leave now|work\b|eat\b|sleep\b|pee\b|your\b|you\b|more\b|less\b|it\b|this\b|that\b|to\b)[a-z]{2,}"
-    r"|(?:needs|need) to be (?:done|finished|sent|paid|posted|submitted|filed|renewed|returned|booked|signed|fixed|replaced|shipped|in (?:the )?(?:post|mail)|ready|picked up|dropped off|handed in|cancelled|canceled|cleaned|reviewed|updated|ordered|delivered|rotated|changed|called|collected|repaired|approved|migrated|merged|closed|serviced|watered|fed)|(?:still|yet) (?:to be done|to do|need(?:s|ed)? to|waiting to be|has to be|have to|must|gotta)|must (?:not forget|remember)|(?:has|have) to be (?:done|paid|sent|filed|submitted|returned|renewed|finished|handed in|in by|delivered|shipped|picked up|collected|booked|signed)\b"
-    r"|(?:is|are|comes?|falls?) due (?:on|by|in|next|this|tomorrow|at|before|the)|due (?:date )?(?:on|by|this|next|tomorrow)\b|(?:make sure|ensure) (?:i|we) |(?:book|schedule|set up|arrange|order|buy|pay|renew|cancel|call|email|mail|text|pick up|drop off|submit|send|return|file|finish|collect|water|fix|replace|sign|write|post|ship|prepare|get|check in|register|apply|repair|clean|confirm|invite|wrap)\b(?=.{0,60}\b(?:by (?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|tomorrow|tonight|the|next|end|eod|january|february|march|april|may|june|july|august|september|october|november|december|\d)|before (?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|the|next|we|i|christmas|january|february|march|april|may|june|july|august|september|october|november|december|\d)))"
-    r"|(?:ticket|issue|jira) [a-z]+-\d+\b|(?:haven'?t|have not|hasn'?t|didn'?t|did not) (?:yet )?(?:paid|sent|booked|called|replied|answered|renewed|submitted|finished|returned|filed|signed|ordered|cancelled|canceled|pay|send|book|call|reply|answer|renew|submit|finish|return|file|sign|order|cancel|written back|gotten back)\b.{0,40}\byet\b|(?:forgot|forget) to (?:pay|send|book|call|reply|renew|submit|return|file|buy|order|cancel|sign)|(?:open|outstanding|pending|remaining|left to do|still to do)\s*:|to be done by|deadline for me)"
+_TASK = cues(
+    r"\b(?:(?:nudge|ping|poke|remind|prod|alert|notify|text|tell) me (?:in|on|at|tomorrow|tonight|next|about|when"
+    r"|to|before|again)\b)",
+    r"\b(?:(?:to|on|onto) (?:my (?:to-?dos?|to-?do list|task list|tasks|shopping list|list|agenda|backlog"
+    r"|checklist)|the (?:to-?do list|task list|shopping list|backlog))\b)",
+    r"\b(?:(?:i|we|i've|we've|i'm|i am) (?:still )?(?:got to|got yet to|yet to|due to)\b)",
+    r"\b(?:get back to \w+ (?:about|on|with|by|before))",
+    r"\b(?:(?:someone|somebody|one of us) (?:has to|needs to|must|should)\b|\b(?:is|'s|are) on me\b)",
+    r"\b(?:needs? (?:its|his|her|their|a|an|the|new|some) (?:\w+ ){1,4}(?:put|done|changed|replaced|fixed|checked"
+    r"|cleaned|serviced|renewed|repaired|fitted|by|before|soon)\b)",
+    r"\b(?:needs? (?:\w+ing) (?:by|before|soon|this|next|on)\b|remind (?:me|us)|reminder (?:to|for|about|that))",
+    r"\b(?:to-?do\b|to do:|don'?t let (?:me|us|it|this|that) (?:forget|slip|miss))",
+    r"\b(?:(?:remember|don'?t forget|not forget|dont forget) to\b)",
+    r"\b(?:(?:ping|nudge|poke|alert|notify|wake|prod) me (?:on|at|about|when|in|tomorrow|next|if|to|before|again"
+    r"|after|by|every|this))",
+    r"\b(?:follow(?:ing)? up (?:with|on|about)|action item|on my (?:list|plate|to-?do))",
+    r"\b(?:add (?:it |this |that )?to my (?:list|to-?dos?|tasks?|calendar))",
+    r"\b(?:put (?:it |this |that |.{2,30} )?(?:on|in) my (?:list|calendar|to-?dos?|diary|agenda)|bucket list)",
+    r"\b(?:note to self\b|(?:i|we) (?:still )?(?:owe)\b)",
+    r"\b(?:(?:haven'?t|have not|hasn'?t|has not) (?:yet )?(?:answered|replied|paid|sent|booked|called|renewed"
+    r"|submitted|finished|returned|filed|signed|ordered|cancelled|canceled|written back|gotten back|scheduled"
+    r"|reviewed|fixed|updated|migrated|invited|thanked|bought|picked|collected|registered)\b)",
+    r"\b(?:(?:i|we)(?:'ve| have| 've)? (?:still |really |also |finally )*(?:got to|gotta|have to|need to|needs to"
+    r"|must|ought to|should|had better|'d better|promised to|am supposed to|'m supposed to|'re supposed to"
+    r"|are supposed to|have yet to|am meant to|'m meant to|are due to|need) (?:still |also |finally |really "
+    r"|remember to |go |not forget to )*(?!know\b|understand\b|ask you|help\b|some\b|advice\b|a (?:hand|hint"
+    r"|summary|recipe|script|function|regex|way|bit|good|coffee|nap|break)|see\b|admit\b|say\b|be (?:honest"
+    r"|able|careful|clear|sure)|think\b|remember\b(?! to)|find out how|learn how|avoid|use (?:the"
+    r"|a) (?:bathroom|loo)|stay|keep supporting|support\b|comply|wear|take (?:\d|my (?:insulin|medication|meds"
+    r"|pills))|go now|run\b(?! (?:the|a|an|it|to|some|errands))|leave now|work\b|eat\b|sleep\b|pee\b|your\b"
+    r"|you\b|more\b|less\b|it\b|this\b|that\b|to\b)[a-z]{2,})",
+    r"\b(?:(?:needs|need) to be (?:done|finished|sent|paid|posted|submitted|filed|renewed|returned|booked|signed"
+    r"|fixed|replaced|shipped|in (?:the )?(?:post|mail)|ready|picked up|dropped off|handed in|cancelled"
+    r"|canceled|cleaned|reviewed|updated|ordered|delivered|rotated|changed|called|collected|repaired|approved"
+    r"|migrated|merged|closed|serviced|watered|fed))",
+    r"\b(?:(?:still|yet) (?:to be done|to do|need(?:s|ed)? to|waiting to be|has to be|have to|must|gotta))",
+    r"\b(?:must (?:not forget|remember))",
+    r"\b(?:(?:has|have) to be (?:done|paid|sent|filed|submitted|returned|renewed|finished|handed in|in by"
+    r"|delivered|shipped|picked up|collected|booked|signed)\b)",
+    r"\b(?:(?:is|are|comes?|falls?) due (?:on|by|in|next|this|tomorrow|at|before|the))",
+    r"\b(?:due (?:date )?(?:on|by|this|next|tomorrow)\b|(?:make sure|ensure) (?:i|we) )",
+    r"\b(?:(?:book|schedule|set up|arrange|order|buy|pay|renew|cancel|call|email|mail|text|pick up|drop off"
+    r"|submit|send|return|file|finish|collect|water|fix|replace|sign|write|post|ship|prepare|get|check in"
+    r"|register|apply|repair|clean|confirm|invite|wrap)\b(?=.{0,60}\b(?:by (?:monday|tuesday|wednesday|thursday"
+    r"|friday|saturday|sunday|tomorrow|tonight|the|next|end|eod|january|february|march|april|may|june|july"
+    r"|august|september|october|november|december|\d)|before (?:monday|tuesday|wednesday|thursday|friday"
+    r"|saturday|sunday|the|next|we|i|christmas|january|february|march|april|may|june|july|august|september"
+    r"|october|november|december|\d))))",
+    r"\b(?:(?:ticket|issue|jira) [a-z]+-\d+\b)",
+    r"\b(?:(?:haven'?t|have not|hasn'?t|didn'?t|did not) (?:yet )?(?:paid|sent|booked|called|replied|answered"
+    r"|renewed|submitted|finished|returned|filed|signed|ordered|cancelled|canceled|pay|send|book|call|reply"
+    r"|answer|renew|submit|finish|return|file|sign|order|cancel|written back|gotten back)\b.{0,40}\byet\b)",
+    r"\b(?:(?:forgot|forget) to (?:pay|send|book|call|reply|renew|submit|return|file|buy|order|cancel|sign))",
+    r"\b(?:(?:open|outstanding|pending|remaining|left to do|still to do)\s*:|to be done by|deadline for me)",
 )
-_TASK_COMMAND = re.compile(rf"{_LEAD}(?:can you |could you |would you |will you |please |pls )*(?:remind|ping|nudge|alert|notify|wake)\b|{_LEAD}(?:to-?do|task|reminder|action item|homework|errand)s?\s*[:-]|{_LEAD}(?:remember|don'?t forget|dont forget) (?:to\b|(?:mum|mom|dad|the|my|our|about|it'?s)\b.{{0,40}}(?:birthday|anniversary|card|present|appointment|gift)\b)")
-_DECISION = re.compile(
-    r"\b(?:(?:i|we|they|he|she|team|board|committee|family|council|management|my \w+|the \w+|everyone|[a-z]+)(?:'ve| have| has|'s)? (?:all |both |finally |just |now |jointly |already |also |officially |unanimously |eventually |collectively |ultimately |definitely |formally |together )*(?:decided|voted|agreed|chose|chosen|opted|settled (?:on|for)|picked|selected|went (?:with|for (?!a\b|the (?:run|walk)))|gone (?:with|for)|resolved|concluded|committed|landed on|signed off on|green-?lit|ruled out|ruled against|called off|shelved|scrapped|rejected|turned down|accepted (?:the|an|his|her|their)|passed on|made (?:the|a|our|up (?:my|our)) (?:decision|call|mind|choice))"
-    r"|decided (?:on|to|that|against|not|we|i)|decision(?: (?:is|was|made|taken|on))?\s*:?|final (?:call|decision|answer|verdict|choice|say)|final:|made up (?:my|our|their|his|her) minds?|(?:it'?s|its|that'?s|is|are|all) (?:now )?(?:settled|decided|final|agreed|a done deal|official)|verdict|opted (?:for|out|to|against)|settled (?:on|for)|going (?:ahead )?with\b|(?:we'?ll|i'?ll|we will|i will|we'?re|i'?m|we are|i am) (?:definitely |now |just |officially |all )*(?:go(?:ing)? (?:ahead )?with|go(?:ing)? for|stick(?:ing)? (?:with|to)|tak(?:e|ing) the (?:\w+ ){0,3}(?:offer|job|position|flat|apartment|deal|role|house|plan|contract|option|one|place|blue|red)|dropping|drop|scrapping|sunsetting|deprecating|adopting|adopt|skipping|cancell?ing|turning down|passing on|not (?:renewing|extending|doing|going|using|buying|taking|selling|hiring|moving|switching|migrating|shipping|attending|applying|upgrading|pursuing|continuing|having|getting|launching|supporting|accepting|signing|building|rewriting))"
-    r"|(?:we|i) (?:won'?t|will not) be (?:renewing|extending|doing|going|using|buying|taking|selling|hiring|moving|switching|migrating|attending|upgrading|continuing|supporting|needing)|not (?:renewing|extending) (?:the|our|my|it|with)|(?:i|we) (?:won'?t|will not) (?:renew|extend|sign|upgrade|pursue|switch|migrate|take the|accept)\b|let'?s (?:go|stick|stay) with|we'?re staying (?:with|on)|per (?:today'?s|yesterday'?s|the|our|this|last) [\w' ]{0,30}(?:meeting|review|vote|call|discussion|standup|sync|retro|board)|the (?:plan|choice|pick|winner) (?:is|will be|fell)|(?:have|has|got) (?:been )?(?:decided|agreed|settled|chosen|approved|signed off|rejected)|approved (?:the|our|my|a)\b|(?:is|are|was|were|got|been) (?:approved|rejected|shelved|scrapped|called off|greenlit|green-lit|ruled out|axed|chosen|selected|voted|agreed)\b|[\w ]{2,40} it is(?: then)?[.!]*$|that settles it|no more debating|we have a (?:winner|decision)|in favou?r of|instead of going|closed the (?:vote|poll|debate)|vote(?:d)? (?:is in|came|was|for|against|to)|conclusion\s*:)"
+_TASK_COMMAND = cues(
+    rf"{_LEAD}(?:still )?(?:need|have|got|gotta|must|ought|should)(?: still| also"
+    rf"| really)*(?: to)? (?:not forget to )?(?:pick|get|buy|call|book|send|pay|renew|finish|submit|return|file"
+    rf"|fix|sign|order|cancel|write|email|mail|text|clean|collect|drop|bring|take|check|update|review|schedule"
+    rf"|prepare|pack|register|apply|replace|repair|migrate|rotate|water|feed|wash|install|print|reply|respond"
+    rf"|ask|tell|talk|meet|visit|find|hire|move|sort|organi[sz]e|arrange|plan|confirm|invite|order|upgrade"
+    rf"|deploy|merge|refactor|rewrite|document|test|back up|set up|follow up|hand in|do|make|go to|see the"
+    rf"|see a)\b",
+    rf"{_LEAD}(?:ring|phone|call|email|e-mail|mail|text|visit|see|meet|buy|order|pay|fetch|water|feed|book|cancel"
+    rf"|renew|return|submit|send|collect|clean|fix|wash|mow|print|pick up|drop off|hand in|sign up|chase"
+    rf"|check on)\b.{{3,70}}\b(?:today|tonight|tomorrow|(?:on |by |before |this |next )?(?:mon|tues|wednes"
+    rf"|thurs|fri|satur|sun)day|(?:this|next|by the) (?:week|weekend|month)|by (?:noon|the \d|\d)|on the \d)",
+    rf"{_LEAD}(?:don'?t|dont|do not) (?:let me )?forget\s*[:,-]",
+    rf"{_LEAD}(?:book|reserve|schedule|buy|order|pay|call|email|text|send|pick up|cancel|renew|return|submit"
+    rf"|water|collect|post|arrange|set up|confirm)\b.{{3,80}}\b(?:on|by|before|at|for|this|next|tomorrow"
+    rf"|tonight) ?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may"
+    rf"|june|july|august|september|october|november|december|tomorrow|tonight|next|the \d|\d|week|weekend|month)",
+    rf"{_LEAD}(?:can you |could you |would you |will you |please |pls )*(?:remind|ping|nudge|alert|notify|wake)\b",
+    rf"{_LEAD}(?:to-?do|task|reminder|action item|homework|errand)s?\s*[:-]",
+    rf"{_LEAD}(?:remember|don'?t forget|dont forget) (?:to\b|(?:mum|mom|dad|the|my|our|about"
+    rf"|it'?s)\b.{{0,40}}(?:birthday|anniversary|card|present|appointment|gift)\b)",
 )
-_DECISION_NOT = re.compile(r"\b(?:haven'?t|have not|hasn'?t|not yet|yet to|can'?t|couldn'?t|didn'?t|before we|until we|once we|still|to be|if we|need to|trying to|help me|has to be|should we|should i|when (?:i|we)) (?:been |yet |really |to )*(?:decided?|agreed?|settled?|picked?|pick|choose|chosen)\b")
+_DECISION = cues(
+    r"\b(?:after all\b(?!.{0,10}\?)|in the end,? (?:we|i)|(?:we|i) .{2,60} in the end|off the table)",
+    r"\b(?:out of the question now)",
+    r"\b(?:(?:we|i)(?:'ll| will|'re|'m)? (?:stay(?:ing)?|stick(?:ing)?|remain(?:ing)?) (?:with|on))",
+    r"\b(?:turned .{2,40} down\b|turning .{2,40} down\b)",
+    r"\b(?:(?:i|we)(?:'m| am|'re| are) (?:fixing|locking|committing|closing|opting|splitting|naming|calling it"
+    r"|selling|keeping|quitting|dropping out|cancelling|canceling|accepting|declining|rejecting|leaving the) )",
+    r"\b(?:no more \w+(?: \w+)? for (?:me|us))",
+    r"\b(?:(?:i|we)(?:'ve| have) (?:chosen|picked|decided|made|settled|opted|agreed|committed|concluded|resolved"
+    r"|landed|gone))",
+    r"\b(?:is (?:out|in), |(?:is|are) out[,;.] )",
+    r"\b(?:(?:i|we|they|he|she|team|board|committee|family|council|management|my \w+|the \w+|everyone"
+    r"|[a-z]+)(?:'ve| have| has|'s)? (?:all |both |finally |just |now |jointly |already |also |officially "
+    r"|unanimously |eventually |collectively |ultimately |definitely |formally |together )*(?:decided|voted"
+    r"|agreed|chose|chosen|opted|settled (?:on|for)|picked|selected|went (?:with|for (?!a\b|the (?:run|walk)))"
+    r"|gone (?:with|for)|resolved|concluded|committed|landed on|signed off on|green-?lit|ruled out"
+    r"|ruled against|called off|shelved|scrapped|rejected|turned down|accepted (?:the|an|his|her|their)"
+    r"|passed on|made (?:the|a|our|up (?:my|our)) (?:decision|call|mind|choice)))",
+    r"\b(?:decided (?:on|to|that|against|not|we|i)|decision(?: (?:is|was|made|taken|on))?\s*:?)",
+    r"\b(?:final (?:call|decision|answer|verdict|choice|say)|final:|made up (?:my|our|their|his|her) minds?)",
+    r"\b(?:(?:it'?s|its|that'?s|is|are|all) (?:now )?(?:settled|decided|final|agreed|a done deal|official))",
+    r"\b(?:verdict|opted (?:for|out|to|against)|settled (?:on|for)|going (?:ahead )?with\b)",
+    r"\b(?:(?:we'?ll|i'?ll|we will|i will|we'?re|i'?m|we are|i am) (?:definitely |now |just |officially "
+    r"|all )*(?:go(?:ing)? (?:ahead )?with|go(?:ing)? for|stick(?:ing)? (?:with|to)|tak(?:e"
+    r"|ing) the (?:\w+ ){0,3}(?:offer|job|position|flat|apartment|deal|role|house|plan|contract|option|one"
+    r"|place|blue|red)|dropping|drop|scrapping|sunsetting|deprecating|adopting|adopt|skipping|cancell?ing"
+    r"|turning down|passing on|not (?:renewing|extending|doing|going|using|buying|taking|selling|hiring|moving"
+    r"|switching|migrating|shipping|attending|applying|upgrading|pursuing|continuing|having|getting|launching"
+    r"|supporting|accepting|signing|building|rewriting)))",
+    r"\b(?:(?:we|i) (?:won'?t|will not) be (?:renewing|extending|doing|going|using|buying|taking|selling|hiring"
+    r"|moving|switching|migrating|attending|upgrading|continuing|supporting|needing))",
+    r"\b(?:not (?:renewing|extending) (?:the|our|my|it|with))",
+    r"\b(?:(?:i|we) (?:won'?t|will not) (?:renew|extend|sign|upgrade|pursue|switch|migrate|take the|accept)\b)",
+    r"\b(?:let'?s (?:go|stick|stay) with|we'?re staying (?:with|on))",
+    r"\b(?:per (?:today'?s|yesterday'?s|the|our|this|last) [\w' ]{0,30}(?:meeting|review|vote|call|discussion"
+    r"|standup|sync|retro|board))",
+    r"\b(?:the (?:plan|choice|pick|winner) (?:is|will be|fell))",
+    r"\b(?:(?:have|has|got) (?:been )?(?:decided|agreed|settled|chosen|approved|signed off|rejected))",
+    r"\b(?:approved (?:the|our|my|a)\b)",
+    r"\b(?:(?:is|are|was|were|got|been) (?:approved|rejected|shelved|scrapped|called off|greenlit|green-lit"
+    r"|ruled out|axed|chosen|selected|voted|agreed)\b)",
+    r"\b(?:[\w ]{2,40} it is(?: then)?[.!]*$|that settles it|no more debating|we have a (?:winner|decision))",
+    r"\b(?:in favou?r of|instead of going|closed the (?:vote|poll|debate))",
+    r"\b(?:vote(?:d)? (?:is in|came|was|for|against|to)|conclusion\s*:)",
+)
+_DECISION_NOT = re.compile(
+    r"\b(?:haven'?t|have not|hasn'?t|not yet|yet to|can'?t|couldn'?t|didn'?t|before we|until we|once we|still|to be"
+    r"|if we|need to|trying to|help me|has to be|should we|should i|when (?:i|we)) (?:been |yet |really "
+    r"|to )*(?:decided?|agreed?|settled?|picked?|pick|choose|chosen)\b"
+)
 
-_PERSON_ROLE = _any(KIN | SOCIAL | BOSS | REPORTEE | frozenset({"right hand", "successor", "predecessor", "counterpart", "contact", "account manager", "go-to", "point of contact", "buddy", "emergency contact", "scrum master", "project manager", "advisor", "adviser", "recruiter", "guarantor", "next of kin"}))
-_RELATION = re.compile(
-    r"\b(?:reports? (?:directly |now |in )?(?:in)?to\b|reporting to\b|(?:is|are|was|am|'s|'m) managed by|(?:is|are|'s) (?:run|led|headed|owned|supervised|mentored|coached|chaired|maintained|written|authored|employed|represented|taught|founded) by|(?:i|we|he|she|they|[a-z]+) (?:now |also |currently |jointly |directly )*(?:manages?|leads?|supervises?|mentors?|coaches|heads(?: up)?|oversees?|line-manages?|runs? (?:the|our|a) (?:\w+ ){0,2}(?:team|squad|group|department|chapter|guild|org|unit|crew|division|office|branch)|own(?:s)? (?:the|half|a (?:third|stake|share|flat|house|boat))|co-?owns?|co-?founded|founded|authored|maintains?|created|co-?wrote|wrote) (?!to\b|a lot|that|it\b|this|time|my time|well|without|with\b|fine|up\b|down\b|expectations|anger|stress)"
-    r"|(?:works?|working|worked|work) (?:closely |together |directly |mostly |side by side |a lot )*(?:with|alongside|under|for (?:[a-z]+'s team))\b(?! (?:python|java|react|kids|data|the api|wood|computers|numbers|excel|clients|customers|people|animals|patients|postgres|sql|this|it|my hands|children))|work together|pair(?:ing|ed)? (?:up )?with|share an office with|(?:is|are|am|'m|'re|'s) (?:now |also |currently |both |all )*(?:on|in|part of|a member of|members of|member of) (?:the |our |my |a |[a-z]+'s )(?:[\w-]+ ){0,3}(?:team|squad|group|board|committee|department|org|crew|club|choir|band|guild|chapter|tribe|union|council|jury|faculty|staff|league|orchestra)|member of|belongs? to (?!me)|joined (?:the |our |my |us\b|forces)|(?:is|are|'s|am|'m) (?:happily |now |also )*(?:married|engaged|related) to|(?:moved|transferred|went|switched|promoted|reassigned) (?:over )?(?:from .{2,30} )?(?:in)?to (?:the |our )?(?:\w+ ){0,2}(?:team|squad|group|org|department|division|data|sales|marketing|platform|infra|hr|finance|legal|ops|support|security|product|design|research)\b"
-    rf"|(?:is|are|was|'s) (?:now |also |actually |both |still |currently )*(?:my|our|his|her|their|[a-z]+'s) (?:new |old |older |younger |oldest |youngest |elder |little |big |twin |half[- ]|step ?|best |oldest |current |main |direct |own |family |late |future |closest |immediate |former )*{_PERSON_ROLE}\b"
-    rf"|(?:my|our) (?:new |current |older |younger |little |big |eldest |oldest |youngest |twin |half[- ]|direct |best |family |future |main |two |three |immediate )*{_PERSON_ROLE}(?: at [\w ]+| here| now)*(?: is| are|'s name is|'s|s are|s' names are|s? names are|'s called| is called| is named| are called|:)(?: now| called| named| actually| still)? (?!(?:a|an|the|not|in|at|on|very|so|really|also|from|my|our|coming|going|getting|turning|back|away|out|here|sick|ill|nice|great|vegan|vegetarian|allergic|always|never|visiting|moving|asking|too|pregnant|off|leaving|based|about|only|just|still|\d+|with|good|bad|happy|angry|mad|upset|tired|busy|right|wrong|new|old|diabetic|married|retired|german|french|english|afraid|worried|lactose|gluten|over|under|for|to)\b)[a-z]"
-    r"|(?:is|are|was|'s) [\w-]+(?: [\w-]+)?'s (?:boss|manager|lead|wife|husband|partner|sister|brother|son|daughter|mother|father|mum|mom|dad|assistant|intern|mentor|deputy|friend|cousin|boyfriend|girlfriend|line manager|supervisor|colleague|roommate|landlord|doctor|aunt|uncle|niece|nephew|twin|fiancee?)\b|(?:is|are) (?:siblings|cousins|sisters|brothers|twins|married|colleagues|related|roommates|flatmates|dating|a couple|best friends|co-?founders)\b|(?:is|was|'s) (?:the )?(?:head|lead|manager|director|owner|founder|co-?founder|author|maintainer|chair|president|ceo|cto|cfo|boss|landlord|mayor|captain|principal|editor) (?:of|at|for) \w+|jointly own|(?:own|bought) .{2,40} (?:together|jointly|with my \w+)|(?:is|are|'s) dating\b|(?:i|we) have (?:a |an |two |three |four |one |\d )?(?:\w+ )?(?:sisters?|brothers?|sons?|daughters?|kids|children|siblings) (?:called|named)|(?:our|my) team is (?:me|made up|[a-z]+,)|(?:is|are) under me\b|in charge of)"
+_PERSON_ROLE = _any(
+    KIN
+    | SOCIAL
+    | BOSS
+    | REPORTEE
+    | frozenset(
+        {
+            "right hand",
+            "successor",
+            "predecessor",
+            "counterpart",
+            "contact",
+            "account manager",
+            "go-to",
+            "point of contact",
+            "buddy",
+            "emergency contact",
+            "scrum master",
+            "project manager",
+            "advisor",
+            "adviser",
+            "recruiter",
+            "guarantor",
+            "next of kin",
+        }
+    )
 )
-_ENTITY = re.compile(
-    r"\b(?:code ?names?|codenamed|code-named|(?:is |are |was )?short for|stands? for|acronym|aka|a\.k\.a\.?|also known as|known as|(?:also |better |usually |often |still |sometimes |internally |formerly |always )?(?:goes|go|went|going) by\b|nick ?names?d?|alias(?:es)?\b|abbreviat\w+|refers? to|referring to|not to be confused with|no relation|different (?:person|people|company|one) (?:from|than|called|named)|(?:the )?same (?:person|company|thing|project|repo|team|guy|customer|client|place|product|system|service|app|people|woman|man|human|entity|account|building)|two different (?:people|persons|projects|companies|things|alex\w*|\w+s)|there are two \w+s?\b|(?:is|are) (?:two|both|one and the same)|one and the same|namesakes?|maiden name|stage name|pen name|pet name|screen name|working title|internal(?:ly)? (?:name|called|known|we call)|(?:we|i|people|some|everyone|they|folks|you)(?:'ll| will| still| also| just| all| always| sometimes| usually| both| often)* (?:call|calls|refer to|nicknamed|named|dubbed) (?!me\b|you\b|back|in sick|it a day|the (?:dentist|doctor|plumber|bank|police)|my|on\b|for\b|every|each|once|when|and\b|at\b|off\b)[\w' ]{1,40}|(?:is|are|was|'s) (?:what|how) (?:we|i|people|they|everyone) (?:call|say|mean|refer)|when(?:ever)? i (?:say|write|mention|talk about|type|speak of|refer to) .{1,60}(?:mean|i'?m talking about|it'?s|that'?s|it is|referring|is the)|by ['\"]?[\w -]{1,30}['\"]? i (?:always |usually )?mean|i mean (?:the|our|my) |means? (?:the|our|my) [\w -]{2,40}(?:team|repo|service|project|app|system|office|meeting|company|house|car|client|customer|product|server|cluster)|(?:is|are|'s) (?:the|our|an?) (?:\w+ )?(?:internal |project |working |old |new |pet |nick |short |other |team'?s? )*(?:name|nickname|code ?name|abbreviation|acronym|alias|shorthand|term|label|codeword) (?:for|of)|(?:called|named) .{2,30} (?:internally|for short)|shorthand for|=\s*\w|(?:is|are) called\b|named after)"
-    r"|\b(?:is|'s|are) (?:our|my|the family'?s?|his|her|their) (?:\w+ ){0,2}(?:dog|cat|puppy|kitten|rabbit|hamster|parrot|horse|tortoise|golden retriever|labrador|poodle|beagle|dachshund|border collie|german shepherd|terrier|corgi|husky|spaniel|retriever|boat|car|van|campervan|robot|printer|server|repo|staging server|sailboat|project|side project|product|client|customer|startup|company|team|app|tool|library|service|guinea pig|budgie|internal \w+)\b"
+_RELATION = cues(
+    r"\b(?:'s (?:deputy|boss|wife|husband|partner|sister|brother|son|daughter|mother|father|assistant|successor"
+    r"|mentor|godfather|godmother|friend|manager|lead|cousin|landlord|doctor|teacher|coach|boyfriend"
+    r"|girlfriend|twin|stand-in|replacement|ex) is [a-z])",
+    r"\b(?:(?:took|taken|takes|taking) over (?:from|as))",
+    r"\b(?:(?:is|was|are|will be|as) (?:the |our )?(?:successor|deputy|replacement|stand-in|second in command))",
+    r"\b(?:(?:and [a-z]+|together|jointly) (?:run|own|manage|lead|founded|started|bought|share|organi[sz]e|rent"
+    r"|write|host)s?\b)",
+    r"\b(?:(?:run|own|manage|lead|organi[sz]e|rent|write|host)s? (?:the |our |a )?(?:\w+ ){1,3}together)",
+    r"\b(?:share (?:custody|an? (?:flat|office|house|desk|car)))",
+    r"\b(?:sit(?:s)? on the (?:board|committee|council|jury)|(?:replaced|replaces|succeeds|succeeded) \w+ as)",
+    r"\b(?:reports? (?:directly |now |in )?(?:in)?to\b|reporting to\b|(?:is|are|was|am|'s|'m) managed by)",
+    r"\b(?:(?:is|are|'s) (?:run|led|headed|owned|supervised|mentored|coached|chaired|maintained|written|authored"
+    r"|employed|represented|taught|founded) by)",
+    r"\b(?:(?:i|we|he|she|they|[a-z]+) (?:now |also |currently |jointly |directly )*(?:manages?|leads?"
+    r"|supervises?|mentors?|coaches|heads(?: up)?|oversees?|line-manages?|runs? (?:the|our"
+    r"|a) (?:\w+ ){0,2}(?:team|squad|group|department|chapter|guild|org|unit|crew|division|office|branch)"
+    r"|own(?:s)? (?:the|half|a (?:third|stake|share|flat|house|boat))|co-?owns?|co-?founded|founded|authored"
+    r"|maintains?|created|co-?wrote|wrote) (?!to\b|a lot|that|it\b|this|time|my time|well|without|with\b|fine"
+    r"|up\b|down\b|expectations|anger|stress))",
+    r"\b(?:(?:works?|working|worked|work) (?:closely |together |directly |mostly |side by side |a lot )*(?:with"
+    r"|alongside|under|for (?:[a-z]+'s team))\b(?! (?:python|java|react|kids|data|the api|wood|computers"
+    r"|numbers|excel|clients|customers|people|animals|patients|postgres|sql|this|it|my hands|children)))",
+    r"\b(?:work together|pair(?:ing|ed)? (?:up )?with|share an office with)",
+    r"\b(?:(?:is|are|am|'m|'re|'s) (?:now |also |currently |both |all )*(?:on|in|part of|a member of|members of"
+    r"|member of) (?:the |our |my |a |[a-z]+'s )(?:[\w-]+ ){0,3}(?:team|squad|group|board|committee"
+    r"|department|org|crew|club|choir|band|guild|chapter|tribe|union|council|jury|faculty|staff|league"
+    r"|orchestra))",
+    r"\b(?:member of|belongs? to (?!me)|joined (?:the |our |my |us\b|forces))",
+    r"\b(?:(?:is|are|'s|am|'m) (?:happily |now |also )*(?:married|engaged|related) to)",
+    r"\b(?:(?:moved|transferred|went|switched|promoted"
+    r"|reassigned) (?:over )?(?:from .{2,30} )?(?:in)?to (?:the |our )?(?:\w+ ){0,2}(?:team|squad|group"
+    r"|org|department|division|data|sales|marketing|platform|infra|hr|finance|legal|ops|support|security"
+    r"|product|design|research)\b)",
+    rf"\b(?:(?:is|are|was|'s) (?:now |also |actually |both |still |currently )*(?:my|our|his|her|their"
+    rf"|[a-z]+'s) (?:new |old |older |younger |oldest |youngest |elder |little |big |twin |half[- ]|step ?"
+    rf"|best |oldest |current |main |direct |own |family |late |future |closest |immediate "
+    rf"|former )*{_PERSON_ROLE}\b)",
+    rf"\b(?:(?:my|our) (?:new |current |older |younger |little |big |eldest |oldest |youngest |twin |half[- ]"
+    rf"|direct |best |family |future |main |two |three |immediate )*{_PERSON_ROLE}(?: at [\w ]+| here"
+    rf"| now)*(?: is| are|'s name is|s are|s' names are|s? names are|'s called| is called| is named| are called"
+    rf"|:)(?: now| called| named| actually| still)? (?!\w+ing\b|(?:a|an|the|not|in|at|on|very|so|really|also"
+    rf"|from|my|our|coming|going|getting|turning|back|away|out|here|sick|ill|nice|great|vegan|vegetarian"
+    rf"|allergic|always|never|visiting|moving|asking|too|pregnant|off|leaving|based|about|only|just|still|\d+"
+    rf"|with|good|bad|happy|angry|mad|upset|tired|busy|right|wrong|new|old|diabetic|married|retired|german"
+    rf"|french|english|afraid|worried|lactose|gluten|over|under|for|to)\b)[a-z])",
+    r"\b(?:(?:is|are|was|'s) [\w-]+(?: [\w-]+)?'s (?:boss|manager|lead|wife|husband|partner|sister|brother|son"
+    r"|daughter|mother|father|mum|mom|dad|assistant|intern|mentor|deputy|friend|cousin|boyfriend|girlfriend"
+    r"|line manager|supervisor|colleague|roommate|landlord|doctor|aunt|uncle|niece|nephew|twin|fiancee?)\b)",
+    r"\b(?:(?:is|are) (?:siblings|cousins|sisters|brothers|twins|married|colleagues|related|roommates|flatmates"
+    r"|dating|a couple|best friends|co-?founders)\b)",
+    r"\b(?:(?:is|was|'s) (?:the )?(?:head|lead|manager|director|owner|founder|co-?founder|author|maintainer"
+    r"|chair|president|ceo|cto|cfo|boss|landlord|mayor|captain|principal|editor) (?:of|at|for) \w+)",
+    r"\b(?:jointly own|(?:own|bought) .{2,40} (?:together|jointly|with my \w+)|(?:is|are|'s) dating\b)",
+    r"\b(?:(?:i|we) have (?:a |an |two |three |four |one |\d )?(?:\w+ )?(?:sisters?|brothers?|sons?|daughters?"
+    r"|kids|children|siblings) (?:called|named))",
+    r"\b(?:(?:our|my) team is (?:me|made up|[a-z]+,)|(?:is|are) under me\b|in charge of)",
 )
-_PAST_STATE = re.compile(
-    r"\b(?:used to (?!it\b|the\b|that\b|being\b)|formerly|once (?:worked|lived|was|owned|studied|had|played|ran)|(?:i|we|he|she|they|my \w+|[a-z]+) (?:had been|were|was) (?!born|just|going|wondering|thinking|hoping|told|given|asked|diagnosed|promoted|hired|allergic|vegan|vegetarian|not|never|able|supposed|looking|trying|about|so\b|too\b|very|really|happy|sad|there|right|wrong)(?!.{0,40}\bso (?:i|we)\b)|back (?:when|in the day|then)|(?:lived|worked|studied|taught|served|rented|owned|played|practi[sc]ed|stayed|drove|smoked|spent) .{0,60}\b(?:until|till|for (?:\w+ )?(?:years|months|a (?:year|while|decade|summer|semester))|from \d{4}|between \d{4}|before|in (?:19|20)\d\d|back in|as a (?:kid|child|student)|growing up)|grew up|no longer|not .{1,40} any ?more|(?:don'?t|doesn'?t|do not|does not) .{1,50} any ?more|ex-|former\b|previously|when i (?:was|lived|worked|studied)|i (?:lived|worked|studied|taught|served|interned|rented) (?:in|at|for|with|as|under|there)\b)"
+_ENTITY = cues(
+    r"^['\"][\w .&-]{2,30}['\"] (?:is|are|means?|=|refers|stands)\b",
+    r"^[a-z0-9-]{2,12} (?:=|stands for|means|is short for) ",
+    r"\b(?:(?:when|if|whenever) (?:i|we) (?:write|say|mention|talk about|type|refer to"
+    r"|use) .{1,40}(?:i'?m (?:talking|referring)|we'?re (?:talking|referring)|it means|that means|that'?s|it'?s"
+    r"|i mean|we mean|think of))",
+    r"\b(?:used to be (?:called|named|known)|formerly (?:known|called|named)|renamed (?:to|from|as))",
+    r"\b(?:(?:call|refer to) (?:my|our|the) [\w ]{2,30} (?:as )?(?!when|if|on|at|in|back)[a-z]+ (?:not|instead))",
+    r"\b(?:code ?names?|codenamed|code-named|(?:is |are |was )?short for|stands? for|acronym|aka|a\.k\.a\.?)",
+    r"\b(?:also known as|known as)",
+    r"\b(?:(?:also |better |usually |often |still |sometimes |internally |formerly |always )?(?:goes|go|went"
+    r"|going) by\b)",
+    r"\b(?:nick ?names?d?|alias(?:es)?\b|abbreviat\w+|refers? to|referring to|not to be confused with)",
+    r"\b(?:no relation|different (?:person|people|company|one) (?:from|than|called|named))",
+    r"\b(?:(?:the )?same (?:person|company|thing|project|repo|team|guy|customer|client|place|product|system"
+    r"|service|app|people|woman|man|human|entity|account|building))",
+    r"\b(?:two different (?:people|persons|projects|companies|things|alex\w*|\w+s)|there are two \w+s?\b)",
+    r"\b(?:(?:is|are) (?:two|both|one and the same)|one and the same|namesakes?|maiden name|stage name|pen name)",
+    r"\b(?:pet name|screen name|working title|internal(?:ly)? (?:name|called|known|we call))",
+    r"\b(?:(?:we|i|people|some|everyone|they|folks|you)(?:'ll| will| still| also| just| all| always| sometimes"
+    r"| usually| both| often)* (?:call|calls|refer to|nicknamed|named|dubbed) (?!me\b|you\b|back|in sick"
+    r"|it a day|the (?:dentist|doctor|plumber|bank|police)|my|on\b|for\b|every|each|once|when|and\b|at\b"
+    r"|off\b)[\w' ]{1,40})",
+    r"\b(?:(?:is|are|was|'s) (?:what|how) (?:we|i|people|they|everyone) (?:call|say|mean|refer))",
+    r"\b(?:when(?:ever)? i (?:say|write|mention|talk about|type|speak of|refer to) .{1,60}(?:mean"
+    r"|i'?m talking about|it'?s|that'?s|it is|referring|is the))",
+    r"\b(?:by ['\"]?[\w -]{1,30}['\"]? i (?:always |usually )?mean|i mean (?:the|our|my) )",
+    r"\b(?:means? (?:the|our|my) [\w -]{2,40}(?:team|repo|service|project|app|system|office|meeting|company|house"
+    r"|car|client|customer|product|server|cluster))",
+    r"\b(?:(?:is|are|'s) (?:the|our|an?) (?:\w+ )?(?:internal |project |working |old |new |pet |nick |short "
+    r"|other |team'?s? )*(?:name|nickname|code ?name|abbreviation|acronym|alias|shorthand|term|label"
+    r"|codeword) (?:for|of))",
+    r"\b(?:(?:called|named) .{2,30} (?:internally|for short)|shorthand for|=\s*\w|(?:is|are) called\b)",
+    r"\b(?:named after)",
+    r"\b(?:is|'s|are) (?:our|my|the family'?s?|his|her|their) (?:\w+ ){0,2}(?:dog|cat|puppy|kitten|rabbit|hamster"
+    r"|parrot|horse|tortoise|golden retriever|labrador|poodle|beagle|dachshund|border collie|german shepherd"
+    r"|terrier|corgi|husky|spaniel|retriever|boat|car|van|campervan|robot|printer|server|repo|staging server"
+    r"|sailboat|project|side project|product|client|customer|startup|company|team|app|tool|library|service"
+    r"|guinea pig|budgie|internal \w+)\b",
+)
+_PAST_STATE = cues(
+    r"\b(?:used to (?!it\b|the\b|that\b|being\b)|formerly|once (?:worked|lived|was|owned|studied|had|played|ran))",
+    r"\b(?:(?:i|we|he|she|they|my \w+) (?:had been|were|was) (?!born|just|going|wondering|thinking|hoping|told"
+    r"|given|asked|diagnosed|promoted|hired|allergic|vegan|vegetarian|not|never|able|supposed|looking|trying"
+    r"|about|so\b|too\b|very|really|happy|sad|there|right|wrong)(?!.{0,40}\bso (?:i|we)\b))",
+    r"\b(?:back (?:when|in the day|then))",
+    r"\b(?:(?<!have )(?<!has )(?<!'ve )(?<!have always )(?:lived|worked|studied|taught|served|rented|owned|played"
+    r"|practi[sc]ed|stayed|drove|smoked|spent) .{0,60}\b(?:until|till|for (?:\w+ )?(?:years|months|a (?:year"
+    r"|while|decade|summer|semester))|from \d{4}|between \d{4}|before|in (?:19|20)\d\d|back in|as a (?:kid"
+    r"|child|student)|growing up))",
+    r"\b(?:grew up|no longer|not .{1,40} any ?more|(?:don'?t|doesn'?t|do not|does not) .{1,50} any ?more|ex-)",
+    r"\b(?:former\b|previously|when i (?:was|lived|worked|studied))",
+    r"\b(?:i (?:lived|worked|studied|taught|served|interned|rented) (?:in|at|for|with|as|under|there)\b)",
 )
 _VERB_PAST = (
-    r"was|were|had|did|went|got|ran|met|saw|came|left|bought|sold|made|took|gave|found|lost|won|wrote|broke|built|caught|fell|flew|grew|held|kept|led|paid|put|quit|sent|spent|spoke|taught|hired|drove|ate|drank|became|began|began|swam|rode"
-    r"|rented|retired|finished|graduated|launched|shipped|released|moved|joined|started|signed|visited|attended|completed|passed|failed|deployed|migrated|closed|opened|celebrated|married|adopted|crashed|injured|sprained|fractured|received|earned|cancelled|canceled|renewed|switched|upgraded|installed|presented|published|submitted|interviewed|applied|promoted|fired|resigned|enrolled|booked|ordered|travel(?:l)?ed|hiked|climbed|raced|competed|performed|played|cooked|baked|painted|planted|repaired|replaced|fixed|hosted|organi[sz]ed|arrived|departed|landed|returned|completed|turned|defended|merged|raised|acquired|relocated|emigrated|immigrated|donated|stopped|ended|proposed|underwent|recovered|delivered|born|diagnosed|hospitali[sz]ed|operated|vaccinated|laid off|delayed|postponed|rescheduled|pushed back|happened|tested|talked|worked|walked|called|asked|voted|rolled"
+    r"(?:was|were|been) (?:promoted|hired|fired|laid off|born|diagnosed|robbed|burgled|married|elected|accepted"
+    r"|rejected|admitted|discharged|vaccinated|operated on|in (?:an? )?(?:accident|hospital)|told|invited|awarded"
+    r"|cancelled|canceled|delayed|postponed|released|launched|stolen|broken into|approved|sold|moved|evacuated"
+    r"|appointed|transferred|made redundant|at (?:the|a) \w+|on (?:holiday|vacation|leave|the news|tv))|had (?:a|an"
+    r"|my|our|his|her|the|to|surgery|twins|covid|dinner|lunch|guests|two|three)|did (?:a|an|the|my|our|some|two"
+    r"|three)|went|got|ran|met|saw|came|left(?![- ](?:hand|side|wing|foot|over))|bought|sold|made|took|gave|found"
+    r"|lost|won|wrote|broke|built|caught|fell|flew|grew|held|kept|led|paid|put|quit|sent|spent|spoke|taught|hired"
+    r"|drove|ate|drank|became|began|began|swam|rode"
+    r"|rented|retired|finished|graduated|launched|shipped|released|moved|joined|started|signed|visited|attended"
+    r"|completed|passed|failed|deployed|migrated|closed|opened|celebrated|married|adopted|crashed|injured|sprained"
+    r"|fractured|received|earned|cancelled|canceled|renewed|switched|upgraded|installed|presented|published"
+    r"|submitted|interviewed|applied|promoted|fired|resigned|enrolled|booked|ordered|travel(?:l)?ed|hiked|climbed"
+    r"|raced|competed|performed|played|cooked|baked|painted|planted|repaired|replaced|fixed|hosted|organi[sz]ed"
+    r"|arrived|departed|landed|returned|completed|turned|defended|merged|raised|acquired|relocated|emigrated"
+    r"|immigrated|donated|stopped|ended|proposed|underwent|recovered|delivered|born|diagnosed|hospitali[sz]ed"
+    r"|operated|vaccinated|laid off|delayed|postponed|rescheduled|pushed back|happened|tested|talked|worked|walked"
+    r"|called|asked|voted|rolled"
 )
-_EVENT = re.compile(
-    rf"(?:^|\b(?:i|we|he|she|they|it|who|and|just|finally|also|then|[a-z]+|my \w+|our \w+|the \w+|last \w+|ago,?|yesterday,?)(?:'ve| have| has|'s|'d| had)? )(?:just |finally |also |already |recently |once |both |all |actually |only |even |first |then |now |successfully |officially |completely )*(?:{_VERB_PAST})\b"
-    r"|\b(?:appointment|meeting|interview|wedding|concert|conference|exam|flight|surgery|operation|party|birthday party|trip|holiday|vacation|workshop|webinar|launch|release|go-live|demo|review|deadline|check-?up|visit|funeral|graduation|anniversary|marathon|race|match|game|recital|kick-?off|offsite|all-?hands|retro|audit|hearing|move|delivery|inspection|viewing|rehearsal|class|course|lesson|tournament|festival|dinner|reunion|ceremony|maternity leave|parental leave|sabbatical|outage|incident)\b.{0,60}\b(?:is|are|'s|on|at|starts?|begins?|scheduled|booked|set|planned|takes place|moved|rescheduled|postponed|coming up|next|this|tomorrow)\b"
-    r"|\b(?:i'?m|im|we'?re|i am|we are|he'?s|she'?s|they'?re|is|are|my \w+ is|[a-z]+ is) (?:also |both |all |finally |officially )*(?:flying|travel(?:l)?ing|going|moving|visiting|getting married|having (?:surgery|a baby|twins|an operation|guests|a party)|expecting|attending|starting|leaving|launching|releasing|shipping|running (?:the|a) \w+|speaking at|presenting|hosting|meeting|seeing (?:the|a|my)|taking (?:the|a|my) (?:exam|trip|train|flight|week|day|month)|arriving|due|off to|on (?:holiday|vacation|leave|parental leave|maternity leave|sabbatical)|retiring|graduating|defending|closing on|migrating|joining|signing|coming|staying|giving birth|away (?:from|on|until)|out of office)\b"
-    r"|\b(?:got (?:married|engaged|divorced|promoted|fired|laid off|hired|a new|my|the|our|an offer|accepted|rejected|moved|hit|stolen|robbed|vaccinated|burgled|sick|covid|a dog|a cat|injured)|passed away|gave birth|was born|were born|had (?:a |an |my |our |surgery|his |her )|broke (?:my|his|her|up|down)|went (?:to|on|live|down|out|through|back|for|viral|bankrupt)|took place|turned \d+|(?:first|last) (?:day|time|met|trip))\b"
+_EVENT = cues(
+    rf"(?:^|\b(?:i|we|he|she|they|it|who|and|just|finally|also|then|(?!(?:has|have|had|been|the|a|an|my|our|his"
+    rf"|her|to|be|is|are|get|gets|of|in|on|at|for|with|your|their|this|that|no|not)\b)[a-z]+|my \w+|our \w+"
+    rf"|the \w+|last \w+|ago,?|yesterday,?)(?:'ve| have| has|'s|'d| had)? )(?!got (?:a|an|two|three|four|five"
+    rf"|\d+|no|my own|many|lots|some|kids|one) (?!new|promotion|offer|letter|job|call|mail|email|raise|ticket"
+    rf"|message)|had been)(?:just |finally |also |already |recently |once |both |all |actually |only |even "
+    rf"|first |then |now |successfully |officially |completely )*(?:{_VERB_PAST})\b",
+    r"\b(?:appointment|meeting|interview|wedding|concert|conference|exam|flight|surgery|operation|party"
+    r"|birthday party|trip|holiday|vacation|workshop|webinar|launch|release|go-live|demo|review|deadline"
+    r"|check-?up|visit|funeral|graduation|anniversary|marathon|race|match|game|recital|kick-?off|offsite"
+    r"|all-?hands|retro|audit|hearing|move|delivery|inspection|viewing|rehearsal|class|course|lesson|tournament"
+    r"|festival|dinner|reunion|ceremony|maternity leave|parental leave|sabbatical|outage"
+    r"|incident)\b.{0,60}\b(?:is|are|'s|on|at|starts?|begins?|scheduled|booked|set|planned|takes place|moved"
+    r"|rescheduled|postponed|coming up|next|this|tomorrow)\b",
+    r"\b(?:i'?m|im|we'?re|i am|we are|he'?s|she'?s|they'?re|is|are|my \w+ is|[a-z]+ is) (?:also |both |all "
+    r"|finally |officially )*(?:flying|travel(?:l)?ing|going|moving|visiting|getting married|having (?:surgery"
+    r"|a baby|twins|an operation|guests|a party)|expecting|attending|starting|leaving|launching|releasing"
+    r"|shipping|running (?:the|a) \w+|speaking at|presenting|hosting|meeting|seeing (?:the|a|my)|taking (?:the"
+    r"|a|my) (?:exam|trip|train|flight|week|day|month)|arriving|due|off to|on (?:holiday|vacation|leave"
+    r"|parental leave|maternity leave|sabbatical)|retiring|graduating|defending|closing on|migrating|joining"
+    r"|signing|coming|staying|giving birth|away (?:from|on|until)|out of office)\b",
+    r"\b(?:got (?:married|engaged|divorced|promoted|fired|laid off|hired|a new|my|the|our|an offer|accepted"
+    r"|rejected|moved|hit|stolen|robbed|vaccinated|burgled|sick|covid|a dog|a cat|injured))\b",
+    r"\b(?:passed away|gave birth|was born|were born|had (?:a |an |my |our |surgery|his |her ))\b",
+    r"\b(?:broke (?:my|his|her|up|down)|went (?:to|on|live|down|out|through|back|for|viral|bankrupt))\b",
+    r"\b(?:took place|turned \d+|(?:first|last) (?:day|time|met|trip))\b",
 )
-_PREFERENCE = re.compile(
-    r"\b(?:(?:i|we|he|she|they|my \w+|[a-z]+|and|but|also|still|really|honestly|always|generally|usually|strongly|much|definitely|personally)(?:'d| would|'ll)? ?(?:\w+ly |do |really |just |still |always |also |absolutely |quite |kinda |sorta |never |usually |much |now |very much |so |far |rather )*(?:prefers?|hates?|loves?|likes?(?! (?:this|that)\b[.!]*$)|enjoys?|dislikes?|loathes?|detests?|adores?|despises?|avoid(?:s)?|favou?rs?|can'?t stand|cannot stand|can'?t bear|don'?t (?:like|enjoy|love|care for|mind|want)|doesn'?t (?:like|enjoy|care for|mind)|do not like|does not like|didn'?t like)\b"
-    r"|prefer(?:s|red|ence|ably|ring)?\b|fond of|(?:not |never |no )?(?:really |much |a big |a huge |a massive |a real |the biggest |such a |a )*(?:fan of|fans of)|(?:big|huge|massive|lifelong) (?:\w+ )?(?:fan|fans)\b|favou?rites?\b|(?:i|i'?d|we'?d|would|'d|he'd|she'd) (?:much |far |always )?rather\b|rather (?:have|get|take|not|be|use)\b|(?:i'?m|im|i am|he'?s|she'?s|is|are|we'?re|really|am|very|super|not|quite|been) (?:really |very |big |super |so |totally |more |much |not |always |quite |a bit |mostly |never )*(?:into|keen on|crazy about|allergic to (?:meetings|small talk)|obsessed with|partial to|a sucker for|hooked on|addicted to|sick of|tired of|fed up with|picky|a (?:\w+ ){0,2}(?:person|lover|guy|girl|hater|enthusiast|addict|nerd|geek|buff|freak|owl|bird|lark))\b|(?:works?|work) (?:best|better) for me|suits? me|my (?:thing|style|taste|cup of tea|jam|go-to|preferred|pet peeve|guilty pleasure|comfort food|usual|default|preference)|(?:not )?my cup of tea|swear(?:s)? by|gives? me (?:the creeps|headaches|joy)|drives? me (?:nuts|crazy|mad)|(?:makes?|leaves?) me (?:feel|sick|claustrophobic|uncomfortable|happy|anxious|nauseous|sleepy|nervous)|(?:dark|light) (?:mode|theme)s? (?:please|everywhere|only|always|all the way)|(?:over|rather than|instead of) (?:spaces|tabs|dark|light)|tastes? (?:like|awful|great|horrible|disgusting)|(?:window|aisle|middle) seats?|please,? (?:no )?(?:dark|light)|night owl|early bird|morning person|evening person|(?:can'?t|couldn'?t) live without|least favou?rite|hate it when|i (?:always|usually|typically|normally|mostly|generally) (?:take|choose|pick|order|go for|get|buy|opt|drink|eat|sit|book|fly|wear|listen|read|watch)|sweet tooth|soft spot|pet peeve|no sugar|with (?:oat|soy|almond) milk|too (?:sweet|spicy|loud|bright|salty) for me|i take (?:it|my (?:coffee|tea|steak|eggs)) |i'?d take (?:the )?\w+ over|(?:nothing|none) (?:spicy|too spicy|sweet)\b|(?:spicy|sweet|salty|bitter|sour) (?:food|things) (?:is|are))"
+_PREFERENCE = cues(
+    r"\b(?:(?:i|we|he|she|they|my \w+|[a-z]+|and|but|also|still|really|honestly|always|generally|usually|strongly"
+    r"|much|definitely|personally)(?:'d| would|'ll)? ?(?:\w+ly |do |really |just |still |always |also "
+    r"|absolutely |quite |kinda |sorta |never |usually |much |now |very much |so |far |rather )*(?:prefers?"
+    r"|hates?|loves?|likes?(?! (?:this|that)\b[.!]*$)|enjoys?|dislikes?|loathes?|detests?|adores?|despises?"
+    r"|avoid(?:s)?|favou?rs?|can'?t stand|cannot stand|can'?t bear|don'?t (?:like|enjoy|love|care for|mind"
+    r"|want)|doesn'?t (?:like|enjoy|care for|mind)|do not like|does not like|didn'?t like)\b)",
+    r"\b(?:prefer(?:s|red|ence|ably|ring)?\b|fond of)",
+    r"\b(?:(?:not |never |no )?(?:really |much |a big |a huge |a massive |a real |the biggest |such a "
+    r"|a )*(?:fan of|fans of))",
+    r"\b(?:(?:big|huge|massive|lifelong) (?:\w+ )?(?:fan|fans)\b|favou?rites?\b)",
+    r"\b(?:(?:i|i'?d|we'?d|would|'d|he'd|she'd) (?:much |far |always )?rather\b)",
+    r"\b(?:rather (?:have|get|take|not|be|use)\b)",
+    r"\b(?:(?:i'?m|im|i am|he'?s|she'?s|is|are|we'?re|really|am|very|super|not|quite|been) (?:really |very |big "
+    r"|super |so |totally |more |much |not |always |quite |a bit |mostly |never )*(?:into|keen on|crazy about"
+    r"|allergic to (?:meetings|small talk)|obsessed with|partial to|more of an? \w+(?: \w+)? (?:person|guy|girl"
+    r"|type)|a sucker for|hooked on|addicted to|sick of|tired of|fed up with|picky|a (?:\w+ ){0,2}(?:person"
+    r"|lover|guy|girl|hater|enthusiast|addict|nerd|geek|buff|freak|owl|bird|lark))\b)",
+    r"\b(?:(?:works?|work) (?:best|better) for me|suits? me)",
+    r"\b(?:my (?:thing|style|taste|cup of tea|jam|go-to|preferred|pet peeve|guilty pleasure|comfort food|usual"
+    r"|default|preference))",
+    r"\b(?:(?:not )?my cup of tea|swear(?:s)? by|gives? me (?:the creeps|headaches|joy))",
+    r"\b(?:drives? me (?:nuts|crazy|mad))",
+    r"\b(?:(?:makes?|leaves?) me (?:feel|sick|claustrophobic|uncomfortable|happy|anxious|nauseous|sleepy|nervous))",
+    r"\b(?:(?:dark|light) (?:mode|theme)s? (?:please|everywhere|only|always|all the way))",
+    r"\b(?:(?:over|rather than|instead of) (?:spaces|tabs|dark|light))",
+    r"\b(?:tastes? (?:like|awful|great|horrible|disgusting)|(?:window|aisle|middle) seats?)",
+    r"\b(?:please,? (?:no )?(?:dark|light)|night owl|early bird|morning person|evening person)",
+    r"\b(?:(?:can'?t|couldn'?t) live without|least favou?rite|hate it when)",
+    r"\b(?:i (?:always|usually|typically|normally|mostly|generally) (?:take|choose|pick|order|go for|get|buy|opt"
+    r"|drink|eat|sit|book|fly|wear|listen|read|watch))",
+    r"\b(?:sweet tooth|soft spot|pet peeve|no sugar|with (?:oat|soy|almond) milk)",
+    r"\b(?:too (?:sweet|spicy|loud|bright|salty) for me|i take (?:it|my (?:coffee|tea|steak|eggs)) )",
+    r"\b(?:i'?d take (?:the )?\w+ over)",
+    r"\b(?:(?:is|are|'s) (?:\w+ly |just |so |the most |such |really |way |far |a bit )*(?:an? )?(?:abomination"
+    r"|overrated|underrated|disgusting|gross|delicious|yummy|heaven|insufferable|unbearable|my favou?rite"
+    r"|revolting|vile|the best|the worst|divine|awful|boring|too (?:sweet|spicy|salty|bitter|loud|bright"
+    r"|strong))(?: \w+){0,3}(?: (?:if you ask me|imo|imho|to me|for me|in my (?:opinion|book))))",
+    r"\b(?:(?:beats?|trumps) (?:everything|anything|all))",
+    r"\b(?:(?:bores?|annoys?|irritates?|stress(?:es)?|exhausts?|scares?|calms?|relax(?:es)?|delights?"
+    r"|depress(?:es)?|thrills?|disgusts?) (?:me|us)\b)",
+    r"\b(?:(?:i|we) find .{2,50} (?:exhausting|boring|annoying|relaxing|fun|tedious|stressful|ugly|beautiful"
+    r"|calming|confusing|tiring|distracting|delicious|disgusting|easier|nicer|better|too \w+)\b)",
+    r"\b(?:(?:is|are|'s) (?:an? )?(?:no-?go|deal ?breaker|must|turn-?off|guilty pleasure|nightmare"
+    r"|torture) (?:for|to) (?:me|us))",
+    r"\b(?:over .{2,40} any ?(?:day|time)|my ideal \w+)",
+    r"\b(?:(?:i|we) (?:usually|always|mostly|normally|typically|generally|often) (?:go|opt|settle|choose"
+    r"|pick) for)",
+    r"\b(?:(?:never|not) (?:been |really )*(?:keen|big|much|fond|one for)\b)",
+    r"\b(?:not (?:really |exactly |much of )?an? (?:\w+ )?(?:person|fan|lover|drinker|eater|reader|early riser))",
+    r"\b(?:the more .{2,20} the better|(?:nothing|none) (?:spicy|too spicy|sweet)\b)",
+    r"\b(?:(?:spicy|sweet|salty|bitter|sour) (?:food|things) (?:is|are))",
 )
 
 
@@ -105,19 +582,22 @@ class Kind(NamedTuple):
     reason: str
 
 
-def kind_of(low: str, *, has_date: bool) -> Kind | None:
-    """The type that the clause's own words give it, or None where nothing tells: then it is at best a fact."""
+def kind_of(said: str, low: str, *, has_date: bool) -> Kind | None:
+    """The type that the clause's own words give it, or None where nothing tells: then it is at best a fact.
+
+    said: the clause as it stands, lower case; low: the same without openers such as "btw" and "remember that".
+    """
+    if _TASK_COMMAND.search(said) or _TASK_COMMAND.search(low):
+        return Kind("task", "task")
     if _INSTRUCTION.search(low):
         return Kind("instruction", "instruction")
-    if _TASK_COMMAND.search(low):
-        return Kind("task", "task")
     if _CONSTRAINT.search(low):
         return Kind("constraint", "constraint")
-    if _TASK.search(low):
+    if _TASK.search(said):
         return Kind("task", "task")
     if _DECISION.search(low) and not _DECISION_NOT.search(low):
         return Kind("decision", "decision")
-    if _PAST_STATE.search(low) and not _still_true(low):
+    if _PAST_STATE.search(low) and not _still_true(low) and not _RENAMED.search(low):
         return Kind("event", "past_state")
     if _ENTITY.search(low) and not _is_kin_called(low):
         return Kind("entity", "entity")
@@ -132,10 +612,18 @@ def kind_of(low: str, *, has_date: bool) -> Kind | None:
     return None
 
 
-_LIKE_TO = re.compile(r"\b(?:i|we)(?:'d| would) (?:really )?(?:like|love|prefer) (?:to|you to|if you)\b|\bwould like to\b")
+_LIKE_TO = re.compile(
+    r"\b(?:i|we)(?:'d| would) (?:really )?(?:like|love|prefer) (?:to|you to|if you)\b|\bwould like to\b"
+)
 _SCHEDULED = re.compile(r"\b(?:is|are|'s|on|at|from|until)\b")
 _STILL_TRUE = re.compile(r"\b(?:have|has|'ve|'s) been\b.{0,60}\bsince\b|\bsince (?:i|we) was\b")
-_KIN_CALLED = re.compile(rf"\b(?:my|our|his|her)\s+(?:\w+ )?{_any(KIN)}(?:'s name)? is (?:called|named)\b")
+_KIN_CALLED = re.compile(
+    rf"\b(?:my|our|his|her)\s+(?:\w+ )?{_any(KIN | PET | SOCIAL)}(?:'s name)?(?: is|'s| was)? (?:called|named)\b"
+    rf"|\b(?:have|got|adopted) an? (?:\w+ )?{_any(PET)} (?:called|named)\b"
+)
+
+
+_RENAMED = re.compile(r"\b(?:used to be|formerly|previously) (?:called|named|known)\b")
 
 
 def _still_true(low: str) -> bool:

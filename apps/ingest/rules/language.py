@@ -4,26 +4,68 @@ import re
 from collections import Counter
 
 from apps.ingest.rules.filler import UNSPACED
+from apps.ingest.rules.lexicon import listed
 
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
-ENGLISH = frozenset(
-    "the a an i i'm my me we our is are was to of and in on at for with it that this you your not don't can do have has be from as but he she they his her their will if so what how when where which who why no by or about just like now please would there all up out im u".split()
+ENGLISH = listed(
+    "the a an i i'm my me we our is are was to of and in on at for with it that this you your not don't can do have"
+    " has be from as but he she they his her their will if so what how when where which who why no by or about just"
+    " like now please would there all up out im u"
 )
 # Little words no English sentence has.
 OTHERS: dict[str, frozenset[str]] = {
-    "es": frozenset("el la los las un una unos unas de del que y en es soy eres estoy está están son mi mis tu su sus con por para pero como muy más ya también porque cuando donde qué se lo le les al nos vivo tengo trabajo gusta me llamo soy año años desde hasta nunca siempre todos cada este esta mañana hoy prefiero".split()),
-    "fr": frozenset("le la les un une des du de et en est suis es sont je j'ai j'habite tu il elle nous vous ils mon ma mes ton ta son sa ses avec pour mais comme très plus aussi parce que qui dans sur pas ne c'est n'est au aux chez depuis toujours jamais mes habite travaille m'appelle ce cette j'aime d'un d'une l'ai l'été".split()),
-    "de": frozenset("der das den dem des ein eine einen einem einer und ist bin bist sind ich du er sie wir ihr mein meine meinen meinem meiner dein sein mit für aber wie sehr mehr auch weil wenn wo im am zu von nicht kein keine habe hat haben wird werde wohne arbeite heiße seit immer nie jeden bitte mich mir uns auf aus bei nach über unser unsere ab nur noch jetzt gerne esse".split()),
-    "it": frozenset("il lo la gli le un una uno di del della che e è sono sei siamo mio mia miei con per ma come molto più anche perché quando dove in non ho ha hanno vivo abito lavoro mi chiamo da dal nel sempre mai ogni piace questo questa sul".split()),
-    "pt": frozenset("o os as um uma de do da dos das que e em é sou és estou está são meu minha meus com por para mas como muito mais também porque quando onde não tenho moro trabalho gosto eu você desde sempre nunca nos na no ao".split()),
-    "nl": frozenset("de het een en is ben bent zijn ik jij hij zij wij mijn jouw met voor maar als heel meer ook omdat wanneer waar niet geen heb heeft hebben woon werk naar van op aan bij altijd nooit elke ons onze dat dit sinds graag".split()),
-    "pl": frozenset("jestem mam nie się jest mieszkam pracuję mój moja na do od w z i że ale jak bardzo też lubię mnie mi jutro dziś".split()),
-    "sv": frozenset("jag är och att det en ett på med för inte har min mitt mina bor jobbar heter till från som men också aldrig alltid den".split()),
-    "tr": frozenset("ben bir ve bu için ile çok değil var yok benim evet hayır ama gibi daha ne kadar her zaman yaşıyorum çalışıyorum".split()),
+    "es": listed(
+        "el la los las un una unos unas de del que y en es soy eres estoy está están son mi mis tu su sus con por"
+        " para pero como muy más ya también porque cuando donde qué se lo le les al nos vivo tengo trabajo gusta me"
+        " llamo soy año años desde hasta nunca siempre todos cada este esta mañana hoy prefiero"
+    ),
+    "fr": listed(
+        "le la les un une des du de et en est suis es sont je j'ai j'habite tu il elle nous vous ils mon ma mes ton"
+        " ta son sa ses avec pour mais comme très plus aussi parce que qui dans sur pas ne c'est n'est au aux chez"
+        " depuis toujours jamais mes habite travaille m'appelle ce cette j'aime d'un d'une l'ai l'été"
+    ),
+    "de": listed(
+        "der das den dem des ein eine einen einem einer und ist bin bist sind ich du er sie wir ihr mein meine"
+        " meinen meinem meiner dein sein mit für aber wie sehr mehr auch weil wenn wo im am zu von nicht kein keine"
+        " habe hat haben wird werde wohne arbeite heiße seit immer nie jeden bitte mich mir uns auf aus bei nach"
+        " über unser unsere ab nur noch jetzt gerne esse"
+    ),
+    "it": listed(
+        "il lo la gli le un una uno di del della che e è sono sei siamo mio mia miei con per ma come molto più anche"
+        " perché quando dove in non ho ha hanno vivo abito lavoro mi chiamo da dal nel sempre mai ogni piace questo"
+        " questa sul"
+    ),
+    "pt": listed(
+        "o os as um uma de do da dos das que e em é sou és estou está são meu minha meus com por para mas como muito"
+        " mais também porque quando onde não tenho moro trabalho gosto eu você desde sempre nunca nos na no ao"
+    ),
+    "nl": listed(
+        "de het een en is ben bent zijn ik jij hij zij wij mijn jouw met voor maar als heel meer ook omdat wanneer"
+        " waar niet geen heb heeft hebben woon werk naar van op aan bij altijd nooit elke ons onze dat dit sinds"
+        " graag"
+    ),
+    "pl": listed(
+        "jestem mam nie się jest mieszkam pracuję mój moja na do od w z i że ale jak bardzo też lubię mnie mi jutro"
+        " dziś"
+    ),
+    "sv": listed(
+        "jag är och att det en ett på med för inte har min mitt mina bor jobbar heter till från som men också aldrig"
+        " alltid den"
+    ),
+    "tr": listed(
+        "ben bir ve bu için ile çok değil var yok benim evet hayır ama gibi daha ne kadar her zaman yaşıyorum"
+        " çalışıyorum"
+    ),
 }  # fmt: skip
 _PLEASANTRIES = re.compile(
-    r"^\W*(?:(?:muchas |mil )?gracias|merci(?: beaucoup)?|danke(?: schön| dir| sehr)?|vielen dank|grazie(?: mille)?|obrigad[oa]|dank je(?: wel)?|bedankt|hola|bonjour|salut|hallo|ciao|olá|dzięki|tack|teşekkürler|de nada|bitte|por favor|s'il te plaît|sí|oui|ja|genau|vale|claro|d'accord|ok|super|perfecto|parfait|perfekt|bien|buenos días|guten (?:morgen|tag|abend)|谢谢|你好|好的|ありがとう(?:ございます)?|こんにちは|はい|了解|спасибо|привет|да|ок|شكرا|감사합니다|안녕하세요|네)"
-    r"(?:[\s,!.。！]+(?:muchas )?(?:gracias|merci|danke|grazie|obrigad[oa]|bien|gut|super|perfecto|genau|oui|sí|ja|a todos|für alles|beaucoup|por todo|pour tout|gut|hilfe|ayuda))*\W*$"
+    r"^\W*(?:(?:muchas |mil )?gracias|merci(?: beaucoup)?|danke(?: schön| dir| sehr)?|vielen dank|grazie(?: mille)?"
+    r"|obrigad[oa]|dank je(?: wel)?|bedankt|hola|bonjour|salut|hallo|ciao|olá|dzięki|tack|teşekkürler|de nada|bitte"
+    r"|por favor|s'il te plaît|sí|oui|ja|genau|vale|claro|d'accord|ok|super|perfecto|parfait|perfekt|bien"
+    r"|buenos días|guten (?:morgen|tag|abend)"
+    r"|谢谢|你好|好的|ありがとう(?:ございます)?|こんにちは|はい|了解|спасибо|привет|да|ок|شكرا|감사합니다"
+    r"|안녕하세요|네)"
+    r"(?:[\s,!.。！]+(?:muchas )?(?:gracias|merci|danke|grazie|obrigad[oa]|bien|gut|super|perfecto|genau|oui|sí|ja"
+    r"|a todos|für alles|beaucoup|por todo|pour tout|gut|hilfe|ayuda))*\W*$"
 )
 _QUESTION = re.compile(r"[?？؟]\s*$|^\s*¿|(?:吗|呢|か)[。?？]?\s*$")
 
@@ -40,7 +82,12 @@ def is_foreign(low: str) -> bool:
     counts = Counter({name: sum(word in listed for word in found) for name, listed in OTHERS.items()})
     other = counts.most_common(1)[0][1]
     special = sum(c in "áéíóúñüöäßçàèùêîôûãõåøæłęąśżźćńığş¿¡" for c in low)
-    return other > english and (other >= 2 or special > 0) and (other >= 3 or other + (special > 0) >= 2) and (other - english >= 2 or special > 0 or english == 0)
+    return (
+        other > english
+        and (other >= 2 or special > 0)
+        and (other >= 3 or other + (special > 0) >= 2)
+        and (other - english >= 2 or special > 0 or english == 0)
+    )
 
 
 def is_pleasantry(low: str) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from apps.ingest.rules import code, dates, filler, idle, injection, language, roles, transient
 from apps.ingest.rules import secrets as credentials
-from apps.ingest.rules.finding import Finding
+from apps.ingest.rules.finding import Decision, Finding
 from apps.ingest.rules.keys import Claim, Clause, claims_of, constraint_claim, instruction_claim, signature
 from apps.ingest.rules.kinds import Kind, is_past_state, kind_of
 from apps.ingest.rules.sentences import Span, clauses, fold, lower, sentences, trimmed
@@ -15,15 +15,22 @@ from apps.ingest.rules.subjects import EXPLICIT, lead_end, subject_of
 
 LONG_TEXT = 2_000  # above this a text is a document and is kept whole
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+_BINDING = frozenset({"instruction", "task", "constraint", "decision"})  # asserted, whatever the mood of the verb
+_PASSING = frozenset({"", "event", "preference"})  # may turn out to be a state of the moment
+_SET_BY_ORDER = ("user.name", "user.preferred_name", "editor.", "ui.theme", "travel.seat")
 _SLOTLESS = frozenset({"event", "decision", "task", "entity"})
 _FIRST_PERSON = re.compile(r"\b(?:i|i'm|im|i've|ive|i'll|i'd|me|my|mine|myself|we|we're|we've|our|ours|us)\b")
-_THIRD_PARTY = re.compile(r"\b(?:says|said|told me|thinks|claims|apparently|heard|seems to|i think|i believe|probably|supposedly)\b")
-_OLD_NEW = re.compile(r"\b(?:now|no longer|any ?more|since|from now|instead|new|switched|moved|changed|currently|these days)\b")
+_THIRD_PARTY = re.compile(
+    r"\b(?:says|said|told me|thinks|claims|apparently|heard|seems to|i think|i believe|probably|supposedly)\b"
+)
+_OLD_NEW = re.compile(
+    r"\b(?:now|no longer|any ?more|since|from now|instead|new|switched|moved|changed|currently|these days)\b"
+)
 _TURNED_DOWN = re.compile(r"\b(?:can|could|would|will) you\b")
 
 
 class _Refusal(NamedTuple):
-    decision: str
+    decision: Decision
     reason: str
 
 
@@ -36,13 +43,17 @@ class _Reading(NamedTuple):
     claims: list[Claim]
     when: dates.When | None
     explicit: bool
+    no_verb: bool = False
+    asks: bool = False
 
     @property
     def strong(self) -> bool:
         return self.refusal is None and (bool(self.claims) or self.kind is not None)
 
 
-def read_turn(text: str, *, role: str = "user", now: datetime, keep_whole: bool = False, min_chars: int = filler.MIN_CHARS) -> list[Finding]:
+def read_turn(
+    text: str, *, role: str = "user", now: datetime, keep_whole: bool = False, min_chars: int = filler.MIN_CHARS
+) -> list[Finding]:
     """What the turn holds, in the order of the text; at least one finding, and never an exception.
 
     now: the time of the turn, with a zone; dates are told in it.
@@ -83,8 +94,16 @@ def _forbidden(plain: str, low: str) -> list[_Bad]:
     return sorted(found)
 
 
-def _refused(span: Span, decision: str, reason: str, *, redacted: bool = False) -> Finding:
-    return Finding(start=span.start, end=span.end, decision=decision, reason=reason, source_strength=0.3, extractor_confidence=0.9, redacted=redacted)  # type: ignore[arg-type]  # one of the four literals
+def _refused(span: Span, decision: Decision, reason: str, *, redacted: bool = False) -> Finding:
+    return Finding(
+        start=span.start,
+        end=span.end,
+        decision=decision,
+        reason=reason,
+        source_strength=0.3,
+        extractor_confidence=0.9,
+        redacted=redacted,
+    )
 
 
 def _document(plain: str, low: str, whole: Span, bad: list[_Bad]) -> list[Finding]:
@@ -97,12 +116,26 @@ def _document(plain: str, low: str, whole: Span, bad: list[_Bad]) -> list[Findin
         line = Span(max(begin, plain.rfind("\n", 0, piece.start) + 1, _sentence_start(plain, piece.start)), piece.end)
         before = trimmed(plain, begin, min(line.start, piece.start) if piece.reason else whole.end)
         if before.end - before.start >= filler.MIN_CHARS:
-            found.append(Finding(start=before.start, end=before.end, decision="keep", reason="document", source_strength=0.8, extractor_confidence=0.6, redacted=bool(bad)))
+            found.append(
+                Finding(
+                    start=before.start,
+                    end=before.end,
+                    decision="keep",
+                    reason="document",
+                    source_strength=0.8,
+                    extractor_confidence=0.6,
+                    redacted=bool(bad),
+                )
+            )
         if piece.reason:
             end_of_line = plain.find("\n", piece.end, piece.end + 400)
             stop = min(whole.end, end_of_line if end_of_line >= 0 else piece.end)
             if stop > begin:
-                found.append(_refused(trimmed(plain, max(begin, line.start), max(stop, piece.end)), "discarded_policy", piece.reason))
+                found.append(
+                    _refused(
+                        trimmed(plain, max(begin, line.start), max(stop, piece.end)), "discarded_policy", piece.reason
+                    )
+                )
             begin = max(begin, stop, piece.end)
     return found
 
@@ -131,6 +164,7 @@ class _Turn:
 
     def __init__(self, plain: str, low: str, whole: Span, bad: list[_Bad], now: datetime) -> None:
         self.plain, self.low, self.whole, self.bad, self.now = plain, low, whole, bad, now
+        self.fiction = len(plain)  # a story, once begun, goes on to the end of the turn
         self.last_person = ""
         self.last_thing = ""
 
@@ -143,10 +177,11 @@ class _Turn:
             if language.is_foreign(text):
                 return [self._foreign()]
         pieces = sentences(plain, whole.start, whole.end) or [whole]
-        context = _Context(fiction=idle.is_fiction(text), sarcasm=idle.is_sarcasm(text))
+        fiction = idle.fiction_start(text)
+        self.fiction = len(plain) if fiction is None else whole.start + fiction
         found: list[Finding] = []
         for sentence in pieces:
-            found += self._sentence(sentence, context)
+            found += self._sentence(sentence)
         return found or [_refused(whole, "discarded_low_signal", "nothing_said")]
 
     def _foreign(self) -> Finding:
@@ -155,26 +190,34 @@ class _Turn:
             return _refused(self.whole, "discarded_low_signal", "filler")
         if language.is_question(text):
             return _refused(self.whole, "discarded_low_signal", "question")
-        return Finding(start=self.whole.start, end=self.whole.end, decision="keep", reason="other_language", value=signature(text), source_strength=0.9, extractor_confidence=0.6)
+        return Finding(
+            start=self.whole.start,
+            end=self.whole.end,
+            decision="keep",
+            reason="other_language",
+            value=signature(text),
+            source_strength=0.9,
+            extractor_confidence=0.6,
+        )
 
-    def _sentence(self, sentence: Span, context: "_Context") -> list[Finding]:
+    def _sentence(self, sentence: Span) -> list[Finding]:
         spoilt = [bad for bad in self.bad if bad.start < sentence.end and bad.end > sentence.start]
         if spoilt:
-            return self._beside_secret(sentence, spoilt, context)
+            return self._beside_secret(sentence, spoilt)
         low = self.low[sentence.start : sentence.end]
-        refusal = self._refuse_sentence(low, context)
+        refusal = self._refuse_sentence(sentence, low)
         if refusal:
             return [_refused(sentence, *refusal)]
         parts = clauses(self.plain, sentence)
         question = low.rstrip(" )\"'").endswith("?")
         if question or (len(parts) > 1 and any(idle.opens_as_question(self.low[p.start : p.end]) for p in parts)):
-            return self._question(sentence, parts, context)
+            return self._question(sentence, parts)
         readings = self._joined([self._read(part) for part in parts]) if len(parts) > 1 else []
-        if len(readings) < 2:
+        if not readings:
             readings = [self._read(sentence)]
         return [finding for reading in readings for finding in self._finish(reading)]
 
-    def _beside_secret(self, sentence: Span, spoilt: list[_Bad], context: "_Context") -> list[Finding]:
+    def _beside_secret(self, sentence: Span, spoilt: list[_Bad]) -> list[Finding]:
         """The clause with the secret is refused; a clause before it may stay if it says something by itself."""
         found: list[Finding] = []
         first = min(bad.start for bad in spoilt)
@@ -187,37 +230,39 @@ class _Turn:
             joint_left = self.plain[part.end : first]
             if not reading.strong or len(joint_left) < 3:
                 break
-            found += [replace(finding, redacted=True) for finding in self._finish(reading) if finding.decision == "keep"]
+            found += [
+                replace(finding, redacted=True) for finding in self._finish(reading) if finding.decision == "keep"
+            ]
             start = part.end
         rest = trimmed(self.plain, start, sentence.end)
         return [*found, _refused(rest, "discarded_policy", reason)]
 
-    def _refuse_sentence(self, low: str, context: "_Context") -> _Refusal | None:
+    def _refuse_sentence(self, sentence: Span, low: str) -> _Refusal | None:
         if filler.is_chatter(low):
             return _Refusal("discarded_low_signal", "filler")
         if low.startswith("```"):
             return _Refusal("discarded_low_signal", "code_only")
-        if context.fiction:
+        if sentence.end > self.fiction:
             return _Refusal("discarded_low_signal", "fiction")
-        if context.sarcasm and idle.is_sarcasm(low):
+        if idle.is_sarcasm(low):
             return _Refusal("discarded_low_signal", "sarcasm")
         if idle.is_quotation(low):
             return _Refusal("discarded_low_signal", "quoted")
         return None
 
-    def _question(self, sentence: Span, parts: list[Span], context: "_Context") -> list[Finding]:
+    def _question(self, sentence: Span, parts: list[Span]) -> list[Finding]:
         """A question may carry a fact ("as a diabetic, may I …") or be an order or a task in disguise."""
         low = self.low[sentence.start : sentence.end]
-        kind = kind_of(low, has_date=False)
+        kind = kind_of(low, low, has_date=False)
         if kind is not None and kind.type in ("instruction", "task") and idle.is_command(low):
             return self._finish(self._read(sentence))
-        if kind is not None and kind.type == "task" and _TURNED_DOWN.search(low):
+        if kind is not None and kind.type in ("instruction", "task") and _TURNED_DOWN.search(low):
             return self._finish(self._read(sentence))
         found: list[Finding] = []
         for part in _fact_parts(self.plain, self.low, parts):
             reading = self._read(part)
-            if reading.strong and (reading.claims or reading.kind is not None):
-                found += self._finish(reading)
+            if reading.strong or (reading.refusal is None and _GIVEN.match(self.low[part.start : sentence.end])):
+                found += self._finish(reading._replace(explicit=True))
         kept = [finding for finding in found if finding.decision == "keep"]
         return kept or [_refused(sentence, "discarded_low_signal", "question")]
 
@@ -225,21 +270,32 @@ class _Turn:
         """Split only where both sides say something of their own; what says nothing stays with its neighbour."""
         groups: list[list[_Reading]] = []
         for reading in readings:
-            if groups and not (reading.strong and any(r.strong for r in groups[-1]) and _separate(groups[-1], reading)):
+            if groups and not (
+                reading.strong and any(r.strong for r in groups[-1]) and _separate(groups[-1], reading, self.plain)
+            ):
                 groups[-1].append(reading)
             else:
                 groups.append([reading])
         merged: list[_Reading] = []
         for group in groups:
-            strong = [r for r in group if r.strong]
-            if len(group) == 1:
-                merged.append(group[0])
-                continue
-            if strong and all(r.refusal is not None for r in group if not r.strong):
-                merged += [*strong] if len(strong) == 1 else [self._read(Span(strong[0].span.start, strong[-1].span.end))]
-                continue
-            merged.append(self._read(Span(group[0].span.start, group[-1].span.end)))
+            while len(group) > 1 and _is_ballast(group[-1]):
+                group = group[:-1]
+            while len(group) > 1 and _is_ballast(group[0]):
+                group = group[1:]
+            merged.append(group[0] if len(group) == 1 else self._merged(group))
         return merged
+
+    def _merged(self, group: list[_Reading]) -> _Reading:
+        """The clauses read as one; where that hides a claim, the claim of the clause that makes it counts."""
+        whole = self._read(Span(group[0].span.start, group[-1].span.end))
+        told = [r for r in group if r.refusal is None and r.claims and not r.claims[0].general]
+        if (
+            told
+            and (not whole.claims or whole.claims[0].general)
+            and (whole.kind is None or whole.kind.type not in ("task", "entity"))
+        ):
+            return whole._replace(claims=told[0].claims, refusal=None)
+        return whole
 
     def _read(self, span: Span) -> _Reading:
         plain, low = self.plain, self.low
@@ -248,56 +304,78 @@ class _Turn:
         body = low[start : span.end]
         explicit = EXPLICIT.search(low, span.start, min(span.end, start + 20)) is not None
         when = dates.find(body, self.now)
-        kind = kind_of(body, has_date=when is not None)
+        kind = kind_of(low[span.start : span.end], body, has_date=when is not None)
         if kind is not None and kind.type == "task" and (when is None or when.precision == "day"):
             when = dates.find(body, self.now, assume_today=True)
         subject = subject_of(plain, low, start, span.end, last_person=self.last_person, last_thing=self.last_thing)
         words = frozenset(_WORD.findall(body))
         clause = Clause(plain, low, start, span.end, subject, words)
         refusal = self._refuse_clause(low[span.start : span.end], body, kind)
-        claims = [] if refusal else self._claims(clause, kind)
-        if refusal is None and claims and kind is None and transient.is_transient(low[span.start : span.end]) and not _OLD_NEW.search(body):
+        claims = self._claims(clause, kind) if refusal is None or refusal.reason == "one_off_command" else []
+        if refusal and claims and claims[0].type == "preference" and not claims[0].many_valued:
+            refusal = None  # "use tabs here" states how things are to be, and for good
+        if (
+            refusal is None
+            and claims
+            and kind is None
+            and transient.is_transient(low[span.start : span.end])
+            and not _OLD_NEW.search(body)
+        ):
             refusal = _Refusal("discarded_transient", "transient")
         if subject.key not in ("", "user"):
             if subject.is_person:
                 self.last_person = subject.key
             else:
                 self.last_thing = subject.key
-        if claims and claims[0].key.startswith("user.") and claims[0].key.endswith(("reports_to", ".name")) and claims[0].value and claims[0].key != "user.name":
+        if (
+            claims
+            and claims[0].key.startswith("user.")
+            and claims[0].key.endswith(("reports_to", ".name"))
+            and claims[0].value
+            and claims[0].key != "user.name"
+        ):
             self.last_person = claims[0].value
-        return _Reading(span, refusal, kind, claims, when, explicit)
+        return _Reading(
+            span,
+            refusal,
+            kind,
+            claims,
+            when,
+            explicit,
+            no_verb=body.startswith(("no ", "not ", "also known", "also called")),
+            asks=_TURNED_DOWN.search(body) is not None,
+        )
 
     def _claims(self, clause: Clause, kind: Kind | None) -> list[Claim]:
-        if kind is not None and kind.type == "instruction":
-            found = [c for c in claims_of(clause) if c.key.startswith(("user.name", "editor.", "ui.theme", "travel.seat"))]
-            order = instruction_claim(clause.low, clause.start, clause.end)
-            return found or ([order] if order else [])
-        if kind is not None and kind.type in ("task", "entity"):
+        type_ = kind.type if kind else ""
+        if type_ in ("task", "entity"):
             return []
         found = claims_of(clause)
-        if kind is not None and kind.type == "constraint" and not found:
+        if type_ == "instruction":
+            kept = [claim for claim in found if claim.key.startswith(_SET_BY_ORDER)]
+            order = None if kept else instruction_claim(clause.low, clause.start, clause.end)
+            return [order] if order else kept
+        if type_ == "constraint" and (not found or found[0].general):
             limit = constraint_claim(clause.low, clause.start, clause.end)
-            return [limit] if limit else []
-        if kind is not None and kind.type == "constraint":
-            limit = constraint_claim(clause.low, clause.start, clause.end)
-            return [limit] if limit and found[0].key.endswith((".value", ".condition")) else found
+            return [limit] if limit else found
         return found
 
     def _refuse_clause(self, low: str, body: str, kind: Kind | None) -> _Refusal | None:
+        """low: the whole clause; body: without its opener. First reason that holds."""
+        type_ = kind.type if kind else ""
         if filler.is_chatter(low):
             return _Refusal("discarded_low_signal", "filler")
         if idle.is_others_claim(low):
             return _Refusal("discarded_low_signal", "others_claim")
-        if idle.is_hypothetical(low) and not (kind is not None and kind.type in ("instruction", "task", "constraint", "decision")):
+        if idle.is_idle_thought(low) or (type_ not in _BINDING and idle.is_hypothetical(low)):
             return _Refusal("discarded_low_signal", "hypothetical")
-        if kind is None or kind.type in ("event", "relation", "preference", "entity"):
-            if transient.is_transient(low) and not (kind is not None and kind.type in ("relation", "entity")):
-                return _Refusal("discarded_transient", "transient")
-        elif kind.type in ("constraint", "decision") and transient.is_transient(body) and not dates.find(body, self.now):
+        if type_ in _PASSING and transient.is_transient(low):
             return _Refusal("discarded_transient", "transient")
-        if kind is None and idle.opens_as_question(low):
+        if type_ not in ("instruction", "task") and (idle.opens_as_question(low) or idle.opens_as_question(body)):
             return _Refusal("discarded_low_signal", "question")
-        if idle.is_command(low) and (kind is None or kind.type in ("event", "preference", "relation", "entity")):
+        if not _FIRST_PERSON.search(low) and idle.is_general_knowledge(low):
+            return _Refusal("discarded_low_signal", "general_knowledge")
+        if type_ not in _BINDING and idle.is_command(low):
             return _Refusal("discarded_low_signal", "one_off_command")
         return None
 
@@ -306,12 +384,12 @@ class _Turn:
         if reading.refusal:
             return [_refused(span, *reading.refusal)]
         low = self.low[span.start : span.end]
-        if not reading.strong and not reading.explicit:
+        known = reading.kind is not None or any(not claim.general for claim in reading.claims)
+        if not known and not reading.explicit:
             weak = self._refuse_weak(low, reading)
             if weak:
                 return [_refused(span, *weak)]
-        kept = _keep(reading, low)
-        return kept
+        return _keep(reading, low)
 
     def _refuse_weak(self, low: str, reading: _Reading) -> _Refusal | None:
         """Without any cue a sentence must at least be about the user's own world."""
@@ -322,6 +400,8 @@ class _Turn:
         if idle.is_command(low):
             return _Refusal("discarded_low_signal", "one_off_command")
         body = _WORD.findall(low)
+        if reading.claims or (dates.is_recurring(low) and not idle.is_general_knowledge(low)):
+            return None
         if len(body) < 4 and not reading.when:
             return _Refusal("discarded_low_signal", "too_few_words")
         if reading.when is not None and reading.when.at is not None:
@@ -331,19 +411,39 @@ class _Turn:
         return None
 
 
-class _Context(NamedTuple):
-    fiction: bool
-    sarcasm: bool
+_BALLAST = frozenset({"question", "hypothetical", "others_claim"})
 
 
-def _separate(group: list[_Reading], reading: _Reading) -> bool:
+def _is_ballast(reading: _Reading) -> bool:
+    """A clause that need not be stored with its neighbour: the question after a fact, the idle "maybe"."""
+    return reading.refusal is not None and (
+        reading.refusal.reason in _BALLAST or (reading.refusal.reason == "one_off_command" and reading.asks)
+    )
+
+
+def _separate(group: list[_Reading], reading: _Reading, plain: str) -> bool:
     """Whether the clause states something else than what came before: another key, or another type."""
     before = [r for r in group if r.strong][-1]
+    if before.kind and reading.kind and before.kind.type == reading.kind.type == "decision":
+        return False
+    if reading.no_verb or plain[before.span.end : before.span.end + 1] == ":":
+        return False
+    if before.kind is None and before.claims[0].general and reading.kind and reading.kind.type == "decision":
+        return False
+    if (
+        before.kind
+        and before.kind.type in _BINDING
+        and reading.kind is None
+        and (not reading.claims or reading.claims[0].general)
+    ):
+        return False
     if before.claims and reading.claims:
         return before.claims[0].key != reading.claims[0].key
     if bool(before.claims) != bool(reading.claims):
         return True
-    return (before.kind.type if before.kind else "") != (reading.kind.type if reading.kind else "") or bool(reading.when and before.when)
+    return (before.kind.type if before.kind else "") != (reading.kind.type if reading.kind else "") or bool(
+        reading.when and before.when
+    )
 
 
 def _fact_parts(plain: str, low: str, parts: list[Span]) -> list[Span]:
@@ -352,7 +452,11 @@ def _fact_parts(plain: str, low: str, parts: list[Span]) -> list[Span]:
     for part in parts:
         text = low[part.start : part.end].rstrip()
         if text.endswith("?") or idle.opens_as_question(text) or idle.is_hypothetical(text):
-            opening = re.match(r"(?:as an? [\w -]{3,40}|being an? [\w -]{3,40}|since (?:i|we|my) [^,?]{3,60}|given (?:that )?(?:i|we|my)[^,?]{3,60}|with my [^,?]{3,40}|i'?m an? [^,?]{3,40}|my [^,?]{5,60}),", text)
+            opening = _GIVEN.match(text) or re.match(
+                r"(?:as an? [\w -]{3,40}|being an? [\w -]{3,40}|since (?:i|we|my) [^,?]{3,60}|given (?:that )?(?:i"
+                r"|we|my)[^,?]{3,60}|with my [^,?]{3,40}|i'?m an? [^,?]{3,40}|my [^,?]{5,60}),",
+                text,
+            )
             if opening and not idle.opens_as_question(text):
                 found.append(Span(part.start, part.start + opening.end() - 1))
             continue
@@ -363,9 +467,24 @@ def _fact_parts(plain: str, low: str, parts: list[Span]) -> list[Span]:
 def _keep(reading: _Reading, low: str) -> list[Finding]:
     kind, when = reading.kind, reading.when
     claims = reading.claims
-    type_ = kind.type if kind else ("event" if when is not None and not claims and when.at is not None and not _states(low) else "fact")
+    type_ = (
+        kind.type
+        if kind
+        else ("event" if when is not None and not claims and when.at is not None and not _states(low) else "fact")
+    )
     forced = claims[0].type if claims else None
-    if forced and type_ not in ("decision", "constraint", "instruction"):
+    if (
+        claims
+        and claims[0].general
+        and when is not None
+        and when.at is not None
+        and type_ in ("fact", "event")
+        and not _DATED_ATTRIBUTE.search(claims[0].key)
+    ):
+        type_, claims = "event", []  # "the kick-off is next Tuesday" happens once
+    if forced and (
+        type_ not in ("decision", "constraint", "instruction") or (forced == "fact" and type_ == "constraint")
+    ):
         type_ = forced
     elif claims and type_ == "event" and not (kind and kind.reason == "past_state") and not claims[0].closed:
         type_ = "fact"  # the start of a state is kept as the state, with its date
@@ -393,18 +512,37 @@ def _keep(reading: _Reading, low: str) -> list[Finding]:
     if not claims:
         return [base]
     if type_ in _SLOTLESS:
-        return [replace(base, closes=(claims[0].key, claims[0].value if claims[0].closed or type_ == "event" else None))] if type_ != "task" else [base]
+        return (
+            [replace(base, closes=(claims[0].key, claims[0].value if claims[0].closed or type_ == "event" else None))]
+            if type_ != "task"
+            else [base]
+        )
     found = []
     for claim in claims:
         if claim.closed:
-            found.append(replace(base, type="event" if type_ in ("fact", "event") else type_, closes=(claim.key, claim.value)))
+            found.append(
+                replace(base, type="event" if type_ in ("fact", "event") else type_, closes=(claim.key, claim.value))
+            )
         else:
             found.append(replace(base, key=claim.key[:64], value=claim.value, many_valued=claim.many_valued))
     return found[:4]
 
 
+_DATED_ATTRIBUTE = re.compile(
+    r"date|deadline|birthday|anniversary|time|schedule|expiry|window|born|until|day\b|warranty|renewal|version"
+)
+_GIVEN = re.compile(
+    r"(?:since|as|because|given that|given|now that|considering|seeing as) (?:i|i'm|i've|we|we're|my"
+    r"|our)\b[^?]{3,80}?(?=,)"
+)
+
+
 def _states(low: str) -> bool:
-    return re.search(r"\b(?:is|are|has|have|every|always|since)\b", low) is not None and is_past_state(low) is False and re.search(r"\bon\b|\bat\b", low) is None
+    return (
+        re.search(r"\b(?:is|are|has|have|every|always|since)\b", low) is not None
+        and is_past_state(low) is False
+        and re.search(r"\bon\b|\bat\b", low) is None
+    )
 
 
 def _unkeyed_value(low: str, when: dates.When | None) -> str:

@@ -5,7 +5,9 @@ from typing import NamedTuple
 
 USER_LABELS = frozenset({"user", "human", "customer", "caller"})
 OTHER_LABELS = frozenset({"assistant", "ai", "bot", "system", "tool", "function", "agent", "model", "developer"})
-_PREFIX = re.compile(r"\s*(user|human|customer|caller|assistant|ai|bot|system|tool|function|agent|model|developer)\s*:\s+", re.IGNORECASE)
+_PREFIX = re.compile(
+    r"\s*(user|human|customer|caller|assistant|ai|bot|system|tool|function|agent|model|developer)\s*:\s+", re.IGNORECASE
+)
 
 
 class Speaker(NamedTuple):

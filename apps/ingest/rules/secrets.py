@@ -6,6 +6,8 @@ Every pattern is bounded, so a megabyte of text costs linear time. The patterns 
 import re
 from typing import NamedTuple
 
+from apps.ingest.rules.lexicon import listed
+
 
 class Secret(NamedTuple):
     start: int
@@ -15,8 +17,6 @@ class Secret(NamedTuple):
 
 # Known shapes: vendor keys, tokens, private keys. The shape alone is enough.
 _SHAPES: tuple[tuple[str, str], ...] = (
-    ("secret_private_key", r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]{0,20000}?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)"),
-    ("secret_private_key", r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY"),
     ("secret_private_key", r"\bPuTTY-User-Key-File-\d"),
     ("secret_private_key", r"\bAGE-SECRET-KEY-1[A-Z0-9]{20,80}"),
     ("secret_api_key", r"\b(?:A3T[A-Z0-9]|AKIA|ASIA|AGPA|AIDA|AROA|ANPA|ABIA|ACCA)[A-Z0-9]{12,20}\b"),
@@ -26,20 +26,71 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     ("secret_api_key", r"\bsk-(?:ant-|proj-|or-|svcacct-|admin-|lf-)?[A-Za-z0-9_-]{16,300}"),
     ("secret_api_key", r"\bxox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,255}|\bxapp-\d-[A-Za-z0-9-]{10,255}"),
     ("secret_api_key", r"\bhooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,120}"),
-    ("secret_api_key", r"\bdiscord(?:app)?\.com/api/webhooks/\d{10,25}/[\w-]{20,100}|\b[MNO][A-Za-z\d_-]{23,27}\.[\w-]{6}\.[\w-]{27,40}"),
+    (
+        "secret_api_key",
+        (
+            r"\bdiscord(?:app)?\.com/api/webhooks/\d{10,25}/[\w-]{20,100}"
+            r"|\b[MNO][A-Za-z\d_-]{23,27}\.[\w-]{6}\.[\w-]{27,40}"
+        ),
+    ),
     ("secret_api_key", r"\bAIza[0-9A-Za-z_-]{30,45}|\bya29\.[0-9A-Za-z_-]{20,300}|\bGOCSPX-[\w-]{20,40}"),
     ("secret_api_key", r"\bSG\.[\w-]{16,32}\.[\w-]{16,64}|\bkey-[0-9a-f]{32}\b|\b[0-9a-f]{32}-us\d{1,2}\b"),
     ("secret_api_key", r"\b(?:AC|SK)[0-9a-f]{32}\b"),
-    ("secret_api_key", r"\bnpm_[A-Za-z0-9]{30,60}|\bpypi-[A-Za-z0-9_-]{16,300}|\bdckr_pat_[\w-]{20,60}|\bhf_[A-Za-z0-9]{20,60}|\brubygems_[0-9a-f]{30,60}"),
-    ("secret_api_key", r"\bdo[por]_v1_[0-9a-f]{32,80}|\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{24,40}|\bsq0(?:atp|csp)-[\w-]{20,60}|\bEAAC?[A-Za-z0-9]{40,300}"),
-    ("secret_api_key", r"\b(?:hv[sbr]|s|b)\.[A-Za-z0-9_-]{24,200}\b|\bdapi[0-9a-f]{32}\b|\bPMAK-[0-9a-f-]{30,80}|\blin_(?:api|oauth)_[A-Za-z0-9]{30,80}"),
-    ("secret_api_key", r"\bntn_[A-Za-z0-9]{30,60}|\bsecret_[A-Za-z0-9]{30,60}|\bfigd_[\w-]{30,60}|\bATATT3[\w=-]{20,300}|\bpat[A-Za-z0-9]{14}\.[0-9a-f]{40,80}"),
-    ("secret_api_key", r"\bsntry[su]_[\w=+/-]{20,300}|\bNRAK-[A-Z0-9]{20,40}|\bglc_[\w=+/-]{20,200}|\bglsa_[\w]{20,60}|\bgsk_[A-Za-z0-9]{20,80}|\bpplx-[A-Za-z0-9]{20,80}"),
-    ("secret_api_key", r"\br8_[A-Za-z0-9]{20,60}|\bxai-[A-Za-z0-9]{20,120}|\btskey-[\w-]{10,80}|\bsbp_[0-9a-f]{30,60}|\brnd_[A-Za-z0-9]{20,60}|\bms_(?:live|test|prod|dev)_[A-Za-z0-9]{12,80}"),
+    (
+        "secret_api_key",
+        (
+            r"\bnpm_[A-Za-z0-9]{30,60}|\bpypi-[A-Za-z0-9_-]{16,300}|\bdckr_pat_[\w-]{20,60}|\bhf_[A-Za-z0-9]{20,60}"
+            r"|\brubygems_[0-9a-f]{30,60}"
+        ),
+    ),
+    (
+        "secret_api_key",
+        (
+            r"\bdo[por]_v1_[0-9a-f]{32,80}|\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{24,40}|\bsq0(?:atp|csp)-[\w-]{20,60}"
+            r"|\bEAAC?[A-Za-z0-9]{40,300}"
+        ),
+    ),
+    (
+        "secret_api_key",
+        (
+            r"\b(?:hv[sbr]|s|b)\.[A-Za-z0-9_-]{24,200}\b|\bdapi[0-9a-f]{32}\b|\bPMAK-[0-9a-f-]{30,80}|\blin_(?:api"
+            r"|oauth)_[A-Za-z0-9]{30,80}"
+        ),
+    ),
+    (
+        "secret_api_key",
+        (
+            r"\bntn_[A-Za-z0-9]{30,60}|\bsecret_[A-Za-z0-9]{30,60}|\bfigd_[\w-]{30,60}|\bATATT3[\w=-]{20,300}"
+            r"|\bpat[A-Za-z0-9]{14}\.[0-9a-f]{40,80}"
+        ),
+    ),
+    (
+        "secret_api_key",
+        (
+            r"\bsntry[su]_[\w=+/-]{20,300}|\bNRAK-[A-Z0-9]{20,40}|\bglc_[\w=+/-]{20,200}|\bglsa_[\w]{20,60}"
+            r"|\bgsk_[A-Za-z0-9]{20,80}|\bpplx-[A-Za-z0-9]{20,80}"
+        ),
+    ),
+    (
+        "secret_api_key",
+        (
+            r"\br8_[A-Za-z0-9]{20,60}|\bxai-[A-Za-z0-9]{20,120}|\btskey-[\w-]{10,80}|\bsbp_[0-9a-f]{30,60}"
+            r"|\brnd_[A-Za-z0-9]{20,60}|\bms_(?:live|test|prod|dev)_[A-Za-z0-9]{12,80}"
+        ),
+    ),
     ("secret_api_key", r"\b\d{8,10}:AA[\w-]{32,36}\b"),
-    ("secret_api_key", r"\bAccountKey=[A-Za-z0-9+/=]{20,100}|\bSharedAccessSignature=[^\s;]{10,300}|[?&](?:sig|X-Amz-Signature)=[\w%/+-]{20,200}"),
+    (
+        "secret_api_key",
+        (
+            r"\bAccountKey=[A-Za-z0-9+/=]{20,100}|\bSharedAccessSignature=[^\s;]{10,300}|[?&](?:sig"
+            r"|X-Amz-Signature)=[\w%/+-]{20,200}"
+        ),
+    ),
     ("secret_token", r"\beyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,4000}(?:\.[A-Za-z0-9_-]{0,2000})?"),
-    ("secret_token", r"\b[Bb]earer\s+[A-Za-z0-9._~+/-]{16,2000}=*|\b[Aa]uthorization:\s*[Bb]asic\s+[A-Za-z0-9+/=]{8,500}"),
+    (
+        "secret_token",
+        (r"\b[Bb]earer\s+[A-Za-z0-9._~+/-]{16,2000}=*|\b[Aa]uthorization:\s*[Bb]asic\s+[A-Za-z0-9+/=]{8,500}"),
+    ),
     ("secret_password", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,64}:[^\s/@]{3,128}@[\w.-]{1,200}"),
     ("secret_wallet", r"\b(?:xprv|yprv|zprv)[1-9A-HJ-NP-Za-km-z]{50,120}\b|\b[5KL][1-9A-HJ-NP-Za-km-z]{50,51}\b"),
 )
@@ -47,50 +98,78 @@ _SHAPE = re.compile("|".join(f"(?P<s{i}>{pattern})" for i, (_, pattern) in enume
 # Tested first, cheaply: without one of these no shape can match.
 _SHAPE_HINT = re.compile(r"[A-Za-z0-9_+/=-]{16}|://[^\s@]{0,200}@|PRIVATE KEY|PuTTY-User|xox|[Bb]earer|[Bb]asic ")
 
+_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
+_KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+
 # A word that names a secret, then something that is not prose: "password is …", "pin: …", "the wifi code is …".
 _NAMED = re.compile(
-    r"\b(?P<what>pass\s?words?|pass\s?wor?ds?|pass\s?phrase|pass\s?code|passwd|pwd?|pw|p/w|credentials?|creds|log-?in(?: there| details| data| info)?|secret(?: key)?|api[ _-]?key"
-    r"|(?:access|auth|api|deploy|bearer|session|refresh|security|personal access|bot)[ _-]?(?:key|token|secret)|token|client[ _-]?secret|master key|encryption key|license key"
-    r"|(?:wi-?fi|wlan|door|alarm|gate|safe|garage|vault|unlock|lock|entry|access|sim|card|bank|atm|phone|debit|credit|tablet|laptop)?\s?(?:pin|puk)(?: code| number)?"
+    r"\b(?P<what>pass\s?words?|pass\s?wor?ds?|pass\s?phrase|pass\s?code|passwd|pwd?|pw|p/w|credentials?|creds"
+    r"|log-?in(?: there| details| data| info)?|secret(?: key)?|api[ _-]?key"
+    r"|(?:access|auth|api|deploy|bearer|session|refresh|security|personal access|bot)[ _-]?(?:key|token|secret)"
+    r"|token|client[ _-]?secret|master key|encryption key|license key"
+    r"|(?:wi-?fi|wlan|door|alarm|gate|safe|garage|vault|unlock|lock|entry|access|sim|card|bank|atm|phone|debit"
+    r"|credit|tablet|laptop)?\s?(?:pin|puk)(?: code| number)?"
     r"|(?:door|alarm|gate|safe|garage|vault|unlock|lock|entry|access|security|keypad|wi-?fi|wlan)\s?code"
-    r"|(?:recovery|backup|back-up|2fa|two[- ]factor|mfa|otp|one[- ]time|verification|authenticator|reset|emergency)\s?(?:codes?|keys?|phrase|words|seeds?|pass(?:word|code)?|token)"
+    r"|codes?(?= (?:for|to|of) (?:the |my |our )?(?:\w+ )?(?:door|gate|garage|alarm|safe|lock|building|entrance"
+    r"|locker|shed|house|flat|office|keypad|vault|bike|lobby|elevator|lift|cellar|key ?box|suitcase|phone|card"
+    r"|app)\b)|(?:recovery|backup|back-up|2fa|two[- ]factor|mfa|otp|one[- ]time|verification|authenticator|reset"
+    r"|emergency)\s?(?:codes?|keys?|phrase|words|seeds?|pass(?:word|code)?|token)"
     r"|(?:seed|mnemonic)(?:\s?phrase|\s?words)?|security (?:answer|question)|cvc2?|cvv2?|otp|tan)"
-    r"(?P<for>(?:\s+(?:for|to|on|of|at|from)\s+(?:(?:the|my|our|this)\s+)?[\w.@'-]{1,40}(?:\s(?!is\b|are\b|was\b)[\w.@'-]{1,30}){0,3}?)|\s+there)?"
-    r"\s*(?P<link>(?:(?:is|are|was|='?s|'s|=|:|->|to|now|still|currently|changed to|set to|should be|stays|remains|just)[\s:=]*){1,3}|\s)"
+    r"(?P<for>(?:\s+(?:for|to|on|of|at|from)\s+(?:(?:the|my|our|this)\s+)?[\w.@'-]{1,40}(?:\s(?!is\b|are\b"
+    r"|was\b)[\w.@'-]{1,30}){0,3}?)|\s+there)?"
+    r"\s*(?P<link>(?:(?:is|are|was|='?s|'s|=|:|->|to|now|still|currently|changed to|set to|should be|stays|remains"
+    r"|just)[\s:=]*){1,3}|\s)"
     r"[\s\"'(<\[]{0,3}(?P<value>[^\s\"'<>]{3,200})",
     re.IGNORECASE,
 )
 _WORDS_AS_SECRET = re.compile(
-    r"\b(?:seed|recovery|backup|mnemonic|secret)\s?(?:phrase|words)\s*(?:is|are|:|=|-)?\s*(?P<value>(?:[a-z]{3,8}[\s,]+){5,24}[a-z]{3,8})", re.IGNORECASE
+    r"\b(?:seed|recovery|backup|mnemonic|secret)\s?(?:phrase|words)\s*(?:is|are|:|="
+    r"|-)?\s*(?P<value>(?:[a-z]{3,8}[\s,]+){5,24}[a-z]{3,8})",
+    re.IGNORECASE,
 )
 _PASSWORD_PROSE = re.compile(
-    r"\b(?:password|passphrase|passwort|pass\s?code|contraseña|mot de passe|wachtwoord|senha|pwd)\s*(?:is|es|ist|est|:|=|to|=>)\s*(?:now\s+|still\s+)?[\"']?(?P<value>[^\s\"',;]{3,120})"
+    r"\b(?:password|passphrase|passwort|pass\s?code|contraseña|mot de passe|wachtwoord|senha|pwd)\s*(?:(?:is|es|ist"
+    r"|est|to)\s|:|=>|=)\s*(?:now\s+|still\s+)?[\"']?(?P<value>[^\s\"',;]{3,120})"
     r"|\bpassword\s*[:=]\s*(?P<value2>[^\s]{3,120})",
     re.IGNORECASE,
 )
 _LOGIN_PAIR = re.compile(
-    r"\b(?:log-?in|log in with|sign in with|account|credentials?|creds|user(?:name)?|admin)\b[^\n]{0,40}?(?:is|are|with|:|=|as)?\s*(?P<user>[\w.@+-]{2,60})\s*(?:/|:|\bpw\b|\bpass\b|\band\b|\|)\s*"
+    r"\b(?:log-?in|log in with|sign in with|account|credentials?|creds|user(?:name)?|admin)\b[^\n]{0,40}?(?:is|are"
+    r"|with|:|=|as)?\s*(?P<user>[\w.@+-]{2,60})\s*(?:/|:|\bpw\b|\bpass\b|\band\b|\|)\s*"
     r"(?P<value>(?=[^\s]*\d)(?=[^\s]*[A-Za-z])(?=[^\s]*[^\w\s])[^\s,]{6,100})",
     re.IGNORECASE,
 )
 _DIGITS = re.compile(r"(?<![\w.+-])(?:\d[ -]?){12,18}\d(?![\w-])")
-_CARD_WORDS = re.compile(r"\b(?:card|visa|master\s?card|amex|american express|cvc|cvv|exp(?:iry|ires|\.)?|debit|credit)\b", re.IGNORECASE)
-_EXPIRY_WITH_CODE = re.compile(r"\b(?:0?[1-9]|1[0-2])\s?/\s?(?:20)?\d\d\b[^\n]{0,20}\b(?:cvc|cvv|security code)\D{0,5}\d{3,4}\b", re.IGNORECASE)
+_CARD_GROUPS = re.compile(r"(?<!\d)(?:\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}|\d{4}[ -]\d{6}[ -]\d{5}|\d{13,19})(?!\d)")
+_CARD_WORDS = re.compile(
+    r"\b(?:card|visa|master\s?card|amex|american express|cvc|cvv|exp(?:iry|ires|\.)?|debit|credit)\b", re.IGNORECASE
+)
+_EXPIRY_WITH_CODE = re.compile(
+    r"\b(?:0?[1-9]|1[0-2])\s?/\s?(?:20)?\d\d\b[^\n]{0,20}\b(?:cvc|cvv|security code)\D{0,5}\d{3,4}\b", re.IGNORECASE
+)
 _SSN = re.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:\s?[A-Z0-9]{4}){2,7}(?:\s?[A-Z0-9]{1,4})?\b")
 _NINO = re.compile(r"\b[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\s?\d{2}\s?\d{2}\s?\d{2}\s?[A-D]\b")
 _GOVERNMENT = re.compile(
-    r"\b(?:(?:social security|social insurance|national insurance|national id|passport|tax(?:payer)?(?: id| identification)?|driver'?s? licen[cs]e|driving licen[cs]e|licen[cs]e"
-    r"|identity card|id card|personal id|citizen|residence permit|visa|health insurance|insurance|medicare|nhs|aadha?ar|pan|ssn|sin|nino|ni|tin|itin|nie|dni|nif|bsn|cpf|cnpj"
-    r"|curp|pesel|personnummer|steuer-?id|steuer(?:liche)?\s?identifikationsnummer|sozialversicherungsnummer|codice fiscale|account|bank account|routing|iban|sort code)"
-    r"\s?(?:no\.?|number|num|nr\.?|id|#|code)?|my social)\s*(?:is|:|=|-|was|'s|,)?\s*(?:now\s+)?(?P<value>[A-Z]{0,5}[ -]?(?=[A-Z0-9 ./-]{0,24}\d)[A-Z0-9][A-Z0-9./-]{3,24}(?:\s[A-Z0-9]{2,6}){0,6})",
+    r"\b(?:(?:social security|social insurance|national insurance|national id|passport|tax(?:payer)?(?: id"
+    r"| identification)?|driver'?s? licen[cs]e|driving licen[cs]e|licen[cs]e"
+    r"|identity card|id card|personal id|citizen|residence permit|visa|health insurance|insurance|medicare|nhs"
+    r"|aadha?ar|pan|ssn|sin|nino|ni|tin|itin|nie|dni|nif|bsn|cpf|cnpj"
+    r"|curp|pesel|personnummer|steuer-?id|steuer(?:liche)?\s?identifikationsnummer|sozialversicherungsnummer"
+    r"|codice fiscale|account|bank account|routing|iban|sort code)"
+    r"\s?(?:no\.?|number|num|nr\.?|id|#|code)?|my social)\s*(?:is|:|=|-|was|'s"
+    r"|,)?\s*(?:now\s+)?(?P<value>[A-Z]{0,5}[ -]?(?=[A-Z0-9 ./-]{0,24}\d)[A-Z0-9][A-Z0-9./-]{3,24}(?:\s[A-Z0-9]"
+    r"{2,6}){0,6})",
     re.IGNORECASE,
 )
-_GOVERNMENT_LOOSE = frozenset({"account", "insurance", "health insurance", "licence", "license", "citizen", "pan", "visa", "sin", "tin", "ni"})
+_GOVERNMENT_LOOSE = frozenset(
+    {"account", "insurance", "health insurance", "licence", "license", "citizen", "pan", "visa", "sin", "tin", "ni"}
+)
 _AADHAAR = re.compile(r"(?<!\d)[2-9]\d{3} \d{4} \d{4}(?! ?\d)")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?[.,!?;:)]*$", re.IGNORECASE)
 _HINT = re.compile(
-    r"pass|pw|cred|log-?in|secret|key|token|pin\b|puk\b|code|seed|mnemonic|otp|tan\b|cvc|cvv|social|licen|number|\bid\b|\bno\b|iban|contrase|mot de|wachtwoord|senha|sign in|user|admin|account|\bnr\b"
+    r"pass|pw|cred|log-?in|secret|key|token|pin\b|puk\b|code|seed|mnemonic|otp|tan\b|cvc|cvv|social|licen|number"
+    r"|\bid\b|\bno\b|iban|contrase|mot de|wachtwoord|senha|sign in|user|admin|account|\bnr\b"
     r"|nhs|ssn|nino|aad|steuer|passport|dni|bsn|cpf|pesel|personnummer|codice|sort|routing|nif|nie\b|tin\b|sin\b|vault",
     re.IGNORECASE,
 )
@@ -104,11 +183,26 @@ def find_secrets(plain: str) -> list[Secret]:
             reason = _SHAPES[int((match.lastgroup or "s0")[1:])][0]
             if not _is_placeholder(match[0]):
                 found.append(Secret(match.start(), match.end(), reason))
+    if "PRIVATE KEY" in plain:
+        found += _private_keys(plain)
     if any(c.isdigit() for c in plain[:4000]) or len(plain) > 4000:
         found += _numbers(plain)
     if _HINT.search(plain):
         found += _named(plain)
     return sorted(found)
+
+
+def _private_keys(plain: str) -> list[Secret]:
+    """From the line that begins a key to the line that ends it, or to the end of the text."""
+    found: list[Secret] = []
+    end = 0
+    for begin in _KEY_BEGINS.finditer(plain):
+        if begin.start() < end:
+            continue
+        closing = _KEY_ENDS.search(plain, begin.end())
+        end = closing.end() if closing else len(plain)
+        found.append(Secret(begin.start(), end, "secret_private_key"))
+    return found
 
 
 def _named(plain: str) -> list[Secret]:
@@ -121,7 +215,11 @@ def _named(plain: str) -> list[Secret]:
         value = match["value"] or match["value2"]
         if _looks_password(value, plain, match.end()):
             found.append(Secret(match.start(), match.end(), "secret_password"))
-    found += [Secret(m.start(), m.end(), "secret_recovery_code") for m in _WORDS_AS_SECRET.finditer(plain) if _is_word_list(m["value"])]
+    found += [
+        Secret(m.start(), m.end(), "secret_recovery_code")
+        for m in _WORDS_AS_SECRET.finditer(plain)
+        if _is_word_list(m["value"])
+    ]
     found += [Secret(m.start(), m.end(), "secret_password") for m in _LOGIN_PAIR.finditer(plain)]
     for match in _GOVERNMENT.finditer(plain):
         label = match[0][: match.start("value") - match.start()].lower().strip(" :=-,'")
@@ -134,9 +232,11 @@ def _named(plain: str) -> list[Secret]:
 
 def _numbers(plain: str) -> list[Secret]:
     found: list[Secret] = []
-    for match in _DIGITS.finditer(plain):
+    for match in (*_CARD_GROUPS.finditer(plain), *_DIGITS.finditer(plain)):
         digits = re.sub(r"\D", "", match[0])
-        grouped = re.fullmatch(r"\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}|\d{4}[ -]\d{6}[ -]\d{5}", match[0].strip()) is not None
+        grouped = (
+            re.fullmatch(r"\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}|\d{4}[ -]\d{6}[ -]\d{5}", match[0].strip()) is not None
+        )
         near = plain[max(0, match.start() - 40) : match.end() + 40]
         if _passes_luhn(digits) or (grouped and _CARD_WORDS.search(near)):
             found.append(Secret(match.start(), match.end(), "secret_card_number"))
@@ -150,20 +250,29 @@ def _numbers(plain: str) -> list[Secret]:
 
 def _reason(what: str) -> str:
     what = what.lower()
-    if re.search(r"recovery|backup|back-up|2fa|factor|mfa|otp|one|seed|mnemonic|verification|authenticator|tan|emergency|reset", what):
+    if re.search(
+        r"recovery|backup|back-up|2fa|factor|mfa|otp|one|seed|mnemonic|verification|authenticator|tan|emergency|reset",
+        what,
+    ):
         return "secret_recovery_code"
     if re.search(r"cvc|cvv", what):
         return "secret_card_number"
     return "secret_api_key" if re.search(r"key|token|secret", what) else "secret_password"
 
 
-_PROSE = frozenset(
-    "the a an in on at to of for it that this too very so not been being wrong right expired expiring weak strong invalid valid gone lost stolen"
-    " changed leaked rotated reset required missing correct incorrect secure safe unsafe ok okay good bad old new stored saved kept somewhere there here"
-    " managed hashed encrypted limited enough optional mandatory shared everywhere always never no longer still working broken fine based handled"
-    " different same compromised blank empty hard easy long short manager managers policy policies field fields page prompt rotation reuse hygiene"
-    " and or but if when with without my your our his her what which where how why again please pls first then every each some any all about by from"
-    " is are was were be has have had will would should can could must may might do does did generated automatically something written forgotten".split()
+_PROSE = listed(
+    "the a an in on at to of for it that this too very so not been being wrong right expired expiring weak strong"
+    " invalid valid gone lost stolen"
+    " changed leaked rotated reset required missing correct incorrect secure safe unsafe ok okay good bad old new"
+    " stored saved kept somewhere there here"
+    " managed hashed encrypted limited enough optional mandatory shared everywhere always never no longer still"
+    " working broken fine based handled"
+    " different same compromised blank empty hard easy long short manager managers policy policies field fields page"
+    " prompt rotation reuse hygiene"
+    " and or but if when with without my your our his her what which where how why again please pls first then every"
+    " each some any all about by from"
+    " is are was were be has have had will would should can could must may might do does did generated automatically"
+    " something written forgotten"
 )
 
 
@@ -180,7 +289,9 @@ def _looks_secret(value: str, *, explicit: bool, what: str) -> bool:
     if re.fullmatch(r"v?\d+(?:\.\d+){1,3}|\d{1,4}[/.-]\d{1,2}[/.-]\d{2,4}|\d{1,2}:\d\d", bare):
         return False
     classes = sum(bool(re.search(p, value)) for p in (r"[a-z]", r"[A-Z]", r"\d", r"[^\w\s.,;:!?)'\"/()-]"))
-    mixed_inside = bool(re.search(r"[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|[!$%&#@^*~+=?]\w|\w[$%&#@^*~+=_]\w", value.strip(".,;:!?)")))
+    mixed_inside = bool(
+        re.search(r"[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|[!$%&#@^*~+=?]\w|\w[$%&#@^*~+=_]\w", value.strip(".,;:!?)"))
+    )
     if explicit:
         return mixed_inside and classes >= 2 and len(bare) >= 5
     return mixed_inside and classes >= 2 and len(bare) >= 8
@@ -194,7 +305,12 @@ def _looks_password(value: str, plain: str, end: int) -> bool:
     if not _WORD.match(value) or not bare.isalpha():
         return True
     rest = plain[end : end + 12].lstrip()
-    ends_here = not rest or rest[0] in ".,;!\n)-" or value[-1:] in ".,;!" or rest.startswith(("remember", "for ", "keep", "pls", "please", "and ", "in case", "if ", "btw"))
+    ends_here = (
+        not rest
+        or rest[0] in ".,;!\n)-"
+        or value[-1:] in ".,;!"
+        or rest.startswith(("remember", "for ", "keep", "pls", "please", "and ", "in case", "if ", "btw"))
+    )
     return ends_here and not bare.lower().endswith(("ed", "ing", "able", "ly"))
 
 
@@ -203,7 +319,13 @@ def _is_word_list(words: str) -> bool:
     return len(listed) >= 6 and sum(word in _PROSE for word in listed) <= len(listed) // 6
 
 
-_PLACEHOLDER = re.compile(r"^[\"'(<\[{]*(?:\*{3,}|x{4,}|\.{3,}|<[^>]*>?|\$\{?\w+\}?|\{\{?\w+|your[-_]?\w*|example\w*|redacted\w*|placeholder\w*|changeme_?here|\[[\w ]+\]?|%\w+%)", re.IGNORECASE)
+_PLACEHOLDER = re.compile(
+    r"^[\"'(<\["
+    r"{"
+    r"]*(?:\*{3,}|x{4,}|\.{3,}|<[^>]*>?|\$\{?\w+\}?|"
+    r"\{\{?\w+|your[-_]?\w*|example\w*|redacted\w*|placeholder\w*|changeme_?here|\[[\w ]+\]?|%\w+%)",
+    re.IGNORECASE,
+)
 
 
 def _is_placeholder(value: str) -> bool:

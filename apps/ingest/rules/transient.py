@@ -2,39 +2,141 @@
 
 import re
 
+from apps.ingest.rules.cues import cues
 from apps.ingest.rules.lexicon import MOODS, UNFINISHED_STATES
 
 _MOOD = "|".join(sorted(map(re.escape, MOODS), key=len, reverse=True))
 _STATE = "|".join(sorted(map(re.escape, UNFINISHED_STATES), key=len, reverse=True))
-_NOW = r"(?:right now|rn|atm|at the moment|today|tonight|currently|this morning|this afternoon|this evening|for now|at present|presently|all day|already|again|still|since (?:this morning|yesterday|last night)|lol|ugh|lately)"
+_NOW = (
+    r"(?:right now|rn|atm|at the moment|today|tonight|currently|this morning|this afternoon|this evening|for now"
+    r"|at present|presently|all day|already|again|still|since (?:this morning|yesterday|last night)|lol|ugh|lately)"
+)
 _ABOUT_SELF = r"(?:(?:i'?m|im|i am|we'?re|we are|i feel|feeling|i'?ve been|been|i was|am|i'm feeling|i am feeling)\s+)"
 
-_TRANSIENT = re.compile(
-    r"\b(?:brb|afk|bbl|gtg|g2g|bbiab|omw|otw)\b"
-    r"|\bback in (?:a |an )?(?:\d+|few|five|ten|sec|bit|min|moment|couple|half|hour|minute|twenty|thirty)\b|\bbe right back\b|\b(?:running|gonna be|going to be|i'll be) (?:\d+ min\w* |a bit |a little |\w+ minutes )?late\b|\bon my way\b|\b(?:i'll|i will|will) be (?:right )?back\b|\bstepping (?:out|away)\b|\bheading (?:out|home|to (?:bed|lunch|the gym|a meeting))\b|\b(?:about to|off to) (?:board|eat|sleep|bed|leave|lunch|head|take off|land|step)\b"
-    rf"|{_ABOUT_SELF}(?:just |so |really |very |too |a bit |a little |super |pretty |kinda |totally |absolutely |still |quite |all |completely |rather |feeling |bit |dead |sooo+ |extremely |currently )*(?:{_MOOD})\b(?! (?:with|of being|for a|about my|at (?!the moment)))"
-    rf"|^(?:(?:ugh|man|god|wow|oh|omg|sigh|argh|ok|btw|so|and|sorry|lol|hey|currently|just|really|very|feeling|still|too)[\s,.]+)*(?:so |too |really |pretty |feeling |super )?(?:tired|exhausted|sleepy|knackered|hungry|starving|bored|hungover|stressed|swamped|freezing|shattered)\b"
-    r"|\b(?:battery|phone|laptop|tablet|headphones|mouse|earbuds|watch|charge)\b.{0,20}\b(?:at|is|on|down to|has|under|below)?\s*(?:\d{1,2} ?%|\d{1,2} percent|dead|dying|almost (?:dead|empty)|charging|low)\b|\b\d{1,2} ?% battery\b"
-    rf"|\b(?:build|ci|pipeline|tests?|server|site|website|wifi|wi-fi|internet|network|vpn|connection|staging|prod|production|database|db|deploy\w*|app|api|page|printer|laptop|computer|branch|cluster|container|docker|service|signal|traffic|line|queue|train|bus|flight|tram|job|runner|kettle|coffee machine|elevator|lift|slack|github|jira|zoom|screen|camera|mic|power|heating|router|process|script|compile|migration|query|install\w*|download|upload|import|export|backup|job|mail server|login|dashboard|reception|bluetooth|projector|cache|disk|cpu|memory|ram|fan|fans)\b(?: is| are|'s|s| seems?| looks?| keeps?| just| has been| went| got)?\s+(?:really |so |super |a bit |completely |totally |currently |still |being |all |very |pretty |just |kind of |back |gone |now |again |only |terribly |at )*(?:{_STATE}|\d{{1,3}} ?%)\b(?! (?:every|each|on (?:sun|mon|tue|wed|thu|fri|sat)|until|by default|at night))"
-    r"|\b(?:it'?s|its|it is|still|been)\s+(?:\w+ly |so |really |still |pretty |too |super )*(?:raining|snowing|pouring|hailing|sunny|cloudy|foggy|windy|freezing|boiling|hot|cold|humid|storming|drizzling|dark|late|warm|loud|noisy|quiet) ?(?:here|outside|out|today|in here|now|again|tonight|lol|out there|and|,|\.|!|$)"
-    r"|\b(?:stuck|blocked|waiting|sitting|standing|working) (?:on|at|in|for|behind) (?:line \d+|traffic|a (?:red|queue|line|meeting|call|train|bus|lobby|waiting room|cafe|café)|the (?:train|bus|tram|queue|line|airport|gate|plane|lobby|metro|subway|tube|dentist|doctor|waiting room|station|bug|build|ci|tests?|bathroom|kettle|elevator|lift|review|delivery|plumber|bakery|cafe|café|couch|sofa|kitchen|garden|balcony|office today)|it\b|this (?:bug|error|line|test|step|one))"
-    r"|\b(?:currently|now|just|am|i'?m|im|we'?re|still|sitting|sat)\s+(?:sitting |stuck |standing |waiting |just |still |now |currently )*(?:on|in|at) (?:the|a|my|an) (?:train|bus|tram|plane|airport|gate|car|taxi|cab|uber|ferry|metro|subway|tube|queue|line|lobby|meeting|call|gym|dentist|doctor's|doctors|supermarket|shop|store|station|waiting room|hotel|cafe|café|pub|bar|kitchen|bath|shower|garden|park|library|lift|elevator|phone|toilet|loo|couch|sofa|platform|conference call|standup|stand-up|checkout|beach|hairdresser|barber)\b"
-    r"|^(?:(?:ok|so|hey|sorry|just|currently|now|still|btw|and|hi|oh)[\s,]+)*(?:on|in|at|having|eating|making|grabbing|getting|taking|cooking|boarding|waiting|walking|driving|charging|sitting|lying|watching|listening) (?:the|a|my|an|some|for)? ?(?:train|bus|tram|plane|airport|gate|car|taxi|cab|meeting|call|lunch|dinner|breakfast|coffee|tea|shower|nap|break|snack|queue|bed|traffic|lobby|phone|flight|standup|food|walk|the dog|sofa|couch|breather|smoke|gym|dentist|kids|uber|pasta|bath|tv|a movie|music)\b"
-    r"|\bhaving (?:lunch|dinner|breakfast|a coffee|a snack|coffee|a break|a nap|a rough|a bad|a great|a good|a slow|a long|an off)\b"
-    rf"|\b(?:i'?m|im|i am|we'?re|we are|he'?s|she'?s|they'?re|my \w+ is|my \w+'s)\s+(?:\w+ )?(?:in|at|from|on|near|off|home|out|away|wfh|working from|sick|visiting)\b[^.;]{{0,40}}\b(?:today|tonight|rn|right now|atm|at the moment|this (?:morning|afternoon|evening)|for the day|until tonight|till tonight|for an hour|until lunch)\b"
-    r"|^(?:just )?(?:working from home|wfh|off sick|out sick|home office|no (?:run|gym|training|lunch|coffee|swim|walk|yoga|meetings|school|class|classes))\b[^.;]{0,30}\b(?:today|tonight|this (?:morning|afternoon|evening))\b|\bso no (?:run|gym|training|walk|swim|bike|ride|barbecue|bbq|picnic|yoga|beach|football|tennis|cycling)\b"
-    rf"|\b(?:i |we |my \w+ )(?:have|has|'ve got|got) (?:a |an |my |some )?(?:\w+ )?(?:headache|migraine|cold|fever|hangover|sore throat|stomach ache|stomachache|toothache|cramp|hiccups|runny nose|brain fog|deadline|meeting|call|cough|guests?)\b[^.;]{{0,24}}\b{_NOW}\b"
-    r"|^(?:my |the )?(?:head|back|tummy|stomach|tooth|feet|legs|eyes|throat|arm|wrist) (?:hurts|hurt|is killing me|aches|are killing me|is pounding)\b(?!.*\b(?:always|every|whenever|since)\b)|\b(?:didn'?t sleep|slept (?:badly|terribly|poorly|like|only|\d)|no sleep|barely slept|can'?t sleep)\b|\b(?:need|want|could use|craving) (?:a |an |some |more |my )*(?:coffee|caffeine|nap|break|beer|drink|snack|sleep|weekend|holiday|vacation)\b"
-    r"|\b\w+ (?:is|are) (?:barking|crying|screaming|sleeping|napping|ringing|beeping|boiling|loading|compiling|knocking|calling|vacuuming|drilling|cooking|rebooting|charging|melting)\b(?!.*\b(?:always|every|whenever)\b)|\b(?:phone|doorbell|door|alarm|kettle|oven|timer)(?:'s| is|s)? (?:ringing|going off|boiling|beeping|at the door)\b|\bsomeone(?:'s| is) at the door\b"
-    r"|\b(?:two|three|four|five|several|some|a few|\d+|all|most|half the|the) (?:\w+ )?(?:tests?|builds?|checks?|jobs?|pods?|specs?) (?:are |is |still |just |keep |currently )*(?:fail(?:ing|ed)?|red|broken|passing|green|flaky|crashing)\b"
-    rf"|^(?:(?:ugh|man|ok|so|btw|and|sorry|hey|well|oh)[\s,]+)*(?:currently|right now|atm|rn|at the moment|just now)\b(?!.{{0,12}}\b(?:work|live|living|based|studying|learning|reading|using|on|employed|enrolled|training|pregnant|renting|leading|managing|taking|we use|we run)\b)"
-    r"|\b(?:rn|right now|atm|at the moment|just now|this very moment|this second)\s*[.!)lol ]*$"
-    r"|\bjust (?:woke up|got up|got home|got back|arrived|landed|finished (?:lunch|dinner|breakfast|eating|work)|had (?:lunch|dinner|breakfast|a coffee)|ate|sat down|logged (?:in|on)|parked|missed (?:the|my) (?:train|bus))\b|\b(?:my|the) (?:code|program|script|app|function|query|test|build|computer|laptop|internet) (?:keeps?|just|won'?t|doesn'?t|isn'?t|is not|does not) (?:crash\w*|work\w*|start\w*|compil\w*|respond\w*|load\w*|run\w*|hang\w*|freez\w*|fail\w*|boot\w*|connect\w*)"
+_TRANSIENT = cues(
+    r"\b(?:brb|afk|bbl|gtg|g2g|bbiab|omw|otw|ttyl)\b",
+    r"\b(?:can'?t|cannot) (?:really |properly )?(?:talk|type|chat|speak|look|check|reply|write) (?:right )?(?:now"
+    r"|much|properly|yet)\b",
+    r"\b(?:talk|speak|chat|more|ask me) later\b",
+    r"\b(?:can'?t|cannot|couldn'?t) find my\b",
+    r"^(?:\w+ )?(?:stuck|trapped) (?:in|behind|at|on|under)\b",
+    r"\bon hold with\b",
+    r"^(?:currently |still |just )?(?:watching|waiting|queueing|queuing|listening|rebooting|boarding|commuting"
+    r"|walking|packing|cooking|charging|restarting|reinstalling|sitting|lying|standing) (?:for|the|a|in|on|at"
+    r"|to|my|some|home|out)\b",
+    r"^(?:currently |still |just )?(?:rebooting|boarding|commuting|restarting)\b",
+    r"\b(?:is|are|'s) (?:out of (?:order|service|action)|jammed|broken|closed|down|packed|full|out|sick|off|gone"
+    r"|late|delayed|cancelled|canceled|blocked|empty|frozen|stuck|crowded|quiet|loud|cold|hot|flooded"
+    r"|offline) (?:today|tonight|right now|rn|atm|again|at the moment|now|this (?:morning|afternoon|evening))\b",
+    r"\bit'?s? ?(?:is )?(?:\w+ly |so |really )?(?:boiling|freezing|roasting|sweltering|chilly|stuffy|stifling"
+    r"|icy) (?:in|here|out|on|at)\b",
+    r"\brush hour\b",
+    r"\bjust (?:parked|landed|boarded|left|arrived|sat|ordered|ate|checked in)\b",
+    r"\bbe (?:there|home|back) (?:in|at|by|soon)\b",
+    r"\bi'?m (?:in|at) [\w' ]{2,30} (?:until|till) (?:tonight|tomorrow|later|lunch|noon|the evening)\b",
+    r"\b(?:i'?m |currently |still |now )driving\b(?! a)",
+    r"\babout to (?:die|start|leave|go|run out|crash|finish|close|hop|jump|walk|drive|fall asleep)\b",
+    r"\b(?:kids?|baby|everyone|wife|husband|dog|cat|toddler|son|daughter) (?:is|are|finally|just) (?:asleep|awake"
+    r"|napping|in bed|quiet|crying|screaming|fell asleep|woke up)\b",
+    r"\bworking (?:from|at|in|out of) [\w' ]{2,30} (?:today|this (?:morning|afternoon|week))\b",
+    r"\bback in (?:a |an )?(?:\d+|few|five|ten|sec|bit|min|moment|couple|half|hour|minute|twenty|thirty)\b",
+    r"\bbe right back\b",
+    r"\b(?:running|gonna be|going to be|i'll be) (?:\d+ min\w* |a bit |a little |\w+ minutes )?late\b",
+    r"\bon my way\b",
+    r"\b(?:i'll|i will|will) be (?:right )?back\b",
+    r"\bstepping (?:out|away)\b",
+    r"\bheading (?:out|home|to (?:bed|lunch|the gym|a meeting))\b",
+    r"\b(?:about to|off to) (?:board|eat|sleep|bed|leave|lunch|head|take off|land|step)\b",
+    rf"{_ABOUT_SELF}(?:just |so |really |very |too |a bit |a little |super |pretty |kinda |totally |absolutely "
+    rf"|still |quite |all |completely |rather |feeling |bit |dead |sooo+ |extremely "
+    rf"|currently )*(?:{_MOOD})(?=\s*(?:$|[,.;!?):-]|(?:and|so|but|today|tonight|now|rn|atm|right|at the moment"
+    rf"|lol|again|this|after|because|from|haha|btw|already|too|ugh|cause|cuz|rn|as hell|af|man|dude|all day"
+    rf"|finally|here|since (?:this|yesterday|last|lunch)|tbh|honestly|of (?:this|it|these)|about (?:this|the|it"
+    rf"|today)|in|on|at|until)\b))",
+    r"^(?:(?:ugh|man|god|wow|oh|omg|sigh|argh|ok|btw|so|and|sorry|lol|hey|currently|just|really|very|feeling"
+    r"|still|too)[\s,.]+)*(?:so |too |really |pretty |feeling |super )?(?:tired|exhausted|sleepy|knackered"
+    r"|hungry|starving|bored|hungover|stressed|swamped|freezing|shattered)\b",
+    r"\b(?:battery|phone|laptop|tablet|headphones|mouse|earbuds|watch|charge)\b.{0,20}\b(?:at|is|on|down to|has"
+    r"|under|below)?\s*(?:\d{1,2} ?%|(?:\d{1,2} percent|dead|dying|almost (?:dead|empty)|charging|low)\b)",
+    r"\b\d{1,2} ?% battery\b",
+    rf"\b(?:build|ci|pipeline|tests?|server|site|website|wifi|wi-fi|internet|network|vpn|connection|staging|prod"
+    rf"|production|database|db|deploy\w*|app|api|page|printer|laptop|computer|branch|cluster|container|docker"
+    rf"|service|signal|traffic|line|queue|train|bus|flight|tram|job|runner|kettle|coffee machine|elevator|lift"
+    rf"|slack|github|jira|zoom|screen|camera|mic|power|heating|router|process|script|compile|migration|query"
+    rf"|install\w*|download|upload|import|export|backup|job|mail server|login|dashboard|reception|bluetooth"
+    rf"|projector|cache|disk|cpu|memory|ram|fan|fans)\b(?: is| are|'s|s| seems?| looks?| keeps?| just| has been"
+    rf"| went| got)?\s+(?:really |so |super |a bit |completely |totally |currently |still |being |all |very "
+    rf"|pretty |just |kind of |back |gone |now |again |only |terribly |at )*(?:{_STATE}"
+    rf"|\d{{1,3}} ?%)\b(?! (?:every|each|on (?:sun|mon|tue|wed|thu|fri|sat)|until|by default|at night))",
+    r"\b(?:it'?s|its|it is|still|been)\s+(?:\w+ly |so |really |still |pretty |too |super )*(?:raining|snowing"
+    r"|pouring|hailing|sunny|cloudy|foggy|windy|freezing|boiling|hot|cold|humid|storming|drizzling|dark|late"
+    r"|warm|loud|noisy|quiet) ?(?:here|outside|out|today|in here|now|again|tonight|lol|out there|and|,|\.|!|$)",
+    r"\b(?:stuck|blocked|waiting|sitting|standing|working) (?:on|at|in|for|behind) (?:line \d+|traffic|a (?:red"
+    r"|queue|line|meeting|call|train|bus|lobby|waiting room|cafe|café)|the (?:train|bus|tram|queue|line|airport"
+    r"|gate|plane|lobby|metro|subway|tube|dentist|doctor|waiting room|station|bug|build|ci|tests?|bathroom"
+    r"|kettle|elevator|lift|review|delivery|plumber|bakery|cafe|café|couch|sofa|kitchen|garden|balcony"
+    r"|office today)|it\b|this (?:bug|error|line|test|step|one))",
+    r"\b(?:currently|now|just|am|i'?m|im|we'?re|still|sitting|sat)\s+(?:sitting |stuck |standing |waiting |just "
+    r"|still |now |currently )*(?:on|in|at) (?:the|a|my|an) (?:train|bus|tram|plane|airport|gate|car|taxi|cab"
+    r"|uber|ferry|metro|subway|tube|queue|line|lobby|meeting|call|gym|dentist|doctor's|doctors|supermarket|shop"
+    r"|store|station|waiting room|hotel|cafe|café|pub|bar|kitchen|bath|shower|garden|park|library|lift|elevator"
+    r"|phone|toilet|loo|couch|sofa|platform|conference call|standup|stand-up|checkout|beach|hairdresser"
+    r"|barber)\b",
+    r"^(?:(?:ok|so|hey|sorry|just|currently|now|still|btw|and|hi|oh)[\s,]+)*(?:on|in|at|having|eating|making"
+    r"|grabbing|getting|taking|cooking|boarding|waiting|walking|driving|charging|sitting|lying|watching"
+    r"|listening) (?:the|a|my|an|some|for)? ?(?:train|bus|tram|plane|airport|gate|car|taxi|cab|meeting|call"
+    r"|lunch|dinner|breakfast|coffee|tea|shower|nap|break|snack|queue|bed|traffic|lobby|phone|flight|standup"
+    r"|food|walk|the dog|sofa|couch|breather|smoke|gym|dentist|kids|uber|pasta|bath|tv|a movie|music)\b",
+    r"\bhaving (?:lunch|dinner|breakfast|a coffee|a snack|coffee|a break|a nap|a rough|a bad|a great|a good"
+    r"|a slow|a long|an off)\b",
+    r"\b(?:i'?m|im|i am|we'?re|we are|he'?s|she'?s|they'?re|my \w+ is|my \w+'s)\s+(?:\w+ )?(?:in|at|from|on|near"
+    r"|off|home|out|away|wfh|working from|sick|visiting)\b[^.;]{0,40}\b(?:today|tonight|rn|right now|atm"
+    r"|at the moment|this (?:morning|afternoon|evening)|for the day|until tonight|till tonight|for an hour"
+    r"|until lunch)\b",
+    r"^(?:just )?(?:working from home|wfh|off sick|out sick|home office|no (?:run|gym|training|lunch|coffee|swim"
+    r"|walk|yoga|meetings|school|class|classes))\b[^.;]{0,30}\b(?:today|tonight|this (?:morning|afternoon"
+    r"|evening))\b",
+    r"\b(?:wifi|wi-fi|internet|connection|signal|reception|network|traffic|weather|hotel|music|coffee|food|queue"
+    r"|line|bus|train|room|seat|view) (?:here|there|out here|in here|outside|at this \w+)? ?(?:is"
+    r"|are) (?:\w+ly |so |really |pretty |super )*(?:terrible|awful|horrible|bad|slow|loud|great|nice|amazing"
+    r"|lovely|good|cold|hot|dreadful|insane|crazy|packed|full)\b",
+    r"\bso no (?:run|gym|training|walk|swim|bike|ride|barbecue|bbq|picnic|yoga|beach|football|tennis|cycling)\b",
+    rf"\b(?:i |we |my \w+ )(?:have|has|'ve got|got) (?:a |an |my |some )?(?:\w+ )?(?:headache|migraine|cold|fever"
+    rf"|hangover|sore throat|stomach ache|stomachache|toothache|cramp|hiccups|runny nose|brain fog|deadline"
+    rf"|meeting|call|cough|guests?)\b[^.;]{{0,24}}\b{_NOW}\b",
+    r"^(?:my |the )?(?:head|back|tummy|stomach|tooth|feet|legs|eyes|throat|arm|wrist) (?:hurts|hurt|is killing me"
+    r"|aches|are killing me|is pounding)\b(?!.*\b(?:always|every|whenever|since)\b)",
+    r"\b(?:didn'?t sleep|slept (?:badly|terribly|poorly|like|only|\d)|no sleep|barely slept|can'?t sleep)\b",
+    r"\b(?:need|want|could use|craving) (?:a |an |some |more |my )*(?:coffee|caffeine|nap|break|beer|drink|snack"
+    r"|sleep|weekend|holiday|vacation)\b",
+    r"\b\w+ (?:is|are) (?:barking|crying|screaming|sleeping|napping|ringing|beeping|boiling|loading|compiling"
+    r"|knocking|calling|vacuuming|drilling|cooking|rebooting|charging|melting)\b(?!.*\b(?:always|every"
+    r"|whenever)\b)",
+    r"\b(?:phone|doorbell|door|alarm|kettle|oven|timer)(?:'s| is|s)? (?:ringing|going off|boiling|beeping"
+    r"|at the door)\b",
+    r"\bsomeone(?:'s| is) at the door\b",
+    r"\b(?:two|three|four|five|several|some|a few|\d+|all|most|half the|the) (?:\w+ )?(?:tests?|builds?|checks?"
+    r"|jobs?|pods?|specs?) (?:are |is |still |just |keep |currently )*(?:fail(?:ing|ed)?|red|broken|passing"
+    r"|green|flaky|crashing)\b",
+    r"^(?:(?:ugh|man|ok|so|btw|and|sorry|hey|well|oh)[\s,]+)*(?:currently|right now|atm|rn|at the moment"
+    r"|just now)\b(?!.{0,12}\b(?:work|live|living|based|studying|learning|reading|using|on|employed|enrolled"
+    r"|training|pregnant|renting|leading|managing|taking|we use|we run)\b)",
+    r"\b(?:rn|right now|atm|at the moment|just now|this very moment|this second)\s*[.!)lol ]*$",
+    r"\bjust (?:woke up|got up|got home|got back|arrived|landed|finished (?:lunch|dinner|breakfast|eating|work)"
+    r"|had (?:lunch|dinner|breakfast|a coffee)|ate|sat down|logged (?:in|on)|parked|missed (?:the|my) (?:train"
+    r"|bus))\b",
+    r"\b(?:my|the) (?:code|program|script|app|function|query|test|build|computer|laptop|internet) (?:keeps?|just"
+    r"|won'?t|doesn'?t|isn'?t|is not|does not) (?:crash\w*|work\w*|start\w*|compil\w*|respond\w*|load\w*|run\w*"
+    r"|hang\w*|freez\w*|fail\w*|boot\w*|connect\w*)",
 )
 # A binding limit or a habit is not a passing state, whatever else the words look like.
-_LASTING = re.compile(
-    r"\b(?:always|every|each|usually|generally|permanently|whenever|never|for good|from now on|from today|as of|since (?:19|20)\d\d|until (?:the |next )?(?:\d|january|february|march|april|may|june|july|august|september|october|november|december|end|summer|winter|spring|autumn|further)"
-    r"|these days|most (?:days|mornings|nights)|chronic(?:ally)?|diagnosed|by default|on (?:mon|tues|wednes|thurs|fri|satur|sun)days|for (?:\w+ )?(?:weeks|months|years))\b"
+_LASTING = cues(
+    r"\b(?:always|every|each|usually|generally|permanently|whenever|never|for good|from now on|from today)\b",
+    r"\b(?:as of|since (?:19|20)\d\d)\b",
+    r"\b(?:until (?:the |next )?(?:\d{1,2}(?:st|nd|rd|th)|\d{4}|january|february|march|april|may|june|july|august"
+    r"|september|october|november|december|end|summer|winter|spring|autumn|further))\b",
+    r"\b(?:these days|most (?:days|mornings|nights)|chronic(?:ally)?|diagnosed|by default)\b",
+    r"\b(?:on (?:mon|tues|wednes|thurs|fri|satur|sun)days|for (?:\w+ )?(?:weeks|months|years))\b",
 )
 
 

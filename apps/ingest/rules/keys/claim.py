@@ -1,0 +1,163 @@
+"""What every rule for keys uses: the claim, the clause it is read from, and the way values are told."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from apps.ingest.rules.lexicon import listed
+from apps.ingest.rules.subjects import Subject, singular
+
+
+class Claim(NamedTuple):
+    key: str
+    value: str | None
+    many_valued: bool = False
+    type: str | None = None  # the type this key always has, where the clause's own words do not decide it
+    closed: bool = False  # says that the claim is over
+    general: bool = False  # read by the last resort, not by a rule that knows the attribute
+
+
+class Clause(NamedTuple):
+    plain: str
+    low: str
+    start: int
+    end: int
+    subject: Subject
+    words: frozenset[str]
+
+
+Reader = Callable[[Clause], Iterator[Claim]]
+
+
+def any_of(names: frozenset[str] | dict[str, str]) -> str:
+    return "(?:" + "|".join(sorted(map(re.escape, names), key=len, reverse=True)) + ")"
+
+
+STOP = (
+    r"(?=\s*(?:$|[,.;:!?()\"]|-\s)|\s+(?:and|but|or|as|since|for|with|in|on|at|from|until|till|because|so|now|btw"
+    r"|anymore|any|these|last|this|next|by|who|which|where|when|after|before|again|instead|to|too|which|that|if"
+    r"|though|although|while|than|lol|tbh|pls|please|rather|over|not|actually"
+    r"|right|today|yesterday|tomorrow|currently|permanently|is|was|are|has|have|every|via|about|due)\b)"
+)
+VALUE = r"(?P<v>[^\W_][^,;:!?()\"\n]{0,50}?)" + STOP
+LIST = (
+    r"(?P<l>[a-z][a-z'-]{1,24}(?:\s(?!and\b|or\b|as\b|so\b|but\b|since\b|which\b|if\b|btw\b|too\b|for\b|from\b|in\b"
+    r"|with\b|at\b|to\b|is\b|on\b|that\b|because\b|now\b|pls\b|please\b|dont\b|don't\b|though\b|by\b|lol\b|also\b"
+    r"|like\b|of\b|actually\b|not\b|any\b|again\b|especially\b|badly\b)[a-z'-]{1,24}){0,2}(?:\s*(?:,\s*(?:and\s+"
+    r"|or\s+)?|\s+and\s+|\s+or\s+|\s*&\s*|\s*/\s*)(?!i\b|so\b|it\b|we\b|my\b|also\b|but\b|please\b|pls\b|then\b"
+    r"|dont\b|don't\b|no\b|not\b|so\b|the doctor|that\b|which\b|always\b|can\b|he\b"
+    r"|she\b)[a-z][a-z'-]{1,24}(?:\s(?!and\b|or\b|so\b|but\b|as\b|for\b|from\b|in\b|is\b|to\b|at\b|on\b|which\b"
+    r"|with\b|pls\b|please\b|btw\b|too\b|now\b|since\b)[a-z'-]{1,24})?){0,5})"
+)
+_NOT = (
+    r"(?:not|no longer|never|don'?t|doesn'?t|isn'?t|aren'?t|wasn'?t|stopped|quit|gave up|given up|no more|instead of"
+    r"|rather than|over|from|than|left|without|ditched|dropped|closed|sold|cancelled|canceled|replaced|leaving"
+    r"|away from|out of|off|got rid of|done with|moved off|migrated off)"
+)
+NEGATED = re.compile(
+    _NOT
+    + (
+        r"\s+(?:being |using |taking |eating |drinking |having |doing |playing |a |an |the |my |our |at |with |for |in "
+        r"|working |work |be |use |take |drink |eat |really |to )*$"
+    )
+)
+_OVER = re.compile(
+    r"\b(?:no longer|not .{1,30} any ?more|any ?more|stopped|quit|gave up|given up|no more|sold|closed|cancelled"
+    r"|canceled|ditched|got rid of|done with|left|used to|over it|outgrew|outgrown|came off|off the|discontinued"
+    r"|dropped|got over|ended|finished with|parted with)\b"
+)
+
+
+def who_of(clause: Clause, *, default: str = "user") -> str:
+    return clause.subject.key or default
+
+
+def person_of(clause: Clause) -> str | None:
+    """The subject if a person can be meant: a thing has no employer and no diet."""
+    subject = clause.subject
+    if subject.key in ("", "user"):
+        return "user"
+    return subject.key if subject.is_person else None
+
+
+def search_in(pattern: re.Pattern[str], clause: Clause) -> re.Match[str] | None:
+    return pattern.search(clause.low, clause.start, clause.end)
+
+
+def is_negated(clause: Clause, at: int) -> bool:
+    return NEGATED.search(clause.low, max(clause.start, at - 40), at) is not None
+
+
+def has_capital(clause: Clause, match: re.Match[str], group: str = "v") -> bool:
+    """Written like a name, or the turn is written without capitals altogether."""
+    value = clause.plain[match.start(group) : match.end(group)]
+    return (
+        value[:1].isupper()
+        or value[:1].isdigit()
+        or not any(c.isupper() for c in clause.plain[clause.start : clause.end])
+    )
+
+
+_STOPWORDS = listed(
+    "the a an my our his her their your its i we you he she they it is are was were be been am im i'm we're of to in"
+    " on at for with and or but so that this these those there now currently still also just really very please pls"
+    " btw actually only as by from has have had do does did will would can could should not"
+    " again yes no ok okay lol said told mentioned ago last next since every each me us him them too then than like"
+    " i've we've it's about into up out over some any all more most one who which what when where how if because"
+    " called named name remember note reminder fyi know always never from now"
+)
+_STEMS = {
+    "flight": "fly",
+    "flying": "fly",
+    "flew": "fly",
+    "flies": "fly",
+    "req": "request",
+    "min": "minute",
+    "sec": "second",
+    "meeting": "meet",
+    "met": "meet",
+    "ran": "run",
+    "running": "run",
+    "bought": "buy",
+    "went": "go",
+    "going": "go",
+    "answers": "reply",
+    "answer": "reply",
+    "respond": "reply",
+    "response": "reply",
+    "dentist's": "dentist",
+}
+_TOKEN = re.compile(r"[^\W_]+(?:[.'/+#@-][^\W_]+)*")
+_UNIT = re.compile(r"(\d)\s?(%|km|kg|mg|gb|mb|tb|ms|cm|mm|k|h)\b")
+
+
+def signature(text: str) -> str:
+    """The content words in a fixed order: equal for the same statement told with other little words."""
+    found = set()
+    for word in _TOKEN.findall(_UNIT.sub(r"\1\2", text.lower())):
+        if word in _STOPWORDS:
+            continue
+        stem = _STEMS.get(word) or _STEMS.get(singular(word)) or singular(word)
+        if len(stem) > 5 and stem.endswith("ing"):
+            stem = stem[:-3]
+        elif len(stem) > 4 and stem.endswith("ed"):
+            stem = stem[:-2]
+        found.add(stem.rstrip("e") if len(stem) > 4 else stem)
+    return "_".join(sorted(found))[:120]
+
+
+def amount_of(words: str) -> str:
+    number = re.search(r"\d[\d.,]*", words)
+    digits = re.sub(r"[.,](?=\d{3}(?:\D|$))", "", number[0].rstrip(".,")) if number else ""
+    scale = re.search(r"\d\s?(k|thousand|m|mio|million|bn)\b", words)
+    if scale and digits:
+        digits = f"{float(digits.replace(',', '.')) * {'k': 1e3, 'thousand': 1e3, 'bn': 1e9}.get(scale[1], 1e6):g}"
+    return digits
+
+
+def split_list(listed: str) -> list[str]:
+    return [
+        part
+        for part in re.split(r"\s*,\s*(?:and\s+|or\s+)?|\s+and\s+|\s+or\s+|\s*&\s*|\s*/\s*", listed.strip())
+        if part
+    ]

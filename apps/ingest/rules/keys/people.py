@@ -1,0 +1,215 @@
+"""Keys about who belongs to whom: managers, colleagues, family, teams, offices."""
+
+import re
+from collections.abc import Iterator
+
+from apps.ingest.rules.keys.claim import (
+    Claim,
+    Clause,
+    any_of,
+    has_capital,
+    is_negated,
+    person_of,
+    search_in,
+    split_list,
+)
+from apps.ingest.rules.lexicon import BOSS, KIN, MOODS, OCCUPATIONS, PET, REPORTEE, SOCIAL, listed
+from apps.ingest.rules.subjects import slug
+
+_NAMED = (
+    r"(?P<p>[^\W\d_][\w'.-]{1,25}(?: (?!now\b|and\b|since\b|from\b|is\b|who\b|as\b|on\b|in\b|at\b|for\b|directly\b"
+    r"|these\b|instead\b|again\b|anymore\b|with\b|but\b|until\b|of\b|to\b|so\b|this\b|next\b|last\b"
+    r"|btw\b)[^\W\d_][\w'.-]{1,25})?)"
+)
+_NAMES = (
+    r"(?P<l>[^\W\d_][\w'.-]{1,25}(?: (?!and\b|on\b|in\b|from\b|who\b|at\b|now\b|is\b|as\b|for\b|since\b|with\b|but\b"
+    r"|so\b|to\b|these\b|directly\b|every\b)[^\W\d_][\w'.-]{1,25})?(?:(?:, and |, | and | & )(?!i\b|we\b|the\b|my\b"
+    r"|our\b|she\b|he\b|they\b|it\b)[^\W\d_][\w'.-]{1,25}){0,6})"
+)
+_REPORTS_TO = re.compile(
+    r"\b(?:reports?|reporting)(?: directly| now| in| straight| up)* (?:in)?to (?:the |my |our )?" + _NAMED
+)
+_BOSS_WORD = any_of(BOSS)
+_BOSS_IS = re.compile(
+    rf"\b(?:my|our)(?: new| current| direct)? {_BOSS_WORD}(?: now)?(?: is|'s name is|'s| will be|:)(?: now| called"
+    rf"| actually| still)? {_NAMED}"
+)
+_IS_BOSS = re.compile(
+    rf"{_NAMED} (?:is|will be|becomes|became|'s)(?: now| going to be| also| officially| actually)* (?:my|our)(?: new"
+    rf"| current| direct| interim)? {_BOSS_WORD}\b"
+)
+_MANAGED_BY = re.compile(
+    rf"\b(?:managed|led|headed|run|supervised|owned|maintained|overseen|chaired|coached"
+    rf"|mentored) by (?:the )?{_NAMED}"
+)
+_MANAGES = re.compile(
+    r"\b(?:manages?|leads?|supervises?|oversees?|heads(?: up)?|mentors?|coaches|maintains?|owns?|runs|chairs"
+    r"|in charge of|responsible for|head of|lead of|manager of|owner of|maintainer of)\s+(?P<what>(?:the |our |a "
+    r"|my )?(?:[\w&'.-]+)(?: (?!since\b|now\b|from\b|and\b|with\b|on\b|at\b|for\b|in\b|as\b"
+    r"|so\b)[\w&'.-]+){0,3}(?:(?:, and |, | and )(?!i\b|we\b|report|work|the\b|my\b)[\w'.-]+){0,5})"
+)
+_UNDER_ME = re.compile(
+    rf"{_NAMES} (?:report|reports|are reporting|is reporting|work|works) (?:directly |now |in )*(?:to|for|under) me\b"
+)
+_TEAM_IS = re.compile(
+    r"\b(?:my|our) (?:team|reports|direct reports) (?:is|are|consists of"
+    r"|:)\s*(?:me,? (?:and )?)?(?P<l>[^\W\d_][\w'.-]{1,25}(?:(?:, and |, | and )[^\W\d_][\w'.-]{1,25}){0,6})"
+)
+_WORKS_WITH = re.compile(
+    rf"\b(?:works?|working|pair(?:ing|s)?|pair-program\w*|collaborat\w+|team(?:ed|ing)? up|partner(?:ed"
+    rf"|ing)?) (?:closely |together |directly |mostly |a lot |up |side by side |every day )*(?:with"
+    rf"|alongside) {_NAMES}"
+)
+_TOGETHER = re.compile(
+    rf"(?:^|\b){_NAMED} and (?:i|me)\b.{{0,30}}\b(?:work|collaborate|pair|run|lead|own|are on|share)\b"
+)
+_PEOPLE = KIN | SOCIAL | REPORTEE | PET
+_KIN_IS = re.compile(
+    rf"\b(?:my|our)(?: new| current| older| younger| little| big| eldest| oldest| youngest| best"
+    rf"| family)? (?P<k>{any_of(_PEOPLE)})(?:'s name is| is called| is named| is now|'s called| is|'s"
+    rf"|:)(?: now| actually)? {_NAMED}"
+)
+_IS_KIN = re.compile(
+    rf"{_NAMED} (?:is|'s|are)(?: now| also| actually)* (?:my|our)(?: new| current| older| younger| little| big"
+    rf"| eldest| oldest| youngest| best| family| twin)? (?P<k>{any_of(_PEOPLE)})\b"
+)
+_MEMBER = re.compile(
+    r"\b(?:joined|moved (?:over )?to|transferred to|is (?:now )?(?:on|in|part of|a member of)|am (?:now )?(?:on|in)"
+    r"|'m (?:now )?(?:on|in)|switched to|member of|belongs to|went to|assigned to)\s+(?:the |our "
+    r"|a )?(?P<v>[\w&'-]+(?: [\w&'-]+){0,3}? (?:team|squad|group|org|department|division|board|committee|crew|club"
+    r"|choir|band|guild|chapter|tribe|union|council))\b"
+)
+_NOT_PEOPLE = listed(
+    "the a an my our your his her their it this that these those there here me you him us them someone nobody"
+    " everyone not no in on at from away back out off sick now very so too also really always never people kids data"
+    " team and is are was who which if great good nice ok okay vegan vegetarian called coming going moving leaving"
+    " retired married turning having allergic pregnant new old both all we they he she i reorg then today correction"
+    " update yes btw sorry anyway"
+)
+
+
+def _is_person(clause: Clause, match: re.Match[str], group: str = "p") -> bool:
+    name = match[group]
+    if name.split()[0] in _NOT_PEOPLE or name.split()[0] in _PEOPLE:
+        return False
+    return has_capital(clause, match, group) and not name.endswith(("ing", "ed")) and name not in MOODS
+
+
+def boss(clause: Clause) -> Iterator[Claim]:
+    for pattern in (_BOSS_IS, _IS_BOSS):
+        match = search_in(pattern, clause)
+        if (
+            match
+            and _is_person(clause, match)
+            and not re.search(r"\b(?:no longer|was|used to be|isn'?t|former)\b", match[0])
+        ):
+            yield Claim("user.reports_to", slug(match["p"]), type="relation")
+            return
+    match = search_in(_UNDER_ME, clause) or (
+        search_in(_TEAM_IS, clause) if re.search(r"\bmanage|\blead|\breports", clause.low) else None
+    )
+    if match:
+        for name in split_list(match["l"]):
+            if name not in _NOT_PEOPLE:
+                yield Claim(f"user.manages.{slug(name)}", slug(name), many_valued=True, type="relation")
+        return
+    match = search_in(_REPORTS_TO, clause)
+    if match and match["p"] not in ("me", "us"):
+        who = person_of(clause)
+        if who and not is_negated(clause, match.start()):
+            yield Claim(f"{who}.reports_to", slug(match["p"]), type="relation")
+
+
+def manages(clause: Clause) -> Iterator[Claim]:
+    match = search_in(_MANAGED_BY, clause)
+    if match and _is_person(clause, match):
+        who = clause.subject.key
+        if who in ("", "user"):
+            yield Claim("user.reports_to", slug(match["p"]), type="relation")
+        else:
+            yield Claim(f"{who}.managed_by", slug(match["p"]), type="relation")
+        return
+    match = search_in(_MANAGES, clause)
+    person = person_of(clause)
+    if (
+        match is None
+        or person is None
+        or re.match(r"(?:owns?|runs?) (?:a|an|\d|two|three|my|out|on|every)\b", match[0])
+    ):
+        return
+    things = split_list(match["what"])
+    at = clause.plain[match.start("what") : match.start("what") + 1]
+    for thing in things:
+        if slug(thing) in ("both_of_them", "them", "it", "both", "", "to", "well"):
+            continue
+        if person == "user" or (at.isupper() and len(things) > 0 and not thing.startswith(("the ", "our "))):
+            yield Claim(f"{person}.manages.{slug(thing)}", slug(thing), many_valued=True, type="relation")
+        else:
+            yield Claim(f"{slug(thing)}.managed_by", person, type="relation")
+
+
+def works_with(clause: Clause) -> Iterator[Claim]:
+    match = search_in(_WORKS_WITH, clause)
+    if match and match["l"].split()[0] not in _NOT_PEOPLE and has_capital(clause, match, "l"):
+        for name in split_list(match["l"]):
+            yield Claim(
+                f"{person_of(clause) or 'user'}.works_with.{slug(name)}", slug(name), many_valued=True, type="relation"
+            )
+        return
+    match = search_in(_TOGETHER, clause)
+    if match and match["p"].split()[0] not in _NOT_PEOPLE and has_capital(clause, match, "p"):
+        yield Claim(f"user.works_with.{slug(match['p'])}", slug(match["p"]), many_valued=True, type="relation")
+
+
+# One may have several of these; of the others one, so that a new dentist takes the old one's place.
+_SEVERAL = listed(
+    "sister brother sibling son daughter kid child baby cousin aunt auntie uncle niece nephew grandson granddaughter"
+    " friend colleague coworker co_worker teammate neighbour neighbor report direct_report intern client customer"
+    " student mentee buddy mate pal roommate flatmate godson goddaughter grandmother grandma grandfather grandpa"
+    " parent twin stepson stepdaughter tenant teacher tutor specialist"
+)
+
+
+def kin(clause: Clause) -> Iterator[Claim]:
+    for pattern in (_KIN_IS, _IS_KIN):
+        match = search_in(pattern, clause)
+        if match and _is_person(clause, match) and match["p"] not in OCCUPATIONS:
+            role, name = slug(match["k"]), slug(match["p"])
+            if match["k"] in PET:
+                yield Claim(f"user.{role}.name", name, type="fact")
+            elif role in _SEVERAL:
+                yield Claim(f"user.{role}.{name}", name, many_valued=True, type="relation")
+            else:
+                yield Claim(f"user.{role}", name, type="relation")
+            return
+
+
+def member(clause: Clause) -> Iterator[Claim]:
+    match, who = search_in(_MEMBER, clause), person_of(clause)
+    if match and who:
+        yield Claim(f"{who}.team", slug(match["v"]))
+
+
+_HOLDS = re.compile(
+    rf"\b{_NAMED} (?:is|became|was made|'s)(?: now| currently)? (?:the|our)(?: new| current"
+    rf"| interim)? (?P<r>[\w -]{{2,24}}?)(?= of\b| for\b| on\b| at\b|\s*$|[,.;!]| now\b| since\b)"
+    rf"|\b(?P<p2>[^\W\d_][\w'.-]{{1,25}}) (?:replaced|replaces|succeeded|succeeds|took over from|takes over from"
+    rf"|took over for) [^\W\d_][\w'.-]{{1,25}} as (?:the |our )?(?P<r2>[\w -]{{2,24}}?)(?=\s*$|[,.;!]| of\b| on\b"
+    rf"| now\b| in\b| last\b| this\b)"
+)
+_OFFICES = (
+    OCCUPATIONS
+    | BOSS
+    | listed(
+        "po product owner scrum master team lead tech lead chair host maintainer on-call captain spokesperson"
+        " chairperson treasurer contact"
+    )
+    | {"product owner", "scrum master", "project lead", "project manager", "head coach"}
+)
+
+
+def office(clause: Clause) -> Iterator[Claim]:
+    """An office that one person holds at a time: "Petra is the product owner"."""
+    match = search_in(_HOLDS, clause)
+    if match and (match["r"] or match["r2"]) in _OFFICES and _is_person(clause, match, "p" if match["p"] else "p2"):
+        yield Claim(f"{slug(match['r'] or match['r2'])}.holder", slug(match["p"] or match["p2"]), type="relation")

@@ -1,0 +1,146 @@
+"""Keys about whatever else is stated of a thing: budgets, limits, bans, "X is Y"."""
+
+import re
+from collections.abc import Iterator
+
+from apps.ingest.rules.keys.claim import Claim, Clause, amount_of, is_negated, search_in, signature
+from apps.ingest.rules.lexicon import MOODS, UNFINISHED_STATES, forms, listed
+from apps.ingest.rules.subjects import Subject, slug
+
+_AMOUNT = (
+    r"(?P<v>(?:about |around |roughly |up to |under |max |at |only )?[€$£]?\s?\d[\d.,]*\s?(?:k|m|mio|million"
+    r"|thousand|bn)?\b\s?(?:euros?|eur|usd|dollars?|pounds?|gbp|chf|francs|€|\$|£|kr|yen|inr|rupees|pln)?)"
+)
+_BUDGET = re.compile(
+    r"\b(?:(?P<of>[\w' -]{2,40}?) )?budget(?: for (?:the |our |my |this |a )?(?P<for>[\w' -]{2,40}?))?(?: is| was"
+    r"| of|:|'s| has been| got| now| went| set| raised| cut| increased| reduced| lowered| changed| capped| limited"
+    r"| stays| at| to| only| from [€$£]?[\d.,]+k?)+\s*" + _AMOUNT
+)
+_RATE_LIMIT = re.compile(
+    r"\b(?P<v>\d[\d.,]*\s?(?:k)?)\s?(?:(?:req(?:uest)?s?|calls|queries|messages)\s?(?:/|per|a|an)|/|per)\s?(?P<u>s"
+    r"|sec|second|m|min|minute|h|hour|day|d|month)\w*\b"
+)
+_UNITS = {"s": "s", "m": "min", "h": "h", "d": "day"}
+_LIFTED = re.compile(
+    r"\b(?:lifted|removed|dropped|relaxed|scrapped|revoked|ended|waived|withdrew|repealed|abolished|is over"
+    r"|no longer (?:applies|in force)|allowed again|is gone|off the table|can .{1,40} again)\b"
+)
+_BAN_OF = re.compile(
+    r"\b(?P<v>deploy|release|merg|push|alcohol|gluten|dairy|peanut|pork|meat|pet|smok|dog|meeting|call|overtime"
+    r"|travel|flight|external api|third[- ]party|gpl|hiring|expense|contractor|caffeine|lactose|shellfish|nut|sugar"
+    r"|salt|lifting|driv|running|screen|sublet|monday|tuesday|wednesday|thursday|friday|saturday|sunday|weekend"
+    r"|code freeze)"
+)
+_DAYS = listed("monday tuesday wednesday thursday friday saturday sunday weekend")
+_RENAMED = {"merg": "merge", "smok": "smoking", "driv": "driving"}
+_COPULA = re.compile(
+    r"(?:'s|\s+(?:is|are|was changed to|changed to|will be|has been|stays|became|costs?|weighs|measures|equals"
+    r"|(?:(?:was |has |got |been |is being |will be )*(?:moved|set|pushed(?: back)?|postponed|rescheduled|shifted"
+    r"|delayed|slipped|raised|increased|reduced|lowered|cut|dropped|changed|extended|renamed|went(?: up| down)?"
+    r"|goes(?: up| down)?|jumped|rose|fell|grew|switched|brought forward)(?: from [\w€$£., ]{1,20}?)? (?:to"
+    r"|until))))\s+(?:now |currently |still |also |actually |always |only |just |called |set to |at |in |on |by "
+    r"|with |from |going to be |officially |from now on )*(?P<v>[^\W_€$£+][^,;!?()\n]{0,80}"
+    r"|[€$£+]\s?\d[^,;!?()\n]{0,60})"
+)
+_COLON = re.compile(r"\s*[:=]\s+(?P<v>[^\W_€$£+][^,;!?()\n]{0,80})")
+_LENGTH = re.compile(r"\w+ (?:minutes|hours|days|weeks|months) long\b")
+_USES = re.compile(
+    r"\b(?P<verb>runs? on|is (?:hosted|deployed|running|stored|located|served|written|built|based|backed"
+    r"|scheduled) (?:on|in|at|by|with|to)|uses?|depends on|talks to|reads? from|writes? to|deploys? to|is on|has"
+    r"|have|returns?|takes?|sends?|expects?|accepts?|contains?|includes?|lasts|handles|serves|covers|renews|moved to"
+    r"|migrated to|switched to|upgraded to|was upgraded to|requires|needs|supports|pinned to|locked to|targets?"
+    r"|ships? (?:with|on|every)|expires?(?: on| in)?|launch(?:es)?|goes live|wiped|gets \w+ed|costs?|lives in"
+    r"|sits in|holds|speaks|returns|listens on|closes|opens|starts|ends)\s+(?P<v>[^\W_][^,;!?()\n]{0,60})"
+)
+_LASTING_ATTRIBUTE = forms(
+    "platform: runs on, run on, is hosted on, hosted on, is deployed on, is running on, is deployed to, deploys to,"
+    " moved to, migrated to, switched to;"
+    " uses: uses, use; version: upgraded to, was upgraded to, is on, pinned to, locked to;"
+    " expiry: expires, expires on, expires in; cost: costs, cost; language: is written in, is built with"
+)
+_STATEY = re.compile(
+    r"^(?:about to\b|due to\b)|^(?:(?:so|very|really|too|still|being|a bit|not|quite|super|all|just|always|pretty"
+    r"|also)\s+)*(?:"
+    + "|".join(sorted(map(re.escape, MOODS | UNFINISHED_STATES), key=len, reverse=True))
+    + (
+        r"|great|nice|awesome|terrible|awful|horrible|amazing|good|bad|wrong|right|weird|annoying|cute|funny|lovely"
+        r"|boring|important|hard|easy|difficult|cool|beautiful|ugly|stupid|true|false|gone|missing|not \w+ing|\w+ing"
+        r"|evil|better|worse|interesting|useless|useful|confusing|helpful|different|correct|clear|unclear|here|there)\b"
+    )
+)
+_ATTRIBUTE_FIRST = re.compile(r"^(?P<a>[\w-]+(?: [\w-]+)?) (?:of|for) (?:the |my |our |this )?(?P<s>[\w' -]+)$")
+
+
+def budget(clause: Clause) -> Iterator[Claim]:
+    match = search_in(_BUDGET, clause)
+    if match:
+        of = re.sub(r"^.*\b(?:my|our|the|this|typo|sorry|so|and|btw|a|for)\b", "", match["of"] or "")
+        what = slug(match["for"] or of) or "user"
+        yield Claim(f"{what}.budget", amount_of(match["v"]))
+
+
+def rate(clause: Clause) -> Iterator[Claim]:
+    match = search_in(_RATE_LIMIT, clause)
+    if match and re.search(r"limit|req|calls|quer|throttl|messages", clause.low[clause.start : clause.end]):
+        named = clause.subject.attribute if clause.subject.key in ("", "user") else clause.subject.key
+        subject = "_".join(word for word in named.split("_") if word not in ("rate", "limit", "of", "for"))
+        unit = "month" if match["u"] == "month" else _UNITS[match["u"][0]]
+        yield Claim(f"{subject or 'api'}.rate_limit", f"{amount_of(match['v'])}/{unit}")
+
+
+def constraint_claim(low: str, start: int, end: int) -> Claim | None:
+    """What is banned or allowed again: the same word in "no deploys on Fridays" and in "the Friday rule is lifted"."""
+    text = low[start:end]
+    found = sorted({_RENAMED.get(m["v"], m["v"]).replace(" ", "_").replace("-", "_") for m in _BAN_OF.finditer(text)})
+    if not found:
+        return None
+    things = [name for name in found if name not in _DAYS]
+    name = "deploy" if not things or {"deploy", "release", "merge"} & set(things) else things[0]
+    day = "_".join(name for name in found if name in _DAYS)
+    key = f"{name}.ban"
+    lifted = _LIFTED.search(text) is not None
+    return Claim(key, "lifted" if lifted else "_".join(filter(None, (day, "banned"))), type="constraint")
+
+
+def stated(clause: Clause) -> Iterator[Claim]:
+    """The last resort: "my X is Y", "our X is Y", "X runs on Y"."""
+    subject = clause.subject
+    if not subject.key or (subject.key == "user" and not subject.attribute):
+        return
+    low = clause.low
+    match = _COPULA.match(low, subject.after, clause.end) or _COLON.match(low, subject.after, clause.end)
+    if match and not _STATEY.match(match["v"]):
+        key = _stated_key(subject)
+        yield Claim(
+            f"{key.removeprefix('user.')}.length" if _LENGTH.search(match["v"]) else key,
+            signature(match["v"]),
+            general=True,
+        )
+        return
+    if match is None and not subject.is_person:
+        used = _USES.search(low, subject.after, min(clause.end, subject.after + 60))
+        if used and not is_negated(clause, used.start()):
+            attribute = _LASTING_ATTRIBUTE.get(re.sub(r"\s+", " ", used["verb"]), slug(used["verb"]))
+            yield Claim(f"{subject.key}.{attribute}", signature(used["v"]), general=True)
+
+
+_ATTRIBUTES = listed(
+    "budget deadline owner region version limit size address name number schedule time date day launch release"
+    " colour color price cost rent salary password plan status stack database db port url repo branch language"
+    " framework target goal window timezone provider host address model brand type level height weight age speed"
+    " capacity quota timeout retention cadence format location place venue room floor team lead manager contact"
+    " email phone theme code key diet allergy frequency length duration rate standup retro review indentation"
+    " interval domain"
+)
+
+
+def _stated_key(subject: Subject) -> str:
+    """One key for "my gym", "our gym", "the gym" and "gym": in a turn they are the same gym."""
+    if subject.attribute and subject.key != "user":
+        return f"{subject.key}.{subject.attribute}"
+    phrase = (subject.attribute or subject.key.removeprefix("user.")).replace("favorite", "favourite")
+    of = re.match(r"(?P<a>[a-z0-9]+(?:_[a-z0-9]+)?)_(?:of|for)_(?P<s>\w+)$", phrase)
+    if of:
+        return f"{of['s']}.{of['a']}"
+    head, _, tail = phrase.rpartition("_")
+    return f"{head}.{tail}" if head and tail in _ATTRIBUTES else f"user.{phrase}"

@@ -1,0 +1,86 @@
+"""Keys about tools and providers known by name."""
+
+import re
+from collections.abc import Iterator
+
+from apps.ingest.rules.keys.claim import Claim, Clause, any_of, is_negated, search_in
+from apps.ingest.rules.lexicon import THING_NEEDS_VERB, THING_OF, THINGS
+from apps.ingest.rules.subjects import slug
+
+_THING_WORD = re.compile(r"(?<![\w@/.-])(?P<v>" + any_of(frozenset(THING_OF)) + r")(?![\w@/-])")
+_THING_SAID = re.compile(
+    r"\b(?:use|uses|using|switch(?:ed|es|ing)?|moved|moving|migrat\w+|on|to|prefer|prefers|run|runs|running|drive"
+    r"|drives|driving|have|has|got|bought|bank|banks|banking|with|at|is|are|went|sold|closed|cancelled|canceled"
+    r"|ditched|dropped|back|love|swear|swears|by|in|stick|rely|relies|chose|picked|stores?|reads?|built|written"
+    r"|hosted|deployed|subscribe[ds]?|pay|our|my|new|now|upgraded|replaced|installed|signed|still|from)\b"
+)
+_STRONG_VERB = re.compile(
+    r"\b(?:use|uses|using|switch(?:ed|es|ing)?|moved|migrat\w+|prefer|runs?|running|drives?|driving|bought|banks?"
+    r"|banking|sold|closed|cancelled|canceled|ditched|swears?|rely|hosted|deployed|written|built|stores?|upgraded"
+    r"|replaced|account|phone|car|editor|browser|database|db|provider|everything|subscribed|installed|have a|got a"
+    r"|contract)\b"
+)
+_DOMAIN_WORDS = {
+    "bank": re.compile(r"\b(?:bank\w*|account|salary|savings|closed|opened|everything is|money|mortgage|card)\b"),
+    "car": re.compile(r"\b(?:car|drive|drives|driving|bought|sold|have a|got a|leas\w+|parked|vehicle|trade\w*)\b"),
+    "mobile_provider": re.compile(r"\b(?:mobile|phone|sim|contract|provider|carrier|plan|tariff|network)\b"),
+}
+
+
+_USED_FOR = re.compile(
+    r" (?:for|in|as the database (?:of|for)) (?:the |our |my |this )?(?P<v>[\w-]+(?: (?:service|app|api|frontend"
+    r"|backend|ledger|project|pipeline|system|site|team|repo|module|tool|job|database|db))?)"
+)
+
+
+def thing(clause: Clause) -> Iterator[Claim]:
+    """Tools and providers known by name. The last one that is not turned down is the current one."""
+    if not search_in(_THING_SAID, clause):
+        return
+    text = clause.low[clause.start : clause.end]
+    strong = _STRONG_VERB.search(text) is not None
+    kept: Claim | None = None
+    closed: Claim | None = None
+    for match in _THING_WORD.finditer(clause.low, clause.start, clause.end):
+        word = match["v"]
+        kind = _kind_of_thing(word, text)
+        if kind is None or (word in THING_NEEDS_VERB and not strong):
+            continue
+        subject = clause.subject
+        owner = "user" if subject.key in ("", "user") or subject.attribute else subject.key
+        used_for = _USED_FOR.match(clause.low, match.end(), clause.end) if owner == "user" else None
+        if used_for and kind in ("database", "cloud", "queue", "ci", "framework", "programming_language"):
+            owner = slug(used_for["v"])
+        if (
+            owner != "user"
+            and not subject.is_person
+            and kind in ("bank", "car", "mobile_provider", "music_service", "phone", "email_provider")
+        ):
+            owner = "user"
+        if (
+            subject.key
+            and not subject.is_person
+            and (word == subject.key.replace("_", " ") or subject.key.startswith(slug(word)))
+        ):
+            continue  # the clause is about the tool itself
+        claim = Claim(f"{owner}.{kind}", slug(word))
+        if is_negated(clause, match.start()):
+            closed = closed or claim
+        else:
+            kept = claim
+            if not re.search(r"\b(?:switch|mov|migrat|went|replac)\w*\b", text):
+                break
+    if kept:
+        yield kept
+    elif closed:
+        yield closed._replace(closed=True)
+
+
+def _kind_of_thing(word: str, text: str) -> str | None:
+    for kind, domain in _DOMAIN_WORDS.items():
+        if word in THINGS[kind]:
+            if domain.search(text):
+                return kind
+            others = [k for k in THINGS if k not in _DOMAIN_WORDS and word in THINGS[k]]
+            return others[0] if others else None
+    return THING_OF.get(word)
