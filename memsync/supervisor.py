@@ -64,6 +64,7 @@ class Supervisor:
         self.environment: dict[str, str] = {}
         self.stopping = threading.Event()
         self.hurry = False
+        self._asked_at = 0.0
         self._lock: Any = None
         self._said: dict[str, Any] = {}
 
@@ -320,7 +321,11 @@ class Supervisor:
     # -- interruptions --------------------------------------------------------------------------------------------
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        self.hurry = self.stopping.is_set()  # asked twice
+        # Asked twice means at once; but `uv run` passes on a Ctrl-C that the terminal has already sent us.
+        now = time.monotonic()
+        if not self.stopping.is_set():
+            self._asked_at = now
+        self.hurry = now - self._asked_at > 1.0
         self.stopping.set()
 
     def _check_stopping(self) -> None:

@@ -4,31 +4,37 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.panel import Panel
-from rich.table import Table
+from rich.text import Text
 
 
 def show(said: dict[str, Any], *, home: Path) -> None:
-    console = Console()
+    """No boxes and no wrapping: keys and commands are there to be copied."""
+    console = Console(soft_wrap=True, highlight=False)
     url, keys, operator = said["url"], said["keys"], said["operator"]
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_row("API", f"{url}  (reference: {url}/docs)")
-    table.add_row("tenant", f"{said['tenant']}, project {said['project']}")
+
+    def line(label: str, value: str | None, note: str = "") -> None:
+        shown = Text(value, style="bold") if value else Text("shown once, when it was made", style="dim")
+        console.print(Text(f"  {label:<16}", style="dim") + shown + Text(f"  {note}", style="dim"))
+
+    console.print()
+    console.print(f"[bold green]memsync is ready[/], in {said['started_in_s']} s")
+    console.print()
+    line("API", url, f"reference: {url}/docs")
+    line("tenant", said["tenant"], f"project {said['project']}")
     for environment, key in keys.items():
-        table.add_row(f"{environment} key", key or "[dim]shown once, when it was made[/dim]")
-    table.add_row("admin", f"{url}/admin/")
-    table.add_row("sign in as", f"{operator['email']}  {operator['password'] or '[dim](password shown once)[/dim]'}")
-    table.add_row("data and keys", f"{home}  (back up kek.json apart from the database)")
-    console.print(Panel(table, title=f"memsync is ready, in {said['started_in_s']} s", border_style="green"))
+        line(f"{environment} key", key)
+    line("admin", f"{url}/admin/")
+    line("sign in as", operator["email"])
+    line("with password", operator["password"])
+    line("data and keys", str(home), "back up kek.json apart from the database")
+    console.print()
     if keys.get("development"):
-        # Not through rich: a line that is to be copied must not be wrapped.
         call = f"curl -s {{}} -H 'X-API-Key: {keys['development']}' -H 'X-End-User-ID: alice'"
         call += " -H 'Content-Type: application/json' -d '{}'"
-        print("\nRemember something, then ask for it:\n")
+        console.print("Remember something, then ask for it:\n")
         print(call.format(f"{url}/memory/add", '{"text": "I moved to Lisbon in May and cycle to work."}'))
         print(call.format(f"{url}/memory/query", '{"query": "How do I get to the office?"}'))
     else:
-        print("\nThe keys were shown when they were made; `memsync up --reissue` makes new ones.")
-    print("\nCtrl-C stops everything. The data stays.", flush=True)
+        console.print("`memsync up --reissue` makes new keys and a new password.")
+    console.print("\nCtrl-C stops everything. The data stays.")
+    console.file.flush()
