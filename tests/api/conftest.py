@@ -13,11 +13,18 @@ from django.test import Client
 
 from apps.apikeys.onboarding import Opened
 from apps.projects.scope import Environment
+from apps.recall import access
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _static_root() -> None:
     Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
+
+
+@pytest.fixture(autouse=True)
+def _accesses_are_not_counted_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timer's thread would write after the test has ended."""
+    monkeypatch.setattr(access, "note", lambda scope, memory_ids: None)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from apps.api.permissions import OPEN
 from apps.apikeys import services, tokens
 from apps.apikeys.onboarding import Opened
 from apps.apikeys.permissions import PERMISSIONS
+from apps.core.scoping import ScopedQuerySet
+from apps.memories.models import MemoryQuerySet
 from apps.projects.scope import Environment
 from apps.tenants.services import close_tenant, set_policy
 from tests.api.conftest import Caller
@@ -275,6 +277,24 @@ def test_stranger_changes_nothing(row: Row, who: str, acme: Opened, globex: Open
     _ask(row, STRANGERS[who](acme, globex), memory["id"])
 
     assert alice("GET", f"/memory/{memory['id']}").json() == before
+
+
+@every_closed_row
+@pytest.mark.parametrize("who", STRANGERS)
+def test_stranger_reads_nothing_even_where_the_filters_are_gone(
+    row: Row, who: str, acme: Opened, globex: Opened, alice: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind the filters stand row-level security between tenants, and keys that open one space only."""
+    memory = alice.add(TEXT)
+    stranger = STRANGERS[who](acme, globex)
+    stranger.add("Something else altogether about the weather in spring.")
+    for kind in (ScopedQuerySet, MemoryQuerySet):
+        monkeypatch.setattr(kind, "within", lambda rows, scope: rows.all())
+
+    response = _ask(row, stranger, memory["id"])
+
+    assert row.permission == "memory:add" or TEXT.encode() not in response.content
+    assert who != "another tenant" or response.status_code == row.stranger
 
 
 @pytest.mark.parametrize("path", ["/memory/{}", "/v1/memory/status/{}"])
