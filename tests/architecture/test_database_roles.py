@@ -1,9 +1,11 @@
 """Tests connect as the roles of production do; otherwise every test of row-level security would prove nothing."""
 
+import psycopg
 import pytest
 from django.db import ProgrammingError, connections
 
 from memsync.embedded import roles
+from memsync.testing.databases import PASSWORD
 
 
 @pytest.mark.django_db(databases="__all__")
@@ -54,3 +56,50 @@ def test_application_cannot_write_what_belongs_to_migrations() -> None:
 @pytest.mark.django_db(transaction=True, databases="__all__")
 def test_transactional_tests_are_emptied_afterwards() -> None:
     """The flush after this test needs TRUNCATE; it fails here if a role cannot."""
+
+
+@pytest.mark.django_db(databases="__all__")
+@pytest.mark.parametrize(
+    ("role", "alias"),
+    [
+        (roles.APP, "keyring"),
+        (roles.OPERATOR, "keyring"),
+        (roles.BROKER, "keyring"),
+        (roles.KEYS, "default"),
+    ],
+)
+def test_no_role_can_open_the_other_database(role: str, alias: str) -> None:
+    settings = connections[alias].settings_dict
+
+    with pytest.raises(psycopg.OperationalError, match="permission denied for database"):
+        psycopg.connect(
+            host=settings["HOST"], port=settings["PORT"], dbname=settings["NAME"], user=role, password=PASSWORD
+        )
+
+
+@pytest.mark.django_db
+def test_the_queue_s_owner_can_read_no_table_of_the_product() -> None:
+    with connections["default"].cursor() as cursor:
+        cursor.execute(
+            "select count(*) from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'"
+            " and has_table_privilege(%s, oid, 'select')",
+            [roles.BROKER],
+        )
+        assert cursor.fetchone() == (0,)
+
+
+@pytest.mark.django_db
+def test_a_column_that_becomes_sealed_is_closed_by_the_next_grant(superuser_url: str) -> None:
+    name = connections["default"].settings_dict["NAME"]
+    address = superuser_url.rsplit("/", 1)[0]
+    readable = "select has_column_privilege('memsync_operator', 'later', 'note', 'select')"
+    with psycopg.connect(f"{address}/{name}") as connection:
+        connection.execute("create table later (id bigint, note text)")
+        roles.grant_main(connection)
+        before = connection.execute(readable).fetchone()
+
+        connection.execute("alter table later alter note type bytea using note::bytea")
+        roles.grant_main(connection)
+
+        assert (before, connection.execute(readable).fetchone()) == ((True,), (False,))
+        connection.rollback()
