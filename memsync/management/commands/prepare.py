@@ -2,16 +2,20 @@
 
 import json
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 
+from apps.adapters.kms.local import LocalKeyring
 from apps.adapters.registry import get_embedder
+from apps.core.errors import DomainError
+from apps.tenants.selectors import find_first_tenant
 from memsync import first_run
 from memsync.embedded import roles
 from memsync.env import env_secret
@@ -36,7 +40,10 @@ class Command(BaseCommand):
             try:
                 migrated = [alias for alias in ("keyring", "default") if migrate(alias)]
                 grant()
+                make_first_kek()
                 found = first_run.run(reissue=options["reissue"], probe_key=options["probe_key"])
+            except DomainError as error:
+                raise CommandError(str(error)) from error
             finally:
                 cursor.execute("select pg_advisory_unlock(%s)", [ONE_AT_A_TIME])
         warm = getattr(get_embedder(), "warm", None)
@@ -47,6 +54,17 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(answer))
         else:
             self.stdout.write(f"Ready: tenant {found['tenant']}, project {found['project']}.")
+            for line in _secrets(found):
+                self.stdout.write(line)
+
+
+def _secrets(found: Mapping[str, Any]) -> Iterator[str]:
+    """Lines for what was made just now: it is shown once and kept nowhere."""
+    for environment, text in found["keys"].items():
+        if text:
+            yield f"  {environment} key: {text}"
+    if found["operator"]["password"]:
+        yield f"  sign in as {found['operator']['email']} with {found['operator']['password']}"
 
 
 def migrate(alias: str) -> bool:
@@ -56,6 +74,15 @@ def migrate(alias: str) -> bool:
         return False
     call_command("migrate", database=alias, interactive=False, verbosity=0)
     return True
+
+
+def make_first_kek() -> None:
+    """The local keyring's file, where that is the provider and there is nothing yet that an older file had wrapped."""
+    path = settings.KMS["OPTIONS"].get("path")
+    local = settings.KMS["BACKEND"] == f"{LocalKeyring.__module__}.{LocalKeyring.__qualname__}"
+    if local and not Path(path).exists() and find_first_tenant() is None:
+        Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        LocalKeyring.create(path)
 
 
 def grant() -> None:
