@@ -42,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         execute_from_command_line(["memsync", *given])
     except ImproperlyConfigured as error:
+        if "DATABASE_URL" not in os.environ and "DATABASE_URL_FILE" not in os.environ:
+            sys.exit("memsync: nothing runs here. Start it with `memsync up`, or set DATABASE_URL and its like.")
         sys.exit(f"memsync: {error}")
 
 

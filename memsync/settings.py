@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +173,7 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "memsync",
-    "VERSION": "0.1.0",
+    "VERSION": version("memsync"),
     "DESCRIPTION": "Encrypted memory for AI agents.",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
@@ -200,6 +201,7 @@ WHITENOISE_USE_FINDERS = True  # nothing to collect before the first request
 USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
+FORMAT_MODULE_PATH = ["memsync.formats"]
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

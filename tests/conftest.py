@@ -11,6 +11,7 @@ import pytest
 
 from apps.apikeys.onboarding import Opened
 from apps.crypto import keyring
+from apps.recall import access
 from tests import makers
 
 
@@ -27,6 +28,12 @@ def acme() -> Opened:
 @pytest.fixture
 def globex() -> Opened:
     return makers.make_tenant("globex")
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_writes_behind_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Access counts are written when a test says ``access.flush()``, not by a timer that may outlive it."""
+    monkeypatch.setattr(access, "EVERY_SECONDS", 86_400.0)
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 
-from django.db import Error, connections
+from django.db import connections
 from django.utils import timezone
 
 from apps.memories.services import count_accesses
@@ -49,7 +49,7 @@ def flush() -> None:
 def _flush_in_background() -> None:
     try:
         flush()
-    except Error as error:
+    except Exception as error:  # noqa: BLE001  (nobody is there to catch it, and only counts are lost)
         logger.warning("access counts were not written", extra={"error": type(error).__name__})
     finally:
         connections.close_all()
