@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import connections
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
 from apps.apikeys.models import ApiKey
@@ -49,7 +49,7 @@ class Overview:
     cards: Sequence[Card]
     states: Sequence[Part]
     decisions: Sequence[Part]
-    events: Sequence[AuditEvent]
+    events: Sequence[Any]  # audit rows, each with the name of its tenant
     is_blind: bool  # the operator's database address was not set, and row-level security hides the tenants' rows
 
 
@@ -65,7 +65,6 @@ STATE_COLOURS: Final = {
     "current": "bg-green-500",
     "superseded": "bg-blue-500",
     "disputed": "bg-orange-500",
-    "archived": "bg-base-400",
 }
 DECISION_COLOURS: Final = {
     Decision.CREATED.value: "bg-green-500",
@@ -81,7 +80,7 @@ def gather(*, now: datetime) -> Overview:
         cards=[_tenants(), _memories(), _keys(now=now), _outbox(now=now)],
         states=_states(_rows(Memory)),
         decisions=_decisions(now=now),
-        events=list(_rows(AuditEvent).order_by("-id")[:8]),
+        events=_events(),
         is_blind=connections[OPERATOR].settings_dict["USER"] == connections["default"].settings_dict["USER"],
     )
 
@@ -152,14 +151,15 @@ def _keys(*, now: datetime) -> Card:
         valid=Count("id", filter=_valid(now)),
         ending=Count("id", filter=_valid(now) & Q(expires_at__lte=now + ENDING_SOON)),
     )
-    note = f"{count['ending']} end within two weeks" if count["ending"] else "none ends within two weeks"
+    ending = count["ending"]
+    note = f"{ending} end{'s' if ending == 1 else ''} within two weeks" if ending else "none ends within two weeks"
     return Card(
         title="API keys",
         number=f"{count['valid']:,}",
         note=note,
         url=_list_url(ApiKey, "?state=active"),
         icon="key",
-        is_alarming=bool(count["ending"]),
+        is_alarming=bool(ending),
     )
 
 
@@ -183,6 +183,11 @@ def _outbox(*, now: datetime) -> Card:
         icon="outbox",
         is_alarming=is_late or bool(count["failing"]),
     )
+
+
+def _events() -> list[Any]:
+    name = _rows(Tenant).filter(pk=OuterRef("tenant_id")).values("name")
+    return list(_rows(AuditEvent).annotate(tenant_name=Subquery(name)).order_by("-id")[:8])
 
 
 def _states(memories: QuerySet[Any]) -> list[Part]:
@@ -211,7 +216,7 @@ def _parts(counts: Mapping[str, int], colours: Mapping[str, str]) -> list[Part]:
             name=name.replace("_", " "),
             count=count,
             share=round(100 * count / whole, 1),
-            colour=colours.get(name, "bg-red-500"),
+            colour=colours.get(name, "bg-base-400"),
         )
         for name, count in ordered
     ]

@@ -6,7 +6,7 @@ from django.contrib.auth.models import Group
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from apps.accounts.models import User
-from apps.core.admin import ModelAdmin, display
+from apps.core.admin import NamedAdmin, display
 
 admin.site.unregister(Group)  # rights come from a person's role in an organization
 
@@ -24,7 +24,8 @@ class ChangedUserForm(UserChangeForm):  # type: ignore[misc]  # unfold ships no 
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[type-arg]  # Django cannot be subscripted at run time
+class UserAdmin(DjangoUserAdmin, NamedAdmin):  # type: ignore[type-arg]  # Django cannot be subscripted at run time
+    heading = "People"
     form = ChangedUserForm
     add_form = NewUserForm
     change_password_form = AdminPasswordChangeForm

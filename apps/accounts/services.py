@@ -17,7 +17,7 @@ def make_operator(email: str) -> str:
     with transaction.atomic():
         user = User.objects.select_for_update().filter(email=email).first()
         if user is None:
-            User.objects.create_superuser(email, password)
+            User.objects.create_superuser(email, password, full_name="Operator")
         else:
             user.set_password(password)
             user.save(update_fields=["password"])

@@ -96,6 +96,7 @@ class StateFilter(admin.SimpleListFilter):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(OperatorAdmin):
+    heading = "API keys"
     list_display = ("begins_with", "name", "tenant", "environment", "state", "expires_at", "last_used_at")
     list_filter = (StateFilter, "environment", "tenant")
     list_select_related = ("tenant",)
@@ -108,6 +109,9 @@ class ApiKeyAdmin(OperatorAdmin):
     actions_list = ("issue",)
     actions_detail = ("rotate", "revoke")
     actions = ("revoke_selected",)
+
+    def is_offered(self, name: str, row: ApiKey) -> bool:
+        return row.revoked_at is None and (name == "revoke" or self.state(row) == "active")
 
     @display(description="Begins with", ordering="kid")
     def begins_with(self, key: ApiKey) -> str:
@@ -124,7 +128,7 @@ class ApiKeyAdmin(OperatorAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("tenant", "project")
 
-    @action(description="Issue a key", url_path="issue", icon="add", permissions=["apikeys.add_apikey"])
+    @action(description="Issue a key", url_path="issue", icon="add", permissions=["make"])
     def issue(self, request: HttpRequest) -> Answer:
         form = IssueForm(request.POST or None, user=request.user, tenant_id=request.GET.get("tenant"))
         if form.is_valid():
@@ -151,7 +155,7 @@ class ApiKeyAdmin(OperatorAdmin):
             submit="Issue the key",
         )
 
-    @action(description="Rotate", url_path="rotate", icon="autorenew", permissions=["apikeys.change_apikey"])
+    @action(description="Rotate", url_path="rotate", icon="autorenew", permissions=["operate"])
     def rotate(self, request: HttpRequest, object_id: str) -> Answer:
         key = self.found(request, object_id)
         form = RotateForm(request.POST or None, user=request.user)
@@ -177,7 +181,7 @@ class ApiKeyAdmin(OperatorAdmin):
         url_path="revoke",
         icon="block",
         variant=ActionVariant.DANGER,
-        permissions=["apikeys.change_apikey"],
+        permissions=["operate"],
     )
     def revoke(self, request: HttpRequest, object_id: str) -> Answer:
         key = self.found(request, object_id)
@@ -198,9 +202,6 @@ class ApiKeyAdmin(OperatorAdmin):
     def revoke_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self._revoke(request, list(queryset))
 
-    def has_operate_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("apikeys.change_apikey")
-
     def _revoke(self, request: HttpRequest, keys: list[ApiKey]) -> None:
         for key in keys:
             try:
@@ -216,8 +217,8 @@ class ApiKeyAdmin(OperatorAdmin):
             "For": f"{tenant.name}, {key.environment}",
             "Name": key.name,
             "Project": key.project.name if key.project else "not pinned",
-            "Valid until": f"{key.expires_at:%d %B %Y, %H:%M} UTC",
+            "Valid until": f"{key.expires_at:%Y-%m-%d %H:%M} UTC",
             "May": ", ".join(key.scopes),
-            "Send it as": mono("X-API-Key"),
+            "Send it in": mono("X-API-Key: ms_…"),
         }
         return self.secret_page(request, issued.text, title=title, facts=facts, back=self.row_url(key.pk))

@@ -31,6 +31,7 @@ class _OfTenants(OperatorAdmin):
 
 @admin.register(AuditEvent)
 class AuditEventAdmin(_OfTenants):
+    heading = "Audit trail"
     list_display = ("created_at", "tenant", "actor", "action", "target", "result", "reason")
     list_filter = ("outcome", "action")
     search_fields = ("=actor", "=target", "=action", "=request_id")
@@ -50,6 +51,7 @@ class AuditEventAdmin(_OfTenants):
 class OutboxEventAdmin(_OfTenants):
     """Work that is still to be done; what is done is gone."""
 
+    heading = "Outbox"
     list_display = ("kind", "subject_id", "tenant", "state", "attempts", "error", "run_after", "created_at")
     list_filter = ("kind",)
     search_fields = ("=kind", "=subject_id", "=error")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from django import forms
 from django.contrib.admin.utils import unquote
+from django.core.paginator import Paginator
 from django.db import connections, models
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -21,9 +22,10 @@ from unfold import widgets
 if TYPE_CHECKING:  # unfold ships no types: these say what is used of it
     from django.contrib.admin import ModelAdmin as _ModelAdmin
 
-    ModelAdmin = _ModelAdmin[Any]
-
     F = TypeVar("F")
+
+    class ModelAdmin(_ModelAdmin[Any]):
+        def get_actions_detail(self, request: HttpRequest, object_id: int) -> list[Any]: ...
 
     def action(**options: Any) -> Callable[[F], F]: ...
 
@@ -32,7 +34,7 @@ else:
     from unfold.admin import ModelAdmin
     from unfold.decorators import action, display
 
-__all__ = ["Answer", "ConfirmForm", "ModelAdmin", "OperatorAdmin", "PasswordForm", "action", "actor", "display", "link",
+__all__ = ["Answer", "ConfirmForm", "NamedAdmin", "OperatorAdmin", "PasswordForm", "action", "actor", "display", "link",
            "mono", "sealed_fields"]  # fmt: skip
 
 Answer = HttpResponse
@@ -51,9 +53,41 @@ def _is_sealed(field: "models.Field[Any, Any]") -> bool:
     return kind is None or re.split(r"\W", kind)[0] in SEALED_TYPES
 
 
-class OperatorAdmin(ModelAdmin):
+class RowPaginator(Paginator):  # type: ignore[type-arg]  # cannot be subscripted at run time
+    template_name = "admin/operator_pagination.html"
+
+
+class NamedAdmin(ModelAdmin):
+    """Pages that carry a name in people's words; by default the model's plural."""
+
+    heading = ""
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        named = {**self._named(), "title": self._heading}
+        return super().changelist_view(request, {**named, **(extra_context or {})})
+
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
+    ) -> Any:
+        row = self.get_object(request, unquote(object_id)) if object_id else None
+        return super().changeform_view(request, object_id, form_url, {**self._named(row), **(extra_context or {})})
+
+    def list_url(self) -> str:
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+
+    @property
+    def _heading(self) -> str:
+        return self.heading or str(self.opts.verbose_name_plural).capitalize()
+
+    def _named(self, subheading: object = None) -> dict[str, Any]:
+        return {"heading": self._heading, "heading_url": self.list_url(), "subheading": subheading}
+
+
+class OperatorAdmin(NamedAdmin):
     """Rows of all tenants, read as the operator.  Nothing is added, changed or deleted by a form."""
 
+    change_form_template = "admin/operator_change_form.html"
+    paginator = RowPaginator
     ordering: ClassVar[Any] = ("-id",)
     list_per_page = 50
     list_fullwidth = True
@@ -75,6 +109,25 @@ class OperatorAdmin(ModelAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+    def has_operate_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
+        """For actions on rows.  Not a permission's name: unfold would look that up in the database at every check."""
+        return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
+
+    def has_make_permission(self, request: HttpRequest) -> bool:
+        """For actions that make rows."""
+        return request.user.has_perm(f"{self.opts.app_label}.add_{self.opts.model_name}")
+
+    def get_actions_detail(self, request: HttpRequest, object_id: int) -> list[Any]:
+        """unfold's hook: the buttons above a row."""
+        offered = super().get_actions_detail(request, object_id)
+        row = self.get_object(request, unquote(str(object_id)))
+        mine = f"{self.opts.app_label}_{self.opts.model_name}_"
+        return [one for one in offered if row is None or self.is_offered(one.action_name.removeprefix(mine), row)]
+
+    def is_offered(self, name: str, row: Any) -> bool:
+        """Whether this action makes sense for this row now.  The service has the last word in any case."""
+        return True
 
     def found(self, request: HttpRequest, object_id: str) -> Any:
         """The row that a page is about.  Raises Http404."""
@@ -98,7 +151,7 @@ class OperatorAdmin(ModelAdmin):
         said = {
             "title": title,
             "form": form,
-            "submit": submit,
+            "submit_label": submit,
             "explanation": explanation,
             "variant": "danger" if is_dangerous else "primary",
             "back": back or self.list_url(),
@@ -114,14 +167,11 @@ class OperatorAdmin(ModelAdmin):
         response["Cache-Control"] = "no-store"
         return response
 
-    def list_url(self) -> str:
-        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
-
     def row_url(self, pk: int) -> str:
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[pk])
 
     def _page(self, request: HttpRequest, template: str, said: Mapping[str, Any]) -> TemplateResponse:
-        context = {**self.admin_site.each_context(request), "opts": self.opts, **said}
+        context = {**self.admin_site.each_context(request), "opts": self.opts, **self._named(said["title"]), **said}
         return TemplateResponse(request, template, context)
 
 
@@ -156,7 +206,7 @@ def link(label: str, url: str) -> SafeString:
 
 def mono(text: object) -> SafeString:
     """Ids and the like, to be read character by character."""
-    return format_html('<span class="font-mono">{}</span>', text)
+    return format_html("<code>{}</code>", text)
 
 
 def actor(request: HttpRequest) -> str:

@@ -12,6 +12,7 @@ from apps.crypto.models import TenantKeyState
 
 @admin.register(TenantKeyState)
 class TenantKeyStateAdmin(OperatorAdmin):
+    heading = "Encryption keys"
     list_display = ("tenant", "active_version", "readable", "state", "key_epoch", "created_at")
     list_filter = ("compromised",)
     list_select_related = ("tenant",)

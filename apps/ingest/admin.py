@@ -8,20 +8,21 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from apps.core.admin import OperatorAdmin, display, link
-from apps.ingest.models import Candidate, Decision
+from apps.ingest.models import Candidate
 
 COLOURS = {
-    Decision.CREATED: "success",
-    Decision.REVIVED: "success",
-    Decision.SUPERSEDING: "info",
-    Decision.MERGED: "info",
-    Decision.DUPLICATE: "warning",
-    Decision.PENDING: "warning",
+    "created": "success",
+    "revived": "success",
+    "superseding": "info",
+    "merged": "info",
+    "duplicate": "warning",
+    "pending": "warning",
 }
 
 
 @admin.register(Candidate)
 class CandidateAdmin(OperatorAdmin):
+    heading = "Decisions"
     list_display = ("number", "verdict", "reason", "type", "memory", "tenant", "environment", "created_at")
     list_filter = ("decision", "type", "tenant")
     list_select_related = ("tenant",)
@@ -32,9 +33,9 @@ class CandidateAdmin(OperatorAdmin):
     def number(self, candidate: Candidate) -> str:
         return f"#{candidate.pk}"
 
-    @display(description="Outcome", ordering="decision", label={key.value: colour for key, colour in COLOURS.items()})
+    @display(description="Outcome", ordering="decision", label=COLOURS)
     def verdict(self, candidate: Candidate) -> str:
-        return candidate.decision
+        return candidate.decision.replace("_", " ")
 
     @display(description="Memory")
     def memory(self, candidate: Candidate) -> str | None:

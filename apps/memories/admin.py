@@ -23,68 +23,41 @@ STATES = {
     "hard_delete_pending": "danger",
     "purged": "danger",
 }
+OTHER = {"created": "in place of", "superseded": "replaced by"}
 
 
 @admin.register(Memory)
 class MemoryAdmin(OperatorAdmin):
-    list_display = (
-        "number",
-        "tenant",
-        "environment",
-        "type",
-        "state",
-        "tier",
-        "importance",
-        "searchable",
-        "key_version",
-        "created_at",
-    )
+    heading = "Memories"
+    list_display = ("number", "tenant", "environment", "type", "state", "tier", "searchable", "created_at")
     list_filter = ("environment", "validity", "retention_status", "type", "tier", "tenant")
     list_select_related = ("tenant",)
     search_fields = ("=id", "public_id")
     search_help_text = "A memory's number or public id. What memories say cannot be searched here."
     fieldsets = (
-        (None, {"fields": ("number", "public", "tenant", "environment", "space_number", "project_name", "sealed")}),
+        (None, {"fields": ("sealed", "public", ("tenant", "environment"), ("space_number", "project_name"))}),
         (
             "State",
-            {
-                "fields": (
-                    "state",
-                    "validity",
-                    "retention_status",
-                    "replaced_by",
-                    "superseded_reason",
-                    "tier",
-                    "pinned",
-                    "legal_hold",
-                )
-            },
+            {"fields": (("state", "marks"), ("replaced_by", "superseded_reason"), ("validity", "retention_status"))},
         ),
+        ("What kind of thing", {"fields": (("type", "source_kind"), ("searchable", "embedder"))}),
         (
-            "What kind of thing",
+            "Weight",
             {
                 "fields": (
-                    "type",
-                    "source_kind",
-                    "is_summary",
-                    "from_assistant",
-                    "searchable",
-                    "embedder",
+                    ("tier", "importance"),
+                    ("confidence", "repetition_count"),
+                    ("access_count", "last_accessed_at"),
                 )
             },
         ),
-        ("Weight", {"fields": ("importance", "platform_importance", "confidence", "repetition_count", "access_count")}),
         (
             "Times",
             {
                 "fields": (
-                    "created_at",
-                    "updated_at",
-                    "event_at",
-                    "event_precision",
-                    "expires_at",
-                    "last_accessed_at",
-                    "deleted_at",
+                    ("created_at", "updated_at"),
+                    ("event_at", "event_precision"),
+                    ("expires_at", "deleted_at"),
                     "hard_delete_at",
                 )
             },
@@ -103,6 +76,16 @@ class MemoryAdmin(OperatorAdmin):
     @display(description="State", label=STATES)
     def state(self, memory: Memory) -> str:
         return memory.validity if memory.retention_status == "active" else memory.retention_status
+
+    @display(description="Marks")
+    def marks(self, memory: Memory) -> str:
+        marks = {
+            "pinned": memory.pinned,
+            "legal hold": memory.legal_hold,
+            "a summary": memory.is_summary,
+            "said by the assistant": memory.from_assistant,
+        }
+        return ", ".join(name for name, is_set in marks.items() if is_set) or "none"
 
     @display(description="Found by", label={"words and meaning": "success", "words so far": "warning"})
     def searchable(self, memory: Memory) -> str:
@@ -137,17 +120,20 @@ class MemoryAdmin(OperatorAdmin):
             .filter(tenant_id=memory.tenant_id, memory_id=memory.pk)
             .order_by("id")[:100]
         )
-        lines = [
-            (f"{row.created_at:%Y-%m-%d %H:%M:%S}", row.event, row.actor, _link_to(row.other_id) or "") for row in rows
-        ]
-        told = format_html_join("", "<li>{} &nbsp; <b>{}</b> &nbsp; by {} &nbsp; {}</li>", lines)
-        return format_html("<ol>{}</ol>", told) if lines else "Nothing is recorded."
+        told = format_html_join("", "<li>{} &ensp; <b>{}</b> &ensp; asked by {} &ensp; {} {}</li>", map(_line, rows))
+        return format_html("<ol>{}</ol>", told) if told else "Nothing is recorded."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         has_vector = Exists(MemoryVector._default_manager.using(OPERATOR).filter(memory_id=OuterRef("pk")))
         rows = super().get_queryset(request).select_related("tenant", "space", "project")
         annotated: QuerySet[Any] = rows.annotate(has_vector=has_vector)
         return annotated
+
+
+def _line(row: MemoryTransition) -> tuple[str, str, str, str, str]:
+    other = _link_to(row.other_id)
+    relation = OTHER.get(row.event, "with") if other else ""
+    return f"{row.created_at:%Y-%m-%d %H:%M:%S}", row.event, row.actor, relation, other or ""
 
 
 def _link_to(memory_id: int | None) -> str | None:

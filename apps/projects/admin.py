@@ -41,6 +41,9 @@ class ProjectAdmin(OperatorAdmin):
     actions_list = ("create",)
     actions_detail = ("archive", "bring_back")
 
+    def is_offered(self, name: str, row: Project) -> bool:
+        return bool(row.archived_at) == (name == "bring_back") and not row.is_default
+
     @display(description="Project id", ordering="public_id")
     def public(self, project: Project) -> str:
         return mono(project.public_id)
@@ -54,7 +57,7 @@ class ProjectAdmin(OperatorAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("tenant")
 
-    @action(description="New project", url_path="create", icon="add", permissions=["projects.add_project"])
+    @action(description="New project", url_path="create", icon="add", permissions=["make"])
     def create(self, request: HttpRequest) -> Answer:
         form = NewProjectForm(request.POST or None, initial={"tenant": request.GET.get("tenant")})
         if form.is_valid():
@@ -68,7 +71,7 @@ class ProjectAdmin(OperatorAdmin):
                 return HttpResponseRedirect(self.row_url(project.pk))
         return self.form_page(request, form, title="New project", submit="Create the project")
 
-    @action(description="Archive", url_path="archive", icon="archive", permissions=["projects.change_project"])
+    @action(description="Archive", url_path="archive", icon="archive", permissions=["operate"])
     def archive(self, request: HttpRequest, object_id: str) -> Answer:
         return self._change(
             request,
@@ -79,7 +82,7 @@ class ProjectAdmin(OperatorAdmin):
             explanation="Its memories can still be read, and no more are added to it.",
         )
 
-    @action(description="Bring back", url_path="unarchive", icon="unarchive", permissions=["projects.change_project"])
+    @action(description="Bring back", url_path="unarchive", icon="unarchive", permissions=["operate"])
     def bring_back(self, request: HttpRequest, object_id: str) -> Answer:
         return self._change(
             request,

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponseRedirect
 from django.utils import timezone
 from unfold.enums import ActionVariant
 
-from apps.core.admin import Answer, ConfirmForm, OperatorAdmin, PasswordForm, action, actor, display
+from apps.core.admin import Answer, ConfirmForm, OperatorAdmin, PasswordForm, action, actor, display, mono
 from apps.core.errors import DomainError
 from apps.tenants.models import EndUser, KeyDeletes, Tenant
 from apps.tenants.services import close_tenant, set_policy
@@ -22,8 +22,7 @@ class TenantAdmin(OperatorAdmin):
     search_fields = ("name", "organization__name")
     ordering = ("name",)
     fieldsets = (
-        (None, {"fields": ("name", "uid", "organization", "created_at", "state", "closed_at")}),
-        ("Policy", {"fields": ("policy",)}),
+        (None, {"fields": ("name", "organization", "state", "policy", "created_at", "closed_at", "bound_into_keys")}),
     )
     change_form_before_template = "admin/tenant_summary.html"
     actions_detail = ("tighten", "close")
@@ -36,6 +35,13 @@ class TenantAdmin(OperatorAdmin):
     def state(self, tenant: Tenant) -> str:
         return "closed" if tenant.closed_at else "open"
 
+    def is_offered(self, name: str, row: Tenant) -> bool:
+        return row.key_deletes != KeyDeletes.DENY if name == "tighten" else not row.closed_at
+
+    @display(description="Id in its keys and ciphertexts")
+    def bound_into_keys(self, tenant: Tenant) -> str:
+        return mono(tenant.uid)
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("organization")
 
@@ -47,9 +53,7 @@ class TenantAdmin(OperatorAdmin):
         summary = about(self.found(request, object_id)) if about else None
         return super().change_view(request, object_id, form_url, {"summary": summary, **(extra_context or {})})
 
-    @action(
-        description="Let keys delete nothing", url_path="tighten", icon="lock", permissions=["tenants.change_tenant"]
-    )
+    @action(description="Let keys delete nothing", url_path="tighten", icon="lock", permissions=["operate"])
     def tighten(self, request: HttpRequest, object_id: str) -> Answer:
         """Only this way: to loosen it is for the tenant's owner, or for whoever holds the host (`memsync tenant`)."""
         tenant = self.found(request, object_id)
@@ -69,11 +73,11 @@ class TenantAdmin(OperatorAdmin):
         )
 
     @action(
-        description="Close",
+        description="Close tenant",
         url_path="close",
         icon="block",
         variant=ActionVariant.DANGER,
-        permissions=["tenants.change_tenant"],
+        permissions=["operate"],
     )
     def close(self, request: HttpRequest, object_id: str) -> Answer:
         tenant = self.found(request, object_id)
@@ -102,6 +106,7 @@ class TenantAdmin(OperatorAdmin):
 class EndUserAdmin(OperatorAdmin):
     """The tenant's own id for a person is sealed: here they are a number."""
 
+    heading = "End users"
     list_display = ("public", "tenant", "created_at")
     list_filter = ("tenant",)
     list_select_related = ("tenant",)

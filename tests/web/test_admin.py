@@ -399,6 +399,18 @@ def test_key_is_issued_and_its_secret_shown_once(operator: Client, acme: Opened,
     assert row.actor == f"account:{person.pk}"
 
 
+def test_forms_say_what_their_button_does(operator: Client, acme: Opened) -> None:
+    key = list_keys(acme.scope)[0].pk
+
+    for name, arguments, button in (
+        ("apikeys_apikey_issue", [], "Issue the key"),
+        ("apikeys_apikey_rotate", [key], "Rotate the key"),
+        ("apikeys_apikey_revoke", [key], "Revoke the key"),
+        ("tenants_tenant_close", [acme.tenant.pk], "Close the tenant"),
+    ):
+        assert re.search(rf'<button type="submit"[^>]*>\s*{button}\s*</button>', page(operator, name, *arguments)), name
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 from django.utils import timezone
+from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
@@ -21,6 +22,7 @@ from apps.tenants.selectors import get_tenant, list_tenants
 from memsync.management.plain import PlainCommand, add_json, duration, operator
 
 ENVIRONMENTS = [environment.value for environment in Environment]
+ENDS = {"active": "until", "expired": "since", "revoked": "since"}
 COLOURS = {"active": "green", "expired": "yellow", "revoked": "red"}
 
 
@@ -101,18 +103,29 @@ class Command(PlainCommand):
         if options["json"]:
             self.say_json([_described(key, now=now) for key in keys])
             return
-        table = Table("id", "begins with", "name", "environment", "state", "expires", "last used", "scopes")
+        table = Table(
+            "id",
+            "begins with",
+            "environment",
+            "state",
+            "used",
+            "scopes",
+            box=SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
+            pad_edge=False,
+        )
+        for column in table.columns[:-1]:
+            column.no_wrap = True  # a beginning that is cut off could not be given to rotate and revoke
         for key in keys:
             state = state_of(key, now=now)
+            ends = key.revoked_at or key.expires_at
             table.add_row(
                 str(key.pk),
-                key.prefix,
-                escape(key.name),
+                f"{key.prefix}\n[dim]{escape(key.name)}[/dim]",
                 key.environment,
-                f"[{COLOURS[state]}]{state}[/{COLOURS[state]}]",
-                f"{key.expires_at:%Y-%m-%d}" if key.expires_at else "never",
-                f"{key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never",
-                "default" if tuple(key.scopes) == DEFAULT else " ".join(key.scopes),
+                f"[{COLOURS[state]}]{state}[/{COLOURS[state]}]\n[dim]{ENDS[state]} {ends:%Y-%m-%d}[/dim]",
+                f"{key.last_used_at:%Y-%m-%d}" if key.last_used_at else "never",
+                "default" if tuple(key.scopes) == DEFAULT else "\n".join(key.scopes),
             )
         self.say(table if keys else f"{scope.tenant.name} has no such keys.")
 
