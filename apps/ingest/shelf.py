@@ -10,13 +10,14 @@ from django.db import connection
 from django.db.models import Q
 from numpy.typing import NDArray
 
-from apps.crypto.services import SpaceCipher, open_space
+from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.ingest.candidates import Candidate
 from apps.ingest.models import IngestReceipt
 from apps.ingest.tools import Tools
 from apps.memories.models import Memory
 from apps.memories.nearest import nearest
 from apps.memories.sealing import open_text
+from apps.memories.services import expire
 from apps.memories.words import terms
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
@@ -136,15 +137,21 @@ class Shelf:
         macs = {one.text_mac for one in candidates if one.is_wanted}
         rows = (
             Memory.objects.within(self.scope)
-            .existing(self.now)
             .filter(retention_status="active")
             .filter(Q(text_mac__in=macs) | Q(slot__in=slots))
             .order_by("pk")
             .values_list(
-                "pk", "type", "text_mac", "slot", "value_mac", "validity", "created_at", "superseded_by_id", named=True
+                "pk", "type", "text_mac", "slot", "value_mac", "validity", "created_at", "superseded_by_id",
+                "expires_at", "legal_hold", named=True,
             )
-        )
+        )  # fmt: skip
+        # What is past its time would still hold its slot until the sweep comes by.
+        gone = {row.pk for row in rows if row.expires_at and row.expires_at <= self.now and not row.legal_hold}
+        if gone:
+            expire(self.scope, ids=gone, limit=len(gone), now=self.now)
         for row in rows:
+            if row.pk in gone:
+                continue
             self.by_id[row.pk] = Known(
                 id=row.pk,
                 type=row.type,
@@ -170,8 +177,12 @@ class Shelf:
         return self._ids.pop(0)
 
     def _terms(self, memory_id: int) -> list[str]:
+        """The words of a known row.  One that fails its seal has none: it stands in the way of nothing new."""
         row = Memory.objects.within(self.scope).only("pk", "text_ct").get(pk=memory_id)
-        return terms(open_text(row, self.cipher).reveal())
+        try:
+            return terms(open_text(row, self.cipher).reveal())
+        except DecryptError:
+            return []
 
 
 def _take_ids(count: int) -> list[int]:

@@ -1,5 +1,6 @@
 """Changing memories that exist."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -39,18 +40,17 @@ def request_refresh(scope: Scope, *, now: datetime) -> RefreshRequest:
     return RefreshRequest(job_id=job, memories=count)
 
 
-def expire(scope: Scope, *, now: datetime, limit: int = 1000) -> int:
-    """Soft-delete what is past its time, oldest first; how many.  Recall has not shown these since their time came."""
+def expire(scope: Scope, *, now: datetime, ids: Collection[int] | None = None, limit: int = 1000) -> int:
+    """Soft-delete what is past its time, oldest first; how many.  Recall has not shown these since their time came.
+
+    ids: of these only, waiting for whoever has them locked.
+    """
     with tenant_transaction(scope):
-        due = (
-            Memory.objects.within_tenant(scope)
-            .expired_at(now)
-            .filter(legal_hold=False)
-            .order_by("expires_at", "pk")
-            .select_for_update(skip_locked=True)
-            .values_list("pk", flat=True)[:limit]
-        )
-        ids = list(due)
+        due = Memory.objects.within_tenant(scope).expired_at(now).filter(legal_hold=False)
+        if ids is not None:
+            due = due.filter(pk__in=ids)
+        due = due.order_by("expires_at", "pk").select_for_update(skip_locked=ids is None)
+        ids = list(due.values_list("pk", flat=True)[:limit])
         if ids:
             Memory.objects.within_tenant(scope).filter(pk__in=ids).update(
                 retention_status="soft_deleted",

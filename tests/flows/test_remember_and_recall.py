@@ -265,3 +265,26 @@ def test_deleting_a_memory_takes_its_tokens_and_vector_along(scope: Scope) -> No
         Memory.objects.within(scope).filter(pk__in=outcome.memory_ids).delete()
         assert not MemoryPosting.objects.filter(memory_id__in=outcome.memory_ids).exists()
         assert not MemoryVector.objects.within(scope).exists()
+
+
+def test_a_value_said_again_in_more_words_is_another_memory_in_its_place(scope: Scope) -> None:
+    (first,) = remember(scope, "I live in Lisbon.")
+    (second,) = remember(scope, "I live in Lisbon, on the third floor of a tower.")
+
+    assert second.counts == {"superseding": 1}
+    assert texts(ask(scope, "where do I live?")) == ["I live in Lisbon, on the third floor of a tower."]
+    one, other = (get_memory(scope, outcome.memory_ids[0], now=NOW) for outcome in (first, second))
+    assert one.public_id != other.public_id
+
+
+@pytest.mark.parametrize("again", ["I live in Porto.", "I live in Lisbon."])
+def test_what_is_past_its_time_does_not_hold_its_slot(scope: Scope, again: str) -> None:
+    (first,) = remember(scope, "I live in Lisbon.", ttl_minutes=5)
+    later = NOW + timedelta(minutes=6)
+
+    (second,) = remember(scope, again, now=later)
+
+    assert second.counts == {"created": 1}
+    assert second.memory_ids != first.memory_ids
+    assert texts(ask(scope, "where do I live?", now=later)) == [again]
+    assert expire(scope, now=later) == 0

@@ -77,7 +77,16 @@ def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
 def _public_id(candidate: Candidate, shelf: Shelf) -> str:
     """Keyed, so that an id seen in a log confirms no guess.  What accumulates is another row each time it is told."""
     content = candidate.value if candidate.slot and candidate.value else normalised(candidate.text.reveal())
-    same_when = "" if candidate.slot and candidate.proposal.deduplicate else str(candidate.memory_id)
+    is_same = candidate.slot and candidate.proposal.deduplicate and not _is_restatement(candidate, shelf)
+    same_when = "" if is_same else str(candidate.memory_id)
     project = str(shelf.scope.project_id or "")
     canonical = orjson.dumps([content, project, same_when]).decode()
     return shelf.cipher.public_id(candidate.type, candidate.key or "", canonical)
+
+
+def _is_restatement(candidate: Candidate, shelf: Shelf) -> bool:
+    """Whether an older row has the value already: said again in more words it is stored, and is another memory."""
+    assert candidate.slot is not None  # noqa: S101  (the caller looked)
+    assert candidate.memory_id is not None  # noqa: S101  (``supersede`` gave it one)
+    same = (known.id for known in shelf.in_slot(candidate.slot) if known.value_mac == candidate.value_mac)
+    return any(known_id < candidate.memory_id for known_id in same)
