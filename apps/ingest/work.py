@@ -50,15 +50,27 @@ def _do(tenant_id: int, kind: str, events: list[OutboxEvent], *, now: datetime) 
             with tenant_transaction(scope):
                 KINDS[kind](scope, [event.subject_id for event in events], now)
     except AdapterError as error:
-        # The outside failed, not the work: put it back, later each time.
+        # The outside failed, not the work.
+        _put_back(events, "permanent" if error.permanent else "temporary", error, now=now)
+    except Exception as error:  # noqa: BLE001  (whatever it is: one piece must not hold up what stands behind it)
+        if len(events) == 1:
+            _put_back(events, type(error).__name__, error, now=now)
+            return
         for event in events:
-            event.attempts += 1
-            event.run_after = now + min(LAST_RETRY, FIRST_RETRY * 2 ** min(event.attempts, 10))
-            event.error = "permanent" if error.permanent else "temporary"
-        OutboxEvent.objects.bulk_update(events, ["attempts", "run_after", "error"])
-        logger.warning("work put back", extra={"kind": kind, "count": len(events), "error": type(error).__name__})
+            _do(tenant_id, kind, [event], now=now)
     else:
         OutboxEvent.objects.filter(pk__in=[event.pk for event in events]).delete()
+
+
+def _put_back(events: list[OutboxEvent], reason: str, error: Exception, *, now: datetime) -> None:
+    """To be tried again, later each time."""
+    for event in events:
+        event.attempts += 1
+        event.run_after = now + min(LAST_RETRY, FIRST_RETRY * 2 ** min(event.attempts, 10))
+        event.error = reason[:64]
+    OutboxEvent.objects.bulk_update(events, ["attempts", "run_after", "error"])
+    extra = {"kind": events[0].kind, "count": len(events), "error": type(error).__name__}
+    logger.warning("work put back", extra=extra)
 
 
 def _embed(scope: Scope, memory_ids: list[int], now: datetime) -> None:

@@ -1,5 +1,6 @@
 """Giving memories their vectors: inline within a budget, later from the outbox, and again on request."""
 
+import logging
 import time
 import uuid
 from collections.abc import Sequence
@@ -12,11 +13,13 @@ from pgvector import HalfVector
 from apps.adapters.embedders.base import Embedder
 from apps.adapters.errors import AdapterError
 from apps.core.plaintext import Plaintext
-from apps.crypto.services import SpaceCipher, open_space
+from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.sealing import open_text
 from apps.projects.models import Space
 from apps.projects.scope import Scope
+
+logger = logging.getLogger(__name__)
 
 CHUNK = 8  # texts embedded between two looks at the clock
 
@@ -75,7 +78,11 @@ def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, 
         space.pk: space.ref for space in Space.objects.within(scope).filter(pk__in={row.space_id for row in rows})
     }
     opened = {pk: open_space(scope.tenant, ref) for pk, ref in spaces.items()}
-    raw = embedder.embed([open_text(row, opened[row.space_id]).reveal() for row in rows])
+    texts = [(row, text) for row in rows if (text := _open(row, opened[row.space_id])) is not None]
+    if not texts:
+        return 0
+    rows = [row for row, _ in texts]
+    raw = embedder.embed([text.reveal() for _, text in texts])
     MemoryVector.objects.within(scope).filter(memory_id__in=[row.pk for row in rows]).delete()
     MemoryVector.everyone.bulk_create(
         [
@@ -86,3 +93,12 @@ def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, 
         ]
     )
     return len(rows)
+
+
+def _open(row: Memory, cipher: SpaceCipher) -> Plaintext | None:
+    """The text, or None when it fails its seal: that row gets no vector, and holds up nobody else's."""
+    try:
+        return open_text(row, cipher)
+    except DecryptError:
+        logger.error("a memory failed its seal and was not embedded", extra={"action": "integrity", "count": 1})
+        return None

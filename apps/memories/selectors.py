@@ -29,8 +29,8 @@ def get_memory(scope: Scope, memory_id: int, *, now: datetime) -> OpenedMemory:
             .defer("vector__embedding", "vector__signs")
             .first()
         )
-    if row is None:
+    space = next((space for space in scope.spaces if row is not None and space.id == row.space_id), None)
+    if row is None or space is None:
         raise MemoryNotFound
-    (space,) = [space for space in scope.spaces if space.id == row.space_id]
     vector = getattr(row, "vector", None)
     return open_memory(row, ciphers(scope)[space.id], space, embedder=vector.embedder if vector else None)

@@ -14,8 +14,9 @@ from apps.adapters.registry import get_embedder
 from apps.core.errors import Invalid
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.crypto.services import SpaceCipher, open_space
+from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories.models import Memory
+from apps.memories.opened import OpenedMemory
 from apps.memories.participants import present
 from apps.memories.sealing import open_memory
 from apps.memories.words import normalised
@@ -38,7 +39,7 @@ from apps.recall.ranking import (
 )
 from apps.recall.results import Explanation, Filters, Hit, Recall
 from apps.recall.search import Leg, Ranking, Search, conditions
-from apps.recall.shortlist import Opened, open_shortlist
+from apps.recall.shortlist import Opened, open_shortlist, report_broken_seal
 
 LEGS: tuple[Leg, ...] = (Dense(), Lexical())
 DEPTH = 64  # of each leg, or more for a long answer; the union of two is the shortlist
@@ -204,7 +205,7 @@ def _recall_in(
     used = _weights(profile, features, weights)
     return [
         Hit(
-            memory=open_memory(rows[one.id], cipher, space, embedder=_embedder_of(rows[one.id])),
+            memory=memory,
             score=one.score,
             explanation=Explanation(
                 matched_by=_matched_by(legs.get(one.id, {})),
@@ -214,8 +215,17 @@ def _recall_in(
             ),
         )
         for one in kept
-        if one.id in rows
+        if one.id in rows and (memory := _open(rows[one.id], cipher, space)) is not None
     ]
+
+
+def _open(row: Memory, cipher: SpaceCipher, space: SpaceRef) -> OpenedMemory | None:
+    """The whole memory, or None when one of its other fields fails its seal: it is left out, as by the shortlist."""
+    try:
+        return open_memory(row, cipher, space, embedder=_embedder_of(row))
+    except DecryptError:
+        report_broken_seal()
+        return None
 
 
 def _rank(

@@ -84,11 +84,11 @@ def open_shortlist(
             if metadata and not _has(metadata, cipher, memory_id, metadata_blob, revision):
                 continue
             words.setdefault(memory_id, terms(text.reveal()))
-            if before_id is not None and before_id not in words:
-                words[before_id] = terms(cipher.open(TEXT, before_id, bytes(before_blob)).reveal())
         except DecryptError:
-            logger.error("a memory failed its seal and was left out", extra={"action": "integrity", "count": 1})
+            report_broken_seal()
             continue
+        if before_id is not None and before_id not in words:
+            words[before_id] = _words_before(cipher, before_id, bytes(before_blob))
         candidates.append(
             Opened(
                 text=text,
@@ -114,6 +114,19 @@ def open_shortlist(
             )
         )
     return candidates
+
+
+def report_broken_seal() -> None:
+    logger.error("a memory failed its seal and was left out", extra={"action": "integrity", "count": 1})
+
+
+def _words_before(cipher: SpaceCipher, memory_id: int, blob: bytes) -> list[str]:
+    """The words of the turn before.  One that fails its seal has none, and takes nothing from the turn after it."""
+    try:
+        return terms(cipher.open(TEXT, memory_id, blob).reveal())
+    except DecryptError:
+        report_broken_seal()
+        return []
 
 
 def _fetch(search: Search, ids: Sequence[int]) -> Iterable[tuple[Any, ...]]:
