@@ -72,7 +72,7 @@ def best(
     k1, b = bm25_parameters(average_length)
     sql = f"""
         with hit as (
-            select memory_id, tf, length, count(*) over (partition by token) as frequency
+            select memory_id, tf::float8, length::float8, (count(*) over (partition by token))::float8 as frequency
             from memories_posting where tenant_id = %s and space_id = %s and token = any(%s)
         ), scored as (
             select memory_id, sum(
@@ -81,10 +81,13 @@ def best(
             ) as score
             from hit group by memory_id
         )
-        select memory.id, scored.score from scored join memories_memory memory on memory.id = scored.memory_id
-        where memory.tenant_id = %s and memory.space_id = %s and memory.retention_status = 'active'
+        select scored.memory_id, scored.score from scored cross join lateral (
+            -- By id, one at a time: before the first statistics the planner would scan the space for each.
+            select * from memories_memory where tenant_id = %s and id = scored.memory_id limit 1
+        ) memory
+        where memory.space_id = %s and memory.retention_status = 'active'
           and (memory.expires_at is null or memory.expires_at > %s) {where}
-        order by scored.score desc, memory.id limit %s
+        order by scored.score desc, scored.memory_id limit %s
     """  # noqa: S608  (``where`` is built from constants in apps.recall.search; values are parameters)
     with connection.cursor() as cursor:
         cursor.execute(

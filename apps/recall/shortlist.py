@@ -20,12 +20,13 @@ from apps.recall.search import Search
 
 logger = logging.getLogger(__name__)
 
+# Every join is lateral and by id: without statistics, as after a bulk load, the planner would scan the space for each.
 # Members are what the legs found.  Each brings the turn after it, in its session; of every one the turn before is read.
 _POOL = """
 with member as (select unnest(%s::bigint[]) as id),
 following as (
     select after.id from member
-    join memories_memory m on m.id = member.id and m.tenant_id = %s
+    cross join lateral (select * from memories_memory where tenant_id = %s and id = member.id limit 1) m
     cross join lateral (
         select memory.id from memories_memory memory
         where memory.tenant_id = m.tenant_id and memory.space_id = m.space_id
@@ -41,7 +42,8 @@ select m.id, m.text_ct, before.id, before.text_ct,
     -(vector.embedding <#> before_vector.embedding),
     m.actor_token, m.from_assistant, m.session_token, coalesce(m.event_at, m.created_at), m.created_at, m.importance,
     m.access_count, m.metadata_ct, m.revision
-from pool join memories_memory m on m.id = pool.id and m.tenant_id = %s
+from pool
+cross join lateral (select * from memories_memory where tenant_id = %s and id = pool.id limit 1) m
 left join lateral (
     select earlier.id, earlier.text_ct from memories_memory earlier
     where earlier.tenant_id = m.tenant_id and earlier.space_id = m.space_id
@@ -50,8 +52,12 @@ left join lateral (
       and (earlier.expires_at is null or earlier.expires_at > %s)
     order by earlier.id desc limit 1
 ) before on m.session_token is not null
-left join memories_memoryvector vector on vector.memory_id = m.id and vector.embedder = %s
-left join memories_memoryvector before_vector on before_vector.memory_id = before.id and before_vector.embedder = %s
+left join lateral (
+    select embedding from memories_memoryvector where memory_id = m.id and embedder = %s limit 1
+) vector on true
+left join lateral (
+    select embedding from memories_memoryvector where memory_id = before.id and embedder = %s limit 1
+) before_vector on true
 """
 
 
