@@ -71,7 +71,8 @@ _FORMS = re.compile(
     r"|before\s+yesterday|after\s+tomorrow))"
     r"|(?P<rel>(?P<rel_w>last|this|next|coming|past|previous)\s+(?P<rel_u>week-?end|week|month|year|quarter|spring"
     r"|summer|autumn|fall|winter|night|morning|afternoon|evening)\b(?:\s+(?:on\s+)?(?P<rel_day>" + _DAYNAME + r"))?)"
-    rf"|(?P<wd>(?:(?P<wd_w>last|this|next|coming|past|previous)\s+)?(?P<wd_n>{_DAYNAME})(?P<wd_last>\s+(?:last"
+    rf"|(?P<wd>(?:(?P<wd_w>last|this|next|coming|past"
+    rf"|previous)\s+)?(?P<wd_n>{_DAYNAME})(?P<wd_after>\s+after\s+next\b)?(?P<wd_last>\s+(?:last"
     rf"|before\s+last)\s+week)?(?:\s+(?P<wd_week>next\s+week))?)"
     rf"|(?P<mon>(?P<mon_w>last|this|next|coming|past|early|mid|late|in|to|since|until|till|by|before|after|from|of"
     rf"|for|during|around|about|the\s+start\s+of|beginning\s+of)[\s-]+(?:early\s+|mid[\s-]?"
@@ -107,7 +108,8 @@ _BARE_HOUR = re.compile(
     r"|[.,]\d))"
 )
 _RECURRING = re.compile(
-    rf"\b(?:every|each|any|most|all|per)\s+(?:other\s+|second\s+|single\s+)?(?:{_DAYNAME}|day|week|month|year"
+    rf"\b(?:first|second|third|fourth|last) {_DAYNAME} (?:of|in) (?:each|every|the) (?:month|quarter|year)\b"
+    rf"|\b(?:every|each|any|most|all|per)\s+(?:other\s+|second\s+|single\s+)?(?:{_DAYNAME}|day|week|month|year"
     rf"|morning|evening|night|quarter|weekend|{_MONTH})"
     rf"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b|\b(?:weekly|daily|nightly|hourly|monthly|yearly|annually"
     rf"|weekdays|weekends)\b"
@@ -140,7 +142,7 @@ _PAST = (
 )
 _FUTURE = (
     r"will|'ll|gonna|going to|need|needs|have to|has to|must|should|remind|todo|due|deadline|plan(?:s|ning)?|is|are"
-    r"|'s|'re|am|'m|be|starts?"
+    r"|(?<=\bit)'s|(?<=\bhe)'s|(?<=she)'s|(?<=that)'s|(?<=there)'s|'re|am|'m|be|starts?"
     r"|ends?|begins|opens|closes|expires|leaves|arrives|want|wants|moving|flying|meeting|leaving|starting|visiting"
     r"|travel(?:l)?ing|getting"
     r"|launch(?:es|ing)?|ships?|by|until|till|before|book|call|ping|let's|lets|can|could|coming"
@@ -365,6 +367,8 @@ class _Calendar:
 
     def weekday(self, m: re.Match[str]) -> When:
         number, word = WEEKDAYS[m["wd_n"]], m["wd_w"]
+        if m["wd_after"]:
+            return self.day(self.today + timedelta(days=(number - self.today.weekday() - 1) % 7 + 8))
         if m["wd_last"]:
             return self.day(self.monday + timedelta(days=number, weeks=-2 if "before" in m["wd_last"] else -1))
         if m["wd_week"] or word == "next":

@@ -36,7 +36,7 @@ UNSPACED = re.compile(
 _ACKNOWLEDGING = re.compile(
     r"(?:ok(?:ay)?|yes|yeah|yep|no|great|perfect|nice|cool|awesome|wow|hm+|ah+|oh|lol|ha(?:ha)+|right|sure)?[\s,.!]*"
     r"(?:thanks?\b|thank you|thx|ty\b|cheers|much appreciated|appreciate (?:it|that|the help)|got it|makes sense"
-    r"|sounds (?:good|great|fine|right)|(?:that|this|it)(?:'s| is| was| looks| sounds| seems| helps| worked| works"
+    r"|sounds (?:good|great|fine|right|like)|(?:that|this|it)(?:'s| is| was| looks| sounds| seems| helps| worked| works"
     r"| makes)\b"
     r"|(?:you're|you are|ur) (?:right|welcome|the best|amazing|awesome|wrong|great|kidding|a (?:star|legend"
     r"|lifesaver))|good (?:job|work|point|catch|idea|question|stuff|one|morning|evening|night|afternoon|luck)"
@@ -46,7 +46,8 @@ _ACKNOWLEDGING = re.compile(
     r"|take care|happy (?:monday|tuesday|wednesday|thursday|friday|weekend|new year)|merry)"
 )
 _META = re.compile(
-    r"(?:(?:let'?s|lets|can we|we can|shall we)\s+(?:start|begin|continue|move on|get started|go on|go back"
+    r"(?:i meant (?:the other|that|this|it|something|what)\b|(?:let'?s|lets|can we|we can|shall we)\s+(?:start|begin"
+    r"|continue|move on|get started|go on|go back"
     r"|try again|see|talk|keep this|do this|switch topics?|change (?:the )?(?:topic|subject)|wrap up|pick this up)"
     r"|(?:back|going back|coming back|returning) to (?:my|the|your|our) (?:question|point|topic|last|first|original)"
     r"|as (?:i|you) (?:said|mentioned|asked)[.!]*$|next (?:question|topic|one)\b|(?:another|one more|quick|last"

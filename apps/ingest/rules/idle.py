@@ -55,6 +55,10 @@ _FICTION = cues(
     r"\b(?:example (?:user|persona|sentence)|for example,? (?:a|the) user)\b",
 )
 _SARCASM = cues(
+    r"^(?:ugh|oh|great|wonderful|fantastic|lovely|perfect|brilliant|awesome|super|nice|marvell?ous|amazing"
+    r"|just great|how nice|joy)[,!. ]+(?:wonderful|great|fantastic|lovely|perfect|brilliant|marvell?ous|super"
+    r"|another|the|my|our|it|now|so|yet)\b.*\b(?:again|cancel\w+|broken?|down|late|another|jammed|crash\w*|fail\w*"
+    r"|lost|stuck|delayed|dead|overjoyed|thrilled|delighted|ecstatic|leak\w*|died|missed|flat)\b",
     r"^(?:oh|wow|great|yay|fantastic|wonderful|lovely|perfect|brilliant|awesome|joy|nice)[,.! ]+(?:(?:great|yay"
     r"|joy|look|and|just|yet)[,.! ]+)*(?:another|yet another|one more|more|even more) ",
     r"^(?:oh|ah|wow|well|yeah|yay|ha|haha|lol|ok|okay|great|sure|so)?[\s,.]*(?:(?:oh|yeah|yes|wow|great|sure"
@@ -81,6 +85,9 @@ _SARCASM = cues(
     r"🙄",
 )
 _OTHERS_CLAIM = cues(
+    r"\bsome (?:of (?:my|our|the) |of them )?\w+ (?:think|say|believe|claim|argue|swear|insist|reckon)\b|\b(?:says?"
+    r"|said|claims?|reckons?|thinks?|believes?|swears?) (?:that )?(?:the (?:earth|world|government|moon|media)"
+    r"|people|everyone|nobody|they|humans|all \w+s)\b",
     r"\b(?:people|they|some|everyone|everybody|folks|experts|scientists|researchers|critics|reddit|twitter"
     r"|the internet|wikipedia|chatgpt|google|the (?:article|blog|post|forum|book|podcast|video|documentation"
     r"|docs|ad|email|mail|newsletter|review|report|paper|study|news|brochure|flyer|website|site|listing"
@@ -147,14 +154,16 @@ _COMMAND = re.compile(
     r"|alright|great|thanks|cool|yes|no|btw)[\s,:.!-]+)*"
     rf"(?:(?:can|could|would|will) (?:you|u) (?:please |pls |just |also |maybe |quickly )*|i(?:'d"
     rf"| would) like you to |i (?:want|need) you to |let'?s |help me (?:to )?|go ahead and "
-    rf"|be so kind and )?(?:quickly |briefly |now |again )?(?:{_COMMAND_VERBS})\b"
+    rf"|be so kind and )?(?:quickly |briefly |now |again )?(?:{_COMMAND_VERBS})\b(?!:)"
 )
 
 # What an encyclopaedia knows, and nobody needs to be told again.
 _GENERAL = cues(
+    r"\b\d[\d.,]* (?:met(?:er|re)s|feet|km|kilomet(?:er|re)s|miles|light years) (?:high|tall|long|deep|wide|away"
+    r"|above)\b|\bthe (?:sky|grass|sea|ocean|sun|earth|moon|universe|speed of) (?:is|was|are)\b",
     r"\b(?:capital of|(?:largest|tallest|longest|deepest|fastest|oldest|smallest|highest) \w+|invented)\b",
     r"\b(?:discovered)\b",
-    r"\b(?:(?:was|were) (?:first )?(?:created|founded|born|written|released|published|developed|designed|built"
+    r"\b(?:(?:was|were) (?:first )?(?:created|founded|written|released|published|developed|designed|built"
     r"|introduced|painted|composed) (?:by|in))\b",
     r"\b(?:in the world|in 1[0-9]{3}|planets?|sea level|boils|freezes at|century|world war|president of)\b",
     r"\b(?:population of)\b",

@@ -13,6 +13,13 @@ _RULES = (
     r"|safeguards?|guardrails?|restrictions?|programming|filters?|limitations?|told)"
 )
 _PATTERNS: tuple[tuple[str, str], ...] = (
+    (
+        "injection_planted",
+        r"\b(?:you are|you're|you may)\s+(?:now\s+|hereby\s+)*(?:allowed|permitted|authori[sz]ed|free"
+        r"|cleared)?\s*(?:to\s+)?"
+        r"(?:reveal|share|ignore|bypass|disclose|leak|access|override)\b[^.\n]{0,60}\b(?:users?|data|rules?|polic\w+"
+        r"|secrets?|instructions?|verification|checks?|limits?)\b",
+    ),
     ("injection_override", (
         rf"\b(?:ignore|disregard|forget|override|bypass|overrule|discard|drop|skip|circumvent|disable|cancel"
         rf"|neglect)\s+(?:{_PRIOR}\s+){{1,5}}{_RULES}\b"
@@ -136,9 +143,10 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 _ORDERS = re.compile("|".join(f"(?P<i{i}>{pattern})" for i, (_, pattern) in enumerate(_PATTERNS)))
 _HINT = re.compile(
-    r"instruction|rules?\b|prompt|memor|ignore|disregard|override|bypass|system|assistant|\bmode\b|admin|the user"
+    r"you are|you're|you may|instruction|rules?\b|prompt|memor|ignore|disregard|override|bypass|system|assistant"
+    r"|\bmode\b|admin|the user"
     r"|this user|root|refus|verification|restrict|<\||\[inst|guardrail|safety"
-    r"|superuser|exfiltrat|polic|approved|restrict|\\bai\\b|llm|chatbot|agent|chatgpt|claude|skip|approve|developer"
+    r"|superuser|exfiltrat|polic|approved|restrict|\bai\b|llm|chatbot|agent|chatgpt|claude|skip|approve|developer"
     r"|everything|forget"
 )
 # "Ignore my last message" takes back what was said; it gives no order to break rules.

@@ -29,7 +29,8 @@ _OUTPUT = (
     r"|semicolons?|em[- ]?dash\w*|footnotes?|step[- ]by[- ]step|one[- ]liners?)"
 )
 _STANDING = (
-    r"(?:(?:that |which )?you (?:write|make|give|send|suggest|propose|plan|book|draft|generate|produce|create|show"
+    r"(?:from here on(?: out)?|throughout|moving forward|any ?more|for good|(?:that |which )?you (?:write|make|give"
+    r"|send|suggest|propose|plan|book|draft|generate|produce|create|show"
     r"|recommend|prepare|pick|choose|find|tell|answer|reply)\b|unless (?:i|asked|told|we)|if (?:a|an|the|any|my"
     r"|something|anything|it|there) |whenever|always|never|ever again|from now on|going forward|in (?:the )?future"
     r"|henceforth|every time|each time|whenever|any ?time|by default|for all|in all|in every|in any|at all times"
@@ -56,6 +57,15 @@ _LEAD = (
 )
 
 _INSTRUCTION = cues(
+    rf"{_LEAD}(?:short|brief|concise|detailed|long|polite|formal|casual)(?:er)? {_OUTPUT}\b(?=.{{0,30}}\b(?:please"
+    rf"|pls|always|only|from)\b|[.!]*$)",
+    rf"{_LEAD}(?:please )?(?:don'?t|do not|never) (?:ever )?(?!let\b|forget|worry|know|think|mind|get\b|want|need"
+    rf"|have|like|care|understand|remember|sweat|bother|panic|ask me why)(?:{_DO})\b(?!.{{0,60}}\b(?:this time|yet"
+    rf"|right now|today|this one|for now|just now|it|that|them)\b[.!]*$)",
+    rf"{_LEAD}(?:every|each|all|your|any) (?:of )?(?:your |my |the )?(?:\w+ )?{_OUTPUT} (?:should|must|needs? to"
+    rf"|has to|have to|shall|ought to|may|can)\b",
+    rf"{_LEAD}(?:a )?(?:rule|request|wish|guideline|preference) for you\b|{_LEAD}(?:{_OUTPUT}|british spelling"
+    rf"|american spelling)(?: only| always| please| everywhere)?[.!]*$",
     rf"{_LEAD}(?:can you |could you |would you |will you |you (?:should|must|need to|have to|can|may|are to"
     rf"|shall) |i(?:'d| would) like you to |i (?:want|need|expect) you to |make sure (?:to |you |that you )"
     rf"|be sure to |try to |feel free to )?(?:please |pls )?(?:always|never|don'?t ever|only ever|from now on,?"
@@ -126,6 +136,19 @@ _INSTRUCTION = cues(
     rf"|whenever|every time)\b",
 )
 _CONSTRAINT = cues(
+    r"\b(?:doesn'?t|don'?t|won'?t|does not|do not|will not|didn'?t) (?:allow|permit|(?<!don't )let (?:me|us|anyone"
+    r"|people"
+    r"|visitors|staff)|accept (?!that\b|it\b|responsibility))",
+    r"\b(?:barred|banned|exempt|excluded|prohibited|disqualified) from\b|\b(?:can'?t|cannot|must not|may not"
+    r"|mustn'?t) be \w+(?:ed|et|en|ung|old|ut)\b",
+    r"\b(?:requires?|needs?|demands?|takes?) (?:at least|\d+|two|three|four|a minimum|written|prior|parental"
+    r"|explicit|legal|approval|consent|permission|sign-?off|clearance|supervision|a permit|a licen[cs]e"
+    r"|an? (?:\w+ )?(?:approval|signature|permit|licen[cs]e|certificate|chaperone|escort))\b(?= (?:people|person"
+    r"|\w+s?\b|from|before|by|for|of|in|to|$)|[.,!]|$)(?!.{0,10}\b(?:minutes|hours|seconds|days|years|to (?:find|fix"
+    r"|understand)))",
+    r"\b(?:have|has|had|need|needs) to (?:stay|stick|remain) (?:on|with|at|below|under|within)\b.{0,60}\b(?:because"
+    r"|due|until|customers?|vendor|contract|legacy|support)\b|\b(?:cardiologist|doctor|physio|surgeon|dentist|vet"
+    r"|lawyer|hr|boss|landlord|court|judge)(?:'s|s'?) (?:orders|rules|instructions)\b",
     r"\b(?:(?:prohibit|forbid|ban|disallow|outlaw|restrict)(?:s|ded|ned|ed)?|forbade)\b",
     r"\b(?:(?:only|just|no more than|at most|max(?:imum)?|not more than|up to) (?:\w+ ){1,3}(?:may|can"
     r"|are allowed|is allowed|fit|per (?:person|day|week|month|user|team|household)))\b",
@@ -210,6 +233,9 @@ _CONSTRAINT = cues(
     r"|relaxed|scrapped|waived|off)\b",
 )
 _TASK = cues(
+    r"\b(?:wants?|needs?|expects?|is waiting for) (?:its|his|her|their|the|my|our) .{2,40} (?:back )?by (?:the"
+    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday|next|end|tomorrow|\d|january|february|march|april"
+    r"|may|june|july|august|september|october|november|december)\b",
     r"\b(?:(?:nudge|ping|poke|remind|prod|alert|notify|text|tell) me (?:in|on|at|tomorrow|tonight|next|about|when"
     r"|to|before|again)\b)",
     r"\b(?:(?:to|on|onto) (?:my (?:to-?dos?|to-?do list|task list|tasks|shopping list|list|agenda|backlog"
@@ -233,7 +259,7 @@ _TASK = cues(
     r"|reviewed|fixed|updated|migrated|invited|thanked|bought|picked|collected|registered)\b)",
     r"\b(?:(?:i|we)(?:'ve| have| 've)? (?:still |really |also |finally )*(?:got to|gotta|have to|need to|needs to"
     r"|must|ought to|should|had better|'d better|promised to|am supposed to|'m supposed to|'re supposed to"
-    r"|are supposed to|have yet to|am meant to|'m meant to|are due to|need) (?:still |also |finally |really "
+    r"|are supposed to|have yet to|am meant to|'m meant to|are due to) (?:still |also |finally |really "
     r"|remember to |go |not forget to )*(?!know\b|understand\b|ask you|help\b|some\b|advice\b|a (?:hand|hint"
     r"|summary|recipe|script|function|regex|way|bit|good|coffee|nap|break)|see\b|admit\b|say\b|be (?:honest"
     r"|able|careful|clear|sure)|think\b|remember\b(?! to)|find out how|learn how|avoid|use (?:the"
@@ -287,6 +313,9 @@ _TASK_COMMAND = cues(
     rf"|it'?s)\b.{{0,40}}(?:birthday|anniversary|card|present|appointment|gift)\b)",
 )
 _DECISION = cues(
+    r"\b(?:i|we|they|he|she|board|team|committee|jury|council|family) (?:\w+ly )?(?:said (?:yes|no) to|went (?:for"
+    r"|with) (?:the|a|an|our|plan|option|number|[a-z]+ (?:instead|over|rather))|gave .{2,30} the (?:go-?ahead"
+    r"|green light))\b",
     r"\b(?:after all\b(?!.{0,10}\?)|in the end,? (?:we|i)|(?:we|i) .{2,60} in the end|off the table)",
     r"\b(?:out of the question now)",
     r"\b(?:(?:we|i)(?:'ll| will|'re|'m)? (?:stay(?:ing)?|stick(?:ing)?|remain(?:ing)?) (?:with|on))",
@@ -365,6 +394,8 @@ _PERSON_ROLE = _any(
     )
 )
 _RELATION = cues(
+    r"\b(?:co-?(?:chair|lead|run|host|manage|parent|edit|author|own|founded|wrote|organi[sz]e)s?"
+    r"|have been with [a-z]+ for|(?:been|going out|living) together|is dating)\b",
     r"\b(?:'s (?:deputy|boss|wife|husband|partner|sister|brother|son|daughter|mother|father|assistant|successor"
     r"|mentor|godfather|godmother|friend|manager|lead|cousin|landlord|doctor|teacher|coach|boyfriend"
     r"|girlfriend|twin|stand-in|replacement|ex) is [a-z])",
@@ -423,6 +454,8 @@ _RELATION = cues(
     r"\b(?:(?:our|my) team is (?:me|made up|[a-z]+,)|(?:is|are) under me\b|in charge of)",
 )
 _ENTITY = cues(
+    r"['\"][\w .&-]{2,30}['\"] (?:means?|stands for|refers to|is short for|=)|^(?:project|operation|codename"
+    r"|programme|program) [\w-]+ is (?:the|our|a|an)\b",
     r"^['\"][\w .&-]{2,30}['\"] (?:is|are|means?|=|refers|stands)\b",
     r"^[a-z0-9-]{2,12} (?:=|stands for|means|is short for) ",
     r"\b(?:(?:when|if|whenever) (?:i|we) (?:write|say|mention|talk about|type|refer to"
@@ -477,7 +510,7 @@ _PAST_STATE = cues(
     r"\b(?:i (?:lived|worked|studied|taught|served|interned|rented) (?:in|at|for|with|as|under|there)\b)",
 )
 _VERB_PAST = (
-    r"(?:was|were|been) (?:promoted|hired|fired|laid off|born|diagnosed|robbed|burgled|married|elected|accepted"
+    r"(?:was|were|been|got) (?:promoted|hired|fired|laid off|born|diagnosed|robbed|burgled|married|elected|accepted"
     r"|rejected|admitted|discharged|vaccinated|operated on|in (?:an? )?(?:accident|hospital)|told|invited|awarded"
     r"|cancelled|canceled|delayed|postponed|released|launched|stolen|broken into|approved|sold|moved|evacuated"
     r"|appointed|transferred|made redundant|at (?:the|a) \w+|on (?:holiday|vacation|leave|the news|tv))|had (?:a|an"
@@ -523,7 +556,13 @@ _EVENT = cues(
     r"\b(?:took place|turned \d+|(?:first|last) (?:day|time|met|trip))\b",
 )
 _PREFERENCE = cues(
-    r"\b(?:(?:i|we|he|she|they|my \w+|[a-z]+|and|but|also|still|really|honestly|always|generally|usually|strongly"
+    r"\bi(?:'d| would) (?:always |sooner |rather )?(?:choose|take|pick|have) .{2,40} over\b|\b(?:can'?t|cannot"
+    r"|never could|couldn'?t) (?:warm to|get into|get used to|get on with|abide|resist|deal with)\b"
+    r"|\bthat'?s how (?:i|we) (?:like|take|prefer|want|drink|eat)\b|\bdoesn'?t agree with me\b|\bwhenever possible\b"
+    r"|\b(?:milder|spicier|quieter|warmer|cooler|simpler) is better\b",
+    r"\b(?:(?:i|we|he|she|they|my \w+|(?!(?:sounds|looks|feels|seems|tastes|smells|something|anything|things?|stuff"
+    r"|just|would|nothing|is|are|was|were|be|act|more|look|sound|feel|seem)\b)[a-z]+|and|but|also|still|really"
+    r"|honestly|always|generally|usually|strongly"
     r"|much|definitely|personally)(?:'d| would|'ll)? ?(?:\w+ly |do |really |just |still |always |also "
     r"|absolutely |quite |kinda |sorta |never |usually |much |now |very much |so |far |rather )*(?:prefers?"
     r"|hates?|loves?|likes?(?! (?:this|that)\b[.!]*$)|enjoys?|dislikes?|loathes?|detests?|adores?|despises?"

@@ -1,7 +1,6 @@
 """Whether a turn is in another language than English, by script and by little words."""
 
 import re
-from collections import Counter
 
 from apps.ingest.rules.filler import UNSPACED
 from apps.ingest.rules.lexicon import listed
@@ -57,6 +56,7 @@ OTHERS: dict[str, frozenset[str]] = {
         " çalışıyorum"
     ),
 }  # fmt: skip
+_ACCENTS = frozenset("áéíóúñüöäßçàèùêîôûãõåøæłęąśżźćńığş¿¡")
 _PLEASANTRIES = re.compile(
     r"^\W*(?:(?:muchas |mil )?gracias|merci(?: beaucoup)?|danke(?: schön| dir| sehr)?|vielen dank|grazie(?: mille)?"
     r"|obrigad[oa]|dank je(?: wel)?|bedankt|hola|bonjour|salut|hallo|ciao|olá|dzięki|tack|teşekkürler|de nada|bitte"
@@ -71,23 +71,21 @@ _QUESTION = re.compile(r"[?？؟]\s*$|^\s*¿|(?:吗|呢|か)[。?？]?\s*$")
 
 
 def is_foreign(low: str) -> bool:
-    letters = sum(c.isalpha() for c in low[:600])
+    head = low[:600]
+    if head.isascii() and len(ENGLISH.intersection(_WORD.findall(head))) >= 2:
+        return False
+    letters = sum(map(str.isalpha, head))
     if letters == 0:
         return False
-    latin = sum(c.isalpha() and c < "\u0250" for c in low[:600])
-    if latin < letters * 0.5:
+    if sum(c.isalpha() and c < "\u0250" for c in head) < letters * 0.5:
         return True
     found = _WORD.findall(low[:1500])
     english = sum(word in ENGLISH for word in found)
-    counts = Counter({name: sum(word in listed for word in found) for name, listed in OTHERS.items()})
-    other = counts.most_common(1)[0][1]
-    special = sum(c in "áéíóúñüöäßçàèùêîôûãõåøæłęąśżźćńığş¿¡" for c in low)
-    return (
-        other > english
-        and (other >= 2 or special > 0)
-        and (other >= 3 or other + (special > 0) >= 2)
-        and (other - english >= 2 or special > 0 or english == 0)
-    )
+    other = max(sum(word in little for word in found) for little in OTHERS.values())
+    accents = any(c in _ACCENTS for c in head)
+    if other <= english or other + accents < 2:
+        return False
+    return accents or english == 0 or other - english >= 2
 
 
 def is_pleasantry(low: str) -> bool:

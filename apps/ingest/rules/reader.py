@@ -62,10 +62,15 @@ def read_turn(
     """
     who = roles.speaker(text, role)
     plain = fold(text)
-    whole = trimmed(plain, who.start, len(plain))
-    if not who.is_user:
+    if who.start == 0 and not who.is_user:
         return [_refused(trimmed(plain, 0, len(plain)), "discarded_low_signal", "not_user_turn")]
+    whole = trimmed(plain, who.start, len(plain))
     low = lower(plain)
+    if not who.is_user:  # a pasted line; the label is no disguise, what follows it may be one
+        planted = _forbidden(plain[whole.start :], low[whole.start :])
+        if planted:
+            return [_refused(whole, "discarded_policy", planted[0].reason)]
+        return [_refused(whole, "discarded_low_signal", "not_user_turn")]
     bad = _forbidden(plain, low)
     if not bad:
         if whole.end - whole.start < min_chars and not language.filler_exempt(plain):
@@ -226,13 +231,10 @@ class _Turn:
         for part in clauses(self.plain, Span(sentence.start, max(sentence.start, min(first, sentence.end)))):
             if part.end >= first - 1 or part.end <= start:
                 break
-            reading = self._read(part)
-            joint_left = self.plain[part.end : first]
-            if not reading.strong or len(joint_left) < 3:
+            kept = [finding for finding in self._finish(self._read(part)) if finding.decision == "keep"]
+            if not kept or first - part.end < 3:
                 break
-            found += [
-                replace(finding, redacted=True) for finding in self._finish(reading) if finding.decision == "keep"
-            ]
+            found += [replace(finding, redacted=True) for finding in kept]
             start = part.end
         rest = trimmed(self.plain, start, sentence.end)
         return [*found, _refused(rest, "discarded_policy", reason)]
@@ -314,6 +316,9 @@ class _Turn:
         claims = self._claims(clause, kind) if refusal is None or refusal.reason == "one_off_command" else []
         if refusal and claims and claims[0].type == "preference" and not claims[0].many_valued:
             refusal = None  # "use tabs here" states how things are to be, and for good
+        known = bool(claims) and not claims[0].general
+        if refusal is None and kind is None and not known and transient.is_momentary(body):
+            refusal = _Refusal("discarded_transient", "transient")
         if (
             refusal is None
             and claims

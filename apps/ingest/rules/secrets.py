@@ -116,7 +116,7 @@ _NAMED = re.compile(
     r"|emergency)\s?(?:codes?|keys?|phrase|words|seeds?|pass(?:word|code)?|token)"
     r"|(?:seed|mnemonic)(?:\s?phrase|\s?words)?|security (?:answer|question)|cvc2?|cvv2?|otp|tan)"
     r"(?P<for>(?:\s+(?:for|to|on|of|at|from)\s+(?:(?:the|my|our|this)\s+)?[\w.@'-]{1,40}(?:\s(?!is\b|are\b"
-    r"|was\b)[\w.@'-]{1,30}){0,3}?)|\s+there)?"
+    r"|was\b)[\w.@'-]{1,30}){0,3})|\s+there)?"
     r"\s*(?P<link>(?:(?:is|are|was|='?s|'s|=|:|->|to|now|still|currently|changed to|set to|should be|stays|remains"
     r"|just)[\s:=]*){1,3}|\s)"
     r"[\s\"'(<\[]{0,3}(?P<value>[^\s\"'<>]{3,200})",
@@ -134,7 +134,8 @@ _PASSWORD_PROSE = re.compile(
     re.IGNORECASE,
 )
 _LOGIN_PAIR = re.compile(
-    r"\b(?:log-?in|log in with|sign in with|account|credentials?|creds|user(?:name)?|admin)\b[^\n]{0,40}?(?:is|are"
+    r"\b(?:pass|pwd|pw|kennwort|passwort)\s*[:=]\s*(?P<pass>[^\s,;]{4,100})"
+    r"|\b(?:log-?in|log in with|sign in with|account|credentials?|creds|user(?:name)?|admin)\b[^\n]{0,40}?(?:is|are"
     r"|with|:|=|as)?\s*(?P<user>[\w.@+-]{2,60})\s*(?:/|:|\bpw\b|\bpass\b|\band\b|\|)\s*"
     r"(?P<value>(?=[^\s]*\d)(?=[^\s]*[A-Za-z])(?=[^\s]*[^\w\s])[^\s,]{6,100})",
     re.IGNORECASE,
@@ -282,8 +283,14 @@ def _looks_secret(value: str, *, explicit: bool, what: str) -> bool:
     if len(bare) < 3 or bare in _PROSE or _is_placeholder(value):
         return False
     digits = sum(c.isdigit() for c in bare)
-    if re.search(r"pin|puk|code|otp|tan|cvc|cvv|2fa|factor", what) and digits >= 3 and digits >= len(bare) * 0.4:
-        return explicit or "code" in what or what.strip() in ("pin", "cvc", "cvv", "otp") or digits >= 4
+    if (
+        re.search(r"pin|puk|code|otp|tan|cvc|cvv|2fa|factor|recovery|backup|unlock", what)
+        and digits >= 3
+        and digits >= len(bare) * 0.4
+    ):
+        return (
+            explicit or "code" in what or "key" in what or what.strip() in ("pin", "cvc", "cvv", "otp") or digits >= 4
+        )
     if re.fullmatch(r"\d+(?:st|nd|rd|th|%|k|h|d|s|ms|min|days?|weeks?|months?|years?|chars?)?", bare):
         return explicit and digits >= 6
     if re.fullmatch(r"v?\d+(?:\.\d+){1,3}|\d{1,4}[/.-]\d{1,2}[/.-]\d{2,4}|\d{1,2}:\d\d", bare):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 # One character for one character, so that offsets into the folded text are offsets into the original.
 SAME_LENGTH = str.maketrans({
-    "\u2018": "'", "\u2019": "'", "\u02bc": "'", "`": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"',
+    "\u2018": "'", "\u2019": "'", "\u02bc": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"',
     "\u2010": "-", "\u2011": "-", "\u2012": "-", "\u2013": "-", "\u2014": "-", "\u2212": "-",
     "\u00a0": " ", "\u202f": " ", "\x00": " ", "\ufeff": " ", "\u200b": " ",
 })  # fmt: skip

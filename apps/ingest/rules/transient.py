@@ -14,6 +14,18 @@ _NOW = (
 _ABOUT_SELF = r"(?:(?:i'?m|im|i am|we'?re|we are|i feel|feeling|i'?ve been|been|i was|am|i'm feeling|i am feeling)\s+)"
 
 _TRANSIENT = cues(
+    r"\b(?:gotta|got to|have to|need to|must) (?:run|go|dash|leave|bounce|jump|head out|hop off)(?= now\b|[,.!]|$)",
+    r"\b(?:bus|taxi|train|uber|cab|food|delivery|pizza|plumber|guests|tram|ride|lift) (?:is|are|'s) (?:here|coming"
+    r"|waiting|at the door|leaving|outside)\b",
+    r"^(?:half )?asleep\b|\bfeeling (?:a bit |a little |so |really |very |kinda |rather |quite )*(?:down|low|meh|off"
+    r"|weird|sick|better|great|good|bad|blue|lazy|rough|fuzzy|foggy|tired|lonely|homesick|under the weather)\b",
+    r"\bit'?s (?:only |about |almost |over )?\d{1,2} ?(?:degrees|°c?|celsius)(?: in| out| here| today|\b)",
+    r"\b(?:is|are|'s) (?:going|acting|being) (?:crazy|nuts|mad|weird|wild|bonkers|haywire|slow|funny|difficult)\b",
+    r"\b(?:one|just a|a) (?:moment|sec|second|minute)(?: please)?[.! ]*$|\b(?:not at|away from|back at|left) (?:my"
+    r"|the) (?:desk|keyboard|computer)\b",
+    r"^(?:currently |still |just )?(?:on|at|in) (?:the|a|my) [\w' ]{2,20} (?:with [\w ]{2,20} )?(?:atm|rn|right now"
+    r"|now)\b|^i'?m at the (?!end|moment|start|beginning|top)[\w' ]{2,20}$|\b(?:are|is) (?:drilling|hammering"
+    r"|shouting|partying|honking|singing|jackhammering|mowing|playing music)\b",
     r"\b(?:brb|afk|bbl|gtg|g2g|bbiab|omw|otw|ttyl)\b",
     r"\b(?:can'?t|cannot) (?:really |properly )?(?:talk|type|chat|speak|look|check|reply|write) (?:right )?(?:now"
     r"|much|properly|yet)\b",
@@ -39,7 +51,7 @@ _TRANSIENT = cues(
     r"\b(?:kids?|baby|everyone|wife|husband|dog|cat|toddler|son|daughter) (?:is|are|finally|just) (?:asleep|awake"
     r"|napping|in bed|quiet|crying|screaming|fell asleep|woke up)\b",
     r"\bworking (?:from|at|in|out of) [\w' ]{2,30} (?:today|this (?:morning|afternoon|week))\b",
-    r"\bback in (?:a |an )?(?:\d+|few|five|ten|sec|bit|min|moment|couple|half|hour|minute|twenty|thirty)\b",
+    r"\bback in (?:a |an )?(?:\d{1,2}\b|few|five|ten|sec|bit|min|moment|couple|half|hour|minute|twenty|thirty)\b",
     r"\bbe right back\b",
     r"\b(?:running|gonna be|going to be|i'll be) (?:\d+ min\w* |a bit |a little |\w+ minutes )?late\b",
     r"\bon my way\b",
@@ -65,7 +77,7 @@ _TRANSIENT = cues(
     rf"|slack|github|jira|zoom|screen|camera|mic|power|heating|router|process|script|compile|migration|query"
     rf"|install\w*|download|upload|import|export|backup|job|mail server|login|dashboard|reception|bluetooth"
     rf"|projector|cache|disk|cpu|memory|ram|fan|fans)\b(?: is| are|'s|s| seems?| looks?| keeps?| just| has been"
-    rf"| went| got)?\s+(?:really |so |super |a bit |completely |totally |currently |still |being |all |very "
+    rf")?\s+(?:really |so |super |a bit |completely |totally |currently |still |being |all |very "
     rf"|pretty |just |kind of |back |gone |now |again |only |terribly |at )*(?:{_STATE}"
     rf"|\d{{1,3}} ?%)\b(?! (?:every|each|on (?:sun|mon|tue|wed|thu|fri|sat)|until|by default|at night))",
     r"\b(?:it'?s|its|it is|still|been)\s+(?:\w+ly |so |really |still |pretty |too |super )*(?:raining|snowing"
@@ -138,6 +150,18 @@ _LASTING = cues(
     r"\b(?:these days|most (?:days|mornings|nights)|chronic(?:ally)?|diagnosed|by default)\b",
     r"\b(?:on (?:mon|tues|wednes|thurs|fri|satur|sun)days|for (?:\w+ )?(?:weeks|months|years))\b",
 )
+
+
+_MOMENTARY = re.compile(
+    r"\b(?:is|are|'s|'re|am|'m|was|feels?|looks?) [^.;]{2,50}\b(?:today|tonight|this (?:morning|afternoon|evening)"
+    r"|right now)"
+    r"\s*[.!)]*$"
+)
+
+
+def is_momentary(low: str) -> bool:
+    """A state with "today" at its end; only asked where nothing else was found in the clause."""
+    return _MOMENTARY.search(low) is not None and _LASTING.search(low) is None
 
 
 def is_transient(low: str) -> bool:

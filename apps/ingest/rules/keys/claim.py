@@ -39,7 +39,6 @@ STOP = (
     r"|though|although|while|than|lol|tbh|pls|please|rather|over|not|actually"
     r"|right|today|yesterday|tomorrow|currently|permanently|is|was|are|has|have|every|via|about|due)\b)"
 )
-VALUE = r"(?P<v>[^\W_][^,;:!?()\"\n]{0,50}?)" + STOP
 LIST = (
     r"(?P<l>[a-z][a-z'-]{1,24}(?:\s(?!and\b|or\b|as\b|so\b|but\b|since\b|which\b|if\b|btw\b|too\b|for\b|from\b|in\b"
     r"|with\b|at\b|to\b|is\b|on\b|that\b|because\b|now\b|pls\b|please\b|dont\b|don't\b|though\b|by\b|lol\b|also\b"
@@ -57,19 +56,11 @@ _NOT = (
 NEGATED = re.compile(
     _NOT
     + (
-        r"\s+(?:being |using |taking |eating |drinking |having |doing |playing |a |an |the |my |our |at |with |for |in "
+        r"\s+(?:account at |account with |contract with |subscription to |being |using |taking |eating |drinking "
+        r"|having |doing |playing |a |an |the |my |our |at |with |for |in "
         r"|working |work |be |use |take |drink |eat |really |to )*$"
     )
 )
-_OVER = re.compile(
-    r"\b(?:no longer|not .{1,30} any ?more|any ?more|stopped|quit|gave up|given up|no more|sold|closed|cancelled"
-    r"|canceled|ditched|got rid of|done with|left|used to|over it|outgrew|outgrown|came off|off the|discontinued"
-    r"|dropped|got over|ended|finished with|parted with)\b"
-)
-
-
-def who_of(clause: Clause, *, default: str = "user") -> str:
-    return clause.subject.key or default
 
 
 def person_of(clause: Clause) -> str | None:
@@ -104,7 +95,7 @@ _STOPWORDS = listed(
     " btw actually only as by from has have had do does did will would can could should not"
     " again yes no ok okay lol said told mentioned ago last next since every each me us him them too then than like"
     " i've we've it's about into up out over some any all more most one who which what when where how if because"
-    " called named name remember note reminder fyi know always never from now"
+    " tbh honestly basically simply called named name remember note reminder fyi know always never from now"
 )
 _STEMS = {
     "flight": "fly",
@@ -127,6 +118,12 @@ _STEMS = {
     "response": "reply",
     "dentist's": "dentist",
 }
+_COUNTED = {
+    word: str(number)
+    for number, word in enumerate(
+        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), 1
+    )
+}
 _TOKEN = re.compile(r"[^\W_]+(?:[.'/+#@-][^\W_]+)*")
 _UNIT = re.compile(r"(\d)\s?(%|km|kg|mg|gb|mb|tb|ms|cm|mm|k|h)\b")
 
@@ -137,6 +134,7 @@ def signature(text: str) -> str:
     for word in _TOKEN.findall(_UNIT.sub(r"\1\2", text.lower())):
         if word in _STOPWORDS:
             continue
+        word = _COUNTED.get(word, word)
         stem = _STEMS.get(word) or _STEMS.get(singular(word)) or singular(word)
         if len(stem) > 5 and stem.endswith("ing"):
             stem = stem[:-3]

@@ -8,7 +8,7 @@ from apps.ingest.rules.lexicon import CONDITIONS, DIETS, MEDICINE_ENDING, MEDICI
 from apps.ingest.rules.subjects import slug
 
 _ALLERGIC = re.compile(
-    r"\b(?:all?erg(?:ic|y|ies)|anaphyla\w+|react badly|hypersensitive|intolerant)\s+(?:reaction )?(?:to"
+    r"\b(?:all?erg(?:ic|y|ies)|anaphyla\w+|react badly|hypersensitive|intolerant)\s+(?:reaction |is )?(?:to"
     r"|against)\s+(?:all |any |raw |most |some |the |eating )*" + LIST
 )
 _ALLERGY_OF = re.compile(

@@ -74,10 +74,11 @@ _IS_KIN = re.compile(
     rf"| eldest| oldest| youngest| best| family| twin)? (?P<k>{any_of(_PEOPLE)})\b"
 )
 _MEMBER = re.compile(
-    r"\b(?:joined|moved (?:over )?to|transferred to|is (?:now )?(?:on|in|part of|a member of)|am (?:now )?(?:on|in)"
+    r"\b(?:joined|back (?:in|on|to)|(?:^|i'm |im |now )(?:in|on)|moved (?:over )?to|transferred to|is (?:now )?(?:on"
+    r"|in|part of|a member of)|am (?:now )?(?:on|in)"
     r"|'m (?:now )?(?:on|in)|switched to|member of|belongs to|went to|assigned to)\s+(?:the |our "
     r"|a )?(?P<v>[\w&'-]+(?: [\w&'-]+){0,3}? (?:team|squad|group|org|department|division|board|committee|crew|club"
-    r"|choir|band|guild|chapter|tribe|union|council))\b"
+    r"|choir|band|guild|chapter|tribe|union|council)|team [\w&'-]+)\b"
 )
 _NOT_PEOPLE = listed(
     "the a an my our your his her their it this that these those there here me you him us them someone nobody"
@@ -208,8 +209,24 @@ _OFFICES = (
 )
 
 
+_SINGLE_OFFICES = any_of(
+    frozenset({"ceo", "cto", "cfo", "coo", "chair", "president", "treasurer", "team lead", "tech lead"})
+)
+_OUR_OFFICE_IS = re.compile(
+    rf"\b(?:our|the)(?: new| current| interim)? (?P<r>{_SINGLE_OFFICES})(?: is| will be| became)(?: now)? {_NAMED}"
+)
+_BECAME = re.compile(
+    rf"\b{_NAMED} (?:became|becomes|is now|is the new|has become|was named) (?:the "
+    rf"|our )?(?:new )?(?P<r>{_SINGLE_OFFICES})\b"
+)
+
+
 def office(clause: Clause) -> Iterator[Claim]:
     """An office that one person holds at a time: "Petra is the product owner"."""
     match = search_in(_HOLDS, clause)
     if match and (match["r"] or match["r2"]) in _OFFICES and _is_person(clause, match, "p" if match["p"] else "p2"):
         yield Claim(f"{slug(match['r'] or match['r2'])}.holder", slug(match["p"] or match["p2"]), type="relation")
+        return
+    match = search_in(_OUR_OFFICE_IS, clause) or search_in(_BECAME, clause)
+    if match and _is_person(clause, match):
+        yield Claim(f"{slug(match['r'])}.holder", slug(match["p"]), type="relation")

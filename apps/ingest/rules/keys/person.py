@@ -14,6 +14,7 @@ from apps.ingest.rules.keys.claim import (
     is_negated,
     person_of,
     search_in,
+    signature,
 )
 from apps.ingest.rules.lexicon import (
     COMPANIES,
@@ -51,7 +52,8 @@ _NO_NAME = (
 )
 _AGE = re.compile(
     r"\b(?:(?:i'm|im|i am|is|am|turned|turns|turning|aged?)(?: now| about| almost)?"
-    r"|age:?)\s+(?P<v>\d{1,3})(?: ?(?:years?|yrs?|yo|y/o)(?:[- ]old)?)?(?=\s*(?:$|[,.;!)]|\s(?:now|today|and|last|in"
+    r"|age:?)\s+(?P<v>\d{1,3}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?: ?(?:years?|yrs?|yo"
+    r"|y/o)(?:[- ]old)?)?(?=\s*(?:$|[,.;!)]|\s(?:now|today|and|last|in"
     r"|on|this|yesterday|tomorrow|next|years?|yrs?)\b))(?!\s*(?:%|km|kg|min|minutes|hours?|days?|weeks?|months?"
     r"|euros?|dollars?|people|cm))"
 )
@@ -87,8 +89,8 @@ def name(clause: Clause) -> Iterator[Claim]:
 
 def age(clause: Clause) -> Iterator[Claim]:
     who, match = person_of(clause), search_in(_AGE, clause)
-    if who and match and 0 < int(match["v"]) < 120:
-        yield Claim(f"{who}.age", match["v"])
+    if who and match:
+        yield Claim(f"{who}.age", signature(match["v"]))
 
 
 def birthday(clause: Clause) -> Iterator[Claim]:
@@ -117,6 +119,7 @@ _LOCATION = re.compile(
     r"|town|city|suburb|place) (?:in|near|outside) )?"
     r"(?P<v>[^\W_][\w'.-]{1,30}(?:[ ][\w'.-]{2,20}){0,2}?)" + STOP
 )
+_HOMES = frozenset({"home", "house", "flat", "apartment", "place", "new_place", "address"})
 _WHERE_I_LIVE = re.compile(
     r"\b(?P<v>[^\W_][\w'.-]{1,30}) is (?:where i(?:'m)? (?:now )?(?:live|based|staying)|(?:my"
     r"|our) (?:new )?home(?: town| city)?)\b"
@@ -163,7 +166,7 @@ def location(clause: Clause) -> Iterator[Claim]:
     if home and has_capital(clause, home):
         yield Claim("user.location", slug(home["v"]))
         return
-    who = person_of(clause)
+    who = "user" if clause.subject.key in _HOMES else person_of(clause)
     if who is None:
         return
     match = search_in(_LOCATION, clause)
@@ -233,7 +236,8 @@ def employer(clause: Clause) -> Iterator[Claim]:
             and not re.match(r"(?:i|we|now|back|currently|started)\b", clause.low[clause.start : clause.start + 12])
         ):
             continue  # "everything is at ING now"
-        if not (_is_company(value) or (sure and has_capital(clause, match))):
+        plain_work = re.match(r"work(?:s|ing)? (?:at|for)|employ", verb) is not None
+        if not (_is_company(value) or plain_work or (sure and has_capital(clause, match))):
             continue
         yield Claim(f"{who}.employer", slug(value))
         return
@@ -254,8 +258,11 @@ _NOT_EMPLOYERS = listed(
 )
 
 
+_AS_A = re.compile(r"as an? (?P<v>(?:[\w-]+ ){0,3}?(?P<job>" + any_of(OCCUPATIONS) + r"))\b")
+
+
 def role(clause: Clause) -> Iterator[Claim]:
-    who, match = person_of(clause), search_in(_ROLE, clause)
+    who, match = person_of(clause), search_in(_ROLE, clause) or _AS_A.match(clause.low, clause.start, clause.end)
     if who is None or match is None or is_negated(clause, match.start("v")):
         return
     if re.search(r"\b(?:my|our|his|her|your|\w+'s)\s+(?:\w+\s+)?$", clause.low[clause.start : match.start("job")]):
@@ -283,6 +290,10 @@ _WEIGHT = re.compile(
     r"\b(?:weigh(?:s|ed)?|weight is|(?:down|up) to|i'm at|currently at|weigh in at)(?: now| about| around"
     r"| currently)* (?P<v>\d{2,3}(?:[.,]\d)?) ?(?:kg|kilos?|kilograms?|lbs?|pounds|stone)\b"
 )
+_EARNS = re.compile(
+    r"\b(?:i|we|he|she|i'm|now|and) (?:now |currently |still |only )*(?:earn|earns|make|makes|get paid|am paid|is paid)"
+    r"(?: about| around| roughly| now)* (?P<v>[€$£]? ?\d[\d.,]*k?)(?! ?(?:mistakes|cakes|copies|pizzas|calls|videos))"
+)
 _PAYS = re.compile(
     r"\b(?:pay|pays|paying|costs?)(?: me| us| about| around)* (?P<v>[€$£]? ?\d[\d.,]*k?(?: ?(?:€|\$|£|euros?|eur"
     r"|dollars?|usd|pounds?|gbp|chf))?)(?: (?:a|per|every|each|/) ?(?:month|year|week)| monthly| a month| in| of"
@@ -306,6 +317,10 @@ def standing(clause: Clause) -> Iterator[Claim]:
     weight = search_in(_WEIGHT, clause)
     if weight and who:
         yield Claim(f"{who}.weight", weight["v"])
+        return
+    earned = search_in(_EARNS, clause)
+    if earned and who:
+        yield Claim(f"{who}.salary", amount_of(earned["v"]))
         return
     paid = search_in(_PAYS, clause)
     if paid:

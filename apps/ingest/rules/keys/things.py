@@ -102,6 +102,24 @@ def constraint_claim(low: str, start: int, end: int) -> Claim | None:
     return Claim(key, "lifted" if lifted else "_".join(filter(None, (day, "banned"))), type="constraint")
 
 
+_SCHEDULE = re.compile(
+    r"(?:every|each|(?:mon|tues|wednes|thurs|fri|satur|sun)days|\d{1,2}(?::\d\d)?(?: ?[ap]m)?(?=\s*(?:$|now|on|every"
+    r"|each|sharp))"
+    r"|\d{1,2}(?::\d\d| ?[ap]m)|noon|midnight|weekly|daily|monthly)\b"
+)
+_HAPPENS = re.compile(
+    r"\s+(?:go(?:es)? out|happens?|takes? place|runs?|starts?|begins?|meets?|ends?|moved|changed|was moved|shifted)"
+    r"(?: always| now| usually)*(?: (?:on|at|to|every|each|from))+ (?P<v>(?:every |each )?(?:(?:mon|tues|wednes"
+    r"|thurs|fri|satur|sun)days?"
+    r"|\d{1,2}(?::\d\d)?(?: ?[ap]m)?|noon|midnight)\b[^,;!?()\n]{0,40})"
+)
+
+
+def _schedule_of(subject: Subject) -> str:
+    named = subject.attribute if subject.key == "user" else subject.key
+    return named.removesuffix("_time").removesuffix("_day") or "user"
+
+
 def stated(clause: Clause) -> Iterator[Claim]:
     """The last resort: "my X is Y", "our X is Y", "X runs on Y"."""
     subject = clause.subject
@@ -111,11 +129,15 @@ def stated(clause: Clause) -> Iterator[Claim]:
     match = _COPULA.match(low, subject.after, clause.end) or _COLON.match(low, subject.after, clause.end)
     if match and not _STATEY.match(match["v"]):
         key = _stated_key(subject)
-        yield Claim(
-            f"{key.removeprefix('user.')}.length" if _LENGTH.search(match["v"]) else key,
-            signature(match["v"]),
-            general=True,
-        )
+        if _LENGTH.search(match["v"]):
+            key = f"{key.removeprefix('user.')}.length"
+        elif _SCHEDULE.match(match["v"]):
+            key = f"{_schedule_of(subject)}.schedule"
+        yield Claim(key, signature(match["v"]), general=True)
+        return
+    when = _HAPPENS.match(low, subject.after, clause.end)
+    if when:
+        yield Claim(f"{_schedule_of(subject)}.schedule", signature(when["v"]), general=True)
         return
     if match is None and not subject.is_person:
         used = _USES.search(low, subject.after, min(clause.end, subject.after + 60))

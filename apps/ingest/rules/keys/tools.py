@@ -48,6 +48,8 @@ def thing(clause: Clause) -> Iterator[Claim]:
             continue
         subject = clause.subject
         owner = "user" if subject.key in ("", "user") or subject.attribute else subject.key
+        if owner != "user" and kind.split("_")[0] in owner.split("_"):
+            owner = "user"  # "our chat tool is …"
         used_for = _USED_FOR.match(clause.low, match.end(), clause.end) if owner == "user" else None
         if used_for and kind in ("database", "cloud", "queue", "ci", "framework", "programming_language"):
             owner = slug(used_for["v"])

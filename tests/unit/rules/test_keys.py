@@ -1,0 +1,135 @@
+"""The same fact in other words gives the same key and value; news gives the same key and another value."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from apps.ingest.rules import Finding, read_turn
+
+NOW = datetime(2026, 3, 11, 9, 0, tzinfo=UTC)
+
+
+def claim(text: str) -> tuple[str | None, str | None]:
+    finding = first(text)
+    return finding.key, finding.value
+
+
+def first(text: str) -> Finding:
+    return next(f for f in read_turn(text, now=NOW, min_chars=4) if f.decision == "keep")
+
+
+@pytest.mark.parametrize(
+    ("said", "again"),
+    [
+        ("I live in Ostend", "we moved to Ostend last spring"),
+        ("I live in Ostend", "Ostend is where I live"),
+        ("I work at Ericsson", "I'm employed by Ericsson"),
+        ("I'm vegan", "I went vegan in December"),
+        ("I'm allergic to walnuts", "walnut allergy here, sadly"),
+        ("I take 5 mg ramipril", "ramipril 5mg daily for me"),
+        ("I report to Ingrid", "Ingrid is my manager"),
+        ("Omar manages the print shop", "The print shop is managed by Omar"),
+        ("I prefer dark mode", "dark theme everywhere please"),
+        ("tabs over spaces, please", "I prefer tabs for indentation"),
+        ("always answer in Danish", "please reply in Danish from now on"),
+        ("keep your answers short", "short replies please, always"),
+        ("my birthday is 9 June", "I was born on June 9th"),
+        ("I hate raisins", "not a fan of raisins"),
+        ("our API rate limit is 80 requests per minute", "the api is limited to 80 req/min"),
+        ("my cat is called Fig", "our cat's name is Fig"),
+        ("Elif is six years old", "Elif is 6"),
+    ],
+)
+def test_the_same_fact_in_other_words(said: str, again: str) -> None:
+    assert claim(said) == claim(again)
+    assert claim(said)[0] is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I live in Ostend", "we relocated from Ostend to Mechelen"),
+        ("I work at Ericsson", "I joined Nokia in January"),
+        ("my wife works at Philips", "my wife started at Siemens"),
+        ("I'm vegetarian", "I eat meat again"),
+        ("I take 5 mg ramipril", "ramipril is now 10 mg"),
+        ("I report to Ingrid", "Samir is my new manager"),
+        ("I prefer dark mode", "switched to light mode"),
+        ("I use spaces for indentation", "tabs for indentation now"),
+        ("always answer in Danish", "from now on answer in English"),
+        ("I hate raisins", "I love raisins now"),
+        ("I bank with Monzo", "moved everything to Revolut, my new bank"),
+        ("I drive a Volvo", "sold the Volvo, we have a Kia now"),
+        ("the trip budget is 900 euros", "we raised the trip budget to 1100 euros"),
+        ("our standup is at 9:30", "standup moved to 10:00"),
+        ("my dentist is Dr. Fox", "I changed dentists, I'm with Dr. Hale now"),
+        ("we're on Python 3.11", "upgraded to Python 3.13"),
+        ("the ledger service runs on MySQL", "the ledger service moved to Postgres"),
+        ("I'm on the Basic plan", "upgraded to the Pro plan"),
+        ("my email is kit@old.example", "new email: kit@new.example"),
+        ("my shoe size is 41", "my shoe size is 42"),
+        ("no deploys on Fridays", "the Friday deploy ban is lifted"),
+    ],
+)
+def test_news_about_the_same_thing(old: str, new: str) -> None:
+    (old_key, old_value), (new_key, new_value) = claim(old), claim(new)
+
+    assert old_key == new_key is not None
+    assert old_value != new_value
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("I live in Ostend", "my brother lives in Namur"),
+        ("I'm allergic to walnuts", "I'm allergic to wasps"),
+        ("I manage Omar", "I manage Lena"),
+        ("I hate raisins", "I hate olives"),
+        ("the ledger service runs on MySQL", "the report service runs on Postgres"),
+        ("the kitchen budget is 15k", "the garden budget is 3k"),
+        ("my son is allergic to eggs", "my daughter is allergic to eggs"),
+        ("don't use emojis", "don't use bullet points"),
+        ("Ada's birthday is 1 May", "Leo's birthday is 1 May"),
+    ],
+)
+def test_different_things_do_not_share_a_slot(one: str, other: str) -> None:
+    assert claim(one)[0] != claim(other)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("my name is Bram", "user.name"),
+        ("call me Bea from now on", "user.preferred_name"),
+        ("I'm a typesetter and designer", "user.role"),
+        ("I report to Ingrid", "user.reports_to"),
+        ("I manage Omar", "user.manages.omar"),
+        ("I work with Mirela", "user.works_with.mirela"),
+        ("my sister is vegan", "user.sister.diet"),
+        ("I'm allergic to walnuts", "user.allergy.walnut"),
+        ("I take metformin", "user.medication.metformin"),
+        ("dark mode please", "ui.theme"),
+        ("I prefer tabs over spaces", "editor.indentation"),
+        ("the trip budget is 900 euros", "trip.budget"),
+        ("always answer in Danish", "assistant.language"),
+    ],
+)
+def test_keys_have_their_published_names(text: str, key: str) -> None:
+    assert first(text).key == key
+
+
+@pytest.mark.parametrize("text", ["we decided to sell the barge", "remind me to call Omar", "I broke a tooth in 2019"])
+def test_types_without_a_slot_have_no_key(text: str) -> None:
+    assert first(text).key is None
+
+
+@pytest.mark.parametrize(
+    ("text", "closes"),
+    [
+        ("I left Ericsson in May", ("user.employer", "ericsson")),
+        ("closed my account at Monzo", ("user.bank", "monzo")),
+        ("the team voted for tabs as indentation", ("editor.indentation", None)),
+    ],
+)
+def test_a_statement_that_ends_a_claim_names_it(text: str, closes: tuple[str, str | None]) -> None:
+    assert first(text).closes == closes
