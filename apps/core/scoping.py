@@ -56,13 +56,17 @@ class ScopedModel(BaseModel):
 
 
 @contextmanager
-def tenant_transaction(scope: InTenant, *, using: str = "default") -> Iterator[None]:
+def tenant_transaction(scope: InTenant, *, using: str = "default", snapshot: bool = False) -> Iterator[None]:
     """A transaction in which row-level security shows this tenant's rows and no others.
+
+    snapshot: all its statements see the same moment, and none may write; inside another transaction, that one's rules.
 
     The setting is local to the transaction: it can never outlive it on a pooled connection.  Inside a transaction of
     another tenant it is put back on the way out, so that nesting cannot widen what the outer one sees.
     """
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
+        if snapshot and not connections[using].savepoint_ids:
+            cursor.execute("set transaction isolation level repeatable read, read only")
         cursor.execute("select current_setting('app.tenant_id', true)")
         row = cursor.fetchone()
         before = (row[0] if row else None) or ""

@@ -78,7 +78,8 @@ def recall(
         # Embedding may wait for a network: not inside a transaction.
         vector = _embed(embedder, question.voiced)
         is_dense = is_dense and vector is not None
-        with tenant_transaction(scope):
+        # One moment for all of it: a memory replaced between two statements would be missing with its successor.
+        with tenant_transaction(scope, snapshot=True):
             hits += _recall_in(
                 scope, space, cipher, question, vector,
                 embedder=embedder, filters=filters or Filters(), limit=limit, profile=chosen, weights=weights,
