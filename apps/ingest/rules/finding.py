@@ -19,7 +19,7 @@ class Finding:
     event_range: first and last moment, both inclusive, where the date is wider than a day.
     source_strength: 0.30 (hearsay) to 0.95 (said by the user directly).
     redacted: a part of the same sentence was refused by policy, so the span is less than what was said.
-    closes: (key, old value or None) of a claim that this statement says is over: "sold the Jazz", "no longer at VW".
+    closes: (key, old value or None) of a claim that this statement says is over: "I sold the van", "left the bakery".
         With a value, only a claim with that value is closed.
     """
 

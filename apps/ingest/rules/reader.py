@@ -165,7 +165,7 @@ def _telling(finding: Finding) -> tuple[bool, bool, float]:
 
 
 class _Turn:
-    """One turn while it is read; remembers who was spoken of last, for "she reports to the CTO"."""
+    """One turn while it is read; remembers who was spoken of last, for "she chairs the board"."""
 
     def __init__(self, plain: str, low: str, whole: Span, bad: list[_Bad], now: datetime) -> None:
         self.plain, self.low, self.whole, self.bad, self.now = plain, low, whole, bad, now

@@ -110,7 +110,7 @@ def clauses(plain: str, sentence: Span) -> list[Span]:
         if joint.start() - begin < 3 or _inside_quotes(plain, sentence.start, joint.start()):
             continue
         if _TWO_SUBJECTS.fullmatch(plain, begin, joint.start()) and _FIRST_PERSON.match(plain, joint.end()):
-            continue  # "my wife and I settled on …" has one verb
+            continue  # "my uncle and I run …" has one verb
         found.append(trimmed(plain, begin, joint.start()))
         begin = joint.end()
     found.append(trimmed(plain, begin, sentence.end))

@@ -170,7 +170,7 @@ def _named(plain: str, phrase: re.Match[str], after: int) -> Subject:
     if owner in ("he", "she", "it", "that", "there", "what", "who", "where", "here", "let"):
         return Subject("", is_person=False, attribute="", after=phrase.start())
     words = owner.split()
-    # "my colleague Nils", "my sister Ana": the name goes with the role, kin keep the role as their key.
+    # "my colleague Omar", "my aunt Lena": the name goes with the role, kin keep the role as their key.
     head = next((size for size in range(min(3, len(words)), 0, -1) if " ".join(words[:size]) in _PERSONS), 0)
     if (
         not head

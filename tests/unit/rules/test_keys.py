@@ -29,13 +29,13 @@ def first(text: str) -> Finding:
         ("I take 5 mg ramipril", "ramipril 5mg daily for me"),
         ("I report to Ingrid", "Ingrid is my manager"),
         ("Omar manages the print shop", "The print shop is managed by Omar"),
-        ("I prefer dark mode", "dark theme everywhere please"),
+        ("I like dark mode best", "dark theme in all apps please"),
         ("tabs over spaces, please", "I prefer tabs for indentation"),
         ("always answer in Danish", "please reply in Danish from now on"),
         ("keep your answers short", "short replies please, always"),
         ("my birthday is 9 June", "I was born on June 9th"),
-        ("I hate raisins", "not a fan of raisins"),
-        ("our API rate limit is 80 requests per minute", "the api is limited to 80 req/min"),
+        ("I hate raisins", "I'm really no fan of raisins"),
+        ("the search API allows 80 requests per minute, hard limit", "limit of the search API: 80 req/min"),
         ("my cat is called Fig", "our cat's name is Fig"),
         ("Elif is six years old", "Elif is 6"),
     ],
@@ -53,8 +53,8 @@ def test_the_same_fact_in_other_words(said: str, again: str) -> None:
         ("my wife works at Philips", "my wife started at Siemens"),
         ("I'm vegetarian", "I eat meat again"),
         ("I take 5 mg ramipril", "ramipril is now 10 mg"),
-        ("I report to Ingrid", "Samir is my new manager"),
-        ("I prefer dark mode", "switched to light mode"),
+        ("I report to Ingrid", "Samir became my manager"),
+        ("I like dark mode best", "light mode is what I use now"),
         ("I use spaces for indentation", "tabs for indentation now"),
         ("always answer in Danish", "from now on answer in English"),
         ("I hate raisins", "I love raisins now"),
@@ -64,11 +64,11 @@ def test_the_same_fact_in_other_words(said: str, again: str) -> None:
         ("our standup is at 9:30", "standup moved to 10:00"),
         ("my dentist is Dr. Fox", "I changed dentists, I'm with Dr. Hale now"),
         ("we're on Python 3.11", "upgraded to Python 3.13"),
-        ("the ledger service runs on MySQL", "the ledger service moved to Postgres"),
+        ("the ledger runs on MySQL", "the ledger was migrated to Postgres"),
         ("I'm on the Basic plan", "upgraded to the Pro plan"),
         ("my email is kit@old.example", "new email: kit@new.example"),
         ("my shoe size is 41", "my shoe size is 42"),
-        ("no deploys on Fridays", "the Friday deploy ban is lifted"),
+        ("no meetings on Mondays", "the ban on Monday meetings is lifted"),
     ],
 )
 def test_news_about_the_same_thing(old: str, new: str) -> None:
@@ -85,7 +85,7 @@ def test_news_about_the_same_thing(old: str, new: str) -> None:
         ("I'm allergic to walnuts", "I'm allergic to wasps"),
         ("I manage Omar", "I manage Lena"),
         ("I hate raisins", "I hate olives"),
-        ("the ledger service runs on MySQL", "the report service runs on Postgres"),
+        ("the ledger runs on MySQL", "the archive runs on Postgres"),
         ("the kitchen budget is 15k", "the garden budget is 3k"),
         ("my son is allergic to eggs", "my daughter is allergic to eggs"),
         ("don't use emojis", "don't use bullet points"),
@@ -109,7 +109,7 @@ def test_different_things_do_not_share_a_slot(one: str, other: str) -> None:
         ("I'm allergic to walnuts", "user.allergy.walnut"),
         ("I take metformin", "user.medication.metformin"),
         ("dark mode please", "ui.theme"),
-        ("I prefer tabs over spaces", "editor.indentation"),
+        ("tabs for indentation please", "editor.indentation"),
         ("the trip budget is 900 euros", "trip.budget"),
         ("always answer in Danish", "assistant.language"),
     ],
@@ -118,7 +118,7 @@ def test_keys_have_their_published_names(text: str, key: str) -> None:
     assert first(text).key == key
 
 
-@pytest.mark.parametrize("text", ["we decided to sell the barge", "remind me to call Omar", "I broke a tooth in 2019"])
+@pytest.mark.parametrize("text", ["we decided to sell the barge", "remind me to ring Omar", "I broke a tooth in 2019"])
 def test_types_without_a_slot_have_no_key(text: str) -> None:
     assert first(text).key is None
 

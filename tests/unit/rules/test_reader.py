@@ -32,7 +32,7 @@ def test_only_the_users_own_turns_are_read(role: str) -> None:
 
 
 def test_a_label_inside_the_text_tells_whose_turn_it_is() -> None:
-    assert only("assistant: I have noted that you live in Bristol.").reason == "not_user_turn"
+    assert only("assistant: You told me about your home in Bristol.").reason == "not_user_turn"
 
     text = "user: I live in Bristol"
     (finding,) = read(text)
@@ -170,11 +170,11 @@ def test_an_event_without_a_readable_date_has_none() -> None:
 
 
 def test_clauses_with_facts_of_their_own_are_split() -> None:
-    found = kept("I live in Cork with my aunt and I work at a bakery, and my brother Finn is allergic to wasps")
+    found = kept("I live in Cork with my aunt, and I am a baker, and my brother Finn is allergic to wasps")
 
     assert [text for _, text in found] == [
         "I live in Cork with my aunt",
-        "I work at a bakery",
+        "I am a baker",
         "my brother Finn is allergic to wasps",
     ]
 

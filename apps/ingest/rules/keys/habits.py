@@ -20,6 +20,7 @@ _TASTE = re.compile(
     r"|so|now|btw|any|these|who|which|when|after|before|again|instead|to|too|that|if|though|although|while|than|lol"
     r"|tbh|more|most|over|especially|best|either|even|unless|except|they|it|he|she|i|we|is|are)\b)"
 )
+_DISLIKE = re.compile(r"hate|dislike|loathe|detest|despise|can'?t|cannot|n'?t\b|\bnot?\b|sick|fed up|never")
 _NO_TASTE = listed(
     "it that this them him her you me to us those these one how what when the being having doing going idea way"
     " sound look work job people things stuff fact thought"
@@ -73,12 +74,9 @@ def taste(clause: Clause) -> Iterator[Claim]:
         or re.search(r"\b(?:i|we)(?:'d| would)\b", clause.low[clause.start : match.end()])
     ):
         return
-    bad = (
-        re.search(r"hate|dislike|loathe|detest|despise|can'?t|cannot|n'?t\b|not\b|sick|fed up|never", match["verb"])
-        is not None
-        or clause.low[max(clause.start, match.start() - 4) : match.start()] == "not "
-    )
-    yield Claim(f"{who}.taste.{slug(match['v'])}", "dislikes" if bad else "likes", many_valued=True, type="preference")
+    said = clause.low[max(clause.start, match.start() - 5) : match.end("verb")]
+    value = "dislikes" if _DISLIKE.search(said) else "likes"
+    yield Claim(f"{who}.taste.{slug(match['v'])}", value, many_valued=True, type="preference")
 
 
 def habit(clause: Clause) -> Iterator[Claim]:

@@ -235,7 +235,7 @@ def employer(clause: Clause) -> Iterator[Claim]:
             and clause.subject.key in ("", "user")
             and not re.match(r"(?:i|we|now|back|currently|started)\b", clause.low[clause.start : clause.start + 12])
         ):
-            continue  # "everything is at ING now"
+            continue  # "all my savings are at the bank"
         plain_work = re.match(r"work(?:s|ing)? (?:at|for)|employ", verb) is not None
         if not (_is_company(value) or plain_work or (sure and has_capital(clause, match))):
             continue
@@ -266,7 +266,7 @@ def role(clause: Clause) -> Iterator[Claim]:
     if who is None or match is None or is_negated(clause, match.start("v")):
         return
     if re.search(r"\b(?:my|our|his|her|your|\w+'s)\s+(?:\w+\s+)?$", clause.low[clause.start : match.start("job")]):
-        return  # "Sarah is my manager" tells of the two of them
+        return  # "Ingrid is my manager" tells of the two of them
     yield Claim(f"{who}.role", slug(re.sub(r"^(?:an?|the|our|its|their) ", "", match["v"])))
 
 

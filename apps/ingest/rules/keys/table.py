@@ -11,7 +11,7 @@ def claims_of(clause: Clause) -> list[Claim]:
     for number in sorted({n for word in clause.words for n in _BY_WORD.get(word, ())} | _ALWAYS):
         found = list(_TABLE[number][1](clause))
         if found and found[0].key == "user.name" and not named:
-            named = found  # "I'm Marta, a backend developer" says two things
+            named = found  # "I'm Bram, a typesetter" says two things
         elif found and not (named and found[0].general):
             return [*named, *found][:4]
     return named

@@ -89,7 +89,7 @@ def rate(clause: Clause) -> Iterator[Claim]:
 
 
 def constraint_claim(low: str, start: int, end: int) -> Claim | None:
-    """What is banned or allowed again: the same word in "no deploys on Fridays" and in "the Friday rule is lifted"."""
+    """What is banned or allowed again: the same word in "no calls on Mondays" and in "the Monday rule is off"."""
     text = low[start:end]
     found = sorted({_RENAMED.get(m["v"], m["v"]).replace(" ", "_").replace("-", "_") for m in _BAN_OF.finditer(text)})
     if not found:
