@@ -17,7 +17,7 @@ from rest_framework.exceptions import ErrorDetail
 
 from apps.core.errors import TooLarge
 
-MAX_TEXT: Final = 100_000  # characters
+MAX_TEXT: Final = 1_048_576  # characters
 MAX_METADATA: Final = 64 * 1024  # bytes of JSON
 PLATFORM_OWNED: Final = frozenset(
     {"retention_status", "vector_id", "extracted_type", "extracted_key", "retention_expires_at"}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Candidate, Proposal
 from apps.ingest.shelf import Shelf
-from apps.ingest.steps.dedupe import dedupe
+from apps.ingest.steps.dedupe import dedupe, honour_reference
 from apps.ingest.steps.embed import embed
 from apps.ingest.steps.extract import extract
 from apps.ingest.steps.index import index
@@ -28,9 +28,13 @@ def run(proposals: Sequence[Proposal], tools: Tools) -> list[list[Candidate]]:
     embed(candidates, tools)
     with tenant_transaction(tools.scope):
         shelf = Shelf.locked(candidates, tools)
-        for candidate in candidates:
+        for one in batch:
             # One after the other, so that a later candidate of the batch meets what an earlier one stored.
-            dedupe(candidate, shelf)
-            supersede(candidate, shelf)
+            if honour_reference(one, shelf):
+                continue
+            for candidate in one:
+                dedupe(candidate, shelf)
+                supersede(candidate, shelf)
+            shelf.give_receipt(one)
         index(batch, shelf, tools)
     return batch

@@ -11,7 +11,7 @@ from django.db.models import Q
 from numpy.typing import NDArray
 
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
-from apps.ingest.candidates import Candidate
+from apps.ingest.candidates import STORED, Candidate
 from apps.ingest.models import IngestReceipt
 from apps.ingest.tools import Tools
 from apps.memories.models import Memory
@@ -57,6 +57,7 @@ class Shelf:
     now: datetime
     by_id: dict[int, Known] = field(default_factory=dict)
     receipts: dict[bytes, list[int]] = field(default_factory=dict)
+    new_receipts: set[bytes] = field(default_factory=set)
     _ids: list[int] = field(default_factory=list)
     _vectors: list[tuple[int, NDArray[np.float32], Sequence[str]]] = field(default_factory=list)
 
@@ -81,6 +82,14 @@ class Shelf:
 
     def reference(self, client_ref: str) -> bytes:
         return self.cipher.identity_mac("client_ref", client_ref)
+
+    def give_receipt(self, candidates: Sequence[Candidate]) -> None:
+        """Note what the proposal of these candidates stored, under the caller's reference, if it has one."""
+        client_ref = candidates[0].proposal.client_ref
+        ids = [one.memory_id for one in candidates if one.memory_id and one.decision in STORED]
+        if client_ref is not None and ids:
+            self.receipts[self.reference(client_ref)] = ids
+            self.new_receipts.add(self.reference(client_ref))
 
     def same_text(self, candidate: Candidate) -> Known | None:
         """A row in being that says the same words.  What accumulates is the same only when told again soon."""

@@ -134,6 +134,23 @@ def test_a_client_reference_gives_the_same_answer_whatever_the_text(scope: Scope
     assert again.memory_ids == first.memory_ids
 
 
+def test_a_client_reference_names_every_memory_that_the_first_add_stored(scope: Scope) -> None:
+    (first,) = remember(scope, "I live in Lisbon. My sister is allergic to peanuts.", client_ref="two")
+    (again,) = remember(scope, "ok thanks!", client_ref="two")
+
+    assert len(first.memory_ids) == 2
+    assert again.reason == "already_ingested"
+    assert again.memory_ids == first.memory_ids
+
+
+def test_one_client_reference_twice_in_a_batch_is_stored_once(scope: Scope) -> None:
+    first, again = remember(scope, DIET, DOG, client_ref="once", importance=0.6)
+
+    assert first.is_stored
+    assert again.reason == "already_ingested"
+    assert again.memory_ids == first.memory_ids
+
+
 def test_two_of_one_batch_meet_each_other(scope: Scope) -> None:
     first, second, third = remember(scope, "I live in Lisbon.", "I live in Porto.", "I live in Porto.")
 

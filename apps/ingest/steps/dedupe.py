@@ -6,20 +6,31 @@ from apps.ingest.shelf import Shelf
 NEAR = 0.95  # cosine of MiniLM vectors above which two texts may be one; the words then decide
 
 
-def dedupe(candidate: Candidate, shelf: Shelf) -> None:
-    """Refuse what is already there, in this order: the caller's own reference, the same words, nearly the same meaning.
+def honour_reference(candidates: list[Candidate], shelf: Shelf) -> bool:
+    """Whether the proposal carries a reference that stored something before: then it is that again, whatever it says.
 
-    The reference is a hard promise.  The other two are off where the proposal says ``deduplicate=False``.
+    Its candidates become one for each memory that the first one stored.  A hard promise, which nothing turns off.
     """
-    if not candidate.is_wanted:
-        return
-    proposal = candidate.proposal
-    if proposal.client_ref is not None:
-        ids = shelf.receipts.get(shelf.reference(proposal.client_ref))
-        if ids is not None:
-            candidate.refuse("duplicate", "already_ingested", ids[0] if ids else None)
-            return
-    if not proposal.deduplicate:
+    proposal = candidates[0].proposal
+    ids = shelf.receipts.get(shelf.reference(proposal.client_ref)) if proposal.client_ref is not None else None
+    if ids is None:
+        return False
+    again = [
+        Candidate(proposal=proposal, text=proposal.text, type=candidates[0].type, text_mac=candidates[0].text_mac)
+        for _ in ids
+    ]
+    for candidate, memory_id in zip(again, ids, strict=True):
+        candidate.refuse("duplicate", "already_ingested", memory_id)
+    candidates[:] = again
+    return True
+
+
+def dedupe(candidate: Candidate, shelf: Shelf) -> None:
+    """Refuse what is already there: the same words, or nearly the same meaning with no word that is new.
+
+    Off where the proposal says ``deduplicate=False``.
+    """
+    if not candidate.is_wanted or not candidate.proposal.deduplicate:
         return
     if known := shelf.same_text(candidate):
         known.repetitions += 1

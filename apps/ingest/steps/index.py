@@ -125,7 +125,7 @@ def _write_history(new: Sequence[Candidate], changed: Sequence[Known], shelf: Sh
 
 
 def _write_decisions(batch: Sequence[Sequence[Candidate]], shelf: Shelf) -> None:
-    """One row a candidate, with a keyed digest and no text; and the caller's reference, where something was stored."""
+    """One row a candidate, with a keyed digest and no text; and one for each reference that stored something."""
     models.Candidate.everyone.bulk_create(
         models.Candidate(
             tenant_id=shelf.scope.tenant_id,
@@ -140,18 +140,13 @@ def _write_decisions(batch: Sequence[Sequence[Candidate]], shelf: Shelf) -> None
         for candidates in batch
         for one in candidates
     )
-    receipts = []
-    for candidates in batch:
-        client_ref = candidates[0].proposal.client_ref
-        ids = [one.memory_id for one in candidates if one.memory_id and one.decision in STORED]
-        if client_ref is not None and ids:
-            receipts.append(
-                models.IngestReceipt(
-                    tenant_id=shelf.scope.tenant_id,
-                    space_id=shelf.space.pk,
-                    client_ref_mac=shelf.reference(client_ref),
-                    memory_ids=ids,
-                    created_at=shelf.now,
-                )
-            )
-    models.IngestReceipt.everyone.bulk_create(receipts)
+    models.IngestReceipt.everyone.bulk_create(
+        models.IngestReceipt(
+            tenant_id=shelf.scope.tenant_id,
+            space_id=shelf.space.pk,
+            client_ref_mac=reference,
+            memory_ids=shelf.receipts[reference],
+            created_at=shelf.now,
+        )
+        for reference in sorted(shelf.new_receipts)
+    )
