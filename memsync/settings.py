@@ -119,17 +119,18 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 4
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+PGMQ_OPTIONS: dict[str, Any] = {
+    "init_extension": False,  # the schema is plain SQL, installed by `memsync up` and `memsync prepare`
+    "visibility_timeout": 900,
+    "use_notify": True,
+    "wait_time_seconds": 0,
+    "polling_interval": 0.2,
+    "pool_size": 4,
+    "pool_timeout": 1.0,  # the client's own is 30 s, which an add would wait when the broker is gone
+}
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
-    {
-        # Said once more: the client would otherwise take DATABASE_URL from the environment over the broker's address.
-        "conn_string": CELERY_BROKER_URL.replace("pgmq", "postgresql", 1),
-        "init_extension": False,  # the schema is plain SQL, installed by `memsync up` and `memsync prepare`
-        "visibility_timeout": 900,
-        "use_notify": True,
-        "wait_time_seconds": 0,
-        "polling_interval": 0.2,
-        "pool_size": 4,
-    }
+    # Said once more: the client would otherwise take DATABASE_URL from the environment over the broker's address.
+    {**PGMQ_OPTIONS, "conn_string": CELERY_BROKER_URL.replace("pgmq", "postgresql", 1)}
     if CELERY_BROKER_URL.startswith("pgmq")
     else {"visibility_timeout": 900, "socket_connect_timeout": 1}
 )

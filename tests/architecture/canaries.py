@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from django.conf import settings
 from django.core.cache import caches
 from django.db import connections
 from kombu import pools
@@ -106,9 +107,9 @@ def logged() -> Iterator[io.StringIO]:
 
 @contextmanager
 def broker(url: str) -> Iterator[None]:
-    """Celery on this broker, until the end."""
+    """Celery on this broker, with the options of production, until the end."""
     usual = {name: app.conf[name] for name in ("broker_url", "broker_write_url", "broker_transport_options")}
-    options = {"conn_string": url.replace("pgmq", "postgresql", 1), "init_extension": False, "use_notify": True}
+    options = {**settings.PGMQ_OPTIONS, "conn_string": url.replace("pgmq", "postgresql", 1)}
     try:
         _use(broker_url=url, broker_write_url=url, broker_transport_options=options)
         yield
