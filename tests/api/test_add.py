@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apps.adapters.errors import AdapterError
-from apps.api.fields import PLATFORM_OWNED
+from apps.api.fields import MAX_TEXT, PLATFORM_OWNED
 from apps.api.memory import bulk_add
 from apps.api.memory.shapes import MemoryOutput, SkipOutput, StoredOutput
 from apps.api.v1.status import StatusOutput
@@ -253,7 +253,7 @@ def test_bad_item_of_fifty_is_rejected_and_the_others_are_stored(alice: Caller) 
 
 
 BAD_ITEMS: tuple[Any, ...] = (
-    None, 7, "text", [], {}, {"text": " "}, {"text": "x" * 100_001}, {"text": TEXT, "tags": 1},
+    None, 7, "text", [], {}, {"text": " "}, {"text": "x" * (MAX_TEXT + 1)}, {"text": TEXT, "tags": 1},
     {"text": TEXT, "metadata": {"a": "x" * 70_000}}, {"text": TEXT, "end_user_id": "a\nb"},
 )  # fmt: skip
 
