@@ -193,7 +193,8 @@ def test_label_holds_no_control_characters(label: str, value: str, acme: Opened,
     assert count(acme) == 0
 
 
-@pytest.mark.parametrize(("field", "value"), [("text", "x" * (MAX_TEXT + 1)), ("source", "x" * 65), ("event_type", "x" * 65),
+@pytest.mark.parametrize(("field", "value"), [
+    ("text", "x" * (MAX_TEXT + 1)), ("source", "x" * 65), ("event_type", "x" * 65),
     ("client_ref", "x" * 129), ("tags", ["x"] * 65), ("tags", ["x" * 65]), ("ttl_minutes", 0), ("ttl_minutes", 10**9),
     ("importance", 1.01), ("importance", -0.01)])  # fmt: skip
 def test_too_much_is_refused_by_name(field: str, value: Any, acme: Opened, alice: Caller) -> None:
