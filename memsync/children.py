@@ -118,8 +118,15 @@ class Child:
             self._process.send_signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(patience)
+        # Then whatever it started and left, being the leader of their session; and see them gone.
+        deadline = time.monotonic() + 1.0
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)  # its session, of which it was the leader
+            while True:
+                os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.poll()
+                if time.monotonic() > deadline:
+                    break
+                time.sleep(0.01)
         self._process.wait()
 
     def _pump(self, stream: IO[bytes]) -> None:

@@ -24,6 +24,13 @@ logconfig_dict = {
 }
 
 
+def when_ready(server: Any) -> None:
+    """Import every view too before the fork; Django would leave it to each process's first request."""
+    from django.urls import get_resolver
+
+    _ = get_resolver().url_patterns
+
+
 def post_worker_init(worker: Any) -> None:
     """Load the embedding model before the first request, so that no user waits for it."""
     from apps.adapters.registry import get_embedder

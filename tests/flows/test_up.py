@@ -42,16 +42,15 @@ class Up:
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
         self.environment |= {"MEMSYNC_HOME": str(home), **environment}
         self.port = free_port()
-        self.errors = (home.parent / "up.stderr").open("ab")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "memsync.cli", "up", "--json", "--port", str(self.port), *arguments],
-            stdout=subprocess.PIPE,
-            stderr=self.errors,
-            env=self.environment,
-        )
+        errors = home.parent / "up.stderr"
+        command = [sys.executable, "-m", "memsync.cli", "up", "--json", "--port", str(self.port), *arguments]
+        with errors.open("ab") as stderr:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, env=self.environment)
         assert self.process.stdout
         line = self.process.stdout.readline()
-        assert line, Path(self.errors.name).read_text()[-3000:]
+        if not line:
+            self.stop()
+            pytest.fail(f"`memsync up` ended: {errors.read_text()[-3000:]}")
         self.ready: dict[str, Any] = json.loads(line)
 
     def stop(self, deadly: signal.Signals = signal.SIGTERM) -> int:
@@ -60,7 +59,6 @@ class Up:
         code = self.process.wait(60)
         assert self.process.stdout
         self.process.stdout.close()
-        self.errors.close()
         return code
 
     def run(self, *arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -124,7 +122,7 @@ def left_of(home: Path) -> list[str]:
     return found
 
 
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
