@@ -187,6 +187,12 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 
 # --- browser --------------------------------------------------------------------------------------------------------
 SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_HSTS_SECONDS = 31_536_000 if SESSION_COOKIE_SECURE else 0
+SILENCED_SYSTEM_CHECKS = [
+    "security.W005",  # other hosts of the same domain are not ours to bind to TLS
+    "security.W008",  # no redirect, ever: the published SDK crashes on one; a proxy may refuse plain HTTP
+    "security.W021",  # nor to put on browsers' preload lists
+]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {"DIRECTIVES": {"default-src": ["'self'"], "frame-ancestors": ["'none'"]}}
