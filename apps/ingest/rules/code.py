@@ -33,3 +33,38 @@ def is_code_only(plain: str) -> bool:
     return not prose or (
         len(lines) >= 4 and len(prose) * 4 <= len(lines) and all(len(line.split()) < 6 for line in prose)
     )
+
+
+_SETTING = re.compile(r"\s*[\w .-]{1,40}[:=](?!//)\s*\S{1,200}\s*")
+_SHORT = 1_500  # in a shorter text, settings pasted alone are what somebody uses and no example
+
+
+def regions(plain: str) -> list[tuple[int, int]]:
+    """Where code stands, in order: fenced blocks, and three or more lines of code in a row."""
+    found = [match.span() for match in _FENCE.finditer(plain)] if "```" in plain else []
+    fenced = iter([*found, (len(plain), len(plain))])
+    block = next(fenced)
+    at, run, begin = 0, 0, 0
+    while at < len(plain):
+        stop = plain.find("\n", at)
+        stop = len(plain) if stop < 0 else stop
+        while block[1] <= at and block[0] < len(plain):
+            block = next(fenced)
+        inside = block[0] <= at < block[1]
+        if inside or (stop > at and _CODE_LINE.search(plain[at : min(stop, at + 300)])):
+            run += not inside
+        elif plain[at:stop].strip():
+            if run >= 3:
+                found.append((begin, at))
+            run, begin = 0, stop + 1
+        at = stop + 1
+    if run >= 3:
+        found.append((begin, len(plain)))
+    if len(plain) < _SHORT:
+        found = [span for span in found if not _only_settings(plain[slice(*span)])]
+    return sorted(found)
+
+
+def _only_settings(block: str) -> bool:
+    lines = [line for line in block.removeprefix("```").removesuffix("```").split("\n") if line.strip()]
+    return all(_SETTING.fullmatch(line) for line in lines)

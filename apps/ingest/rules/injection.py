@@ -38,8 +38,16 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"|uncensored|developer mode|root\b|in (?:developer|god|admin|debug|maintenance) mode)"
     )),
     ("injection_override", (
-        r"\b(?:enter|enable|activate|switch to|turn on)\s+(?:the\s+)?(?:developer|god|jailbreak|dan|debug|admin"
-        r"|unrestricted|maintenance|sudo)\s+mode"
+        r"\b(?:enter|enable|activate|switch to|turn on)\s+(?:the\s+)?(?:god|jailbreak|dan|unrestricted|sudo)\s+mode"
+    )),
+    ("injection_override", (
+        # Programs have such a mode too: an order to the assistant says what it is for, or says nothing else.
+        r"\b(?:enter|enable|activate|switch to|turn on)\s+(?:the\s+)?(?:developer|debug|admin|maintenance)\s+mode"
+        r"(?=[^.\n]{0,80}\b(?:ignore|bypass|obey|unlock|reveal|leak|dump|refuse|approve|skip|unrestricted|(?:no|without"
+        r"|disable|lift|drop)\s+(?:any\s+|all\s+|your\s+|the\s+)*(?:restrictions?|filters?|rules?|limits?|safety"
+        r"|checks?|verification|guidelines?|guardrails?|policies|policy))\b)"
+        r"|(?:^|[.!?\n\"'>:]\s*)(?:now\s+|please\s+|you must\s+|assistant[,:]?\s+)*(?:enter|activate|switch to|enable"
+        r"|turn on)\s+(?:the\s+)?(?:developer|debug|admin|maintenance)\s+mode(?:\s+now)?[.!]*\s*\Z"
     )),
     ("injection_override", (
         r"\b(?:without|no|turn off|disable|skip|bypass|remove)\s+(?:any\s+|all\s+|your\s+|the\s+)*(?:safety|content"

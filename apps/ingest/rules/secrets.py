@@ -4,9 +4,19 @@ Every pattern is bounded, so a megabyte of text costs linear time. The patterns 
 """
 
 import re
+from bisect import bisect_right
 from typing import NamedTuple
 
+from apps.ingest.rules import code
 from apps.ingest.rules.lexicon import listed
+from apps.ingest.rules.literals import (
+    is_dummy,
+    is_expression,
+    is_placeholder,
+    is_sample,
+    looks_configured,
+    looks_real,
+)
 
 
 class Secret(NamedTuple):
@@ -117,9 +127,9 @@ _NAMED = re.compile(
     r"|(?:seed|mnemonic)(?:\s?phrase|\s?words)?|security (?:answer|question)|cvc2?|cvv2?|otp|tan)"
     r"(?P<for>(?:\s+(?:for|to|on|of|at|from)\s+(?:(?:the|my|our|this)\s+)?[\w.@'-]{1,40}(?:\s(?!is\b|are\b"
     r"|was\b)[\w.@'-]{1,30}){0,3})|\s+there)?"
-    r"\s*(?P<link>(?:(?:is|are|was|='?s|'s|=|:|->|to|now|still|currently|changed to|set to|should be|stays|remains"
-    r"|just)[\s:=]*){1,3}|\s)"
-    r"[\s\"'(<\[]{0,3}(?P<value>[^\s\"'<>]{3,200})",
+    r"(?P<quote>[\"'`*]{0,2})\s*(?P<link>(?:(?:(?:is|are|was|'s|to|now|still|currently|changed to|set to"
+    r"|should be|stays|remains|just)\b|='?s\b|=|:|->|→)[\s:=>]*){1,3}|\s)"
+    r"(?:\*\*(?!\*))?[\s\"'`(<\[]{0,3}(?P<value>[^\s\"'`<>]{3,200})",
     re.IGNORECASE,
 )
 _WORDS_AS_SECRET = re.compile(
@@ -128,16 +138,31 @@ _WORDS_AS_SECRET = re.compile(
     re.IGNORECASE,
 )
 _PASSWORD_PROSE = re.compile(
-    r"\b(?:password|passphrase|passwort|pass\s?code|contraseña|mot de passe|wachtwoord|senha|pwd)\s*(?:(?:is|es|ist"
-    r"|est|to)\s|:|=>|=)\s*(?:now\s+|still\s+)?[\"']?(?P<value>[^\s\"',;]{3,120})"
-    r"|\bpassword\s*[:=]\s*(?P<value2>[^\s]{3,120})",
+    r"\b(?:password|passphrase|passwort|pass\s?code|contraseña|mot de passe|wachtwoord|senha|pwd)[\"'`*]{0,2}\s*"
+    r"(?P<link>(?:is|es|ist|est|to)\s|:|=>|={1,3}|→)(?:\*\*(?!\*))?\s*(?:now\s+|still\s+)?[\"'`]?"
+    r"(?P<value>[^\s\"'`,;]{3,120})",
     re.IGNORECASE,
+)
+# A name that ends like a secret's: DB_PASSWORD=…, "smtp.token": …
+_ASSIGNED = re.compile(
+    r"(?<![\w.-])(?P<what>[a-z][\w.-]{0,60}?(?:(?:[_.-]|(?<=[a-z])(?=P))(?:pass(?:word|wd|phrase)?|pwd|pw)"
+    r"|[_.-]?(?:token|secret|(?:api|access|auth|secret|encryption|private)[_-]?key)))"
+    r"[\"'`\]*]{0,3}\s*(?P<link>=>|:=|={1,3}|:)\s*[\"'`]?(?P<value>[^\s\"'`<>]{3,200})",
+    re.IGNORECASE,
+)
+_USED_AS = re.compile(
+    r"\b(?:use|using|used|set|with|picked|chose|took)\s+[\"'`]?(?P<value>(?=[^\s\"'`]*\d)[^\s\"'`]{4,100})[\"'`]?"
+    r"\s+as\s+(?:the|my|our|its|a)\s+(?:new\s+|[\w-]{1,20}\s+)?(?:password|passcode|passphrase|pin)\b",
+    re.IGNORECASE,
+)
+_ON_COMMAND_LINE = re.compile(
+    r"\s(?:-u|--user)[ =][\"']?[\w.@-]{1,60}:(?P<value>[^\s\"'`]{4,120})|\s-p(?=[^\s\d])(?P<value2>[^\s\"'`]{6,120})",
 )
 _LOGIN_PAIR = re.compile(
     r"\b(?:pass|pwd|pw|kennwort|passwort)\s*[:=]\s*(?P<pass>[^\s,;]{4,100})"
-    r"|\b(?:log-?in|log in with|sign in with|account|credentials?|creds|user(?:name)?|admin)\b[^\n]{0,40}?(?:is|are"
-    r"|with|:|=|as)?\s*(?P<user>[\w.@+-]{2,60})\s*(?:/|:|\bpw\b|\bpass\b|\band\b|\|)\s*"
-    r"(?P<value>(?=[^\s]*\d)(?=[^\s]*[A-Za-z])(?=[^\s]*[^\w\s])[^\s,]{6,100})",
+    r"|(?<!/)\b(?:log-?in|log in with|sign in with|account|credentials?|creds|user(?:name)?|admin)\b[^\n]{0,40}?"
+    r"(?:(?:is|are|with|:|=|as)\s*|[^\S\n]*)(?P<user>[\w.@+-]{2,60})[^\S\n]*(?:/|:|\bpw\b|\bpass\b|\band\b|\|)[^\S\n]*"
+    r"(?P<value>(?!//)(?=[^\s]*\d)(?=[^\s]*[A-Za-z])(?=[^\s]*[^\w\s])[^\s,]{6,100})",
     re.IGNORECASE,
 )
 _DIGITS = re.compile(r"(?<![\w.+-])(?:\d[ -]?){12,18}\d(?![\w-])")
@@ -171,7 +196,7 @@ _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?[.,!?;:)]*$", re.IGNORECASE)
 _HINT = re.compile(
     r"pass|pw|cred|log-?in|secret|key|token|pin\b|puk\b|code|seed|mnemonic|otp|tan\b|cvc|cvv|social|licen|number"
     r"|\bid\b|\bno\b|iban|contrase|mot de|wachtwoord|senha|sign in|user|admin|account|\bnr\b"
-    r"|nhs|ssn|nino|aad|steuer|passport|dni|bsn|cpf|pesel|personnummer|codice|sort|routing|nif|nie\b|tin\b|sin\b|vault",
+    r"|\s-[pu]|--user|nhs|ssn|nino|aad|steuer|passport|dni|bsn|cpf|pesel|personnummer|codice|sort|routing|nif|nie\b|tin\b|sin\b|vault",
     re.IGNORECASE,
 )
 
@@ -179,18 +204,76 @@ _HINT = re.compile(
 def find_secrets(plain: str) -> list[Secret]:
     """Secrets in folded text, in order; the spans may overlap."""
     found: list[Secret] = []
+    text = _Text(plain)
     if _SHAPE_HINT.search(plain):
         for match in _SHAPE.finditer(plain):
             reason = _SHAPES[int((match.lastgroup or "s0")[1:])][0]
-            if not _is_placeholder(match[0]):
+            if not _is_blank_form(text, match):
                 found.append(Secret(match.start(), match.end(), reason))
     if "PRIVATE KEY" in plain:
         found += _private_keys(plain)
     if any(c.isdigit() for c in plain[:4000]) or len(plain) > 4000:
         found += _numbers(plain)
     if _HINT.search(plain):
-        found += _named(plain)
+        found += _named(text)
     return sorted(found)
+
+
+class _Text:
+    """The text, and where code stands in it; that is looked up once, and only when something has to be judged."""
+
+    def __init__(self, plain: str) -> None:
+        self.plain = plain
+        self._code: list[tuple[int, int]] | None = None
+
+    def in_code(self, at: int) -> bool:
+        if self._code is None:
+            self._code = code.regions(self.plain)
+        place = bisect_right(self._code, (at, len(self.plain))) - 1
+        return place >= 0 and at < self._code[place][1]
+
+    def is_given(self, start: int, end: int, *, symbol: bool) -> bool:
+        """Whether plain[start:end] can be a secret in use, wherever it stands.
+
+        symbol: it follows ":" or "=", as in code, and not "is".
+        """
+        plain, value = self.plain, self.plain[start:end]
+        if is_placeholder(value):
+            return False
+        in_code = self.in_code(start)
+        if (symbol or in_code) and is_expression(plain, start, end, in_code=in_code):
+            return False
+        if not symbol and value[-1] in "([" and plain[end : end + 1] in ("'", '"'):
+            return False
+        if not in_code:
+            return True
+        if plain[start - 1] in "\"'`" or not _CONFIG_LINE.fullmatch(plain, _line_start(plain, start), end):
+            return looks_real(value)
+        return looks_configured(value)
+
+
+_CONFIG_LINE = re.compile(r"\s*(?:export\s+|set\s+|env\s+|-e\s+|-\s+|#\s*)?[\w.-]{1,60}\s*[:=]\s*[^\s;]+")
+
+
+def _line_start(plain: str, at: int) -> int:
+    return max(plain.rfind("\n", max(0, at - 200), at) + 1, at - 200, 0)
+
+
+def _is_blank_form(text: _Text, match: re.Match[str]) -> bool:
+    """A vendor's shape or an address with words where the secret would be: "sk-your-key-here"."""
+    said = match[0]
+    if "://" in said:
+        user, _, word = said.partition("://")[2].rpartition("@")[0].partition(":")
+        if is_placeholder(word) or is_dummy(word) or word.lower() in _GENERIC:
+            return True
+        return text.in_code(match.start()) and (word == user or is_sample(word))
+    if said[:6].lower() == "bearer" and not any(c.isdigit() for c in said) and _WORDY_TOKEN.search(said[7:]):
+        return True
+    return is_placeholder(said) or is_dummy(said)
+
+
+_WORDY_TOKEN = re.compile(r"[_-]|token|auth|cred", re.IGNORECASE)
+_GENERIC = listed("password passwd pass pwd yourpassword mypassword your_password my_password")
 
 
 def _private_keys(plain: str) -> list[Secret]:
@@ -206,22 +289,42 @@ def _private_keys(plain: str) -> list[Secret]:
     return found
 
 
-def _named(plain: str) -> list[Secret]:
+def _named(text: _Text) -> list[Secret]:
+    plain = text.plain
     found: list[Secret] = []
     for match in _NAMED.finditer(plain):
-        value, explicit = match["value"], bool(match["link"].strip())
-        if _looks_secret(value, explicit=explicit, what=match["what"].lower()):
+        link = match["link"].strip()
+        if match["quote"] and not link:
+            continue
+        if _looks_secret(match["value"], explicit=bool(link), what=match["what"].lower()) and text.is_given(
+            *match.span("value"), symbol=_is_symbol(link)
+        ):
             found.append(Secret(match.start(), match.end(), _reason(match["what"])))
-    for match in _PASSWORD_PROSE.finditer(plain):
-        value = match["value"] or match["value2"]
-        if _looks_password(value, plain, match.end()):
+    found += [
+        Secret(m.start(), m.end(), "secret_password")
+        for m in _PASSWORD_PROSE.finditer(plain)
+        if _looks_password(m["value"], plain, m.end()) and text.is_given(*m.span("value"), symbol=_is_symbol(m["link"]))
+    ]
+    found += [
+        Secret(m.start(), m.end(), _reason(m["what"]))
+        for m in _ASSIGNED.finditer(plain)
+        if _looks_secret(m["value"], explicit=True, what=m["what"].lower())
+        and text.is_given(*m.span("value"), symbol=True)
+    ]
+    for match in (*_USED_AS.finditer(plain), *_ON_COMMAND_LINE.finditer(plain)):
+        value = match[match.lastgroup or "value"]
+        if match.re is _USED_AS or looks_real(value):
             found.append(Secret(match.start(), match.end(), "secret_password"))
     found += [
         Secret(m.start(), m.end(), "secret_recovery_code")
         for m in _WORDS_AS_SECRET.finditer(plain)
         if _is_word_list(m["value"])
     ]
-    found += [Secret(m.start(), m.end(), "secret_password") for m in _LOGIN_PAIR.finditer(plain)]
+    found += [
+        Secret(m.start(), m.end(), "secret_password")
+        for m in _LOGIN_PAIR.finditer(plain)
+        if text.is_given(*m.span("pass" if m["pass"] else "value"), symbol=True)
+    ]
     for match in _GOVERNMENT.finditer(plain):
         label = match[0][: match.start("value") - match.start()].lower().strip(" :=-,'")
         label = re.sub(r"\s?(?:no\.?|number|num|nr\.?|id|#|code)?\s*(?:is|was|s|now)?$", "", label).strip()
@@ -247,6 +350,10 @@ def _numbers(plain: str) -> list[Secret]:
     found += [Secret(m.start(), m.end(), "secret_government_number") for m in _AADHAAR.finditer(plain)]
     found += [Secret(m.start(), m.end(), "secret_bank_account") for m in _IBAN.finditer(plain) if _is_iban(m[0])]
     return found
+
+
+def _is_symbol(link: str) -> bool:
+    return not any(c.isalpha() for c in link)
 
 
 def _reason(what: str) -> str:
@@ -280,7 +387,7 @@ _PROSE = listed(
 def _looks_secret(value: str, *, explicit: bool, what: str) -> bool:
     """Whether what follows a word such as "token" is the thing itself and not more talk about it."""
     bare = value.strip(".,;:!?)\"'").lower()
-    if len(bare) < 3 or bare in _PROSE or _is_placeholder(value):
+    if len(bare) < 3 or bare in _PROSE or is_placeholder(value):
         return False
     digits = sum(c.isdigit() for c in bare)
     if (
@@ -300,20 +407,26 @@ def _looks_secret(value: str, *, explicit: bool, what: str) -> bool:
         re.search(r"[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|[!$%&#@^*~+=?]\w|\w[$%&#@^*~+=_]\w", value.strip(".,;:!?)"))
     )
     if explicit:
+        if digits and _GROUPS.fullmatch(bare):
+            return True
         return mixed_inside and classes >= 2 and len(bare) >= 5
     return mixed_inside and classes >= 2 and len(bare) >= 8
+
+
+_GROUPS = re.compile(r"(?:[a-z0-9]{4,12}-){2,8}[a-z0-9]{4,12}")
 
 
 def _looks_password(value: str, plain: str, end: int) -> bool:
     """After "password is" even a plain word is taken for the password when nothing follows that makes it prose."""
     bare = value.strip(".,;:!?)\"'")
-    if len(bare) < 3 or bare.lower() in _PROSE or _is_placeholder(value):
+    if len(bare) < 3 or bare.lower() in _PROSE or is_placeholder(value):
         return False
     if not _WORD.match(value) or not bare.isalpha():
         return True
     rest = plain[end : end + 12].lstrip()
     ends_here = (
         not rest
+        or plain[end : end + 1] == "\n"
         or rest[0] in ".,;!\n)-"
         or value[-1:] in ".,;!"
         or rest.startswith(("remember", "for ", "keep", "pls", "please", "and ", "in case", "if ", "btw"))
@@ -324,19 +437,6 @@ def _looks_password(value: str, plain: str, end: int) -> bool:
 def _is_word_list(words: str) -> bool:
     listed = re.findall(r"[a-z]+", words.lower())
     return len(listed) >= 6 and sum(word in _PROSE for word in listed) <= len(listed) // 6
-
-
-_PLACEHOLDER = re.compile(
-    r"^[\"'(<\["
-    r"{"
-    r"]*(?:\*{3,}|x{4,}|\.{3,}|<[^>]*>?|\$\{?\w+\}?|"
-    r"\{\{?\w+|your[-_]?\w*|example\w*|redacted\w*|placeholder\w*|changeme_?here|\[[\w ]+\]?|%\w+%)",
-    re.IGNORECASE,
-)
-
-
-def _is_placeholder(value: str) -> bool:
-    return _PLACEHOLDER.match(value) is not None
 
 
 def _passes_luhn(digits: str) -> bool:

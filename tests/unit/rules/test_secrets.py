@@ -82,3 +82,75 @@ def test_a_clause_beside_a_secret_is_kept_and_marked() -> None:
     assert [f.decision for f in found] == ["keep", "discarded_policy"]
     assert found[0].redacted
     assert text[found[0].start : found[0].end] == "I work at the aquarium"
+
+
+# A fence without a language, a fence with one, code without a fence.
+PASTED = [
+    ("our settings:\n```\nhost: mail\nuser: rosa\npassword: " + "sunflower\n```", "sunflower"),
+    ("DB_PASSWORD=" + "Otter!Lake42", "Otter!Lake42"),
+    ("```yaml\nservices:\n  cache:\n    CACHE_PASSWORD: " + "Vq7TzLw93xKe\n```", "Vq7TzLw93xKe"),
+    ("```python\nimport mailer\n\nmailer.login(token='" + "q8Zr4LmX2vTn7WsB3kPd" + "')\n```", "q8Zr4LmX2vTn7WsB3kPd"),
+    ("def connect():\n    password = '" + "xK9#mQ2$vL7p" + "'\n    return dial(password)\n", "xK9#mQ2$vL7p"),
+    ("```js\nconst n = 1;\nrun(n);\n```\nby the way my password is " + "marzipan88, keep it", "marzipan88"),
+    ('{"user": "rosa", "password": "' + 'Otter!Lake42"}', "Otter!Lake42"),
+    ("**Password:** " + "Otter!Lake42", "Otter!Lake42"),
+    ("curl -u rosa:" + "Otter!Lake42 https://files.example", "Otter!Lake42"),
+    ("I use " + "marzipan88 as the router password", "marzipan88"),
+    ("the API key is " + "abcd-1234-efgh-5678", "abcd-1234"),
+    ("my wifi password is `" + "blue-otter-7`", "blue-otter-7"),
+    ("password: " + "$unny42", "unny42"),
+]
+
+
+@pytest.mark.parametrize(("text", "secret"), PASTED)
+def test_a_secret_in_use_is_refused_in_code_and_settings_too(text: str, secret: str) -> None:
+    (whole,) = read_turn(text, now=NOW, keep_whole=True)
+    kept = [f for f in read_turn(text, now=NOW) if f.decision == "keep"]
+
+    assert whole.decision == "discarded_policy"
+    assert not any(secret in text[f.start : f.end] for f in kept)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password = request.form['password']",
+        "token = os.environ['SERVICE_TOKEN']",
+        "const apiKey = process.env.WEATHER_KEY;",
+        "hash = generate_password_hash(password)",
+        "if (user.password == password) return true",
+        "password = models.CharField(max_length=128)",
+        "token = secrets.token_urlsafe(32)",
+        '<input type="password" name="password" required>',
+        "interface Account { name: string; password: string; token: string }",
+        "password VARCHAR(255) NOT NULL",
+        "API_KEY=your_api_key_here",
+        "api_key: <your key>",
+        "password: ********",
+        "password: ${DB_PASSWORD}",
+        "Authorization: Bearer YOUR_ACCESS_TOKEN_HERE",
+        "new WebClient('" + "xoxb-" + "your-workspace-token')",
+        "openai.api_key = '" + "sk-" + "your-key-goes-right-here'",
+        "postgres://user:" + "password@localhost/shop",
+        "postgres://${USER}:" + "${PASS}@db/shop",
+        "pwd: /home/rosa/project1",
+        "the password reset mail never arrives",
+        "/* room for the account margins */\n  max-width: calc(33.3% - 4px);",
+        "```python\nseed = User(name='rosa', password='" + "secret123')\ndb.session.add(seed)\n```",
+        "```js\nlogin({user: 'demo', password: '" + "Test1234!'});\n```",
+        "```python\n# wrong password\nself.assertFalse(check('a', 'b'))\n```",
+        "```bash\ncurl -d 'user=demo&password=" + "demopass' http://localhost:5000/login\n```",
+        "```\nHashed password: pbkdf2:sha256:1000$" + "ab12" * 8 + "\nfunction done() {\n```",
+    ],
+)
+def test_code_that_handles_secrets_is_none(text: str) -> None:
+    message = f"Here is what I have so far, can you have a look?\n\n{text}\n\nIt fails on the second call."
+
+    assert read_turn(message, now=NOW, keep_whole=True)[0].decision == "keep"
+    assert read_turn(text + " # as written", now=NOW, keep_whole=True)[0].decision != "discarded_policy"
+
+
+def test_code_is_looked_for_once_and_in_linear_time() -> None:
+    text = "password = request.form['password']\n" * 20_000
+
+    assert read_turn(text, now=NOW, keep_whole=True)[0].decision != "discarded_policy"
