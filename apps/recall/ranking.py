@@ -48,25 +48,57 @@ Weights = Mapping[str, float]
 # Found by measuring on dialogue and on assistant chats: score fusion, not reciprocal ranks (docs/adr/0004).
 DIALOGUE: Weights = {
     "semantic": 1.0, "lexical": 0.30, "actor": 0.10, "authored": 0.0, "session": 0.20, "date": 0.25, "length": 0.04,
-    "question": -0.05, "continuity": 0.05,
+    "question": -0.10, "continuity": 0.05,
 }  # fmt: skip
-ASSISTANT_CHAT: Weights = {**DIALOGUE, "lexical": 0.30, "authored": 0.20, "session": 0.0, "question": 0.0}
+ASSISTANT_CHAT: Weights = {**DIALOGUE, "authored": 0.20, "session": 0.10, "length": 0.0, "question": 0.0}
 MEMORYSYNC: Weights = {"semantic": 0.40, "cluster": 0.20, "recency": 0.15, "importance": 0.15, "usage": 0.10}
 
 PREVIOUS_COSINE, PREVIOUS_WORDS = 0.3, 0.35  # how much of the previous turn is read into a turn
+LONGEST = 25  # content terms beyond which a text is long enough
 RECENCY_HALF_LIFE_HOURS = 72.0
 PROFILES = ("default", "memorysync", "rrf")
 
 
+def weights_used(profile: str, candidates: Sequence[Features], asked: Weights | None = None) -> Weights:
+    """What each factor of a profile is multiplied by for these candidates, so that no score exceeds 1.
+
+    asked: in place of the profile's own; names that it does not know are passed over.
+    """
+    if profile == "rrf":
+        return {"rrf": 1.0}
+    given = _memorysync_weights(asked) if profile == "memorysync" else _default_weights(candidates, asked)
+    most = 1.0 if profile == "memorysync" else _most(given)
+    return {name: weight / most for name, weight in given.items()}
+
+
+def _default_weights(candidates: Sequence[Features], asked: Weights | None) -> Weights:
+    """A space where an assistant speaks wants other weights than one where people do."""
+    own = ASSISTANT_CHAT if any(one.from_assistant for one in candidates) else DIALOGUE
+    return {name: (asked or {}).get(name, weight) for name, weight in own.items()}
+
+
+def _most(given: Weights) -> float:
+    """The sum for a candidate that is perfect in everything; 1 where nothing counts."""
+    own = given["semantic"] + given["lexical"] + given["actor"] + given["authored"]
+    most = own * (1 + given["session"]) + given["date"] + given["length"] * math.log1p(LONGEST) + given["continuity"]
+    return most if most > 0 else 1.0
+
+
+def _memorysync_weights(asked: Weights | None) -> Weights:
+    given = {name: (asked or {}).get(name, weight) for name, weight in MEMORYSYNC.items()}
+    total = sum(given.values()) or 1.0
+    return {name: value / total for name, value in given.items()}
+
+
 def rank_default(candidates: Sequence[Features], *, weights: Weights | None = None) -> list[Ranked]:
-    """Score fusion of meaning and words in context.  Which weights: a space where an assistant speaks wants others.
+    """Score fusion of meaning and words in context, scaled so that no score exceeds 1.
 
     The previous turn is read in here and not written into the index, so that erasing it leaves no residue.
     """
     if not candidates:
         return []
-    is_chat = any(one.from_assistant for one in candidates)
-    given = {**(ASSISTANT_CHAT if is_chat else DIALOGUE), **(weights or {})}
+    given = _default_weights(candidates, weights)
+    scale = 1 / _most(given)
     most = max(one.words + PREVIOUS_WORDS * one.previous_words for one in candidates) or 1.0
     partial: dict[int, dict[str, float]] = {}
     for one in candidates:
@@ -86,11 +118,11 @@ def rank_default(candidates: Sequence[Features], *, weights: Weights | None = No
         factors = partial[one.id] | {
             "session": given["session"] * (best[one.session] if one.session is not None else own),
             "date": given["date"] * one.date_match,
-            "length": given["length"] * math.log1p(min(one.length, 25)),
+            "length": given["length"] * math.log1p(min(one.length, LONGEST)),
             "question": given["question"] if one.ends_with_question else 0.0,
             "continuity": given["continuity"] * one.in_session,
         }
-        ranked.append(_ranked(one.id, factors))
+        ranked.append(_ranked(one.id, {name: scale * value for name, value in factors.items()}))
     return _sorted(ranked)
 
 
@@ -102,9 +134,7 @@ def rank_memorysync(candidates: Sequence[Features], *, now: datetime, weights: W
     """
     if not candidates:
         return []
-    given = {**MEMORYSYNC, **{name: value for name, value in (weights or {}).items() if name in MEMORYSYNC}}
-    total = sum(given.values()) or 1.0
-    given = {name: value / total for name, value in given.items()}
+    given = _memorysync_weights(weights)
     sessions: defaultdict[int | None, list[float]] = defaultdict(list)
     for one in candidates:
         sessions[one.session].append(one.cosine)

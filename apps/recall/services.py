@@ -27,16 +27,7 @@ from apps.recall.fusion import reciprocal_rank, union
 from apps.recall.legs.dense import Dense
 from apps.recall.legs.lexical import Lexical
 from apps.recall.question import Question, ask, words_that_may_name
-from apps.recall.ranking import (
-    ASSISTANT_CHAT,
-    DIALOGUE,
-    MEMORYSYNC,
-    PROFILES,
-    Features,
-    Ranked,
-    rank_default,
-    rank_memorysync,
-)
+from apps.recall.ranking import PROFILES, Features, Ranked, rank_default, rank_memorysync, weights_used
 from apps.recall.results import Explanation, Filters, Hit, Recall
 from apps.recall.search import Leg, Ranking, Search, conditions
 from apps.recall.shortlist import Opened, open_shortlist, report_broken_seal
@@ -203,7 +194,7 @@ def _recall_in(
         .select_related("vector")
         .defer("vector__embedding", "vector__signs")
     }
-    used = _weights(profile, features, weights)
+    used = weights_used(profile, features, weights)
     return [
         Hit(
             memory=memory,
@@ -243,17 +234,6 @@ def _rank(
         fused = reciprocal_rank([memory_id for memory_id, _ in ranking] for ranking in rankings.values())
         return [Ranked(id=one, score=score, factors={"rrf": score}) for one, score in fused if one in opened]
     return rank_default(features, weights=weights)
-
-
-def _weights(profile: str, features: Sequence[Features], weights: Mapping[str, float] | None) -> Mapping[str, float]:
-    if profile == "memorysync":
-        given = {**MEMORYSYNC, **{name: value for name, value in (weights or {}).items() if name in MEMORYSYNC}}
-        total = sum(given.values()) or 1.0
-        return {name: value / total for name, value in given.items()}
-    if profile == "rrf":
-        return {"rrf": 1.0}
-    base = ASSISTANT_CHAT if any(one.from_assistant for one in features) else DIALOGUE
-    return {**base, **(weights or {})}
 
 
 def _collapse(ranked: Sequence[Ranked], opened: Sequence[Opened]) -> list[Ranked]:

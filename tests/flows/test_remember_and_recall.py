@@ -82,6 +82,7 @@ def test_the_factors_of_every_hit_sum_to_its_score(scope: Scope) -> None:
     for profile in ("default", "memorysync", "rrf"):
         for hit in ask(scope, "dog sofa 2024", profile=profile, session_id="s1").hits:
             assert sum(hit.explanation.factors.values()) == pytest.approx(hit.score)
+            assert hit.score <= 1
 
 
 def test_an_unknown_profile_is_refused(scope: Scope) -> None:
