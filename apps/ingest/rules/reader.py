@@ -514,7 +514,7 @@ def _keep(reading: _Reading, low: str) -> list[Finding]:
         source_strength=strength if claims or kind else min(strength, 0.9),
         extractor_confidence=confidence,
     )
-    if not claims:
+    if not claims or claims[0].loose:
         return [base]
     if type_ in _SLOTLESS:
         return (

@@ -61,6 +61,10 @@ _NOUN_PHRASE = re.compile(
     rf"|then |never |actually |currently |usually |recently |finally |mostly |probably |officially |both "
     rf"|apparently )*(?:{_VERB}|as of)\b"
 )
+# "Olga's car is …" has one verb; in "Olga's late and she is …" the 's is one.
+_OWNED = re.compile(
+    r"'s (?!not |now |so |very |in |at |on |the |an? )[a-z-]{2,20}(?: (?!and |or |but )[a-z-]{2,20})?(?=\Z)"
+)
 _NOUN_IS = re.compile(
     r"(?P<whose>(?:my|our|the|this|his|her|their|new"
     r"|a)\s+)?(?P<noun>[\w.&/+#-]{1,40}(?:\s+[\w.&/+#-]{1,40}){0,4}?)(?P<link>\s*[:=]\s+|'s\s+|\s+now\s+)"
@@ -78,11 +82,15 @@ _NOT_NAMES = listed(
 )
 
 
+_PRONOUNS = frozenset({"i", "we", "you", "they", "he", "she", "it", "there"})
+
+
 class Subject(NamedTuple):
     key: str  # "user", "user.sister", "olga", "orders_service"; "" when the clause names none
     is_person: bool
     attribute: str  # "birthday" in "my wife's birthday is …", else ""
     after: int  # where the predicate begins
+    whose: str = ""  # the determiner: "my", "the", "those", or none
 
 
 def lead_end(low: str, start: int, end: int) -> int:
@@ -156,11 +164,11 @@ def subject_of(plain: str, low: str, start: int, end: int, *, last_person: str, 
     phrase = _NOUN_PHRASE.match(low, at, min(end, at + 160))
     after = phrase.end("noun") if phrase else 0
     link = _NOUN_IS.match(low, at, min(end, at + 120))
-    if link and (phrase is None or link.end("noun") < after):
+    if link and (phrase is None or (link.end("noun") < after and not _OWNED.match(low, link.end("noun"), after))):
         phrase, after = link, link.end("noun")
     if phrase is None:
         return Subject("", is_person=False, attribute="", after=at)
-    return _named(plain, phrase, after)
+    return _named(plain, phrase, after)._replace(whose=(phrase["whose"] or "").strip())
 
 
 def _named(plain: str, phrase: re.Match[str], after: int) -> Subject:
@@ -170,6 +178,9 @@ def _named(plain: str, phrase: re.Match[str], after: int) -> Subject:
     if owner in ("he", "she", "it", "that", "there", "what", "who", "where", "here", "let"):
         return Subject("", is_person=False, attribute="", after=phrase.start())
     words = owner.split()
+    if not whose and any(word in _PRONOUNS for word in words):  # "once we have …": the noun is half a clause
+        mine = words[-1] in ("i", "we") and not attribute
+        return Subject("user" if mine else "", is_person=mine, attribute="", after=after if mine else phrase.start())
     # "my colleague Omar", "my aunt Lena": the name goes with the role, kin keep the role as their key.
     head = next((size for size in range(min(3, len(words)), 0, -1) if " ".join(words[:size]) in _PERSONS), 0)
     if (

@@ -133,3 +133,58 @@ def test_types_without_a_slot_have_no_key(text: str) -> None:
 )
 def test_a_statement_that_ends_a_claim_names_it(text: str, closes: tuple[str, str | None]) -> None:
     assert first(text).closes == closes
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("my gym is FitHub", "user.gym"),
+        ("our wifi name is Birdhouse", "wifi.name"),
+        ("the standup is at 9:30", "standup.schedule"),
+        ("Olga's car is a Saab", "olga.car"),
+        ("my shoe size is 41", "shoe.size"),
+        ("my favourite tea is sencha", "user.favourite_tea"),
+        ("the deadline of the tender is 14 June", "tender.deadline"),
+        ("our backup retention is 30 days", "backup.retention"),
+        ("the lease expires in May 2027", "lease.expiry"),
+        ("our meeting room is on the third floor", "meeting.room"),
+    ],
+)
+def test_a_thing_of_somebody_and_a_known_attribute_have_a_slot(text: str, key: str) -> None:
+    assert first(text).key == key
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "life is a river, my grandmother used to say",
+        "swimming is my escape",
+        "losing a friend is hard on me",
+        "a lot of this is new to me",
+        "step_2 = sort the rows by my column",
+        "those curtains are from my aunt",
+        "glad you are on our side",
+        "everyone is in our garden",
+        "my goal is to learn the cello",
+        "our house was worth it, time is money",
+        "what I need is peace",
+        "Olga is from Delft, like me",
+        "my brother is from another planet",
+        "honesty is part of our house rules",
+        "my advice: start small and keep going",
+        "our garden is so green",
+        "my knees are crucial for climbing",
+        "my car has a dent",
+        "it takes courage to tell my boss",
+        "once we have the loan we buy the boat",
+        "I'm trying to find out why my report in Django 4.2 shows the rows of the other branch",
+        "it felt like a dream to me",
+        "my kids taught me about love and patience",
+    ],
+)
+def test_a_general_statement_takes_no_slot(text: str) -> None:
+    assert {f.key for f in read_turn(text, now=NOW) if f.decision == "keep"} <= {None}
+
+
+def test_two_statements_in_the_same_words_do_not_replace_each_other() -> None:
+    assert [first(text).key for text in ("my boat has two sails", "my boat has a name")] == [None, None]

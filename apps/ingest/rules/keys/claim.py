@@ -15,6 +15,7 @@ class Claim(NamedTuple):
     type: str | None = None  # the type this key always has, where the clause's own words do not decide it
     closed: bool = False  # says that the claim is over
     general: bool = False  # read by the last resort, not by a rule that knows the attribute
+    loose: bool = False  # worth keeping, but too vague to be replaced by the next statement in the same words
 
 
 class Clause(NamedTuple):
@@ -61,6 +62,17 @@ NEGATED = re.compile(
         r"|working |work |be |use |take |drink |eat |really |to )*$"
     )
 )
+
+
+_PURSUED = re.compile(
+    r"\b(?:trying|try|want|wants|wanna|need|needs|hoping|hope|planning|considering|considered|consider|looking|help|how"
+    r"|wondering|debug|debugging|implement|implementing|decide|deciding|could|might|would|should|can)\b"
+)
+
+
+def is_aside(clause: Clause) -> bool:
+    """A tool or a version stands in a longer sentence about something else: "I'm trying to fix … with Flask 2"."""
+    return len(clause.words) > 8 and search_in(_PURSUED, clause) is not None
 
 
 def person_of(clause: Clause) -> str | None:

@@ -3,7 +3,17 @@
 import re
 from collections.abc import Iterator
 
-from apps.ingest.rules.keys.claim import STOP, Claim, Clause, any_of, is_negated, person_of, search_in, signature
+from apps.ingest.rules.keys.claim import (
+    STOP,
+    Claim,
+    Clause,
+    any_of,
+    is_aside,
+    is_negated,
+    person_of,
+    search_in,
+    signature,
+)
 from apps.ingest.rules.lexicon import THINGS, listed
 from apps.ingest.rules.subjects import slug
 
@@ -24,6 +34,21 @@ _DISLIKE = re.compile(r"hate|dislike|loathe|detest|despise|can'?t|cannot|n'?t\b|
 _NO_TASTE = listed(
     "it that this them him her you me to us those these one how what when the being having doing going idea way"
     " sound look work job people things stuff fact thought"
+)
+# "Sounds like …", "something like …", "the love and support": no verb of liking.
+_NO_LIKING = re.compile(
+    r"(?:^|[,;:(-]\s*|\b(?:looks?|sounds?|feels?|felt|seems?|smells?|tastes?|looked|sounded|looking|feeling|acts?|just|is"
+    r"|are|was|were|be|been|it's|that's|they're|'s|something|anything|things?|stuff|ones?|more|much|the|my|your|our|his|her"
+    r"|their|its|this|that|of|with|and|for|in|some|any|by|from|such|what|whats|cases|problems|questions|scenarios|topics"
+    r"|[a-z]{4,}(?:ing|tion|ment|ness)s?))\s*$"
+)
+_LIKES = re.compile(
+    r"\b(?:i|we|you|they|who|do|to|people|both|all|kids|parents|also|still|always|really|never|only|and|but)\s*$"
+)
+_ALSO_NOUNS = ("like", "love", "likes", "loves")
+_CLAUSE_AS_OBJECT = re.compile(
+    r"^(?:in|and|for|of|with|or|on|at|by|everywhere)\b|"
+    r"\b(?:i|you|we|they|he|she|it|everyone|is|was|were|been|has|have|had|are|your|you're)\b"
 )
 _SMOKES = re.compile(
     r"\b(?:i|we|he|she|wife|husband|partner|dad|mum|mom|brother|sister|still|also|and) (?:still |also |now |only "
@@ -72,6 +97,9 @@ def taste(clause: Clause) -> Iterator[Claim]:
         or match is None
         or match["v"].split()[0] in _NO_TASTE
         or re.search(r"\b(?:i|we)(?:'d| would)\b", clause.low[clause.start : match.end()])
+        or (match["verb"] in _ALSO_NOUNS and _NO_LIKING.search(clause.low, clause.start, match.start()))
+        or (match["verb"] == "like" and not _LIKES.search(clause.low, clause.start, match.start()))
+        or _CLAUSE_AS_OBJECT.search(match["v"])
     ):
         return
     said = clause.low[max(clause.start, match.start() - 5) : match.end("verb")]
@@ -106,4 +134,4 @@ def switched(clause: Clause) -> Iterator[Claim]:
 def version(clause: Clause) -> Iterator[Claim]:
     found = [m for m in _VERSION.finditer(clause.low, clause.start, clause.end) if not is_negated(clause, m.start())]
     if found:
-        yield Claim(f"{slug(found[-1]['n'])}.version", found[-1]["v"].replace(" ", ""))
+        yield Claim(f"{slug(found[-1]['n'])}.version", found[-1]["v"].replace(" ", ""), loose=is_aside(clause))

@@ -8,6 +8,7 @@ from apps.ingest.rules.keys.claim import (
     Clause,
     any_of,
     has_capital,
+    is_aside,
     is_negated,
     person_of,
     search_in,
@@ -47,6 +48,9 @@ _MANAGES = re.compile(
     r"|in charge of|responsible for|head of|lead of|manager of|owner of|maintainer of)\s+(?P<what>(?:the |our |a "
     r"|my )?(?:[\w&'.-]+)(?: (?!since\b|now\b|from\b|and\b|with\b|on\b|at\b|for\b|in\b|as\b"
     r"|so\b)[\w&'.-]+){0,3}(?:(?:, and |, | and )(?!i\b|we\b|report|work|the\b|my\b)[\w'.-]+){0,5})"
+)
+_I_DO = re.compile(
+    r"\b(?:i|i'?m|i'?ve|we|we're|me|and|who|am|also|now)\b(?: (?!my\b|your\b|an?\b|get\b|had\b)[\w']+){0,4}\s*$"
 )
 _UNDER_ME = re.compile(
     rf"{_NAMES} (?:report|reports|are reporting|is reporting|work|works) (?:directly |now |in )*(?:to|for|under) me\b"
@@ -137,6 +141,8 @@ def manages(clause: Clause) -> Iterator[Claim]:
         or person is None
         or re.match(r"(?:owns?|runs?) (?:a|an|\d|two|three|my|out|on|every)\b", match[0])
     ):
+        return
+    if person == "user" and (not _I_DO.search(clause.low, clause.start, match.start()) or is_aside(clause)):
         return
     things = split_list(match["what"])
     at = clause.plain[match.start("what") : match.start("what") + 1]

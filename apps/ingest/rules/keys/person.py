@@ -89,7 +89,7 @@ def name(clause: Clause) -> Iterator[Claim]:
 
 def age(clause: Clause) -> Iterator[Claim]:
     who, match = person_of(clause), search_in(_AGE, clause)
-    if who and match:
+    if who and match and clause.subject.attribute in ("", "age"):
         yield Claim(f"{who}.age", signature(match["v"]))
 
 
@@ -176,6 +176,7 @@ def location(clause: Clause) -> Iterator[Claim]:
     moved = re.match(r"(?:moved|moving|went|switched|left for|returned)", match[0]) is not None
     if (
         value.split()[0] in _NOT_PLACES
+        or not value[0].isalpha()
         or _is_company(value)
         or (
             match[0].startswith(("i'm in", "im in", "i am in", "we're in", "we are in"))

@@ -14,7 +14,7 @@ _THEME = re.compile(
 )
 _INDENT = re.compile(r"\b(?P<v>(?P<n>\d|two|four|three|eight)[ -]?spaces?|spaces?|tabs?)\b")
 _INDENT_SAID = re.compile(
-    r"\b(?:indent\w*|tabs? (?:over|instead|rather|not|for|please|everywhere|only|in|width)|spaces? (?:over|instead"
+    r"\b(?:indent\w*|tabs? (?:over|instead|rather|not|for|please|everywhere|only|in|width)|spaces (?:over|instead"
     r"|rather|for|please|everywhere|only|not|per)|(?:prefer|use|using|like|want|switched to|on|to|team|with"
     r"|not) (?:\w+ )?(?:tabs|spaces|\d[ -]spaces?|two spaces|four spaces)|tab width|\d[ -]spaces?)\b"
 )

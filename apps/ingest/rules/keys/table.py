@@ -12,6 +12,8 @@ def claims_of(clause: Clause) -> list[Claim]:
         found = list(_TABLE[number][1](clause))
         if found and found[0].key == "user.name" and not named:
             named = found  # "I'm Bram, a typesetter" says two things
+        elif found and found[0].key.startswith("."):
+            continue  # of whom, the clause does not say
         elif found and not (named and found[0].general):
             return [*named, *found][:4]
     return named

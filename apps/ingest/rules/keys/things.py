@@ -131,19 +131,22 @@ def stated(clause: Clause) -> Iterator[Claim]:
         key = _stated_key(subject)
         if _LENGTH.search(match["v"]):
             key = f"{key.removeprefix('user.')}.length"
-        elif _SCHEDULE.match(match["v"]):
+        elif _SCHEDULE.match(match["v"]) and key.rpartition(".")[2] not in _MEASURED:
             key = f"{_schedule_of(subject)}.schedule"
-        yield Claim(key, signature(match["v"]), general=True)
+        loose = not _holds_slot(subject, match["v"], key, colon=match.re is _COLON)
+        yield Claim(key, signature(match["v"]), general=True, loose=loose)
         return
     when = _HAPPENS.match(low, subject.after, clause.end)
     if when:
-        yield Claim(f"{_schedule_of(subject)}.schedule", signature(when["v"]), general=True)
+        loose = not _is_thing(subject)
+        yield Claim(f"{_schedule_of(subject)}.schedule", signature(when["v"]), general=True, loose=loose)
         return
     if match is None and not subject.is_person:
         used = _USES.search(low, subject.after, min(clause.end, subject.after + 60))
         if used and not is_negated(clause, used.start()):
             attribute = _LASTING_ATTRIBUTE.get(re.sub(r"\s+", " ", used["verb"]), slug(used["verb"]))
-            yield Claim(f"{subject.key}.{attribute}", signature(used["v"]), general=True)
+            loose = not (attribute in _REPLACED or attribute.startswith("get_")) or not _is_thing(subject)
+            yield Claim(f"{subject.key}.{attribute}", signature(used["v"]), general=True, loose=loose)
 
 
 _ATTRIBUTES = listed(
@@ -154,6 +157,90 @@ _ATTRIBUTES = listed(
     " email phone theme code key diet allergy frequency length duration rate standup retro review indentation"
     " interval domain"
 )
+
+
+_REPLACED = listed(
+    "platform version expiry cost language runs_on is_scheduled_at lasts renews launches goes_live wiped"
+)
+_NO_THING = listed(
+    "i me my you your he him she her it we us they them this that these those there here who whom whose which what when"
+    " where why how if once even so some any no none many much more most few all both each every either neither other"
+    " others everyone everybody someone somebody anyone anybody nobody everything something anything nothing one ones"
+    " and or but because since while although though as than then also just only still yet too very really not never"
+    " always often sometimes maybe perhaps is are was were be been being am do does did done have has had can could"
+    " will would shall should may might must let lets glad sorry thanks thank cant wont dont got get gets getting go"
+    " goes went make makes made take takes see seeing sure yeah yes wow const let var def return true false null none"
+    " self life love people time times day days way ways thing things stuff lot lots bit kind sort part point fact"
+    " truth idea word words world moment moments today tomorrow yesterday now other another such own"
+)
+_NO_SLOT = listed(
+    "advice dream goal aim hope faith love life journey idea intention plan purpose wish thought opinion view feeling"
+    " point question problem issue concern worry challenge guess bet heart mind soul family friend effort work progress"
+    " experience memory joy passion motivation inspiration reason excuse thing stuff way answer understanding approach"
+    " focus attempt solution code function result output method advantage fear regret luck fault turn mistake support"
+    " favourite favorite fam pic picture photo dream strength courage attitude energy day night weekend week month year"
+    " time moment"
+)
+_ING_THINGS = listed(
+    "meeting building training wedding standing staging mailing rating king ring string spring ceiling evening morning"
+    " painting drawing parking billing housing heating pricing onboarding thing clothing bearing"
+)
+# What is said of a thing without filling a slot of it: an opinion, a purpose, a comparison.
+_VAGUE = re.compile(
+    r"(?:(?:now|still|also|actually|always|only|just)\s+)*"
+    r"(?:(?:been|really|so|such|pretty|quite|too|very|super|absolutely|truly|incredibly|simply|definitely)\s|"
+    r"(?:a|an|the|my|our|such)\s+(?:[\w-]+\s+){0,2}(?:way|ways|part|lot|bit|thing|things|reason|idea|mix|mixture"
+    r"|privilege|pleasure|joy|honou?r|blast|mess|nightmare|dream|gift|blessing|reminder|opportunity|experience|place"
+    r"|must|challenge|priority|success|disaster|best|worst|most|key|one|same|whole)\b"
+    r"|to\s|about\s|for\s|like\s|with\s|going\s|gonna|because|that\s|what\s|why\s|how\s|where\s|when\s|part of|one of"
+    r"|all\s|not\b|never|more\s|less\s|most\s|as\s|up\b|over\b|done\b|here\b|there\b|key\b|made\b|worth\b|properly"
+    r"|tough|fun|hard|scary|crucial|vital|essential|valuable|special|necessary|inevitable|inspiring|perfect|proud|happy"
+    r"|glad|vivid|huge|tiny|big|small|fast|slow|rich|poor|sweet|kind|smart|strong|weak|tight|insane|crazy|adorable"
+    r"|fantastic|epic|legendary|iconic|magic|magical|dope|sick|rad|neat|fine|okay|ok|able|ready|close|near|far|full"
+    r"|[a-z]{3,}(?:ful|ous|able|ible|less|iest|tic|ive|ing)\b(?!\s+[a-z]+\s*(?:$|[.,])))"
+)
+
+
+def _is_thing(subject: Subject) -> bool:
+    """The subject names a thing: no pronoun, no clause, no activity ("losing a pet"), no name out of code."""
+    phrase = subject.attribute if subject.key == "user" or subject.attribute else subject.key
+    words = phrase.removeprefix("user.").split("_")
+    if not all(words) or len(words) > 4 or any(word in _NO_THING or word.isdigit() for word in words):
+        return False
+    if subject.whose in ("your", "his", "her", "their", "its", "a", "an", "all", "each", "every", "both"):
+        return False
+    owned = subject.whose in ("my", "our")
+    return not any(
+        w.endswith("ing") and len(w) > 4 and w not in _ING_THINGS for w in words[: None if not owned else 1]
+    ) or (owned and len(words) > 1)
+
+
+def _holds_slot(subject: Subject, value: str, key: str, *, colon: bool) -> bool:
+    """Whether "X is Y" names a lasting property, which the next "X is Z" replaces.
+
+    It must be a thing somebody owns ("my gym", "Olga's car"), or an attribute that is known to have one value. A wrong
+    slot lets one statement push out another that has nothing to do with it.
+    """
+    if not _is_thing(subject) or _VAGUE.match(value):
+        return False
+    phrase = (subject.attribute or subject.key).removeprefix("user.")
+    head = phrase.rpartition("_")[2]
+    known = head in _ATTRIBUTES or key.endswith((".schedule", ".length")) or _ATTRIBUTE_OF.match(phrase) is not None
+    if head in _NO_SLOT and not any(c.isdigit() for c in value):
+        return False
+    if subject.attribute:
+        return subject.key != "user" or subject.whose in ("my", "our", "new") or known
+    if subject.whose in ("my", "our"):
+        return not subject.is_person
+    if subject.is_person or not known:
+        return False
+    return bool(subject.whose) or colon or "_" in phrase or any(c.isdigit() for c in value)
+
+
+_ATTRIBUTE_OF = re.compile(rf"(?:\w+_)?(?:{'|'.join(sorted(_ATTRIBUTES))})_(?:of|for)_")
+
+
+_MEASURED = _ATTRIBUTES - listed("schedule time window cadence standup retro review frequency date day launch release")
 
 
 def _stated_key(subject: Subject) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from apps.ingest.rules.keys.claim import Claim, Clause, any_of, is_negated, search_in
+from apps.ingest.rules.keys.claim import Claim, Clause, any_of, is_aside, is_negated, search_in
 from apps.ingest.rules.lexicon import THING_NEEDS_VERB, THING_OF, THINGS
 from apps.ingest.rules.subjects import slug
 
@@ -73,9 +73,9 @@ def thing(clause: Clause) -> Iterator[Claim]:
             if not re.search(r"\b(?:switch|mov|migrat|went|replac)\w*\b", text):
                 break
     if kept:
-        yield kept
+        yield kept._replace(loose=is_aside(clause))
     elif closed:
-        yield closed._replace(closed=True)
+        yield closed._replace(closed=True, loose=is_aside(clause))
 
 
 def _kind_of_thing(word: str, text: str) -> str | None:
