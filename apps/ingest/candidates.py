@@ -48,7 +48,6 @@ class Candidate:
     type: str
     key: str | None = None
     value: str | None = None
-    many_valued: bool = False
     closes: tuple[str, str | None] | None = None
     event_at: datetime | None = None
     event_precision: str = ""
@@ -67,6 +66,7 @@ class Candidate:
     closed_slot: bytes | None = None
     closed_value: bytes | None = None
     terms: Sequence[str] = ()
+    actor_token: int | None = None
     # embed: under the space's rotation
     vector: NDArray[np.float32] | None = None
     # supersede: the row that this one replaces
@@ -75,6 +75,11 @@ class Candidate:
     @property
     def is_wanted(self) -> bool:
         return not self.decision
+
+    @property
+    def from_assistant(self) -> bool:
+        """Said by somebody other than the user, and not by a person with a name."""
+        return self.type == "reference" and self.actor_token is None
 
     def refuse(self, decision: str, reason: str, memory_id: int | None = None) -> None:
         self.decision, self.reason, self.memory_id = decision, reason, memory_id

@@ -16,7 +16,7 @@ from apps.ingest.steps.embed import embed
 from apps.ingest.steps.extract import extract
 from apps.ingest.steps.index import index
 from apps.ingest.steps.resolve import resolve
-from apps.ingest.steps.supersede import supersede
+from apps.ingest.steps.supersede import close, supersede
 from apps.ingest.tools import Tools
 
 
@@ -35,6 +35,7 @@ def run(proposals: Sequence[Proposal], tools: Tools) -> list[list[Candidate]]:
             for candidate in one:
                 dedupe(candidate, shelf)
                 supersede(candidate, shelf)
+                close(candidate, shelf)
             shelf.give_receipt(one)
         index(batch, shelf, tools)
     return batch

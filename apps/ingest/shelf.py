@@ -11,7 +11,7 @@ from django.db.models import Q
 from numpy.typing import NDArray
 
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
-from apps.ingest.candidates import STORED, Candidate
+from apps.ingest.candidates import STORED, Candidate, Proposal
 from apps.ingest.models import IngestReceipt
 from apps.ingest.tools import Tools
 from apps.memories.models import Memory
@@ -22,6 +22,7 @@ from apps.memories.words import terms
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 
+ACCUMULATING = frozenset({"event", "decision", "task"})
 ACCUMULATING_WINDOW = timedelta(hours=24)  # the same event told again within it is the same event
 
 
@@ -31,7 +32,11 @@ class KeyTurned(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Known:
-    """A memory as the decisions see it.  is_new: made by this batch, so not yet in the database."""
+    """A memory as the decisions see it.
+
+    is_new: made by this batch, so not yet in the database.  said_by: the proposal of this batch that said it last.
+    terms: None until they are asked for.
+    """
 
     id: int
     type: str
@@ -39,12 +44,21 @@ class Known:
     slot: bytes | None
     value_mac: bytes | None
     is_current: bool
-    created_at: datetime
+    said_at: datetime
+    expires_at: datetime | None
     superseded_by: int | None = None
     reason: str = ""
+    valid_to: datetime | None = None
     repetitions: int = 0
+    said_by: Proposal | None = None
+    terms: Sequence[str] | None = None
     is_new: bool = False
     was_current: bool = True
+    expired_at: datetime | None = None
+
+    @property
+    def has_changed(self) -> bool:
+        return self.repetitions > 0 or self.is_current != self.was_current or self.expires_at != self.expired_at
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,12 +68,13 @@ class Shelf:
     scope: Scope
     space: Space
     cipher: SpaceCipher
+    embedder: str
     now: datetime
     by_id: dict[int, Known] = field(default_factory=dict)
     receipts: dict[bytes, list[int]] = field(default_factory=dict)
     new_receipts: set[bytes] = field(default_factory=set)
     _ids: list[int] = field(default_factory=list)
-    _vectors: list[tuple[int, NDArray[np.float32], Sequence[str]]] = field(default_factory=list)
+    _vectors: list[tuple[Known, Candidate, NDArray[np.float32]]] = field(default_factory=list)
 
     @classmethod
     def locked(cls, candidates: Sequence[Candidate], tools: Tools) -> Self:
@@ -71,8 +86,10 @@ class Shelf:
         cipher = open_space(scope.tenant, ref, writing=True)
         if cipher.key_version != tools.cipher.key_version:
             raise KeyTurned
-        space = Space.objects.within(scope).select_for_update().get(pk=ref.id)
-        shelf = cls(scope=scope, space=space, cipher=cipher, now=tools.now)
+        # Not FOR UPDATE: that also holds off whoever writes a row that refers to the space, as the outbox's worker does
+        # with locks of its own on memories.
+        space = Space.objects.within(scope).select_for_update(no_key=True).get(pk=ref.id)
+        shelf = cls(scope=scope, space=space, cipher=cipher, embedder=tools.embedder.id, now=tools.now)
         shelf._read(candidates)
         return shelf
 
@@ -92,12 +109,11 @@ class Shelf:
             self.new_receipts.add(self.reference(client_ref))
 
     def same_text(self, candidate: Candidate) -> Known | None:
-        """A row in being that says the same words.  What accumulates is the same only when told again soon."""
+        """A row in being that says the same words.  What accumulates is the same only when told of about one time."""
         for known in self.by_id.values():
-            if known.text_mac == candidate.text_mac and known.is_current:
-                is_recent = self.now - known.created_at <= ACCUMULATING_WINDOW
-                if is_recent or known.type not in {"event", "decision", "task"}:
-                    return known
+            is_same = known.text_mac == candidate.text_mac and known.is_current
+            if is_same and self._is_of_one_time(candidate, known.type, known.said_at):
+                return known
         return None
 
     def in_slot(self, slot: bytes) -> list[Known]:
@@ -110,19 +126,68 @@ class Shelf:
 
     def says_nothing_new(self, candidate: Candidate, known: Known) -> bool:
         """Whether each content word of the candidate is in what the known row says already."""
-        return known.is_new or set(candidate.terms) <= set(self._terms(known.id))
+        if known.terms is None:
+            known.terms = self._words(Memory.objects.within(self.scope).only("pk", "text_ct").get(pk=known.id))
+        return set(candidate.terms) <= set(known.terms)
+
+    def meet(self, candidate: Candidate, known: Known) -> None:
+        """The known row stands for the candidate: it was said once more, and stays for as long as either was to stay.
+
+        What one proposal says twice is said once.
+        """
+        if known.said_by is not candidate.proposal:
+            known.repetitions += 1
+            known.said_by = candidate.proposal
+        known.expires_at = _later(known.expires_at, self.end_of(candidate))
+
+    def end_of(self, candidate: Candidate) -> datetime | None:
+        """When the candidate's time would be over, or None for never."""
+        minutes = candidate.proposal.ttl_minutes
+        return self.now + timedelta(minutes=minutes) if minutes else None
+
+    def said_at(self, candidate: Candidate) -> datetime:
+        return candidate.proposal.occurred_at or self.now
 
     def near_duplicate(self, candidate: Candidate, *, threshold: float) -> int | None:
-        """A memory with nearly the same vector that lacks no word of the candidate: nothing new is said."""
+        """A memory with nearly the same vector that lacks no word of the candidate: nothing new is said.
+
+        Said by the same person, about one time where it accumulates, and kept for at least as long.
+        """
         if candidate.vector is None:
             return None
-        for memory_id, vector, words in self._vectors:
-            if float(candidate.vector @ vector) >= threshold and set(candidate.terms) <= set(words):
-                return memory_id
-        found = nearest(self.scope, self.ref, candidate.vector, limit=1, now=self.now)
-        if found and found[0][1] >= threshold and set(candidate.terms) <= set(self._terms(found[0][0])):
-            return found[0][0]
+        end = self.end_of(candidate)
+        for known, other, vector in self._vectors:
+            if (
+                float(candidate.vector @ vector) >= threshold
+                and set(candidate.terms) <= set(other.terms)
+                and _voice(candidate) == _voice(other)
+                and known.is_current
+                and self._is_of_one_time(candidate, known.type, known.said_at)
+                and _later(known.expires_at, end) == known.expires_at
+            ):
+                return known.id
+        return self._near_row(candidate, threshold=threshold)
+
+    def _near_row(self, candidate: Candidate, *, threshold: float) -> int | None:
+        assert candidate.vector is not None  # noqa: S101  (the caller looked)
+        found = nearest(self.scope, self.ref, candidate.vector, limit=1, now=self.now, embedder=self.embedder)
+        if not found or found[0][1] < threshold:
+            return None
+        known = self.by_id.get(found[0][0])
+        row = Memory.objects.within(self.scope).filter(pk=found[0][0]).first()
+        if (
+            row is not None
+            and (known is None or known.is_current)
+            and _voice(row) == _voice(candidate)
+            and self._is_of_one_time(candidate, row.type, row.valid_from or row.created_at)
+            and _later(row.expires_at, self.end_of(candidate)) == row.expires_at
+            and set(candidate.terms) <= set(self._words(row))
+        ):
+            return row.pk
         return None
+
+    def _is_of_one_time(self, candidate: Candidate, type_: str, said_at: datetime) -> bool:
+        return type_ not in ACCUMULATING or abs(self.said_at(candidate) - said_at) <= ACCUMULATING_WINDOW
 
     def add(self, candidate: Candidate) -> Known:
         """Give the candidate an id and a place, as the newest row."""
@@ -133,25 +198,31 @@ class Shelf:
             slot=candidate.slot,
             value_mac=candidate.value_mac,
             is_current=True,
-            created_at=self.now,
+            said_at=self.said_at(candidate),
+            expires_at=self.end_of(candidate),
+            said_by=candidate.proposal,
+            terms=candidate.terms,
             is_new=True,
         )
         self.by_id[known.id] = known
         if candidate.vector is not None:
-            self._vectors.append((known.id, candidate.vector, candidate.terms))
+            self._vectors.append((known, candidate, candidate.vector))
         return known
 
     def _read(self, candidates: Sequence[Candidate]) -> None:
         slots = {slot for one in candidates for slot in (one.slot, one.closed_slot) if slot}
         macs = {one.text_mac for one in candidates if one.is_wanted}
+        # Locked, and in the order of their ids as by everybody who changes memories: the sweep takes none of them away
+        # while they are decided about, and nobody waits for another in a circle.
         rows = (
             Memory.objects.within(self.scope)
             .filter(retention_status="active")
             .filter(Q(text_mac__in=macs) | Q(slot__in=slots))
             .order_by("pk")
+            .select_for_update(no_key=True)
             .values_list(
                 "pk", "type", "text_mac", "slot", "value_mac", "validity", "created_at", "superseded_by_id",
-                "expires_at", "legal_hold", named=True,
+                "expires_at", "legal_hold", "valid_from", "valid_to", named=True,
             )
         )  # fmt: skip
         # What is past its time would still hold its slot until the sweep comes by.
@@ -169,10 +240,15 @@ class Shelf:
                 value_mac=bytes(row.value_mac) if row.value_mac else None,
                 is_current=row.validity != "superseded",
                 was_current=row.validity != "superseded",
-                created_at=row.created_at,
+                said_at=row.valid_from or row.created_at,
+                expires_at=row.expires_at,
+                expired_at=row.expires_at,
                 superseded_by=row.superseded_by_id,
+                valid_to=row.valid_to,
             )
-        references = {self.reference(one.proposal.client_ref) for one in candidates if one.proposal.client_ref}
+        references = {
+            self.reference(one.proposal.client_ref) for one in candidates if one.proposal.client_ref is not None
+        }
         if references:
             self.receipts = {
                 bytes(mac): ids
@@ -185,13 +261,21 @@ class Shelf:
     def _next_id(self) -> int:
         return self._ids.pop(0)
 
-    def _terms(self, memory_id: int) -> list[str]:
-        """The words of a known row.  One that fails its seal has none: it stands in the way of nothing new."""
-        row = Memory.objects.within(self.scope).only("pk", "text_ct").get(pk=memory_id)
+    def _words(self, row: Memory) -> list[str]:
+        """The words of a row.  One that fails its seal has none: it stands in the way of nothing new."""
         try:
             return terms(open_text(row, self.cipher).reveal())
         except DecryptError:
             return []
+
+
+def _voice(said: Candidate | Memory) -> tuple[int | None, bool]:
+    return said.actor_token, said.from_assistant
+
+
+def _later(one: datetime | None, other: datetime | None) -> datetime | None:
+    """The later of two ends; None is never."""
+    return None if one is None or other is None else max(one, other)
 
 
 def _take_ids(count: int) -> list[int]:

@@ -33,7 +33,7 @@ def dedupe(candidate: Candidate, shelf: Shelf) -> None:
     if not candidate.is_wanted or not candidate.proposal.deduplicate:
         return
     if known := shelf.same_text(candidate):
-        known.repetitions += 1
+        shelf.meet(candidate, known)
         candidate.refuse("duplicate", "same_text", known.id)
     elif candidate.slot is None and (near := shelf.near_duplicate(candidate, threshold=NEAR)):
         candidate.refuse("discarded_redundant", "near_duplicate", near)

@@ -6,7 +6,6 @@ import orjson
 
 from apps.ingest.candidates import Candidate
 from apps.ingest.shelf import Shelf
-from apps.ingest.steps.extract import participant
 from apps.memories.models import Memory
 from apps.memories.sealing import Readable, seal_into
 from apps.memories.types import TYPES, confidence
@@ -20,8 +19,6 @@ def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
     assert candidate.memory_id is not None  # noqa: S101  (``supersede`` gave it one)
     known = shelf.by_id[candidate.memory_id]
     proposal, cipher, now = candidate.proposal, shelf.cipher, shelf.now
-    said_at = proposal.occurred_at or now
-    name = participant(proposal)
     prior = TYPES[candidate.type].prior
     row = Memory(
         id=known.id,
@@ -41,14 +38,14 @@ def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
         source=proposal.source,
         source_kind=proposal.source_kind,
         event_type=proposal.event_type,
-        actor_token=cipher.actor_token(name.split()[0].casefold()) if name else None,
+        actor_token=candidate.actor_token,
         session_token=cipher.session_token(proposal.session_id) if proposal.session_id else None,
-        from_assistant=candidate.type == "reference" and name is None,
+        from_assistant=candidate.from_assistant,
         validity="current" if known.is_current else "superseded",
         superseded_by_id=known.superseded_by,
         superseded_at=None if known.is_current else now,
         superseded_reason=known.reason,
-        expires_at=now + timedelta(minutes=proposal.ttl_minutes) if proposal.ttl_minutes else None,
+        expires_at=known.expires_at,
         retention_expires_at=now + timedelta(days=ACTIVE_DAYS),
         source_strength=candidate.source_strength,
         repetition_count=1 + known.repetitions,
@@ -64,7 +61,8 @@ def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
         event_at=candidate.event_at or proposal.occurred_at,
         event_precision=candidate.event_precision or ("exact" if proposal.occurred_at else ""),
         event_range=candidate.event_range,
-        valid_from=said_at,
+        valid_from=known.said_at,
+        valid_to=known.valid_to,
     )
     seal_into(
         row,

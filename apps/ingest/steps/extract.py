@@ -45,6 +45,11 @@ def participant(proposal: Proposal) -> str | None:
     return name if name and name.lower() not in USER_LABELS | OTHER_LABELS else None
 
 
+def voice(proposal: Proposal) -> str:
+    """Who speaks, as far as it matters to whose words they are: a name in lower case, the assistant, or the user."""
+    return (participant(proposal) or "").casefold() or ("" if is_user(proposal) else "assistant")
+
+
 def _candidate(proposal: Proposal, text: str, finding: Finding, *, is_others: bool, has_slot: bool) -> Candidate:
     candidate = Candidate(
         proposal=proposal,
@@ -52,7 +57,6 @@ def _candidate(proposal: Proposal, text: str, finding: Finding, *, is_others: bo
         type=finding.type,
         key=_about(finding.key, proposal),
         value=finding.value,
-        many_valued=finding.many_valued,
         closes=(_about(finding.closes[0], proposal) or "", finding.closes[1]) if finding.closes else None,
         event_at=finding.event_at,
         event_precision=finding.event_precision or "",

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from django.db.models import F
-
 from apps.audit.services import enqueue, record
 from apps.ingest import models
 from apps.ingest.candidates import STORED, Candidate
@@ -13,7 +11,10 @@ from apps.ingest.tools import Tools
 from apps.memories import postings
 from apps.memories.embedding import vector_row
 from apps.memories.models import Memory, MemoryTransition, MemoryVector
+from apps.memories.types import confidence
 from apps.memories.words import indexed, rounded_length
+
+_EVIDENCE = ("pk", "source_strength", "repetition_count", "extractor_confidence", "type_prior")
 
 
 def index(batch: Sequence[Sequence[Candidate]], shelf: Shelf, tools: Tools) -> None:
@@ -21,7 +22,7 @@ def index(batch: Sequence[Sequence[Candidate]], shelf: Shelf, tools: Tools) -> N
     candidates = [candidate for one in batch for candidate in one]
     new = [one for one in candidates if one.memory_id in shelf.by_id and shelf.by_id[one.memory_id].is_new
            and one.decision in STORED and one.decision != "revived"]  # fmt: skip
-    changed = [known for known in shelf.by_id.values() if not known.is_new and _has_changed(known)]
+    changed = [known for known in shelf.by_id.values() if not known.is_new and known.has_changed]
     if new or changed:
         shelf.space.txid += 1
         shelf.space.doc_count += len(new)
@@ -47,6 +48,7 @@ def index(batch: Sequence[Sequence[Candidate]], shelf: Shelf, tools: Tools) -> N
         if one.vector is not None
     )
     waiting = [row.pk for one, row in zip(new, rows, strict=True) if one.vector is None]
+    waiting += _out_of_date([known.id for known in changed if known.is_current and not known.was_current], shelf)
     if waiting:
         enqueue(shelf.scope, "embed", waiting, now=tools.now)
     _write_history(new, changed, shelf)
@@ -66,38 +68,37 @@ def _tokens(candidate: Candidate, shelf: Shelf) -> dict[int, int]:
     return dict(zip(shelf.cipher.term_tokens(counts), counts.values(), strict=True))
 
 
-def _has_changed(known: Known) -> bool:
-    return known.repetitions > 0 or known.is_current != known.was_current
+def _out_of_date(revived: list[int], shelf: Shelf) -> list[int]:
+    """Those of the revived whose vector is missing or another model's: a refresh passed them by while they slept."""
+    vectors = MemoryVector.objects.within(shelf.scope).filter(memory_id__in=revived, embedder=shelf.embedder)
+    return sorted(set(revived) - set(vectors.values_list("memory_id", flat=True))) if revived else []
 
 
 def _write_change(known: Known, shelf: Shelf) -> None:
-    """Repeat, close or revive a row that was there before this batch."""
-    rows = Memory.objects.within_tenant(shelf.scope).filter(pk=known.id)
-    if known.repetitions:
-        rows.update(repetition_count=F("repetition_count") + known.repetitions)
-    if known.is_current == known.was_current:
-        return
-    if known.is_current:
-        rows.update(
-            validity="current",
-            superseded_by=None,
-            superseded_at=None,
-            superseded_reason="",
-            valid_to=None,
-            changed_txid=shelf.space.txid,
-            updated_at=shelf.now,
-        )
-    else:
-        rows.update(
-            validity="superseded",
-            superseded_by=known.superseded_by,
-            superseded_at=shelf.now,
-            superseded_reason=known.reason,
-            valid_to=shelf.now,
-            changed_txid=shelf.space.txid,
-            updated_at=shelf.now,
-        )
-    MemoryVector.objects.within(shelf.scope).filter(memory_id=known.id).update(live=known.is_current)
+    """Repeat, prolong, close or revive a row that was there before this batch."""
+    row = Memory.objects.within_tenant(shelf.scope).only(*_EVIDENCE).get(pk=known.id)
+    row.repetition_count += known.repetitions
+    row.confidence = confidence(
+        source_strength=row.source_strength,
+        repetition_count=row.repetition_count,
+        extractor_confidence=row.extractor_confidence,
+        prior=row.type_prior,
+    )
+    row.expires_at = known.expires_at
+    changed = ["repetition_count", "confidence", "expires_at"]
+    if known.is_current != known.was_current:
+        row.validity = "current" if known.is_current else "superseded"
+        row.superseded_by_id = known.superseded_by
+        row.superseded_at = None if known.is_current else shelf.now
+        row.superseded_reason = known.reason
+        row.valid_to = known.valid_to
+        row.changed_txid = shelf.space.txid
+        row.updated_at = shelf.now
+        changed += ["validity", "superseded_by", "superseded_at", "superseded_reason", "valid_to", "changed_txid",
+                    "updated_at"]  # fmt: skip
+    row.save(update_fields=changed)
+    vectors = MemoryVector.objects.within(shelf.scope).filter(memory_id=known.id)
+    vectors.update(live=known.is_current, expires_at=known.expires_at)
 
 
 def _write_history(new: Sequence[Candidate], changed: Sequence[Known], shelf: Shelf) -> None:
