@@ -133,11 +133,17 @@ _TO_BE_DONE = re.compile(
     r"|their)\b[^,;]{1,60}$"
 )
 
+_ARRANGED_FOR = re.compile(
+    r"\b(?:booked|scheduled|planned|reserved|arranged|bought|got|registered|signed up|invited|ordered|set|made"
+    r"|have|has|had)\b[^,;]{1,60}\bfor\s+(?:the\s+|early\s+|mid[\s-]|late\s+|on\s+)?$"
+)
+
 _PAST = (
     r"was|were|had|did|went|got|ran|met|saw|came|left|bought|sold|made|took|gave|found|lost|won|wrote|read|began"
     r"|broke|built|caught|chose"
     r"|fell|felt|flew|grew|heard|held|kept|knew|led|paid|put|quit|sent|slept|spent|spoke|stood|swam|taught|thought"
-    r"|told|woke|wore|hired"
+    r"|told|woke|wore|hired|rode|sat|hung|bit|blew|drew|forgot|froze|hid|laid|lent|meant|rang|rose|shook|shot|sank"
+    r"|stole|stuck|struck|swore|threw|tore|understood|withdrew|dug|fed|fought|bred|lit|overslept"
     r"|finished|been|gone|done|drove|ate|drank|sang|became|began|since|(?<!ne)(?<!spe)(?<!bre)(?<!fe)[a-z]{2,}ed"
 )
 _FUTURE = (
@@ -146,8 +152,11 @@ _FUTURE = (
     r"|ends?|begins|opens|closes|expires|leaves|arrives|want|wants|moving|flying|meeting|leaving|starting|visiting"
     r"|travel(?:l)?ing|getting"
     r"|launch(?:es|ing)?|ships?|by|until|till|before|book|call|ping|let's|lets|can|could|coming"
-    r"|(?:(?<![a-z ])[a-z]{3,}ing)|(?:moved|pushed|postponed|rescheduled|shifted"
+    r"|(?:(?<![a-z ])[a-z]{3,}ing)|(?:pushed|postponed|rescheduled|shifted"
     r"|bumped|delayed|brought forward|scheduled|booked|planned|set|expected)\s+(?:back\s+)?(?:to|for|until|on)"
+    # A meeting moves to another day, people to another place.
+    rf"|moved\s+(?:back\s+|forward\s+|up\s+)?(?:to|until)(?=\s+(?:the\s+)?(?:\d|next|this|tomorrow|tonight|early"
+    rf"|mid|late|end|q[1-4]|noon|{_DAYNAME}|{_MONTH}|spring|summer|autumn|winter|christmas|new year))"
 )
 _TENSE = re.compile(rf"(?:\b|(?='))(?:(?P<future>{_FUTURE})|(?P<past>{_PAST}))\b")
 
@@ -204,17 +213,52 @@ def _choose(low: str, hits: list[_Hit]) -> _Hit:
 
 def _is_past(low: str, at: int) -> bool:
     """Tense of the verb that stands last before the date, else of the first after it."""
-    if _RESCHEDULED_TO.search(low, max(0, at - 120), at) or _TO_BE_DONE.search(low, max(0, at - 120), at):
+    start = max(0, at - 120)
+    if any(told.search(low, start, at) for told in (_RESCHEDULED_TO, _TO_BE_DONE, _ARRANGED_FOR)):
         return False
+    cue = _cue(low, at)
+    return cue is not None and cue["past"] is not None
+
+
+def _cue(low: str, at: int) -> re.Match[str] | None:
     before = None
     for cue in _TENSE.finditer(low, max(0, at - 160), at):
         before = cue
-    cue_after = before or _TENSE.search(low, at)
-    return cue_after is not None and cue_after["past"] is not None
+    return before or _TENSE.search(low, at)
+
+
+_EVEN = re.compile(r"\beven\s*$")
+_HABITUALLY = re.compile(
+    r"\b(?:always|usually|often|sometimes|normally|generally|typically|mostly|rarely|never|seldom|only ever)\b"
+)
+_ABOUT_ONE = re.compile(
+    r"\b(?:will|won't|going to|gonna|next|this|coming|need|needs|have to|has to|must|should|remind|due|plan|plans"
+    r"|planning|planned|booked|scheduled|starts?|ends?|begins|opens|closes|expires|leaves|arrives|launch\w*|ships?|book|want"
+    r"|wants|hope|hoping|until|till|before|by|since|move|moving|flying|leaving|starting|visiting|travel\w*|getting"
+    r"|coming|having|\w+ is|\w+ are|it's|that's)\b|'ll\b"
+)
+
+
+def _is_habit(low: str, match: re.Match[str]) -> bool:
+    """ "Even in winter" and "we ski in winter" tell what is done every year."""
+    start = match.start()
+    if match["season"] is None and match["mon"] is None:
+        return False
+    if re.search(r"\b(?:this|last|next|since)\b|\d", match[0]):
+        return False
+    if _EVEN.search(low, max(0, start - 12), start):
+        return True
+    if _is_past(low, start):
+        return False
+    if _HABITUALLY.search(low, max(0, start - 80), start) and not re.search(r"\b(?:will|going to)\b|'ll\b", low):
+        return True
+    return match["season"] is not None and _ABOUT_ONE.search(low) is None
 
 
 def _hits(low: str, now: datetime) -> Iterator[_Hit]:
     for match in _FORMS.finditer(low):
+        if _is_habit(low, match):
+            continue
         after = match.start() + (3 if match[0].startswith("to ") else 0)
         calendar = _Calendar(now, past=_is_past(low, after))
         form = next(name for name in _READERS if match[name] is not None)

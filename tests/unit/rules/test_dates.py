@@ -93,3 +93,52 @@ def test_impossible_dates_are_passed_over(text: str) -> None:
     dates.find(text, WEDNESDAY)
     dates.find(text, datetime.max.replace(tzinfo=UTC))
     dates.find(text, datetime.min.replace(tzinfo=UTC))
+
+
+NOVEMBER = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("we moved to leuven on 2 october", "2026-10-02"),
+        ("we have moved to leuven on 2 october", "2026-10-02"),
+        ("on 2 october we moved to leuven", "2026-10-02"),
+        ("we moved to leuven in june", "2026-06-01"),
+        ("i've moved to leuven in june", "2026-06-01"),
+        ("in june i moved to leuven", "2026-06-01"),
+        ("we moved on 2 december", "2025-12-02"),
+        ("i rode across the alps in july", "2026-07-01"),
+        ("she withdrew her offer in december", "2025-12-01"),
+        ("our boat was sold in june", "2026-06-01"),
+        ("i am moving to leuven in june", "2027-06-01"),
+        ("we will move to leuven on 2 october", "2027-10-02"),
+        ("the recital moved to 2 december", "2026-12-02"),
+        ("the recital was moved to june", "2027-06-01"),
+        ("i've booked a table for 2 december", "2026-12-02"),
+        ("we reserved the hall for june", "2027-06-01"),
+        ("i'll be in oslo in spring", "2027-03-01"),
+        ("the course starts in spring", "2027-03-01"),
+        ("we visited oslo in spring", "2026-03-01"),
+    ],
+)
+def test_a_bare_date_lies_where_the_tense_points(text: str, at: str) -> None:
+    when = dates.find(text, NOVEMBER)
+
+    assert when is not None
+    assert when.at == datetime.fromisoformat(at).replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "even in winter i swim in the lake",
+        "i cycle to work even in summer",
+        "we ski in winter",
+        "i usually garden in spring",
+        "we always rent a hut in august",
+    ],
+)
+def test_a_habit_has_no_date(text: str) -> None:
+    assert dates.find(text, NOVEMBER) is None
+    assert {f.event_at for f in read_turn(text, now=NOVEMBER)} == {None}
