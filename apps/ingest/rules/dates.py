@@ -259,7 +259,7 @@ def _hits(low: str, now: datetime) -> Iterator[_Hit]:
     for match in _FORMS.finditer(low):
         if _is_habit(low, match):
             continue
-        after = match.start() + (3 if match[0].startswith("to ") else 0)
+        after = match.start() + {"to": 3, "for": 4}.get(match[0].partition(" ")[0], 0)
         calendar = _Calendar(now, past=_is_past(low, after))
         form = next(name for name in _READERS if match[name] is not None)
         try:

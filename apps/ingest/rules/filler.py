@@ -81,6 +81,17 @@ _OPENERS = re.compile(
 )
 
 
+_AMUSED = re.compile(
+    r"(?:(?:ha(?:ha)+h?|hehe|lol|lmao|rofl|omg|oh|aww*|wow|ok(?:ay)?|yeah|yes|and|so|xd|thanks)\b[\s,.!:)-]*)*"
+    r"(?:(?:that|this|it|you|ur|the (?:last|first) one|that (?:one|joke|line|story))\s+"
+    r"(?:(?:really|just|totally|always|actually|seriously|again)\s+)*(?:made (?:me|us) (?:laugh|smile|giggle|chuckle"
+    r"|grin|snort|lol|cry|feel better)|made my (?:day|morning|evening|week)|cracked me up|crack me up|cheered me up"
+    r"|got me|killed me)|(?:i'?m|i am|i was) (?:still )?(?:laughing|giggling|dying|crying))"
+    r"(?:\s+(?:so|really|out|loud|a lot|again|hard|too|today|now|laughing))*[\s,.!:)]*"
+    r"(?:(?:ha(?:ha)+h?|hehe|lol|lmao|xd|thanks|thank you)\b[\s,.!:)]*)*"
+)
+
+
 def is_filler(text: str) -> bool:
     """The contract's test: no letters, at most one word, or exactly two words that both are small ones."""
     found = _WORD.findall(text[:400])
@@ -94,6 +105,8 @@ def is_filler(text: str) -> bool:
 
 def is_chatter(low: str) -> bool:
     """A sentence made of greetings, thanks, laughter and the like alone."""
+    if len(low) <= 120 and _AMUSED.fullmatch(low.strip()):
+        return True
     found = _WORD.findall(low[:400])
     return len(found) <= 24 and all(word in CHATTER for word in found) and not UNSPACED.search(low)
 

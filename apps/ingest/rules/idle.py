@@ -3,6 +3,7 @@
 import re
 
 from apps.ingest.rules.cues import cues
+from apps.ingest.rules.lexicon import listed
 
 _HYPOTHETICAL = cues(
     r"\b(?:if|as if|even if|what if|unless)\s+(?:i|we|my \w+|he|she|they|you|someone|somebody|one|there|it"
@@ -141,7 +142,7 @@ _COMMAND_VERBS = (
     "|close|search|look|google|look up|browse|play|print|read|define|analy[sz]e|review|refactor|implement|add|remove"
     "|delete|rename|move|copy|paste|update|edit|change|format|sort|count|plot|draw|sketch|design|suggest|recommend"
     "|brainstorm|outline|continue|expand"
-    "|shorten|simplify|elaborate|clarify|repeat|retry|undo|redo|revert|go|try|start|stop|pause|resume|restart|wait"
+    "|shorten|simplify|elaborate|clarify|repeat|retry|undo|redo|revert|go|try|start|stop|pause|resume|restart|wait(?=\\s+(?:for|until|till|a|an|here|with|up|before|one)\\b|[.!]*$)"
     "|solve|guess|spell|pronounce|extract|parse|test|deploy|commit|push|merge|pick|choose|rank|rate|estimate|answer"
     "|reply|respond|pretend|imagine|act|let"
     "|send|share|export|import|download|upload|install|turn|set|put|get|take|walk|teach|quiz|ask|order|book|plan"
@@ -205,8 +206,32 @@ def is_sarcasm(low: str) -> bool:
     return _SARCASM.search(low) is not None
 
 
+# What somebody else would have the user do. Who may give orders, or looks after the user, is taken at their word.
+_ADVICE = re.compile(
+    r"\b(?P<who>[\w'-]+) (?:(?:still|also|always|really|just|keeps|now) )*(?:(?P<opinion>thinks?|thought|thinking"
+    r"|reckons?|believes?|feels|felt|hopes|hoped|wishes|suggests?|suggested|recommends?|recommended|advises|advised|insists"
+    r"|figures)|(?P<saying>says?|said|saying|told (?:me|us)|tells (?:me|us))) (?:that )?(?:i|we) (?P<how>should"
+    r"|shouldn'?t|ought to|could|might|need to|must|have to|had better|'d better|would)\b"
+)
+_TAKEN_AT_THEIR_WORD = listed(
+    "i we you doctor gp physio physiotherapist surgeon dentist dermatologist cardiologist vet nurse midwife therapist"
+    " specialist pharmacist lawyer solicitor notary accountant adviser advisor court judge police hr it legal ops"
+    " infosec compliance landlord landlady insurer insurance bank school teacher coach contract law union regulator"
+    " visa and employer"
+)
+_GIVES_ORDERS = listed(
+    "boss manager supervisor lead director customer client wife husband partner mum mom dad mother father girlfriend"
+    " boyfriend"
+)
+
+
 def is_others_claim(low: str) -> bool:
-    return _OTHERS_CLAIM.search(low) is not None
+    if _OTHERS_CLAIM.search(low) is not None:
+        return True
+    advice = _ADVICE.search(low)
+    if advice is None or advice["who"] in _TAKEN_AT_THEIR_WORD:
+        return False
+    return advice["opinion"] is not None or advice["who"] not in _GIVES_ORDERS
 
 
 def is_quotation(low: str) -> bool:

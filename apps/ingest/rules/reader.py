@@ -293,7 +293,7 @@ class _Turn:
         told = [r for r in group if r.refusal is None and r.claims and not r.claims[0].general]
         if (
             told
-            and (not whole.claims or whole.claims[0].general)
+            and (not whole.claims or whole.claims[0].general or _of_another(whole.claims[0], told[0].claims[0]))
             and (whole.kind is None or whole.kind.type not in ("task", "entity"))
         ):
             return whole._replace(claims=told[0].claims, refusal=None)
@@ -417,6 +417,11 @@ class _Turn:
 
 
 _BALLAST = frozenset({"question", "hypothetical", "others_claim"})
+
+
+def _of_another(one: Claim, other: Claim) -> bool:
+    """The same attribute and value, but of somebody else: the whole was read with the wrong subject."""
+    return one.key != other.key and one.value == other.value and one.key.endswith(other.key.rpartition(".")[2])
 
 
 def _is_ballast(reading: _Reading) -> bool:

@@ -8,9 +8,9 @@ from apps.ingest.rules.lexicon import BOSS, KIN, PET, REPORTEE, SOCIAL, listed
 
 _PERSONS = KIN | SOCIAL | BOSS | REPORTEE
 _LEAD = re.compile(
-    r"(?:(?:hi|hey|hello|ok|okay|so|well|yes|yeah|yep|yup|no(?=,)|nope|btw|by the way|fyi|also|and|but|oh|ah|haha"
-    r"|lol|anyway|anyways|actually|honestly|tbh|sorry|typo|just so you know|jsyk|just|please|pls|plz|for the record"
-    r"|for reference|for context"
+    r"(?:(?:hi|hey|hello|ok|okay|so|well|yes|yeah|yep|yup|no(?=[,:]|\s+wait)|nope|btw|by the way|fyi|also|and|but|oh|ah"
+    r"|haha|lol|anyway|anyways|actually|honestly|tbh|sorry|typo|just so you know|jsyk|just|please|pls|plz"
+    r"|for the record|for reference|for context"
     r"|for your (?:information|records?|memory)|correction|update|news|heads up|good news|bad news|big news"
     r"|quick (?:intro|update|note|one)|before (?:we|i) (?:start|begin|forget)|i think|i guess|i told you"
     r"|as (?:i said|mentioned|you know|always|usual|of (?:today|now|this week|last week))|like i said"

@@ -188,3 +188,28 @@ def test_a_general_statement_takes_no_slot(text: str) -> None:
 
 def test_two_statements_in_the_same_words_do_not_replace_each_other() -> None:
     assert [first(text).key for text in ("my boat has two sails", "my boat has a name")] == [None, None]
+
+
+def test_a_day_off_of_the_user_is_no_ban_of_releases() -> None:
+    assert claim("I can't work on Sundays") == ("user.work_ban.sunday", "banned")
+    assert claim("I must not work on Saturdays")[0] != claim("I can't work on Sundays")[0]
+    assert claim("nobody may release on Sundays, prod is frozen then")[0] == "deploy.ban"
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "value"),
+    [
+        ("Odense was charming, but I live in Aarhus again", "user.location", "aarhus"),
+        ("our house is green and I live in Odense", "user.location", "odense"),
+        ("my favourite tea is rooibos these days", "user.favourite_tea", "rooibos"),
+        ("my favourite tea is rooibos nowadays", "user.favourite_tea", "rooibos"),
+        ("No wait, my favourite tea is rooibos", "user.favourite_tea", "rooibos"),
+        ("wait, no: my favourite colour is red", "favourite.colour", "red"),
+        ("my age is 41", "user.age", "41"),
+    ],
+)
+def test_the_claim_is_read_without_what_stands_around_it(text: str, key: str, value: str) -> None:
+    kept = [f for f in read_turn(text, now=NOW) if f.decision == "keep" and f.key]
+
+    assert (key, value) in {(f.key, f.value) for f in kept}
+    assert len({f.key for f in kept}) == 1

@@ -304,3 +304,35 @@ def test_any_text_gives_findings_inside_the_text(text: str, role: str, keep_whol
 )
 def test_a_megabyte_is_read_without_trouble(unit: str) -> None:
     assert read(unit * (1_000_000 // len(unit)))
+
+
+@pytest.mark.parametrize("text", ["haha, you made me giggle", "lol, that one cracked me up!", "that made my morning"])
+def test_amusement_is_filler(text: str) -> None:
+    (finding,) = read_turn(text, now=NOW)
+
+    assert (finding.decision, finding.reason) == ("discarded_low_signal", "filler")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ignaz thinks I should sell the cello",
+        "my cousin reckons we ought to move to Bergen",
+        "Odile says I need to sleep more",
+    ],
+)
+def test_what_others_would_have_the_user_do_is_no_task(text: str) -> None:
+    assert {f.decision for f in read_turn(text, now=NOW)} == {"discarded_low_signal"}
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"),
+    [
+        ("my doctor says I should avoid grapefruit", "constraint"),
+        ("my boss says we have to file the report by Friday", "task"),
+        ("my wife says we need to renew the parking permit", "task"),
+        ("I think I should ring the notary tomorrow", "task"),
+    ],
+)
+def test_who_has_a_say_is_taken_at_their_word(text: str, type_: str) -> None:
+    assert [f.type for f in read_turn(text, now=NOW) if f.decision == "keep"] == [type_]

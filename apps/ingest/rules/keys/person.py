@@ -120,6 +120,7 @@ _LOCATION = re.compile(
     r"(?P<v>[^\W_][\w'.-]{1,30}(?:[ ][\w'.-]{2,20}){0,2}?)" + STOP
 )
 _HOMES = frozenset({"home", "house", "flat", "apartment", "place", "new_place", "address"})
+_HOUSE_IS = re.compile(r"(?:home|house|flat|apartment) is\s+(?:now |currently |still |just )*")
 _WHERE_I_LIVE = re.compile(
     r"\b(?P<v>[^\W_][\w'.-]{1,30}) is (?:where i(?:'m)? (?:now )?(?:live|based|staying)|(?:my"
     r"|our) (?:new )?home(?: town| city)?)\b"
@@ -188,6 +189,11 @@ def location(clause: Clause) -> Iterator[Claim]:
         return
     if moved and value in THING_OF:
         return
+    if (
+        _HOUSE_IS.fullmatch(match[0][: match.start("v") - match.start()])
+        and not clause.plain[match.start("v")].isupper()
+    ):
+        return  # "our house is green"
     if is_negated(clause, match.start()):
         yield Claim(f"{who}.location", slug(value), closed=True)
     else:

@@ -68,6 +68,7 @@ _STATEY = re.compile(
         r"|evil|better|worse|interesting|useless|useful|confusing|helpful|different|correct|clear|unclear|here|there)\b"
     )
 )
+_COLOURED = re.compile(r"favou?rite|colou?r")
 _ATTRIBUTE_FIRST = re.compile(r"^(?P<a>[\w-]+(?: [\w-]+)?) (?:of|for) (?:the |my |our |this )?(?P<s>[\w' -]+)$")
 
 
@@ -94,14 +95,22 @@ def constraint_claim(low: str, start: int, end: int) -> Claim | None:
     found = sorted({_RENAMED.get(m["v"], m["v"]).replace(" ", "_").replace("-", "_") for m in _BAN_OF.finditer(text)})
     if not found:
         return None
-    things = [name for name in found if name not in _DAYS]
-    name = "deploy" if not things or {"deploy", "release", "merge"} & set(things) else things[0]
-    day = "_".join(name for name in found if name in _DAYS)
-    key = f"{name}.ban"
     lifted = _LIFTED.search(text) is not None
+    things = [name for name in found if name not in _DAYS]
+    day = "_".join(name for name in found if name in _DAYS)
+    if not things and _MY_OWN.search(text):
+        return Claim(f"user.work_ban.{day}", "lifted" if lifted else "banned", many_valued=True, type="constraint")
+    if not things and not lifted and not _SHIPPING.search(text):
+        return None
+    name = "deploy" if not things or {"deploy", "release", "merge"} & set(things) else things[0]
+    key = f"{name}.ban"
     return Claim(key, "lifted" if lifted else "_".join(filter(None, (day, "banned"))), type="constraint")
 
 
+_MY_OWN = re.compile(r"\bi(?:'m|'ve)?\b.{0,40}\bwork(?:ing)?\b|\bmy (?:working|work) days?\b")
+_SHIPPING = re.compile(
+    r"\b(?:ops|devops|sre|infra|releases?|prod(?:uction)?|ship\w*|freeze|roll ?outs?|merg\w+|go-?lives?)\b"
+)
 _SCHEDULE = re.compile(
     r"(?:every|each|(?:mon|tues|wednes|thurs|fri|satur|sun)days|\d{1,2}(?::\d\d)?(?: ?[ap]m)?(?=\s*(?:$|now|on|every"
     r"|each|sharp))"
@@ -127,14 +136,14 @@ def stated(clause: Clause) -> Iterator[Claim]:
         return
     low = clause.low
     match = _COPULA.match(low, subject.after, clause.end) or _COLON.match(low, subject.after, clause.end)
-    if match and not _STATEY.match(match["v"]):
+    if match and (not _STATEY.match(match["v"]) or _COLOURED.search(subject.attribute or subject.key)):
         key = _stated_key(subject)
         if _LENGTH.search(match["v"]):
             key = f"{key.removeprefix('user.')}.length"
         elif _SCHEDULE.match(match["v"]) and key.rpartition(".")[2] not in _MEASURED:
             key = f"{_schedule_of(subject)}.schedule"
         loose = not _holds_slot(subject, match["v"], key, colon=match.re is _COLON)
-        yield Claim(key, signature(match["v"]), general=True, loose=loose)
+        yield Claim(key, signature(_NOWADAYS.sub("", match["v"])), general=True, loose=loose)
         return
     when = _HAPPENS.match(low, subject.after, clause.end)
     if when:
@@ -159,6 +168,10 @@ _ATTRIBUTES = listed(
 )
 
 
+_NOWADAYS = re.compile(
+    r"(?:,?\s+(?:these days|nowadays|at the moment|at present|for now|by now|right now|lately|of late|again|any ?more"
+    r"|as of (?:today|now)|this time|now|today))+[.!\s]*$"
+)
 _REPLACED = listed(
     "platform version expiry cost language runs_on is_scheduled_at lasts renews launches goes_live wiped"
 )
