@@ -18,9 +18,11 @@ from typing import Any
 
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.crypto.services import open_space
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.models import Memory
+from apps.memories.sealing import open_text
 from apps.memories.spaces import meet_end_user
 from apps.memories.words import bm25, terms
 from apps.projects.scope import Scope
@@ -109,7 +111,7 @@ def _question(
     scope: Scope, haystack: Haystack, owners: dict[int, str], report: Report, *, profile: str | None, now: datetime
 ) -> None:
     session_of = {item["id"]: item["session"] for item in haystack.items}
-    plain = _Plain(haystack, owners, current=_current(scope, now))
+    plain = _Plain(haystack, *_opened(scope))
     for question in haystack.questions:
         query = Plaintext(question["question"])
         started = time.perf_counter()
@@ -133,21 +135,24 @@ def _question(
         report.rows.append(row)
 
 
-def _current(scope: Scope, now: datetime) -> set[int]:
+def _opened(scope: Scope) -> tuple[dict[int, str], set[int]]:
+    """What each memory of the space says, and which of them recall may find."""
+    cipher = open_space(scope.tenant, scope.space)
     with tenant_transaction(scope):
-        return set(Memory.objects.within(scope).live(now).values_list("pk", flat=True))
+        rows = list(Memory.objects.within(scope))
+    return {row.pk: open_text(row, cipher).reveal() for row in rows}, {row.pk for row in rows if row.is_live()}
 
 
 class _Plain:
     """BM25 over plaintext, with nothing sealed, blinded, capped or rounded: what the blinded leg is held against.
 
-    current: only these may be found, as in recall; superseded ones still count among the documents.
+    texts: what every memory of the space says.  current: only these may be found, as in recall; superseded ones still
+    count among the documents.
     """
 
-    def __init__(self, haystack: Haystack, owners: dict[int, str], *, current: set[int]) -> None:
+    def __init__(self, haystack: Haystack, texts: dict[int, str], current: set[int]) -> None:
         self._current = current
-        texts = {item["id"]: terms(item["text"]) for item in haystack.items}
-        self._texts = {memory_id: texts[item] for memory_id, item in owners.items()}
+        self._texts = {memory_id: terms(text) for memory_id, text in texts.items()}
         self._average = sum(map(len, self._texts.values())) / max(1, len(self._texts))
         self._speakers = {item["speaker"].split()[0].casefold() for item in haystack.items} - {"user", "assistant"}
         self._frequencies: defaultdict[str, int] = defaultdict(int)
