@@ -213,3 +213,10 @@ def test_the_claim_is_read_without_what_stands_around_it(text: str, key: str, va
 
     assert (key, value) in {(f.key, f.value) for f in kept}
     assert len({f.key for f in kept}) == 1
+
+
+def test_the_breed_of_a_pet_is_told_by_its_name() -> None:
+    assert claim("my dog Pepper is a beagle") == ("user.dog.pepper.breed", "beagl")
+    assert claim("sorry, my dog Pepper is a harrier, not a beagle") == ("user.dog.pepper.breed", "harrier")
+    assert claim("my dog Olive is a pug")[0] == "user.dog.olive.breed"
+    assert claim("my dog Pepper is from a farm")[0] is None

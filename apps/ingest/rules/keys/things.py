@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from apps.ingest.rules.keys.claim import Claim, Clause, amount_of, is_negated, search_in, signature
-from apps.ingest.rules.lexicon import MOODS, UNFINISHED_STATES, forms, listed
+from apps.ingest.rules.lexicon import MOODS, PET, UNFINISHED_STATES, forms, listed
 from apps.ingest.rules.subjects import Subject, slug
 
 _AMOUNT = (
@@ -124,6 +124,23 @@ _HAPPENS = re.compile(
 )
 
 
+def _breed_key(clause: Clause, match: re.Match[str]) -> str | None:
+    """ "My dog Biscuit is a whippet": a pet is of one breed; the name tells two dogs apart."""
+    subject = clause.subject
+    pet = subject.key.removeprefix("user.")
+    if pet not in PET or subject.attribute or not _OF_A_KIND.match(match["v"]):
+        return None
+    if _PLACED.search(clause.low, match.start(), match.start("v")):
+        return None
+    name = _PET_NAME.search(clause.plain, clause.start, subject.after)
+    return ".".join(filter(None, (subject.key, slug(name[0]) if name else "", "breed")))
+
+
+_OF_A_KIND = re.compile(r"an? (?:[a-z-]+ ){0,2}[a-z-]+(?=\s*(?:$|[.,!;]|mix\b|cross\b|and\b|but\b))")
+_PLACED = re.compile(r"\b(?:in|at|on|by|with|from|to)\s+\Z")
+_PET_NAME = re.compile(r"(?<=\s)[A-Z][\w-]{1,24}\Z")
+
+
 def _schedule_of(subject: Subject) -> str:
     named = subject.attribute if subject.key == "user" else subject.key
     return named.removesuffix("_time").removesuffix("_day") or "user"
@@ -138,6 +155,10 @@ def stated(clause: Clause) -> Iterator[Claim]:
     match = _COPULA.match(low, subject.after, clause.end) or _COLON.match(low, subject.after, clause.end)
     if match and (not _STATEY.match(match["v"]) or _COLOURED.search(subject.attribute or subject.key)):
         key = _stated_key(subject)
+        breed = _breed_key(clause, match)
+        if breed:
+            yield Claim(breed, signature(match["v"]), general=True)
+            return
         if _LENGTH.search(match["v"]):
             key = f"{key.removeprefix('user.')}.length"
         elif _SCHEDULE.match(match["v"]) and key.rpartition(".")[2] not in _MEASURED:
