@@ -35,10 +35,16 @@ def record(
 
 
 def enqueue(scope: InTenant, kind: str, subject_ids: list[int], *, now: datetime) -> None:
-    """Ask for work on each subject once this transaction commits.  Work already waiting is not asked for twice."""
+    """Ask for work on each subject once this transaction commits.  Work already waiting is not asked for twice.
+
+    Work that is being done may have read what this transaction changes: it is waited for, and then asked for anew.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
+            # An update, not "do nothing": it waits for whoever holds the row, and inserts when they have deleted it.
             "insert into audit_outboxevent (tenant_id, kind, subject_id, run_after, created_at, attempts, error) "
-            "select %s, %s, subject, %s, %s, 0, '' from unnest(%s::bigint[]) as subject on conflict do nothing",
+            "select %s, %s, subject, %s, %s, 0, '' from unnest(%s::bigint[]) as subject order by subject "
+            "on conflict (tenant_id, kind, subject_id) "
+            "do update set run_after = least(audit_outboxevent.run_after, excluded.run_after)",
             [scope.tenant_id, kind, now, now, subject_ids],
         )

@@ -49,21 +49,23 @@ def _do(tenant_id: int, kind: str, events: list[OutboxEvent], *, now: datetime) 
         if scope is not None:
             with tenant_transaction(scope):
                 KINDS[kind](scope, [event.subject_id for event in events], now)
-    except AdapterError as error:
-        # The outside failed, not the work.
-        _put_back(events, "permanent" if error.permanent else "temporary", error, now=now)
     except Exception as error:  # noqa: BLE001  (whatever it is: one piece must not hold up what stands behind it)
-        if len(events) == 1:
-            _put_back(events, type(error).__name__, error, now=now)
+        is_down = isinstance(error, AdapterError) and not error.permanent  # the outside failed, not the work
+        if is_down or len(events) == 1:
+            _put_back(events, error, now=now)
             return
-        for event in events:
+        # In the order in which everybody locks memories.
+        for event in sorted(events, key=lambda event: event.subject_id):
             _do(tenant_id, kind, [event], now=now)
     else:
         OutboxEvent.objects.filter(pk__in=[event.pk for event in events]).delete()
 
 
-def _put_back(events: list[OutboxEvent], reason: str, error: Exception, *, now: datetime) -> None:
+def _put_back(events: list[OutboxEvent], error: Exception, *, now: datetime) -> None:
     """To be tried again, later each time."""
+    reason = type(error).__name__
+    if isinstance(error, AdapterError):
+        reason = "permanent" if error.permanent else "temporary"
     for event in events:
         event.attempts += 1
         event.run_after = now + min(LAST_RETRY, FIRST_RETRY * 2 ** min(event.attempts, 10))

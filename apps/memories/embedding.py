@@ -64,35 +64,34 @@ def vector_row(
 def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, *, now: datetime) -> int:
     """Embed these memories again, whatever they had before; how many were done.  Inside the caller's transaction.
 
+    Nothing is locked while the embedder works: an add that touches one of these memories does not wait for it.
     Safe to run twice: the vector is replaced, not added.  Raises AdapterError when the embedder is down.
     """
-    rows = list(
+    wanted = (
         Memory.objects.within_tenant(scope)
         .filter(pk__in=list(memory_ids), retention_status__in=("active", "archived"))
-        .select_for_update(skip_locked=False)
         .order_by("pk")
     )
-    if not rows:
-        return 0
-    spaces = {
-        space.pk: space.ref for space in Space.objects.within(scope).filter(pk__in={row.space_id for row in rows})
-    }
-    opened = {pk: open_space(scope.tenant, ref) for pk, ref in spaces.items()}
-    texts = [(row, text) for row in rows if (text := _open(row, opened[row.space_id])) is not None]
+    rows = list(wanted)
+    opened = _ciphers(scope, rows)
+    texts = {row.pk: text for row in rows if (text := _open(row, opened[row.space_id])) is not None}
     if not texts:
         return 0
-    rows = [row for row, _ in texts]
-    raw = embedder.embed([text.reveal() for _, text in texts])
+    vectors = dict(zip(texts, embedder.embed([text.reveal() for text in texts.values()]), strict=True))
+    # As they are now: whether a memory is live may have changed meanwhile, and so may the key.
+    opened = _ciphers(scope, rows, writing=True)
+    rows = list(wanted.filter(pk__in=list(vectors)).select_for_update(no_key=True))
     MemoryVector.objects.within(scope).filter(memory_id__in=[row.pk for row in rows]).delete()
+    protected = {row.pk: opened[row.space_id].protect_vectors(vectors[row.pk][None])[0] for row in rows}
     MemoryVector.everyone.bulk_create(
-        [
-            vector_row(
-                row, opened[row.space_id].protect_vectors(vector[None])[0], opened[row.space_id], embedder.id, now
-            )
-            for row, vector in zip(rows, raw, strict=True)
-        ]
+        vector_row(row, protected[row.pk], opened[row.space_id], embedder.id, now) for row in rows
     )
     return len(rows)
+
+
+def _ciphers(scope: Scope, rows: Sequence[Memory], *, writing: bool = False) -> dict[int, SpaceCipher]:
+    spaces = Space.objects.within(scope).filter(pk__in={row.space_id for row in rows})
+    return {space.pk: open_space(scope.tenant, space.ref, writing=writing) for space in spaces}
 
 
 def _open(row: Memory, cipher: SpaceCipher) -> Plaintext | None:

@@ -49,7 +49,7 @@ def expire(scope: Scope, *, now: datetime, ids: Collection[int] | None = None, l
         due = Memory.objects.within_tenant(scope).expired_at(now).filter(legal_hold=False)
         if ids is not None:
             due = due.filter(pk__in=ids)
-        due = due.order_by("expires_at", "pk").select_for_update(skip_locked=ids is None)
+        due = due.order_by("expires_at", "pk").select_for_update(no_key=True, skip_locked=ids is None)
         ids = list(due.values_list("pk", flat=True)[:limit])
         if ids:
             Memory.objects.within_tenant(scope).filter(pk__in=ids).update(
@@ -70,10 +70,14 @@ def count_accesses(scope: Scope, counts: dict[int, int], *, now: datetime) -> No
     ids = sorted(counts)
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(
+            # Locked first: an update that joins takes its rows in whatever order the planner likes.
+            "with seen as ("
+            "select memory.id, t.times from unnest(%s::bigint[], %s::bigint[]) t(id, times) "
+            "join memories_memory memory on memory.tenant_id = %s and memory.id = t.id "
+            "order by memory.id for no key update of memory) "
             "update memories_memory memory set access_count = access_count + seen.times, last_accessed_at = %s "
-            "from (select * from unnest(%s::bigint[], %s::bigint[]) t(id, times) order by id) seen "
-            "where memory.tenant_id = %s and memory.id = seen.id",
-            [now, ids, [counts[memory_id] for memory_id in ids], scope.tenant_id],
+            "from seen where memory.tenant_id = %s and memory.id = seen.id",
+            [ids, [counts[memory_id] for memory_id in ids], scope.tenant_id, now, scope.tenant_id],
         )
 
 

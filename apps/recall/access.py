@@ -34,7 +34,7 @@ def note(scope: Scope, memory_ids: Sequence[int]) -> None:
 
 
 def flush() -> None:
-    """Write what is waiting, now."""
+    """Write what is waiting, now.  What cannot be written of one tenant is lost, and nothing of the others."""
     global _timer
     with _lock:
         batches = list(_waiting.values())
@@ -43,13 +43,14 @@ def flush() -> None:
             _timer.cancel()
             _timer = None
     for scope, counts in batches:
-        count_accesses(scope, dict(counts), now=timezone.now())  # noqa: TID251  (a background thread is a way in)
+        try:
+            count_accesses(scope, dict(counts), now=timezone.now())  # noqa: TID251  (a background thread is a way in)
+        except Exception as error:  # noqa: BLE001  (nobody is there to catch it, and only counts are lost)
+            logger.warning("access counts were not written", extra={"error": type(error).__name__})
 
 
 def _flush_in_background() -> None:
     try:
         flush()
-    except Exception as error:  # noqa: BLE001  (nobody is there to catch it, and only counts are lost)
-        logger.warning("access counts were not written", extra={"error": type(error).__name__})
     finally:
         connections.close_all()
