@@ -26,6 +26,31 @@ OWNER, APP, OPERATOR, KEYS, BROKER = (
 )
 QUEUE = "celery"
 
+# Every process that opens the queue asks for notifications.  PGMQ's own function drops the trigger and makes it again:
+# of two that start together one finds it made, and ends.  So theirs is called once, and by one at a time.
+NOTIFY_ONCE: LiteralString = """
+do $do$
+begin
+    if to_regprocedure('pgmq.enable_notify_insert_anew(text, integer)') is null then
+        alter function pgmq.enable_notify_insert(text, integer) rename to enable_notify_insert_anew;
+        create function pgmq.enable_notify_insert(queue_name text, throttle_interval_ms integer default 250)
+        returns void language plpgsql as $body$
+        begin
+            perform pg_advisory_xact_lock(hashtext('pgmq.enable_notify_insert'), hashtext(queue_name));
+            if not exists (
+                select from pg_trigger
+                 where tgname = 'trigger_notify_queue_insert_listeners'
+                   and tgrelid = format('pgmq.%I', pgmq.format_table_name(queue_name, 'q'))::regclass
+            ) then
+                perform pgmq.enable_notify_insert_anew(queue_name, throttle_interval_ms);
+            end if;
+        end
+        $body$;
+    end if;
+end
+$do$
+"""
+
 _PLAIN: LiteralString = "login nosuperuser nocreatedb nocreaterole noreplication"
 ROLES: dict[str, LiteralString] = {
     OWNER: f"{_PLAIN} bypassrls",  # data migrations touch the rows of every tenant
@@ -105,6 +130,7 @@ def install_queue(broker: Psycopg) -> None:
         found = broker.execute("select to_regprocedure('pgmq.create(text)')").fetchone()
         if not found or found[0] is None:
             broker.execute(get_embedded_install_sql().encode())
+        broker.execute(NOTIFY_ONCE)
         broker.execute("select pgmq.create(%s)", [QUEUE])
 
 

@@ -1,5 +1,8 @@
 """Tests connect as the roles of production do; otherwise every test of row-level security would prove nothing."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import psycopg
 import pytest
 from django.db import ProgrammingError, connections
@@ -86,6 +89,35 @@ def test_the_queue_s_owner_can_read_no_table_of_the_product() -> None:
             [roles.BROKER],
         )
         assert cursor.fetchone() == (0,)
+
+
+def test_processes_that_start_together_may_all_ask_for_notifications(pgmq_url: str) -> None:
+    """Worker, beat and web server each do, at their first message; one that was refused would end."""
+    together = threading.Barrier(4)
+
+    def ask_again_and_again() -> None:
+        with psycopg.connect(pgmq_url.replace("pgmq", "postgresql", 1), autocommit=True) as connection:
+            together.wait()
+            for _ in range(25):
+                connection.execute("select pgmq.enable_notify_insert(%s, 250)", [roles.QUEUE])
+
+    with ThreadPoolExecutor(4) as processes:
+        for asked in [processes.submit(ask_again_and_again) for _ in range(4)]:
+            asked.result()
+
+
+def test_notifications_are_on_once_one_process_has_asked(pgmq_url: str) -> None:
+    with psycopg.connect(pgmq_url.replace("pgmq", "postgresql", 1)) as connection:
+        connection.execute("select pgmq.disable_notify_insert(%s)", [roles.QUEUE])
+        connection.execute("select pgmq.enable_notify_insert(%s, 250)", [roles.QUEUE])
+        roles.install_queue(connection)
+
+        found = connection.execute(
+            "select count(*) from pg_trigger where tgname = 'trigger_notify_queue_insert_listeners'"
+        ).fetchone()
+
+        assert found == (1,)
+        connection.rollback()
 
 
 @pytest.mark.django_db
