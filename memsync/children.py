@@ -17,6 +17,7 @@ from memsync.embedded.postgres import spawn
 
 MARK = "MEMSYNC_CHILD_OF"  # in the environment of every child: the home it works for
 LONGEST_WAIT = 30.0
+GONE_SECONDS = 5.0  # for what was killed to be gone
 STEADY_SECONDS = 60.0  # having run so long, a process is forgiven its earlier deaths
 LOG_BYTES = 20 * 1024 * 1024
 SHOWN = {"warning", "error", "critical"}
@@ -139,14 +140,26 @@ class Child:
 
 
 def end_leftovers(home: Path) -> int:
-    """End what a killed supervisor of this home left behind.  Only for the holder of the home's lock."""
+    """End what a killed supervisor of this home left behind, and see it gone: only then are its ports free.  Only for
+    the holder of the home's lock."""
     mark = f"{MARK}={home}".encode()
-    ended = 0
+    ended = []
     for environ in Path("/proc").glob("[0-9]*/environ"):
         try:
             if mark in environ.read_bytes().split(b"\0"):
                 os.kill(int(environ.parent.name), signal.SIGKILL)
-                ended += 1
+                ended.append(environ.parent)
         except (OSError, ValueError):
             continue  # gone, or somebody else's
-    return ended
+    deadline = time.monotonic() + GONE_SECONDS
+    while any(_may_hold_ports(process) for process in ended) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return len(ended)
+
+
+def _may_hold_ports(process: Path) -> bool:
+    """process: its directory in /proc.  A zombie, for whose code nobody has asked, holds none."""
+    try:
+        return (process / "stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from memsync.children import MARK, Child, Log, end_leftovers
+from memsync.embedded.postgres import free_port, refuse_taken_port
 
 
 @pytest.fixture
@@ -101,6 +102,19 @@ class TestChild:
         stubborn.stop(0.1)
 
         assert not stubborn.is_alive
+
+    def test_port_of_a_leftover_is_free_once_it_is_ended(self, log: Log) -> None:
+        port = free_port()
+        slow_to_die = "held = bytearray(200_000_000)"
+        listen = f"import socket, time; {slow_to_die}; held_too = socket.create_server(('127.0.0.1', {port}))"
+        mine = child(f"{listen}; print('listening', flush=True); time.sleep(60)", log, **{MARK: "/homes/mine"})
+        mine.start()
+        assert until(lambda: log.path.exists())
+
+        end_leftovers(Path("/homes/mine"))
+
+        refuse_taken_port("127.0.0.1", port)
+        mine.stop(1)
 
     def test_leftovers_of_one_home_are_ended_and_no_others(self, log: Log) -> None:
         mine, other = child(SLEEP, log, **{MARK: "/homes/mine"}), child(SLEEP, log, **{MARK: "/homes/other"})
