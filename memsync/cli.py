@@ -3,8 +3,13 @@
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
+
+from memsync import instance
 
 OWN = ("up", "down", "status")
+OURS = ("demo", "key", "prepare", "tenant")  # Django's commands that are not Django's own
+NEEDED = ("SECRET_KEY", "DATABASE_URL", "KEYRING_URL")
 AS_OWNER = ("migrate", "prepare", "makemigrations")  # these change the schema; nothing else may
 HELP = """memsync: encrypted memory for AI agents
 
@@ -12,7 +17,7 @@ HELP = """memsync: encrypted memory for AI agents
   memsync down          stop it
   memsync status        tell what runs
   memsync demo          replay a conversation: what is kept, what is refused, what is found again
-  memsync tenant ...    create a tenant; set what its keys may delete
+  memsync tenant ...    create and list tenants; say what their keys may delete
   memsync key ...       issue, list, rotate and revoke API keys
   memsync prepare       migrate and grant; on an empty database make the first tenant
   memsync migrate       migrate one database
@@ -28,6 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if not given or given[0] in ("-h", "--help"):
         print(HELP)
         return
+    if given[0] == "--version":
+        print(version("memsync"))
+        return
     if given[0] in OWN:
         from memsync import supervisor
 
@@ -35,16 +43,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memsync.settings")
     if given[0] in AS_OWNER:
         os.environ["MEMSYNC_AS_OWNER"] = "1"
+    if given[0] == "help" or "-h" in given or "--help" in given:
+        _configure_for_help()
 
     from django.core.exceptions import ImproperlyConfigured
-    from django.core.management import execute_from_command_line
+    from django.core.management import execute_from_command_line, get_commands
 
     try:
         execute_from_command_line(["memsync", *given])
     except ImproperlyConfigured as error:
+        if given[0] not in (*OURS, *get_commands()):
+            sys.exit(f"memsync: there is no command {given[0]!r}; `memsync --help` lists them.")
         if "DATABASE_URL" not in os.environ and "DATABASE_URL_FILE" not in os.environ:
             sys.exit("memsync: nothing runs here. Start it with `memsync up`, or set DATABASE_URL and its like.")
         sys.exit(f"memsync: {error}")
+
+
+def _configure_for_help() -> None:
+    """Help reaches nothing, and is there before anything runs."""
+    for name in NEEDED:
+        if not instance.given(name):
+            os.environ[name] = "postgres://nobody@127.0.0.1:1/nothing"
 
 
 if __name__ == "__main__":

@@ -30,12 +30,20 @@ def given(name: str) -> bool:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The object in a file; empty when there is none."""
+    """The object in a file; empty when there is none.  Raises ValueError when it is damaged."""
     try:
         content: dict[str, Any] = json.loads(path.read_text())
     except FileNotFoundError:
         return {}
     return content
+
+
+def running() -> dict[str, Any]:
+    """What a running instance says of itself; empty when there is none, or its file is damaged."""
+    try:
+        return read(home() / INSTANCE_FILE)
+    except ValueError:
+        return {}
 
 
 def write(path: Path, content: dict[str, Any]) -> None:
@@ -58,6 +66,6 @@ def fill_environment() -> None:
     With ``DATABASE_URL`` set nothing is embedded, and only what is no address is taken.
     """
     external = given("DATABASE_URL")
-    for name, value in read(home() / INSTANCE_FILE).get("environment", {}).items():
+    for name, value in running().get("environment", {}).items():
         if not given(name) and not (external and name.endswith("_URL")):
             os.environ[name] = str(value)

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -112,7 +112,13 @@ class Supervisor:
                 f"{self.home} holds a database but not {' and '.join(missing)}, without which it cannot be read: "
                 "restore what is missing from your backup. Nothing was changed."
             )
-        found = instance.read(path)
+        try:
+            found = instance.read(path)
+        except ValueError as error:
+            raise UnusableDirectory(
+                f"{path} is damaged, and the database cannot be read without it: restore it from your backup. "
+                "Nothing was changed."
+            ) from error
         if not found:
             found = {
                 "SECRET_KEY": secrets.token_urlsafe(48),
@@ -399,7 +405,7 @@ def status(options: argparse.Namespace) -> int:
     """0 when it runs and answers, 1 when it does not."""
     home = instance.home()
     pid = _holder(home)
-    found = instance.read(home / instance.INSTANCE_FILE) if pid else {}
+    found = instance.running() if pid else {}
     found.pop("environment", None)  # passwords
     healthy = bool(found) and probe.is_healthy(found["url"])
     state = {"running": pid is not None, "healthy": healthy, "home": str(home)} | found
@@ -414,21 +420,42 @@ def status(options: argparse.Namespace) -> int:
     return 0 if healthy else 1
 
 
+def _whole(most: int) -> Callable[[str], int]:
+    """What reads an argument that is a number from 1 to most."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or not 1 <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {most}")
+        return int(text)
+
+    return read
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="memsync")
     commands = parser.add_subparsers(dest="command", required=True)
-    starting = commands.add_parser("up", help="start everything, and keep it running", description=__doc__)
-    starting.add_argument("--host", default="127.0.0.1")
-    starting.add_argument("--port", type=int, default=8000)
-    starting.add_argument("--workers", type=int, default=2, help="processes of the web server")
+    starting = commands.add_parser(
+        "up",
+        help="start everything, and keep it running",
+        description="Start database, web server, worker and beat here, see a memory go in and come back, print the "
+        "address and, on the first run, the keys; then stay until Ctrl-C. The data stays in MEMSYNC_HOME "
+        "(default: ./.memsync).",
+    )
+    starting.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
+    starting.add_argument("--port", type=_whole(65535), default=8000, help="the port there (default: %(default)s)")
+    starting.add_argument(
+        "--workers", type=_whole(64), default=2, help="processes of the web server (default: %(default)s)"
+    )
     starting.add_argument("--json", action="store_true", help="print one line of JSON when ready")
     starting.add_argument("--reissue", action="store_true", help="make new keys and a new operator password")
     starting.set_defaults(run=up)
     stopping = commands.add_parser("down", help="stop what `memsync up` runs in this home")
-    stopping.add_argument("--timeout", type=float, default=60.0, metavar="SECONDS")
+    stopping.add_argument(
+        "--timeout", type=float, default=60.0, metavar="SECONDS", help="how long to wait (default: %(default)g)"
+    )
     stopping.set_defaults(run=down)
     telling = commands.add_parser("status", help="tell what runs in this home")
-    telling.add_argument("--json", action="store_true")
+    telling.add_argument("--json", action="store_true", help="print one line of JSON")
     telling.set_defaults(run=status)
     return parser
 

@@ -14,7 +14,8 @@ def show(said: dict[str, Any], *, home: Path) -> None:
 
     def line(label: str, value: str | None, note: str = "") -> None:
         shown = Text(value, style="bold") if value else Text("shown once, when it was made", style="dim")
-        console.print(Text(f"  {label:<16}", style="dim") + shown + Text(f"  {note}", style="dim"))
+        whole = Text(f"  {label:<16}", style="dim") + shown
+        console.print(whole + Text(f"  {note}", style="dim") if note else whole)  # a copied line ends with its secret
 
     console.print()
     console.print(f"[bold green]memsync is ready[/], in {said['started_in_s']} s")
@@ -31,6 +32,8 @@ def show(said: dict[str, Any], *, home: Path) -> None:
     if keys.get("development"):
         call = f"curl -s {{}} -H 'X-API-Key: {keys['development']}' -H 'X-End-User-ID: alice'"
         call += " -H 'Content-Type: application/json' -d '{}'"
+        console.print("Keys and password are shown this once; the keys are valid for 90 days. `memsync key issue`")
+        console.print("makes another, `memsync up --reissue` all of them and the password.\n")
         console.print("Remember something, then ask for it:\n")
         print(call.format(f"{url}/memory/add", '{"text": "I moved to Lisbon in May and cycle to work."}'))
         print(call.format(f"{url}/memory/query", '{"query": "How do I get to the office?"}'))

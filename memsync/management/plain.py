@@ -90,5 +90,5 @@ def operator() -> Principal:
 
 def url() -> str | None:
     """Where the embedded instance answers; None while it does not run."""
-    found = instance.read(instance.home() / instance.INSTANCE_FILE).get("url")
+    found = instance.running().get("url")
     return str(found) if found else None

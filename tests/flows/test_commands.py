@@ -165,6 +165,28 @@ def test_key_is_revoked(acme: Opened) -> None:
         authenticate(issued["key"], now=right_now())
 
 
+def test_leaked_key_may_be_named_whole_and_is_not_repeated(acme: Opened, globex: Opened) -> None:
+    leaked = acme.keys[Environment.PRODUCTION]
+
+    with pytest.raises(CommandError) as refused:
+        say("key", "revoke", leaked, "--tenant", "globex")
+    say("key", "revoke", leaked, "--tenant", "acme")
+
+    assert leaked not in str(refused.value)
+    with pytest.raises(KeyRevoked):
+        authenticate(leaked, now=right_now())
+
+
+def test_list_cuts_nothing_off_in_a_narrow_terminal(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    say("key", "issue", "--tenant", "acme", "--name", "n" * 60, "--scopes", "memory:forget_request")
+
+    shown = say("key", "list", "--tenant", "acme")
+
+    assert "…" not in shown
+    assert all(f"{key.prefix} " in shown for key in list_keys(acme.scope))
+
+
 def test_another_tenants_key_is_not_found(acme: Opened, globex: Opened) -> None:
     theirs = list_keys(globex.scope)[0]
 

@@ -23,6 +23,7 @@ from memsync.management.plain import PlainCommand, add_json, duration, operator
 
 ENVIRONMENTS = [environment.value for environment in Environment]
 ENDS = {"active": "until", "expired": "since", "revoked": "since"}
+BEGINNING = 20  # characters of the longest prefix
 COLOURS = {"active": "green", "expired": "yellow", "revoked": "red"}
 
 
@@ -40,7 +41,9 @@ class Command(PlainCommand):
             + "; memory:* and * (everything but memory:delete).",
         )
         give.add_argument("--name", default="key", help="what it is for, to recognise it by")
-        give.add_argument("--environment", choices=ENVIRONMENTS, default="production")
+        give.add_argument(
+            "--environment", choices=ENVIRONMENTS, default="production", help="where it works (default: production)"
+        )
         give.add_argument(
             "--scopes",
             nargs="+",
@@ -66,7 +69,7 @@ class Command(PlainCommand):
             description="Make a new key like this one, which stays valid for a while so that running programs can be "
             "given the new one.",
         )
-        change.add_argument("key", help="its id, or the beginning that `memsync key list` shows")
+        change.add_argument("key", help="its id, the beginning that `memsync key list` shows, or the whole key")
         change.add_argument(
             "--grace",
             type=duration,
@@ -75,7 +78,7 @@ class Command(PlainCommand):
             help="how long the old key stays valid; 0 for a key that leaked (default: 24h)",
         )
         end = verbs.add_parser("revoke", help="refuse this key from now on", description="Refuse this key from now on.")
-        end.add_argument("key", help="its id, or the beginning that `memsync key list` shows")
+        end.add_argument("key", help="its id, the beginning that `memsync key list` shows, or the whole key")
         for verb in (give, show, change, end):
             verb.add_argument("--tenant", metavar="NAME", help="whose keys (may be left out where there is one tenant)")
             add_json(verb)
@@ -103,28 +106,22 @@ class Command(PlainCommand):
         if options["json"]:
             self.say_json([_described(key, now=now) for key in keys])
             return
-        table = Table(
-            "id",
-            "begins with",
-            "environment",
-            "state",
-            "used",
-            "scopes",
-            box=SIMPLE_HEAD,
-            padding=(0, 1, 0, 0),
-            pad_edge=False,
-        )
-        for column in table.columns[:-1]:
-            column.no_wrap = True  # a beginning that is cut off could not be given to rotate and revoke
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        table.add_column("id", no_wrap=True)
+        # A beginning that is cut off could not be given to rotate and revoke; a long name may take several lines.
+        table.add_column("begins with", min_width=BEGINNING, max_width=BEGINNING, overflow="fold")
+        table.add_column("environment", no_wrap=True)
+        table.add_column("state", no_wrap=True)
+        table.add_column("scopes", overflow="fold")
         for key in keys:
             state = state_of(key, now=now)
             ends = key.revoked_at or key.expires_at
+            used = f"used {key.last_used_at:%Y-%m-%d}" if key.last_used_at else "never used"
             table.add_row(
                 str(key.pk),
                 f"{key.prefix}\n[dim]{escape(key.name)}[/dim]",
-                key.environment,
+                f"{key.environment}\n[dim]{used}[/dim]",
                 f"[{COLOURS[state]}]{state}[/{COLOURS[state]}]\n[dim]{ENDS[state]} {ends:%Y-%m-%d}[/dim]",
-                f"{key.last_used_at:%Y-%m-%d}" if key.last_used_at else "never",
                 "default" if tuple(key.scopes) == DEFAULT else "\n".join(key.scopes),
             )
         self.say(table if keys else f"{scope.tenant.name} has no such keys.")
@@ -177,9 +174,10 @@ def _tenant(name: str | None) -> Tenant:
 
 def _find(scope: Scope, named: str) -> ApiKey:
     for key in list_keys(scope):
-        if named in (str(key.pk), key.kid, key.prefix):
+        if named in (str(key.pk), key.kid, key.prefix) or named.startswith(f"{key.prefix}_"):
             return key
-    raise KeyNotFound(f"{scope.tenant.name} has no key {named}; `memsync key list` shows those it has.")
+    shown = "_".join(named.split("_")[:3])  # somebody may have given the whole key, and terminals are recorded
+    raise KeyNotFound(f"{scope.tenant.name} has no key {shown}; `memsync key list` shows those it has.")
 
 
 def _described(key: ApiKey, *, now: datetime) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from apps.tenants.selectors import find_organization, get_tenant, list_tenants
 from apps.tenants.services import open_organization, set_policy
 from memsync.management.plain import PlainCommand, add_json, operator, url
 
+NOT_YET = "until retiring is built, every delete by an API key is refused."
+
 
 class Command(PlainCommand):
     help = "Create and list tenants; say what their API keys may delete."
@@ -36,11 +38,12 @@ class Command(PlainCommand):
         policy = verbs.add_parser(
             "policy",
             help="say what the tenant's API keys may delete",
-            description="Say what the tenant's API keys may delete. An API key never erases: `retire` lets a key that "
-            "holds the scope memory:delete hide memories, and they can be restored for 7 days.",
+            description="Say what the tenant's API keys may delete. An API key never erases: `retire` is to let a key "
+            "that holds the scope memory:delete hide memories, which can be restored for 7 days. It is recorded and "
+            f"has no effect yet: {NOT_YET}",
         )
-        policy.add_argument("name")
-        policy.add_argument("setting", metavar="key_deletes=deny|retire")
+        policy.add_argument("name", help="the tenant's")
+        policy.add_argument("setting", metavar="key_deletes=deny|retire", help="deny, the default, refuses all deletes")
         add_json(policy)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -97,6 +100,8 @@ class Command(PlainCommand):
             self.say_json({"tenant": tenant.name, "key_deletes": tenant.key_deletes})
         else:
             self.say(f"API keys of [bold]{tenant.name}[/bold]: {KeyDeletes(value).label.lower()}.")
+            if value == KeyDeletes.RETIRE:
+                self.say(f"Recorded for later: {NOT_YET}")
 
 
 def _described(opened: Opened) -> dict[str, Any]:
