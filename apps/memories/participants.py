@@ -1,20 +1,26 @@
 """Who speaks in a space, known by keyed tokens of first names."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from django.db import connection
 
 from apps.projects.scope import Scope, SpaceRef
 
 
-def present(scope: Scope, space: SpaceRef, tokens: Sequence[int]) -> list[int]:
-    """Those of ``tokens`` that stand for somebody who speaks in the space.  Inside the tenant's transaction."""
+def present(scope: Scope, space: SpaceRef, tokens: Sequence[int], *, now: datetime) -> list[int]:
+    """Those of ``tokens`` that stand for somebody who speaks in a memory that the scope may recall from the space.
+
+    Inside the tenant's transaction.
+    """
     if not tokens:
         return []
     with connection.cursor() as cursor:
         cursor.execute(
             "select token from unnest(%s::bigint[]) token where exists (select 1 from memories_memory "
-            "where tenant_id = %s and space_id = %s and actor_token = token)",
-            [list(tokens), scope.tenant_id, space.id],
+            "where tenant_id = %s and space_id = %s and actor_token = token "
+            "and retention_status = 'active' and validity <> 'superseded' and (expires_at is null or expires_at > %s) "
+            "and (%s::bigint is null or project_id is null or project_id = %s))",
+            [list(tokens), scope.tenant_id, space.id, now, scope.project_id, scope.project_id],
         )
         return [token for (token,) in cursor.fetchall()]

@@ -33,7 +33,7 @@ from apps.recall.search import Leg, Ranking, Search, conditions
 from apps.recall.shortlist import Opened, open_shortlist, report_broken_seal
 
 LEGS: tuple[Leg, ...] = (Dense(), Lexical())
-DEPTH = 64  # of each leg, or more for a long answer; the union of two is the shortlist
+DEPTH = 64  # of each leg; the union of two is the shortlist
 
 
 class UnknownProfile(Invalid):
@@ -62,7 +62,7 @@ def recall(
     if chosen not in PROFILES:
         raise UnknownProfile(f"profile is one of {', '.join(PROFILES)}.")
     embedder = get_embedder()
-    asked: list[tuple[SpaceRef, SpaceCipher, Question]] = [_ask(scope, space, query) for space in scope.spaces]
+    asked: list[tuple[SpaceRef, SpaceCipher, Question]] = [_ask(scope, space, query, now=now) for space in scope.spaces]
     hits: list[Hit] = []
     is_dense = True
     for space, cipher, question in asked:
@@ -90,7 +90,7 @@ def recall(
 
 def rank_legs(scope: Scope, query: Plaintext, *, limit: int, now: datetime) -> dict[str, Ranking]:
     """What each leg finds by itself, for measuring: one space, no filter.  The lexical scores are exact."""
-    space, cipher, question = _ask(scope, scope.space, query)
+    space, cipher, question = _ask(scope, scope.space, query, now=now)
     embedder = get_embedder()
     vector = _embed(embedder, question.voiced)
     with tenant_transaction(scope):
@@ -112,12 +112,12 @@ def rank_legs(scope: Scope, query: Plaintext, *, limit: int, now: datetime) -> d
     return {name: ranking[:limit] for name, ranking in rankings.items()}
 
 
-def _ask(scope: Scope, space: SpaceRef, query: Plaintext) -> tuple[SpaceRef, SpaceCipher, Question]:
+def _ask(scope: Scope, space: SpaceRef, query: Plaintext, *, now: datetime) -> tuple[SpaceRef, SpaceCipher, Question]:
     with tenant_transaction(scope):
         cipher = open_space(scope.tenant, space)
         words = words_that_may_name(query.reveal())
         tokens = {cipher.actor_token(word): word for word in words}
-        actors = present(scope, space, list(tokens))
+        actors = present(scope, space, list(tokens), now=now)
     return space, cipher, ask(query, participants=[tokens[token] for token in actors], actors=frozenset(actors))
 
 

@@ -50,6 +50,7 @@ left join lateral (
       and earlier.session_token = m.session_token and earlier.id < m.id
       and earlier.retention_status = 'active' and earlier.validity <> 'superseded'
       and (earlier.expires_at is null or earlier.expires_at > %s)
+      and (%s::bigint is null or earlier.project_id is null or earlier.project_id = %s)
     order by earlier.id desc limit 1
 ) before on m.session_token is not null
 left join lateral (
@@ -137,12 +138,12 @@ def _words_before(cipher: SpaceCipher, memory_id: int, blob: bytes) -> list[str]
 
 def _fetch(search: Search, ids: Sequence[int]) -> Iterable[tuple[Any, ...]]:
     query = parameter(search.vector) if search.vector is not None else None
-    tenant = search.scope.tenant_id
+    tenant, project = search.scope.tenant_id, search.scope.project_id
     with connection.cursor() as cursor:
         cursor.execute(
             _POOL.format(where=search.where),
             [list(ids), tenant, search.now, *search.values, query, query, tenant, search.now,
-             search.embedder, search.embedder],
+             project, project, search.embedder, search.embedder],
         )  # fmt: skip
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
