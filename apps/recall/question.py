@@ -1,7 +1,8 @@
 """What a query asks: whom it names, in whose voice, about which words and days."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 
@@ -83,18 +84,23 @@ def date_match(asked: Sequence[AskedDate], when: datetime | None) -> float:
 
 
 def _match(asked: AskedDate, day: date) -> float:
-    if asked.year and day.year != asked.year:
-        return 0.0
     if asked.month and asked.day:
-        try:
-            gap = abs((day - date(asked.year or day.year, asked.month, asked.day)).days)
-        except ValueError:
-            return 0.0
+        gap = min((abs((day - one).days) for one in _days(asked, around=day.year)), default=366)
         return 1.0 if gap <= 1 else 0.7 if gap <= 7 else 0.3 if gap <= 31 else 0.0
     if asked.month:
+        months = (day.month - asked.month) % 12
+        if asked.year:
+            months = day.month - asked.month + 12 * (day.year - asked.year)
         # What happened in a month is often told in the first days of the next.
-        return 1.0 if day.month == asked.month else 0.5 if day.month == asked.month % 12 + 1 and day.day <= 10 else 0.0
-    return 0.3
+        return 1.0 if months == 0 else 0.5 if months == 1 and day.day <= 10 else 0.0
+    return 0.3 if day.year == asked.year else 0.0
+
+
+def _days(asked: AskedDate, *, around: int) -> Iterator[date]:
+    """The days that are meant: where no year was said, of those about this one."""
+    for year in (asked.year,) if asked.year else (around - 1, around, around + 1):
+        with suppress(ValueError):  # no such day, or not in that year
+            yield date(year, asked.month or 1, asked.day or 1)
 
 
 def _without(text: str, names: Sequence[str]) -> str:
