@@ -76,7 +76,7 @@ def indexed(text_terms: Sequence[str]) -> dict[str, int]:
 
 
 def rounded_length(count: int) -> int:
-    """A length in steps of at most 12 %, so that the index does not give away how long a text is to the word."""
+    """A length in steps of at most an eighth, so that the index does not give away how long a text is to the word."""
     if count <= 8:
         return count
     step: int = 2 ** (count.bit_length() - 4)
