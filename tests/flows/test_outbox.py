@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from django.db import connections
+from django.test import Client
 
 from apps.adapters.embedders.fake import FailingEmbedder
 from apps.apikeys.onboarding import Opened
@@ -26,7 +27,7 @@ from apps.ingest.candidates import Proposal
 from apps.ingest.tasks import drain
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.selectors import get_memory
-from apps.projects.scope import Scope
+from apps.projects.scope import Environment, Scope
 from apps.recall import access
 from apps.recall.services import recall
 from memsync.testing.databases import PASSWORD
@@ -262,6 +263,25 @@ def test_with_the_broker_unreachable_an_add_answers_and_is_found_by_its_words(
     assert len(hits) == 10
     assert {hit.explanation.matched_by for hit in hits} == {"words"}
     assert waiting() == 10
+
+
+def test_with_the_broker_unreachable_the_api_answers_201_and_finds_it_at_once(
+    acme: Opened, client: Client, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.STATIC_ROOT = str(tmp_path)  # the web application warns about one that is not there
+    monkeypatch.setattr(doorbell, "_quiet_until", 0.0)
+    monkeypatch.setattr(tools, "get_embedder", FailingEmbedder)
+    headers = {"X-API-Key": acme.keys[Environment.PRODUCTION], "X-End-User-ID": "alice"}
+
+    def post(path: str, body: object) -> Any:
+        return client.post(path, body, content_type="application/json", headers=headers)
+
+    with canaries.broker("pgmq://nobody:nothing@127.0.0.1:1/none"):
+        added = post("/memory/add", {"text": "My parcel waits at the harbour office."})
+        found = post("/memory/query", {"query": "harbour parcel"})
+
+    assert added.status_code == 201
+    assert [memory["id"] for memory in found.json()["memories"]] == [added.json()["id"]]
 
 
 def test_the_one_add_that_meets_a_broken_broker_waits_a_moment_only(settings: Any) -> None:
