@@ -64,19 +64,20 @@ def tenant_transaction(scope: InTenant, *, using: str = "default", snapshot: boo
     The setting is local to the transaction: it can never outlive it on a pooled connection.  Inside a transaction of
     another tenant it is put back on the way out, so that nesting cannot widen what the outer one sees.
     """
+    is_nested = connections[using].in_atomic_block
+    mine, before = str(scope.tenant_id), ""
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
-        if snapshot and not connections[using].savepoint_ids:
+        if snapshot and not is_nested:
             cursor.execute("set transaction isolation level repeatable read, read only")
-        cursor.execute("select current_setting('app.tenant_id', true)")
-        row = cursor.fetchone()
-        before = (row[0] if row else None) or ""
-        mine = str(scope.tenant_id)
+        if is_nested:
+            cursor.execute("select coalesce(current_setting('app.tenant_id', true), '')")
+            (before,) = cursor.fetchone() or ("",)
         if before == mine:
             yield
             return
         cursor.execute("select set_config('app.tenant_id', %s, true)", [mine])
         yield
-        if before or connections[using].savepoint_ids:
+        if is_nested:
             cursor.execute("select set_config('app.tenant_id', %s, true)", [before])
 
 

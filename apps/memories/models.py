@@ -70,6 +70,10 @@ class MemoryQuerySet(ScopedQuerySet["Memory"]):
         """What recall may return."""
         return self.existing(now).filter(retention_status="active").exclude(validity="superseded")
 
+    def to_open(self) -> Self:
+        """With the vector's label, and without the vector: what ``open_memory`` needs."""
+        return self.select_related("vector").defer("vector__embedding", "vector__signs")
+
     def expired_at(self, now: datetime) -> Self:
         return self.filter(retention_status="active", expires_at__lte=now)
 

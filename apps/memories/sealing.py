@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 
 from apps.core.plaintext import Plaintext
-from apps.crypto.services import SpaceCipher, open_space
+from apps.crypto.services import SpaceCipher
 from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
-from apps.projects.scope import Scope, SpaceRef
+from apps.projects.scope import SpaceRef
 
 # The columns that hold a seal, by the name bound into it.  Those that may change carry the row's revision.
 TEXT, SUMMARY, LABEL, TAGS, METADATA = "memory.text", "memory.summary", "memory.label", "memory.tags", "memory.metadata"
@@ -46,8 +46,9 @@ def open_text(row: Memory, cipher: SpaceCipher) -> Plaintext:
     return cipher.open(TEXT, row.pk, bytes(row.text_ct))
 
 
-def open_memory(row: Memory, cipher: SpaceCipher, owner: SpaceRef, *, embedder: str | None) -> OpenedMemory:
-    """The row as its owner may read it.  Raises DecryptError when any part fails its seal."""
+def open_memory(row: Memory, cipher: SpaceCipher, owner: SpaceRef) -> OpenedMemory:
+    """The row, fetched ``to_open``, as its owner may read it.  Raises DecryptError when any part fails its seal."""
+    vector = getattr(row, "vector", None)
     return OpenedMemory(
         id=row.pk,
         public_id=row.public_id,
@@ -76,14 +77,9 @@ def open_memory(row: Memory, cipher: SpaceCipher, owner: SpaceRef, *, embedder: 
         expires_at=row.expires_at,
         created_at=row.created_at,
         updated_at=row.updated_at,
-        is_embedded=embedder is not None,
-        embedder=embedder,
+        is_embedded=vector is not None,
+        embedder=vector.embedder if vector else None,
     )
-
-
-def ciphers(scope: Scope) -> dict[int, SpaceCipher]:
-    """A cipher for each space of the scope, by space id."""
-    return {space.id: open_space(scope.tenant, space) for space in scope.spaces}
 
 
 def _json(cipher: SpaceCipher, name: str, row: Memory, blob: bytes | memoryview | None) -> Any:

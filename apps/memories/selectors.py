@@ -4,9 +4,10 @@ from datetime import datetime
 
 from apps.core.errors import NotFound
 from apps.core.scoping import tenant_transaction
+from apps.crypto.services import open_space
 from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
-from apps.memories.sealing import ciphers, open_memory
+from apps.memories.sealing import open_memory
 from apps.projects.scope import Scope
 
 
@@ -21,16 +22,8 @@ def get_memory(scope: Scope, memory_id: int, *, now: datetime) -> OpenedMemory:
     if not scope.spaces or not 0 < memory_id < 2**63:
         raise MemoryNotFound
     with tenant_transaction(scope):
-        row = (
-            Memory.objects.within(scope)
-            .existing(now)
-            .filter(pk=memory_id)
-            .select_related("vector")
-            .defer("vector__embedding", "vector__signs")
-            .first()
-        )
+        row = Memory.objects.within(scope).existing(now).filter(pk=memory_id).to_open().first()
     space = next((space for space in scope.spaces if row is not None and space.id == row.space_id), None)
     if row is None or space is None:
         raise MemoryNotFound
-    vector = getattr(row, "vector", None)
-    return open_memory(row, ciphers(scope)[space.id], space, embedder=vector.embedder if vector else None)
+    return open_memory(row, open_space(scope.tenant, space), space)

@@ -19,7 +19,8 @@ Ranking = list[tuple[int, float]]  # (memory id, score), best first
 class Search:
     """One space searched for one question, blinded: keyed tokens and a rotated vector.
 
-    vector: None while the embedder is down.  documents, average_length: of the space's index, for BM25.
+    tokens: of the question's terms, each once, in their order.  vector: None while the embedder is down.
+    documents, average_length: of the space's index, for BM25.
     where, values: the filter, as SQL conditions on ``memory``; ``is_filtered`` when a caller asked for one.
     """
 

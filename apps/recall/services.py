@@ -191,8 +191,7 @@ def _recall_in(
         for row in Memory.objects.within(scope.in_spaces(space))
         .live(now)
         .filter(pk__in=[one.id for one in kept])
-        .select_related("vector")
-        .defer("vector__embedding", "vector__signs")
+        .to_open()
     }
     used = weights_used(profile, features, weights)
     return [
@@ -214,7 +213,7 @@ def _recall_in(
 def _open(row: Memory, cipher: SpaceCipher, space: SpaceRef) -> OpenedMemory | None:
     """The whole memory, or None when one of its other fields fails its seal: it is left out, as by the shortlist."""
     try:
-        return open_memory(row, cipher, space, embedder=_embedder_of(row))
+        return open_memory(row, cipher, space)
     except DecryptError:
         report_broken_seal()
         return None
@@ -260,8 +259,3 @@ def _matched_by(legs: Mapping[str, object]) -> str:
     if not legs:
         return "context"  # the turn after one that a leg found
     return "both" if len(legs) > 1 else {"dense": "vector", "lexical": "words"}[next(iter(legs))]
-
-
-def _embedder_of(row: Memory) -> str | None:
-    vector = getattr(row, "vector", None)
-    return vector.embedder if vector else None

@@ -80,7 +80,7 @@ def open_shortlist(
     metadata: Mapping[str, object],
 ) -> list[Opened]:
     """Open each candidate once, and count its words exactly.  One that fails its seal is left out and reported."""
-    frequencies = _frequencies(search, question, cipher)
+    frequencies = _frequencies(search, question)
     words: dict[int, list[str]] = {}
     candidates: list[Opened] = []
     for row in _fetch(search, ids):
@@ -149,10 +149,11 @@ def _fetch(search: Search, ids: Sequence[int]) -> Iterable[tuple[Any, ...]]:
     return rows
 
 
-def _frequencies(search: Search, question: Question, cipher: SpaceCipher) -> dict[str, int]:
-    asked = list(dict.fromkeys(question.terms))
+def _frequencies(search: Search, question: Question) -> dict[str, int]:
     counts = postings.frequencies(search.scope, search.space, search.tokens)
-    return {term: counts.get(token, 0) for term, token in zip(asked, cipher.term_tokens(asked), strict=True)}
+    return {
+        term: counts.get(token, 0) for term, token in zip(dict.fromkeys(question.terms), search.tokens, strict=True)
+    }
 
 
 def _exact(question: Question, text_terms: Sequence[str], frequencies: Mapping[str, int], search: Search) -> float:
