@@ -45,6 +45,7 @@ INSTALLED_APPS = [
     "apps.memories",
     "apps.ingest",
     "apps.recall",
+    "apps.upkeep",
     "apps.api",
 ]
 MIDDLEWARE = [
