@@ -96,6 +96,7 @@ def seal(key: bytes, context: Context, plaintext: bytes, *, key_version: int) ->
 
 def open_sealed(key: bytes, context: Context, blob: bytes) -> bytes:
     """What was sealed under this key for this context.  Raises DecryptError for anything else."""
+    _check_numbers(context.record_id, context.revision)
     return _open(_message_keys(key), context.to_bytes(), blob)
 
 
@@ -134,6 +135,7 @@ class Box:
         return _seal(self._keys, context, plaintext, self.key_version, os.urandom(_SALT_BYTES))
 
     def open(self, field: str, record_id: int, blob: bytes, *, revision: int = 0) -> bytes:
+        _check_numbers(record_id, revision)
         return _open(self._keys, self._context(field, record_id, revision), blob)
 
     def _context(self, field: str, record_id: int, revision: int) -> bytes:
@@ -180,6 +182,12 @@ def _open(keys: aead.Mac, context: bytes, blob: bytes) -> bytes:
     if not marked.endswith(b"\x80"):
         raise DecryptError("padding")
     return marked[:-1]
+
+
+def _check_numbers(record_id: int, revision: int) -> None:
+    """Raise DecryptError for numbers that have no bytes: a row is read with its own, which someone may have changed."""
+    if not (0 <= record_id < 2**64 and 0 <= revision < 2**64):
+        raise DecryptError("context")
 
 
 def _message_keys(key: bytes) -> aead.Mac:

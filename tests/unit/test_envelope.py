@@ -162,6 +162,16 @@ def _opens(context: Context, blob: bytes) -> bool:
         return False
 
 
+@pytest.mark.parametrize("part", ["record_id", "revision"])
+@pytest.mark.parametrize("number", [-1, -(2**63), 2**64])
+def test_a_row_with_an_impossible_number_is_refused_and_breaks_nothing(part: str, number: int) -> None:
+    elsewhere = dataclasses.replace(CONTEXT, **{part: number})
+
+    assert refusal(KEY, elsewhere, BLOB) == "context"
+    with pytest.raises(DecryptError):
+        BOX.open(elsewhere.field, elsewhere.record_id, BLOB, revision=elsewhere.revision)
+
+
 def test_another_key_is_refused() -> None:
     assert refusal(KEY[::-1], CONTEXT, BLOB) == "commitment"
 
