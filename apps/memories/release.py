@@ -1,0 +1,72 @@
+"""Letting go of rows in quarantine that open again, as one does that was put back from a backup."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final
+
+from apps.audit.services import record
+from apps.core.locks import lock
+from apps.crypto.services import DecryptError, SpaceCipher, open_for_tenant, open_space
+from apps.memories.integrity import END_USER, LOCK, MEMORY, VECTOR
+from apps.memories.models import Memory, MemoryVector, QuarantinedRow
+from apps.memories.sealing import open_embedding, open_handles, open_memory
+from apps.projects.models import Space
+from apps.projects.scope import Scope, SpaceRef
+from apps.tenants.models import EndUser
+
+
+def release(scope: Scope, row_ids: Sequence[int], *, now: datetime) -> int:
+    """Look again at these rows of the quarantine, and let go of each that opens or is there no more; how many.
+
+    Inside the caller's tenant transaction.
+    """
+    lock(LOCK, scope.tenant_id)
+    released = 0
+    for listed in QuarantinedRow.objects.within(scope).filter(pk__in=list(row_ids)).order_by("pk"):
+        if not _opens(scope, listed):
+            continue
+        target = f"{listed.table}:{listed.record_id}"
+        listed.delete()
+        record(scope, actor=scope.principal.label, action="integrity.released", target=target, now=now)
+        released += 1
+    return released
+
+
+def _opens(scope: Scope, listed: QuarantinedRow) -> bool:
+    try:
+        OPENERS[listed.table](scope, listed.record_id)
+    except DecryptError:
+        return False
+    return True
+
+
+def _open_memory(scope: Scope, memory_id: int) -> None:
+    row = Memory.objects.within_tenant(scope).filter(pk=memory_id).to_open().first()
+    if row is not None:
+        cipher, space = _cipher(scope, row.space_id)
+        open_memory(row, cipher, space)
+        open_handles(row, cipher)
+
+
+def _open_vector(scope: Scope, memory_id: int) -> None:
+    row = MemoryVector.objects.within(scope).filter(memory_id=memory_id).first()
+    if row is not None:
+        open_embedding(memory_id, bytes(row.embedding_ct), _cipher(scope, row.space_id)[0])
+
+
+def _open_end_user(scope: Scope, end_user_id: int) -> None:
+    row = EndUser.objects.within(scope).filter(pk=end_user_id).first()
+    if row is not None:
+        open_for_tenant(scope.tenant, "end_user.external_id", end_user_id, bytes(row.external_ct))
+
+
+OPENERS: Final[dict[str, Callable[[Scope, int], None]]] = {
+    MEMORY: _open_memory,
+    VECTOR: _open_vector,
+    END_USER: _open_end_user,
+}
+
+
+def _cipher(scope: Scope, space_id: int) -> tuple[SpaceCipher, SpaceRef]:
+    space = Space.objects.within(scope).get(pk=space_id).ref
+    return open_space(scope.tenant, space), space
