@@ -15,12 +15,20 @@ from typing import IO, Any
 
 from memsync.embedded.postgres import spawn
 
-MARK = "MEMSYNC_CHILD_OF"  # in the environment of every child: the home it works for
+MARK = "MEMSYNC_CHILD_OF"  # on the command line of every child: the home it works for
 LONGEST_WAIT = 30.0
 GONE_SECONDS = 5.0  # for what was killed to be gone
 STEADY_SECONDS = 60.0  # having run so long, a process is forgiven its earlier deaths
 LOG_BYTES = 20 * 1024 * 1024
 SHOWN = {"warning", "error", "critical"}
+
+
+def python(home: Path) -> list[str]:
+    """How a child's command begins.  Python ignores the mark; `end_leftovers` looks for it.
+
+    On the command line, because the environment of a process that keeps out of dumps cannot be read by others.
+    """
+    return [sys.executable, "-X", f"{MARK}={home}"]
 
 
 class Log:
@@ -144,11 +152,11 @@ def end_leftovers(home: Path) -> int:
     the holder of the home's lock."""
     mark = f"{MARK}={home}".encode()
     ended = []
-    for environ in Path("/proc").glob("[0-9]*/environ"):
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            if mark in environ.read_bytes().split(b"\0"):
-                os.kill(int(environ.parent.name), signal.SIGKILL)
-                ended.append(environ.parent)
+            if mark in command.read_bytes().split(b"\0"):
+                os.kill(int(command.parent.name), signal.SIGKILL)
+                ended.append(command.parent)
         except (OSError, ValueError):
             continue  # gone, or somebody else's
     deadline = time.monotonic() + GONE_SECONDS

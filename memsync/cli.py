@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from memsync import instance
+from memsync.process import keep_out_of_dumps
 
 OWN = ("up", "down", "status")
 OURS = ("demo", "key", "prepare", "tenant")  # Django's commands that are not Django's own
@@ -29,6 +30,7 @@ and every other command of Django: `memsync help` lists them.  MEMSYNC_HOME says
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit with its code."""
+    keep_out_of_dumps()
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or given[0] in ("-h", "--help"):
         print(HELP)

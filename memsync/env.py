@@ -15,14 +15,14 @@ env = environ.Env()
 
 
 def env_secret(name: str, default: str | None = None) -> str:
-    """The secret ``NAME``, or the content of the file named by ``NAME_FILE``.  Fails loudly when neither is there."""
+    """The secret ``NAME``, or what the file ``NAME_FILE`` holds, or the default.  Fails loudly without any of them."""
     file = os.environ.get(f"{name}_FILE")
     if file:
         try:
             return Path(file).read_text().strip()
         except OSError as error:
             raise ImproperlyConfigured(f"{name}_FILE names a file that cannot be read: {error.strerror}") from error
-    value = os.environ.get(name, default)
-    if not value:
+    value = os.environ.get(name) or default
+    if value is None:
         raise ImproperlyConfigured(f"Set {name} or {name}_FILE (or run `memsync up`, which makes its own).")
     return value

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-worker_class = "gthread"
+worker_class = "memsync.web_worker.QuietWorker"  # gthread, and refusals that quote nothing
 preload_app = True  # imported once, before the fork: two seconds and 60 MB less.  The model is loaded after it
 threads = 4
 timeout = 60

@@ -1,6 +1,5 @@
 """All settings, in reading order.  docs/settings.md lists those that the environment sets, and what breaks without."""
 
-import os
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -50,6 +49,8 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "apps.api.middleware.RequestIdMiddleware",
+    "memsync.middleware.ResponseHeaders",
+    "memsync.middleware.PlainErrorPages",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -99,17 +100,17 @@ def _database(url: str) -> dict[str, Any]:
 _application_url = env_secret("DATABASE_URL")
 _keyring_url = env_secret("KEYRING_URL")
 DATABASES = {
-    "default": _database(os.environ.get("DATABASE_OWNER_URL", _application_url) if AS_OWNER else _application_url),
-    "keyring": _database(os.environ.get("KEYRING_OWNER_URL", _keyring_url) if AS_OWNER else _keyring_url),
-    "operator": _database(os.environ.get("OPERATOR_DATABASE_URL", _application_url)),
+    "default": _database(env_secret("DATABASE_OWNER_URL", _application_url) if AS_OWNER else _application_url),
+    "keyring": _database(env_secret("KEYRING_OWNER_URL", _keyring_url) if AS_OWNER else _keyring_url),
+    "operator": _database(env_secret("OPERATOR_DATABASE_URL", _application_url)),
 }
 DATABASE_ROUTERS = ["memsync.routers.KeyringRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- cache and tasks ------------------------------------------------------------------------------------------------
-CACHES = {"default": env.cache_url("CACHE_URL", default="locmemcache://")}
+CACHES = {"default": env.cache_url_config(env_secret("CACHE_URL", "locmemcache://"))}
 
-CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="")
+CELERY_BROKER_URL = env_secret("CELERY_BROKER_URL", "")
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
@@ -151,6 +152,9 @@ LOGIN_REDIRECT_URL = "/admin/"
 SESSION_COOKIE_AGE = 12 * 3600
 SESSION_COOKIE_SECURE = env.bool("COOKIE_SECURE", default=False)
 CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE
+# The prefix makes the browser insist: this host only, over TLS only.
+SESSION_COOKIE_NAME = "__Host-sessionid" if SESSION_COOKIE_SECURE else "sessionid"
+CSRF_COOKIE_NAME = "__Host-csrftoken" if SESSION_COOKIE_SECURE else "csrftoken"
 
 # --- keys and adapters ----------------------------------------------------------------------------------------------
 KMS = {
@@ -185,6 +189,7 @@ SPECTACULAR_SETTINGS = {
 RATE_LIMIT_TIER = env.str("RATE_LIMIT_TIER", default="unlimited")
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=8 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
+FILE_UPLOAD_HANDLERS: list[str] = []  # nothing takes files, and Django would put them on the disk to see
 
 # --- browser --------------------------------------------------------------------------------------------------------
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -196,7 +201,18 @@ SILENCED_SYSTEM_CHECKS = [
 ]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-CONTENT_SECURITY_POLICY = {"DIRECTIVES": {"default-src": ["'self'"], "frame-ancestors": ["'none'"]}}
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "object-src": ["'none'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+# Also with DEBUG on no page and no mail shows locals, settings, headers or bodies.
+DEFAULT_EXCEPTION_REPORTER = "memsync.exception_reporter.PlaceReporter"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "memsync.exception_reporter.NothingFilter"
 STATIC_URL = "/static/"
 STATIC_ROOT = env.str("STATIC_ROOT", default=str(MEMSYNC_HOME / "static"))
 STORAGES = {
@@ -216,9 +232,11 @@ LOGGING = {
     "formatters": {"json": {"()": "memsync.log_format.JsonFormatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "stream": sys.stderr, "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
-    # Django's own request logger prints paths and exception text; ours says what happened in allow-listed fields.
-    # So does Celery's of failed tasks; the rest of its is a line for each tick of the schedule.
+    # Ours say what happened in allow-listed fields; of libraries' lines the formatter keeps the template only.
+    # Django's own handlers, one of which prints messages as they are when DEBUG is on, are taken away.
     "loggers": {
+        "django": {"handlers": [], "level": "INFO"},
+        "django.server": {"handlers": [], "level": "ERROR", "propagate": True},
         "django.request": {"level": "ERROR"},
         "django.security.DisallowedHost": {"level": "CRITICAL"},
         "celery.app.trace": {"level": "CRITICAL"},

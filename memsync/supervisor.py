@@ -26,7 +26,7 @@ from typing import Any
 import psycopg
 
 from memsync import instance, probe
-from memsync.children import MARK, Child, Log, end_leftovers
+from memsync.children import Child, Log, end_leftovers, python
 from memsync.embedded import roles
 from memsync.embedded.postgres import (
     DiskFull,
@@ -183,11 +183,11 @@ class Supervisor:
         if not self.secrets.get("probe_key"):
             arguments = [*arguments, "--probe-key"]
         child = spawn(
-            [sys.executable, "-m", "memsync.cli", "prepare", "--json", *arguments],
+            [*python(self.home), "-m", "memsync.cli", "prepare", "--json", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=_root(),
-            environment=os.environ | self.environment | {MARK: str(self.home)},
+            environment=os.environ | self.environment,
             deadly=signal.SIGTERM,
         )
         log = Log(self.home / "logs" / "prepare.log", "prepare")
@@ -209,9 +209,9 @@ class Supervisor:
         return answer
 
     def _start_children(self) -> None:
-        serving = {name: value for name, value in os.environ.items() if not name.endswith("_OWNER_URL")}
-        serving |= {name: value for name, value in self.environment.items() if not name.endswith("_OWNER_URL")}
-        serving |= {MARK: str(self.home), "DJANGO_SETTINGS_MODULE": "memsync.settings"}
+        given = os.environ | self.environment
+        serving = {name: value for name, value in given.items() if not name.endswith(("_OWNER_URL", "_OWNER_URL_FILE"))}
+        serving["DJANGO_SETTINGS_MODULE"] = "memsync.settings"
         serving.setdefault("ALLOWED_HOSTS", f"127.0.0.1,localhost,[::1],{self.options.host}")
         for name, command in self._commands().items():
             log = Log(self.home / "logs" / f"{name}.log", name)
@@ -221,19 +221,19 @@ class Supervisor:
         self._write_instance()
 
     def _commands(self) -> dict[str, list[str]]:
-        python, celery = [sys.executable, "-m"], ["celery", "--app", "memsync.celery", "--quiet"]
+        run, celery = [*python(self.home), "-m"], ["celery", "--app", "memsync.celery", "--quiet"]
         return {
             "web": [
-                *(*python, "gunicorn", "memsync.wsgi:application", "--config", "python:memsync.gunicorn_conf"),
+                *(*run, "gunicorn", "memsync.wsgi:application", "--config", "python:memsync.gunicorn_conf"),
                 *("--bind", f"{_for_url(self.options.host)}:{self.options.port}"),
                 *("--workers", str(self.options.workers), "--no-control-socket"),
             ],
             "worker": [
-                *(*python, *celery, "worker", "--pool", "prefork", "--concurrency", "2", "--loglevel", "INFO"),
+                *(*run, *celery, "worker", "--pool", "prefork", "--concurrency", "2", "--loglevel", "INFO"),
                 *("--without-gossip", "--without-mingle", "--without-heartbeat"),
             ],
             "beat": [
-                *(*python, *celery, "beat", "--loglevel", "WARNING", "--pidfile", ""),
+                *(*run, *celery, "beat", "--loglevel", "WARNING", "--pidfile", ""),
                 *("--schedule", str(self.home / "beat-schedule")),
             ],
         }

@@ -4,5 +4,8 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from memsync.process import serve_quietly
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memsync.settings")
+serve_quietly()
 application = get_wsgi_application()

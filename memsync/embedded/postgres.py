@@ -43,6 +43,10 @@ SETTINGS = {
     # that sent the statement gets its error; the log tells of the server's own life.
     "log_min_messages": "log",
     "log_min_error_statement": "panic",
+    "log_statement": "none",
+    "log_min_duration_statement": "-1",
+    "log_min_duration_sample": "-1",
+    "log_transaction_sample_rate": "0",
     "log_parameter_max_length": "0",
     "log_parameter_max_length_on_error": "0",
     "log_destination": "jsonlog",

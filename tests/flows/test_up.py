@@ -114,10 +114,9 @@ def left_of(home: Path) -> list[str]:
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            ours = f"{MARK}={home}".encode() in (folder / "environ").read_bytes()
         except OSError:
             continue
-        if ours or (str(home) in command and "postgres" in command):
+        if f"{MARK}={home} " in command or (str(home) in command and "postgres" in command):
             found.append(command)
     return found
 

@@ -2,15 +2,15 @@
 
 import json
 import os
+import re
 import signal
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from memsync.children import MARK, Child, Log, end_leftovers
+from memsync.children import Child, Log, end_leftovers, python
 from memsync.embedded.postgres import free_port, refuse_taken_port
 
 
@@ -32,8 +32,8 @@ def until(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
     return False
 
 
-def child(program: str, log: Log, **environment: str) -> Child:
-    return Child("web", [sys.executable, "-c", program], os.environ | environment, log)
+def child(program: str, log: Log, *, home: str = "/homes/another") -> Child:
+    return Child("web", [*python(Path(home)), "-c", program], os.environ, log)
 
 
 SLEEP = "import time; time.sleep(60)"
@@ -71,6 +71,21 @@ class TestLog:
 
 
 class TestChild:
+    def test_it_keeps_out_of_dumps_and_is_found_all_the_same(self, log: Log) -> None:
+        program = (
+            f"from memsync.process import keep_out_of_dumps; keep_out_of_dumps(); print('up', flush=True); {SLEEP}"
+        )
+        shy = child(program, log, home="/homes/mine")
+        shy.start()
+        assert until(log.path.exists)
+        limits = Path(f"/proc/{shy.pid}/limits").read_text()
+
+        ended = end_leftovers(Path("/homes/mine"))
+
+        assert ended == 1
+        assert re.search(r"Max core file size +0 +0 ", limits)
+        shy.stop(1)
+
     def test_what_it_prints_is_logged(self, log: Log) -> None:
         speaker = child("print('hello')", log)
 
@@ -107,7 +122,7 @@ class TestChild:
         port = free_port()
         slow_to_die = "held = bytearray(200_000_000)"
         listen = f"import socket, time; {slow_to_die}; held_too = socket.create_server(('127.0.0.1', {port}))"
-        mine = child(f"{listen}; print('listening', flush=True); time.sleep(60)", log, **{MARK: "/homes/mine"})
+        mine = child(f"{listen}; print('listening', flush=True); time.sleep(60)", log, home="/homes/mine")
         mine.start()
         assert until(lambda: log.path.exists())
 
@@ -117,7 +132,7 @@ class TestChild:
         mine.stop(1)
 
     def test_leftovers_of_one_home_are_ended_and_no_others(self, log: Log) -> None:
-        mine, other = child(SLEEP, log, **{MARK: "/homes/mine"}), child(SLEEP, log, **{MARK: "/homes/other"})
+        mine, other = child(SLEEP, log, home="/homes/mine"), child(SLEEP, log, home="/homes/other")
         mine.start()
         other.start()
         time.sleep(0.1)

@@ -1,0 +1,54 @@
+"""Django's own reports of exceptions, without what makes them dangerous: no locals, settings, headers or bodies.
+
+With DEBUG off nobody gets a report.  With DEBUG on, or where somebody mails reports, they hold the exception's class
+and the lines of code it went through.  Not its message: it may quote input, or a row (PostgreSQL's DETAIL).
+"""
+
+import traceback
+from typing import Any
+
+from django.utils.html import escape
+from django.views.debug import ExceptionReporter, SafeExceptionReporterFilter
+
+
+class NothingFilter(SafeExceptionReporterFilter):
+    """For whatever asks the filter without asking the reporter."""
+
+    def is_active(self, request: Any) -> bool:
+        return True
+
+    def get_safe_settings(self) -> dict[str, Any]:
+        return {}
+
+    def get_safe_request_meta(self, request: Any) -> dict[str, Any]:
+        return {}
+
+    def get_safe_cookies(self, request: Any) -> dict[str, Any]:
+        return {}
+
+    def get_post_parameters(self, request: Any) -> dict[str, Any]:
+        return {}
+
+    def get_traceback_frame_variables(self, request: Any, tb_frame: Any) -> Any:
+        return ()
+
+
+class PlaceReporter(ExceptionReporter):
+    """The class and the places, innermost last."""
+
+    def get_traceback_data(self) -> dict[str, Any]:
+        return {"exception_type": self._kind(), "places": self._places()}
+
+    def get_traceback_text(self) -> str:
+        return "\n".join([self._kind(), *self._places()])
+
+    def get_traceback_html(self) -> str:
+        places = "".join(f"<li>{escape(place)}</li>" for place in self._places())
+        return f"<!doctype html><title>{escape(self._kind())}</title><h1>{escape(self._kind())}</h1><ol>{places}</ol>"
+
+    def _kind(self) -> str:
+        return self.exc_type.__name__ if self.exc_type else "Error"
+
+    def _places(self) -> list[str]:
+        frames = traceback.extract_tb(self.tb)
+        return [f"{frame.filename}, line {frame.lineno}, in {frame.name}" for frame in frames]

@@ -1,0 +1,68 @@
+"""What every answer carries for the browser's sake, and what an error page of the admin may say."""
+
+from collections.abc import Callable
+from typing import Final
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+OF_THE_BODY: Final = ("Content-Type", "Content-Length", "Content-Encoding", "Content-Disposition", "Content-Language")
+Next = Callable[[HttpRequest], HttpResponseBase]
+
+HEADERS: Final = {
+    # Of answers that were made before the policy's own middleware was reached: they load nothing.
+    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+PAGES: Final = {
+    400: "This request cannot be understood.",
+    403: "You may not do this, or the form is too old: go back, reload it and try again.",
+    404: "There is no such page.",
+    405: "This page does not take that method.",
+    413: "This is too large.",
+    500: "Something failed here. The log knows it by the request id.",
+}
+
+
+class ResponseHeaders:
+    """On every answer, whoever made it; what a view or another middleware has said stands."""
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        if response.status_code >= 400 or not request.path_info.startswith(settings.STATIC_URL):
+            response.headers.setdefault("Cache-Control", "no-store")
+        return response
+
+
+class PlainErrorPages:
+    """An error page of the admin is one of a few sentences: Django's may name the path, and with DEBUG much more.
+
+    Outside the admin every refusal becomes the API's envelope already.
+    """
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        sentence = PAGES.get(response.status_code)
+        if sentence is None or not response.headers.get("Content-Type", "").startswith("text/html"):
+            return response
+        response.close()
+        page = f"<!doctype html><title>{response.status_code}</title><p>{sentence}</p>"
+        kept = {name: value for name, value in response.headers.items() if name not in OF_THE_BODY}
+        plain = HttpResponse(page, status=response.status_code, headers=kept)
+        plain.cookies = response.cookies
+        return plain
