@@ -19,7 +19,7 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_space
 from apps.memories import postings
 from apps.memories.models import Memory
-from apps.memories.nearest import nearest, parameter
+from apps.memories.nearest import nearest, parameter, rotate
 from apps.memories.sealing import TEXT
 from apps.memories.spaces import find_end_user
 from apps.memories.words import indexed, terms
@@ -76,14 +76,14 @@ def _bare(running: Instance, questions: list[str], runs: int) -> dict[str, tuple
         cipher = open_space(scope.tenant, scope.space)
         space = Space.objects.within(scope).get(pk=scope.space.id)
         sealed = list(Memory.objects.within(scope).values_list("pk", "text_ct")[:SHORTLIST])
-    vectors = [cipher.protect_vectors(embedder.embed([question]))[0] for question in questions]
-    tokens = [cipher.term_tokens(dict.fromkeys(terms(question))) for question in questions]
+    vectors = [rotate(embedder.embed([question])[0], cipher) for question in questions]
+    asked = [postings.AskedTerms.under([cipher], list(dict.fromkeys(terms(question)))) for question in questions]
 
     def legs(turn: int) -> None:
         with tenant_transaction(scope):
             nearest(scope, scope.space, vectors[turn], limit=64, now=now, rows=space.doc_count, embedder=embedder.id)
             postings.best(
-                scope, scope.space, tokens[turn], documents=space.doc_count,
+                scope, scope.space, asked[turn], documents=space.doc_count,
                 average_length=space.term_total / space.doc_count, where="", values=(), limit=64, now=now,
             )  # fmt: skip
 
@@ -94,7 +94,7 @@ def _bare(running: Instance, questions: list[str], runs: int) -> dict[str, tuple
                            [scope.tenant_id, scope.space.id])  # fmt: skip
             cursor.execute(_COPY_ROW, [scope.tenant_id, sealed[0][0]])
             (memory_id,) = cursor.fetchone()
-            cursor.execute(_COPY_VECTOR, [memory_id, parameter(vectors[turn]), scope.tenant_id, sealed[0][0]])
+            cursor.execute(_COPY_VECTOR, [memory_id, parameter(vectors[turn][0][1]), scope.tenant_id, sealed[0][0]])
             postings.write(scope, scope.space, [postings.Posting(memory_id=memory_id, counts=counts, length=8)])
 
     return {
@@ -107,8 +107,8 @@ def _bare(running: Instance, questions: list[str], runs: int) -> dict[str, tuple
 
 # A bare row is a copy of one that is there, under a new id and without a slot: the cost of the write and no more.
 _COPY_COLUMNS = (
-    "environment, updated_at, created_txid, changed_txid, type, text_mac, key_version, text_ct, revision, source, "
-    "source_kind, event_type, tier, is_summary, pinned, tag_tokens, from_assistant, validity, superseded_reason, "
+    "environment, updated_at, created_txid, changed_txid, type, text_mac, key_version, text_ct, handles_ct, revision, "
+    "source, source_kind, event_type, tier, is_summary, pinned, tag_tokens, from_assistant, validity, superseded_reason, "
     "retention_status, deletion_method, legal_hold, source_strength, repetition_count, extractor_confidence, "
     "type_prior, confidence, importance, platform_importance, access_count, event_precision, created_at, tenant_id, "
     "space_id, project_id"
@@ -119,9 +119,10 @@ _COPY_ROW = (
     "where tenant_id = %s and id = %s returning id"
 )
 _COPY_VECTOR = (
-    "insert into memories_memoryvector (memory_id, vector_id, embedding, live, embedder, key_version, created_at, "
-    "tenant_id, space_id, project_id) select %s, gen_random_uuid(), %s::halfvec, false, embedder, key_version, "
-    "created_at, tenant_id, space_id, project_id from memories_memoryvector where tenant_id = %s and memory_id = %s"
+    "insert into memories_memoryvector (memory_id, vector_id, embedding, embedding_ct, live, embedder, key_version, "
+    "created_at, tenant_id, space_id, project_id) select %s, gen_random_uuid(), %s::halfvec, embedding_ct, false, "
+    "embedder, key_version, created_at, tenant_id, space_id, project_id from memories_memoryvector "
+    "where tenant_id = %s and memory_id = %s"
 )
 
 

@@ -9,8 +9,8 @@ Purposes under the root key: content (64 bytes), term, tag, vector (32).  Under 
 What belongs to a whole tenant has the tenant's uid for a space and no environment.
 
 What a process holds can be read from its memory for as long as it holds it; Python cannot promise to erase it.  So it
-is little and short: the least used tenants go, everyone's keys go after five minutes, a raised epoch drops a tenant's
-keys at once, and a forked child starts with none.
+is little and short: the least used tenants go, everyone's keys go after five minutes or a million uses, a raised epoch
+drops a tenant's keys at once, and a forked child starts with none.
 """
 
 import logging
@@ -19,7 +19,7 @@ import secrets
 import threading
 import time
 import uuid
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -28,6 +28,7 @@ from typing import Any, Final, Protocol, final
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import F
 
 from apps.adapters.errors import AdapterError
 from apps.adapters.kms.base import Wrapped
@@ -54,9 +55,10 @@ logger = logging.getLogger(__name__)
 MAX_TENANTS: Final = 1_024
 MAX_SPACES: Final = 4_096  # of all tenants together; a space's derived keys and rotation take some 20 kB
 KEEP_SECONDS: Final = 300.0
+MAX_USES: Final = 1_000_000
 SALT_BYTES: Final = 32
 
-# Read rows may be under any of these; pending ones are held so that promoting one needs no new unwrapping.
+# Rows that are read may be under any of these; a pending one that does not unwrap is met before it is needed.
 _LOADED: Final = (KeyState.PENDING, KeyState.ACTIVE, KeyState.READ_ONLY)
 
 
@@ -91,6 +93,12 @@ class SpaceLike(Protocol):
     @property
     def environment(self) -> str: ...
 
+    @property
+    def identity_version(self) -> int: ...
+
+    @property
+    def is_sealed(self) -> bool: ...
+
 
 @dataclass(frozen=True, slots=True)
 class UnwrappedKey:
@@ -102,26 +110,44 @@ class UnwrappedKey:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """A tenant's row of key state."""
+    """A tenant's row of key state.  identity: the version that the tenant's own lookups are made with."""
 
     active: int
     live: tuple[int, ...]
     epoch: int
+    identity: int
+
+
+@dataclass(slots=True, eq=False)
+class Tally:
+    """How often a root key was used in this process.  Threads may lose a count to each other: it is an estimate."""
+
+    seals: int = 0
+    opens: int = 0
 
 
 @final
 class SpaceKeys:
-    """Everything derived for one space under one version of the root key, ready to use."""
+    """Everything derived for one space under one version of the root key and one of the identity key, ready to use."""
 
-    __slots__ = ("_rotations", "_vector_key", "box", "identity", "tag", "term", "version")
+    __slots__ = ("_rotations", "_vector_key", "box", "identity", "tag", "tally", "term", "version")
 
     def __init__(
-        self, *, version: int, root: bytearray, identity: bytearray, salt: bytes, tenant: uuid.UUID, space: SpaceLike
+        self,
+        *,
+        version: int,
+        root: bytearray,
+        identity: bytearray,
+        salt: bytes,
+        tenant: uuid.UUID,
+        space: SpaceLike,
+        tally: Tally | None = None,
     ) -> None:
         deployment, environment = settings.DEPLOYMENT_ID, space.environment
         derive = partial(_derive, deployment=deployment, tenant=tenant, environment=environment, space=space.uid)
         prk = aead.extract(salt, root)
         self.version: Final = version
+        self.tally: Final = tally or Tally()
         self.box: Final = Box(
             derive(prk, "content", KEY_BYTES),
             key_version=version,
@@ -145,16 +171,23 @@ class SpaceKeys:
 
 @dataclass(slots=True, eq=False)
 class _TenantKeys:
-    """One tenant's unwrapped keys."""
+    """One tenant's unwrapped keys, by version."""
 
     epoch: int
     expires: float
     roots: dict[int, bytearray] = field(repr=False)
-    identity: bytearray = field(repr=False)
+    identities: dict[int, bytearray] = field(repr=False)
+    tallies: dict[int, Tally] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tallies = {version: Tally() for version in self.roots}
+
+    def is_used_up(self) -> bool:
+        return sum(tally.seals + tally.opens for tally in self.tallies.values()) >= MAX_USES
 
     def __del__(self) -> None:
         # Not sooner: another thread may be deriving from them, and would do so from zeros.
-        for key in (*self.roots.values(), self.identity):
+        for key in (*self.roots.values(), *self.identities.values()):
             key[:] = bytes(len(key))
 
 
@@ -170,16 +203,21 @@ class _Cache:
         # A new lock as well: in a forked child the old one may be held by a thread that does not exist there.
         self._lock = threading.Lock()
         self._tenants: OrderedDict[uuid.UUID, _TenantKeys] = OrderedDict()
-        self._spaces: OrderedDict[tuple[uuid.UUID, uuid.UUID, str, int], tuple[_TenantKeys, SpaceKeys]] = OrderedDict()
+        self._spaces: OrderedDict[tuple[uuid.UUID, uuid.UUID, str, int, int], tuple[_TenantKeys, SpaceKeys]] = (
+            OrderedDict()
+        )
+        self._unreported: Counter[tuple[uuid.UUID, int]] = Counter()
         self._services: dict[tuple[str, int | None], tuple[float, UnwrappedKey]] = {}
 
     def tenant(self, uid: uuid.UUID, epoch: int) -> _TenantKeys:
         with self._lock:
             held = self._tenants.get(uid)
-            if held is not None and held.epoch == epoch and held.expires > self._clock():
+            if held is not None and held.epoch == epoch and held.expires > self._clock() and not held.is_used_up():
                 self._tenants.move_to_end(uid)
                 return held
             self._drop(uid)
+            seals, self._unreported = self._unreported, Counter()
+        _report(seals)
         loaded = _load_tenant(uid, epoch, expires=self._expiry())
         with self._lock:
             self._drop(uid)
@@ -190,22 +228,23 @@ class _Cache:
 
     def space(self, tenant: uuid.UUID, space: SpaceLike, version: int, epoch: int) -> SpaceKeys:
         keys = self.tenant(tenant, epoch)
-        name = (tenant, space.uid, space.environment, version)
+        name = (tenant, space.uid, space.environment, version, space.identity_version)
         with self._lock:
             held = self._spaces.get(name)
             if held is not None and held[0] is keys:
                 self._spaces.move_to_end(name)
                 return held[1]
-        root = keys.roots.get(version)
-        if root is None:
+        root, identity = keys.roots.get(version), keys.identities.get(space.identity_version)
+        if root is None or identity is None:
             raise KeysMissing
         derived = SpaceKeys(
             version=version,
             root=root,
-            identity=keys.identity,
+            identity=identity,
             salt=space_salt(tenant, space.uid),
             tenant=tenant,
             space=space,
+            tally=keys.tallies[version],
         )
         with self._lock:
             # Only beside the keys it came from: they may have been dropped meanwhile.
@@ -224,7 +263,8 @@ class _Cache:
         return loaded
 
     def _drop(self, uid: uuid.UUID) -> None:
-        if self._tenants.pop(uid, None) is not None:
+        if (keys := self._tenants.pop(uid, None)) is not None:
+            self._unreported.update({(uid, version): tally.seals for version, tally in keys.tallies.items()})
             for name in [name for name in self._spaces if name[0] == uid]:
                 del self._spaces[name]
 
@@ -284,7 +324,7 @@ def create_tenant_keys(tenant: TenantLike, *, now: datetime) -> None:
         row = TenantKey(
             tenant_uid=tenant.uid, kind=kind, version=1, state=KeyState.ACTIVE, created_at=now, activated_at=now
         )
-        _wrap_into(row, key, _tenant_ctx(row))
+        wrap_into(row, key)
         TenantKey.objects.bulk_create([row], ignore_conflicts=True)
     with tenant_transaction(_InTenant(tenant.id)):
         if _read_versions(tenant, lock=False) is not None:
@@ -314,24 +354,31 @@ class _InTenant:
 def _read_versions(tenant: TenantLike, *, lock: bool) -> Versions | None:
     # Plain SQL because Django's ORM knows FOR UPDATE but not FOR SHARE, and writers must not wait for each other.
     table = TenantKeyState._meta.db_table
-    query = f"select active_version, live_versions, key_epoch from {table} where tenant_id = %s"  # noqa: S608 -- our table
+    columns = "active_version, live_versions, key_epoch, identity_version"
+    query = f"select {columns} from {table} where tenant_id = %s"  # noqa: S608 -- our own names
     with connection.cursor() as cursor:
         cursor.execute(query + (" for share" if lock else ""), [tenant.id])
         row = cursor.fetchone()
-    return Versions(active=row[0], live=tuple(row[1]), epoch=row[2]) if row else None
+    return Versions(active=row[0], live=tuple(row[1]), epoch=row[2], identity=row[3]) if row else None
 
 
 def _load_tenant(uid: uuid.UUID, epoch: int, *, expires: float) -> _TenantKeys:
     rows = list(TenantKey.objects.filter(tenant_uid=uid, state__in=_LOADED).order_by("kind", "version"))
-    identity = [row for row in rows if row.kind == KeyKind.IDENTITY and row.state == KeyState.ACTIVE]
-    if not identity:
-        raise KeysMissing
+    keys = {(row.kind, row.version): unwrap(row) for row in rows}
     return _TenantKeys(
         epoch=epoch,
         expires=expires,
-        roots={row.version: _unwrap(row, _tenant_ctx(row)) for row in rows if row.kind == KeyKind.ROOT},
-        identity=_unwrap(identity[0], _tenant_ctx(identity[0])),
+        roots={version: key for (kind, version), key in keys.items() if kind == KeyKind.ROOT},
+        identities={version: key for (kind, version), key in keys.items() if kind == KeyKind.IDENTITY},
     )
+
+
+def _report(seals: Mapping[tuple[uuid.UUID, int], int]) -> None:
+    """Add what this process sealed to the counts of the keys.  What a killed process had not reported is lost."""
+    for (uid, version), count in seals.items():
+        if count:
+            rows = TenantKey.objects.filter(tenant_uid=uid, kind=KeyKind.ROOT, version=version)
+            rows.exclude(state=KeyState.DESTROYED).update(seals=F("seals") + count)
 
 
 def _load_service(name: ServiceName, version: int | None) -> UnwrappedKey:
@@ -342,32 +389,28 @@ def _load_service(name: ServiceName, version: int | None) -> UnwrappedKey:
     if row is None and version is None:
         # Where a first version was there already, even a destroyed one, this changes nothing.
         fresh = ServiceKey(name=name, version=1, state=KeyState.ACTIVE)
-        _wrap_into(fresh, secrets.token_bytes(aead.KEY_BYTES), _service_ctx(fresh))
+        wrap_into(fresh, secrets.token_bytes(aead.KEY_BYTES))
         ServiceKey.objects.bulk_create([fresh], ignore_conflicts=True)
         row = ServiceKey.objects.filter(name=name, **wanted).first()
     if row is None:
         raise KeysMissing
-    return UnwrappedKey(row.version, bytes(_unwrap(row, _service_ctx(row))))
+    return UnwrappedKey(row.version, bytes(unwrap(row)))
 
 
-def _wrap_into(row: WrappedKey, key: bytes, ctx: Mapping[str, str]) -> None:
+def wrap_into(row: TenantKey | ServiceKey, key: bytes) -> None:
+    """Fill the row's wrapped form and its check value.  Raises KeysUnavailable."""
     try:
-        wrapped = get_kms().wrap(key, ctx)
+        wrapped = get_kms().wrap(key, ctx_of(row))
     except AdapterError as error:
         raise KeysUnavailable from error
-    row.wrapped, row.kek_provider, row.kek_ref, row.kek_version = (
-        wrapped.blob,
-        wrapped.provider,
-        wrapped.ref,
-        wrapped.version,
-    )
+    set_wrapped(row, wrapped)
     row.check_value = _check_value(key)
 
 
-def _unwrap(row: WrappedKey, ctx: Mapping[str, str]) -> bytearray:
-    wrapped = Wrapped(row.kek_provider, row.kek_ref, row.kek_version, bytes(row.wrapped or b""))
+def unwrap(row: TenantKey | ServiceKey) -> bytearray:
+    """The key of a row.  Raises KeysUnavailable, also where it is not the key that the row is for."""
     try:
-        key = get_kms().unwrap(wrapped, ctx)
+        key = get_kms().unwrap(wrapped_of(row), ctx_of(row))
     except AdapterError as error:
         logger.error("a key does not unwrap", extra={"key_id": row.pk, "permanent": error.permanent})
         raise KeysUnavailable from error
@@ -381,17 +424,22 @@ def _check_value(key: bytes | bytearray) -> bytes:
     return aead.expand(aead.extract(b"", key), b"mem/1|check", 16)
 
 
-def _tenant_ctx(row: TenantKey) -> dict[str, str]:
-    return {
-        "p": f"tenant-{row.kind}",
-        "t": str(row.tenant_uid),
-        "v": str(row.version),
-        "d": settings.DEPLOYMENT_ID,
-    }
+def wrapped_of(row: WrappedKey) -> Wrapped:
+    return Wrapped(row.kek_provider, row.kek_ref, row.kek_version, bytes(row.wrapped or b""))
 
 
-def _service_ctx(row: ServiceKey) -> dict[str, str]:
-    return {"p": f"service-{row.name}", "t": "", "v": str(row.version), "d": settings.DEPLOYMENT_ID}
+def set_wrapped(row: WrappedKey, wrapped: Wrapped) -> None:
+    row.wrapped, row.kek_provider = wrapped.blob, wrapped.provider
+    row.kek_ref, row.kek_version = wrapped.ref, wrapped.version
+
+
+def ctx_of(row: TenantKey | ServiceKey) -> dict[str, str]:
+    """What a key's wrapping is bound to: opened for another tenant, version, purpose or deployment it fails."""
+    if isinstance(row, TenantKey):
+        purpose, tenant = f"tenant-{row.kind}", str(row.tenant_uid)
+    else:
+        purpose, tenant = f"service-{row.name}", ""
+    return {"p": purpose, "t": tenant, "v": str(row.version), "d": settings.DEPLOYMENT_ID}
 
 
 def _derive(

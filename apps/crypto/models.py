@@ -86,6 +86,7 @@ class TenantKey(InKeyring, WrappedKey):
     retired_at = models.DateTimeField(null=True)
     destroyed_at = models.DateTimeField(null=True)
     reason = models.CharField(max_length=64, blank=True)
+    seals = models.BigIntegerField(default=0, help_text="About how many values were sealed under it.")
 
     class Meta:
         constraints = (
@@ -148,13 +149,15 @@ class ServiceKey(InKeyring, WrappedKey):
 class TenantKeyState(ScopedModel):
     """Which versions of a tenant's root key are in use.  In the main database, where writers lock it FOR SHARE.
 
-    live_versions: those that may be read, the active one among them.  key_epoch: raised by every change, so that
-    processes drop the keys they hold.
+    live_versions: those that may be read, the active one among them.  identity_version: of the identity key that the
+    tenant's own lookups are made with; each space has its own, since they are keyed anew one after the other.
+    key_epoch: raised by every change, so that processes drop the keys they hold.
     """
 
     tenant = models.OneToOneField("tenants.Tenant", models.CASCADE, related_name="+")
     active_version = models.IntegerField(default=1)
     live_versions = ArrayField(models.IntegerField())
+    identity_version = models.IntegerField(default=1)
     key_epoch = models.BigIntegerField(default=1)
     compromised = models.BooleanField(default=False)
 

@@ -36,6 +36,7 @@ __all__ = [
     "SpaceShredded",
     "create_tenant_keys",
     "end_user_mac",
+    "key_version_of",
     "live_versions",
     "open_for_tenant",
     "open_space",
@@ -51,14 +52,25 @@ class SpaceCipher:
     Tokens and vectors belong to ``key_version`` and change with it; macs and ids stay.
     """
 
-    __slots__ = ("_keys", "_space", "_tenant", "_versions", "key_version")
+    __slots__ = ("_is_reread", "_keys", "_space", "_tenant", "_versions", "key_version")
 
     def __init__(self, tenant: TenantLike, space: SpaceLike, versions: Versions, keys: SpaceKeys) -> None:
         self._tenant: Final = tenant
         self._space: Final = space
-        self._versions: Final = versions
+        self._versions = versions
         self._keys: Final = keys
         self.key_version: Final = keys.version
+        self._is_reread = False
+
+    def live(self) -> "tuple[SpaceCipher, ...]":
+        """A cipher for each version that rows may be under, the active one first: a search asks under each."""
+        others = [version for version in self._versions.live if version != self.key_version]
+        return (self, *(SpaceCipher(self._tenant, self._space, self._versions, self._keys_of(one)) for one in others))
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether the space keeps tokens and rotated vectors at rest.  A sealed one keeps none."""
+        return not self._space.is_sealed
 
     def seal(self, field: str, record_id: int, text: Plaintext | bytes, *, revision: int = 0) -> bytes:
         """The sealed form of ``text``, which opens only as this field of this record.
@@ -67,6 +79,7 @@ class SpaceCipher:
         Raises PlaintextTooLarge.
         """
         raw = text.reveal().encode() if isinstance(text, Plaintext) else text
+        self._keys.tally.seals += 1
         return self._keys.box.seal(field, record_id, raw, revision=revision)
 
     def open(self, field: str, record_id: int, blob: bytes, *, revision: int = 0) -> Plaintext:
@@ -80,6 +93,7 @@ class SpaceCipher:
     def open_bytes(self, field: str, record_id: int, blob: bytes, *, revision: int = 0) -> bytes:
         """As ``open``, for what was sealed as bytes."""
         keys = self._keys_of(key_version_of(blob))
+        keys.tally.opens += 1
         return keys.box.open(field, record_id, blob, revision=revision)
 
     def term_tokens(self, terms: Iterable[str]) -> list[int]:
@@ -90,10 +104,11 @@ class SpaceCipher:
         return self._label_token("tag", tag)
 
     def actor_token(self, name: str) -> int:
-        return self._label_token("actor", name)
+        """The same in every key version, as is the session's: turns of one session stay together while keys turn."""
+        return fingerprints.tokens(self._keys.identity, "actor", (name,))[0]
 
     def session_token(self, session_id: str) -> int:
-        return self._label_token("session", session_id)
+        return fingerprints.tokens(self._keys.identity, "session", (session_id,))[0]
 
     def filter_token(self, kind: str, value: str) -> int:
         """A token for any other label that is compared for equality."""
@@ -117,6 +132,9 @@ class SpaceCipher:
     def _keys_of(self, version: int) -> SpaceKeys:
         if version == self.key_version:
             return self._keys
+        if version not in self._versions.live and not self._is_reread:
+            # The key may have turned since this cipher was made, and a row been sealed under the next one.
+            self._versions, self._is_reread = keyring.versions(self._tenant), True
         if version not in self._versions.live:
             raise DecryptError("key_version")
         return keyring.space_keys(self._tenant, self._space, version=version, epoch=self._versions.epoch)
@@ -134,8 +152,7 @@ def open_space(
     chosen = versions.active if version is None else version
     if chosen not in versions.live:
         raise KeysMissing
-    keys = keyring.space_keys(tenant, space, version=chosen, epoch=versions.epoch)
-    return SpaceCipher(tenant, space, versions, keys)
+    return _cipher(tenant, space, versions, chosen)
 
 
 def live_versions(tenant: TenantLike) -> tuple[int, ...]:
@@ -151,8 +168,8 @@ def end_user_mac(tenant: TenantLike, external_id: str) -> bytes:
 def seal_for_tenant(
     tenant: TenantLike, field: str, record_id: int, text: Plaintext | bytes, *, revision: int = 0
 ) -> bytes:
-    """As ``SpaceCipher.seal``, for what belongs to the tenant and to no space."""
-    return _open_tenant(tenant).seal(field, record_id, text, revision=revision)
+    """As ``SpaceCipher.seal``, for what belongs to the tenant and to no space.  Holds off a rotation, as writers do."""
+    return _open_tenant(tenant, writing=True).seal(field, record_id, text, revision=revision)
 
 
 def open_for_tenant(tenant: TenantLike, field: str, record_id: int, blob: bytes, *, revision: int = 0) -> Plaintext:
@@ -166,7 +183,15 @@ class _WholeTenant:
 
     uid: uuid.UUID
     environment: str = ""
+    identity_version: int = 1
+    is_sealed: bool = False
 
 
-def _open_tenant(tenant: TenantLike) -> SpaceCipher:
-    return open_space(tenant, _WholeTenant(tenant.uid))
+def _open_tenant(tenant: TenantLike, *, writing: bool = False) -> SpaceCipher:
+    versions = keyring.versions(tenant, lock=writing)
+    return _cipher(tenant, _WholeTenant(tenant.uid, identity_version=versions.identity), versions, versions.active)
+
+
+def _cipher(tenant: TenantLike, space: SpaceLike, versions: Versions, version: int) -> SpaceCipher:
+    keys = keyring.space_keys(tenant, space, version=version, epoch=versions.epoch)
+    return SpaceCipher(tenant, space, versions, keys)

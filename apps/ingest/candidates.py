@@ -66,8 +66,8 @@ class Candidate:
     closed_slot: bytes | None = None
     closed_value: bytes | None = None
     terms: Sequence[str] = ()
-    actor_token: int | None = None
-    # embed: under the space's rotation
+    actor: str | None = None
+    # embed
     vector: NDArray[np.float32] | None = None
     # supersede: the row that this one replaces
     replaces_id: int | None = None
@@ -79,7 +79,7 @@ class Candidate:
     @property
     def from_assistant(self) -> bool:
         """Said by somebody other than the user, and not by a person with a name."""
-        return self.type == "reference" and self.actor_token is None
+        return self.type == "reference" and self.actor is None
 
     def refuse(self, decision: str, reason: str, memory_id: int | None = None) -> None:
         self.decision, self.reason, self.memory_id = decision, reason, memory_id

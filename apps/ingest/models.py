@@ -5,6 +5,8 @@ from django.db import models
 
 from apps.core.scoping import ScopedManager, ScopedModel
 
+CLIENT_REF = "receipt.client_ref"  # the name bound into the seal
+
 
 class Decision(models.TextChoices):
     CREATED = "created"
@@ -46,6 +48,8 @@ class IngestReceipt(ScopedModel):
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     client_ref_mac = models.BinaryField(max_length=16)
+    client_ref_ct = models.BinaryField()
+    key_version = models.IntegerField()
     memory_ids = ArrayField(models.BigIntegerField())
 
     objects = ScopedManager["IngestReceipt"]()

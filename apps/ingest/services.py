@@ -10,6 +10,7 @@ from apps.ingest.candidates import Candidate, DecisionMade, Outcome, Proposal
 from apps.ingest.doorbell import ring
 from apps.ingest.shelf import KeyTurned
 from apps.ingest.tools import Tools
+from apps.memories.spaces import reread_space
 from apps.projects.scope import Scope
 
 
@@ -21,8 +22,8 @@ def remember(scope: Scope, proposals: Sequence[Proposal], *, now: datetime) -> l
     try:
         batch = pipeline.run(proposals, Tools.for_scope(scope, now=now))
     except KeyTurned:
-        # The key turns at most once in a while: the second time the look and the lock agree.
-        batch = pipeline.run(proposals, Tools.for_scope(scope, now=now))
+        # Keys turn at most once in a while: the second time the look and the lock agree.
+        batch = pipeline.run(proposals, Tools.for_scope(reread_space(scope), now=now))
     if any(one.vector is None and one.decision in {"created", "superseding"} for each in batch for one in each):
         transaction.on_commit(ring)
     return [Outcome(decisions=[_decision(candidate) for candidate in candidates]) for candidates in batch]

@@ -15,7 +15,7 @@ from apps.ingest.candidates import STORED, Candidate, Proposal
 from apps.ingest.models import IngestReceipt
 from apps.ingest.tools import Tools
 from apps.memories.models import Memory
-from apps.memories.nearest import nearest
+from apps.memories.nearest import nearest, rotate
 from apps.memories.sealing import open_text
 from apps.memories.services import expire
 from apps.memories.words import terms
@@ -27,7 +27,7 @@ ACCUMULATING_WINDOW = timedelta(hours=24)  # the same event told again within it
 
 
 class KeyTurned(Exception):
-    """The tenant's data key rotated between the look and the lock: start over under the new one."""
+    """The keys turned, or the space changed its profile, between the look and the lock: start over with what is now."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class Shelf:
     now: datetime
     by_id: dict[int, Known] = field(default_factory=dict)
     receipts: dict[bytes, list[int]] = field(default_factory=dict)
-    new_receipts: set[bytes] = field(default_factory=set)
+    new_receipts: dict[bytes, str] = field(default_factory=dict)
     _ids: list[int] = field(default_factory=list)
     _vectors: list[tuple[Known, Candidate, NDArray[np.float32]]] = field(default_factory=list)
 
@@ -89,6 +89,8 @@ class Shelf:
         # Not FOR UPDATE: that also holds off whoever writes a row that refers to the space, as the outbox's worker does
         # with locks of its own on memories.
         space = Space.objects.within(scope).select_for_update(no_key=True).get(pk=ref.id)
+        if space.ref != ref:
+            raise KeyTurned
         shelf = cls(scope=scope, space=space, cipher=cipher, embedder=tools.embedder.id, now=tools.now)
         shelf._read(candidates)
         return shelf
@@ -106,7 +108,7 @@ class Shelf:
         ids = [one.memory_id for one in candidates if one.memory_id and one.decision in STORED]
         if client_ref is not None and ids:
             self.receipts[self.reference(client_ref)] = ids
-            self.new_receipts.add(self.reference(client_ref))
+            self.new_receipts[self.reference(client_ref)] = client_ref
 
     def same_text(self, candidate: Candidate) -> Known | None:
         """A row in being that says the same words.  What accumulates is the same only when told of about one time."""
@@ -160,7 +162,8 @@ class Shelf:
             if (
                 float(candidate.vector @ vector) >= threshold
                 and set(candidate.terms) <= set(other.terms)
-                and _voice(candidate) == _voice(other)
+                and candidate.actor == other.actor
+                and candidate.from_assistant == other.from_assistant
                 and known.is_current
                 and self._is_of_one_time(candidate, known.type, known.said_at)
                 and _later(known.expires_at, end) == known.expires_at
@@ -170,7 +173,10 @@ class Shelf:
 
     def _near_row(self, candidate: Candidate, *, threshold: float) -> int | None:
         assert candidate.vector is not None  # noqa: S101  (the caller looked)
-        found = nearest(self.scope, self.ref, candidate.vector, limit=1, now=self.now, embedder=self.embedder)
+        if not self.cipher.is_searchable:
+            return None
+        vectors = rotate(candidate.vector, self.cipher)
+        found = nearest(self.scope, self.ref, vectors, limit=1, now=self.now, embedder=self.embedder)
         if not found or found[0][1] < threshold:
             return None
         known = self.by_id.get(found[0][0])
@@ -178,7 +184,8 @@ class Shelf:
         if (
             row is not None
             and (known is None or known.is_current)
-            and _voice(row) == _voice(candidate)
+            and row.actor_token == (self.cipher.actor_token(candidate.actor) if candidate.actor else None)
+            and row.from_assistant == candidate.from_assistant
             and self._is_of_one_time(candidate, row.type, row.valid_from or row.created_at)
             and _later(row.expires_at, self.end_of(candidate)) == row.expires_at
             and set(candidate.terms) <= set(self._words(row))
@@ -256,7 +263,7 @@ class Shelf:
                 .filter(space_id=self.space.pk, client_ref_mac__in=references)
                 .values_list("client_ref_mac", "memory_ids")
             }
-        self._ids = _take_ids(sum(one.is_wanted for one in candidates))
+        self._ids = take_ids(sum(one.is_wanted for one in candidates))
 
     def _next_id(self) -> int:
         return self._ids.pop(0)
@@ -269,19 +276,15 @@ class Shelf:
             return []
 
 
-def _voice(said: Candidate | Memory) -> tuple[int | None, bool]:
-    return said.actor_token, said.from_assistant
-
-
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:
     """The later of two ends; None is never."""
     return None if one is None or other is None else max(one, other)
 
 
-def _take_ids(count: int) -> list[int]:
-    """Fresh memory ids: they are needed before the rows, because every seal is bound to its row's id."""
+def take_ids(count: int, *, sequence: str = "memories_memory_id_seq") -> list[int]:
+    """Fresh ids: they are needed before the rows, because every seal is bound to its row's id."""
     if not count:
         return []
     with connection.cursor() as cursor:
-        cursor.execute("select nextval('memories_memory_id_seq') from generate_series(1, %s)", [count])
-        return [memory_id for (memory_id,) in cursor.fetchall()]
+        cursor.execute("select nextval(%s) from generate_series(1, %s)", [sequence, count])
+        return [fresh for (fresh,) in cursor.fetchall()]

@@ -15,7 +15,7 @@ from apps.adapters.errors import AdapterError
 from apps.core.plaintext import Plaintext
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories.models import Memory, MemoryVector
-from apps.memories.sealing import open_text
+from apps.memories.sealing import open_text, seal_embedding
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 
@@ -42,9 +42,9 @@ def embed_within(embedder: Embedder, texts: Sequence[Plaintext], *, seconds: flo
 
 
 def vector_row(
-    memory: Memory, rotated: NDArray[np.float32], cipher: SpaceCipher, embedder_id: str, now: datetime
+    memory: Memory, vector: NDArray[np.float32], cipher: SpaceCipher, embedder_id: str, now: datetime
 ) -> MemoryVector:
-    """The vector's row, not yet saved.  rotated: under the space's key, unit length.  The vector id is fresh: an
+    """The vector's row, not yet saved.  vector: as the embedder made it, unit length.  The vector id is fresh: an
     index entry is replaced whole, never edited."""
     return MemoryVector(
         tenant_id=memory.tenant_id,
@@ -56,9 +56,15 @@ def vector_row(
         vector_id=uuid.uuid4(),
         embedder=embedder_id,
         key_version=cipher.key_version,
-        embedding=HalfVector(rotated),
+        embedding_ct=seal_embedding(memory.pk, vector, cipher),
+        embedding=rotated(vector, cipher),
         created_at=now,
     )
+
+
+def rotated(vector: NDArray[np.float32], cipher: SpaceCipher) -> HalfVector | None:
+    """The form that is searched, under the space's key; None where the space is sealed."""
+    return HalfVector(cipher.protect_vectors(vector[None])[0]) if cipher.is_searchable else None
 
 
 def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, *, now: datetime) -> int:
@@ -82,15 +88,17 @@ def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, 
     opened = _ciphers(scope, rows, writing=True)
     rows = list(wanted.filter(pk__in=list(vectors)).select_for_update(no_key=True))
     MemoryVector.objects.within(scope).filter(memory_id__in=[row.pk for row in rows]).delete()
-    protected = {row.pk: opened[row.space_id].protect_vectors(vectors[row.pk][None])[0] for row in rows}
     MemoryVector.everyone.bulk_create(
-        vector_row(row, protected[row.pk], opened[row.space_id], embedder.id, now) for row in rows
+        vector_row(row, vectors[row.pk], opened[row.space_id], embedder.id, now) for row in rows
     )
     return len(rows)
 
 
 def _ciphers(scope: Scope, rows: Sequence[Memory], *, writing: bool = False) -> dict[int, SpaceCipher]:
-    spaces = Space.objects.within(scope).filter(pk__in={row.space_id for row in rows})
+    spaces = Space.objects.within(scope).filter(pk__in={row.space_id for row in rows}).order_by("pk")
+    if writing:
+        # So that a space is not sealed between this look and the writing.
+        spaces = spaces.select_for_update(no_key=True)
     return {space.pk: open_space(scope.tenant, space.ref, writing=writing) for space in spaces}
 
 

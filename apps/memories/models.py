@@ -72,7 +72,7 @@ class MemoryQuerySet(ScopedQuerySet["Memory"]):
 
     def to_open(self) -> Self:
         """With the vector's label, and without the vector: what ``open_memory`` needs."""
-        return self.select_related("vector").defer("vector__embedding", "vector__signs")
+        return self.select_related("vector").defer("vector__embedding", "vector__embedding_ct", "vector__signs")
 
     def expired_at(self, now: datetime) -> Self:
         return self.filter(retention_status="active", expires_at__lte=now)
@@ -117,6 +117,7 @@ class Memory(ScopedModel):
     metadata_ct = models.BinaryField(null=True)
     label_ct = models.BinaryField(null=True, help_text="The canonical key, to show; the slot is for equality.")
     tags_ct = models.BinaryField(null=True)
+    handles_ct = models.BinaryField(help_text="What the keyed handles below stand for, to key them anew.")
     revision = models.IntegerField(default=0, help_text="Of the fields that may change; bound into their seal.")
 
     # labels in clear, for the planner; tokens are keyed
@@ -225,10 +226,11 @@ class Memory(ScopedModel):
 
 
 class MemoryVector(ScopedModel):
-    """A memory's embedding under the space's keyed rotation: halfvec, and its sign bits.
+    """A memory's embedding: sealed as it is, and, to be searched, under the space's keyed rotation with its sign bits.
 
     A table of its own so that vectors can be made again, keyed again or dropped by themselves.  ``live``,
-    ``expires_at`` and ``project_id`` repeat the memory's, so that a search reads one index and nothing else.
+    ``expires_at`` and ``project_id`` repeat the memory's, so that a search reads one index and nothing else.  Scores
+    are measured on the sealed form, which a new key does not change; a sealed space has no other.
     """
 
     memory = models.OneToOneField(Memory, models.CASCADE, related_name="vector", db_constraint=False)
@@ -239,7 +241,8 @@ class MemoryVector(ScopedModel):
     vector_id = models.UUIDField(default=uuid.uuid4)
     embedder = models.CharField(max_length=48)
     key_version = models.IntegerField()
-    embedding = HalfVectorField(dimensions=DIMENSIONS)
+    embedding_ct = models.BinaryField()
+    embedding = HalfVectorField(dimensions=DIMENSIONS, null=True)
     signs = models.GeneratedField(
         expression=models.Func("embedding", function="binary_quantize", output_field=BitField(length=DIMENSIONS)),
         output_field=BitField(length=DIMENSIONS),
@@ -297,3 +300,25 @@ class MemoryTransition(ScopedModel):
 
     def __str__(self) -> str:
         return f"{self.event} {self.memory_id}"
+
+
+class QuarantinedRow(ScopedModel):
+    """A row that failed its seal: left out of every answer until it opens again.  Ids, codes and counts; no content.
+
+    ``created_at`` is when it was first seen to fail.
+    """
+
+    table = models.CharField(max_length=48)
+    record_id = models.BigIntegerField()
+    space_id = models.BigIntegerField(null=True)
+    reason = models.CharField(max_length=32)
+    last_seen_at = models.DateTimeField()
+    times = models.BigIntegerField(default=1)
+
+    objects = ScopedManager["QuarantinedRow"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (models.UniqueConstraint(fields=("tenant", "table", "record_id"), name="quarantined_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.table} {self.record_id}: {self.reason}"

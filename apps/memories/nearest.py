@@ -9,13 +9,16 @@ from django.db import connection
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
+from apps.crypto.services import SpaceCipher
 from apps.projects.scope import Scope, SpaceRef
 
 # Above this many rows it is quicker to scan sign bits and rerank the best of them exactly (recall@10 ≥ .99 measured).
 SIGNS_FROM = 8_000
 SIGNS_KEPT = 800
 
-_LIVE = "tenant_id = %s and space_id = %s and live and (expires_at is null or expires_at > %s)"
+_LIVE = "tenant_id = %s and space_id = %s and live and (expires_at is null or expires_at > %s) and key_version = %s"
+
+RotatedQuery = Sequence[tuple[int, NDArray[np.float32]]]  # (key version, the vector under its rotation)
 
 
 def parameter(vector: NDArray[np.float32]) -> str:
@@ -26,7 +29,7 @@ def parameter(vector: NDArray[np.float32]) -> str:
 def nearest(
     scope: Scope,
     space: SpaceRef,
-    vector: NDArray[np.float32],
+    vectors: RotatedQuery,
     *,
     limit: int,
     now: datetime,
@@ -37,12 +40,37 @@ def nearest(
 ) -> list[tuple[int, float]]:
     """(memory id, cosine), best first.
 
-    vector: unit length, under the space's rotation.  rows: about how many the space has.  where, values: conditions on
-    ``memory`` as SQL; they hold before the limit.  embedder: only vectors of this model, the only ones comparable.
+    rows: about how many the space has.  where, values: conditions on ``memory`` as SQL; they hold before the limit.
+    embedder: only vectors of this model, the only ones comparable.
     """
+    found = [
+        one
+        for version, vector in vectors
+        for one in _nearest(scope, space, version, vector, limit, now, rows, embedder, where, values)
+    ]
+    return found if len(vectors) == 1 else sorted(found, key=lambda one: (-one[1], one[0]))[:limit]
+
+
+def rotate(vector: NDArray[np.float32], cipher: SpaceCipher) -> RotatedQuery:
+    """The query, unit length, under the rotation of each live key version: cosines of all of them compare."""
+    return [(one.key_version, one.protect_vectors(vector[None])[0]) for one in cipher.live()]
+
+
+def _nearest(
+    scope: Scope,
+    space: SpaceRef,
+    version: int,
+    vector: NDArray[np.float32],
+    limit: int,
+    now: datetime,
+    rows: int,
+    embedder: str | None,
+    where: str,
+    values: Sequence[Any],
+) -> list[tuple[int, float]]:
     query = parameter(vector)
     conditions = _LIVE
-    parameters: list[Any] = [scope.tenant_id, space.id, now]
+    parameters: list[Any] = [scope.tenant_id, space.id, now, version]
     if embedder is not None:
         conditions, parameters = f"{conditions} and embedder = %s", [*parameters, embedder]
     if scope.project_id is not None:

@@ -7,7 +7,8 @@ from typing import Any
 
 from django.db import connection
 
-from apps.memories.words import bm25_parameters
+from apps.crypto.services import SpaceCipher
+from apps.memories.words import bm25_parameters, indexed, rounded_length
 from apps.projects.scope import Scope, SpaceRef
 
 
@@ -16,6 +17,13 @@ class Posting:
     memory_id: int
     counts: Mapping[int, int]  # token -> how often, capped
     length: int  # in terms, rounded
+
+
+def posting_of(memory_id: int, text_terms: Sequence[str], cipher: SpaceCipher) -> Posting:
+    """What the index keeps of a text; nothing where the space is sealed."""
+    counts = indexed(text_terms) if cipher.is_searchable else {}
+    tokens = dict(zip(cipher.term_tokens(counts), counts.values(), strict=True))
+    return Posting(memory_id=memory_id, counts=tokens, length=rounded_length(len(text_terms)))
 
 
 def write(scope: Scope, space: SpaceRef, postings: Sequence[Posting]) -> None:
@@ -41,21 +49,48 @@ def write(scope: Scope, space: SpaceRef, postings: Sequence[Posting]) -> None:
         )
 
 
-def frequencies(scope: Scope, space: SpaceRef, tokens: Sequence[int]) -> dict[int, int]:
-    """How many memories of the space hold each token."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedTerms:
+    """The distinct terms of a question, as tokens under each live key version: all terms in order, then all again.
+
+    A memory is indexed under one version, so the same term under two is counted as one.
+    """
+
+    tokens: Sequence[int]
+    terms: int
+
+    @classmethod
+    def under(cls, ciphers: Sequence[SpaceCipher], asked: Sequence[str]) -> "AskedTerms":
+        return cls(tokens=[token for cipher in ciphers for token in cipher.term_tokens(asked)], terms=len(asked))
+
+    @property
+    def term_sql(self) -> str:
+        """The term of a row's token, as SQL with one parameter, ``tokens``, where there are several versions."""
+        return (
+            "token" if self.terms == len(self.tokens) else f"(array_position(%s::bigint[], token) - 1) %% {self.terms}"
+        )
+
+    @property
+    def term_values(self) -> list[Any]:
+        return [] if self.terms == len(self.tokens) else [list(self.tokens)]
+
+
+def frequencies(scope: Scope, space: SpaceRef, asked: AskedTerms) -> list[int]:
+    """How many memories of the space hold each term, in the question's order."""
     with connection.cursor() as cursor:
         cursor.execute(
             "select token, count(*) from memories_posting "
             "where tenant_id = %s and space_id = %s and token = any(%s) group by token",
-            [scope.tenant_id, space.id, list(tokens)],
+            [scope.tenant_id, space.id, list(asked.tokens)],
         )
-        return dict(cursor.fetchall())
+        counts = dict(cursor.fetchall())
+    return [sum(counts.get(token, 0) for token in asked.tokens[at :: asked.terms]) for at in range(asked.terms)]
 
 
 def best(
     scope: Scope,
     space: SpaceRef,
-    tokens: Sequence[int],
+    asked: AskedTerms,
     *,
     documents: int,
     average_length: float,
@@ -72,7 +107,8 @@ def best(
     k1, b = bm25_parameters(average_length)
     sql = f"""
         with hit as (
-            select memory_id, tf::float8, length::float8, (count(*) over (partition by token))::float8 as frequency
+            select memory_id, tf::float8, length::float8,
+                (count(*) over (partition by {asked.term_sql}))::float8 as frequency
             from memories_posting where tenant_id = %s and space_id = %s and token = any(%s)
         ), scored as (
             select memory_id, sum(
@@ -93,7 +129,7 @@ def best(
         cursor.execute(
             sql,
             [
-                scope.tenant_id, space.id, list(tokens),
+                *asked.term_values, scope.tenant_id, space.id, list(asked.tokens),
                 float(documents), k1, k1, b, b, max(average_length, 1e-9),
                 scope.tenant_id, space.id, now, *values, limit,
             ],

@@ -1,19 +1,23 @@
 """Between a row and what it says: sealing the fields of a memory, and opening them for their owner."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from apps.core.plaintext import Plaintext
 from apps.crypto.services import SpaceCipher
+from apps.memories.handles import Handles
 from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
 from apps.projects.scope import SpaceRef
 
 # The columns that hold a seal, by the name bound into it.  Those that may change carry the row's revision.
 TEXT, SUMMARY, LABEL, TAGS, METADATA = "memory.text", "memory.summary", "memory.label", "memory.tags", "memory.metadata"
+HANDLES, EMBEDDING = "memory.handles", "vector.embedding"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +28,11 @@ class Readable:
     key: str | None = None
     tags: Sequence[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    handles: Handles = field(default_factory=Handles)
 
 
 def seal_into(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
-    """Fill the row's sealed columns.  The row must have its id: it is bound into every seal."""
+    """Fill the row's sealed columns and its tokens.  The row must have its id: it is bound into every seal."""
     row.key_version = cipher.key_version
     row.text_ct = cipher.seal(TEXT, row.pk, readable.text)
     row.label_ct = cipher.seal(LABEL, row.pk, Plaintext(readable.key)) if readable.key else None
@@ -39,7 +44,29 @@ def seal_into(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
         if readable.metadata
         else None
     )
-    row.tag_tokens = [cipher.tag_token(tag) for tag in readable.tags]
+    row.handles_ct = cipher.seal(HANDLES, row.pk, orjson.dumps(asdict(readable.handles)))
+    blind(row, readable, cipher)
+
+
+def blind(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
+    """Fill the row's tokens, by which the database filters; none where the space is sealed."""
+    session, actor = readable.handles.session, readable.handles.actor
+    row.tag_tokens = [cipher.tag_token(tag) for tag in readable.tags] if cipher.is_searchable else []
+    row.session_token = cipher.session_token(session) if session and cipher.is_searchable else None
+    row.actor_token = cipher.actor_token(actor) if actor and cipher.is_searchable else None
+
+
+def open_handles(row: Memory, cipher: SpaceCipher) -> Handles:
+    return Handles(**orjson.loads(cipher.open_bytes(HANDLES, row.pk, bytes(row.handles_ct))))
+
+
+def seal_embedding(memory_id: int, vector: NDArray[np.float32], cipher: SpaceCipher) -> bytes:
+    """vector: as the embedder made it, not rotated.  Kept at half precision, as the index has it."""
+    return cipher.seal(EMBEDDING, memory_id, vector.astype("<f2").tobytes())
+
+
+def open_embedding(memory_id: int, blob: bytes, cipher: SpaceCipher) -> NDArray[np.float32]:
+    return np.frombuffer(cipher.open_bytes(EMBEDDING, memory_id, blob), dtype="<f2").astype(np.float32)
 
 
 def open_text(row: Memory, cipher: SpaceCipher) -> Plaintext:

@@ -5,10 +5,12 @@ from datetime import datetime
 from django.db import connection
 
 from apps.core.scoping import tenant_transaction
-from apps.crypto.services import end_user_mac, seal_for_tenant
+from apps.crypto.services import end_user_mac, key_version_of, seal_for_tenant
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind, SpaceRef
 from apps.tenants.models import EndUser
+
+EXTERNAL_ID = "end_user.external_id"  # the name bound into the seal
 
 
 def find_end_user(scope: Scope, external_id: str) -> SpaceRef | None:
@@ -27,6 +29,12 @@ def find_end_user(scope: Scope, external_id: str) -> SpaceRef | None:
     return space.ref if space else None
 
 
+def reread_space(scope: Scope) -> Scope:
+    """The scope with its one space as it is now: its profile or its identity key may have changed."""
+    with tenant_transaction(scope):
+        return scope.in_spaces(Space.objects.within(scope).get(pk=scope.space.id).ref)
+
+
 def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
     """The space of this end user, made on first sight.  Two who meet the same person at once get the same space."""
     if found := find_end_user(scope, external_id):
@@ -37,7 +45,7 @@ def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
         if person is None:
             # The id comes first: it is bound into the seal of the caller's own id.
             person_id = _next_id("tenants_enduser_id_seq")
-            sealed = seal_for_tenant(scope.tenant, "end_user.external_id", person_id, external_id.encode())
+            sealed = seal_for_tenant(scope.tenant, EXTERNAL_ID, person_id, external_id.encode())
             EndUser.everyone.bulk_create(
                 [
                     EndUser(
@@ -45,6 +53,7 @@ def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
                         tenant_id=scope.tenant_id,
                         external_mac=mac,
                         external_ct=sealed,
+                        key_version=key_version_of(sealed),
                         created_at=now,
                     )
                 ],

@@ -37,6 +37,13 @@ class Project(ScopedModel):
         return self.name
 
 
+class Profile(models.TextChoices):
+    """What of a space may be searched at rest."""
+
+    SEARCHABLE = "searchable", "Keyed words and rotated vectors: searched by the database"
+    SEALED = "sealed", "Nothing: opened and searched in process; for small, sensitive spaces"
+
+
 class Space(ScopedModel):
     """(tenant, environment, kind, owner): one vector namespace, one set of derived keys, one shred salt, one txid.
 
@@ -46,6 +53,8 @@ class Space(ScopedModel):
     uid = models.UUIDField(default=uuid.uuid4, editable=False)
     environment = models.CharField(max_length=16)
     kind = models.CharField(max_length=16)
+    profile = models.CharField(max_length=12, choices=Profile, default=Profile.SEARCHABLE)
+    identity_version = models.IntegerField(default=1, help_text="Of the identity key that its handles are made with.")
     owner_id = models.BigIntegerField()
     txid = models.BigIntegerField(default=0)
     doc_count = models.BigIntegerField(default=0)
@@ -61,6 +70,7 @@ class Space(ScopedModel):
             models.CheckConstraint(
                 condition=models.Q(environment__in=[value.value for value in Environment]), name="space_environment"
             ),
+            models.CheckConstraint(condition=models.Q(profile__in=Profile.values), name="space_profile"),
             models.CheckConstraint(
                 condition=models.Q(kind__in=[value.value for value in SpaceKind]), name="space_kind"
             ),
@@ -77,4 +87,6 @@ class Space(ScopedModel):
             environment=Environment(self.environment),
             kind=SpaceKind(self.kind),
             owner_id=self.owner_id,
+            identity_version=self.identity_version,
+            is_sealed=self.profile == Profile.SEALED,
         )

@@ -31,13 +31,18 @@ class TenantRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceRef:
-    """One vector namespace, one set of derived keys.  ``owner_id`` is the end user's id where the kind is end_user."""
+    """One vector namespace, one set of derived keys.
+
+    owner_id: the end user's id where the kind is end_user.  identity_version: of the key its handles are made with.
+    """
 
     id: int
     uid: uuid.UUID
     environment: Environment
     kind: SpaceKind
     owner_id: int
+    identity_version: int = 1
+    is_sealed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

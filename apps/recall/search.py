@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.crypto.services import SpaceCipher
+from apps.memories.nearest import RotatedQuery
+from apps.memories.postings import AskedTerms
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.results import Filters
 
@@ -17,17 +19,20 @@ Ranking = list[tuple[int, float]]  # (memory id, score), best first
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """One space searched for one question, blinded: keyed tokens and a rotated vector.
+    """One space searched for one question, blinded: keyed tokens and rotated vectors.
 
-    tokens: of the question's terms, each once, in their order.  vector: None while the embedder is down.
+    asked: the question's terms, each once, in their order.  vector: as the embedder made it, None while it is down;
+    rotated: the same under the space's keys.  Tokens and rotations are of each key version that rows may be under.
     documents, average_length: of the space's index, for BM25.
     where, values: the filter, as SQL conditions on ``memory``; ``is_filtered`` when a caller asked for one.
     """
 
     scope: Scope
     space: SpaceRef
-    tokens: Sequence[int]
+    cipher: SpaceCipher
+    asked: AskedTerms
     vector: NDArray[np.float32] | None
+    rotated: RotatedQuery
     embedder: str
     documents: int
     average_length: float
@@ -46,7 +51,10 @@ class Leg(Protocol):
 
 
 def conditions(filters: Filters, scope: Scope, cipher: SpaceCipher) -> tuple[str, list[Any], bool]:
-    """The whole filter as SQL on ``memory``, its values, and whether the caller asked for any of it."""
+    """The whole filter as SQL on ``memory``, its values, and whether the caller asked for any of it.
+
+    Of a sealed space the database knows neither tags nor sessions: whoever opens it looks at those.
+    """
     asked: list[tuple[str, Any]] = []
     if filters.types:
         asked.append(("memory.type = any(%s)", list(filters.types)))
@@ -54,15 +62,17 @@ def conditions(filters: Filters, scope: Scope, cipher: SpaceCipher) -> tuple[str
         asked.append(("memory.source = any(%s)", list(filters.sources)))
     if filters.tiers:
         asked.append(("memory.tier = any(%s)", list(filters.tiers)))
-    if filters.tags:
-        asked.append(("memory.tag_tokens && %s::bigint[]", [cipher.tag_token(tag) for tag in filters.tags]))
+    if filters.tags and cipher.is_searchable:
+        asked.append(
+            ("memory.tag_tokens && %s::bigint[]", [one.tag_token(tag) for one in cipher.live() for tag in filters.tags])
+        )
     if filters.since:
         asked.append(("memory.created_at >= %s", filters.since))
     if filters.until:
         asked.append(("memory.created_at <= %s", filters.until))
     if not filters.include_summaries:
         asked.append(("memory.is_summary = %s", False))
-    if filters.session_id:
+    if filters.session_id and cipher.is_searchable:
         asked.append(("memory.session_token = %s", cipher.session_token(filters.session_id)))
     always: list[tuple[str, Any]] = [("memory.validity <> %s", "superseded")]
     if scope.project_id is not None:

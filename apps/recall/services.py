@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
@@ -16,8 +17,10 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories.models import Memory
+from apps.memories.nearest import rotate
 from apps.memories.opened import OpenedMemory
 from apps.memories.participants import present
+from apps.memories.postings import AskedTerms
 from apps.memories.sealing import open_memory
 from apps.memories.words import normalised
 from apps.projects.models import Space
@@ -29,6 +32,7 @@ from apps.recall.legs.lexical import Lexical
 from apps.recall.question import Question, ask, words_that_may_name
 from apps.recall.ranking import PROFILES, Features, Ranked, rank_default, rank_memorysync, weights_used
 from apps.recall.results import Explanation, Filters, Hit, Recall
+from apps.recall.sealed import OpenedSpace, open_sealed, rank_sealed, shortlist_sealed
 from apps.recall.search import Leg, Ranking, Search, conditions
 from apps.recall.shortlist import Opened, open_shortlist, report_broken_seal
 
@@ -61,21 +65,11 @@ def recall(
     chosen = profile or "default"
     if chosen not in PROFILES:
         raise UnknownProfile(f"profile is one of {', '.join(PROFILES)}.")
-    embedder = get_embedder()
-    asked: list[tuple[SpaceRef, SpaceCipher, Question]] = [_ask(scope, space, query, now=now) for space in scope.spaces]
-    hits: list[Hit] = []
-    is_dense = True
-    for space, cipher, question in asked:
-        # Embedding may wait for a network: not inside a transaction.
-        vector = _embed(embedder, question.voiced)
-        is_dense = is_dense and vector is not None
-        # One moment for all of it: a memory replaced between two statements would be missing with its successor.
-        with tenant_transaction(scope, snapshot=True):
-            hits += _recall_in(
-                scope, space, cipher, question, vector,
-                embedder=embedder, filters=filters or Filters(), limit=limit, profile=chosen, weights=weights,
-                session_id=session_id, now=now,
-            )  # fmt: skip
+    options = _Options(
+        filters=filters or Filters(), limit=limit, profile=chosen, weights=weights, session_id=session_id, now=now
+    )
+    found = [_recall_in(scope, space, query, options) for space in scope.spaces]
+    hits = [hit for one in found for hit in one.hits]
     hits = sorted(hits, key=lambda hit: (-hit.score, -hit.memory.id))[:limit]
     access.note(scope, [hit.memory.id for hit in hits])
     return Recall(
@@ -83,27 +77,19 @@ def recall(
         hits=hits,
         profile=chosen,
         latency_ms=(time.perf_counter() - started) * 1000,
-        intent=asked[0][2].intent if asked else ask(query).intent,
-        dense_available=is_dense,
+        intent=ask(query).intent,
+        dense_available=all(one.is_dense for one in found),
     )
 
 
 def rank_legs(scope: Scope, query: Plaintext, *, limit: int, now: datetime) -> dict[str, Ranking]:
     """What each leg finds by itself, for measuring: one space, no filter.  The lexical scores are exact."""
-    space, cipher, question = _ask(scope, scope.space, query, now=now)
-    embedder = get_embedder()
-    vector = _embed(embedder, question.voiced)
-    with tenant_transaction(scope):
-        search = _search(scope, space, cipher, question, vector, embedder.id, Filters(), now)
+    asked = _ask(scope, scope.space, query, Filters(), now=now)
+    with tenant_transaction(scope, snapshot=True):
+        search = _search(scope, asked, Filters(), now)
         rankings = {leg.name: leg.rank(search, limit=max(limit, 2 * DEPTH)) for leg in LEGS}
-        opened = open_shortlist(
-            search,
-            question,
-            [memory_id for memory_id, _ in rankings["lexical"]],
-            cipher,
-            session_token=None,
-            metadata={},
-        )
+        ids = [memory_id for memory_id, _ in rankings["lexical"]]
+        opened = open_shortlist(search, asked.question, ids, session_token=None, metadata={})
     exact = {one.features.id: one.features.words for one in opened}
     rankings["lexical"] = sorted(
         ((memory_id, exact[memory_id]) for memory_id, _ in rankings["lexical"] if memory_id in exact),
@@ -112,13 +98,71 @@ def rank_legs(scope: Scope, query: Plaintext, *, limit: int, now: datetime) -> d
     return {name: ranking[:limit] for name, ranking in rankings.items()}
 
 
-def _ask(scope: Scope, space: SpaceRef, query: Plaintext, *, now: datetime) -> tuple[SpaceRef, SpaceCipher, Question]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    filters: Filters
+    limit: int
+    profile: str
+    weights: Mapping[str, float] | None
+    session_id: str | None
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """A space as it was when the question was read, and what of it must be known before anything is searched.
+
+    opened: all of a sealed space; None of one that is searched at rest.
+    """
+
+    space: SpaceRef
+    cipher: SpaceCipher
+    question: Question
+    vector: NDArray[np.float32] | None
+    opened: OpenedSpace | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    hits: Sequence[Hit] = ()
+    is_dense: bool = True
+
+
+class _SpaceChanged(Exception):
+    """The space was sealed, unsealed or keyed anew since the question was read: read it again."""
+
+
+def _recall_in(scope: Scope, space: SpaceRef, query: Plaintext, options: _Options) -> _Found:
+    while True:
+        try:
+            asked = _ask(scope, space, query, options.filters, now=options.now)
+            # One moment for all of it: a memory replaced between two statements would be missing with its successor,
+            # and so would one that is keyed anew between the look at the key versions and the search.
+            with tenant_transaction(scope, snapshot=True):
+                return _Found(hits=_hits(scope, asked, options), is_dense=asked.vector is not None)
+        except _SpaceChanged:
+            continue
+        except Space.DoesNotExist:  # erased meanwhile
+            return _Found()
+
+
+def _ask(scope: Scope, space: SpaceRef, query: Plaintext, filters: Filters, *, now: datetime) -> _Asked:
+    """Read the question.  Embedding may wait for a network, so it is done outside the transaction."""
+    embedder = get_embedder()
+    words = words_that_may_name(query.reveal())
     with tenant_transaction(scope):
+        space = Space.objects.within(scope).get(pk=space.id).ref
         cipher = open_space(scope.tenant, space)
-        words = words_that_may_name(query.reveal())
         tokens = {cipher.actor_token(word): word for word in words}
-        actors = present(scope, space, list(tokens), now=now)
-    return space, cipher, ask(query, participants=[tokens[token] for token in actors], actors=frozenset(actors))
+        opened = None
+        if space.is_sealed:
+            opened = open_sealed(scope, space, cipher, filters, embedder=embedder.id, now=now)
+            actors = [token for token in tokens if token in opened.actors]
+        else:
+            actors = present(scope, space, list(tokens), now=now)
+    question = ask(query, participants=[tokens[token] for token in actors], actors=frozenset(actors))
+    vector = _embed(embedder, question.voiced)
+    return _Asked(space=space, cipher=cipher, question=question, vector=vector, opened=opened)
 
 
 def _embed(embedder: Embedder, text: Plaintext) -> NDArray[np.float32] | None:
@@ -129,24 +173,21 @@ def _embed(embedder: Embedder, text: Plaintext) -> NDArray[np.float32] | None:
     return vector
 
 
-def _search(
-    scope: Scope,
-    space: SpaceRef,
-    cipher: SpaceCipher,
-    question: Question,
-    vector: NDArray[np.float32] | None,
-    embedder: str,
-    filters: Filters,
-    now: datetime,
-) -> Search:
-    row = Space.objects.within(scope).get(pk=space.id)
+def _search(scope: Scope, asked: _Asked, filters: Filters, now: datetime) -> Search:
+    """Inside the snapshot, so that the key versions are those of the rows in it.  Raises _SpaceChanged."""
+    row = Space.objects.within(scope).get(pk=asked.space.id)
+    if row.ref != asked.space:
+        raise _SpaceChanged
+    cipher = open_space(scope.tenant, asked.space)
     where, values, is_filtered = conditions(filters, scope, cipher)
     return Search(
         scope=scope,
-        space=space,
-        tokens=cipher.term_tokens(dict.fromkeys(question.terms)),
-        vector=cipher.protect_vectors(vector[None])[0] if vector is not None else None,
-        embedder=embedder,
+        space=asked.space,
+        cipher=cipher,
+        asked=AskedTerms.under(cipher.live(), list(dict.fromkeys(asked.question.terms))),
+        vector=asked.vector,
+        rotated=rotate(asked.vector, cipher) if asked.vector is not None else (),
+        embedder=get_embedder().id,
         documents=row.doc_count,
         average_length=row.term_total / max(1, row.doc_count),
         where=where,
@@ -156,44 +197,35 @@ def _search(
     )
 
 
-def _recall_in(
-    scope: Scope,
-    space: SpaceRef,
-    cipher: SpaceCipher,
-    question: Question,
-    vector: NDArray[np.float32] | None,
-    *,
-    embedder: Embedder,
-    filters: Filters,
-    limit: int,
-    profile: str,
-    weights: Mapping[str, float] | None,
-    session_id: str | None,
-    now: datetime,
-) -> list[Hit]:
-    search = _search(scope, space, cipher, question, vector, embedder.id, filters, now)
+def _shortlist(scope: Scope, asked: _Asked, options: _Options) -> tuple[dict[str, Ranking], list[Opened]]:
+    session_token = asked.cipher.session_token(options.session_id) if options.session_id else None
+    if asked.opened is not None:
+        rankings = rank_sealed(asked.opened, asked.question, asked.vector, limit=DEPTH)
+        ids = union([[memory_id for memory_id, _ in ranking] for ranking in rankings.values()], limit=DEPTH)
+        return rankings, shortlist_sealed(asked.opened, asked.question, asked.vector, ids, session_token=session_token)
+    search = _search(scope, asked, options.filters, options.now)
     rankings = {leg.name: leg.rank(search, limit=DEPTH) for leg in LEGS}
     ids = union([[memory_id for memory_id, _ in ranking] for ranking in rankings.values()], limit=DEPTH)
-    opened = open_shortlist(
-        search,
-        question,
-        ids,
-        cipher,
-        session_token=cipher.session_token(session_id) if session_id else None,
-        metadata=filters.metadata,
+    return rankings, open_shortlist(
+        search, asked.question, ids, session_token=session_token, metadata=options.filters.metadata
     )
+
+
+def _hits(scope: Scope, asked: _Asked, options: _Options) -> list[Hit]:
+    """The best of the space, opened whole.  Inside the snapshot."""
+    rankings, opened = _shortlist(scope, asked, options)
     features = [one.features for one in opened]
-    ranked = _rank(profile, features, rankings, weights, now)
-    kept = _collapse(ranked, opened)[:limit]
+    ranked = _rank(options.profile, features, rankings, options.weights, options.now)
+    kept = _collapse(ranked, opened)[: options.limit]
     legs = _places(rankings)
     rows = {
         row.pk: row
-        for row in Memory.objects.within(scope.in_spaces(space))
-        .live(now)
+        for row in Memory.objects.within(scope.in_spaces(asked.space))
+        .live(options.now)
         .filter(pk__in=[one.id for one in kept])
         .to_open()
     }
-    used = weights_used(profile, features, weights)
+    used = weights_used(options.profile, features, options.weights)
     return [
         Hit(
             memory=memory,
@@ -206,7 +238,7 @@ def _recall_in(
             ),
         )
         for one in kept
-        if one.id in rows and (memory := _open(rows[one.id], cipher, space)) is not None
+        if one.id in rows and (memory := _open(rows[one.id], asked.cipher, asked.space)) is not None
     ]
 
 

@@ -5,16 +5,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import orjson
 from django.db import connection
+from numpy.typing import NDArray
 
 from apps.core.plaintext import Plaintext
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import postings
-from apps.memories.nearest import parameter
-from apps.memories.sealing import METADATA, TEXT
-from apps.memories.words import bm25, terms
-from apps.recall.question import Question, date_match
+from apps.memories.sealing import METADATA, TEXT, open_embedding
+from apps.memories.words import terms
+from apps.recall.measuring import Spoken, Statistics, Turn, measure
+from apps.recall.question import Question
 from apps.recall.ranking import Features
 from apps.recall.search import Search
 
@@ -37,9 +39,7 @@ following as (
     where m.session_token is not null
 ),
 pool as (select id from member union select id from following)
-select m.id, m.text_ct, before.id, before.text_ct,
-    -(vector.embedding <#> %s::halfvec), -(before_vector.embedding <#> %s::halfvec),
-    -(vector.embedding <#> before_vector.embedding),
+select m.id, m.text_ct, vector.embedding_ct, before.id, before.text_ct, before_vector.embedding_ct,
     m.actor_token, m.from_assistant, m.session_token, coalesce(m.event_at, m.created_at), m.created_at, m.importance,
     m.access_count, m.metadata_ct, m.revision
 from pool
@@ -54,10 +54,10 @@ left join lateral (
     order by earlier.id desc limit 1
 ) before on m.session_token is not null
 left join lateral (
-    select embedding from memories_memoryvector where memory_id = m.id and embedder = %s limit 1
+    select embedding_ct from memories_memoryvector where memory_id = m.id and embedder = %s limit 1
 ) vector on true
 left join lateral (
-    select embedding from memories_memoryvector where memory_id = before.id and embedder = %s limit 1
+    select embedding_ct from memories_memoryvector where memory_id = before.id and embedder = %s limit 1
 ) before_vector on true
 """
 
@@ -74,52 +74,44 @@ def open_shortlist(
     search: Search,
     question: Question,
     ids: Sequence[int],
-    cipher: SpaceCipher,
     *,
     session_token: int | None,
     metadata: Mapping[str, object],
 ) -> list[Opened]:
-    """Open each candidate once, and count its words exactly.  One that fails its seal is left out and reported."""
-    frequencies = _frequencies(search, question)
-    words: dict[int, list[str]] = {}
+    """Open each candidate once, and measure it exactly.  One that fails its seal is left out and reported."""
+    cipher, statistics = search.cipher, _statistics(search, question)
+    spoken: dict[int, Spoken] = {}  # by id: one that is found is often before another
     candidates: list[Opened] = []
     for row in _fetch(search, ids):
-        (memory_id, blob, before_id, before_blob, cosine, before_cosine, similarity, actor, from_assistant, session,
+        (memory_id, blob, vector_blob, before_id, before_blob, before_vector_blob, actor, from_assistant, session,
          said_at, created_at, importance, access_count, metadata_blob, revision) = row  # fmt: skip
         try:
             text = cipher.open(TEXT, memory_id, bytes(blob))
-            if metadata and not _has(metadata, cipher, memory_id, metadata_blob, revision):
+            if metadata and not has_metadata(metadata, cipher, memory_id, metadata_blob, revision):
                 continue
-            words.setdefault(memory_id, terms(text.reveal()))
         except DecryptError:
             report_broken_seal()
             continue
-        if before_id is not None and before_id not in words:
-            words[before_id] = _words_before(cipher, before_id, bytes(before_blob))
-        candidates.append(
-            Opened(
-                text=text,
-                features=Features(
-                    id=memory_id,
-                    cosine=cosine or 0.0,
-                    previous_cosine=before_cosine or 0.0,
-                    similarity=similarity or 0.0,
-                    has_previous=before_cosine is not None,
-                    words=_exact(question, words[memory_id], frequencies, search),
-                    previous_words=_exact(question, words[before_id], frequencies, search) if before_id else 0.0,
-                    is_actor=actor in question.actors,
-                    from_assistant=from_assistant,
-                    session=session,
-                    in_session=session is not None and session == session_token,
-                    date_match=date_match(question.dates, said_at),
-                    length=len(words[memory_id]),
-                    ends_with_question=text.reveal().rstrip().endswith("?"),
-                    created_at=created_at,
-                    importance=importance,
-                    access_count=access_count,
-                ),
-            )
+        if memory_id not in spoken:
+            spoken[memory_id] = Spoken(terms=terms(text.reveal()), vector=_vector(cipher, memory_id, vector_blob))
+        if before_id is not None and before_id not in spoken:
+            spoken[before_id] = _spoken(cipher, before_id, bytes(before_blob), before_vector_blob)
+        turn = Turn(
+            id=memory_id,
+            text=text,
+            terms=spoken[memory_id].terms,
+            vector=spoken[memory_id].vector,
+            actor=actor,
+            from_assistant=from_assistant,
+            session=session,
+            said_at=said_at,
+            created_at=created_at,
+            importance=importance,
+            access_count=access_count,
         )
+        before = spoken[before_id] if before_id is not None else None
+        features = measure(turn, before, question, search.vector, statistics, session_token=session_token)
+        candidates.append(Opened(text=text, features=features))
     return candidates
 
 
@@ -127,47 +119,53 @@ def report_broken_seal() -> None:
     logger.error("a memory failed its seal and was left out", extra={"action": "integrity", "count": 1})
 
 
-def _words_before(cipher: SpaceCipher, memory_id: int, blob: bytes) -> list[str]:
-    """The words of the turn before.  One that fails its seal has none, and takes nothing from the turn after it."""
+def has_metadata(
+    wanted: Mapping[str, object], cipher: SpaceCipher, memory_id: int, blob: bytes | None, revision: int
+) -> bool:
+    """Whether a memory's metadata hold each of these values.  Raises DecryptError."""
+    if not blob:
+        return False
+    said = orjson.loads(cipher.open_bytes(METADATA, memory_id, bytes(blob), revision=revision))
+    return all(said.get(name) == value for name, value in wanted.items())
+
+
+def _spoken(cipher: SpaceCipher, memory_id: int, blob: bytes, vector_blob: bytes | None) -> Spoken:
+    """The turn before.  One that fails its seal says nothing, and takes nothing from the turn after it."""
     try:
-        return terms(cipher.open(TEXT, memory_id, blob).reveal())
+        words = terms(cipher.open(TEXT, memory_id, blob).reveal())
     except DecryptError:
         report_broken_seal()
-        return []
+        return Spoken(terms=[], vector=None)
+    return Spoken(terms=words, vector=_vector(cipher, memory_id, vector_blob))
+
+
+def _vector(cipher: SpaceCipher, memory_id: int, blob: bytes | None) -> NDArray[np.float32] | None:
+    """None where there is none, or where it fails its seal: the words still count."""
+    if blob is None:
+        return None
+    try:
+        return open_embedding(memory_id, bytes(blob), cipher)
+    except DecryptError:
+        report_broken_seal()
+        return None
 
 
 def _fetch(search: Search, ids: Sequence[int]) -> Iterable[tuple[Any, ...]]:
-    query = parameter(search.vector) if search.vector is not None else None
     tenant, project = search.scope.tenant_id, search.scope.project_id
     with connection.cursor() as cursor:
         cursor.execute(
             _POOL.format(where=search.where),
-            [list(ids), tenant, search.now, *search.values, query, query, tenant, search.now,
+            [list(ids), tenant, search.now, *search.values, tenant, search.now,
              project, project, search.embedder, search.embedder],
         )  # fmt: skip
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
 
 
-def _frequencies(search: Search, question: Question) -> dict[str, int]:
-    counts = postings.frequencies(search.scope, search.space, search.tokens)
-    return {
-        term: counts.get(token, 0) for term, token in zip(dict.fromkeys(question.terms), search.tokens, strict=True)
-    }
-
-
-def _exact(question: Question, text_terms: Sequence[str], frequencies: Mapping[str, int], search: Search) -> float:
-    return bm25(
-        question.terms,
-        text_terms,
-        frequencies=frequencies,
+def _statistics(search: Search, question: Question) -> Statistics:
+    counts = postings.frequencies(search.scope, search.space, search.asked)
+    return Statistics(
+        frequencies=dict(zip(dict.fromkeys(question.terms), counts, strict=True)),
         documents=search.documents,
         average_length=search.average_length,
     )
-
-
-def _has(wanted: Mapping[str, object], cipher: SpaceCipher, memory_id: int, blob: bytes | None, revision: int) -> bool:
-    if not blob:
-        return False
-    said = orjson.loads(cipher.open_bytes(METADATA, memory_id, bytes(blob), revision=revision))
-    return all(said.get(name) == value for name, value in wanted.items())

@@ -84,6 +84,7 @@ class EndUser(ScopedModel):
 
     external_mac = models.BinaryField(max_length=16)
     external_ct = models.BinaryField()
+    key_version = models.IntegerField()
 
     objects = ScopedManager["EndUser"]()
 

@@ -78,7 +78,7 @@ def nothing_opens(memories: list[int], globex: Opened, monkeypatch: pytest.Monke
     keyring.forget_all()
     for owner, name in (
         (LocalKeyring, "unwrap"),
-        (keyring, "_unwrap"),
+        (keyring, "unwrap"),
         (keyring, "space_keys"),
         (keyring, "service_key"),
         (envelope, "open_sealed"),
@@ -277,6 +277,7 @@ def test_no_admin_module_reaches_what_unwraps_or_opens() -> None:
 @pytest.mark.parametrize(
     "column",
     ["memories_memory.text_ct", "memories_memory.metadata_ct", "memories_memoryvector.embedding",
+     "memories_memoryvector.embedding_ct", "memories_memory.handles_ct",
      "memories_posting.token", "tenants_enduser.external_ct", "apikeys_apikey.digest", "ingest_candidate.digest"],
 )  # fmt: skip
 def test_operators_role_is_refused_sealed_columns_by_the_database(memories: list[int], column: str) -> None:
@@ -308,7 +309,7 @@ def test_operators_role_cannot_change_what_the_pages_show(memories: list[int]) -
 def test_pages_and_roles_agree_on_what_is_sealed() -> None:
     assert SEALED_TYPES == roles.SEALED_TYPES
     assert {"text_ct", "text_mac", "metadata_ct", "slot"} <= set(sealed_fields(Memory))
-    assert sealed_fields(MemoryVector) == ["embedding", "signs"]
+    assert sealed_fields(MemoryVector) == ["embedding_ct", "embedding", "signs"]
     for model, page_of_model in admin.site._registry.items():
         if model is not User:
             assert isinstance(page_of_model, OperatorAdmin), model

@@ -139,6 +139,10 @@ class Migration(migrations.Migration):
                 ("retired_at", models.DateTimeField(null=True)),
                 ("destroyed_at", models.DateTimeField(null=True)),
                 ("reason", models.CharField(blank=True, max_length=64)),
+                (
+                    "seals",
+                    models.BigIntegerField(default=0, help_text="About how many values were sealed under it."),
+                ),
             ],
             options={
                 "constraints": [
@@ -178,6 +182,7 @@ class Migration(migrations.Migration):
                     "live_versions",
                     django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), size=None),
                 ),
+                ("identity_version", models.IntegerField(default=1)),
                 ("key_epoch", models.BigIntegerField(default=1)),
                 ("compromised", models.BooleanField(default=False)),
                 (

@@ -99,6 +99,8 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
                 ("created_at", models.DateTimeField()),
                 ("client_ref_mac", models.BinaryField(max_length=16)),
+                ("client_ref_ct", models.BinaryField()),
+                ("key_version", models.IntegerField()),
                 (
                     "memory_ids",
                     django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), size=None),

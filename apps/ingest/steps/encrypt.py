@@ -2,14 +2,13 @@
 
 from datetime import timedelta
 
-import orjson
-
 from apps.ingest.candidates import Candidate
 from apps.ingest.shelf import Shelf
+from apps.ingest.steps.extract import voice
+from apps.memories.handles import Handles, public_id
 from apps.memories.models import Memory
 from apps.memories.sealing import Readable, seal_into
 from apps.memories.types import TYPES, confidence
-from apps.memories.words import normalised
 
 ACTIVE_DAYS = 90  # the default retention; a tenant's policy may say less
 
@@ -20,13 +19,16 @@ def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
     known = shelf.by_id[candidate.memory_id]
     proposal, cipher, now = candidate.proposal, shelf.cipher, shelf.now
     prior = TYPES[candidate.type].prior
+    handles = _handles(candidate, shelf)
     row = Memory(
         id=known.id,
         tenant_id=shelf.scope.tenant_id,
         space_id=shelf.space.pk,
         project_id=shelf.scope.project_id,
         environment=shelf.scope.environment,
-        public_id=_public_id(candidate, shelf),
+        public_id=public_id(
+            cipher, candidate.type, candidate.key, candidate.text, handles, project_id=shelf.scope.project_id
+        ),
         created_at=now,
         updated_at=now,
         created_txid=shelf.space.txid,
@@ -38,8 +40,6 @@ def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
         source=proposal.source,
         source_kind=proposal.source_kind,
         event_type=proposal.event_type,
-        actor_token=candidate.actor_token,
-        session_token=cipher.session_token(proposal.session_id) if proposal.session_id else None,
         from_assistant=candidate.from_assistant,
         validity="current" if known.is_current else "superseded",
         superseded_by_id=known.superseded_by,
@@ -66,20 +66,29 @@ def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
     )
     seal_into(
         row,
-        Readable(text=candidate.text, key=candidate.key, tags=proposal.tags, metadata=proposal.metadata),
+        Readable(
+            text=candidate.text,
+            key=candidate.key,
+            tags=proposal.tags,
+            metadata=proposal.metadata,
+            handles=handles,
+        ),
         cipher,
     )
     return row
 
 
-def _public_id(candidate: Candidate, shelf: Shelf) -> str:
-    """Keyed, so that an id seen in a log confirms no guess.  What accumulates is another row each time it is told."""
-    content = candidate.value if candidate.slot and candidate.value else normalised(candidate.text.reveal())
-    is_same = candidate.slot and candidate.proposal.deduplicate and not _is_restatement(candidate, shelf)
-    same_when = "" if is_same else str(candidate.memory_id)
-    project = str(shelf.scope.project_id or "")
-    canonical = orjson.dumps([content, project, same_when]).decode()
-    return shelf.cipher.public_id(candidate.type, candidate.key or "", canonical)
+def _handles(candidate: Candidate, shelf: Shelf) -> Handles:
+    proposal = candidate.proposal
+    # What accumulates is another row each time it is told, and has another public id.
+    is_same = candidate.slot and proposal.deduplicate and not _is_restatement(candidate, shelf)
+    return Handles(
+        voice=voice(proposal),
+        actor=candidate.actor,
+        session=proposal.session_id or None,
+        value=candidate.value if candidate.slot else None,
+        once="" if is_same else str(candidate.memory_id),
+    )
 
 
 def _is_restatement(candidate: Candidate, shelf: Shelf) -> bool:

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from apps.audit.services import enqueue, record
 from apps.ingest import models
 from apps.ingest.candidates import STORED, Candidate
-from apps.ingest.shelf import Known, Shelf
+from apps.ingest.shelf import Known, Shelf, take_ids
 from apps.ingest.steps.encrypt import encrypt
 from apps.ingest.tools import Tools
 from apps.memories import postings
 from apps.memories.embedding import vector_row
 from apps.memories.models import Memory, MemoryTransition, MemoryVector
 from apps.memories.types import confidence
-from apps.memories.words import indexed, rounded_length
 
 _EVIDENCE = ("pk", "source_strength", "repetition_count", "extractor_confidence", "type_prior")
 
@@ -37,10 +36,7 @@ def index(batch: Sequence[Sequence[Candidate]], shelf: Shelf, tools: Tools) -> N
     postings.write(
         shelf.scope,
         shelf.ref,
-        [
-            postings.Posting(memory_id=row.pk, counts=_tokens(one, shelf), length=rounded_length(len(one.terms)))
-            for one, row in zip(new, rows, strict=True)
-        ],
+        [postings.posting_of(row.pk, one.terms, shelf.cipher) for one, row in zip(new, rows, strict=True)],
     )
     MemoryVector.everyone.bulk_create(
         vector_row(row, one.vector, shelf.cipher, tools.embedder.id, tools.now)
@@ -61,11 +57,6 @@ def index(batch: Sequence[Sequence[Candidate]], shelf: Shelf, tools: Tools) -> N
         count=len(new),
         now=tools.now,
     )
-
-
-def _tokens(candidate: Candidate, shelf: Shelf) -> dict[int, int]:
-    counts = indexed(candidate.terms)
-    return dict(zip(shelf.cipher.term_tokens(counts), counts.values(), strict=True))
 
 
 def _out_of_date(revived: list[int], shelf: Shelf) -> list[int]:
@@ -141,13 +132,17 @@ def _write_decisions(batch: Sequence[Sequence[Candidate]], shelf: Shelf) -> None
         for candidates in batch
         for one in candidates
     )
+    ids = take_ids(len(shelf.new_receipts), sequence="ingest_ingestreceipt_id_seq")
     models.IngestReceipt.everyone.bulk_create(
         models.IngestReceipt(
+            id=receipt_id,
             tenant_id=shelf.scope.tenant_id,
             space_id=shelf.space.pk,
             client_ref_mac=reference,
+            client_ref_ct=shelf.cipher.seal(models.CLIENT_REF, receipt_id, client_ref.encode()),
+            key_version=shelf.cipher.key_version,
             memory_ids=shelf.receipts[reference],
             created_at=shelf.now,
         )
-        for reference in sorted(shelf.new_receipts)
+        for receipt_id, (reference, client_ref) in zip(ids, sorted(shelf.new_receipts.items()), strict=True)
     )

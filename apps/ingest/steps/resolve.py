@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from apps.ingest.candidates import Candidate
 from apps.ingest.steps.extract import participant, voice
 from apps.ingest.tools import Tools
+from apps.memories.handles import slot_mac, text_mac, value_mac
 from apps.memories.types import TYPES
 from apps.memories.words import normalised, terms
 
@@ -14,22 +15,20 @@ def resolve(candidates: Sequence[Candidate], tools: Tools) -> None:
 
     Macs are keyed with the space's identity key, which does not rotate with the data key.
     """
-    cipher, project = tools.cipher, str(tools.scope.project_id or "")
+    cipher, project_id = tools.cipher, tools.scope.project_id
     for candidate in candidates:
-        text = candidate.text.reveal()
-        candidate.text_mac = cipher.identity_mac("text", voice(candidate.proposal), normalised(text))
+        candidate.text_mac = text_mac(cipher, candidate.text, voice=voice(candidate.proposal))
         if not candidate.is_wanted:
             continue
-        candidate.terms = terms(text)
+        candidate.terms = terms(candidate.text.reveal())
         if name := participant(candidate.proposal):
-            candidate.actor_token = cipher.actor_token(name.split()[0].casefold())
-        group = TYPES[candidate.type].group
-        if candidate.key and group:
-            value = candidate.value or normalised(text)
+            candidate.actor = name.split()[0].casefold()
+        if candidate.key and TYPES[candidate.type].group:
             # Where one may have many (tastes, allergies, children), the key names the one that is meant.
-            candidate.slot = cipher.identity_mac("slot", group, project, candidate.key)
-            candidate.value_mac = cipher.identity_mac("value", value)
+            candidate.value = candidate.value or normalised(candidate.text.reveal())
+            candidate.slot = slot_mac(cipher, candidate.type, candidate.key, project_id=project_id)
+            candidate.value_mac = value_mac(cipher, candidate.value)
         if candidate.closes:
             key, value_closed = candidate.closes
-            candidate.closed_slot = cipher.identity_mac("slot", "claim", project, key)
-            candidate.closed_value = cipher.identity_mac("value", value_closed) if value_closed else None
+            candidate.closed_slot = slot_mac(cipher, "fact", key, project_id=project_id)
+            candidate.closed_value = value_mac(cipher, value_closed) if value_closed else None

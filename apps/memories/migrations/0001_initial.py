@@ -74,6 +74,10 @@ class Migration(migrations.Migration):
                 ),
                 ("tags_ct", models.BinaryField(null=True)),
                 (
+                    "handles_ct",
+                    models.BinaryField(help_text="What the keyed handles below stand for, to key them anew."),
+                ),
+                (
                     "revision",
                     models.IntegerField(default=0, help_text="Of the fields that may change; bound into their seal."),
                 ),
@@ -237,6 +241,38 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="QuarantinedRow",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("created_at", models.DateTimeField()),
+                ("table", models.CharField(max_length=48)),
+                ("record_id", models.BigIntegerField()),
+                ("space_id", models.BigIntegerField(null=True)),
+                ("reason", models.CharField(max_length=32)),
+                ("last_seen_at", models.DateTimeField()),
+                ("times", models.BigIntegerField(default=1)),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="tenants.tenant",
+                    ),
+                ),
+            ],
+            options={
+                "abstract": False,
+                "default_manager_name": "everyone",
+                "constraints": [
+                    models.UniqueConstraint(fields=("tenant", "table", "record_id"), name="quarantined_once")
+                ],
+            },
+            managers=[
+                ("everyone", django.db.models.manager.Manager()),
+            ],
+        ),
+        migrations.CreateModel(
             name="MemoryVector",
             fields=[
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
@@ -247,7 +283,8 @@ class Migration(migrations.Migration):
                 ("vector_id", models.UUIDField(default=uuid.uuid4)),
                 ("embedder", models.CharField(max_length=48)),
                 ("key_version", models.IntegerField()),
-                ("embedding", pgvector.django.halfvec.HalfVectorField(dimensions=384)),
+                ("embedding_ct", models.BinaryField()),
+                ("embedding", pgvector.django.halfvec.HalfVectorField(dimensions=384, null=True)),
                 (
                     "signs",
                     models.GeneratedField(

@@ -18,6 +18,7 @@ class Migration(migrations.Migration):
         migrations.RunSQL(*isolation_sql("memories_memory")),
         migrations.RunSQL(*isolation_sql("memories_memoryvector")),
         migrations.RunSQL(*isolation_sql("memories_memorytransition")),
+        migrations.RunSQL(*isolation_sql("memories_quarantinedrow")),
         migrations.RunSQL(
             *(
                 """create table memories_posting (tenant_id bigint not null, space_id bigint not null, token bigint not null, memory_id bigint not null, tf smallint not null, length smallint not null, primary key (tenant_id, space_id, token, memory_id) include (tf, length)); create index posting_of_memory on memories_posting (tenant_id, memory_id);""",
@@ -37,13 +38,13 @@ class Migration(migrations.Migration):
         migrations.RunSQL(*composite_key_sql("memories_posting", "memory_id", "memories_memory")),
         migrations.RunSQL(
             *(
-                "create index vector_scan on memories_memoryvector (tenant_id, space_id, live) include (memory_id, embedder, project_id, expires_at, embedding);",
+                "create index vector_scan on memories_memoryvector (tenant_id, space_id, live) include (memory_id, key_version, embedder, project_id, expires_at, embedding);",
                 "drop index vector_scan;",
             )
         ),
         migrations.RunSQL(
             *(
-                "create index vector_signs on memories_memoryvector (tenant_id, space_id, live) include (memory_id, embedder, project_id, expires_at, signs);",
+                "create index vector_signs on memories_memoryvector (tenant_id, space_id, live) include (memory_id, key_version, embedder, project_id, expires_at, signs);",
                 "drop index vector_signs;",
             )
         ),

@@ -60,6 +60,21 @@ class Migration(migrations.Migration):
                 ("uid", models.UUIDField(default=uuid.uuid4, editable=False)),
                 ("environment", models.CharField(max_length=16)),
                 ("kind", models.CharField(max_length=16)),
+                (
+                    "profile",
+                    models.CharField(
+                        choices=[
+                            ("searchable", "Keyed words and rotated vectors: searched by the database"),
+                            ("sealed", "Nothing: opened and searched in process; for small, sensitive spaces"),
+                        ],
+                        default="searchable",
+                        max_length=12,
+                    ),
+                ),
+                (
+                    "identity_version",
+                    models.IntegerField(default=1, help_text="Of the identity key that its handles are made with."),
+                ),
                 ("owner_id", models.BigIntegerField()),
                 ("txid", models.BigIntegerField(default=0)),
                 ("doc_count", models.BigIntegerField(default=0)),
@@ -84,6 +99,9 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(("environment__in", ["development", "staging", "production"])),
                         name="space_environment",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("profile__in", ["searchable", "sealed"])), name="space_profile"
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("kind__in", ["end_user", "project", "agent", "profile", "org"])),

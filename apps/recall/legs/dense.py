@@ -9,12 +9,12 @@ class Dense:
 
     def rank(self, search: Search, *, limit: int) -> Ranking:
         """Cosine, best first.  Finds nothing while the embedder is down; the words still do."""
-        if search.vector is None:
+        if not search.rotated:
             return []
         return nearest(
             search.scope,
             search.space,
-            search.vector,
+            search.rotated,
             limit=limit,
             now=search.now,
             rows=search.documents,

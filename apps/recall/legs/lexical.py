@@ -9,12 +9,12 @@ class Lexical:
 
     def rank(self, search: Search, *, limit: int) -> Ranking:
         """BM25, best first.  Counts are capped and lengths rounded in the index; the opened shortlist is exact."""
-        if not search.tokens:
+        if not search.asked.terms:
             return []
         return postings.best(
             search.scope,
             search.space,
-            search.tokens,
+            search.asked,
             documents=search.documents,
             average_length=search.average_length,
             where=search.where,

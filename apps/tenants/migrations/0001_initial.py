@@ -64,6 +64,7 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField()),
                 ("external_mac", models.BinaryField(max_length=16)),
                 ("external_ct", models.BinaryField()),
+                ("key_version", models.IntegerField()),
                 (
                     "tenant",
                     models.ForeignKey(

@@ -1,0 +1,163 @@
+"""Recall in a sealed space, which keeps nothing searchable at rest: open it all, and search it in process.
+
+Made for small, sensitive spaces (``apps.memories.profiles``).  The words and vectors measured are the same as
+elsewhere, so the same question ranks the same memories the same way; only where the work is done differs.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+
+import orjson
+from django.db import connection
+
+from apps.crypto.services import DecryptError, SpaceCipher
+from apps.memories.handles import Handles
+from apps.memories.sealing import HANDLES, TAGS, TEXT, open_embedding
+from apps.memories.words import terms
+from apps.projects.scope import Scope, SpaceRef
+from apps.recall.measuring import Statistics, Turn, measure
+from apps.recall.question import Question
+from apps.recall.results import Filters
+from apps.recall.search import Ranking, conditions
+from apps.recall.shortlist import Opened, has_metadata, report_broken_seal
+
+_EVERYTHING = """
+select memory.id, memory.text_ct, memory.handles_ct, memory.tags_ct, memory.metadata_ct, memory.revision,
+    vector.embedding_ct, memory.from_assistant, coalesce(memory.event_at, memory.created_at), memory.created_at,
+    memory.importance, memory.access_count, (true {where})
+from memories_memory memory
+left join memories_memoryvector vector
+    on vector.tenant_id = memory.tenant_id and vector.memory_id = memory.id and vector.embedder = %s
+where memory.tenant_id = %s and memory.space_id = %s and memory.retention_status = 'active'
+  and memory.validity <> 'superseded' and (memory.expires_at is null or memory.expires_at > %s)
+  and (%s::bigint is null or memory.project_id is null or memory.project_id = %s)
+order by memory.id
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedSpace:
+    """Every live memory of a sealed space, oldest first.
+
+    before: of each that has one, the turn before it in its session.  wanted: those that the filter lets through.
+    actors: keyed tokens of those who speak.
+    """
+
+    turns: Sequence[Turn]
+    before: dict[int, Turn]
+    wanted: frozenset[int]
+    actors: frozenset[int]
+
+
+def open_sealed(
+    scope: Scope, space: SpaceRef, cipher: SpaceCipher, filters: Filters, *, embedder: str, now: datetime
+) -> OpenedSpace:
+    """Open the space.  Inside the tenant's transaction.  What fails its seal is left out and reported."""
+    where, values, _ = conditions(filters, scope, cipher)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _EVERYTHING.format(where=where),
+            [*values, embedder, scope.tenant_id, space.id, now, scope.project_id, scope.project_id],
+        )
+        rows = cursor.fetchall()
+    turns: list[Turn] = []
+    wanted: set[int] = set()
+    for row in rows:
+        try:
+            handles = Handles(**orjson.loads(cipher.open_bytes(HANDLES, row[0], bytes(row[2]))))
+            turn = _turn(row, handles, cipher)
+            if row[12] and _passes(filters, handles, row, cipher):
+                wanted.add(turn.id)
+        except DecryptError:
+            report_broken_seal()
+            continue
+        turns.append(turn)
+    actors = frozenset(turn.actor for turn in turns if turn.actor is not None)
+    return OpenedSpace(turns=turns, before=_before(turns), wanted=frozenset(wanted), actors=actors)
+
+
+def rank_sealed(opened: OpenedSpace, question: Question, vector: Any, *, limit: int) -> dict[str, Ranking]:
+    """What each leg finds, as the database's legs would: (memory id, score), best first."""
+    statistics = statistics_of(opened, question)
+    wanted = [turn for turn in opened.turns if turn.id in opened.wanted]
+    dense = (
+        [(turn.id, float(vector @ turn.vector)) for turn in wanted if turn.vector is not None]
+        if vector is not None
+        else []
+    )
+    scored = ((turn.id, statistics.score(question, turn.terms)) for turn in wanted)
+    return {"dense": _best(dense, limit), "lexical": _best([one for one in scored if one[1] > 0], limit)}
+
+
+def shortlist_sealed(
+    opened: OpenedSpace, question: Question, vector: Any, ids: Sequence[int], *, session_token: int | None
+) -> list[Opened]:
+    """The ranked turns and the turn after each, measured as ``open_shortlist`` does."""
+    statistics = statistics_of(opened, question)
+    found = set(ids)
+    found |= {turn_id for turn_id, before in opened.before.items() if before.id in found and turn_id in opened.wanted}
+    return [
+        Opened(
+            text=turn.text,
+            features=measure(
+                turn, opened.before.get(turn.id), question, vector, statistics, session_token=session_token
+            ),
+        )
+        for turn in opened.turns
+        if turn.id in found
+    ]
+
+
+def statistics_of(opened: OpenedSpace, question: Question) -> Statistics:
+    asked = set(question.terms)
+    frequencies = Counter(term for turn in opened.turns for term in asked.intersection(turn.terms))
+    total = sum(len(turn.terms) for turn in opened.turns)
+    return Statistics(
+        frequencies={term: frequencies[term] for term in asked},
+        documents=len(opened.turns),
+        average_length=total / max(1, len(opened.turns)),
+    )
+
+
+def _turn(row: tuple[Any, ...], handles: Handles, cipher: SpaceCipher) -> Turn:
+    text = cipher.open(TEXT, row[0], bytes(row[1]))
+    return Turn(
+        id=row[0],
+        text=text,
+        terms=terms(text.reveal()),
+        vector=open_embedding(row[0], bytes(row[6]), cipher) if row[6] else None,
+        actor=cipher.actor_token(handles.actor) if handles.actor else None,
+        from_assistant=row[7],
+        session=cipher.session_token(handles.session) if handles.session else None,
+        said_at=row[8],
+        created_at=row[9],
+        importance=row[10],
+        access_count=row[11],
+    )
+
+
+def _passes(filters: Filters, handles: Handles, row: tuple[Any, ...], cipher: SpaceCipher) -> bool:
+    """The part of the filter that the database cannot see here."""
+    if filters.session_id and handles.session != filters.session_id:
+        return False
+    if filters.tags:
+        tags = orjson.loads(cipher.open_bytes(TAGS, row[0], bytes(row[3]), revision=row[5])) if row[3] else []
+        if not set(filters.tags) & set(tags):
+            return False
+    return not filters.metadata or has_metadata(filters.metadata, cipher, row[0], row[4], row[5])
+
+
+def _before(turns: Sequence[Turn]) -> dict[int, Turn]:
+    sessions: dict[int, list[Turn]] = {}
+    for turn in turns:
+        if turn.session is not None:
+            sessions.setdefault(turn.session, []).append(turn)
+    return {later.id: earlier for said in sessions.values() for earlier, later in pairwise(said)}
+
+
+def _best(scored: Ranking, limit: int) -> Ranking:
+    return sorted(scored, key=lambda one: (-one[1], one[0]))[:limit]
