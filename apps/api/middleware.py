@@ -11,6 +11,7 @@ from django.http.response import HttpResponseBase
 
 from apps.api import errors
 from apps.api.facts import Facts, facts_of, keep
+from apps.audit.origin import coming_from
 
 logger = logging.getLogger("apps.api.access")
 
@@ -28,7 +29,8 @@ class RequestIdMiddleware:
         request_id = _kept(request.headers.get("X-Request-ID")) or uuid.uuid4().hex
         facts = Facts(request_id=request_id, trace_id=_kept(request.headers.get("X-Trace-ID")) or request_id)
         keep(request, facts)
-        response = errors.in_envelope(request, self.get_response(request))
+        with coming_from(request.META.get("REMOTE_ADDR", ""), request_id=request_id):
+            response = errors.in_envelope(request, self.get_response(request))
         response["X-Request-ID"] = facts.request_id
         response["X-Trace-ID"] = facts.trace_id
         _log(request, response, milliseconds=(time.perf_counter() - started) * 1000)

@@ -4,9 +4,16 @@ from django.db import models
 
 from apps.core.models import BaseModel
 
+NO_HASH = "0" * 64  # before the first row of a chain
+
 
 class AuditEvent(BaseModel):
-    """Who did what to which thing.  Plain ids, no foreign keys: the record outlives what it describes.  No content."""
+    """Who did what to which thing.  Plain ids, no foreign keys: the record outlives what it describes.  No content.
+
+    The rows of a tenant are a chain, those of no tenant another: each holds the hash of the one before it, in the bytes
+    of ``apps.audit.chain``.  The database numbers and chains them as their transaction commits, and changes none later.
+    Hashes are in hex, so that the operator, who may read no bytes, can read them.
+    """
 
     tenant_id = models.BigIntegerField(null=True)
     actor = models.CharField(max_length=64)
@@ -16,12 +23,77 @@ class AuditEvent(BaseModel):
     reason = models.CharField(max_length=64, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     count = models.IntegerField(default=1)
+    network = models.CharField(max_length=43, blank=True, default="", help_text="Of the address that asked.")
+    code_version = models.CharField(max_length=32, blank=True, default="")
+    seq = models.BigIntegerField(null=True, help_text="From 1, without a gap; none until the transaction commits.")
+    prev_hash = models.CharField(max_length=64, blank=True, default="")
+    hash = models.CharField(max_length=64, blank=True, default="")
 
     class Meta:
-        indexes = (models.Index(fields=("tenant_id", "-id"), name="audit_newest"),)
+        indexes = (models.Index(fields=("id",), condition=models.Q(seq=None), name="audit_unchained"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("tenant_id", "seq"),
+                condition=models.Q(seq__isnull=False),
+                nulls_distinct=False,
+                name="audit_one_chain",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.action} {self.target}"
+
+
+class ChainHead(models.Model):
+    """The last row of each chain.  Locked by whoever appends to it, at the very end of a transaction.
+
+    Global on purpose: one signed checkpoint speaks for all chains.  Numbers and hashes only.
+    """
+
+    chain = models.BigIntegerField(primary_key=True, help_text="The tenant; 0 for rows of none.")
+    seq = models.BigIntegerField()
+    hash = models.CharField(max_length=64)
+
+    def __str__(self) -> str:
+        return f"chain {self.chain}: {self.seq}"
+
+
+class Checkpoint(models.Model):
+    """A signed statement of where every chain stood; see ``apps.audit.statements``.  Never changed, never deleted."""
+
+    number = models.BigIntegerField(primary_key=True)
+    made_at = models.DateTimeField()
+    deployment = models.CharField(max_length=64)
+    key_version = models.IntegerField()
+    chains = models.BigIntegerField()
+    rows = models.BigIntegerField()
+    root = models.CharField(max_length=64)
+    moved = models.CharField(max_length=64)
+    previous = models.CharField(max_length=64)
+    signature = models.CharField(max_length=128)
+
+    def __str__(self) -> str:
+        return f"checkpoint {self.number}"
+
+
+class CheckpointHead(models.Model):
+    """A chain that had grown since the checkpoint before, and where it stood."""
+
+    id = models.BigAutoField(primary_key=True)
+    checkpoint = models.ForeignKey(Checkpoint, models.PROTECT, related_name="heads", db_index=False)
+    chain = models.BigIntegerField()
+    seq = models.BigIntegerField()
+    hash = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = (
+            # Two orders: all of one checkpoint, and where one chain stood last.
+            models.UniqueConstraint(fields=("checkpoint", "chain"), name="checkpoint_head_once"),
+            models.UniqueConstraint(fields=("chain", "checkpoint"), name="checkpoint_head_of_chain"),
+        )
+
+    def __str__(self) -> str:
+        return f"chain {self.chain} at {self.seq}"
 
 
 class OutboxEvent(BaseModel):

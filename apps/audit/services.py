@@ -1,11 +1,15 @@
 """Recording what happened, in the caller's transaction, so that neither exists without the other."""
 
 from datetime import datetime
+from importlib.metadata import version
+from typing import Final
 
 from django.db import connection
 
-from apps.audit.models import AuditEvent
+from apps.audit.origin import current
 from apps.core.scoping import InTenant
+
+CODE_VERSION: Final = version("memsync")[:32]
 
 
 def record(
@@ -17,21 +21,33 @@ def record(
     outcome: str = "ok",
     reason: str = "",
     request_id: str = "",
+    network: str = "",
     count: int = 1,
     now: datetime,
 ) -> None:
-    """Append one audit row.  Ids, codes and counts only; never content.  scope None: no tenant is known yet."""
-    AuditEvent.objects.create(
-        tenant_id=scope.tenant_id if scope else None,
-        actor=actor,
-        action=action,
-        target=target,
-        outcome=outcome,
-        reason=reason,
-        request_id=request_id,
-        count=count,
-        created_at=now,
-    )
+    """Append one audit row.  Ids, codes and counts only; never content.  scope None: no tenant is known yet.
+
+    In the tenant's own transaction, which numbers and chains the row as it commits.  request_id and network: those of
+    the request being served, unless given.
+    """
+    origin = current()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select audit_record(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            [
+                scope.tenant_id if scope else None,
+                now,
+                actor,
+                action,
+                target,
+                outcome,
+                reason,
+                request_id or origin.request_id,
+                count,
+                network or origin.network,
+                CODE_VERSION,
+            ],
+        )
 
 
 def enqueue(scope: InTenant, kind: str, subject_ids: list[int], *, now: datetime) -> None:

@@ -77,7 +77,11 @@ WRITTEN_BY_OPERATOR = (
     "projects_*",
 )
 # The application reads these and leaves writing to migrations.
-READ_ONLY_FOR_APP = ("django_migrations",)
+READ_ONLY_FOR_APP = ("django_migrations", "audit_auditevent", "audit_chainhead")
+# ... it adds to these and changes nothing in them ...
+ADD_ONLY_FOR_APP = ("audit_checkpoint*",)
+# ... and it may run these functions, which do as their owner what it may not do itself.
+RUN_BY_APP = ("audit_record",)
 
 Psycopg = Connection[tuple[Any, ...]]
 
@@ -151,6 +155,10 @@ def grant_main(owner: Psycopg, *, app: str = APP, operator: str = OPERATOR) -> N
                 owner.execute(
                     SQL("revoke insert, update, delete on {} from {}").format(_public(table), Identifier(app))
                 )
+            for table in _matching(tables, ADD_ONLY_FOR_APP):
+                owner.execute(SQL("revoke update, delete on {} from {}").format(_public(table), Identifier(app)))
+            for function in RUN_BY_APP:
+                owner.execute(SQL("grant execute on function {} to {}").format(_public(function), Identifier(app)))
         if operator not in (me, app):
             _revoke_all(owner, operator)
             written = set(_matching(tables, WRITTEN_BY_OPERATOR))

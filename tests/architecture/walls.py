@@ -15,6 +15,11 @@ GLOBAL_UNIQUES = {
 }
 # Columns that name a row of a tenant table and have no foreign key, and why.
 LOOSE_COLUMNS: dict[str, str] = {}
+# Functions that run with their owner's eyes, and why.
+DEFINER_FUNCTIONS = {
+    "audit_chain": "a trigger, at commit: chains what the transaction recorded, in a table that nobody may write",
+    "audit_record": "the one way into the audit trail; refuses rows of another tenant than the transaction's",
+}
 
 _TENANT_TABLES = """
     select c.oid, c.relname, c.relrowsecurity, c.relforcerowsecurity from pg_class c
@@ -170,8 +175,19 @@ def roles(cursor: CursorWrapper, *, application: str) -> list[str]:
 
 
 def definer_functions(cursor: CursorWrapper) -> list[str]:
-    """A SECURITY DEFINER function runs with its owner's eyes.  There is none."""
+    """A SECURITY DEFINER function runs with its owner's eyes: each is listed, looks for nothing along a path that its
+    caller chose, and cannot be run by whoever comes."""
     cursor.execute(
-        "select proname from pg_proc where pronamespace = 'public'::regnamespace and prosecdef order by proname"
+        "select proname, coalesce(proconfig::text like '%search_path=pg_catalog, pg_temp%', false), "
+        "has_function_privilege('public', oid, 'execute') "
+        "from pg_proc where pronamespace = 'public'::regnamespace and prosecdef order by proname"
     )
-    return [f"{name}: runs as its owner" for (name,) in cursor.fetchall()]
+    found = []
+    for name, is_pinned, is_for_all in cursor.fetchall():
+        if name not in DEFINER_FUNCTIONS:
+            found.append(f"{name}: runs as its owner")
+        if not is_pinned:
+            found.append(f"{name}: its search_path is the caller's")
+        if is_for_all:
+            found.append(f"{name}: everybody may run it")
+    return found

@@ -1,0 +1,71 @@
+"""Reading the trail: a tenant's own, for its programs; every chain, for checking it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import F, Q, QuerySet
+
+from apps.audit.chain import NAMES, Entry
+from apps.audit.models import AuditEvent, ChainHead
+from apps.audit.statements import Head
+from apps.core.scoping import InTenant, tenant_transaction
+
+AT_ONCE: Final = 2_000  # rows in memory while a chain is streamed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a reader asks for.  action: exact, or a beginning that ends with a dot.  since included, until not."""
+
+    action: str | None = None
+    actor: str | None = None
+    outcome: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def among(self, rows: QuerySet[AuditEvent]) -> QuerySet[AuditEvent]:
+        exact = {"actor": self.actor, "outcome": self.outcome, "created_at__gte": self.since,
+                 "created_at__lt": self.until}  # fmt: skip
+        rows = rows.filter(**{name: value for name, value in exact.items() if value is not None})
+        if self.action is None:
+            return rows
+        is_beginning = self.action.endswith(".")
+        return rows.filter(Q(action__startswith=self.action) if is_beginning else Q(action=self.action))
+
+
+def list_events(scope: InTenant, wanted: Wanted, *, before: int | None = None, limit: int) -> list[Entry]:
+    """The tenant's newest rows, newest first.  before: a seq; only rows older than that one."""
+    with tenant_transaction(scope):
+        rows = AuditEvent.objects.filter(tenant_id=scope.tenant_id, seq__isnull=False)
+        if before is not None:
+            rows = rows.filter(seq__lt=before)
+        return [_entry(row) for row in wanted.among(rows).order_by("-seq")[:limit]]
+
+
+def chain_of(scope: InTenant) -> list[Entry]:
+    """The whole chain of a tenant, oldest first."""
+    with tenant_transaction(scope):
+        return [_entry(row) for row in AuditEvent.objects.filter(tenant_id=scope.tenant_id).order_by("seq")]
+
+
+def all_entries(chain: int | None = None, *, using: str = "operator") -> Iterator[Entry]:
+    """Every row of every chain, or of one, in the order in which ``apps.audit.verify`` wants them; a few at a time.
+
+    using: a database alias whose role row-level security does not hold.  In a transaction, for the cursor's sake.
+    """
+    rows = AuditEvent.objects.using(using)
+    if chain is not None:
+        rows = rows.filter(tenant_id=chain or None)
+    ordered = rows.order_by(F("tenant_id").asc(nulls_first=True), F("seq").asc(nulls_last=True), "id")
+    for row in ordered.iterator(chunk_size=AT_ONCE):
+        yield _entry(row)
+
+
+def all_heads(*, using: str = "default") -> list[Head]:
+    return [Head(row.chain, row.seq, row.hash) for row in ChainHead.objects.using(using).order_by("chain")]
+
+
+def _entry(row: AuditEvent) -> Entry:
+    return Entry(**{name: getattr(row, name) for name in NAMES})

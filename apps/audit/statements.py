@@ -1,0 +1,131 @@
+"""What a checkpoint says and signs.  Pure: keys, tables and files are elsewhere.
+
+A checkpoint names where every chain stood at one moment: the root of a tree (``apps.audit.merkle``) over all heads, in
+the order of their chains, so that one head can be proven without showing the others.
+
+::
+
+    signed bytes = "memsync checkpoint 1\\n" || the statement as JSON: keys sorted, no blanks, UTF-8
+    head         = chain (8 bytes, big-endian) || seq (8 bytes) || hash (32 bytes)
+    root         = of the tree whose leaves are all heads
+    moved        = of the tree whose leaves are the heads that changed since the checkpoint before; those are listed
+
+On disk and in an export a checkpoint is one line of JSON: ``{"statement", "signature", "heads"}``.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from typing import Any, Final, Self
+
+from apps.audit import merkle
+
+MAGIC: Final = b"memsync checkpoint 1\n"
+NO_STATEMENT: Final = "0" * 64
+
+
+class NotACheckpoint(ValueError):
+    """A line is not a checkpoint."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Head:
+    """Where a chain stood: the number and the hash, in hex, of its last row."""
+
+    chain: int
+    seq: int
+    hash: str
+
+    @property
+    def leaf(self) -> bytes:
+        return merkle.leaf(self.chain.to_bytes(8, "big") + self.seq.to_bytes(8, "big") + bytes.fromhex(self.hash))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """previous: the hash of the statement before.  rows: how many all chains had together."""
+
+    deployment: str
+    number: int
+    made_at: str
+    key_version: int
+    chains: int
+    rows: int
+    root: str
+    moved: str
+    previous: str
+
+    @property
+    def signed(self) -> bytes:
+        said = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return MAGIC + said.encode()
+
+    @property
+    def hash(self) -> str:
+        return hashlib.sha256(self.signed).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signed:
+    """A statement, its signature in hex, and the heads that had moved."""
+
+    statement: Statement
+    signature: str
+    heads: tuple[Head, ...]
+
+    @property
+    def lists_what_it_says(self) -> bool:
+        return root_of(self.heads) == self.statement.moved
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "statement": asdict(self.statement),
+            "signature": self.signature,
+            "heads": [[head.chain, head.seq, head.hash] for head in self.heads],
+        }
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        """Raises NotACheckpoint."""
+        try:
+            said, kinds = record["statement"], {field.name: field.type for field in fields(Statement)}
+            if said.keys() != kinds.keys() or any(type(said[name]) is not kind for name, kind in kinds.items()):
+                raise NotACheckpoint
+            heads = tuple(Head(int(chain), int(seq), str(hash_)) for chain, seq, hash_ in record["heads"])
+            signed = cls(statement=Statement(**said), signature=str(record["signature"]), heads=heads)
+            bytes.fromhex(signed.signature)
+            root_of(signed.heads)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise NotACheckpoint from error
+        return signed
+
+
+def root_of(heads: Sequence[Head]) -> str:
+    """heads: in the order of their chains."""
+    return merkle.root([head.leaf for head in heads]).hex()
+
+
+def state(
+    *,
+    deployment: str,
+    heads: Iterable[Head],
+    moved: Sequence[Head],
+    before: Statement | None,
+    key_version: int,
+    now: datetime,
+) -> Statement:
+    """What the next checkpoint says."""
+    every = sorted(heads)
+    return Statement(
+        deployment=deployment,
+        number=before.number + 1 if before else 1,
+        made_at=now.astimezone(UTC).isoformat(),
+        key_version=key_version,
+        chains=len(every),
+        rows=sum(head.seq for head in every),
+        root=root_of(every),
+        moved=root_of(moved),
+        previous=before.hash if before else NO_STATEMENT,
+    )
