@@ -25,9 +25,15 @@ logconfig_dict = {
 
 
 def when_ready(server: Any) -> None:
-    """Import every view too before the fork; Django would leave it to each process's first request."""
+    """Import every view too before the fork; Django would leave it to each process's first request.
+
+    Where the key provider is not one to start with, do not start.
+    """
     from django.urls import get_resolver
 
+    from apps.adapters.registry import get_kms
+
+    get_kms()
     _ = get_resolver().url_patterns
 
 

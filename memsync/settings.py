@@ -161,6 +161,11 @@ KMS = {
     "BACKEND": env.str("KMS_BACKEND", default="apps.adapters.kms.local.LocalKeyring"),
     "OPTIONS": env.json("KMS_OPTIONS", default={"path": str(MEMSYNC_HOME / "kek.json")}),
 }
+ALLOW_LOCAL_KEK = env.bool("ALLOW_LOCAL_KEK", default=False)  # `memsync up` says yes for its own embedded instance
+KEY_MAX_AGE_DAYS = env.int("KEY_MAX_AGE_DAYS", default=365)  # of a data key, until it is rotated by schedule
+KEY_MAX_USES = env.int("KEY_MAX_USES", default=2**32)
+KEY_DESTROY_AFTER_DAYS = env.int("KEY_DESTROY_AFTER_DAYS", default=0)  # 0: only a person destroys a key
+ROTATION_WORKERS = env.int("ROTATION_WORKERS", default=1)
 EMBEDDER = {
     "BACKEND": env.str("EMBEDDER_BACKEND", default="apps.adapters.embedders.local.LocalEmbedder"),
     "OPTIONS": env.json("EMBEDDER_OPTIONS", default={"cache_dir": str(MEMSYNC_HOME / "models")}),

@@ -146,6 +146,8 @@ class Supervisor:
         else:
             if not instance.given("DEPLOYMENT_ID"):
                 made["DEPLOYMENT_ID"] = self.secrets["DEPLOYMENT_ID"]
+            if not instance.given("ALLOW_LOCAL_KEK"):
+                made["ALLOW_LOCAL_KEK"] = "1"  # the data lies beside the key's file anyway
             made |= self._embedded_urls()
         self.environment = made
 

@@ -56,6 +56,7 @@ def _start_server(config: pytest.Config) -> None:
         "CACHE_URL": "locmemcache://",
         "SECRET_KEY": "only-for-tests-and-known-to-everybody-who-reads-this",
         "DEPLOYMENT_ID": "memsync-tests",
+        "ALLOW_LOCAL_KEK": "1",
     }
     for name in ("MEMSYNC_AS_OWNER", "SECRET_KEY_FILE", "DATABASE_URL_FILE", "KEYRING_URL_FILE"):
         os.environ.pop(name, None)

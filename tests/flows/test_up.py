@@ -30,6 +30,7 @@ OURS = (
     "MEMSYNC",
     "DJANGO",
     "KMS",
+    "ALLOW_LOCAL_KEK",
     "EMBED",
 )
 

@@ -21,6 +21,22 @@ class KeyMismatch(AdapterError):
         super().__init__(message, permanent=True)
 
 
+class KeyRefused(AdapterError):
+    """The provider answers and will not: its credentials, its policy or the name of the key must be put right."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, permanent=True)
+
+
+class KeyShared(AdapterError):
+    """Every tenant's keys are wrapped by this key, so it is not destroyed for the sake of one."""
+
+    def __init__(self, ref: str) -> None:
+        super().__init__(
+            f"{ref} wraps the keys of every tenant, so it is not destroyed for one of them", permanent=True
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Wrapped:
     """A data key as it is stored.
@@ -38,7 +54,7 @@ class KekProvider(Protocol):
     """Every implementation passes tests/contracts/test_kms.py.
 
     ctx says what the key is for: {"p": purpose, "t": tenant, "v": version, "d": deployment}.  A blob opens only with
-    the ctx it was made with.
+    the ctx it was made with.  Every method answers or raises within two seconds, and any may raise KeyRefused.
     """
 
     name: str
@@ -56,7 +72,7 @@ class KekProvider(Protocol):
         """The version that ``wrap`` uses.  Raises KeyUnavailable."""
 
     def destroy(self, ref: str) -> None:
-        """Destroy a key that belongs to one tenant.  Raises AdapterError where ``ref`` is shared."""
+        """Destroy a key that belongs to one tenant.  Raises KeyShared where it is everyone's."""
 
     def health(self) -> None:
         """Return if a key can be wrapped and unwrapped now.  Raises KeyUnavailable or KeyMismatch."""

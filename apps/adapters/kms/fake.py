@@ -1,22 +1,18 @@
 """A key provider for tests: keeps the contract, keeps no secret."""
 
-import hashlib
-import hmac
-import os
 from collections.abc import Mapping
 from typing import Final
 
 from apps.adapters.kms.base import KeyMismatch, KeyUnavailable, Wrapped, bound
-
-_NONCE_BYTES: Final = 16
-_TAG_BYTES: Final = 32
+from apps.adapters.kms.fakes.sealing import Changed, seal, unseal
 
 
 class FakeKms:
     """Keys follow from ``seed``, so two processes with one seed open each other's blobs.
 
     ``down``: every call fails.  ``answers_after_seconds``: how slow it pretends to be; past ``timeout_seconds`` a call
-    fails, at once.  ``calls`` counts, by method, the calls that were answered or refused.
+    fails, at once.  ``throttled``: every call is refused for now.  ``oldest_version``: those before it are closed.
+    ``calls`` counts, by method, the calls that were answered or refused.
     """
 
     name = "fake"
@@ -26,7 +22,9 @@ class FakeKms:
         self._timeout_seconds: Final = timeout_seconds
         self._destroyed: Final[set[str]] = set()
         self._versions = versions
+        self.oldest_version = 1
         self.down = False
+        self.throttled = False
         self.answers_after_seconds = 0.0
         self.calls: Final[dict[str, int]] = {}
 
@@ -59,28 +57,24 @@ class FakeKms:
 
     def _answer(self, method: str) -> None:
         self.calls[method] = self.calls.get(method, 0) + 1
-        if self.down or self.answers_after_seconds > self._timeout_seconds:
+        if self.down or self.throttled or self.answers_after_seconds > self._timeout_seconds:
             raise KeyUnavailable
 
     def _wrap(self, key: bytes, ctx: Mapping[str, str]) -> Wrapped:
         ref, version = f"fake-{self._seed}", str(self._versions)
-        nonce = os.urandom(_NONCE_BYTES)
-        masked = self._mask(version, nonce, ctx, key)
-        return Wrapped(self.name, ref, version, nonce + masked + self._tag(version, nonce + masked, ctx))
+        return Wrapped(self.name, ref, version, seal(self._secret(version), bound(ctx), key))
 
     def _unwrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> bytearray:
         if (wrapped.provider, wrapped.ref) != (self.name, f"fake-{self._seed}"):
             raise KeyMismatch
-        if wrapped.ref in self._destroyed or not wrapped.version.isdecimal() or int(wrapped.version) > self._versions:
+        if wrapped.ref in self._destroyed or not wrapped.version.isdecimal():
             raise KeyUnavailable
-        body, tag = wrapped.blob[:-_TAG_BYTES], wrapped.blob[-_TAG_BYTES:]
-        if not hmac.compare_digest(tag, self._tag(wrapped.version, body, ctx)):
-            raise KeyMismatch
-        return bytearray(self._mask(wrapped.version, body[:_NONCE_BYTES], ctx, body[_NONCE_BYTES:]))
+        if not self.oldest_version <= int(wrapped.version) <= self._versions:
+            raise KeyUnavailable
+        try:
+            return bytearray(unseal(self._secret(wrapped.version), bound(ctx), wrapped.blob))
+        except Changed:
+            raise KeyMismatch from None
 
-    def _mask(self, version: str, nonce: bytes, ctx: Mapping[str, str], key: bytes) -> bytes:
-        stream = hashlib.shake_256(bound(ctx, "mask", self._seed, version) + nonce).digest(len(key))
-        return bytes(a ^ b for a, b in zip(key, stream, strict=True))
-
-    def _tag(self, version: str, body: bytes, ctx: Mapping[str, str]) -> bytes:
-        return hmac.digest(self._seed.encode(), bound(ctx, "tag", version) + body, "sha256")
+    def _secret(self, version: str) -> bytes:
+        return bound({}, self._seed, version)

@@ -19,7 +19,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from apps.adapters.errors import AdapterError
-from apps.adapters.kms.base import KeyMismatch, KeyUnavailable, Wrapped, bound
+from apps.adapters.kms.base import KeyMismatch, KeyShared, KeyUnavailable, Wrapped, bound
 
 _NONCE_BYTES: Final = 12
 _KEK_BYTES: Final = 32
@@ -102,7 +102,7 @@ class LocalKeyring:
         return self._load().current
 
     def destroy(self, ref: str) -> None:
-        raise AdapterError("every tenant shares the local keyring, so its key cannot be destroyed", permanent=True)
+        raise KeyShared(ref)
 
     def health(self) -> None:
         ctx = {"p": "health"}

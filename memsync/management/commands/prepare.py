@@ -14,7 +14,7 @@ from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 
 from apps.adapters.kms.local import LocalKeyring
-from apps.adapters.registry import get_embedder
+from apps.adapters.registry import get_embedder, get_kms
 from apps.core.errors import DomainError
 from apps.tenants.selectors import find_first_tenant
 from memsync import first_run
@@ -79,6 +79,7 @@ def migrate(alias: str) -> bool:
 
 def make_first_kek() -> None:
     """The local keyring's file, where that is the provider and there is nothing yet that an older file had wrapped."""
+    get_kms()  # refuses a file where nobody has allowed one
     path = settings.KMS["OPTIONS"].get("path")
     local = settings.KMS["BACKEND"] == f"{LocalKeyring.__module__}.{LocalKeyring.__qualname__}"
     if local and not Path(path).exists() and find_first_tenant() is None:

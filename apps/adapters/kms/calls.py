@@ -1,0 +1,82 @@
+"""What the key services that are reached over the network have in common."""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Final, Generic, TypeVar
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+from apps.adapters.kms.base import KeyUnavailable
+
+T = TypeVar("T")
+
+CONNECT_SECONDS: Final = 0.5  # a lost packet is worth another try sooner than a slow answer is
+TIMEOUT_SECONDS: Final = 1.5  # of a whole call, tries and pauses included; an error may take two
+PAUSES_SECONDS: Final = (0.05, 0.15)  # before the second and the third try
+
+
+def call_within(seconds: float, call: Callable[[], T]) -> T:
+    """What ``call`` gives.  It is tried again, twice at most, while it raises KeyUnavailable and there is time.
+
+    It runs in a thread of its own, because a socket's timeout does not bound a call: looking up a name, fetching
+    credentials and an answer that drips byte by byte all escape it.  Raises KeyUnavailable when the time is over; what
+    was begun ends by itself and is forgotten.
+    """
+    deadline = time.monotonic() + seconds
+    answer: Future[T] = Future()
+    threading.Thread(target=_answer, args=(answer, call, deadline), name="key service", daemon=True).start()
+    try:
+        return answer.result(timeout=seconds)
+    except TimeoutError:
+        pass
+    raise KeyUnavailable(f"the key provider did not answer within {seconds:g} s; try again later")
+
+
+def _answer(answer: Future[T], call: Callable[[], T], deadline: float) -> None:
+    try:
+        answer.set_result(_tried(call, deadline))
+    except BaseException as error:  # noqa: BLE001 -- it is raised in the thread that waits
+        answer.set_exception(error)
+
+
+def _tried(call: Callable[[], T], deadline: float) -> T:
+    for pause in PAUSES_SECONDS:
+        try:
+            return call()
+        except KeyUnavailable:
+            if time.monotonic() + pause >= deadline:
+                raise
+        time.sleep(pause)
+    return call()
+
+
+class PerProcess(Generic[T]):
+    """Made on first use, and again in a forked child, which must not share its parent's connections.
+
+    Two threads may each make one at first; one of the two is forgotten.
+    """
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make: Final = make
+        self._made: tuple[int, T] | None = None
+
+    def get(self) -> T:
+        made = self._made
+        if made is None or made[0] != os.getpid():
+            made = self._made = (os.getpid(), self._make())
+        return made[1]
+
+
+def require_tls(url: str) -> str:
+    """``url`` without a slash at its end, if data keys may travel there.  Raises ImproperlyConfigured."""
+    parts = urlsplit(url)
+    if parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost")):
+        return url.rstrip("/")
+    raise ImproperlyConfigured(
+        "KMS_OPTIONS names a key service without TLS on another machine, and data keys would travel in clear: "
+        "use https, or an agent on this machine."
+    )

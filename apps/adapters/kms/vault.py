@@ -1,0 +1,194 @@
+"""Key-encryption keys in HashiCorp Vault or OpenBao: the transit engine, which never gives them out.
+
+The transit key is derived: Vault makes another key of it for each tenant, from the context that comes with a request.
+The whole of ctx is associated data besides.  A ciphertext ``vault:v2:base64`` is stored as its version, 2, and its
+bytes: base64 has spare bits, and what is stored must have one form, so that every change of it is seen.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from django.core.exceptions import ImproperlyConfigured
+
+from apps.adapters.errors import AdapterError
+from apps.adapters.kms.base import KeyMismatch, KeyRefused, KeyShared, KeyUnavailable, Wrapped, bound
+from apps.adapters.kms.calls import CONNECT_SECONDS, TIMEOUT_SECONDS, PerProcess, call_within, require_tls
+
+try:
+    import hvac
+    from hvac import exceptions
+    from requests import RequestException
+except ModuleNotFoundError as missing:
+    raise ImproperlyConfigured("Vault needs a library that is not here: pip install memsync[vault]") from missing
+
+T = TypeVar("T")
+
+_CIPHERTEXT: Final = re.compile(r"vault:v([1-9][0-9]{0,8}):(.+)", re.ASCII)
+_VERSION: Final = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
+_REFUSED: Final = "Vault does not let memsync use the key {}: look at its token and the token's policy"
+_NOT_DERIVED: Final = "the transit key {} is not derived, so it keeps no tenant apart: make another with derived=true"
+
+
+class VaultTransit:
+    """Wraps with ``transit/encrypt``; ref: ``mount/key``.
+
+    What is not given comes from where Vault's own tools have it: ``VAULT_ADDR``, ``VAULT_TOKEN``, ``~/.vault-token``,
+    ``VAULT_CACERT``.  token_file: read for each call, so that an agent may renew the token in it.
+
+    Vault's own rewrap takes no associated data (https://github.com/hashicorp/vault/issues/29532), so the key passes
+    through this process on its way to the current version.
+    """
+
+    name = "vault"
+
+    def __init__(
+        self,
+        *,
+        key: str,
+        mount: str = "transit",
+        url: str | None = None,
+        token: str | None = None,
+        token_file: str | None = None,
+        namespace: str | None = None,
+        ca_file: str | None = None,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+    ) -> None:
+        self._key: Final = key
+        self._mount: Final = mount
+        self._ref: Final = f"{mount}/{key}"
+        self._token_file: Final = token_file
+        self._seconds: Final = timeout_seconds
+        self._is_derived = False
+
+        def client() -> Any:
+            made = hvac.Client(
+                url=url,
+                token=token,
+                verify=ca_file,
+                namespace=namespace,
+                timeout=(CONNECT_SECONDS, timeout_seconds),
+                # A redirect could lead to an address without TLS.
+                allow_redirects=False,
+            )
+            require_tls(made.url)
+            return made
+
+        client()  # to say at the start what is wrong with the address
+        self._client: Final = PerProcess(client)
+
+    def wrap(self, key: bytes, ctx: Mapping[str, str]) -> Wrapped:
+        return call_within(self._seconds, lambda: self._wrap(key, ctx))
+
+    def unwrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> bytearray:
+        return call_within(self._seconds, lambda: self._unwrap(wrapped, ctx))
+
+    def rewrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> Wrapped:
+        return call_within(self._seconds, lambda: self._wrap(bytes(self._unwrap(wrapped, ctx)), ctx))
+
+    def current_version(self) -> str:
+        return call_within(self._seconds, self._current_version)
+
+    def destroy(self, ref: str) -> None:
+        raise KeyShared(ref)
+
+    def health(self) -> None:
+        call_within(self._seconds, self._try_both_ways)
+
+    def _try_both_ways(self) -> None:
+        ctx, probe = {"p": "health"}, bytes(32)
+        if self._unwrap(self._wrap(probe, ctx), ctx) != probe:
+            raise KeyMismatch
+
+    def _wrap(self, key: bytes, ctx: Mapping[str, str]) -> Wrapped:
+        if not self._is_derived:
+            self._current_version()
+        answer = self._ask(
+            lambda transit: transit.encrypt_data(self._key, _text(key), mount_point=self._mount, **_bound(ctx))
+        )
+        match = _CIPHERTEXT.fullmatch(_field(answer, "ciphertext", str))
+        if match is None:
+            raise KeyUnavailable("Vault answered with something that is no transit ciphertext")
+        return Wrapped(self.name, self._ref, match[1], _bytes(match[2]))
+
+    def _unwrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> bytearray:
+        if (wrapped.provider, wrapped.ref) != (self.name, self._ref) or not _VERSION.fullmatch(wrapped.version):
+            raise KeyMismatch(f"the key was wrapped by {wrapped.provider} {wrapped.ref}, not by {self._ref} of Vault")
+        ciphertext = f"vault:v{wrapped.version}:{_text(wrapped.blob)}"
+        answer = self._ask(
+            lambda transit: transit.decrypt_data(self._key, ciphertext, mount_point=self._mount, **_bound(ctx)),
+            malformed=KeyMismatch(),
+        )
+        return bytearray(_bytes(_field(answer, "plaintext", str)))
+
+    def _current_version(self) -> str:
+        answer = self._ask(lambda transit: transit.read_key(self._key, mount_point=self._mount))
+        if not _field(answer, "derived", bool):
+            raise KeyRefused(_NOT_DERIVED.format(self._ref))
+        self._is_derived = True
+        return str(_field(answer, "latest_version", int))
+
+    def _ask(self, call: Callable[[Any], T], *, malformed: AdapterError | None = None) -> T:
+        """Raises what Vault's refusal means.  malformed: for a request that Vault finds wrong in itself."""
+        client = self._client.get()
+        if self._token_file is not None:
+            client.token = self._read_token(self._token_file)
+        try:
+            return call(client.secrets.transit)
+        except (exceptions.VaultError, RequestException) as error:
+            meaning = self._meaning(error, malformed)
+        # Raised out here so that it brings no request along: its body holds the key.
+        raise meaning
+
+    def _read_token(self, path: str) -> str:
+        try:
+            return Path(path).read_text().strip()
+        except OSError as error:
+            raise KeyUnavailable(f"{path}, which holds Vault's token, cannot be read: {error.strerror}") from None
+
+    def _meaning(self, error: Exception, malformed: AdapterError | None) -> AdapterError:
+        if isinstance(error, exceptions.Forbidden | exceptions.Unauthorized):
+            return KeyRefused(_REFUSED.format(self._ref))
+        if isinstance(error, exceptions.InvalidPath):
+            return KeyRefused(f"Vault has no transit key {self._ref}")
+        if isinstance(error, exceptions.InvalidRequest):
+            said = str(error)
+            if "(too old)" in said or "too new" in said:
+                return KeyUnavailable(f"{self._ref} has no such version, or its min_decryption_version is above it")
+            if "key not found" in said:
+                return KeyRefused(f"Vault has no transit key {self._ref}")
+            return malformed or KeyRefused(
+                f"Vault does not take what is asked of {self._ref}: is it of type aes256-gcm96?"
+            )
+        return KeyUnavailable(f"Vault cannot be reached now ({type(error).__name__})")
+
+
+def _bound(ctx: Mapping[str, str]) -> dict[str, str]:
+    tenant = {name: value for name, value in ctx.items() if name == "t"}
+    return {
+        "context": _text(bound(tenant, "memsync/kek/1")),
+        "associated_data": _text(bound(ctx, "memsync/kek/1")),
+    }
+
+
+def _field(answer: Any, name: str, kind: type[T]) -> T:
+    """From an answer's data.  hvac gives no dict where the answer was no JSON, as from a proxy on the way."""
+    value = answer["data"].get(name) if isinstance(answer, dict) and isinstance(answer.get("data"), dict) else None
+    if not isinstance(value, kind):
+        raise KeyUnavailable("something answered that is not Vault")
+    return value
+
+
+def _text(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        pass
+    raise KeyUnavailable("something answered that is not Vault")
