@@ -1,0 +1,82 @@
+"""Whatever three tenants do, in whatever order: nobody reads, counts or changes what is another's.
+
+ISOLATION_SEQUENCES=2000 pytest tests/isolation/test_sequences.py -s      the large version; prints what it did
+"""
+
+import logging
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings as django_settings
+from django.urls import get_resolver
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from apps.api.views import ApiView
+from apps.crypto.services import DecryptError
+from apps.memories.models import MemoryQuerySet
+from tests.isolation.machine import COVERED, IsolationMachine, Tally, routes
+
+SEQUENCES = int(os.environ.get("ISOLATION_SEQUENCES", "15"))
+STEPS = 50
+
+
+@pytest.fixture(autouse=True)
+def _machine_s_own_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    Path(django_settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
+    monkeypatch.setattr(ApiView, "now", ApiView.now)  # put back afterwards: the machine has a clock of its own
+    IsolationMachine.cast, IsolationMachine.tally = None, Tally()
+    logging.disable()  # of a hundred thousand requests
+    yield
+    logging.disable(logging.NOTSET)
+    IsolationMachine.cast = None
+
+
+def run(sequences: int, *, shrinks: bool = True) -> Tally:
+    # CI tries the same sequences every time; the large run tries others each time, and says how to repeat a failure.
+    is_large = sequences > 100
+    run_state_machine_as_test(
+        IsolationMachine,
+        settings=settings(
+            max_examples=sequences,
+            stateful_step_count=STEPS,
+            derandomize=not is_large,
+            database=None,
+            deadline=None,
+            print_blob=True,
+            phases=(Phase.generate, Phase.shrink) if shrinks else (Phase.generate,),
+            report_multiple_bugs=False,
+            suppress_health_check=list(HealthCheck),
+        ),
+        _min_steps=STEPS,  # not one fewer
+    )
+    return IsolationMachine.tally
+
+
+def test_every_route_has_a_rule() -> None:
+    routed = set(routes(get_resolver().url_patterns))
+
+    assert routed - COVERED.keys() == set(), "Routes without a rule: add one to tests/isolation/machine.py"
+    assert COVERED.keys() - routed == set(), "Rules for routes that are gone: see tests/isolation/machine.py"
+
+
+@pytest.mark.django_db(transaction=True, databases="__all__")
+def test_no_sequence_of_requests_crosses_a_wall() -> None:
+    started = time.monotonic()
+
+    tally = run(SEQUENCES)
+
+    print(f"\n{tally}, violations=0, seconds={time.monotonic() - started:.0f}")  # noqa: T201  (for the large run)
+    assert tally.sequences >= SEQUENCES
+
+
+@pytest.mark.django_db(transaction=True, databases="__all__")
+def test_a_service_that_forgets_whose_space_it_is_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemoryQuerySet, "within", lambda rows, scope: rows.filter(tenant_id=scope.tenant_id))
+
+    # A group when what it leaves behind makes the sequence fail elsewhere the second time.
+    with pytest.raises((AssertionError, DecryptError, ExceptionGroup)):
+        run(SEQUENCES, shrinks=False)
