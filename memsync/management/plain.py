@@ -17,6 +17,8 @@ from rich.console import Console
 
 from apps.core.errors import DomainError
 from apps.projects.scope import Principal
+from apps.tenants.models import Tenant
+from apps.tenants.selectors import get_tenant, list_tenants
 from memsync import instance
 
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
@@ -81,6 +83,17 @@ def duration(text: str) -> timedelta:
     if not found:
         raise ArgumentTypeError(f"{text!r} is not a duration; write 90d, 12h, 30m or 0")
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def chosen_tenant(name: str | None) -> Tenant:
+    """The tenant of this name, or the only one there is.  Raises TenantNotFound, CommandError."""
+    if name:
+        return get_tenant(name)
+    found = list_tenants()
+    if len(found) != 1:
+        there = ", ".join(tenant.name for tenant in found[:10]) or "none yet"
+        raise CommandError(f"Say whose with --tenant NAME. There are: {there}.", returncode=2)
+    return found[0]
 
 
 def operator() -> Principal:

@@ -4,7 +4,6 @@ from argparse import ArgumentParser
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import CommandError
 from django.utils import timezone
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
@@ -17,9 +16,7 @@ from apps.apikeys.selectors import list_keys, state_of
 from apps.apikeys.services import DEFAULT_GRACE, DEFAULT_LIFETIME, Issued, KeyNotFound, issue, revoke, rotate
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project, scope_in
-from apps.tenants.models import Tenant
-from apps.tenants.selectors import get_tenant, list_tenants
-from memsync.management.plain import PlainCommand, add_json, duration, operator
+from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator
 
 ENVIRONMENTS = [environment.value for environment in Environment]
 ENDS = {"active": "until", "expired": "since", "revoked": "since"}
@@ -85,7 +82,7 @@ class Command(PlainCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         verb = {"issue": self.issue, "list": self.list, "rotate": self.rotate, "revoke": self.revoke}[options["verb"]]
-        verb(scope_in(_tenant(options["tenant"]), principal=operator()), options, timezone.now())
+        verb(scope_in(chosen_tenant(options["tenant"]), principal=operator()), options, timezone.now())
 
     def issue(self, scope: Scope, options: dict[str, Any], now: datetime) -> None:
         scopes = [name for part in options["scopes"] for name in part.split(",") if name]
@@ -160,16 +157,6 @@ class Command(PlainCommand):
         table.add_row("secret", "[yellow]shown now and never again[/yellow]")
         self.say(Panel(table, title=title, border_style="green"))
         self.say_whole(f"[bold]{issued.text}[/bold]")
-
-
-def _tenant(name: str | None) -> Tenant:
-    if name:
-        return get_tenant(name)
-    found = list_tenants()
-    if len(found) != 1:
-        there = ", ".join(tenant.name for tenant in found[:10]) or "none yet"
-        raise CommandError(f"Say whose with --tenant NAME. There are: {there}.", returncode=2)
-    return found[0]
 
 
 def _find(scope: Scope, named: str) -> ApiKey:
