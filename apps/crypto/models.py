@@ -4,13 +4,17 @@ The two databases are backed up apart: destroying a key or a salt reaches the da
 neither.
 """
 
-from typing import ClassVar
+from datetime import timedelta
+from typing import ClassVar, Final
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
 from apps.core.scoping import ScopedManager, ScopedModel
+
+READING_WINDOW: Final = timedelta(days=30)  # for which the key before the active one may still be read
+COMPROMISED: Final = "compromised"  # the reason that such a key's row carries
 
 
 class InKeyring:

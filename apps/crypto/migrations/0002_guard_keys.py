@@ -9,7 +9,7 @@ FORWARD = """
 create function crypto_guard_key() returns trigger language plpgsql as $$
 declare
     may_change constant text[] := array['state', 'wrapped', 'kek_provider', 'kek_ref', 'kek_version', 'activated_at',
-                                        'read_only_until', 'retired_at', 'destroyed_at', 'reason'];
+                                        'read_only_until', 'retired_at', 'destroyed_at', 'reason', 'seals'];
 begin
     if tg_op = 'DELETE' then
         raise exception 'the row of a key is evidence: destroy the key, keep the row' using errcode = 'check_violation';
