@@ -11,6 +11,7 @@ import pytest
 
 from apps.apikeys.onboarding import Opened
 from apps.crypto import keyring
+from apps.memories import integrity
 from apps.recall import access
 from tests import makers
 
@@ -31,9 +32,12 @@ def globex() -> Opened:
 
 
 @pytest.fixture(autouse=True)
-def _no_thread_writes_behind_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Access counts are written when a test says ``access.flush()``, not by a timer that may outlive it."""
+def _no_thread_writes_behind_a_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Access counts and broken seals are written when a test says ``flush()``, not by a timer that may outlive it."""
     monkeypatch.setattr(access, "EVERY_SECONDS", 86_400.0)
+    monkeypatch.setattr(integrity, "EVERY_SECONDS", 86_400.0)
+    yield
+    integrity.forget_all()
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.ingest.candidates import STORED, Candidate, Proposal
 from apps.ingest.models import IngestReceipt
 from apps.ingest.tools import Tools
+from apps.memories import integrity
 from apps.memories.models import Memory
 from apps.memories.nearest import nearest, rotate
 from apps.memories.sealing import open_text
@@ -272,7 +273,8 @@ class Shelf:
         """The words of a row.  One that fails its seal has none: it stands in the way of nothing new."""
         try:
             return terms(open_text(row, self.cipher).reveal())
-        except DecryptError:
+        except DecryptError as error:
+            integrity.note(self.scope, error, row.pk, space_id=self.space.pk, now=self.now)
             return []
 
 

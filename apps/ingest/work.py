@@ -13,6 +13,7 @@ from apps.audit.services import enqueue
 from apps.core.scoping import tenant_transaction
 from apps.memories.embedding import embed_memories
 from apps.memories.models import Memory
+from apps.memories.release import release
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope
 
@@ -85,4 +86,12 @@ def _refresh(scope: Scope, space_ids: list[int], now: datetime) -> None:
     enqueue(scope, "embed", list(ids), now=now)
 
 
-KINDS: dict[str, Callable[[Scope, list[int], datetime], None]] = {"embed": _embed, "refresh": _refresh}
+def _look_again(scope: Scope, row_ids: list[int], now: datetime) -> None:
+    release(scope, row_ids, now=now)
+
+
+KINDS: dict[str, Callable[[Scope, list[int], datetime], None]] = {
+    "embed": _embed,
+    "look_again": _look_again,
+    "refresh": _refresh,
+}

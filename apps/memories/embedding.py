@@ -1,6 +1,5 @@
 """Giving memories their vectors: inline within a budget, later from the outbox, and again on request."""
 
-import logging
 import time
 import uuid
 from collections.abc import Sequence
@@ -14,12 +13,11 @@ from apps.adapters.embedders.base import Embedder
 from apps.adapters.errors import AdapterError
 from apps.core.plaintext import Plaintext
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
+from apps.memories import integrity
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.sealing import open_text, seal_embedding
 from apps.projects.models import Space
 from apps.projects.scope import Scope
-
-logger = logging.getLogger(__name__)
 
 CHUNK = 8  # texts embedded between two looks at the clock
 
@@ -80,7 +78,7 @@ def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, 
     )
     rows = list(wanted)
     opened = _ciphers(scope, rows)
-    texts = {row.pk: text for row in rows if (text := _open(row, opened[row.space_id])) is not None}
+    texts = {row.pk: text for row in rows if (text := _open(scope, row, opened[row.space_id], now=now)) is not None}
     if not texts:
         return 0
     vectors = dict(zip(texts, embedder.embed([text.reveal() for text in texts.values()]), strict=True))
@@ -102,10 +100,10 @@ def _ciphers(scope: Scope, rows: Sequence[Memory], *, writing: bool = False) -> 
     return {space.pk: open_space(scope.tenant, space.ref, writing=writing) for space in spaces}
 
 
-def _open(row: Memory, cipher: SpaceCipher) -> Plaintext | None:
+def _open(scope: Scope, row: Memory, cipher: SpaceCipher, *, now: datetime) -> Plaintext | None:
     """The text, or None when it fails its seal: that row gets no vector, and holds up nobody else's."""
     try:
         return open_text(row, cipher)
-    except DecryptError:
-        logger.error("a memory failed its seal and was not embedded", extra={"action": "integrity", "count": 1})
+    except DecryptError as error:
+        integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
         return None

@@ -81,6 +81,11 @@ def flush() -> None:
             logger.warning("broken seals were not noted", extra={"error": type(error).__name__})
 
 
+def forget_all() -> None:
+    """Drop what was noted and is not written."""
+    _take()
+
+
 def quarantine(scope: Scope, rows: Iterable[Broken]) -> None:
     """List these rows and tell the audit of each, at most once in a minute of the clock.
 
@@ -158,18 +163,18 @@ def _take() -> list[tuple[Scope, dict[tuple[str, int], Broken]]]:
     return taken
 
 
-def _flush_in_background() -> None:
-    try:
-        flush()
-    finally:
-        connections.close_all()
-
-
 def _start_anew() -> None:
     """In a forked child: the timer runs in the parent only, and the lock may be held by a thread that is not here."""
     global _lock, _timer
     _lock, _timer = threading.Lock(), None
     _waiting.clear()
+
+
+def _flush_in_background() -> None:
+    try:
+        flush()
+    finally:
+        connections.close_all()
 
 
 os.register_at_fork(after_in_child=_start_anew)

@@ -4,7 +4,8 @@ from datetime import datetime
 
 from apps.core.errors import NotFound
 from apps.core.scoping import tenant_transaction
-from apps.crypto.services import open_space
+from apps.crypto.services import DecryptError, open_space
+from apps.memories import integrity
 from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
 from apps.memories.sealing import open_memory
@@ -26,4 +27,8 @@ def get_memory(scope: Scope, memory_id: int, *, now: datetime) -> OpenedMemory:
     space = next((space for space in scope.spaces if row is not None and space.id == row.space_id), None)
     if row is None or space is None:
         raise MemoryNotFound
-    return open_memory(row, open_space(scope.tenant, space), space)
+    try:
+        return open_memory(row, open_space(scope.tenant, space), space)
+    except DecryptError as error:
+        integrity.note(scope, error, row.pk, space_id=space.id, now=now)
+        raise

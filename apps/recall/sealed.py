@@ -15,6 +15,7 @@ import orjson
 from django.db import connection
 
 from apps.crypto.services import DecryptError, SpaceCipher
+from apps.memories import integrity
 from apps.memories.handles import Handles
 from apps.memories.sealing import HANDLES, TAGS, TEXT, open_embedding
 from apps.memories.words import terms
@@ -23,7 +24,7 @@ from apps.recall.measuring import Statistics, Turn, measure
 from apps.recall.question import Question
 from apps.recall.results import Filters
 from apps.recall.search import Ranking, conditions
-from apps.recall.shortlist import Opened, has_metadata, report_broken_seal
+from apps.recall.shortlist import Opened, has_metadata
 
 _EVERYTHING = """
 select memory.id, memory.text_ct, memory.handles_ct, memory.tags_ct, memory.metadata_ct, memory.revision,
@@ -72,8 +73,8 @@ def open_sealed(
             turn = _turn(row, handles, cipher)
             if row[12] and _passes(filters, handles, row, cipher):
                 wanted.add(turn.id)
-        except DecryptError:
-            report_broken_seal()
+        except DecryptError as error:
+            integrity.note(scope, error, row[0], space_id=space.id, now=now)
             continue
         turns.append(turn)
     actors = frozenset(turn.actor for turn in turns if turn.actor is not None)

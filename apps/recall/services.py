@@ -16,6 +16,7 @@ from apps.core.errors import Invalid
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
+from apps.memories import integrity
 from apps.memories.models import Memory
 from apps.memories.nearest import rotate
 from apps.memories.opened import OpenedMemory
@@ -34,7 +35,7 @@ from apps.recall.ranking import PROFILES, Features, Ranked, rank_default, rank_m
 from apps.recall.results import Explanation, Filters, Hit, Recall
 from apps.recall.sealed import OpenedSpace, open_sealed, rank_sealed, shortlist_sealed
 from apps.recall.search import Leg, Ranking, Search, conditions
-from apps.recall.shortlist import Opened, open_shortlist, report_broken_seal
+from apps.recall.shortlist import Opened, open_shortlist
 
 LEGS: tuple[Leg, ...] = (Dense(), Lexical())
 DEPTH = 64  # of each leg; the union of two is the shortlist
@@ -238,16 +239,16 @@ def _hits(scope: Scope, asked: _Asked, options: _Options) -> list[Hit]:
             ),
         )
         for one in kept
-        if one.id in rows and (memory := _open(rows[one.id], asked.cipher, asked.space)) is not None
+        if one.id in rows and (memory := _open(scope, rows[one.id], asked, now=options.now)) is not None
     ]
 
 
-def _open(row: Memory, cipher: SpaceCipher, space: SpaceRef) -> OpenedMemory | None:
+def _open(scope: Scope, row: Memory, asked: _Asked, *, now: datetime) -> OpenedMemory | None:
     """The whole memory, or None when one of its other fields fails its seal: it is left out, as by the shortlist."""
     try:
-        return open_memory(row, cipher, space)
-    except DecryptError:
-        report_broken_seal()
+        return open_memory(row, asked.cipher, asked.space)
+    except DecryptError as error:
+        integrity.note(scope, error, row.pk, space_id=asked.space.id, now=now)
         return None
 
 

@@ -1,6 +1,5 @@
 """The shortlist: what the legs found and the turns beside it, opened once and measured exactly."""
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,15 +11,13 @@ from numpy.typing import NDArray
 
 from apps.core.plaintext import Plaintext
 from apps.crypto.services import DecryptError, SpaceCipher
-from apps.memories import postings
+from apps.memories import integrity, postings
 from apps.memories.sealing import METADATA, TEXT, open_embedding
 from apps.memories.words import terms
 from apps.recall.measuring import Spoken, Statistics, Turn, measure
 from apps.recall.question import Question
 from apps.recall.ranking import Features
 from apps.recall.search import Search
-
-logger = logging.getLogger(__name__)
 
 # Every join is lateral and by id: without statistics, as after a bulk load, the planner would scan the space for each.
 # Members are what the legs found.  Each brings the turn after it, in its session; of every one the turn before is read.
@@ -89,13 +86,13 @@ def open_shortlist(
             text = cipher.open(TEXT, memory_id, bytes(blob))
             if metadata and not has_metadata(metadata, cipher, memory_id, metadata_blob, revision):
                 continue
-        except DecryptError:
-            report_broken_seal()
+        except DecryptError as error:
+            _note(search, error, memory_id)
             continue
         if memory_id not in spoken:
-            spoken[memory_id] = Spoken(terms=terms(text.reveal()), vector=_vector(cipher, memory_id, vector_blob))
+            spoken[memory_id] = Spoken(terms=terms(text.reveal()), vector=_vector(search, memory_id, vector_blob))
         if before_id is not None and before_id not in spoken:
-            spoken[before_id] = _spoken(cipher, before_id, bytes(before_blob), before_vector_blob)
+            spoken[before_id] = _spoken(search, before_id, bytes(before_blob), before_vector_blob)
         turn = Turn(
             id=memory_id,
             text=text,
@@ -115,10 +112,6 @@ def open_shortlist(
     return candidates
 
 
-def report_broken_seal() -> None:
-    logger.error("a memory failed its seal and was left out", extra={"action": "integrity", "count": 1})
-
-
 def has_metadata(
     wanted: Mapping[str, object], cipher: SpaceCipher, memory_id: int, blob: bytes | None, revision: int
 ) -> bool:
@@ -129,25 +122,29 @@ def has_metadata(
     return all(said.get(name) == value for name, value in wanted.items())
 
 
-def _spoken(cipher: SpaceCipher, memory_id: int, blob: bytes, vector_blob: bytes | None) -> Spoken:
+def _spoken(search: Search, memory_id: int, blob: bytes, vector_blob: bytes | None) -> Spoken:
     """The turn before.  One that fails its seal says nothing, and takes nothing from the turn after it."""
     try:
-        words = terms(cipher.open(TEXT, memory_id, blob).reveal())
-    except DecryptError:
-        report_broken_seal()
+        words = terms(search.cipher.open(TEXT, memory_id, blob).reveal())
+    except DecryptError as error:
+        _note(search, error, memory_id)
         return Spoken(terms=[], vector=None)
-    return Spoken(terms=words, vector=_vector(cipher, memory_id, vector_blob))
+    return Spoken(terms=words, vector=_vector(search, memory_id, vector_blob))
 
 
-def _vector(cipher: SpaceCipher, memory_id: int, blob: bytes | None) -> NDArray[np.float32] | None:
+def _vector(search: Search, memory_id: int, blob: bytes | None) -> NDArray[np.float32] | None:
     """None where there is none, or where it fails its seal: the words still count."""
     if blob is None:
         return None
     try:
-        return open_embedding(memory_id, bytes(blob), cipher)
-    except DecryptError:
-        report_broken_seal()
+        return open_embedding(memory_id, bytes(blob), search.cipher)
+    except DecryptError as error:
+        _note(search, error, memory_id, table=integrity.VECTOR)
         return None
+
+
+def _note(search: Search, error: DecryptError, memory_id: int, *, table: str = integrity.MEMORY) -> None:
+    integrity.note(search.scope, error, memory_id, space_id=search.space.id, table=table, now=search.now)
 
 
 def _fetch(search: Search, ids: Sequence[int]) -> Iterable[tuple[Any, ...]]:

@@ -50,6 +50,7 @@ EVERYONE = {
     "apps/core/scoping.py": "defines it",
     "apps/ingest/steps/index.py": "creates rows of the scope's tenant",
     "apps/memories/embedding.py": "creates vectors of the scope's tenant",
+    "apps/memories/integrity.py": "lists rows of the scope's tenant that failed their seal",
     "apps/memories/spaces.py": "creates end users and spaces of the scope's tenant",
     "apps/projects/services.py": "creates projects of the scope's tenant",
 }

@@ -34,7 +34,7 @@ def cipher_of(case: dict[str, Any]) -> SpaceCipher:
             tenant=tenant.uid,
             space=space,
         )
-    versions = Versions(active=case["key_version"], live=(case["key_version"],), epoch=1)
+    versions = Versions(active=case["key_version"], live=(case["key_version"],), epoch=1, identity=1)
     return SpaceCipher(tenant, space, versions, keys)
 
 
