@@ -95,7 +95,9 @@ def _bare(running: Instance, questions: list[str], runs: int) -> dict[str, tuple
             cursor.execute(_COPY_ROW, [scope.tenant_id, sealed[0][0]])
             (memory_id,) = cursor.fetchone()
             cursor.execute(_COPY_VECTOR, [memory_id, parameter(vectors[turn][0][1]), scope.tenant_id, sealed[0][0]])
-            postings.write(scope, scope.space, [postings.Posting(memory_id=memory_id, counts=counts, length=8)])
+            postings.write(
+                scope, [postings.Posting(memory_id=memory_id, space_id=scope.space.id, counts=counts, length=8)]
+            )
 
     return {
         "embed alone": _measure(lambda turn: embedder.embed([questions[turn]]), runs),
@@ -108,9 +110,10 @@ def _bare(running: Instance, questions: list[str], runs: int) -> dict[str, tuple
 # A bare row is a copy of one that is there, under a new id and without a slot: the cost of the write and no more.
 _COPY_COLUMNS = (
     "environment, updated_at, created_txid, changed_txid, type, text_mac, key_version, text_ct, handles_ct, revision, "
-    "source, source_kind, event_type, tier, is_summary, pinned, tag_tokens, from_assistant, validity, superseded_reason, "
-    "retention_status, deletion_method, legal_hold, source_strength, repetition_count, extractor_confidence, "
-    "type_prior, confidence, importance, platform_importance, access_count, event_precision, created_at, tenant_id, "
+    "source, source_kind, event_type, tier, is_summary, pinned, tag_tokens, from_assistant, validity, "
+    "superseded_reason, retention_status, deletion_method, legal_hold, source_strength, repetition_count, "
+    "extractor_confidence, type_prior, confidence, importance, platform_importance, access_count, event_precision, "
+    "created_at, tenant_id, "
     "space_id, project_id"
 )
 _COPY_ROW = (

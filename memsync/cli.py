@@ -9,7 +9,7 @@ from memsync import instance
 from memsync.process import keep_out_of_dumps
 
 OWN = ("up", "down", "status")
-OURS = ("demo", "key", "prepare", "tenant")  # Django's commands that are not Django's own
+OURS = ("demo", "key", "prepare", "space", "tenant")  # Django's commands that are not Django's own
 NEEDED = ("SECRET_KEY", "DATABASE_URL", "KEYRING_URL")
 AS_OWNER = ("migrate", "prepare", "makemigrations")  # these change the schema; nothing else may
 HELP = """memsync: encrypted memory for AI agents
@@ -20,6 +20,7 @@ HELP = """memsync: encrypted memory for AI agents
   memsync demo          replay a conversation: what is kept, what is refused, what is found again
   memsync tenant ...    create and list tenants; say what their keys may delete
   memsync key ...       issue, list, rotate and revoke API keys
+  memsync space ...     list spaces; seal the sensitive ones, so that nothing of them is searchable at rest
   memsync prepare       migrate and grant; on an empty database make the first tenant
   memsync migrate       migrate one database
   memsync check         check the settings

@@ -40,6 +40,7 @@ __all__ = [
     "live_versions",
     "open_for_tenant",
     "open_space",
+    "open_tenant",
     "seal_for_tenant",
     "service_key",
 ]
@@ -66,6 +67,11 @@ class SpaceCipher:
         """A cipher for each version that rows may be under, the active one first: a search asks under each."""
         others = [version for version in self._versions.live if version != self.key_version]
         return (self, *(SpaceCipher(self._tenant, self._space, self._versions, self._keys_of(one)) for one in others))
+
+    @property
+    def identity_version(self) -> int:
+        """Of the identity key that the handles are made with."""
+        return self._space.identity_version
 
     @property
     def is_searchable(self) -> bool:
@@ -155,6 +161,12 @@ def open_space(
     return _cipher(tenant, space, versions, chosen)
 
 
+def open_tenant(tenant: TenantLike, *, writing: bool = False) -> SpaceCipher:
+    """The cipher of what belongs to the tenant and to no space.  writing: as of ``open_space``."""
+    versions = keyring.versions(tenant, lock=writing)
+    return _cipher(tenant, _WholeTenant(tenant.uid, identity_version=versions.identity), versions, versions.active)
+
+
 def live_versions(tenant: TenantLike) -> tuple[int, ...]:
     """The key versions that rows may be under; during a rotation a search asks under each."""
     return keyring.versions(tenant).live
@@ -162,19 +174,19 @@ def live_versions(tenant: TenantLike) -> tuple[int, ...]:
 
 def end_user_mac(tenant: TenantLike, external_id: str) -> bytes:
     """16 bytes to look an end user up by the tenant's own id for them; the same in every key version."""
-    return _open_tenant(tenant).identity_mac("end_user", external_id)
+    return open_tenant(tenant).identity_mac("end_user", external_id)
 
 
 def seal_for_tenant(
     tenant: TenantLike, field: str, record_id: int, text: Plaintext | bytes, *, revision: int = 0
 ) -> bytes:
     """As ``SpaceCipher.seal``, for what belongs to the tenant and to no space.  Holds off a rotation, as writers do."""
-    return _open_tenant(tenant, writing=True).seal(field, record_id, text, revision=revision)
+    return open_tenant(tenant, writing=True).seal(field, record_id, text, revision=revision)
 
 
 def open_for_tenant(tenant: TenantLike, field: str, record_id: int, blob: bytes, *, revision: int = 0) -> Plaintext:
     """As ``SpaceCipher.open``, for what ``seal_for_tenant`` sealed."""
-    return _open_tenant(tenant).open(field, record_id, blob, revision=revision)
+    return open_tenant(tenant).open(field, record_id, blob, revision=revision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,11 +197,6 @@ class _WholeTenant:
     environment: str = ""
     identity_version: int = 1
     is_sealed: bool = False
-
-
-def _open_tenant(tenant: TenantLike, *, writing: bool = False) -> SpaceCipher:
-    versions = keyring.versions(tenant, lock=writing)
-    return _cipher(tenant, _WholeTenant(tenant.uid, identity_version=versions.identity), versions, versions.active)
 
 
 def _cipher(tenant: TenantLike, space: SpaceLike, versions: Versions, version: int) -> SpaceCipher:

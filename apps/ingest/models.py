@@ -58,6 +58,7 @@ class IngestReceipt(ScopedModel):
         constraints = (
             models.UniqueConstraint(fields=("tenant", "space", "client_ref_mac"), name="receipt_once_per_client_ref"),
         )
+        indexes = (models.Index(fields=("tenant", "key_version", "id"), name="receipt_key_version"),)
 
     def __str__(self) -> str:
         return f"receipt {self.pk}"

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import connection
 
 from apps.crypto.services import SpaceCipher
+from apps.memories.models import Memory
 from apps.memories.words import bm25_parameters, indexed, rounded_length
 from apps.projects.scope import Scope, SpaceRef
 
@@ -15,18 +16,19 @@ from apps.projects.scope import Scope, SpaceRef
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:
     memory_id: int
+    space_id: int
     counts: Mapping[int, int]  # token -> how often, capped
     length: int  # in terms, rounded
 
 
-def posting_of(memory_id: int, text_terms: Sequence[str], cipher: SpaceCipher) -> Posting:
+def posting_of(memory: Memory, text_terms: Sequence[str], cipher: SpaceCipher) -> Posting:
     """What the index keeps of a text; nothing where the space is sealed."""
     counts = indexed(text_terms) if cipher.is_searchable else {}
     tokens = dict(zip(cipher.term_tokens(counts), counts.values(), strict=True))
-    return Posting(memory_id=memory_id, counts=tokens, length=rounded_length(len(text_terms)))
+    return Posting(memory_id=memory.pk, space_id=memory.space_id, counts=tokens, length=rounded_length(len(text_terms)))
 
 
-def write(scope: Scope, space: SpaceRef, postings: Sequence[Posting]) -> None:
+def write(scope: Scope, postings: Sequence[Posting]) -> None:
     """Index these memories.  Inside the caller's transaction."""
     rows = [(posting, token, tf) for posting in postings for token, tf in posting.counts.items()]
     if not rows:
@@ -36,16 +38,26 @@ def write(scope: Scope, space: SpaceRef, postings: Sequence[Posting]) -> None:
         rows.sort(key=lambda row: row[1])
         cursor.execute(
             "insert into memories_posting (tenant_id, space_id, token, memory_id, tf, length) "
-            "select %s, %s, token, memory_id, tf, length "
-            "from unnest(%s::bigint[], %s::bigint[], %s::smallint[], %s::smallint[]) t(token, memory_id, tf, length)",
+            "select %s, space_id, token, memory_id, tf, length "
+            "from unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::smallint[], %s::smallint[]) "
+            "t(space_id, token, memory_id, tf, length)",
             [
                 scope.tenant_id,
-                space.id,
+                [posting.space_id for posting, _, _ in rows],
                 [token for _, token, _ in rows],
                 [posting.memory_id for posting, _, _ in rows],
                 [tf for _, _, tf in rows],
                 [posting.length for posting, _, _ in rows],
             ],
+        )
+
+
+def remove(scope: Scope, memory_ids: Sequence[int]) -> None:
+    """Take these memories out of the index.  Inside the caller's transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "delete from memories_posting where tenant_id = %s and memory_id = any(%s)",
+            [scope.tenant_id, list(memory_ids)],
         )
 
 

@@ -17,7 +17,8 @@ from apps.projects.scope import SpaceRef
 
 # The columns that hold a seal, by the name bound into it.  Those that may change carry the row's revision.
 TEXT, SUMMARY, LABEL, TAGS, METADATA = "memory.text", "memory.summary", "memory.label", "memory.tags", "memory.metadata"
-HANDLES, EMBEDDING = "memory.handles", "vector.embedding"
+CONTENT, KEYWORDS, HANDLES = "memory.content", "memory.keywords", "memory.handles"
+EMBEDDING = "vector.embedding"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,10 @@ from datetime import datetime
 from django.db import connection
 
 from apps.core.scoping import tenant_transaction
-from apps.crypto.services import end_user_mac, key_version_of, seal_for_tenant
+from apps.crypto.services import end_user_mac, open_tenant
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind, SpaceRef
-from apps.tenants.models import EndUser
+from apps.tenants.models import EndUser, Tenant
 
 EXTERNAL_ID = "end_user.external_id"  # the name bound into the seal
 
@@ -29,6 +29,12 @@ def find_end_user(scope: Scope, external_id: str) -> SpaceRef | None:
     return space.ref if space else None
 
 
+def list_spaces(scope: Scope) -> list[Space]:
+    """Every space of the tenant, oldest first."""
+    with tenant_transaction(scope):
+        return list(Space.objects.within(scope).order_by("pk"))
+
+
 def reread_space(scope: Scope) -> Scope:
     """The scope with its one space as it is now: its profile or its identity key may have changed."""
     with tenant_transaction(scope):
@@ -39,13 +45,14 @@ def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
     """The space of this end user, made on first sight.  Two who meet the same person at once get the same space."""
     if found := find_end_user(scope, external_id):
         return found
-    mac = end_user_mac(scope.tenant, external_id)
     with tenant_transaction(scope):
+        cipher = open_tenant(scope.tenant, writing=True)
+        mac = cipher.identity_mac("end_user", external_id)
         person = EndUser.objects.within(scope).filter(external_mac=mac).first()
         if person is None:
             # The id comes first: it is bound into the seal of the caller's own id.
             person_id = _next_id("tenants_enduser_id_seq")
-            sealed = seal_for_tenant(scope.tenant, EXTERNAL_ID, person_id, external_id.encode())
+            sealed = cipher.seal(EXTERNAL_ID, person_id, external_id.encode())
             EndUser.everyone.bulk_create(
                 [
                     EndUser(
@@ -53,7 +60,7 @@ def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
                         tenant_id=scope.tenant_id,
                         external_mac=mac,
                         external_ct=sealed,
-                        key_version=key_version_of(sealed),
+                        key_version=cipher.key_version,
                         created_at=now,
                     )
                 ],
@@ -67,6 +74,8 @@ def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
                     environment=scope.environment,
                     kind=SpaceKind.END_USER,
                     owner_id=person.id,
+                    identity_version=cipher.identity_version,
+                    profile=Tenant.objects.values_list("new_spaces", flat=True).get(pk=scope.tenant_id),
                     created_at=now,
                 )
             ],

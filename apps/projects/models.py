@@ -7,6 +7,7 @@ from django.db import models
 
 from apps.core.scoping import ScopedManager, ScopedModel
 from apps.projects.scope import Environment, SpaceKind, SpaceRef
+from apps.tenants.models import Profile
 
 
 def new_project_id() -> str:
@@ -35,13 +36,6 @@ class Project(ScopedModel):
 
     def __str__(self) -> str:
         return self.name
-
-
-class Profile(models.TextChoices):
-    """What of a space may be searched at rest."""
-
-    SEARCHABLE = "searchable", "Keyed words and rotated vectors: searched by the database"
-    SEALED = "sealed", "Nothing: opened and searched in process; for small, sensitive spaces"
 
 
 class Space(ScopedModel):

@@ -27,6 +27,13 @@ class KeyDeletes(models.TextChoices):
     RETIRE = "retire", "Retire: hidden at once, restorable for 7 days"
 
 
+class Profile(models.TextChoices):
+    """What of a space may be searched at rest."""
+
+    SEARCHABLE = "searchable", "Keyed words and rotated vectors: searched by the database"
+    SEALED = "sealed", "Nothing: opened and searched in process; for small, sensitive spaces"
+
+
 class Tenant(BaseModel):
     """The isolation boundary.  ``uid`` is bound into its keys and ciphertexts and never changes."""
 
@@ -34,12 +41,14 @@ class Tenant(BaseModel):
     organization = models.ForeignKey(Organization, models.PROTECT, related_name="tenants")
     name = models.CharField(max_length=64, unique=True)
     key_deletes = models.CharField(max_length=8, choices=KeyDeletes, default=KeyDeletes.DENY)
+    new_spaces = models.CharField(max_length=12, choices=Profile, default=Profile.SEARCHABLE)
     closed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("name",)
         constraints = (
             models.CheckConstraint(condition=models.Q(key_deletes__in=KeyDeletes.values), name="tenant_key_deletes"),
+            models.CheckConstraint(condition=models.Q(new_spaces__in=Profile.values), name="tenant_new_spaces"),
         )
 
     def __str__(self) -> str:
@@ -93,6 +102,7 @@ class EndUser(ScopedModel):
             models.UniqueConstraint(fields=("tenant", "external_mac"), name="end_user_once"),
             models.UniqueConstraint(fields=("tenant", "id"), name="end_user_in_tenant"),
         )
+        indexes = (models.Index(fields=("tenant", "key_version", "id"), name="end_user_key_version"),)
 
     def __str__(self) -> str:
         return f"usr_{self.pk}"

@@ -2,13 +2,15 @@
 
 import re
 from datetime import datetime
+from typing import Final
 
 from django.db import IntegrityError, transaction
+from django.db.models import TextChoices
 
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid
 from apps.core.scoping import tenant_transaction
-from apps.tenants.models import KeyDeletes, Organization, Tenant
+from apps.tenants.models import KeyDeletes, Organization, Profile, Tenant
 
 # The name is the tenant's id on the wire, in paths and in "tenant:end user": so no slash, no colon, no blank.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -31,7 +33,7 @@ class TenantAlreadyClosed(Conflict):
 
 
 class UnknownPolicy(Invalid):
-    """key_deletes is one of: deny, retire."""
+    """key_deletes is deny or retire, new_spaces searchable or sealed."""
 
 
 def open_organization(name: str, *, now: datetime) -> Organization:
@@ -58,19 +60,24 @@ def open_tenant(organization: Organization, name: str, *, actor: str, now: datet
     return tenant
 
 
-def set_policy(tenant: Tenant, *, key_deletes: str, actor: str, now: datetime) -> Tenant:
-    """What API keys may delete: ``deny`` nothing, ``retire`` hide memories for 7 days.  Raises UnknownPolicy."""
-    if key_deletes not in KeyDeletes.values:
+POLICIES: Final[dict[str, type[TextChoices]]] = {"key_deletes": KeyDeletes, "new_spaces": Profile}
+
+
+def set_policy(tenant: Tenant, *, actor: str, now: datetime, **policy: str) -> Tenant:
+    """key_deletes: what API keys may delete, ``deny`` nothing, ``retire`` hide memories for 7 days.  new_spaces: how
+    spaces begin, ``searchable`` or ``sealed``.  Raises UnknownPolicy."""
+    if any(name not in POLICIES or value not in POLICIES[name].values for name, value in policy.items()):
         raise UnknownPolicy
     with tenant_transaction(tenant):
-        tenant.key_deletes = key_deletes
-        tenant.save(update_fields=["key_deletes"])
+        for name, value in policy.items():
+            setattr(tenant, name, value)
+        tenant.save(update_fields=list(policy))
         record(
             tenant,
             actor=actor,
             action="tenant.policy",
             target=f"tenant:{tenant.pk}",
-            reason=f"key_deletes={key_deletes}",
+            reason=" ".join(f"{name}={value}" for name, value in policy.items()),
             now=now,
         )
     return tenant

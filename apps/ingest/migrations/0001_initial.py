@@ -128,6 +128,7 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [models.Index(fields=["tenant", "key_version", "id"], name="receipt_key_version")],
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("tenant", "space", "client_ref_mac"), name="receipt_once_per_client_ref"

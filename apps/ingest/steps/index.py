@@ -11,6 +11,7 @@ from apps.ingest.tools import Tools
 from apps.memories import postings
 from apps.memories.embedding import vector_row
 from apps.memories.models import Memory, MemoryTransition, MemoryVector
+from apps.memories.profiles import check_room
 from apps.memories.types import confidence
 
 _EVIDENCE = ("pk", "source_strength", "repetition_count", "extractor_confidence", "type_prior")
@@ -22,6 +23,8 @@ def index(batch: Sequence[Sequence[Candidate]], shelf: Shelf, tools: Tools) -> N
     new = [one for one in candidates if one.memory_id in shelf.by_id and shelf.by_id[one.memory_id].is_new
            and one.decision in STORED and one.decision != "revived"]  # fmt: skip
     changed = [known for known in shelf.by_id.values() if not known.is_new and known.has_changed]
+    if new:
+        check_room(shelf.scope, shelf.space, len(new))
     if new or changed:
         shelf.space.txid += 1
         shelf.space.doc_count += len(new)
@@ -35,8 +38,7 @@ def index(batch: Sequence[Sequence[Candidate]], shelf: Shelf, tools: Tools) -> N
     Memory.everyone.bulk_create(rows)
     postings.write(
         shelf.scope,
-        shelf.ref,
-        [postings.posting_of(row.pk, one.terms, shelf.cipher) for one, row in zip(new, rows, strict=True)],
+        [postings.posting_of(row, one.terms, shelf.cipher) for one, row in zip(new, rows, strict=True)],
     )
     MemoryVector.everyone.bulk_create(
         vector_row(row, one.vector, shelf.cipher, tools.embedder.id, tools.now)

@@ -45,6 +45,17 @@ class Migration(migrations.Migration):
                         max_length=8,
                     ),
                 ),
+                (
+                    "new_spaces",
+                    models.CharField(
+                        choices=[
+                            ("searchable", "Keyed words and rotated vectors: searched by the database"),
+                            ("sealed", "Nothing: opened and searched in process; for small, sensitive spaces"),
+                        ],
+                        default="searchable",
+                        max_length=12,
+                    ),
+                ),
                 ("closed_at", models.DateTimeField(blank=True, null=True)),
                 (
                     "organization",
@@ -133,6 +144,16 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("key_deletes__in", ["deny", "retire"])), name="tenant_key_deletes"
             ),
+        ),
+        migrations.AddConstraint(
+            model_name="tenant",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("new_spaces__in", ["searchable", "sealed"])), name="tenant_new_spaces"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="enduser",
+            index=models.Index(fields=["tenant", "key_version", "id"], name="end_user_key_version"),
         ),
         migrations.AddConstraint(
             model_name="enduser",

@@ -12,7 +12,7 @@ from rich.table import Table
 from apps.apikeys.onboarding import Opened, open_tenant
 from apps.tenants.models import KeyDeletes
 from apps.tenants.selectors import find_organization, get_tenant, list_tenants
-from apps.tenants.services import open_organization, set_policy
+from apps.tenants.services import POLICIES, open_organization, set_policy
 from memsync.management.plain import PlainCommand, add_json, operator, url
 
 NOT_YET = "until retiring is built, every delete by an API key is refused."
@@ -37,13 +37,19 @@ class Command(PlainCommand):
         add_json(verbs.add_parser("list", help="show all tenants", description="Show all tenants."))
         policy = verbs.add_parser(
             "policy",
-            help="say what the tenant's API keys may delete",
-            description="Say what the tenant's API keys may delete. An API key never erases: `retire` is to let a key "
+            help="say what the tenant's API keys may delete, and whether new spaces are sealed",
+            description="Say what the tenant's API keys may delete, and whether new spaces are sealed. "
+            "An API key never erases: `retire` is to let a key "
             "that holds the scope memory:delete hide memories, which can be restored for 7 days. It is recorded and "
             f"has no effect yet: {NOT_YET}",
         )
         policy.add_argument("name", help="the tenant's")
-        policy.add_argument("setting", metavar="key_deletes=deny|retire", help="deny, the default, refuses all deletes")
+        policy.add_argument(
+            "setting",
+            metavar="NAME=VALUE",
+            help="key_deletes=deny, the default, refuses all deletes, key_deletes=retire hides; "
+            "new_spaces=searchable, the default, or new_spaces=sealed, which keeps nothing searchable of new end users",
+        )
         add_json(policy)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -69,6 +75,7 @@ class Command(PlainCommand):
                         "tenant": tenant.name,
                         "organization": tenant.organization.name,
                         "key_deletes": tenant.key_deletes,
+                        "new_spaces": tenant.new_spaces,
                         "created_at": tenant.created_at.isoformat(),
                         "closed_at": tenant.closed_at.isoformat() if tenant.closed_at else None,
                     }
@@ -92,12 +99,14 @@ class Command(PlainCommand):
 
     def policy(self, options: dict[str, Any]) -> None:
         name, _, value = options["setting"].partition("=")
-        if name != "key_deletes" or value not in KeyDeletes.values:
-            raise CommandError("Say key_deletes=deny or key_deletes=retire.", returncode=2)
+        if name not in POLICIES or value not in POLICIES[name].values:
+            raise CommandError("Say key_deletes=deny|retire or new_spaces=searchable|sealed.", returncode=2)
         tenant = get_tenant(options["name"])
-        set_policy(tenant, key_deletes=value, actor=operator().label, now=timezone.now())
+        set_policy(tenant, actor=operator().label, now=timezone.now(), **{name: value})
         if options["json"]:
-            self.say_json({"tenant": tenant.name, "key_deletes": tenant.key_deletes})
+            self.say_json({"tenant": tenant.name, name: value})
+        elif name == "new_spaces":
+            self.say(f"New spaces of [bold]{tenant.name}[/bold] are {value}; those it has stay as they are.")
         else:
             self.say(f"API keys of [bold]{tenant.name}[/bold]: {KeyDeletes(value).label.lower()}.")
             if value == KeyDeletes.RETIRE:

@@ -1,0 +1,108 @@
+"""What of a space may be searched at rest: sealing a space, and making it searchable again.
+
+A searchable space keeps keyed words and rotated vectors beside its ciphertexts, and the database does the searching.  A
+sealed one keeps neither, nor tokens of tags, sessions and speakers: recall opens all of it in process, so it is small.
+What is left of a space that was searchable stays in dead rows until they are vacuumed, and in backups until they expire.
+"""
+
+from datetime import datetime
+from typing import Final
+
+import orjson
+from django.db import connection
+
+from apps.audit.services import record
+from apps.core.errors import Conflict, NotFound
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import SpaceCipher, open_space
+from apps.memories import postings
+from apps.memories.embedding import rotated
+from apps.memories.models import Memory, MemoryVector
+from apps.memories.sealing import TAGS, Readable, blind, open_embedding, open_handles, open_text
+from apps.memories.words import terms
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+from apps.tenants.models import Profile
+
+CAPACITY: Final = 2_000  # memories; opening that many takes some tenths of a second
+
+
+class SpaceNotFound(NotFound):
+    """There is no such space."""
+
+    code = "SPACE_NOT_FOUND"
+
+
+class SpaceFull(Conflict):
+    """A sealed space holds at most 2,000 memories, because recall opens all of them."""
+
+    code = "SPACE_FULL"
+
+
+def check_room(scope: Scope, space: Space, adding: int) -> None:
+    """Raises SpaceFull.  Under the space's lock."""
+    if space.profile == Profile.SEALED and _count(scope, space) + adding > CAPACITY:
+        raise SpaceFull
+
+
+def set_profile(scope: Scope, space_id: int, profile: Profile, *, now: datetime) -> int:
+    """Seal a space, or make it searchable again; how many memories it has.  All at once; who adds to it waits.
+
+    Raises SpaceNotFound, SpaceFull.
+    """
+    with tenant_transaction(scope):
+        # Keys first, then the space: in the order of everybody who writes.
+        space = Space.objects.within(scope).filter(pk=space_id).first()
+        if space is None:
+            raise SpaceNotFound
+        open_space(scope.tenant, space.ref, writing=True)
+        space = Space.objects.within(scope).select_for_update().get(pk=space_id)
+        if space.profile == profile:
+            return _count(scope, space)
+        space.profile = profile
+        check_room(scope, space, 0)
+        space.save(update_fields=["profile"])
+        if profile == Profile.SEALED:
+            _strip(scope, space)
+        else:
+            _rebuild(scope, space, open_space(scope.tenant, space.ref))
+        count = _count(scope, space)
+        record(
+            scope,
+            actor=scope.principal.label,
+            action=f"space.{'seal' if profile == Profile.SEALED else 'unseal'}",
+            target=f"space:{space.pk}",
+            count=count,
+            now=now,
+        )
+    return count
+
+
+def _count(scope: Scope, space: Space) -> int:
+    return Memory.objects.within_tenant(scope).filter(space_id=space.pk, retention_status="active").count()
+
+
+def _strip(scope: Scope, space: Space) -> None:
+    with connection.cursor() as cursor:
+        for statement in (
+            "delete from memories_posting where tenant_id = %s and space_id = %s",
+            "update memories_memoryvector set embedding = null where tenant_id = %s and space_id = %s",
+            "update memories_memory set tag_tokens = '{}', session_token = null, actor_token = null "
+            "where tenant_id = %s and space_id = %s",
+        ):
+            cursor.execute(statement, [scope.tenant_id, space.pk])
+
+
+def _rebuild(scope: Scope, space: Space, cipher: SpaceCipher) -> None:
+    """Tokens and rotated vectors of every memory, from what is sealed."""
+    rows = list(Memory.objects.within_tenant(scope).filter(space_id=space.pk).order_by("pk"))
+    for row in rows:
+        tags = cipher.open_bytes(TAGS, row.pk, bytes(row.tags_ct), revision=row.revision) if row.tags_ct else b"[]"
+        text, handles = open_text(row, cipher), open_handles(row, cipher)
+        blind(row, Readable(text=text, tags=orjson.loads(tags), handles=handles), cipher)
+        postings.write(scope, [postings.posting_of(row, terms(text.reveal()), cipher)])
+    Memory.everyone.bulk_update(rows, ["tag_tokens", "session_token", "actor_token"], batch_size=200)
+    vectors = list(MemoryVector.objects.within(scope).filter(space_id=space.pk).order_by("pk"))
+    for vector in vectors:
+        vector.embedding = rotated(open_embedding(vector.memory_id, bytes(vector.embedding_ct), cipher), cipher)
+    MemoryVector.everyone.bulk_update(vectors, ["embedding"], batch_size=200)

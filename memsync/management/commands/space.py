@@ -1,0 +1,96 @@
+"""`memsync space`: list a tenant's spaces, seal the sensitive ones, and make them searchable again."""
+
+from argparse import ArgumentParser
+from dataclasses import replace
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+from rich.table import Table
+
+from apps.memories.profiles import CAPACITY, set_profile
+from apps.memories.spaces import find_end_user, list_spaces
+from apps.projects.models import Space
+from apps.projects.scope import Environment, Scope
+from apps.projects.selectors import scope_in
+from apps.tenants.models import Profile
+from memsync.management.plain import PlainCommand, add_json, named_tenant, operator
+
+SEALED = (
+    "A sealed space keeps nothing that could be searched: neither keyed words nor rotated vectors. Recall opens all "
+    f"of it in process, so it holds at most {CAPACITY} memories."
+)
+
+
+class Command(PlainCommand):
+    help = "List a tenant's spaces; seal the sensitive ones, and make them searchable again."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|seal|unseal")
+        show = verbs.add_parser("list", help="show a tenant's spaces", description="Show a tenant's spaces.")
+        seal = verbs.add_parser("seal", help="keep nothing searchable of a space", description=SEALED)
+        unseal = verbs.add_parser(
+            "unseal", help="make a space searchable again", description=f"Make a space searchable again. {SEALED}"
+        )
+        for verb in (seal, unseal):
+            which = verb.add_mutually_exclusive_group(required=True)
+            which.add_argument("--space", type=int, metavar="ID", help="the space's id, as `memsync space list` shows")
+            which.add_argument("--user", metavar="ID", help="the tenant's own id of the end user whose space it is")
+            verb.add_argument(
+                "--environment",
+                choices=[environment.value for environment in Environment],
+                default="production",
+                help="of the end user's space (default: production)",
+            )
+        for verb in (show, seal, unseal):
+            verb.add_argument("--tenant", metavar="NAME", help="whose (may be left out where there is one tenant)")
+            add_json(verb)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        scope = scope_in(named_tenant(options["tenant"]), principal=operator())
+        if options["verb"] == "list":
+            self.list(scope, options)
+        else:
+            self.change(scope, options)
+
+    def list(self, scope: Scope, options: dict[str, Any]) -> None:
+        found = list_spaces(scope)
+        if options["json"]:
+            self.say_json([_described(space) for space in found])
+            return
+        if not found:
+            self.say(f"{scope.tenant.name} has no spaces yet: the first add for an end user makes one.")
+            return
+        table = Table("id", "whose", "environment", "profile", "memories ever indexed", box=None, pad_edge=False)
+        for space in found:
+            table.add_row(
+                str(space.pk), f"{space.kind} {space.owner_id}", space.environment, space.profile, str(space.doc_count)
+            )
+        self.say(table)
+
+    def change(self, scope: Scope, options: dict[str, Any]) -> None:
+        profile = Profile.SEALED if options["verb"] == "seal" else Profile.SEARCHABLE
+        space_id = options["space"]
+        if space_id is None:
+            space = find_end_user(replace(scope, environment=Environment(options["environment"])), options["user"])
+            if space is None:
+                raise CommandError(f"That end user has no space in {options['environment']}.")
+            space_id = space.id
+        count = set_profile(scope, space_id, profile, now=timezone.now())
+        if options["json"]:
+            self.say_json({"space": space_id, "profile": profile.value, "memories": count})
+        else:
+            self.say(f"Space {space_id} is {profile.value}; it holds {count} memories.")
+
+
+def _described(space: Space) -> dict[str, Any]:
+    return {
+        "id": space.pk,
+        "uid": str(space.uid),
+        "kind": space.kind,
+        "owner_id": space.owner_id,
+        "environment": space.environment,
+        "profile": space.profile,
+        "memories_indexed": space.doc_count,
+        "created_at": space.created_at.isoformat(),
+    }
