@@ -9,7 +9,7 @@ from memsync import instance
 from memsync.process import keep_out_of_dumps
 
 OWN = ("up", "down", "status")
-OURS = ("demo", "key", "prepare", "space", "tenant")  # Django's commands that are not Django's own
+OURS = ("audit", "demo", "key", "keys", "prepare", "space", "tenant")  # Django's commands that are not Django's own
 NEEDED = ("SECRET_KEY", "DATABASE_URL", "KEYRING_URL")
 AS_OWNER = ("migrate", "prepare", "makemigrations")  # these change the schema; nothing else may
 HELP = """memsync: encrypted memory for AI agents
@@ -20,7 +20,9 @@ HELP = """memsync: encrypted memory for AI agents
   memsync demo          replay a conversation: what is kept, what is refused, what is found again
   memsync tenant ...    create and list tenants; say what their keys may delete
   memsync key ...       issue, list, rotate and revoke API keys
+  memsync keys ...      rotate, watch, wrap anew and destroy the keys that memories are sealed under
   memsync space ...     list spaces; seal the sensitive ones, so that nothing of them is searchable at rest
+  memsync audit ...     check that nothing in the audit trail was changed; list and export it
   memsync prepare       migrate and grant; on an empty database make the first tenant
   memsync migrate       migrate one database
   memsync check         check the settings
@@ -46,8 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memsync.settings")
     if given[0] in AS_OWNER:
         os.environ["MEMSYNC_AS_OWNER"] = "1"
-    if given[0] == "help" or "-h" in given or "--help" in given:
-        _configure_for_help()
+    if given[0] == "help" or "-h" in given or "--help" in given or _reads_only_a_file(given):
+        _configure_for_nothing()
 
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line, get_commands
@@ -62,8 +64,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"memsync: {error}")
 
 
-def _configure_for_help() -> None:
-    """Help reaches nothing, and is there before anything runs."""
+def _reads_only_a_file(given: Sequence[str]) -> bool:
+    """An exported audit trail is checked where nothing else of memsync is."""
+    return list(given[:2]) == ["audit", "verify"] and any(one.split("=")[0] == "--file" for one in given)
+
+
+def _configure_for_nothing() -> None:
+    """Help, and what reads a file only, reach no database and are there before anything runs."""
     for name in NEEDED:
         if not instance.given(name):
             os.environ[name] = "postgres://nobody@127.0.0.1:1/nothing"

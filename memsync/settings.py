@@ -170,6 +170,7 @@ EMBEDDER = {
     "BACKEND": env.str("EMBEDDER_BACKEND", default="apps.adapters.embedders.local.LocalEmbedder"),
     "OPTIONS": env.json("EMBEDDER_OPTIONS", default={"cache_dir": str(MEMSYNC_HOME / "models")}),
 }
+AUDIT_CHECKPOINT_DIR = env.str("AUDIT_CHECKPOINT_DIR", default=str(MEMSYNC_HOME / "checkpoints"))
 EMBED_INLINE_SECONDS = env.float("EMBED_INLINE_SECONDS", default=2.0)
 
 # --- API ------------------------------------------------------------------------------------------------------------

@@ -44,13 +44,15 @@ def list_events(scope: InTenant, wanted: Wanted, *, before: int | None = None, l
         return [_entry(row) for row in wanted.among(rows).order_by("-seq")[:limit]]
 
 
-def chain_of(scope: InTenant) -> list[Entry]:
-    """The whole chain of a tenant, oldest first."""
+def chain_of(scope: InTenant) -> Iterator[Entry]:
+    """The whole chain of a tenant, oldest first, a few rows at a time; in a transaction that lasts as long."""
     with tenant_transaction(scope):
-        return [_entry(row) for row in AuditEvent.objects.filter(tenant_id=scope.tenant_id).order_by("seq")]
+        rows = AuditEvent.objects.filter(tenant_id=scope.tenant_id, seq__isnull=False).order_by("seq")
+        for row in rows.iterator(chunk_size=AT_ONCE):
+            yield _entry(row)
 
 
-def all_entries(chain: int | None = None, *, using: str = "operator") -> Iterator[Entry]:
+def all_entries(chain: int | None = None, *, using: str) -> Iterator[Entry]:
     """Every row of every chain, or of one, in the order in which ``apps.audit.verify`` wants them; a few at a time.
 
     using: a database alias whose role row-level security does not hold.  In a transaction, for the cursor's sake.
@@ -61,6 +63,11 @@ def all_entries(chain: int | None = None, *, using: str = "operator") -> Iterato
     ordered = rows.order_by(F("tenant_id").asc(nulls_first=True), F("seq").asc(nulls_last=True), "id")
     for row in ordered.iterator(chunk_size=AT_ONCE):
         yield _entry(row)
+
+
+def count_rows(chain: int | None = None, *, using: str) -> int:
+    rows = AuditEvent.objects.using(using)
+    return rows.count() if chain is None else rows.filter(tenant_id=chain or None).count()
 
 
 def all_heads(*, using: str = "default") -> list[Head]:

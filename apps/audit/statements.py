@@ -102,6 +102,60 @@ class Signed:
         return signed
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """That a checkpoint signs one head: its place among all of them, and the hashes on the way up to their root."""
+
+    statement: Statement
+    signature: str
+    head: Head
+    index: int
+    path: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """The head is under the statement's root.  Whether that was signed is another question."""
+        siblings = [bytes.fromhex(one) for one in self.path]
+        root = merkle.root_of_path(self.head.leaf, self.index, self.statement.chains, siblings)
+        return root is not None and root.hex() == self.statement.root
+
+    def to_json(self) -> dict[str, Any]:
+        signed = Signed(statement=self.statement, signature=self.signature, heads=(self.head,))
+        return signed.to_json() | {"index": self.index, "path": list(self.path)}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        """Raises NotACheckpoint."""
+        signed = Signed.from_json(record)
+        try:
+            (head,) = signed.heads
+            path = tuple(str(one) for one in record["path"])
+            proof = cls(
+                statement=signed.statement,
+                signature=signed.signature,
+                head=head,
+                index=int(record["index"]),
+                path=path,
+            )
+            _ = proof.holds
+        except (KeyError, TypeError, ValueError) as error:
+            raise NotACheckpoint from error
+        return proof
+
+
+def prove(signed: Signed, heads: Sequence[Head], chain: int) -> Proof:
+    """heads: all of them, in order."""
+    index = [head.chain for head in heads].index(chain)
+    path = merkle.path([head.leaf for head in heads], index)
+    return Proof(
+        statement=signed.statement,
+        signature=signed.signature,
+        head=heads[index],
+        index=index,
+        path=tuple(one.hex() for one in path),
+    )
+
+
 def root_of(heads: Sequence[Head]) -> str:
     """heads: in the order of their chains."""
     return merkle.root([head.leaf for head in heads]).hex()

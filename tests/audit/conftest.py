@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -39,7 +40,7 @@ def note(tenant: Opened, *targets: str) -> None:
 
 def entries(chain: int | None = None) -> list[Entry]:
     with transaction.atomic(using="operator"):
-        return [entry for entry in all_entries() if chain is None or entry.chain == chain]
+        return [entry for entry in all_entries(using="operator") if chain is None or entry.chain == chain]
 
 
 def heads() -> dict[int, Head]:
@@ -55,6 +56,13 @@ def superuser(url: str) -> Iterator[Any]:
     name = connections["default"].settings_dict["NAME"]
     with psycopg.connect(f"{url.rsplit('/', 1)[0]}/{name}") as connection, connection.cursor() as cursor:
         yield cursor
+
+
+@pytest.fixture(autouse=True)
+def shipped(tmp_path: Path, settings: Any) -> Path:
+    """Where checkpoints are written."""
+    settings.AUDIT_CHECKPOINT_DIR = str(tmp_path / "checkpoints")
+    return tmp_path / "checkpoints"
 
 
 @pytest.fixture
