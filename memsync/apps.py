@@ -4,3 +4,6 @@ from django.apps import AppConfig
 class MemsyncConfig(AppConfig):
     name = "memsync"
     verbose_name = "memsync"
+
+    def ready(self) -> None:
+        from memsync import checks  # noqa: F401  (importing registers them)

@@ -9,7 +9,7 @@ from memsync import instance
 from memsync.process import keep_out_of_dumps
 
 OWN = ("up", "down", "status")
-OURS = ("audit", "demo", "key", "keys", "prepare", "space", "tenant")  # Django's commands that are not Django's own
+OURS = ("audit", "demo", "doctor", "key", "keys", "prepare", "space", "tenant")  # Django's commands that are not Django's own
 NEEDED = ("SECRET_KEY", "DATABASE_URL", "KEYRING_URL")
 AS_OWNER = ("migrate", "prepare", "makemigrations")  # these change the schema; nothing else may
 HELP = """memsync: encrypted memory for AI agents
@@ -17,6 +17,7 @@ HELP = """memsync: encrypted memory for AI agents
   memsync up            start everything here, and keep it running (--help for more)
   memsync down          stop it
   memsync status        tell what runs
+  memsync doctor        look at every part, and say what is not well
   memsync demo          replay a conversation: what is kept, what is refused, what is found again
   memsync tenant ...    create and list tenants; say what their keys may delete
   memsync key ...       issue, list, rotate and revoke API keys

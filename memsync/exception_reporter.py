@@ -7,7 +7,8 @@ and the lines of code it went through.  Not its message: it may quote input, or 
 import traceback
 from typing import Any
 
-from django.utils.html import escape
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 from django.views.debug import ExceptionReporter, SafeExceptionReporterFilter
 
 
@@ -39,12 +40,12 @@ class PlaceReporter(ExceptionReporter):
     def get_traceback_data(self) -> dict[str, Any]:
         return {"exception_type": self._kind(), "places": self._places()}
 
-    def get_traceback_text(self) -> str:
-        return "\n".join([self._kind(), *self._places()])
+    def get_traceback_text(self) -> SafeString:
+        return mark_safe("\n".join([self._kind(), *self._places()]))  # noqa: S308  (plain text)
 
-    def get_traceback_html(self) -> str:
-        places = "".join(f"<li>{escape(place)}</li>" for place in self._places())
-        return f"<!doctype html><title>{escape(self._kind())}</title><h1>{escape(self._kind())}</h1><ol>{places}</ol>"
+    def get_traceback_html(self) -> SafeString:
+        places = format_html_join("", "<li>{}</li>", ((place,) for place in self._places()))
+        return format_html("<!doctype html><title>{0}</title><h1>{0}</h1><ol>{1}</ol>", self._kind(), places)
 
     def _kind(self) -> str:
         return self.exc_type.__name__ if self.exc_type else "Error"

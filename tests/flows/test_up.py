@@ -242,3 +242,23 @@ def test_without_a_broker_adds_are_stored_and_found_by_their_words(start: Callab
     assert added["created"] == 1
     assert MOVED in texts(up.call("/memory/query", QUESTION, key=key))
     assert seconds < 3
+
+
+def test_doctor_finds_it_healthy_until_its_worker_stops_and_its_key_is_open(start: Callable[..., Up]) -> None:
+    up = start()
+    well = up.run("doctor", "--json")
+    assert (well.returncode, [f for f in json.loads(well.stdout)["findings"] if f["state"] == "fail"]) == (0, [])
+
+    # Stopped, not killed: the supervisor would have started it again before anybody looked.
+    os.killpg(up.processes()["worker"], signal.SIGSTOP)
+    stopped = up.run("doctor", "--json")
+    os.killpg(up.processes()["worker"], signal.SIGCONT)
+    (up.home / "kek.json").chmod(0o644)
+    unguarded = up.run("doctor", "--json")
+
+    assert (stopped.returncode, failed(stopped.stdout)) == (1, {"worker"})
+    assert (unguarded.returncode, failed(unguarded.stdout) >= {"files", "key provider", "keys"}) == (1, True)
+
+
+def failed(answer: str) -> set[str]:
+    return {finding["part"] for finding in json.loads(answer)["findings"] if finding["state"] == "fail"}

@@ -1,0 +1,302 @@
+"""What must hold of settings and databases before this serves.  memsync.E001 to E009 are errors, W001 to W009 warnings.
+
+Those of the databases are asked for by `memsync check --database default --database keyring` and by `memsync doctor`;
+a plain `memsync check` reaches nothing.
+"""
+
+import ipaddress
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from django.apps import apps
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004  (Django's name)
+from django.db import DatabaseError, connections
+from django.db.migrations.executor import MigrationExecutor
+
+from apps.adapters.errors import AdapterError
+from apps.core.scoping import ScopedModel
+from apps.crypto.inspection import first_foreign_key
+
+SHORTEST_SECRET: Final = 32
+OLDEST_PGVECTOR: Final = (0, 8, 4)
+ENCRYPTED: Final = {"require", "verify-ca", "verify-full"}
+LOCAL_NAMES: Final = {"localhost", "testserver", ""}
+# What of a statement the server would write into its log, and the value with which it does not.
+SILENT: Final = {
+    "log_statement": "none",
+    "log_min_duration_statement": "-1",
+    "log_min_duration_sample": "-1",
+    "log_transaction_sample_rate": "0",
+    "log_parameter_max_length": "0",
+    "log_parameter_max_length_on_error": "0",
+    "log_min_error_statement": "panic",
+}
+DATABASES: Final = ("default", "keyring")
+
+Found = list[CheckMessage]
+
+
+# -- settings: nothing is reached --------------------------------------------------------------------------------------
+
+
+@register(Tags.security)
+def check_secret_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> Found:
+    key: str = settings.SECRET_KEY
+    if len(key) >= SHORTEST_SECRET and len(set(key)) >= 8 and not key.startswith("django-insecure"):
+        return []
+    return [
+        Error(
+            "SECRET_KEY can be guessed, and with it anybody can forge a session.",
+            hint="Set it to 50 random characters; it may be changed at any time, which signs people out.",
+            id="memsync.E001",
+        )
+    ]
+
+
+@register(Tags.security)
+def check_debug(app_configs: Sequence[Any] | None, **kwargs: Any) -> Found:
+    if not settings.DEBUG or all(is_local(host) for host in settings.ALLOWED_HOSTS):
+        return []
+    return [
+        Error(
+            "DEBUG is on while ALLOWED_HOSTS names hosts that others can reach.",
+            hint="Set DEBUG=0.",
+            id="memsync.E002",
+        )
+    ]
+
+
+@register(Tags.security)
+def check_transport(app_configs: Sequence[Any] | None, **kwargs: Any) -> Found:
+    bare = []
+    for alias in connections:
+        options = connections[alias].settings_dict
+        if not is_local(options["HOST"]) and options["OPTIONS"].get("sslmode") not in ENCRYPTED:
+            bare.append(alias)
+    if not bare:
+        return []
+    return [
+        Warning(
+            f"The connection to another host is not bound to be encrypted: {', '.join(bare)}.",
+            hint="Add ?sslmode=verify-full to the address, or keep that network to yourself.",
+            id="memsync.W001",
+        )
+    ]
+
+
+def is_local(host: str) -> bool:
+    """Whether a name or address of ALLOWED_HOSTS, or of a database, is this machine's own."""
+    bare = host.strip("[]").lower()
+    if bare in LOCAL_NAMES or bare.endswith(".localhost") or bare.startswith("/"):
+        return True
+    try:
+        return ipaddress.ip_address(bare).is_loopback
+    except ValueError:
+        return False
+
+
+# -- databases -------------------------------------------------------------------------------------------------------
+
+
+@register(Tags.database)
+def check_databases(app_configs: Sequence[Any] | None, databases: Iterable[str] | None = None, **kwargs: Any) -> Found:
+    """One database after the other.  What cannot be reached is reported by whoever needs it, not here."""
+    asked = set(databases or ())
+    found: Found = []
+    for alias in DATABASES:
+        if alias in asked:
+            for look in (_logging, _durability, _migrations):
+                found += _looked(look, alias)
+    if "default" in asked:
+        for look in (_role, _walls, _pgvector):
+            found += _looked(look, "default")
+    if asked >= set(DATABASES):
+        for look in (_separation, _deployment):
+            found += _looked(look, "keyring")
+    return found
+
+
+def _looked(look: Callable[[str], Found], alias: str) -> Found:
+    try:
+        return look(alias)
+    except DatabaseError:
+        return []
+
+
+def _role(alias: str) -> Found:
+    if settings.AS_OWNER:  # the commands that migrate, which serve nobody
+        return []
+    role, is_super, bypasses, owns = _row(
+        alias,
+        "select rolname, rolsuper, rolbypassrls, exists (select from pg_class where relowner = r.oid"
+        " and relkind in ('r', 'p') and relnamespace = 'public'::regnamespace)"
+        " from pg_roles r where rolname = current_user",
+    )
+    reasons = [
+        said
+        for said, holds in (
+            ("is a superuser", is_super),
+            ("bypasses row-level security", bypasses),
+            ("owns tables", owns),
+        )
+        if holds
+    ]
+    if not reasons:
+        return []
+    return [
+        Error(
+            f"The role {role} of DATABASE_URL {' and '.join(reasons)}, so row-level security does not hold it.",
+            hint="Give DATABASE_URL a role of its own and the owner's address to DATABASE_OWNER_URL; then run `memsync "
+            "prepare`.",
+            id="memsync.E003",
+        )
+    ]
+
+
+def _walls(alias: str) -> Found:
+    tables = tenant_tables()
+    rows = _rows(
+        alias,
+        "select relname from pg_class where relname = any(%s) and relnamespace = 'public'::regnamespace"
+        " and not (relrowsecurity and relforcerowsecurity) order by relname",
+        [tables],
+    )
+    if not rows:
+        return []
+    return [
+        Error(
+            f"Row-level security is not forced on {', '.join(name for (name,) in rows)}.",
+            hint="Run `memsync prepare`; if that does not help, the schema was changed by hand.",
+            id="memsync.E006",
+        )
+    ]
+
+
+def tenant_tables() -> list[str]:
+    return sorted(model._meta.db_table for model in apps.get_models() if issubclass(model, ScopedModel))
+
+
+def _pgvector(alias: str) -> Found:
+    found = _rows(alias, "select extversion from pg_extension where extname = 'vector'")
+    version = found[0][0] if found else "none"
+    numbers = tuple(int(part) for part in version.split(".") if part.isdecimal())
+    if numbers >= OLDEST_PGVECTOR:
+        return []
+    return [
+        Error(
+            f"The extension pgvector is too old ({version}).",
+            hint=f"Install {'.'.join(map(str, OLDEST_PGVECTOR))} or later, then `alter extension vector update`.",
+            id="memsync.E007",
+        )
+    ]
+
+
+def _separation(alias: str) -> Found:
+    here = "select inet_server_addr()::text, inet_server_port(), current_database()"
+    if _row("default", here) == _row("keyring", here):
+        return [
+            Error(
+                "KEYRING_URL names the database that holds the data: a backup of one is a backup of both.",
+                hint="Make a database of its own for the keyring, better on another server, and move the keys there.",
+                id="memsync.E004",
+            )
+        ]
+    (app,) = _row("default", "select current_user::text")
+    opens = _rows(
+        "keyring",
+        "select 1 from pg_roles where rolname = %s and has_database_privilege(oid, current_database(), 'connect')",
+        [app],
+    )
+    if not opens or settings.AS_OWNER:
+        return []
+    return [
+        Error(
+            f"The role {app}, which serves requests, may open the keyring's database.",
+            hint="Give KEYRING_URL a role of its own, and revoke connect on its database from public.",
+            id="memsync.E005",
+        )
+    ]
+
+
+def _deployment(alias: str) -> Found:
+    try:
+        foreign = first_foreign_key()
+    except AdapterError:  # the provider is away: nothing is known
+        return []
+    if foreign is None:
+        return []
+    return [
+        Error(
+            f"{foreign} was not made by this deployment: it does not unwrap.",
+            hint="Set DEPLOYMENT_ID and the key provider (KMS_OPTIONS, kek.json) back to what they were. Nothing is "
+            "lost as long as nobody makes new keys.",
+            id="memsync.E008",
+        )
+    ]
+
+
+def _logging(alias: str) -> Found:
+    rows = _rows(alias, "select name, setting from pg_settings where name = any(%s) order by name", [list(SILENT)])
+    loud = [name for name, setting in rows if setting != SILENT[name]]
+    if not loud:
+        return []
+    quiet = " ".join(f"-c {name}={SILENT[name]}" for name in loud)
+    return [
+        Warning(
+            f"The server of {alias} may write what statements carry into its log: {', '.join(loud)}.",
+            hint=f"Start it with {quiet}. Contents are sealed before they get there; labels and times are not.",
+            id="memsync.W002",
+        )
+    ]
+
+
+def _durability(alias: str) -> Found:
+    found: Found = []
+    rows = dict(_rows(alias, "select name, setting from pg_settings where name in ('data_checksums', 'fsync')"))
+    if rows.get("data_checksums") == "off":
+        found.append(
+            Warning(
+                f"The server of {alias} has no data checksums: a failing disk goes unnoticed until a seal breaks.",
+                hint="Stop it and run `pg_checksums --enable`.",
+                id="memsync.W003",
+            )
+        )
+    if rows.get("fsync") == "off":
+        found.append(
+            Warning(
+                f"The server of {alias} does not wait for the disk: what was acknowledged is lost with the power.",
+                hint="Set fsync = on.",
+                id="memsync.W004",
+            )
+        )
+    return found
+
+
+def _migrations(alias: str) -> Found:
+    # A warning only: `migrate` itself asks these checks first, and an error would keep it from its work.
+    executor = MigrationExecutor(connections[alias])
+    waiting = [
+        migration
+        for migration, _ in executor.migration_plan(executor.loader.graph.leaf_nodes())
+        if not settings.AS_OWNER
+    ]
+    if not waiting:
+        return []
+    return [
+        Warning(
+            f"{len(waiting)} migrations have not been applied to {alias}, the first being {waiting[0]}.",
+            hint="Run `memsync prepare`.",
+            id="memsync.W005",
+        )
+    ]
+
+
+def _rows(alias: str, sql: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    with connections[alias].cursor() as cursor:
+        cursor.execute(sql, params)
+        return list(cursor.fetchall())
+
+
+def _row(alias: str, sql: str) -> tuple[Any, ...]:
+    return _rows(alias, sql)[0]

@@ -1,0 +1,44 @@
+import sys
+from argparse import ArgumentParser
+from collections import Counter
+from dataclasses import asdict
+from typing import Any, Final
+
+from django.utils import timezone
+from rich.table import Table
+from rich.text import Text
+
+from memsync.doctor import Finding, State, examine
+from memsync.management.plain import PlainCommand, add_json
+
+COLOURS: Final = {State.OK: "green", State.WARN: "yellow", State.FAIL: "red"}
+
+
+class Command(PlainCommand):
+    help = "Look at every part and say what is not well, and what to do. Ends with 1 when something fails."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_json(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        findings = list(examine(now=timezone.now()))
+        if options["json"]:
+            self.say_json({"healthy": not _fails(findings), "findings": [asdict(finding) for finding in findings]})
+        else:
+            self._show(findings)
+        if _fails(findings):
+            sys.exit(1)
+
+    def _show(self, findings: list[Finding]) -> None:
+        table = Table(box=None, show_header=False, padding=(0, 1))
+        for finding in findings:
+            colour = COLOURS[finding.state]
+            said = finding.said + (f"\n→ {finding.hint}" if finding.hint else "")
+            table.add_row(Text(finding.state, style=colour), finding.part, Text(said))
+        self.say(table)
+        counts = Counter(finding.state for finding in findings)
+        self.say("  ".join(f"{counts[state]} {state}" for state in State))
+
+
+def _fails(findings: list[Finding]) -> bool:
+    return any(finding.state is State.FAIL for finding in findings)

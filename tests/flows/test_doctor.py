@@ -1,0 +1,240 @@
+"""`memsync doctor`: what it says where all is well, and each failure it must see."""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connections
+from django.test import override_settings
+
+from apps.adapters.embedders.fake import FailingEmbedder
+from apps.apikeys.onboarding import Opened
+from apps.audit.models import OutboxEvent
+from apps.crypto.models import TenantKey
+from apps.ingest import work
+from memsync import doctor
+from memsync.doctor import State
+from memsync.embedded import roles
+from memsync.testing.databases import PASSWORD
+from tests.architecture import canaries
+
+pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "BEAT_SECONDS", 0.2)
+    monkeypatch.setattr(doctor, "WORKER_SECONDS", 0.2)
+    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
+
+
+def states(part: str = "") -> dict[str, State]:
+    """The worst state of each part, or of one."""
+    worst: dict[str, State] = {}
+    order = list(State)
+    for finding in doctor.examine(now=datetime.now(UTC)):
+        assert finding.hint or finding.state is State.OK, finding
+        worst[finding.part] = max(finding.state, worst.get(finding.part, State.OK), key=order.index)
+    return {name: state for name, state in worst.items() if not part or name == part}
+
+
+@contextmanager
+def worker() -> Iterator[None]:
+    """What beat and a worker do, in a thread."""
+    stop = threading.Event()
+
+    def work_on() -> None:
+        while not stop.wait(0.02):
+            work.drain(now=datetime.now(UTC))
+        connections.close_all()
+
+    thread = threading.Thread(target=work_on)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_healthy_installation_is_told_so(acme: Opened, pgmq_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "BEAT_SECONDS", 5.0)
+    with worker(), canaries.broker(pgmq_url):
+        found = states()
+
+    assert {part: state for part, state in found.items() if state is not State.OK} == {
+        "walls": State.WARN  # the tests' server does not wait for the disk
+    }
+    assert list(found) == list(dict.fromkeys(doctor.PARTS))
+    assert not OutboxEvent.objects.exists()
+
+
+def test_key_file_that_others_can_read_is_found(acme: Opened) -> None:
+    kek = Path(settings.KMS["OPTIONS"]["path"])
+    kek.chmod(0o644)
+    try:
+        found = states()
+    finally:
+        kek.chmod(0o600)
+
+    assert (found["files"], found["key provider"], found["keys"]) == (State.FAIL, State.FAIL, State.FAIL)
+
+
+def test_worker_that_does_not_work_is_found(acme: Opened) -> None:
+    assert states("worker")["worker"] is State.FAIL
+    assert not OutboxEvent.objects.exists()
+
+
+def drain_once() -> None:
+    work.drain(now=datetime.now(UTC))
+    connections.close_all()
+
+
+def test_beat_that_does_not_ring_is_told_from_a_worker_that_is_gone(
+    acme: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "WORKER_SECONDS", 5.0)
+    monkeypatch.setattr(doctor.doorbell, "ring", drain_once)
+
+    assert states("beat")["beat"] is State.FAIL
+
+
+def test_wrong_role_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    with as_role(monkeypatch, USER=roles.OWNER, PASSWORD=PASSWORD):
+        assert states("walls")["walls"] is State.FAIL
+
+
+def test_database_that_cannot_be_reached_hides_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    with as_role(monkeypatch, HOST="127.0.0.1", PORT="1"):
+        found = states()
+
+    assert (found["database"], found["outbox"]) == (State.FAIL, State.FAIL)
+    assert (found["keyring"], found["embedder"], found["key provider"]) == (State.OK, State.OK, State.OK)
+
+
+@contextmanager
+def as_role(monkeypatch: pytest.MonkeyPatch, **changed: str) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        connections["default"].close()
+        for name, value in changed.items():
+            patch.setitem(connections["default"].settings_dict, name, value)
+        yield
+        connections["default"].close()
+    connections["default"].close()
+
+
+def test_key_that_does_not_unwrap_is_found(acme: Opened, globex: Opened) -> None:
+    TenantKey.objects.filter(tenant_uid=globex.tenant.uid, kind="identity").update(wrapped=b"x" * 60)
+
+    (finding,) = [finding for finding in doctor.examine(now=datetime.now(UTC)) if finding.part == "keys"][:1]
+
+    assert (finding.state, "1 of 2 tenants" in finding.said) == (State.FAIL, True)
+
+
+def test_other_deployment_id_is_found(acme: Opened) -> None:
+    with override_settings(DEPLOYMENT_ID="another"):
+        assert states("walls")["walls"] is State.FAIL
+
+
+def test_embedder_that_is_down_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "get_embedder", FailingEmbedder)
+
+    assert states("embedder")["embedder"] is State.FAIL
+
+
+def test_broker_that_is_away_is_found() -> None:
+    with canaries.broker("amqp://nobody:nothing@127.0.0.1:1//"):
+        assert states("broker")["broker"] is State.FAIL
+
+
+@pytest.mark.parametrize(
+    ("late", "error", "expected"),
+    [
+        (timedelta(seconds=5), "", State.OK),
+        (timedelta(minutes=10), "", State.WARN),
+        (timedelta(seconds=5), "temporary", State.WARN),
+        (timedelta(hours=2), "", State.FAIL),
+    ],
+)
+def test_work_that_waits_too_long_is_found(acme: Opened, late: timedelta, error: str, expected: State) -> None:
+    now = datetime.now(UTC)
+    OutboxEvent.objects.create(
+        tenant_id=acme.tenant.pk, kind="embed", subject_id=1, run_after=now - late, error=error, created_at=now
+    )
+
+    assert states("outbox")["outbox"] is expected
+
+
+@pytest.mark.parametrize(("free", "expected"), [(1 << 20, State.FAIL), (1 << 30, State.WARN), (1 << 40, State.OK)])
+def test_full_disk_is_found(monkeypatch: pytest.MonkeyPatch, free: int, expected: State) -> None:
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+
+    assert states("disk")["disk"] is expected
+
+
+@pytest.mark.parametrize(
+    ("ahead", "expected"), [(timedelta(seconds=3), State.WARN), (timedelta(minutes=5), State.FAIL)]
+)
+def test_clocks_that_differ_are_found(monkeypatch: pytest.MonkeyPatch, ahead: timedelta, expected: State) -> None:
+    class Ahead(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> "Ahead":
+            moved = datetime.now(tz) + ahead
+            return cls.fromtimestamp(moved.timestamp(), tz)
+
+    monkeypatch.setattr(doctor, "datetime", Ahead)
+
+    assert states("clock")["clock"] is expected
+
+
+def test_process_that_died_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = {"processes": {"web": {"pid": os.getpid(), "restarts": 0}, "worker": {"pid": 2**30, "restarts": 0}}}
+    monkeypatch.setattr(doctor.instance, "running", lambda: running)
+
+    assert states("processes")["processes"] is State.FAIL
+
+
+def test_no_finding_quotes_a_password_or_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def leak(now: datetime) -> Iterator[doctor.Finding]:
+        raise RuntimeError("DETAIL: Key (text)=(my diary) already exists.")
+        yield
+
+    monkeypatch.setitem(doctor.PARTS, "embedder", leak)
+    with as_role(monkeypatch, HOST="127.0.0.1", PORT="1"):
+        shown = " ".join(f"{finding.said} {finding.hint}" for finding in doctor.examine(now=datetime.now(UTC)))
+
+    assert "my diary" not in shown
+    assert "RuntimeError" in shown
+    assert str(connections["default"].settings_dict["PASSWORD"]) not in shown.split()
+
+
+def test_command_ends_with_1_where_something_fails(acme: Opened) -> None:
+    out = StringIO()
+
+    with pytest.raises(SystemExit) as ended:
+        call_command("doctor", "--json", stdout=out)
+
+    answer = json.loads(out.getvalue())
+    assert (ended.value.code, answer["healthy"]) == (1, False)
+    assert {"part": "files", "state": "ok"}.items() <= {
+        key: value for key, value in answer["findings"][1].items() if key in {"part", "state"}
+    }.items()
+
+
+def test_command_tells_a_person_on_one_screen(acme: Opened) -> None:
+    out = StringIO()
+    with pytest.raises(SystemExit):
+        call_command("doctor", stdout=out)
+
+    assert "worker" in out.getvalue()
+    assert len(out.getvalue().splitlines()) < 50
