@@ -14,7 +14,7 @@ from apps.audit.models import AuditEvent, OutboxEvent
 from apps.core.admin import OPERATOR
 from apps.crypto.models import TenantKeyState
 from apps.ingest.models import Candidate, Decision
-from apps.memories.models import Memory, MemoryVector
+from apps.memories.models import Memory, MemoryVector, QuarantinedRow
 from apps.projects.models import Project
 from apps.tenants.models import EndUser, Tenant
 
@@ -143,7 +143,11 @@ def _memories() -> Card:
             f"{count:,}",
             f"{without:,} found by words only so far" if without else "all sealed, all searchable",
         )
-    return Card(title="Memories", number=number, note=note, url=_list_url(Memory, ""), icon="neurology")
+    broken = _rows(QuarantinedRow).count()
+    if broken:
+        note = f"{broken:,} failed {'its seal' if broken == 1 else 'their seals'}"
+    url = _list_url(QuarantinedRow if broken else Memory, "")
+    return Card(title="Memories", number=number, note=note, url=url, icon="neurology", is_alarming=bool(broken))
 
 
 def _keys(*, now: datetime) -> Card:

@@ -5,14 +5,19 @@ Labels that callers write in their own words (source, event type) are left out t
 
 from typing import Any
 
-from django.contrib import admin
+from django import forms
+from django.contrib import admin, messages
 from django.db.models import Exists, OuterRef, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 
-from apps.core.admin import OPERATOR, OperatorAdmin, display, link, mono
-from apps.memories.models import Memory, MemoryTransition, MemoryVector
+from apps.audit.services import enqueue, record
+from apps.core.admin import OPERATOR, Answer, OperatorAdmin, action, actor, display, link, mono
+from apps.core.scoping import tenant_transaction
+from apps.memories.models import Memory, MemoryTransition, MemoryVector, QuarantinedRow
+from apps.projects.system import system_scope
 
 STATES = {
     "current": "success",
@@ -128,6 +133,53 @@ class MemoryAdmin(OperatorAdmin):
         rows = super().get_queryset(request).select_related("tenant", "space", "project")
         annotated: QuerySet[Any] = rows.annotate(has_vector=has_vector)
         return annotated
+
+
+@admin.register(QuarantinedRow)
+class QuarantinedRowAdmin(OperatorAdmin):
+    """Rows that failed their seal, and are left out of every answer: someone changed them, or a disk did."""
+
+    heading = "Quarantine"
+    list_display = ("row", "tenant", "reason", "times", "created_at", "last_seen_at")
+    list_filter = ("table", "reason", "tenant")
+    list_select_related = ("tenant",)
+    search_fields = ("=record_id",)
+    search_help_text = "The number of a memory."
+    ordering = ("-last_seen_at", "-id")
+    fields = ("row", "tenant", "space_id", "reason", "times", "created_at", "last_seen_at")
+    actions_detail = ("look_again",)
+
+    @display(description="Row", ordering="record_id")
+    def row(self, listed: QuarantinedRow) -> str:
+        name = f"{listed.table} #{listed.record_id}"
+        if listed.table == "end_user":
+            return name
+        return link(name, reverse("admin:memories_memory_change", args=[listed.record_id]))
+
+    @action(description="Look again", url_path="look-again", icon="refresh", permissions=["operate"])
+    def look_again(self, request: HttpRequest, object_id: str) -> Answer:
+        """Nothing here opens a row: the worker does, and lets go of it if it opens."""
+        listed = self.found(request, object_id)
+        back = self.row_url(listed.pk)
+        if request.method == "POST":
+            scope = system_scope(listed.tenant)
+            target = f"{listed.table}:{listed.record_id}"
+            with tenant_transaction(scope):
+                record(scope, actor=actor(request), action="integrity.look_again", target=target, now=timezone.now())
+                enqueue(scope, "look_again", [listed.pk], now=timezone.now())
+            self.message_user(request, "It leaves this list in a moment, if it opens.", messages.SUCCESS)
+            return HttpResponseRedirect(self.list_url())
+        return self.form_page(
+            request,
+            forms.Form(),
+            title=f"Look again at {listed.table} #{listed.record_id}",
+            explanation="When the row was put back from a backup it opens again, and leaves this list.",
+            submit="Look again",
+            back=back,
+        )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("tenant")
 
 
 def _line(row: MemoryTransition) -> tuple[str, str, str, str, str]:

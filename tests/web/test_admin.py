@@ -26,15 +26,19 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto import aead, envelope, keyring
 from apps.crypto.models import TenantKeyState
+from apps.crypto.services import DecryptError
 from apps.ingest.candidates import Proposal
 from apps.ingest.models import Candidate
 from apps.ingest.services import remember
-from apps.memories.models import Memory, MemoryVector
+from apps.memories import integrity
+from apps.memories.models import Memory, MemoryVector, QuarantinedRow
 from apps.projects.models import Project, Space
 from apps.projects.scope import Environment
 from apps.projects.selectors import get_project, list_projects
 from apps.tenants.models import EndUser, Tenant
 from apps.tenants.services import set_policy
+from apps.upkeep.asking import ask_for_rewrap, ask_for_rotation
+from apps.upkeep.models import KeyRewrap, KeyRotation
 from memsync.embedded import roles
 from tests.makers import make_api_key, make_project, make_scope
 
@@ -69,6 +73,10 @@ def memories(acme: Opened, now: Any) -> list[int]:
     scope = make_scope(acme, "wilhelmina@example.org", now=now)
     for text in SAID:
         remember(scope, [Proposal(text=Plaintext(text), importance=0.9)], now=now)
+    integrity.note(scope, DecryptError("tag"), 1, space_id=scope.space.id, now=now)
+    integrity.flush()
+    ask_for_rotation(scope, reason="test", now=now)
+    ask_for_rewrap(scope.principal, now=now)
     return list(Memory._default_manager.using("operator").values_list("id", flat=True))
 
 
@@ -183,13 +191,16 @@ ROWS: dict[type[models.Model], list[str]] = {  # every registered model, and its
     Project: ["create", "archive", "bring_back"],
     Space: [],
     ApiKey: ["issue", "rotate", "revoke"],
-    TenantKeyState: [],
+    TenantKeyState: ["rotate", "rewrap"],
     Memory: [],
+    QuarantinedRow: ["look_again"],
     Candidate: [],
     AuditEvent: [],
     OutboxEvent: [],
+    KeyRotation: [],
+    KeyRewrap: [],
 }
-OF_THE_LIST = {"add", "create", "issue"}
+OF_THE_LIST = {"add", "create", "issue", "rewrap"}
 # Pages of the site itself; and those that Django registers for every model, which are closed here.
 OF_THE_SITE = {"index", "search", "password_change", "password_change_done", "jsi18n", "app_list"}
 NOT_PAGES = {"login", "logout", "autocomplete", "view_on_site", None}
@@ -485,6 +496,28 @@ def test_keys_are_found_by_state(operator: Client, acme: Opened) -> None:
     assert "left over" in page(operator, "apikeys_apikey_changelist", state="revoked")
     assert "left over" not in page(operator, "apikeys_apikey_changelist", state="active")
     assert "left over" not in page(operator, "apikeys_apikey_changelist", state="expired")
+
+
+# -- quarantine ------------------------------------------------------------------------------------------------------
+
+
+def test_rows_that_do_not_open_are_listed_and_looked_at_again_by_the_worker(
+    operator: Client, person: User, acme: Opened, memories: list[int], now: datetime
+) -> None:
+    listed = QuarantinedRow._default_manager.using("operator").get()
+    url = reverse("admin:memories_quarantinedrow_look_again", args=[listed.pk])
+
+    assert "1 failed its seal" in page(operator, "index")
+    assert "memory #1" in page(operator, "memories_quarantinedrow_changelist")
+    operator.get(url)
+    assert not OutboxEvent.objects.exists()
+    operator.post(url)
+
+    work = OutboxEvent.objects.get()
+    assert (work.kind, work.subject_id, work.tenant_id) == ("look_again", listed.pk, acme.tenant.pk)
+    with tenant_transaction(acme.scope):
+        asked = AuditEvent.objects.get(action="integrity.look_again")
+    assert (asked.actor, asked.target) == (f"account:{person.pk}", "memory:1")
 
 
 # -- people ----------------------------------------------------------------------------------------------------------
