@@ -1,20 +1,20 @@
 """What must hold of the key provider before anything is encrypted under it.  Ids: memsync.E010 to E019."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from django.conf import settings
 from django.core.checks import Error, register
 from django.core.exceptions import ImproperlyConfigured
 
-from apps.adapters.registry import get_kms, local_kek_is_allowed
-
-FAKE: Final = "apps.adapters.kms.fake.FakeKms"
+from apps.adapters.registry import LocalKekNotAllowed, get_kms
 
 
 @register()
 def check_kms(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
-    if not local_kek_is_allowed():
+    try:
+        provider = get_kms()
+    except LocalKekNotAllowed:
         return [
             Error(
                 "The key that wraps every other lies in a file on this server.",
@@ -22,7 +22,9 @@ def check_kms(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
                 id="memsync.E010",
             )
         ]
-    if settings.KMS.get("BACKEND") == FAKE and not settings.DEBUG:
+    except ImproperlyConfigured as error:
+        return [Error(str(error), hint="Correct KMS_BACKEND and KMS_OPTIONS.", id="memsync.E012")]
+    if provider.name == "fake" and not settings.DEBUG:
         return [
             Error(
                 "The key provider is the one for tests: whoever reads its source can open every key.",
@@ -30,8 +32,4 @@ def check_kms(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
                 id="memsync.E011",
             )
         ]
-    try:
-        get_kms()
-    except ImproperlyConfigured as error:
-        return [Error(str(error), hint="Correct KMS_BACKEND and KMS_OPTIONS.", id="memsync.E012")]
     return []

@@ -1,7 +1,7 @@
 """The adapters that settings name, each made once per process."""
 
 import threading
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -12,7 +12,10 @@ from django.utils.module_loading import import_string
 from apps.adapters.embedders.base import Embedder
 from apps.adapters.kms.base import KekProvider
 
-LOCAL_KEYRING: Final = "apps.adapters.kms.local.LocalKeyring"
+
+class LocalKekNotAllowed(ImproperlyConfigured):
+    """The key would lie in a file, and nobody has said that it may."""
+
 
 _instances: dict[str, Any] = {}
 _lock = threading.Lock()
@@ -24,19 +27,17 @@ def get_embedder() -> Embedder:
 
 
 def get_kms() -> KekProvider:
-    """The key provider named by ``settings.KMS``; constructing it reads no key and reaches no service."""
-    if not local_kek_is_allowed():
-        raise ImproperlyConfigured(
+    """The key provider named by ``settings.KMS``; constructing it reads no key and reaches no service.
+
+    Raises LocalKekNotAllowed.
+    """
+    provider = cast("KekProvider", _instance("KMS"))
+    if provider.name == "local" and not (settings.ALLOW_LOCAL_KEK or settings.DEBUG):
+        raise LocalKekNotAllowed(
             "The key that wraps every other would lie in a file on this server: name a key service in KMS_BACKEND, "
             "or set ALLOW_LOCAL_KEK=1 if the file is meant."
         )
-    return cast("KekProvider", _instance("KMS"))
-
-
-def local_kek_is_allowed() -> bool:
-    """Whether nobody would be surprised to find the key in a file."""
-    is_local = settings.KMS.get("BACKEND") == LOCAL_KEYRING
-    return not is_local or settings.DEBUG or settings.ALLOW_LOCAL_KEK
+    return provider
 
 
 def _instance(setting: str) -> Any:
