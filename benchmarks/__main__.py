@@ -1,10 +1,11 @@
-"""`python -m benchmarks recall|latency|extraction …`: figures of the real service, as tables or as JSON."""
+"""`python -m benchmarks recall|latency|extraction|…`: figures of the real service, as tables or as JSON."""
 
 import argparse
 import json
 import statistics
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     latency = verbs.add_parser("latency", help="adds and queries over HTTP beside the bare limit of the same run")
     latency.add_argument("--rows", type=int, default=1000, help="memories in the space (default 1000)")
+    latency.add_argument("--sealed", action="store_true", help="of a sealed space: nothing searchable at rest")
     latency.add_argument("--runs", type=int, default=100, help="measured calls of each kind (default 100)")
     latency.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
 
@@ -36,17 +38,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     extraction.add_argument("labels", type=Path, metavar="LABELS")
     extraction.add_argument("--out", type=Path, required=True, metavar="PREDICTIONS")
 
+    leakage = verbs.add_parser("leakage", help="attack what is stored of labelled sets: words, vectors, sizes")
+    leakage.add_argument("files", nargs="+", type=Path, metavar="FILE", help="one haystack a line, as JSON")
+    leakage.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+
+    verbs.add_parser("columns", help="every column as sealed, keyed or plain: the table of docs/security.md")
+
     options = parser.parse_args(arguments)
     for file in getattr(options, "files", []):
         if not file.is_file():
             parser.error(f"{file} is not a file")
+    if options.verb == "columns":
+        from benchmarks.columns import markdown
+
+        print(markdown())
+        return 0
     if options.verb == "extraction":
         from benchmarks import extraction as extracting
 
         extracting.run(str(options.labels), str(options.out))
         return 0
     with instance() as running:
-        result = _recall(running, options) if options.verb == "recall" else _latency(running, options)
+        result = {"recall": _recall, "latency": _latency, "leakage": _leakage}[options.verb](running, options)
     if options.json:
         options.json.write_text(json.dumps(result, indent=1))
     return 0
@@ -97,14 +110,41 @@ def _scores_table(title: str, categories: dict[str, dict[str, dict[str, float]]]
 def _latency(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     from benchmarks import latency
 
-    result = latency.run(running, rows=options.rows, runs=options.runs)
-    table = Table("what", "p50 ms", "p95 ms", title=f"{options.rows} memories in the space")
+    result = latency.run(running, rows=options.rows, runs=options.runs, is_sealed=options.sealed)
+    table = Table(
+        "what", "p50 ms", "p95 ms", title=f"{options.rows} memories in the {'sealed ' if options.sealed else ''}space"
+    )
     for name, (median, slow) in result["milliseconds"].items():
         table.add_row(name, f"{median:.2f}", f"{slow:.2f}")
     console.print(table)
     for name, ratio in result["ratios"].items():
         console.print(f"{name}: {ratio:.2f}", highlight=False)
     return result
+
+
+def _leakage(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from apps.projects.system import find_tenant_scope
+    from benchmarks import leakage
+
+    started = datetime.now(UTC)
+    report = asdict(leakage.run(options.files, find_tenant_scope(running.tenant), now=started))
+    for name, rows in report.items():
+        console.print(_figures_table(name, rows))
+    seconds = (datetime.now(UTC) - started).total_seconds()
+    console.print(f"{started.date()}, {seconds:.0f} s", highlight=False)
+    return report
+
+
+def _figures_table(title: str, rows: list[dict[str, Any]]) -> Table:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    table = Table(*names, title=title)
+    for row in rows:
+        table.add_row(*(_figure(row.get(name, "")) for name in names))
+    return table
+
+
+def _figure(value: object) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 if __name__ == "__main__":

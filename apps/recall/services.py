@@ -262,10 +262,16 @@ def _rank(
     if profile == "memorysync":
         return rank_memorysync(features, now=now, weights=weights)
     if profile == "rrf":
-        opened = {one.id for one in features}
-        fused = reciprocal_rank([memory_id for memory_id, _ in ranking] for ranking in rankings.values())
-        return [Ranked(id=one, score=score, factors={"rrf": score}) for one, score in fused if one in opened]
+        fused = reciprocal_rank(_exact(name, ranking, features) for name, ranking in rankings.items())
+        return [Ranked(id=one, score=score, factors={"rrf": score}) for one, score in fused]
     return rank_default(features, weights=weights)
+
+
+def _exact(leg: str, ranking: Ranking, features: Sequence[Features]) -> list[int]:
+    """The leg's finds in the order of their exact scores: rounding in an index, which a new key changes, moves none."""
+    scores = {one.id: one.cosine if leg == "dense" else one.words for one in features}
+    found = (memory_id for memory_id, _ in ranking if memory_id in scores)
+    return sorted(found, key=lambda memory_id: (-scores[memory_id], memory_id))
 
 
 def _collapse(ranked: Sequence[Ranked], opened: Sequence[Opened]) -> list[Ranked]:
