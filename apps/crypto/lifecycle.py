@@ -30,6 +30,7 @@ from django.db import transaction
 from django.db.models import F, Max, Q
 
 from apps.adapters.errors import AdapterError
+from apps.adapters.kms.base import Wrapped
 from apps.adapters.registry import get_kms
 from apps.audit.services import record
 from apps.core.errors import Conflict, NotFound
@@ -298,10 +299,7 @@ def rewrap(*, dry_run: bool = False, progress: Callable[[int], None] = lambda do
     A few at a time, each few in one commit: stopped and started again it goes on where it was, and several may run at
     once.  Every key is unwrapped from its new form before the old form is given up.  Raises KeysUnavailable.
     """
-    try:
-        current = get_kms().current_version()
-    except AdapterError as error:
-        raise KeysUnavailable from error
+    current = _wrapped_now()
     done = failed = 0
     models: tuple[type[TenantKey] | type[ServiceKey], ...] = (ServiceKey, TenantKey)
     for model in models:
@@ -317,11 +315,22 @@ def rewrap(*, dry_run: bool = False, progress: Callable[[int], None] = lambda do
     return Rewrapped(done=done, failed=failed)
 
 
-def _behind(model: type[TenantKey] | type[ServiceKey], current: str) -> Any:
-    return model.objects.filter(wrapped__isnull=False).exclude(kek_version=current)
+def _wrapped_now() -> Wrapped:
+    """As the provider wraps now: whose key, which one, which version.  Raises KeysUnavailable."""
+    try:
+        return get_kms().wrap(bytes(aead.KEY_BYTES), {"p": "rewrap"})
+    except AdapterError as error:
+        raise KeysUnavailable from error
 
 
-def _rewrap_some(model: type[TenantKey] | type[ServiceKey], current: str, *, after: int) -> list[tuple[int, bool]]:
+def _behind(model: type[TenantKey] | type[ServiceKey], current: Wrapped) -> Any:
+    # Not by the version alone: the provider that one moves to may count from 1 as well.
+    return model.objects.filter(wrapped__isnull=False).exclude(
+        kek_provider=current.provider, kek_ref=current.ref, kek_version=current.version
+    )
+
+
+def _rewrap_some(model: type[TenantKey] | type[ServiceKey], current: Wrapped, *, after: int) -> list[tuple[int, bool]]:
     """(id, whether it was done) of the next few.  Rows that somebody else is at are theirs."""
     with transaction.atomic(using=_KEYRING):
         rows = _behind(model, current).filter(pk__gt=after).order_by("pk").select_for_update(skip_locked=True)

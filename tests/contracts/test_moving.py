@@ -11,6 +11,9 @@ from django.core.exceptions import ImproperlyConfigured
 from apps.adapters.kms.base import KeyMismatch, KeyUnavailable
 from apps.adapters.kms.moving import Moving
 from apps.adapters.registry import LocalKekNotAllowed, get_kms
+from apps.crypto import keyring, lifecycle
+from apps.crypto.services import open_for_tenant, seal_for_tenant
+from tests import makers
 from tests.contracts.key_providers import CTX, KEY, Local, Service, vault
 
 
@@ -93,6 +96,28 @@ def test_key_in_a_file_may_be_left_and_not_moved_to_without_leave(
     settings.KMS = {"BACKEND": path, "OPTIONS": {"to": old.setting(), "away_from": new.setting()}}
     with pytest.raises(LocalKekNotAllowed):
         get_kms()
+
+
+@pytest.mark.django_db(databases="__all__")
+def test_rewrap_leaves_no_tenants_key_behind_though_versions_are_called_alike(
+    settings: Any, old: Local, new: Service
+) -> None:
+    """Both providers are at their version 1."""
+    settings.KMS = old.setting()
+    acme = makers.make_tenant("acme").tenant
+    settings.KMS = {
+        "BACKEND": "apps.adapters.kms.moving.Moving",
+        "OPTIONS": {"to": new.setting(), "away_from": old.setting()},
+    }
+
+    behind = lifecycle.rewrap(dry_run=True).done
+    assert lifecycle.rewrap().done == behind >= 2
+
+    old.take_down()
+    settings.KMS = new.setting()
+    keyring.forget_all()
+    assert lifecycle.rewrap(dry_run=True).done == 0
+    assert open_for_tenant(acme, "tests.field", 1, seal_for_tenant(acme, "tests.field", 1, b"text")).reveal() == "text"
 
 
 @pytest.mark.parametrize("to", [{}, {"BACKEND": "apps.nothing"}, {"BACKEND": "apps.adapters.kms.local.LocalKeyring"}])
