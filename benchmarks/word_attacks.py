@@ -1,0 +1,107 @@
+"""What somebody with the keyed words of a store, and none of its keys, can find out: which token is which word.  Pure.
+
+The attacker knows the program: from a corpus of plain texts that resembles the store he makes the same index, without
+keys, and matches tokens to words by how often they occur and beside which others.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+TOKENS, WORDS = 1000, 2000  # the commonest of the store that are attacked; the commonest of the corpus that are tried
+STEP = 25  # guesses taken for true before the others are made again
+_LEAST = 1e-12
+
+Document = Mapping[int, int] | Mapping[str, int]
+Pairs = Mapping[int, int]  # place of a token in its index -> place of a word in the other
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """names: tokens or words, commonest first.  together: the share of documents that hold both, square."""
+
+    names: Sequence[int | str]
+    together: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, documents: Sequence[Document], *, most: int) -> Self:
+        frequencies = Counter(name for document in documents for name in document)
+        # Ties by the name: tokens are random, so the order of words does not come through.
+        names = sorted(frequencies, key=lambda name: (-frequencies[name], str(name)))[:most]
+        place = {name: at for at, name in enumerate(names)}
+        holds = np.zeros((len(names), len(documents)), np.float32)
+        for column, document in enumerate(documents):
+            holds[[place[name] for name in document if name in place], column] = 1
+        together: NDArray[np.float32] = holds @ holds.T / np.float32(max(1, len(documents)))
+        return cls(names, together)
+
+
+def by_frequency(store: Index, corpus: Index) -> dict[int, int]:
+    """The commonest token is the commonest word, and so on: nothing known."""
+    return {place: place for place in range(min(len(store.names), len(corpus.names)))}
+
+
+def by_company(store: Index, corpus: Index, known: Pairs, *, frequency: float) -> dict[int, int]:
+    """Refined score attack: Damie, Hahn and Peter 2021, section 5.
+
+    A word is guessed by how often it stands beside each known one; the most certain guesses then count as known, and
+    so on.  frequency: what a word's own frequency weighs beside one known word; 0 in the paper.
+    """
+    alone = np.diag(store.together)[:, None] - np.diag(corpus.together)[None]
+    distance = (frequency * alone**2).astype(np.float32)
+    found = dict(known)
+    _learn(distance, store, corpus, known)
+    tokens = np.ones(len(store.names), bool)
+    words = np.ones(len(corpus.names), bool)
+    tokens[list(known)], words[list(known.values())] = False, False
+    while tokens.any() and words.sum() > 1:
+        sure = _surest(distance, np.flatnonzero(tokens), np.flatnonzero(words))
+        found |= sure
+        tokens[list(sure)], words[list(sure.values())] = False, False
+        _learn(distance, store, corpus, sure)
+    return found
+
+
+def _learn(distance: NDArray[np.float32], store: Index, corpus: Index, pairs: Pairs) -> None:
+    if pairs:
+        near, far = store.together[:, list(pairs)], corpus.together[:, list(pairs.values())]
+        distance += (near**2).sum(1)[:, None] + (far**2).sum(1)[None] - 2 * near @ far.T
+
+
+def _surest(distance: NDArray[np.float32], tokens: NDArray[np.intp], words: NDArray[np.intp]) -> dict[int, int]:
+    """The guesses that are best by the widest margin, each word once."""
+    scores = -np.log(np.maximum(distance[np.ix_(tokens, words)], _LEAST))
+    second, first = np.partition(scores, -2, axis=1)[:, -2:].T
+    best = scores.argmax(axis=1)
+    sure: dict[int, int] = {}
+    taken: set[int] = set()
+    for at in np.argsort(second - first, kind="stable"):
+        if best[at] not in taken:
+            taken.add(int(best[at]))
+            sure[int(tokens[at])] = int(words[best[at]])
+        if len(sure) == STEP:
+            break
+    return sure
+
+
+def draw_known(
+    store: Index, corpus: Index, truth: Mapping[int | str, str], count: int, rng: np.random.Generator
+) -> dict[int, int]:
+    """Words whose tokens the attacker has been told: among the 200 commonest, which help him most."""
+    place = {name: at for at, name in enumerate(corpus.names)}
+    possible = [at for at, token in enumerate(store.names[:200]) if truth[token] in place]
+    drawn = rng.choice(possible, min(count, len(possible)), replace=False)
+    return {int(at): place[truth[store.names[at]]] for at in drawn}
+
+
+def recovered(
+    found: Pairs, store: Index, corpus: Index, truth: Mapping[int | str, str], known: Pairs, *, of: int
+) -> float:
+    """The share of the store's commonest tokens whose word was found.  Those that were known do not count."""
+    asked = [at for at in range(min(of, len(store.names))) if at not in known]
+    right = sum(at in found and corpus.names[found[at]] == truth[store.names[at]] for at in asked)
+    return right / max(1, len(asked))
