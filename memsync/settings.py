@@ -45,6 +45,7 @@ INSTALLED_APPS = [
     "apps.ingest",
     "apps.recall",
     "apps.upkeep",
+    "apps.retention",
     "apps.api",
 ]
 MIDDLEWARE = [

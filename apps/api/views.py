@@ -22,7 +22,7 @@ from apps.api.permissions import HasPermission, InsufficientScope
 from apps.api.renderers import OrjsonRenderer
 from apps.api.schema import ApiSchema
 from apps.core.errors import Conflict, Forbidden, Malformed
-from apps.memories.spaces import find_end_user, meet_end_user
+from apps.memories.spaces import find_end_user
 from apps.projects.scope import SYSTEM, Environment, Scope, TenantRef
 from apps.projects.selectors import default_project, get_project
 
@@ -135,11 +135,6 @@ class ApiView(APIView):
         if "org:cross_project_read" not in scope.permissions:
             raise InsufficientScope("Insufficient scope. Missing: org:cross_project_read")
         return True
-
-    def writer(self, end_user_id: str | None, *, now: datetime) -> Scope:
-        """A scope that writes for one end user, who is made on first sight."""
-        scope = self.scope(writes=True)
-        return scope.in_spaces(meet_end_user(scope, self.end_user(end_user_id), now=now))
 
     def reader(self, end_user_id: str | None = None) -> Scope:
         """A scope that reads one end user's memories.  Of a stranger it reads nothing, and makes nothing."""

@@ -24,6 +24,16 @@ from apps.crypto.keyring import (
     create_tenant_keys,
     service_key,
 )
+from apps.crypto.shredding import (
+    destroy_all_salts,
+    destroy_own_keks,
+    destroy_salt,
+    destroy_tenant_keys,
+    drop_cached_keys,
+    has_salt,
+    living_keys,
+    living_salts,
+)
 from apps.crypto.vectors import Vectors
 
 __all__ = [
@@ -35,9 +45,17 @@ __all__ = [
     "SpaceCipher",
     "SpaceShredded",
     "create_tenant_keys",
+    "destroy_all_salts",
+    "destroy_own_keks",
+    "destroy_salt",
+    "destroy_tenant_keys",
+    "drop_cached_keys",
     "end_user_mac",
+    "has_salt",
     "key_version_of",
     "live_versions",
+    "living_keys",
+    "living_salts",
     "open_for_tenant",
     "open_space",
     "open_tenant",

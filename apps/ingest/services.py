@@ -5,12 +5,13 @@ from datetime import datetime
 
 from django.db import transaction
 
+from apps.crypto.services import SpaceShredded
 from apps.ingest import pipeline
 from apps.ingest.candidates import Candidate, DecisionMade, Outcome, Proposal
 from apps.ingest.doorbell import ring
 from apps.ingest.shelf import KeyTurned
 from apps.ingest.tools import Tools
-from apps.memories.spaces import reread_space
+from apps.memories.spaces import meet_end_user, reread_space
 from apps.projects.scope import Scope
 
 
@@ -27,6 +28,19 @@ def remember(scope: Scope, proposals: Sequence[Proposal], *, now: datetime) -> l
     if any(one.vector is None and one.decision in {"created", "superseding"} for each in batch for one in each):
         transaction.on_commit(ring)
     return [Outcome(decisions=[_decision(candidate) for candidate in candidates]) for candidates in batch]
+
+
+def remember_for(
+    scope: Scope, end_user: str, proposals: Sequence[Proposal], *, now: datetime
+) -> tuple[Scope, list[Outcome]]:
+    """As ``remember``, in the space of this end user, who is made on first sight; with the scope of that space."""
+    try:
+        found = scope.in_spaces(meet_end_user(scope, end_user, now=now))
+        return found, remember(found, proposals, now=now)
+    except SpaceShredded:
+        # Between the look and the lock: what is said now belongs to their new space.
+        found = scope.in_spaces(meet_end_user(scope, end_user, now=now))
+        return found, remember(found, proposals, now=now)
 
 
 def _decision(candidate: Candidate) -> DecisionMade:

@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import Q
 from numpy.typing import NDArray
 
-from apps.crypto.services import DecryptError, SpaceCipher, open_space
+from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.ingest.candidates import STORED, Candidate, Proposal
 from apps.ingest.models import IngestReceipt
 from apps.ingest.tools import Tools
@@ -81,7 +81,8 @@ class Shelf:
     def locked(cls, candidates: Sequence[Candidate], tools: Tools) -> Self:
         """Lock the space, and read what it holds of these candidates.  Inside the tenant's transaction.
 
-        The lock is the space's single writer: between this and the commit nobody else adds to it.  Raises KeyTurned.
+        The lock is the space's single writer: between this and the commit nobody else adds to it.  Raises KeyTurned, or
+        SpaceShredded for a space that was taken from its owner meanwhile.
         """
         scope, ref = tools.scope, tools.scope.space
         cipher = open_space(scope.tenant, ref, writing=True)
@@ -89,7 +90,10 @@ class Shelf:
             raise KeyTurned
         # Not FOR UPDATE: that also holds off whoever writes a row that refers to the space, as the outbox's worker does
         # with locks of its own on memories.
-        space = Space.objects.within(scope).select_for_update(no_key=True).get(pk=ref.id)
+        mine = Space.objects.within(scope).select_for_update(no_key=True).filter(pk=ref.id, owner_id=ref.owner_id)
+        space = mine.first()
+        if space is None:
+            raise SpaceShredded
         if space.ref != ref:
             raise KeyTurned
         shelf = cls(scope=scope, space=space, cipher=cipher, embedder=tools.embedder.id, now=tools.now)

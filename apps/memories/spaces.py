@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import connection
 
 from apps.core.scoping import tenant_transaction
-from apps.crypto.services import end_user_mac, open_tenant
+from apps.crypto.services import SpaceShredded, end_user_mac, open_tenant
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind, SpaceRef
 from apps.tenants.models import EndUser, Tenant
@@ -36,9 +36,16 @@ def list_spaces(scope: Scope) -> list[Space]:
 
 
 def reread_space(scope: Scope) -> Scope:
-    """The scope with its one space as it is now: its profile or its identity key may have changed."""
+    """The scope with its one space as it is now: its profile or its identity key may have changed.
+
+    Raises SpaceShredded when it was taken from its owner.
+    """
+    mine = scope.space
     with tenant_transaction(scope):
-        return scope.in_spaces(Space.objects.within(scope).get(pk=scope.space.id).ref)
+        space = Space.objects.within(scope).filter(pk=mine.id, owner_id=mine.owner_id).first()
+    if space is None:
+        raise SpaceShredded
+    return scope.in_spaces(space.ref)
 
 
 def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
@@ -48,7 +55,9 @@ def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
         mac = cipher.identity_mac("end_user", external_id)
-        person = EndUser.objects.within(scope).filter(external_mac=mac).first()
+        # Locked, so that nobody forgets the person while their space is made: a shredding takes the owner along.
+        people = EndUser.objects.within(scope).filter(external_mac=mac).select_for_update(no_key=True)
+        person = people.first()
         if person is None:
             # The id comes first: it is bound into the seal of the caller's own id.
             person_id = _next_id("tenants_enduser_id_seq")
@@ -66,7 +75,7 @@ def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
                 ],
                 ignore_conflicts=True,
             )
-            person = EndUser.objects.within(scope).get(external_mac=mac)
+            person = people.get()
         Space.everyone.bulk_create(
             [
                 Space(

@@ -15,7 +15,7 @@ from apps.adapters.registry import get_embedder
 from apps.core.errors import Invalid
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.crypto.services import DecryptError, SpaceCipher, open_space
+from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.memories import integrity
 from apps.memories.models import Memory
 from apps.memories.nearest import rotate
@@ -143,7 +143,7 @@ def _recall_in(scope: Scope, space: SpaceRef, query: Plaintext, options: _Option
                 return _Found(hits=_hits(scope, asked, options), is_dense=asked.vector is not None)
         except _SpaceChanged:
             continue
-        except Space.DoesNotExist:  # erased meanwhile
+        except (Space.DoesNotExist, SpaceShredded):  # erased meanwhile
             return _Found()
 
 

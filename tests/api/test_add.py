@@ -327,14 +327,14 @@ def test_metadata_of_an_item_names_its_session_and_speaker(alice: Caller) -> Non
 
 
 def test_item_refused_by_the_service_is_the_only_one_lost(alice: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    remember = bulk_add.remember
+    remember_for = bulk_add.remember_for
 
-    def picky(scope: Any, proposals: Any, *, now: datetime) -> Any:
+    def picky(scope: Any, end_user: str, proposals: Any, *, now: datetime) -> Any:
         if any("number 1 " in one.text.reveal() for one in proposals):
             raise Invalid("not this one")
-        return remember(scope, proposals, now=now)
+        return remember_for(scope, end_user, proposals, now=now)
 
-    monkeypatch.setattr(bulk_add, "remember", picky)
+    monkeypatch.setattr(bulk_add, "remember_for", picky)
 
     answer = bulk(alice, numbered(3))
 
@@ -349,7 +349,7 @@ def test_outage_fails_the_whole_call_so_that_it_is_sent_again(
     def fail(*args: Any, **kwargs: Any) -> Any:
         raise failure
 
-    monkeypatch.setattr(bulk_add, "remember", fail)
+    monkeypatch.setattr(bulk_add, "remember_for", fail)
 
     assert alice("POST", "/memory/bulk-add", {"items": numbered(2)}).status_code == 503
 

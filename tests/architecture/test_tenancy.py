@@ -37,6 +37,7 @@ GLOBAL = {
     "crypto.SpaceSecret": "in the keyring database, by the tenant's uid; evidence outlives the tenant",
     "crypto.TenantKey": "in the keyring database, by the tenant's uid; evidence outlives the tenant",
     "memories.MemoryPosting": "has a composite key instead of an id; its tenant_id is guarded by row-level security",
+    "retention.ErasureEntry": "in the keyring database, by the tenant's uid; it outlives what it says was erased",
     "sessions.Session": "sessions of people",
     "tenants.Membership": "belongs to an organization",
     "tenants.Organization": "owns tenants",

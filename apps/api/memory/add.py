@@ -13,7 +13,7 @@ from apps.api.memory.shapes import SkipOutput, StoredOutput, decisions_body, mem
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
-from apps.ingest.services import remember
+from apps.ingest.services import remember_for
 from apps.memories.selectors import get_memory
 
 TEN_YEARS: Final = 10 * 366 * 24 * 60  # minutes
@@ -100,8 +100,9 @@ class AddView(ApiView):
         Answers 201 and the first memory stored, with the ids of all in `memory_ids`; or 200 and why nothing was.
         """
         fields, now = self.read(AddInput), self.now()
-        scope = self.writer(fields.get("end_user_id"), now=now)
-        (outcome,) = remember(scope, [proposal(fields, deduplicate=fields["deduplicate"])], now=now)
+        scope, end_user = self.scope(writes=True), self.end_user(fields.get("end_user_id"))
+        one = proposal(fields, deduplicate=fields["deduplicate"])
+        scope, (outcome,) = remember_for(scope, end_user, [one], now=now)
         if not outcome.is_stored:
             return Response(skip_body(outcome))
         stored = memory_body(get_memory(scope, outcome.memory_ids[0], now=now))

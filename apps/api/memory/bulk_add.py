@@ -17,8 +17,7 @@ from apps.api.memory.shapes import DecisionOutput, decisions_body
 from apps.api.views import ApiView, EndUserMissing
 from apps.core.errors import DomainError, Unavailable
 from apps.ingest.candidates import Outcome, Proposal
-from apps.ingest.services import remember
-from apps.memories.spaces import meet_end_user
+from apps.ingest.services import remember_for
 from apps.projects.scope import Scope
 
 MAX_ITEMS: Final = 50
@@ -100,8 +99,7 @@ class BulkAddView(ApiView):
         if all(isinstance(results.get(index), EndUserMissing) for index in range(len(fields["items"]))):
             raise EndUserMissing
         for person, proposals in by_person.items():
-            scope = base.in_spaces(meet_end_user(base, person, now=now))
-            results |= _remember_each(scope, proposals, now=now)
+            results |= _remember_each(base, person, proposals, now=now)
         return Response(_body([results[index] for index in sorted(results)]), status=207)
 
 
@@ -115,10 +113,11 @@ def _checked(item: object) -> Mapping[str, Any]:
     return dict(body.validated_data)
 
 
-def _remember_each(scope: Scope, proposals: Mapping[int, Proposal], *, now: datetime) -> dict[int, Result]:
+def _remember_each(scope: Scope, person: str, proposals: Mapping[int, Proposal], *, now: datetime) -> dict[int, Result]:
     """All in one transaction; if one of them is refused, each in its own, so that only that one is lost."""
     try:
-        return dict(zip(proposals, remember(scope, list(proposals.values()), now=now), strict=True))
+        _, outcomes = remember_for(scope, person, list(proposals.values()), now=now)
+        return dict(zip(proposals, outcomes, strict=True))
     except Unavailable:
         raise
     except DomainError as refusal:
@@ -126,7 +125,7 @@ def _remember_each(scope: Scope, proposals: Mapping[int, Proposal], *, now: date
             return dict.fromkeys(proposals, refusal)
     results: dict[int, Result] = {}
     for index, one in proposals.items():
-        results |= _remember_each(scope, {index: one}, now=now)
+        results |= _remember_each(scope, person, {index: one}, now=now)
     return results
 
 
