@@ -39,6 +39,7 @@ UNFOLD: dict[str, Any] = {
                 "items": [
                     _item("API keys", "key", "apikeys_apikey_changelist"),
                     _item("Encryption keys", "lock", "crypto_tenantkeystate_changelist"),
+                    _item("Key rotations", "autorenew", "upkeep_keyrotation_changelist"),
                     _item("People", "badge", "accounts_user_changelist"),
                 ],
             },
@@ -55,6 +56,7 @@ UNFOLD: dict[str, Any] = {
                 "separator": True,
                 "items": [
                     _item("Outbox", "outbox", "audit_outboxevent_changelist"),
+                    _item("Quarantine", "gpp_maybe", "memories_quarantinedrow_changelist"),
                     _item("Audit trail", "history", "audit_auditevent_changelist"),
                 ],
             },

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from celery import Celery
-from celery.signals import setup_logging, task_failure
+from celery.signals import setup_logging, task_failure, worker_ready
 from django.conf import settings
 
 from memsync.process import serve_quietly
@@ -48,6 +48,7 @@ app.autodiscover_tasks()
 app.conf.beat_schedule = {
     "drain the outbox": {"task": "ingest.drain", "schedule": 2.0},
     "expire what is past its time": {"task": "memories.expire", "schedule": 60.0},
+    "tend the keys": {"task": "keys.tend", "schedule": 60.0},
 }
 
 
@@ -56,6 +57,12 @@ def use_our_logging(**_: Any) -> None:
     """Celery would otherwise bring its own handlers, and print messages of exceptions."""
     serve_quietly()
     logging.config.dictConfig(settings.LOGGING)
+
+
+@worker_ready.connect  # type: ignore[untyped-decorator]
+def look_for_work(**_: Any) -> None:
+    """Go on at once with the rotations that a worker left when it was killed, and not when the minute comes round."""
+    app.send_task("keys.tend")
 
 
 @task_failure.connect  # type: ignore[untyped-decorator]

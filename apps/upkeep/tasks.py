@@ -1,0 +1,57 @@
+"""Celery's way in to the upkeep.  A task carries the id of a rotation; its row says whether there is anything to do."""
+
+import time
+
+from celery import shared_task
+from django.db import OperationalError, close_old_connections
+from django.utils import timezone
+
+from apps.projects.scope import SYSTEM
+from apps.upkeep import keys, rotation, tending
+from apps.upkeep.models import KeyRewrap, KeyRotation
+
+SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
+PATIENCE_SECONDS = 30.0  # for a database that restarts
+LONGEST_WAIT = 2.0
+
+
+@shared_task(name="keys.tend", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
+def tend(**_: object) -> None:
+    """Do what falls due with keys, and ring for the rotations that want work."""
+    for due in tending.tend(now=timezone.now()):
+        for _worker in range(due.workers):
+            turn.apply_async(kwargs={"rotation_id": due.rotation_id})
+    if KeyRewrap.objects.filter(finished_at=None).exists():
+        rewrap.apply_async()
+
+
+@shared_task(name="keys.rewrap", ignore_result=True)  # type: ignore[untyped-decorator]
+def rewrap(**_: object) -> None:
+    """Wrap every key anew, if that is what somebody asked for."""
+    if KeyRewrap.objects.filter(finished_at=None).exists():
+        keys.rewrap(SYSTEM, now=timezone.now())
+
+
+@shared_task(name="keys.turn", ignore_result=True)  # type: ignore[untyped-decorator]
+def turn(rotation_id: int, **_: object) -> None:
+    """Work at a rotation for a while, and ring again if that was not the end of it."""
+    if _work(rotation_id) == rotation.Outcome.MORE:
+        turn.apply_async(kwargs={"rotation_id": rotation_id})
+
+
+def _work(rotation_id: int) -> rotation.Outcome:
+    """A database that restarts is waited for: nobody else may ring before the minute is over."""
+    deadline, wait = time.monotonic() + PATIENCE_SECONDS, 0.1
+    while True:
+        try:
+            one = KeyRotation.objects.filter(pk=rotation_id).first()
+            if one is None:
+                return rotation.Outcome.OVER
+            workers = tending.workers_for(one, now=timezone.now())
+            return rotation.work(rotation_id, seconds=SLICE_SECONDS, workers=workers, clock=timezone.now)
+        except OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            close_old_connections()
+            time.sleep(wait)
+            wait = min(LONGEST_WAIT, 2 * wait)
