@@ -35,6 +35,7 @@ def globex() -> Opened:
 def _no_thread_writes_behind_a_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Access counts and broken seals are written when a test says ``flush()``, not by a timer that may outlive it."""
     monkeypatch.setattr(access, "EVERY_SECONDS", 86_400.0)
+    monkeypatch.setattr(access, "_waiting", {})
     monkeypatch.setattr(integrity, "EVERY_SECONDS", 86_400.0)
     yield
     integrity.forget_all()

@@ -148,14 +148,14 @@ def translate(exc: Exception) -> DomainError:
             return InternalError()
 
 
-def invalid(exc: exceptions.ValidationError) -> Invalid:
+def invalid(exc: exceptions.ValidationError, *, place: str = "body") -> Invalid:
     """A serializer's findings as the wire wants them; the message is the first one, with its field before it."""
     findings = list(_findings(exc.detail, ()))
     path, first = findings[0]
     field = ".".join(str(step) for step in path)
     return Invalid(
         f"{field}: {first}" if field else str(first),
-        details=[{"loc": ["body", *path], "msg": str(found), "type": found.code} for path, found in findings],
+        details=[{"loc": [place, *path], "msg": str(found), "type": found.code} for path, found in findings],
     )
 
 

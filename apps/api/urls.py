@@ -13,6 +13,7 @@ from apps.api.memory.items import MemoryView
 from apps.api.memory.query import QueryView, RetrieveView
 from apps.api.memory.refresh import RefreshView
 from apps.api.reference import DocsView, SchemaView
+from apps.api.v1.audit import EventsView
 from apps.api.v1.status import StatusView
 
 urlpatterns = [
@@ -26,5 +27,6 @@ urlpatterns = [
     path("memory/forget", ForgetView.as_view()),
     path("memory/refresh", RefreshView.as_view()),
     path("memory/<int:memory_id>", MemoryView.as_view()),
+    path("v1/audit/events", EventsView.as_view()),
     path("v1/memory/status/<int:memory_id>", StatusView.as_view()),
 ]

@@ -17,6 +17,7 @@ PERMISSIONS: dict[str, str] = {
     "imports:write": "start and cancel imports",
     "ontology:write": "add content and relation types",
     "projects:read": "list projects",
+    "audit:read": "read the tenant's audit trail, of all environments; never in a default set",
     "org:cross_project_read": "read across projects",
 }
 DEFAULT = ("memory:read", "memory:add", "memory:update", "memory:forget_request", "history:read", "history:write",

@@ -1,6 +1,7 @@
 """The primitives: AES-256-GCM, HKDF-SHA512, HMAC, constant-time comparison.
 
-Beside ``signatures``, the only file of this app that imports ``cryptography``.  Nothing here knows what a tenant or a memory is.
+Beside ``signatures``, the only file of this app that imports ``cryptography``.  Nothing here knows what a tenant or a
+memory is.
 """
 
 from typing import Final, Literal, final

@@ -39,7 +39,8 @@ def drain(*, now: datetime) -> int:
         groups: dict[tuple[int, str], list[OutboxEvent]] = {}
         for event in due:
             groups.setdefault((event.tenant_id, event.kind), []).append(event)
-        for (tenant_id, kind), events in groups.items():
+        # By tenant: what their work locks, workers that take several tenants at once lock in one order.
+        for (tenant_id, kind), events in sorted(groups.items(), key=lambda group: group[0]):
             _do(tenant_id, kind, events, now=now)
         return len(due)
 

@@ -1,36 +1,63 @@
-"""Counting what recall returned, later and together: a read answers without waiting for a write."""
+"""What was read, written later and together: a read answers without waiting for a write.
 
+Two things come of it.  Of each memory that recall returned, how often.  And for the audit trail, who read in which
+space: one row for each credential, space and kind of reading, however many requests there were.
+"""
+
+import atexit
 import logging
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from django.db import connections
 from django.utils import timezone
 
+from apps.audit.services import record
+from apps.core.scoping import tenant_transaction
 from apps.memories.services import count_accesses
 from apps.projects.scope import Scope
 
 logger = logging.getLogger(__name__)
 
-EVERY_SECONDS = 2.0
+EVERY_SECONDS = 1.0
+MOST_SPACES = 4  # named in one row of the trail; of more only how many
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Who read, how, and where."""
+
+    actor: str
+    action: str
+    target: str
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What is to be written of one tenant."""
+
+    scope: Scope
+    memories: Counter[int] = field(default_factory=Counter)
+    requests: Counter[_Reader] = field(default_factory=Counter)
+    hits: Counter[_Reader] = field(default_factory=Counter)
+
+
 _lock = threading.Lock()
-_waiting: dict[int, tuple[Scope, Counter[int]]] = {}
+_waiting: dict[int, _Batch] = {}
 _timer: threading.Timer | None = None
 
 
 def note(scope: Scope, memory_ids: Sequence[int]) -> None:
-    """Remember that these were returned.  Written within EVERY_SECONDS; a crash before that loses the count only."""
-    global _timer
-    if not memory_ids:
-        return
-    with _lock:
-        _, counts = _waiting.setdefault(scope.tenant_id, (scope, Counter()))
-        counts.update(memory_ids)
-        if _timer is None:
-            _timer = threading.Timer(EVERY_SECONDS, _flush_in_background)
-            _timer.daemon = True
-            _timer.start()
+    """Remember that a recall returned these, or nothing.  Written after EVERY_SECONDS; a crash before then loses it."""
+    _note(scope, "memory.recall", memory_ids, hits=len(memory_ids))
+
+
+def note_read(scope: Scope) -> None:
+    """Remember that one memory was read by its id, which counts for the trail and not for the memory."""
+    _note(scope, "memory.read", (), hits=1)
 
 
 def flush() -> None:
@@ -42,11 +69,48 @@ def flush() -> None:
         if _timer is not None:
             _timer.cancel()
             _timer = None
-    for scope, counts in batches:
+    for batch in batches:
         try:
-            count_accesses(scope, dict(counts), now=timezone.now())  # noqa: TID251  (a background thread is a way in)
+            _write(batch, now=timezone.now())  # noqa: TID251  (a background thread is a way in)
         except Exception as error:  # noqa: BLE001  (nobody is there to catch it, and only counts are lost)
             logger.warning("access counts were not written", extra={"error": type(error).__name__})
+
+
+def _note(scope: Scope, action: str, memory_ids: Sequence[int], *, hits: int) -> None:
+    global _timer
+    reader = _Reader(scope.principal.label, action, _spaces(scope))
+    with _lock:
+        batch = _waiting.setdefault(scope.tenant_id, _Batch(scope))
+        batch.memories.update(memory_ids)
+        batch.requests[reader] += 1
+        batch.hits[reader] += hits
+        if _timer is None:
+            _timer = threading.Timer(EVERY_SECONDS, _flush_in_background)
+            _timer.daemon = True
+            _timer.start()
+
+
+def _spaces(scope: Scope) -> str:
+    """Blank where nobody's was reached: an end user whom nobody has met has none."""
+    if len(scope.spaces) > MOST_SPACES:
+        return f"{len(scope.spaces)} spaces"
+    return ",".join(f"space:{space.id}" for space in scope.spaces)
+
+
+def _write(batch: _Batch, *, now: datetime) -> None:
+    with tenant_transaction(batch.scope):
+        if batch.memories:
+            count_accesses(batch.scope, dict(batch.memories), now=now)
+        for reader, requests in batch.requests.items():
+            record(
+                batch.scope,
+                actor=reader.actor,
+                action=reader.action,
+                target=reader.target,
+                reason=f"hits={batch.hits[reader]}",
+                count=requests,
+                now=now,
+            )
 
 
 def _flush_in_background() -> None:
@@ -54,3 +118,6 @@ def _flush_in_background() -> None:
         flush()
     finally:
         connections.close_all()
+
+
+atexit.register(flush)  # a process that ends in good order loses nothing

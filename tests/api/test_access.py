@@ -5,21 +5,23 @@ A new route needs a row in ``TABLE``; the first test says so.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.http import HttpResponse
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from apps.api.permissions import OPEN
 from apps.apikeys import services, tokens
 from apps.apikeys.onboarding import Opened
-from apps.apikeys.permissions import PERMISSIONS
+from apps.apikeys.permissions import DEFAULT, PERMISSIONS
 from apps.core.scoping import ScopedQuerySet
 from apps.memories.models import MemoryQuerySet
 from apps.projects.scope import Environment
+from apps.tenants.models import Membership
 from apps.tenants.services import close_tenant, set_policy
 from tests.api.conftest import Caller
 from tests.makers import make_api_key
@@ -100,6 +102,7 @@ TABLE = (
     ),
     Row(route="/memory/refresh", method="POST", permission="memory:update", status=202, stranger=202),
     Row(route="/memory/<int:memory_id>", method="GET", permission="memory:read", status=200, stranger=404),
+    Row(route="/v1/audit/events", method="GET", permission="audit:read", status=200, stranger=403),
     Row(route="/v1/memory/status/<int:memory_id>", method="GET", permission="memory:read", status=200, stranger=404),
 )
 CLOSED = tuple(row for row in TABLE if row.permission != OPEN)
@@ -145,10 +148,10 @@ def _routed(patterns: list[URLPattern | URLResolver], prefix: str = "/") -> Iter
 
 
 @every_row
-def test_right_key_is_served(row: Row, alice: Caller) -> None:
+def test_right_key_is_served(row: Row, acme: Opened, alice: Caller) -> None:
     memory = alice.add(TEXT)
 
-    response = _ask(row, alice, memory["id"])
+    response = _ask(row, _right(row, acme, alice), memory["id"])
 
     assert response.status_code == row.status, response.content
 
@@ -243,6 +246,63 @@ def test_key_without_the_permission_is_refused(row: Row, acme: Opened, alice: Ca
     assert (response.status_code, _code(response)) == (403, row.denied)
     if row.denied == "INSUFFICIENT_SCOPE":
         assert _message(response) == f"Insufficient scope. Missing: {row.permission}"
+
+
+# -- people: a browser session is no credential here -------------------------------------------------------------------
+
+PEOPLE: Mapping[str, Callable[[Opened, Opened], Any]] = {
+    "the operator": lambda acme, globex: _person("ops@host.example", is_staff=True, is_superuser=True),
+    "an owner of the tenant": lambda acme, globex: _person("ann@acme.example", of=acme),
+    "an owner of another tenant": lambda acme, globex: _person("greg@globex.example", of=globex),
+}
+
+
+def _person(email: str, *, of: Opened | None = None, **rights: bool) -> Any:
+    person = get_user_model().objects.create_user(email=email, password="correct horse", **rights)
+    if of:
+        Membership.objects.create(
+            organization=of.tenant.organization, user=person, role="owner", created_at=datetime.now(UTC)
+        )
+    return person
+
+
+@every_closed_row
+@pytest.mark.parametrize("who", PEOPLE)
+def test_session_is_refused_like_nobody_and_beside_a_key_is_ambiguous(
+    row: Row, who: str, acme: Opened, globex: Opened, alice: Caller
+) -> None:
+    memory = alice.add(TEXT)
+    before = alice("GET", f"/memory/{memory['id']}").json()
+    person = PEOPLE[who](acme, globex)
+    alone, beside = Caller(None), Caller(alice.key)
+    for caller in (alone, beside):
+        caller.client.force_login(person)
+
+    by_session, by_both = _ask(row, alone, memory["id"]), _ask(row, beside, memory["id"])
+
+    assert (by_session.status_code, _code(by_session)) == (401, "API_KEY_MISSING")
+    assert (by_both.status_code, _code(by_both)) == (400, "ambiguous_credentials")
+    assert alice("GET", f"/memory/{memory['id']}").json() == before
+
+
+@every_row
+@pytest.mark.parametrize("who", ["nobody", "a stranger", "the right key"])
+def test_head_is_get_without_the_body(row: Row, who: str, acme: Opened, globex: Opened, alice: Caller) -> None:
+    memory = alice.add(TEXT)
+    caller = {
+        "nobody": Caller(None),
+        "a stranger": Caller(globex.keys[Environment.PRODUCTION]),
+        "the right key": _right(row, acme, alice),
+    }
+
+    response = caller[who]("HEAD", _path(row, memory["id"]))
+
+    expected = {"nobody": 401, "a stranger": row.stranger, "the right key": row.status}[who]
+    if row.permission == OPEN:
+        expected = row.status
+    methods = {other.method for other in TABLE if other.route == row.route}
+    assert response.status_code == (expected if "GET" in methods else 405)
+    assert response.content == b""
 
 
 # -- a good key that does not reach: foreign and absent look the same --------------------------------------------------
@@ -344,6 +404,13 @@ def test_policy_that_lets_keys_retire_still_asks_for_the_permission(acme: Opened
 
 
 # --------------------------------------------------------------------------------------------------------------------
+
+
+def _right(row: Row, acme: Opened, alice: Caller) -> Caller:
+    """Alice, with a key that may do this where a default one may not."""
+    return (
+        alice if row.permission in (OPEN, *DEFAULT) else replace(alice, key=make_api_key(acme.scope, scopes=["*"]).text)
+    )
 
 
 def _path(row: Row, memory_id: int) -> str:

@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from apps.api.memory.shapes import MemoryOutput, memory_body
 from apps.api.views import ApiView
 from apps.memories.selectors import get_memory
+from apps.recall import access
 
 
 class MemoryView(ApiView):
@@ -17,4 +18,7 @@ class MemoryView(ApiView):
     @extend_schema(operation_id="get", responses=MemoryOutput)
     def get(self, request: Request, memory_id: int) -> Response:
         """Read one memory.  One that is not the end user's is not found, as if there were none."""
-        return Response(memory_body(get_memory(self.reader(), memory_id, now=self.now())))
+        scope = self.reader()
+        memory = get_memory(scope, memory_id, now=self.now())
+        access.note_read(scope)
+        return Response(memory_body(memory))

@@ -1,0 +1,77 @@
+"""Who recalled, in which space and how often: one row a flush, with no word of what was asked or found."""
+
+from dataclasses import replace
+
+import pytest
+
+from apps.apikeys.onboarding import Opened
+from apps.audit.models import AuditEvent
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
+from apps.ingest.candidates import Proposal
+from apps.ingest.services import remember
+from apps.projects.scope import Principal, Scope
+from apps.recall import access
+from apps.recall.services import recall
+from tests.makers import NOW, make_scope
+
+pytestmark = pytest.mark.django_db(databases="__all__")
+
+SAID = "The parcel went to the harbour office in Samarkand."
+
+
+def rows(scope: Scope) -> list[tuple[str, str, str, int]]:
+    with tenant_transaction(scope):
+        found = AuditEvent.objects.filter(tenant_id=scope.tenant_id, action="memory.recall").order_by("id")
+        return [(row.actor, row.target, row.reason, row.count) for row in found]
+
+
+def test_recalls_of_one_credential_in_one_space_are_one_row(acme: Opened, globex: Opened) -> None:
+    alice, bob = make_scope(acme), make_scope(acme, "bob")
+    other_key = replace(alice, principal=Principal(kind="api_key", id=77))
+    theirs = make_scope(globex)
+    remember(alice, [Proposal(text=Plaintext(SAID), importance=0.9)], now=NOW)
+
+    for scope in (alice, alice, alice, bob, other_key, theirs):
+        recall(scope, Plaintext("Where did the parcel go?"), now=NOW)
+    access.flush()
+    access.flush()
+
+    me = alice.principal.label
+    assert rows(alice) == [
+        (me, f"space:{alice.space.id}", "hits=3", 3),
+        (me, f"space:{bob.space.id}", "hits=0", 1),
+        ("api_key:77", f"space:{alice.space.id}", "hits=1", 1),
+    ]
+    assert rows(theirs) == [(theirs.principal.label, f"space:{theirs.space.id}", "hits=0", 1)]
+
+
+def test_recall_that_reaches_nobody_is_recorded_too(acme: Opened) -> None:
+    stranger = replace(make_scope(acme), spaces=())
+
+    recall(stranger, Plaintext("Who?"), now=NOW)
+    access.flush()
+
+    assert rows(stranger) == [(stranger.principal.label, "", "hits=0", 1)]
+
+
+def test_many_spaces_are_counted_and_not_named(acme: Opened) -> None:
+    scope = make_scope(acme)
+    spaces = [make_scope(acme, f"user {number}").space for number in range(5)]
+
+    access.note(scope.in_spaces(*spaces), [])
+    access.flush()
+
+    assert rows(scope) == [(scope.principal.label, "5 spaces", "hits=0", 1)]
+
+
+def test_trail_holds_no_word_of_the_question_or_the_answer(acme: Opened) -> None:
+    scope = make_scope(acme)
+    remember(scope, [Proposal(text=Plaintext(SAID), importance=0.9)], now=NOW)
+
+    recall(scope, Plaintext("Samarkand harbour"), now=NOW)
+    access.flush()
+
+    with tenant_transaction(scope):
+        every = str(list(AuditEvent.objects.filter(tenant_id=scope.tenant_id).values()))
+    assert not {"Samarkand", "harbour", "parcel"} & set(every.replace("'", " ").split())
