@@ -29,6 +29,7 @@ class Request:
 class Answer:
     status: int
     content: Mapping[str, Any] = field(repr=False)
+    location: str = ""
 
 
 class FakeService:
@@ -36,7 +37,9 @@ class FakeService:
 
     slow_seconds: how long it waits before it answers.  drip_seconds: how long before each byte of the answer.
     throttled, denied: it answers as the real service when there was too much, or when the caller may not.
-    fail_next: how many of the next requests fail inside.  calls: how often each operation was asked for.
+    redirect_to: the address of another server, to which it sends everybody.
+    fail_next: how many of the next requests fail inside.
+    requests: how many came.  calls: how often each operation was asked for.
     ``take_down`` and ``bring_up``: nobody listens in between, and open connections break.
     """
 
@@ -47,8 +50,10 @@ class FakeService:
         self.drip_seconds = 0.0
         self.throttled = False
         self.denied = False
+        self.redirect_to = ""
         self.fail_next = 0
         self.calls: Final[Counter[str]] = Counter()
+        self.requests = 0
         self.closing: Final = threading.Event()
         self._server: _Server | None = None
         self._port = 0
@@ -137,6 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
             {name.lower(): value for name, value in self.headers.items()},
             self.rfile.read(int(self.headers.get("Content-Length", 0))),
         )
+        service.requests += 1
         service.closing.wait(service.slow_seconds)
         self._send(service, self._answer(service, request))
 
@@ -147,6 +153,8 @@ class _Handler(BaseHTTPRequestHandler):
         if service.fail_next > 0:
             service.fail_next -= 1
             return service.answer_failed()
+        if service.redirect_to:
+            return Answer(307, {}, location=service.redirect_to + request.path)
         if service.throttled:
             return service.answer_throttled()
         if service.denied:
@@ -158,6 +166,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(answer.status)
         self.send_header("Content-Type", service.content_type)
         self.send_header("Content-Length", str(len(body)))
+        if answer.location:
+            self.send_header("Location", answer.location)
         self.end_headers()
         for byte in body if service.drip_seconds else ():
             if service.closing.wait(service.drip_seconds):
