@@ -1,4 +1,4 @@
-"""Celery's way in to the upkeep.  A task carries the id of a rotation; its row says whether there is anything to do."""
+"""Celery's way in to the upkeep.  Tasks carry at most the id of a rotation; rows say if there is anything to do."""
 
 import time
 
@@ -7,12 +7,18 @@ from django.db import OperationalError, close_old_connections
 from django.utils import timezone
 
 from apps.projects.scope import SYSTEM
-from apps.upkeep import keys, rotation, tending
+from apps.upkeep import checkpoints, keys, rotation, tending
 from apps.upkeep.models import KeyRewrap, KeyRotation
 
 SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
 PATIENCE_SECONDS = 30.0  # for a database that restarts
 LONGEST_WAIT = 2.0
+
+
+@shared_task(name="audit.checkpoint", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
+def checkpoint(**_: object) -> None:
+    """Sign where the audit chains stand, when that falls due."""
+    checkpoints.take_checkpoint(now=timezone.now())
 
 
 @shared_task(name="keys.tend", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
