@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.instance import Instance, instance
+from benchmarks.instance import Instance, instance, superuser
 
 console = Console(stderr=True)
 
@@ -42,6 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     leakage.add_argument("files", nargs="+", type=Path, metavar="FILE", help="one haystack a line, as JSON")
     leakage.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
 
+    isolation = verbs.add_parser("isolation", help="words and vectors of many tenants, asked for with no filter at all")
+    isolation.add_argument("--tenants", type=int, default=20, help="that said the same (default 20)")
+    isolation.add_argument("--texts", type=int, default=500, help="that each of them said (default 500)")
+    isolation.add_argument("--hits", type=int, default=1_000_000, help="to see by words (default 1000000)")
+    isolation.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+
     verbs.add_parser("columns", help="every column as sealed, keyed or plain: the table of docs/security.md")
 
     options = parser.parse_args(arguments)
@@ -59,7 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         extracting.run(str(options.labels), str(options.out))
         return 0
     with instance() as running:
-        result = {"recall": _recall, "latency": _latency, "leakage": _leakage}[options.verb](running, options)
+        run = {"recall": _recall, "latency": _latency, "leakage": _leakage, "isolation": _isolation}[options.verb]
+        result = run(running, options)
     if options.json:
         options.json.write_text(json.dumps(result, indent=1))
     return 0
@@ -145,6 +152,18 @@ def _figures_table(title: str, rows: list[dict[str, Any]]) -> Table:
 
 def _figure(value: object) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _isolation(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import isolation
+
+    with superuser() as cursor:
+        result = isolation.run(
+            cursor, tenants=options.tenants, texts=options.texts, hits=options.hits, pairs=3000, queries=500,
+            now=datetime.now(UTC),
+        )  # fmt: skip
+    print(json.dumps(result, indent=1))
+    return result
 
 
 if __name__ == "__main__":

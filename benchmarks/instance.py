@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import django
+import psycopg
+from psycopg import Cursor
 
 from memsync.embedded.postgres import free_port
 
@@ -49,3 +52,15 @@ def instance() -> Iterator[Instance]:
         finally:
             up.terminate()
             up.wait(30)
+
+
+@contextmanager
+def superuser() -> Iterator[Cursor[Any]]:
+    """A cursor on the running instance's main database that no row-level security holds."""
+    from django.conf import settings
+
+    home, main = Path(os.environ["MEMSYNC_HOME"]), settings.DATABASES["default"]
+    password = (home / "postgres" / "superuser").read_text().strip()
+    address = {"host": main["HOST"], "port": main["PORT"], "dbname": main["NAME"]}
+    with psycopg.connect(user="postgres", password=password, **address) as connection, connection.cursor() as cursor:
+        yield cursor
