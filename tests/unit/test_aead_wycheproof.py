@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from apps.crypto import aead
+from apps.crypto import aead, signatures
 
 REPOSITORY = Path(__file__).parents[2]
 NAMED = os.environ.get("WYCHEPROOF_DIR")
@@ -34,6 +34,7 @@ RAN: dict[str, dict[str, int]] = {
     "aes_gcm": {"valid": 39, "invalid": 27},
     "hkdf_sha512": {"valid": 80, "invalid": 3},
     "hmac_sha256": {"valid": 66, "invalid": 108},
+    "ed25519": {"valid": 88, "invalid": 63},
 }
 NOT_OURS: dict[str, dict[str, int]] = {
     # Each of these is given to the wrapper, which refuses it.
@@ -42,7 +43,6 @@ NOT_OURS: dict[str, dict[str, int]] = {
         "a key of 192 bits: ours have 256": 103,
         "a nonce of other than 96 bits: ours have 96": 39,
     },
-    "ed25519": {"nothing is signed yet": 151},
     "hkdf_sha256": {"keys are derived with SHA-512 alone": 86},
 }
 
@@ -134,6 +134,18 @@ def test_hmac_answers_as_wycheproof_says() -> None:
 
 
 @wycheproof
+def test_ed25519_answers_as_wycheproof_says() -> None:
+    ran: Counter[str] = Counter()
+    for group, case in vectors("ed25519"):
+        message, signature = raw(case, "msg", "sig")
+        public = bytes.fromhex(group["publicKey"]["pk"])
+        assert signatures.verify(public, message, signature) == (case["result"] == "valid")
+        ran[case["result"]] += 1
+
+    assert ran == RAN["ed25519"]
+
+
+@wycheproof
 def test_every_file_and_every_vector_is_accounted_for(capsys: pytest.CaptureFixture[str]) -> None:
     files = {path.name.removesuffix("_test.json") for path in WYCHEPROOF.glob("*.json")}
     there = {name: sum(1 for _ in vectors(name)) for name in files}
@@ -177,6 +189,33 @@ def test_gcm_answers_as_its_authors_say() -> None:
 def test_hmac_answers_as_rfc_4231_says(digest: Any, start: str) -> None:
     # Section 4.3, test case 2.
     assert aead.Mac(b"Jefe", digest)(b"what do ya want for nothing?")[:16].hex() == start
+
+
+@pytest.mark.parametrize(
+    ("private", "public", "message", "signature"),
+    [
+        (
+            "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
+            "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
+            "",
+            "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46b"
+            "d25bf5f0595bbe24655141438e7a100b",
+        ),
+        (
+            "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb",
+            "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
+            "72",
+            "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c"
+            "387b2eaeb4302aeeb00d291612bb0c00",
+        ),
+    ],
+)
+def test_signatures_are_those_of_the_rfc(private: str, public: str, message: str, signature: str) -> None:
+    # RFC 8032, section 7.1, tests 1 and 2.  Wycheproof has no private keys, so signing is held to these.
+    seed, said = bytes.fromhex(private), bytes.fromhex(message)
+
+    assert signatures.public_of(seed).hex() == public
+    assert signatures.sign(seed, said).hex() == signature
 
 
 def test_hkdf_extract_is_hmac_under_the_salt() -> None:
