@@ -4,12 +4,12 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import admin
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery, Sum
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.audit.models import AuditEvent, OutboxEvent
+from apps.audit.models import AuditEvent, ChainHead, Checkpoint, OutboxEvent
 from apps.core.admin import OPERATOR, OperatorAdmin, display, link, mono
 
 
@@ -31,12 +31,18 @@ class _OfTenants(OperatorAdmin):
 
 @admin.register(AuditEvent)
 class AuditEventAdmin(_OfTenants):
+    """The chains of all tenants.  Whether they are whole is for `memsync audit verify` to say."""
+
     heading = "Audit trail"
-    list_display = ("created_at", "tenant", "actor", "action", "target", "result", "reason")
-    list_filter = ("outcome", "action")
-    search_fields = ("=actor", "=target", "=action", "=request_id")
-    search_help_text = "An actor, a target, an action or a request id, in full."
-    fields = ("created_at", "tenant", "actor", "action", "target", "result", "reason", "count", "asked_in")
+    list_display = ("created_at", "tenant", "seq", "actor", "action", "target", "result", "reason")
+    list_filter = ("outcome", "created_at", "action")
+    search_fields = ("=actor", "=target", "=action", "=request_id", "=hash")
+    search_help_text = "An actor, a target, an action, a request id or a hash, in full."
+    fields = ("created_at", "tenant", "actor", "action", "target", "result", "reason", "count", "asked_in", "network",
+              "code_version", "seq", "hash_before", "own_hash")  # fmt: skip
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        return super().changelist_view(request, {"subheading": _signed_up_to(), **(extra_context or {})})
 
     @display(description="Outcome", ordering="outcome", label={"ok": "success", "denied": "danger"})
     def result(self, row: AuditEvent) -> str:
@@ -45,6 +51,26 @@ class AuditEventAdmin(_OfTenants):
     @display(description="Request id")
     def asked_in(self, row: AuditEvent) -> str | None:
         return mono(row.request_id) if row.request_id else None
+
+    @display(description="Hash of the row before")
+    def hash_before(self, row: AuditEvent) -> str:
+        return mono(row.prev_hash)
+
+    @display(description="Hash")
+    def own_hash(self, row: AuditEvent) -> str:
+        return mono(row.hash)
+
+
+def _signed_up_to() -> str:
+    newest = Checkpoint.objects.using(OPERATOR).order_by("-number").first()
+    if newest is None:
+        return "No checkpoint has been signed yet"
+    rows = ChainHead.objects.using(OPERATOR).aggregate(all=Sum("seq"))["all"] or 0
+    since = max(0, rows - newest.rows)
+    return (
+        f"Signed up to {newest.made_at:%Y-%m-%d %H:%M} UTC: checkpoint {newest.number}, {newest.rows:,} rows; "
+        f"{since:,} since then"
+    )
 
 
 @admin.register(OutboxEvent)

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.conf import settings
 from django.db import connections, transaction
 
 from apps.apikeys.onboarding import Opened
@@ -58,10 +59,15 @@ def superuser(url: str) -> Iterator[Any]:
         yield cursor
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _static_root() -> None:
+    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
+
+
 @pytest.fixture(autouse=True)
-def shipped(tmp_path: Path, settings: Any) -> Path:
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where checkpoints are written."""
-    settings.AUDIT_CHECKPOINT_DIR = str(tmp_path / "checkpoints")
+    monkeypatch.setattr(settings, "AUDIT_CHECKPOINT_DIR", str(tmp_path / "checkpoints"))
     return tmp_path / "checkpoints"
 
 

@@ -1,0 +1,126 @@
+"""`memsync audit` for people: what it prints, how it ends, and what the admin shows of the same rows."""
+
+import json
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from apps.accounts.models import User
+from apps.apikeys.onboarding import Opened
+from apps.audit.models import AuditEvent, Checkpoint
+from apps.upkeep import checkpoints
+from apps.upkeep.tasks import checkpoint
+from tests.audit.conftest import Attack, entries, note
+from tests.makers import NOW
+
+pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
+
+
+def run(*arguments: str, **options: Any) -> str:
+    output = StringIO()
+    call_command("audit", *arguments, stdout=output, **options)
+    return output.getvalue()
+
+
+def test_whole_trail_is_said_to_be_whole(acme: Opened) -> None:
+    note(acme, "a")
+
+    assert "Nothing was changed" in run("verify")
+    assert "1 chains" in run("verify", tenant="acme")
+
+
+def test_bad_row_is_named_and_the_command_ends_with_one(acme: Opened, attack: Attack) -> None:
+    note(acme, "a", "b")
+    victim = entries(acme.scope.tenant_id)[-1]
+    attack(f"update audit_auditevent set actor = 'x' where id = {victim.id}")  # noqa: S608
+
+    with pytest.raises(CommandError, match=rf"tenant {acme.scope.tenant_id}, row {victim.seq}: edit") as refused:
+        run("verify")
+
+    assert refused.value.returncode == 1
+
+
+def test_row_that_cannot_even_be_read_is_a_refusal_and_no_crash(acme: Opened, attack: Attack) -> None:
+    attack("update audit_auditevent set created_at = 'infinity'")
+
+    with pytest.raises(CommandError, match="was changed"):
+        run("verify", json=True)
+
+
+def test_other_tenants_trouble_is_not_a_tenants_own(acme: Opened, globex: Opened, attack: Attack) -> None:
+    attack(f"delete from audit_auditevent where tenant_id = {globex.scope.tenant_id}")  # noqa: S608
+
+    assert json.loads(run("verify", tenant="acme", json=True))["whole"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"checkpoint": Path("/nonexistent")}, 2),
+        ({"file": Path("/nonexistent"), "key": bytes(32)}, 2),
+        ({"file": Path("/nonexistent")}, 2),
+        ({"tenant": "nobody"}, 1),
+    ],
+)
+def test_what_is_not_there_is_said(options: dict[str, Any], code: int) -> None:
+    with pytest.raises(CommandError) as refused:
+        run("verify", **options)
+
+    assert refused.value.returncode == code
+
+
+def test_list_shows_what_is_asked_for(acme: Opened, globex: Opened) -> None:
+    note(acme, "mine")
+    note(globex, "theirs")
+
+    shown = run("list", tenant="acme", action="test.", json=True)
+
+    assert [event["target"] for event in json.loads(shown)] == ["mine"]
+    assert "There are no such rows" in run("list", tenant="acme", actor="nobody")
+    with pytest.raises(CommandError, match="--tenant"):
+        run("list")
+
+
+def test_checkpoint_can_be_taken_by_hand_and_by_the_schedule(acme: Opened) -> None:
+    note(acme, "a")
+
+    assert "Checkpoint 1" in run("checkpoint")
+    assert "Nothing was recorded" in run("checkpoint")
+    checkpoints.take_checkpoint(now=NOW + timedelta(days=900))
+    checkpoint()
+    assert Checkpoint.objects.count() == 1
+
+
+def test_key_is_the_one_that_checkpoints_are_signed_with(acme: Opened) -> None:
+    signed = checkpoints.take_checkpoint(now=NOW)
+
+    assert signed is not None
+    assert checkpoints.is_signed(signed, bytes.fromhex(run("key").strip()))
+
+
+def test_operators_see_the_chain_and_how_far_it_is_signed(acme: Opened) -> None:
+    note(acme, "a")
+    person = User.objects.create_superuser("operator@example.org", "correct horse battery staple")
+    client = Client()
+    client.force_login(person)
+    unsigned = client.get(reverse("admin:audit_auditevent_changelist")).content.decode()
+    checkpoints.take_checkpoint(now=NOW)
+    note(acme, "b")
+
+    shown = client.get(reverse("admin:audit_auditevent_changelist"), {"outcome": "ok"}).content.decode()
+    row = AuditEvent.objects.using("operator").order_by("-id").first()
+    assert row is not None
+    single = client.get(reverse("admin:audit_auditevent_change", args=[row.pk])).content.decode()
+
+    assert "No checkpoint has been signed yet" in unsigned
+    assert "Signed up to 2026-11-21 12:00 UTC" in shown
+    assert "1 since then" in shown
+    assert row.hash in single
+    assert row.prev_hash in single
+    assert 'name="_save"' not in single
