@@ -213,23 +213,25 @@ def _shortlist(scope: Scope, asked: _Asked, options: _Options) -> tuple[dict[str
 
 
 def _hits(scope: Scope, asked: _Asked, options: _Options) -> list[Hit]:
-    """The best of the space, opened whole.  Inside the snapshot."""
+    """The best of the space, opened whole.  Inside the snapshot.
+
+    Where the text opens and another field does not, the rest is ranked once more without that row: it takes nobody's
+    place, and no score tells how much of it opened.
+    """
     rankings, opened = _shortlist(scope, asked, options)
-    features = [one.features for one in opened]
-    ranked = _rank(options.profile, features, rankings, options.weights, options.now)
-    kept = _collapse(ranked, opened)[: options.limit]
+    while True:
+        features = [one.features for one in opened]
+        ranked = _rank(options.profile, features, rankings, options.weights, options.now)
+        kept = _collapse(ranked, opened)[: options.limit]
+        memories, broken = _open_whole(scope, asked, [one.id for one in kept], now=options.now)
+        if not broken:
+            break
+        opened = [one for one in opened if one.features.id not in broken]
     legs = _places(rankings)
-    rows = {
-        row.pk: row
-        for row in Memory.objects.within(scope.in_spaces(asked.space))
-        .live(options.now)
-        .filter(pk__in=[one.id for one in kept])
-        .to_open()
-    }
     used = weights_used(options.profile, features, options.weights)
     return [
         Hit(
-            memory=memory,
+            memory=memories[one.id],
             score=one.score,
             explanation=Explanation(
                 matched_by=_matched_by(legs.get(one.id, {})),
@@ -239,17 +241,23 @@ def _hits(scope: Scope, asked: _Asked, options: _Options) -> list[Hit]:
             ),
         )
         for one in kept
-        if one.id in rows and (memory := _open(scope, rows[one.id], asked, now=options.now)) is not None
+        if one.id in memories
     ]
 
 
-def _open(scope: Scope, row: Memory, asked: _Asked, *, now: datetime) -> OpenedMemory | None:
-    """The whole memory, or None when one of its other fields fails its seal: it is left out, as by the shortlist."""
-    try:
-        return open_memory(row, asked.cipher, asked.space)
-    except DecryptError as error:
-        integrity.note(scope, error, row.pk, space_id=asked.space.id, now=now)
-        return None
+def _open_whole(
+    scope: Scope, asked: _Asked, ids: Sequence[int], *, now: datetime
+) -> tuple[dict[int, OpenedMemory], set[int]]:
+    """The memories by id, and the ids of those of which some field fails its seal."""
+    memories: dict[int, OpenedMemory] = {}
+    broken: set[int] = set()
+    for row in Memory.objects.within(scope.in_spaces(asked.space)).live(now).filter(pk__in=ids).to_open():
+        try:
+            memories[row.pk] = open_memory(row, asked.cipher, asked.space)
+        except DecryptError as error:
+            integrity.note(scope, error, row.pk, space_id=asked.space.id, now=now)
+            broken.add(row.pk)
+    return memories, broken
 
 
 def _rank(
