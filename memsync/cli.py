@@ -9,7 +9,16 @@ from memsync import instance
 from memsync.process import keep_out_of_dumps
 
 OWN = ("up", "down", "status")
-OURS = ("audit", "demo", "doctor", "key", "keys", "prepare", "space", "tenant")  # Django's commands that are not Django's own
+OURS = (
+    "audit",
+    "demo",
+    "doctor",
+    "key",
+    "keys",
+    "prepare",
+    "space",
+    "tenant",
+)  # Django's commands that are not Django's own
 NEEDED = ("SECRET_KEY", "DATABASE_URL", "KEYRING_URL")
 AS_OWNER = ("migrate", "prepare", "makemigrations")  # these change the schema; nothing else may
 HELP = """memsync: encrypted memory for AI agents

@@ -37,8 +37,7 @@ FREE_WARN, FREE_FAIL = 2 * GIB, GIB // 4
 SKEW_WARN, SKEW_FAIL = timedelta(seconds=1), timedelta(seconds=30)
 LATE_WARN, LATE_FAIL = timedelta(minutes=5), timedelta(hours=1)
 QUEUE_WARN: Final = 10_000
-BEAT_SECONDS: Final = 8.0  # beat rings every two
-WORKER_SECONDS: Final = 8.0
+PATIENCE: Final = 8.0  # seconds; beat rings every two
 OF_THE_DOCTOR: Final = "doctor"  # kind of the outbox row that tries worker and beat
 
 
@@ -56,6 +55,14 @@ class Finding:
     hint: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """patience: seconds to wait for beat to ring, and again for a worker to work."""
+
+    now: datetime
+    patience: float
+
+
 def ok(part: str, said: str) -> Finding:
     return Finding(part, State.OK, said)
 
@@ -68,11 +75,11 @@ def fail(part: str, said: str, hint: str) -> Finding:
     return Finding(part, State.FAIL, said, hint)
 
 
-def examine(*, now: datetime) -> Iterator[Finding]:
+def examine(*, now: datetime, patience: float = PATIENCE) -> Iterator[Finding]:
     """Every finding, in the order in which one would mend them: files, settings, databases, keys, work."""
     for part, look in PARTS.items():
         try:
-            yield from look(now)
+            yield from look(Visit(now, patience))
         except Exception as error:  # noqa: BLE001  (whatever is wrong with one part, the others are looked at)
             # Its class only: the message of a database's error may quote a row, that of a driver an address.
             yield fail(part, f"could not be looked at: {type(error).__name__}", HINTS.get(part, "See the logs."))
@@ -81,13 +88,13 @@ def examine(*, now: datetime) -> Iterator[Finding]:
 # -- this machine ------------------------------------------------------------------------------------------------------
 
 
-def _versions(now: datetime) -> Iterator[Finding]:
+def _versions(visit: Visit) -> Iterator[Finding]:
     names = ("django", "celery", "cryptography", "psycopg")
     of_libraries = ", ".join(f"{name} {version(name)}" for name in names)
     yield ok("versions", f"memsync {version('memsync')}, Python {platform.python_version()}, {of_libraries}")
 
 
-def _files(now: datetime) -> Iterator[Finding]:
+def _files(visit: Visit) -> Iterator[Finding]:
     home = Path(settings.MEMSYNC_HOME)
     private = [home, home / instance.SECRETS_FILE, home / instance.INSTANCE_FILE, home / "logs", home / "postgres"]
     private += [home / "postgres" / "superuser", Path(settings.KMS["OPTIONS"].get("path") or home / instance.KEK_FILE)]
@@ -102,7 +109,7 @@ def _files(now: datetime) -> Iterator[Finding]:
         yield ok("files", f"{len(there)} files and directories of {home} are their owner's alone")
 
 
-def _disk(now: datetime) -> Iterator[Finding]:
+def _disk(visit: Visit) -> Iterator[Finding]:
     home = Path(settings.MEMSYNC_HOME)
     free = shutil.disk_usage(home if home.exists() else home.anchor).free
     said = f"{free / GIB:.1f} GiB free for {home}"
@@ -114,7 +121,7 @@ def _disk(now: datetime) -> Iterator[Finding]:
         yield ok("disk", said)
 
 
-def _processes(now: datetime) -> Iterator[Finding]:
+def _processes(visit: Visit) -> Iterator[Finding]:
     """Those of `memsync up`, where it runs here; elsewhere whoever started them knows."""
     running = instance.running().get("processes", {})
     for name, process in running.items():
@@ -131,7 +138,7 @@ def _processes(now: datetime) -> Iterator[Finding]:
 # -- settings and databases --------------------------------------------------------------------------------------------
 
 
-def _settings(now: datetime) -> Iterator[Finding]:
+def _settings(visit: Visit) -> Iterator[Finding]:
     yield from _checked("settings", run_checks(), "as they should be")
 
 
@@ -144,7 +151,7 @@ def _checked(part: str, messages: list[Any], well: str) -> Iterator[Finding]:
         yield ok(part, well)
 
 
-def _database(now: datetime) -> Iterator[Finding]:
+def _database(visit: Visit) -> Iterator[Finding]:
     with connections["default"].cursor() as cursor:
         cursor.execute(
             "select current_setting('server_version'), current_user::text, pg_database_size(current_database()),"
@@ -154,20 +161,20 @@ def _database(now: datetime) -> Iterator[Finding]:
     yield ok("database", f"PostgreSQL {server}, pgvector {pgvector}, as {role}, {size / GIB:.2f} GiB")
 
 
-def _keyring_database(now: datetime) -> Iterator[Finding]:
+def _keyring_database(visit: Visit) -> Iterator[Finding]:
     with connections["keyring"].cursor() as cursor:
         cursor.execute("select current_setting('server_version'), current_user::text")
         server, role = cursor.fetchone()
     yield ok("keyring", f"PostgreSQL {server}, as {role}")
 
 
-def _walls(now: datetime) -> Iterator[Finding]:
+def _walls(visit: Visit) -> Iterator[Finding]:
     messages = run_checks(tags=[Tags.database], databases=list(checks.DATABASES))
     tables = len(checks.tenant_tables())
     yield from _checked("walls", messages, f"row-level security is forced on {tables} tables; roles and logs are right")
 
 
-def _clock(now: datetime) -> Iterator[Finding]:
+def _clock(visit: Visit) -> Iterator[Finding]:
     before = datetime.now(UTC)
     with connections["default"].cursor() as cursor:
         cursor.execute("select clock_timestamp()")
@@ -186,7 +193,7 @@ def _clock(now: datetime) -> Iterator[Finding]:
 # -- keys and meaning --------------------------------------------------------------------------------------------------
 
 
-def _key_provider(now: datetime) -> Iterator[Finding]:
+def _key_provider(visit: Visit) -> Iterator[Finding]:
     began = time.perf_counter()
     try:
         get_kms().health()
@@ -197,7 +204,7 @@ def _key_provider(now: datetime) -> Iterator[Finding]:
     yield ok("key provider", f"{get_kms().name} wraps and unwraps ({milliseconds:.0f} ms)")
 
 
-def _keys(now: datetime) -> Iterator[Finding]:
+def _keys(visit: Visit) -> Iterator[Finding]:
     found = inspection.unwrap_active_keys()
     if found.opened < found.all:
         lost = found.all - found.opened
@@ -207,15 +214,15 @@ def _keys(now: datetime) -> Iterator[Finding]:
     oldest = inspection.oldest_root_key()
     if oldest is None:
         return
-    days = (now - oldest).days
+    days = (visit.now - oldest).days
     said = f"the oldest that writes use is {days} days old"
-    if days > getattr(settings, "KEY_MAX_AGE_DAYS", 365):
+    if days > settings.KEY_MAX_AGE_DAYS:
         yield warn("keys", said, "Beat rotates it by schedule; if it does not, run `memsync keys rotate`.")
     else:
         yield ok("keys", said)
 
 
-def _embedder(now: datetime) -> Iterator[Finding]:
+def _embedder(visit: Visit) -> Iterator[Finding]:
     embedder = get_embedder()
     began = time.perf_counter()
     vectors = embedder.embed(["Is everything well?"])
@@ -226,7 +233,7 @@ def _embedder(now: datetime) -> Iterator[Finding]:
 # -- work --------------------------------------------------------------------------------------------------------------
 
 
-def _broker(now: datetime) -> Iterator[Finding]:
+def _broker(visit: Visit) -> Iterator[Finding]:
     with celery.connection_for_write(connect_timeout=3) as connection:
         connection.ensure_connection(max_retries=1, interval_start=0.1, timeout=3)
         scheme = connection.transport_cls
@@ -238,11 +245,11 @@ def _broker(now: datetime) -> Iterator[Finding]:
         yield ok("broker", said)
 
 
-def _outbox(now: datetime) -> Iterator[Finding]:
+def _outbox(visit: Visit) -> Iterator[Finding]:
     rows = OutboxEvent.objects.exclude(kind=OF_THE_DOCTOR)
     count, failing = rows.count(), rows.exclude(error="").count()
-    oldest = rows.filter(run_after__lte=now).aggregate(at=Min("run_after"))["at"]
-    late = now - oldest if oldest else timedelta(0)
+    oldest = rows.filter(run_after__lte=visit.now).aggregate(at=Min("run_after"))["at"]
+    late = visit.now - oldest if oldest else timedelta(0)
     said = f"{count} pieces of work wait, {failing} failed before"
     if late > timedelta(seconds=30):
         said += f", the oldest due for {int(late.total_seconds() // 60)} min"
@@ -254,22 +261,22 @@ def _outbox(now: datetime) -> Iterator[Finding]:
         yield ok("outbox", said)
 
 
-def _worker_and_beat(now: datetime) -> Iterator[Finding]:
+def _worker_and_beat(visit: Visit) -> Iterator[Finding]:
     """A row of no tenant in the outbox, for which nobody rings: beat must, and a worker must take it out.
 
     When beat does not, we ring ourselves, to know which of the two is missing.
     """
     row = OutboxEvent.objects.create(
-        tenant_id=0, kind=OF_THE_DOCTOR, subject_id=secrets.randbits(62), run_after=now - timedelta(days=365),
-        created_at=now,
+        tenant_id=0, kind=OF_THE_DOCTOR, subject_id=secrets.randbits(62), run_after=visit.now - timedelta(days=365),
+        created_at=visit.now,
     )  # fmt: skip
     try:
         began = time.monotonic()
-        if _gone(row, BEAT_SECONDS):
+        if _gone(row, visit.patience):
             yield ok("worker and beat", f"work that nobody rang for was done after {time.monotonic() - began:.1f} s")
             return
         threading.Thread(target=doorbell.ring, daemon=True).start()  # a broker that is away would hold us up
-        if _gone(row, WORKER_SECONDS):
+        if _gone(row, visit.patience):
             yield fail("beat", "a worker works when it is rung for, and nobody rings", HINTS["beat"])
         else:
             yield fail("worker", "work was not taken up, whoever rang for it", HINTS["worker"])
@@ -286,7 +293,7 @@ def _gone(row: OutboxEvent, seconds: float) -> bool:
     return True
 
 
-def _quarantine(now: datetime) -> Iterator[Finding]:
+def _quarantine(visit: Visit) -> Iterator[Finding]:
     count = QuarantinedRow._default_manager.using(OPERATOR).count()
     if count:
         yield warn(
@@ -311,7 +318,7 @@ HINTS: Final = {
     "worker and beat": "Is the database there?",
 }
 
-PARTS: Final[dict[str, Callable[[datetime], Iterator[Finding]]]] = {
+PARTS: Final[dict[str, Callable[[Visit], Iterator[Finding]]]] = {
     "versions": _versions,
     "files": _files,
     "disk": _disk,

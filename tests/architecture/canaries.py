@@ -4,12 +4,8 @@ import io
 import logging
 import pickle
 import random
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -20,22 +16,7 @@ from kombu import pools
 
 from memsync.celery import app
 from memsync.log_format import JsonFormatter
-
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "canary"
-
-
-def load_script() -> Any:
-    """scripts/canary as a module.  It has no suffix, being a command."""
-    loader = SourceFileLoader("memsync_scripts_canary", str(SCRIPT))
-    spec = spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = module_from_spec(spec)
-    sys.modules[loader.name] = module  # where its dataclasses look themselves up
-    loader.exec_module(module)
-    return module
-
-
-script = load_script()
+from tests.canaries.script import script
 
 
 def word(seed: int, letters: int = 16) -> str:

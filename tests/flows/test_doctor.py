@@ -32,17 +32,15 @@ pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 
 
 @pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "BEAT_SECONDS", 0.2)
-    monkeypatch.setattr(doctor, "WORKER_SECONDS", 0.2)
+def _static_root() -> None:
     Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)
 
 
-def states(part: str = "") -> dict[str, State]:
+def states(part: str = "", *, patience: float = 0.2) -> dict[str, State]:
     """The worst state of each part, or of one."""
     worst: dict[str, State] = {}
     order = list(State)
-    for finding in doctor.examine(now=datetime.now(UTC)):
+    for finding in doctor.examine(now=datetime.now(UTC), patience=patience):
         assert finding.hint or finding.state is State.OK, finding
         worst[finding.part] = max(finding.state, worst.get(finding.part, State.OK), key=order.index)
     return {name: state for name, state in worst.items() if not part or name == part}
@@ -67,10 +65,9 @@ def worker() -> Iterator[None]:
         thread.join()
 
 
-def test_a_healthy_installation_is_told_so(acme: Opened, pgmq_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "BEAT_SECONDS", 5.0)
+def test_a_healthy_installation_is_told_so(acme: Opened, pgmq_url: str) -> None:
     with worker(), canaries.broker(pgmq_url):
-        found = states()
+        found = states(patience=30.0)
 
     assert {part: state for part, state in found.items() if state is not State.OK} == {
         "walls": State.WARN  # the tests' server does not wait for the disk
@@ -103,10 +100,9 @@ def drain_once() -> None:
 def test_beat_that_does_not_ring_is_told_from_a_worker_that_is_gone(
     acme: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "WORKER_SECONDS", 5.0)
     monkeypatch.setattr(doctor.doorbell, "ring", drain_once)
 
-    assert states("beat")["beat"] is State.FAIL
+    assert states("beat", patience=3.0)["beat"] is State.FAIL
 
 
 def test_wrong_role_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +132,9 @@ def as_role(monkeypatch: pytest.MonkeyPatch, **changed: str) -> Iterator[None]:
 def test_key_that_does_not_unwrap_is_found(acme: Opened, globex: Opened) -> None:
     TenantKey.objects.filter(tenant_uid=globex.tenant.uid, kind="identity").update(wrapped=b"x" * 60)
 
-    (finding,) = [finding for finding in doctor.examine(now=datetime.now(UTC)) if finding.part == "keys"][:1]
+    (finding,) = [finding for finding in doctor.examine(now=datetime.now(UTC), patience=0.2) if finding.part == "keys"][
+        :1
+    ]
 
     assert (finding.state, "1 of 2 tenants" in finding.said) == (State.FAIL, True)
 
@@ -205,13 +203,15 @@ def test_process_that_died_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_finding_quotes_a_password_or_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def leak(now: datetime) -> Iterator[doctor.Finding]:
+    def leak(visit: doctor.Visit) -> Iterator[doctor.Finding]:
         raise RuntimeError("DETAIL: Key (text)=(my diary) already exists.")
         yield
 
     monkeypatch.setitem(doctor.PARTS, "embedder", leak)
     with as_role(monkeypatch, HOST="127.0.0.1", PORT="1"):
-        shown = " ".join(f"{finding.said} {finding.hint}" for finding in doctor.examine(now=datetime.now(UTC)))
+        shown = " ".join(
+            f"{finding.said} {finding.hint}" for finding in doctor.examine(now=datetime.now(UTC), patience=0.2)
+        )
 
     assert "my diary" not in shown
     assert "RuntimeError" in shown
@@ -222,7 +222,7 @@ def test_command_ends_with_1_where_something_fails(acme: Opened) -> None:
     out = StringIO()
 
     with pytest.raises(SystemExit) as ended:
-        call_command("doctor", "--json", stdout=out)
+        call_command("doctor", "--json", "--patience=0.2", stdout=out)
 
     answer = json.loads(out.getvalue())
     assert (ended.value.code, answer["healthy"]) == (1, False)
@@ -234,7 +234,7 @@ def test_command_ends_with_1_where_something_fails(acme: Opened) -> None:
 def test_command_tells_a_person_on_one_screen(acme: Opened) -> None:
     out = StringIO()
     with pytest.raises(SystemExit):
-        call_command("doctor", stdout=out)
+        call_command("doctor", "--patience=0.2", stdout=out)
 
     assert "worker" in out.getvalue()
     assert len(out.getvalue().splitlines()) < 50

@@ -8,7 +8,7 @@ from django.utils import timezone
 from rich.table import Table
 from rich.text import Text
 
-from memsync.doctor import Finding, State, examine
+from memsync.doctor import PATIENCE, Finding, State, examine
 from memsync.management.plain import PlainCommand, add_json
 
 COLOURS: Final = {State.OK: "green", State.WARN: "yellow", State.FAIL: "red"}
@@ -19,9 +19,16 @@ class Command(PlainCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_json(parser)
+        parser.add_argument(
+            "--patience",
+            type=float,
+            default=PATIENCE,
+            metavar="SECONDS",
+            help="how long to wait for beat, and again for a worker, before they are given up (default: %(default)g)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        findings = list(examine(now=timezone.now()))
+        findings = list(examine(now=timezone.now(), patience=options["patience"]))
         if options["json"]:
             self.say_json({"healthy": not _fails(findings), "findings": [asdict(finding) for finding in findings]})
         else:

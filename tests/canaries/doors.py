@@ -1,0 +1,354 @@
+"""Every way in, with a canary wherever somebody can put text.
+
+Left out, being plain by design and said to be so: names of tenants, projects and API keys, the labels `source` and
+`event_type`, and an X-Request-ID that is made like an id, which is echoed and logged to be found again.
+"""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import psycopg
+
+from tests.canaries.canary import Family
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass
+class Visitor:
+    """Somebody with a production key and the operator's password, and what they were told."""
+
+    url: str
+    home: Path
+    key: str
+    operator: dict[str, str]
+    owner_url: str
+    environment: dict[str, str]
+    family: Family
+    refusals: list[bytes] = field(default_factory=list)
+    statuses: Counter[int] = field(default_factory=Counter)
+    commands: list[bytes] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.http = httpx.Client(base_url=self.url, timeout=60, trust_env=False)
+
+    def call(self, method: str, path: str, *, key: str | None = None, end_user: str = "alice", **options: Any) -> Any:
+        headers = {"X-API-Key": key or self.key, "X-End-User-ID": end_user} | options.pop("headers", {})
+        return self.note(self.http.request(method, path, headers=headers, **options))
+
+    def note(self, response: httpx.Response) -> httpx.Response:
+        self.statuses[response.status_code] += 1
+        if response.status_code >= 400:
+            self.refusals.append(response.content + repr(response.headers.multi_items()).encode())
+        return response
+
+    def raw(self, request: bytes) -> None:
+        """Bytes that need not be HTTP."""
+        there = urlsplit(self.url)
+        with suppress(OSError), socket.create_connection((there.hostname or "", there.port or 0), timeout=5) as stream:
+            stream.sendall(request)
+            stream.shutdown(socket.SHUT_WR)
+            answer = b""
+            while piece := stream.recv(65_536):
+                answer += piece
+            self.refusals.append(answer)
+            self.statuses[int(answer[9:12] or b"0") if answer[9:12].isdigit() else 0] += 1
+
+
+# -- the API -----------------------------------------------------------------------------------------------------------
+
+
+def add(visitor: Visitor) -> None:
+    take = visitor.family.take
+    end_user = take("end user")
+    said = {
+        "text": f"My dog {take('text')} sleeps on the blue sofa with {take('text')}.",
+        "importance": 0.6,
+        "tags": [take("tag"), take("tag")],
+        "metadata": {"note": take("metadata"), take("metadata key"): {"deep": [take("metadata")]}},
+        "session_id": take("session"),
+        "client_ref": take("client_ref"),
+    }
+    first = visitor.call("POST", "/memory/add", json=said, end_user=end_user)
+    assert first.status_code == 201, first.text
+    # The same in JSON's own escapes, and again, and a value that replaces another.
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in take("escaped text"))
+    visitor.call("POST", "/memory/add", content=f'{{"text": "I live in {escaped}", "importance": 0.6}}'.encode())
+    visitor.call("POST", "/memory/add", json=said, end_user=end_user)
+    for _ in range(2):
+        visitor.call("POST", "/memory/add", json={"text": f"I live in {take('text').capitalize()}."}, end_user=end_user)
+    question = {"query": f"where does my dog {take('query')} sleep?", "session_id": take("query session")}
+    found = visitor.call("POST", "/memory/query", json=question, end_user=end_user)
+    assert said["text"] in [memory["text"] for memory in found.json()["memories"]], "what was said was not found"
+    filters = {"tags": [take("query tag")]}
+    visitor.call("POST", "/memory/retrieve", json=question | {"filters": filters}, end_user=end_user)
+    visitor.call("POST", "/memory/query", json=question | {"metadata_filter": {take("filter"): take("filter")}})
+    memory_id = first.json()["id"]
+    visitor.call("GET", f"/memory/{memory_id}", end_user=end_user)
+    visitor.call("GET", f"/v1/memory/status/{memory_id}", end_user=end_user)
+    visitor.call("POST", "/memory/refresh", json={}, end_user=end_user)
+
+
+def add_in_bulk(visitor: Visitor) -> None:
+    take = visitor.family.take
+    items = [
+        {"text": f"The parcel {take('bulk text')} went to shelf {n}.", "importance": 0.6, "tags": [take("bulk tag")]}
+        for n in range(10)
+    ]
+    items += [{"text": f"My password is {take('secret')}-91"}, {"text": f"ok {take('idle')} lol"}]
+    assert visitor.call("POST", "/memory/bulk-add", json={"items": items}).status_code < 300
+
+
+def be_wrong(visitor: Visitor) -> None:
+    take = visitor.family.take
+    for path in ("/memory/add", "/memory/bulk-add", "/memory/query", "/memory/retrieve", "/memory/forget"):
+        wrong = take("wrong body")
+        visitor.call("POST", path, json={wrong: wrong, "text": [wrong], "items": wrong, "query": {wrong: 1}, "tags": 1})
+        visitor.call("POST", path, content=f'{{"text": "{take("broken body")}'.encode())
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        visitor.call("POST", path, content=f"text={take('form body')}".encode(), headers=form)
+        files = {"file": (take("file name"), take("file content") * 100_000)}
+        visitor.call("POST", path, files=files, data={take("field"): take("field")})
+    for name in ("importance", "profile", "k", "weights", "filters", "ttl_minutes", "metadata", "timestamp"):
+        visitor.call("POST", "/memory/add", json={"text": take("text"), name: take("wrong value")})
+        visitor.call("POST", "/memory/query", json={"query": take("query"), name: take("wrong value")})
+    visitor.call("POST", "/memory/add", json={"text": take("too long") * 200_000})
+    visitor.call("POST", "/memory/add", json={"text": take("text"), "session_id": take("too long") * 100})
+    visitor.call("POST", "/memory/add", json={"text": f"{take('NUL')}\0", "tags": [f"{take('NUL')}\0"]})
+    visitor.call("POST", "/memory/add", content=b'{"text": "\\ud800 ' + take("surrogate").encode() + b'"}')
+    visitor.call("POST", "/memory/add", content=b'{"a": ' * 500 + f'"{take("deep")}"'.encode() + b"}" * 500)
+
+
+def ask_for_what_is_not_there(visitor: Visitor) -> None:
+    take = visitor.family.take
+    paths = ("/memory/{}", "/{}", "/{}/{}", "/static/{}", "/admin/{}", "/memory/1?q={}", "/memory/1?api_key={}",
+             "/health?{}={}", "/docs?{}", "/memory/%00{}", "/admin/login/?next=/{}",
+             "/v1/memory/status/{}")  # fmt: skip
+    for path in paths:
+        visitor.call("GET", path.format(take("path"), take("path")))
+    visitor.call(take("method").upper(), "/memory/add")
+    visitor.call("DELETE", f"/memory/{take('path')}")
+    for name, value in {
+        "Host": "{}.example.org",
+        "X-API-Key": "ms_live_{}",
+        "Authorization": "Bearer {}",
+        "X-Project-ID": "proj_{}",
+        "X-Tenant-ID": "{}",
+        "X-Request-ID": "<{}>",
+        "X-Trace-ID": "{} {}",
+        "X-Allow-Cross-Project": "{}",
+        "User-Agent": "{}",
+        "Referer": "https://example.org/{}",
+        "Cookie": "sessionid={}; csrftoken={}; {}={}",
+        "X-Forwarded-For": "{}",
+        "X-Forwarded-Proto": "{}",
+        "Accept": "{}/{}",
+        "Content-Type": "application/{}",
+        "Content-Encoding": "{}",
+    }.items():
+        filled = value.format(*(take(f"header {name}") for _ in range(4)))
+        visitor.call("POST", "/memory/query", json={"query": take("query")}, headers={name: filled})
+    visitor.call("GET", "/memory/1", end_user=take("end user") * 20)
+
+
+def speak_no_http(visitor: Visitor) -> None:
+    take = visitor.family.take
+    for request in (
+        "{}\r\n\r\n",
+        "GET /{} HTTP/9.9\r\n\r\n",
+        "GE({} /{} HTTP/1.1\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: localhost\r\n{}: {}\0\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: localhost\r\n{}\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: localhost\r\nX {}: 1\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: localhost\r\nX: 1\r\n {}\r\n\r\n",
+        "POST /memory/add HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{}",
+        "POST /memory/add HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: {}\r\n\r\n{}",
+        "POST /memory/add HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n{}\r\n{}",
+        "POST /memory/add HTTP/1.1\r\nHost: localhost\r\nExpect: {}\r\nContent-Length: 1\r\n\r\n{}",
+        f"GET /{'{}' * 400} HTTP/1.1\r\n\r\n",
+    ):
+        visitor.raw(request.format(*(take("no HTTP") for _ in range(400 if "{}{}{}" in request else 2))).encode())
+
+
+# -- the admin ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def sign_in(visitor: Visitor) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=visitor.url, timeout=60, trust_env=False, follow_redirects=True) as browser:
+        form = browser.get("/admin/login/")
+        token = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', form.text)[0]
+        fields = {"username": visitor.operator["email"], "password": visitor.operator["password"]}
+        answer = browser.post("/admin/login/", data=fields | {"csrfmiddlewaretoken": token})
+        assert answer.url.path == "/admin/", "the operator could not sign in"
+        yield browser
+
+
+def pages(browser: httpx.Client, most: int = 80) -> Iterator[httpx.Response]:
+    """Pages of the admin, as far as links lead."""
+    seen, waiting = set(), ["/admin/"]
+    while waiting and len(seen) < most:
+        path = waiting.pop(0)
+        if path in seen or "logout" in path:
+            continue
+        seen.add(path)
+        page = browser.get(path)
+        yield page
+        waiting += re.findall(r'href="(/admin/[^"#?]*)', page.text)
+
+
+def use_the_admin(visitor: Visitor) -> None:
+    take = visitor.family.take
+    visitor.note(visitor.http.post("/admin/login/", data={"username": take("user name"), "password": take("password")}))
+    with sign_in(visitor) as browser:
+        lists = [path for path in _links(browser) if path.count("/") == 4]
+        for path in lists:
+            for query in ("?q={}", "?{}__exact={}", "?o={}&p={}", "?e={}"):
+                visitor.note(browser.get(path + query.format(take("admin search"), take("admin search"))))
+            token = browser.cookies.get("csrftoken") or ""
+            wrong = {
+                "action": take("admin action"),
+                "_selected_action": take("admin row"),
+                take("field"): take("field"),
+            }
+            visitor.note(browser.post(path, data=wrong | {"csrfmiddlewaretoken": token}))
+            visitor.note(browser.post(path, data=wrong))
+            visitor.note(browser.get(f"{path}{take('admin path')}/change/"))
+        for path in ("/admin/apikeys/apikey/issue", "/admin/apikeys/apikey/issue/"):
+            wrong = {"scopes": take("admin form"), "expires_in": take("admin form"), "environment": take("admin form")}
+            token = browser.cookies.get("csrftoken") or ""
+            visitor.note(browser.post(path, data=wrong | {"tenant": take("admin form"), "csrfmiddlewaretoken": token}))
+
+
+def _links(browser: httpx.Client) -> list[str]:
+    return sorted(set(re.findall(r'href="(/admin/[^"#?]*)', browser.get("/admin/").text)))
+
+
+# -- failures ----------------------------------------------------------------------------------------------------------
+
+
+def fail(visitor: Visitor) -> None:
+    """With the embedder, a table or the key provider broken: requests, admin pages and background work."""
+    for how in ("adapter", "runtime"):
+        with _leaking(visitor, how):
+            _try_everything(visitor, f"embedder fails ({how})")
+            time.sleep(2.5)  # beat has rung, and a worker met the failure
+    for table in ("memories_memory", "memories_posting", "audit_outboxevent", "tenants_tenant"):
+        with _without(visitor, table):
+            _try_everything(visitor, f"{table} is gone")
+            with suppress(AssertionError, httpx.HTTPError), sign_in(visitor) as browser:
+                for path in _links(browser):
+                    visitor.note(browser.get(f"{path}?q={visitor.family.take('admin page fails')}"))
+
+
+def fail_without_keys(visitor: Visitor) -> None:
+    """Web server and worker start with nothing in memory while the key's file is not to be used."""
+    kek = visitor.home / "kek.json"
+    kek.chmod(0o644)
+    try:
+        state = json.loads((visitor.home / "instance.json").read_text())
+        for name in ("web", "worker"):
+            with suppress(ProcessLookupError):
+                os.killpg(state["processes"][name]["pid"], signal.SIGKILL)
+        _until(lambda: httpx.get(f"{visitor.url}/health", trust_env=False).status_code == 200)
+        _try_everything(visitor, "no keys")
+        time.sleep(2.5)
+    finally:
+        kek.chmod(0o600)
+    _until(lambda: visitor.call("POST", "/memory/query", json={"query": "anything"}).status_code == 200)
+
+
+def throw(visitor: Visitor, thrown: Family) -> None:
+    """Messages that no part of ours sends.  They lie in the broker as whoever wrote them wrote them: only logs and what
+    follows from them are searched for this family."""
+    from kombu import Connection
+
+    options = {"init_extension": False}
+    with Connection(visitor.environment["CELERY_BROKER_URL"], transport_options=options) as broker:
+        queue = broker.SimpleQueue("celery")
+        for task in ("ingest.drain", thrown.take("task name"), "memories.expire"):
+            said = thrown.take("task argument")
+            headers = {"lang": "py", "task": task, "id": thrown.take("task id"), "argsrepr": said, "kwargsrepr": said}
+            body = [[said], {said: said}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}]
+            queue.put(body, headers=headers, serializer="json")
+        queue.put(thrown.take("no task"), serializer="json")
+        queue.put(f"{{{thrown.take('no JSON')}", content_type="application/json", content_encoding="utf-8")
+        queue.close()
+    time.sleep(3)
+
+
+def type_commands(visitor: Visitor) -> None:
+    take = visitor.family.take
+    for arguments in (
+        ["key", "list", "--tenant", take("command")],
+        ["key", "revoke", take("command")],
+        ["tenant", "policy", take("command"), "key_deletes=retire"],
+        ["space", "seal", "--user", take("command")],
+        [take("command"), take("command")],
+        ["keys", "rotate"],
+    ):
+        command = [sys.executable, "-m", "memsync.cli", *arguments]
+        done = subprocess.run(command, cwd=ROOT, env=visitor.environment, capture_output=True, timeout=300, check=False)
+        visitor.commands.append(done.stdout + done.stderr)
+
+
+def settle(visitor: Visitor) -> None:
+    """Until all that waits is done."""
+    with psycopg.connect(visitor.owner_url, autocommit=True) as owner:
+        owner.execute("update audit_outboxevent set run_after = now()")
+        _until(lambda: owner.execute("select count(*) from audit_outboxevent").fetchone() == (0,), 300)
+
+
+@contextmanager
+def _leaking(visitor: Visitor, how: str) -> Iterator[None]:
+    flag = visitor.home / "leak"
+    flag.write_text(how)
+    try:
+        yield
+    finally:
+        flag.unlink()
+
+
+@contextmanager
+def _without(visitor: Visitor, table: str) -> Iterator[None]:
+    with psycopg.connect(visitor.owner_url, autocommit=True) as owner:
+        owner.execute(f"alter table {table} rename to {table}_away".encode())
+        try:
+            yield
+        finally:
+            owner.execute(f"alter table {table}_away rename to {table}".encode())
+
+
+def _try_everything(visitor: Visitor, door: str) -> None:
+    take = visitor.family.take
+    said = {"text": f"My dog {take(door)} is old.", "importance": 0.6, "tags": [take(door)], "session_id": take(door)}
+    for end_user in (take(door), "alice"):
+        visitor.call("POST", "/memory/add", json=said | {"metadata": {"note": take(door)}}, end_user=end_user)
+        visitor.call("POST", "/memory/query", json={"query": f"who is {take(door)}?"}, end_user=end_user)
+        items = [{"text": f"The parcel {take(door)} is late.", "importance": 0.6} for _ in range(3)]
+        visitor.call("POST", "/memory/bulk-add", json={"items": items}, end_user=end_user)
+    visitor.call("GET", "/memory/1", end_user=take(door))
+
+
+def _until(condition: Callable[[], bool], seconds: float = 240.0) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        with suppress(OSError, httpx.HTTPError):
+            if condition():
+                return
+        time.sleep(0.1)
+    raise TimeoutError("the instance did not come back")
