@@ -6,4 +6,6 @@ class MemsyncConfig(AppConfig):
     verbose_name = "memsync"
 
     def ready(self) -> None:
-        from memsync import checks  # noqa: F401  (importing registers them)
+        from memsync import checks, restoring  # noqa: F401  (importing the checks registers them)
+
+        restoring.watch()

@@ -11,16 +11,20 @@ from memsync.process import keep_out_of_dumps
 OWN = ("up", "down", "status")
 OURS = (
     "audit",
+    "backup",
     "demo",
     "doctor",
     "key",
     "keys",
     "prepare",
+    "restore",
+    "shred",
     "space",
     "tenant",
 )  # Django's commands that are not Django's own
 NEEDED = ("SECRET_KEY", "DATABASE_URL", "KEYRING_URL")
-AS_OWNER = ("migrate", "prepare", "makemigrations")  # these change the schema; nothing else may
+ALONE = ("backup", "restore")  # these work on embedded databases also while nothing runs
+AS_OWNER = ("migrate", "prepare", "makemigrations", *ALONE)  # these change the schema; nothing else may
 HELP = """memsync: encrypted memory for AI agents
 
   memsync up            start everything here, and keep it running (--help for more)
@@ -33,6 +37,9 @@ HELP = """memsync: encrypted memory for AI agents
   memsync keys ...      rotate, watch, wrap anew and destroy the keys that memories are sealed under
   memsync space ...     list spaces; seal the sensitive ones, so that nothing of them is searchable at rest
   memsync audit ...     check that nothing in the audit trail was changed; list and export it
+  memsync shred ...     erase a space or a tenant for good
+  memsync backup        back up the data and, apart from it, the keyring
+  memsync restore       bring backups back, without what was erased since
   memsync prepare       migrate and grant; on an empty database make the first tenant
   memsync migrate       migrate one database
   memsync check         check the settings
@@ -60,7 +67,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.environ["MEMSYNC_AS_OWNER"] = "1"
     if given[0] == "help" or "-h" in given or "--help" in given or _reads_only_a_file(given):
         _configure_for_nothing()
+    elif given[0] in ALONE:
+        sys.exit(_run_alone(given))
+    _run(given)
 
+
+def _run_alone(given: Sequence[str]) -> int:
+    """With the embedded databases where nothing else is named.  A restore never shares them with the service."""
+    from memsync import offline
+    from memsync.embedded.postgres import EmbeddedError
+
+    if instance.given("DATABASE_URL") or (given[0] == "backup" and not offline.is_needed()):
+        _run(given)
+        return 0
+    try:
+        if given[0] == "restore":
+            offline.settle_for(given)
+        with offline.databases():
+            _run(given)
+    except EmbeddedError as error:
+        print(f"memsync: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def _run(given: Sequence[str]) -> None:
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line, get_commands
 

@@ -88,6 +88,15 @@ class Supervisor:
             self._stop()
         return 0
 
+    def open_databases(self) -> dict[str, str]:
+        """The databases alone, for who works on them while nobody is served; and where they are.  Ends with `close`."""
+        self._open_home()
+        self._start_database()
+        return self.environment
+
+    def close(self) -> None:
+        self._stop()
+
     def _open_home(self) -> None:
         os.umask(0o077)
         try:
@@ -369,7 +378,7 @@ def _root() -> Path:
     return Path(__file__).resolve().parent.parent
 
 
-def _holder(home: Path) -> int | None:
+def holder(home: Path) -> int | None:
     """The process that holds the lock of a home, if one does."""
     try:
         with (home / "lock").open() as handle:
@@ -388,13 +397,13 @@ def up(options: argparse.Namespace) -> int:
 
 def down(options: argparse.Namespace) -> int:
     home = instance.home()
-    pid = _holder(home)
+    pid = holder(home)
     if pid is None:
         print(f"memsync: nothing runs in {home}", file=sys.stderr)
         return 0
     os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + options.timeout
-    while _holder(home) == pid:
+    while holder(home) == pid:
         if time.monotonic() > deadline:
             print(f"memsync: process {pid} has not stopped after {options.timeout} s", file=sys.stderr)
             return 1
@@ -406,7 +415,7 @@ def down(options: argparse.Namespace) -> int:
 def status(options: argparse.Namespace) -> int:
     """0 when it runs and answers, 1 when it does not."""
     home = instance.home()
-    pid = _holder(home)
+    pid = holder(home)
     found = instance.running() if pid else {}
     found.pop("environment", None)  # passwords
     healthy = bool(found) and probe.is_healthy(found["url"])

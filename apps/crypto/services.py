@@ -30,9 +30,11 @@ from apps.crypto.shredding import (
     destroy_salt,
     destroy_tenant_keys,
     drop_cached_keys,
+    follow_keyring,
     has_salt,
     living_keys,
     living_salts,
+    loadable_versions,
 )
 from apps.crypto.vectors import Vectors
 
@@ -51,11 +53,13 @@ __all__ = [
     "destroy_tenant_keys",
     "drop_cached_keys",
     "end_user_mac",
+    "follow_keyring",
     "has_salt",
     "key_version_of",
     "live_versions",
     "living_keys",
     "living_salts",
+    "loadable_versions",
     "open_for_tenant",
     "open_space",
     "open_tenant",

@@ -14,7 +14,7 @@ from apps.adapters.errors import AdapterError
 from apps.adapters.registry import get_kms
 from apps.core.scoping import tenant_transaction
 from apps.crypto.keyring import KeysUnavailable, TenantLike, _InTenant
-from apps.crypto.models import KeyState, ServiceKey, SpaceSecret, TenantKey, TenantKeyState
+from apps.crypto.models import KeyKind, KeyState, ServiceKey, SpaceSecret, TenantKey, TenantKeyState
 
 logger = logging.getLogger(__name__)
 
@@ -82,3 +82,29 @@ def _is_destroyed(ref: str) -> bool:
             return False
         raise KeysUnavailable from error
     return True
+
+
+def follow_keyring(tenant: TenantLike, *, now: datetime) -> None:
+    """Name in the main database, which came from a backup, the key versions that the keyring says are in use.
+
+    The epoch becomes one that no process has seen: the backup's may be lower than what was in use since.
+    """
+    roots = TenantKey.objects.filter(tenant_uid=tenant.uid, kind=KeyKind.ROOT)
+    live = sorted(roots.filter(state__in=(KeyState.ACTIVE, KeyState.READ_ONLY)).values_list("version", flat=True))
+    active = roots.filter(state=KeyState.ACTIVE).values_list("version", flat=True).first()
+    if active is None:
+        return
+    with tenant_transaction(_InTenant(tenant.id)), connection.cursor() as cursor:
+        table = TenantKeyState._meta.db_table
+        cursor.execute(
+            f"update {table} set active_version = %s, live_versions = %s, "  # noqa: S608
+            "key_epoch = greatest(key_epoch + 1, %s) where tenant_id = %s",
+            [active, live, int(now.timestamp()), tenant.id],
+        )
+
+
+def loadable_versions(tenant_uid: uuid.UUID) -> set[int]:
+    """Versions of the root key that requests may read under."""
+    states = (KeyState.ACTIVE, KeyState.READ_ONLY)
+    roots = TenantKey.objects.filter(tenant_uid=tenant_uid, kind=KeyKind.ROOT, state__in=states)
+    return set(roots.values_list("version", flat=True))

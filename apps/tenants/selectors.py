@@ -27,8 +27,8 @@ def list_tenants() -> list[Tenant]:
 
 
 def find_first_tenant() -> Tenant | None:
-    """The oldest one, which the first start made."""
-    return Tenant.objects.order_by("id").first()
+    """The oldest open one, which the first start made unless that was closed."""
+    return Tenant.objects.filter(closed_at=None).order_by("id").first()
 
 
 def find_organization(name: str) -> Organization | None:

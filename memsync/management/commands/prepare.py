@@ -16,7 +16,7 @@ from django.db.migrations.executor import MigrationExecutor
 from apps.adapters.kms.local import LocalKeyring
 from apps.adapters.registry import get_embedder, get_kms
 from apps.core.errors import DomainError
-from apps.tenants.selectors import find_first_tenant
+from apps.tenants.selectors import list_tenants
 from memsync import first_run
 from memsync.embedded import roles
 from memsync.env import env_secret
@@ -82,7 +82,7 @@ def make_first_kek() -> None:
     get_kms()  # refuses a file where nobody has allowed one
     path = settings.KMS["OPTIONS"].get("path")
     local = settings.KMS["BACKEND"] == f"{LocalKeyring.__module__}.{LocalKeyring.__qualname__}"
-    if local and not Path(path).exists() and find_first_tenant() is None:
+    if local and not Path(path).exists() and not list_tenants():
         Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         LocalKeyring.create(path)
 

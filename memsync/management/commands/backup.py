@@ -1,0 +1,75 @@
+"""`memsync backup`: the data and the keyring, each into a file of its own."""
+
+from argparse import ArgumentParser
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+from rich.table import Table
+
+from memsync.backup import LIFETIMES, back_up, prune
+from memsync.dumps import DumpFailed
+from memsync.management.plain import PlainCommand, add_json
+from memsync.manifest import Kind
+
+WHY_APART = (
+    "Backups of the data are kept 35 days, those of the keyring 7. What is shredded is in older backups of the data "
+    "until they expire, and can be read only with a backup of the keyring from before: so keep the two in different "
+    "places, with different lives. Name a second directory with --keyring-to; make one of them with --only; or say "
+    "--together."
+)
+NOT_IN_IT = (
+    "Neither holds kek.json, which opens the keyring, nor secrets.json. Keep copies of both apart from all backups."
+)
+
+
+class Command(PlainCommand):
+    help = f"Back up the data and the keyring. {WHY_APART} {NOT_IN_IT}"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="where to; made if it is not there")
+        parser.add_argument("--keyring-to", type=Path, metavar="DIR", help="where to put the keyring's, apart")
+        parser.add_argument("--only", choices=list(LIFETIMES), help="make one of the two")
+        parser.add_argument("--together", action="store_true", help="put both into one directory")
+        parser.add_argument(
+            "--prune", action="store_true", help="then delete older ones there: data after 35 days, keyring after 7"
+        )
+        add_json(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        folders = _folders(options)
+        now = timezone.now()
+        try:
+            made = [(folder, back_up(kind, folder, now=now)) for kind, folder in folders.items()]
+            gone = [name for kind, folder in folders.items() for name in _pruned(kind, folder, options, now)]
+        except DumpFailed as error:
+            raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(f"{error.filename or 'The directory'} cannot be written: {error.strerror}.") from error
+        if options["json"]:
+            self.say_json({"backups": [asdict(one) | {"folder": str(folder)} for folder, one in made], "pruned": gone})
+            return
+        table = Table("what", "file", "bytes", "erasures known")
+        for folder, one in made:
+            table.add_row(one.kind, str(folder / one.file), f"{one.bytes:,}", str(one.ledger_entries))
+        self.say(table)
+        self.say(NOT_IN_IT)
+        if gone:
+            self.say(f"Deleted {len(gone)} that were past their time.")
+
+
+def _pruned(kind: Kind, folder: Path, options: dict[str, Any], now: Any) -> list[str]:
+    return prune(kind, folder, now=now) if options["prune"] else []
+
+
+def _folders(options: dict[str, Any]) -> dict[Kind, Path]:
+    """The data first: the keyring's backup must know every key that the data's was made under."""
+    to, keyring_to = options["to"].resolve(), options["keyring_to"]
+    keyring_to = keyring_to.resolve() if keyring_to else to
+    if options["only"]:
+        return {options["only"]: keyring_to if options["only"] == "keyring" else to}
+    if keyring_to == to and not options["together"]:
+        raise CommandError(WHY_APART, returncode=2)
+    return {"data": to, "keyring": keyring_to}

@@ -1,0 +1,91 @@
+"""`memsync restore`: bring backups back, without what was erased since they were made."""
+
+from argparse import ArgumentParser
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+from rich.table import Table
+
+from apps.retention.inspection import SAMPLE
+from memsync.dumps import DumpFailed
+from memsync.management.plain import PlainCommand, add_json
+from memsync.manifest import BackupRefused, Kind
+from memsync.restore import Restored, RestoreRefused, restore
+
+
+class Command(PlainCommand):
+    help = (
+        "Restore the data, the keyring, or both, while nothing is served. What the keyring's erasure ledger names is "
+        "deleted again before anybody is."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--data", type=Path, metavar="FILE", help="a backup of the data")
+        parser.add_argument(
+            "--keyring",
+            type=Path,
+            metavar="FILE",
+            help="a backup of the keyring; leave it out where the keyring is still there, which is newer",
+        )
+        parser.add_argument("--replace", action="store_true", help="lose what the database holds now")
+        parser.add_argument(
+            "--accept-unshredding",
+            action="store_true",
+            help="restore a keyring that does not know of all erasures: what they erased can then be read again",
+        )
+        parser.add_argument(
+            "--open-all", action="store_true", help=f"try every memory, not the newest {SAMPLE} of each space"
+        )
+        add_json(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        files: dict[Kind, Path] = {}
+        if options["data"]:
+            files["data"] = options["data"].resolve()
+        if options["keyring"]:
+            files["keyring"] = options["keyring"].resolve()
+        if not files:
+            raise CommandError("Say what to restore: --data FILE, --keyring FILE, or both.", returncode=2)
+        try:
+            done = restore(
+                files,
+                replace=options["replace"],
+                accept_unshredding=options["accept_unshredding"],
+                sample=None if options["open_all"] else SAMPLE,
+                now=timezone.now(),
+                say=lambda sentence: self.stderr.write(f"memsync: {sentence}"),
+            )
+        except (RestoreRefused, BackupRefused, DumpFailed) as error:
+            raise CommandError(str(error)) from error
+        if options["json"]:
+            self.say_json(_described(done))
+        else:
+            self.say(_drawn(done))
+        if not done.inspection.is_well:
+            raise CommandError("Restored, and not all of it can be read: see above. The database is open for traffic.")
+
+
+def _described(done: Restored) -> dict[str, Any]:
+    return {
+        "restored": {kind: asdict(made) for kind, made in done.manifests.items()},
+        "erased_again": asdict(done.replayed),
+        "inspection": asdict(done.inspection),
+        "is_well": done.inspection.is_well,
+    }
+
+
+def _drawn(done: Restored) -> Table:
+    table = Table("what", "how many")
+    for kind, made in done.manifests.items():
+        table.add_row(f"{kind} of {made.made_at[:19]}", f"{made.bytes:,} bytes")
+    again, found = done.replayed, done.inspection
+    table.add_row("erasures in the ledger", str(again.entries))
+    table.add_row("erased again", f"{again.tenants} tenants, {again.spaces} spaces, {again.memories} memories")
+    table.add_row("here now", f"{found.tenants} tenants, {found.spaces} spaces, {found.memories} memories")
+    table.add_row("memories without a key", str(found.memories_without_key))
+    table.add_row("spaces without a salt", str(found.spaces_without_salt))
+    table.add_row("tried to open", f"{found.opened} of {found.opened + found.failed} opened")
+    return table

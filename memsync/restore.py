@@ -1,0 +1,157 @@
+"""Restoring backups, so that what was shredded stays shredded.
+
+    check the files, mark the database, refuse while anybody is connected, empty and fill, migrate,
+    replay the erasure ledger of the keyring in force, follow its keys, look whether memories open, grant, unmark
+
+From the first change to the last step the mark keeps everybody out; a restore that was killed is run again.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+from django.db import connections
+from django.db.migrations.loader import MigrationLoader
+
+from apps.crypto.services import follow_keyring
+from apps.retention import ledger
+from apps.retention.inspection import Inspection, inspect
+from apps.retention.models import ErasureEntry
+from apps.retention.replay import Replayed, resume
+from apps.tenants.models import Tenant
+from memsync import dumps, manifest, restoring
+from memsync.backup import ALIASES
+from memsync.manifest import BackupRefused, Kind, Manifest
+
+LEDGER: Final = ErasureEntry._meta.db_table
+HELD: Final = {"data": Tenant._meta.db_table, "keyring": "crypto_tenantkey"}
+
+
+class RestoreRefused(Exception):
+    """Nothing was changed; says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    manifests: dict[Kind, Manifest]
+    replayed: Replayed
+    inspection: Inspection
+
+
+def restore(
+    files: dict[Kind, Path],
+    *,
+    replace: bool,
+    accept_unshredding: bool,
+    sample: int | None,
+    now: datetime,
+    say: Callable[[str], None] = lambda sentence: None,
+) -> Restored:
+    """files: the data, the keyring, or both.  Raises RestoreRefused, BackupRefused or DumpFailed."""
+    manifests = {kind: manifest.read(file, kind, deployment=settings.DEPLOYMENT_ID) for kind, file in files.items()}
+    programs = {kind: dumps.find_programs(ALIASES[kind]) for kind in files}
+    for kind, made in manifests.items():
+        _refuse_newer(kind, made)
+    with restoring.as_restorer():
+        is_unfinished = restoring.is_marked()
+        restoring.mark()
+        try:
+            _refuse_company()
+            for kind in files:
+                if not (replace or is_unfinished) and _holds_rows(kind):
+                    raise RestoreRefused(f"The {kind} database is not empty: say --replace to lose what it holds.")
+            if "keyring" in files and not accept_unshredding:
+                _refuse_unshredding(files["keyring"], programs["keyring"], manifests.get("data"))
+        except BaseException:
+            if not is_unfinished:
+                restoring.unmark()
+            raise
+        for kind in sorted(files, reverse=True):  # the keyring first: whether anything opens is up to it
+            say(f"Restoring the {kind}")
+            dumps.empty(ALIASES[kind])
+            dumps.fill(ALIASES[kind], files[kind], programs[kind])
+        done = _make_fit(sample=sample, now=now, say=say)
+        restoring.unmark()
+    return Restored(manifests=manifests, replayed=done[0], inspection=done[1])
+
+
+def _make_fit(*, sample: int | None, now: datetime, say: Callable[[str], None]) -> tuple[Replayed, Inspection]:
+    from memsync.management.commands.prepare import grant, migrate
+
+    for alias in ("keyring", "default"):
+        migrate(alias)
+    say("Replaying the erasure ledger")
+    replayed = resume(now=now)
+    for tenant in Tenant.objects.order_by("pk"):
+        follow_keyring(tenant, now=now)
+    say("Looking whether memories open")
+    found = inspect(sample=sample)
+    grant()
+    return replayed, found
+
+
+def _refuse_newer(kind: Kind, made: Manifest) -> None:
+    known = {f"{app}.{name}" for app, name in MigrationLoader(connections[ALIASES[kind]]).disk_migrations}
+    if unknown := set(made.migrations) - known:
+        raise BackupRefused(
+            f"The {kind} was backed up by memsync {made.memsync}, which has migrations that this one does not know "
+            f"({', '.join(sorted(unknown)[:3])}): install that version, or a newer one."
+        )
+
+
+def _refuse_company() -> None:
+    """Whoever was connected before the mark has not seen it."""
+    for alias in ALIASES.values():
+        with connections[alias].cursor() as cursor:
+            cursor.execute(
+                "select coalesce(usename, '?'), count(*) from pg_stat_activity where datname = current_database() "
+                "and backend_type = 'client backend' and pid <> pg_backend_pid() group by 1 order by 1"
+            )
+            others = cursor.fetchall()
+        if others:
+            who = ", ".join(f"{role} ({count})" for role, count in others)
+            raise RestoreRefused(f"Others are connected: {who}. Stop web server, worker and beat first.")
+
+
+def _holds_rows(kind: Kind) -> bool:
+    with connections[ALIASES[kind]].cursor() as cursor:
+        cursor.execute("select to_regclass(%s)", [f"public.{HELD[kind]}"])
+        row = cursor.fetchone()
+        if not row or row[0] is None:
+            return False
+        cursor.execute(f"select exists (select from {HELD[kind]})")  # noqa: S608  (a table of ours)
+        row = cursor.fetchone()
+    return bool(row and row[0])
+
+
+def _refuse_unshredding(file: Path, programs: dumps.Programs, data: Manifest | None) -> None:
+    """An older keyring holds salts and keys that were destroyed since, and a ledger that does not know of it."""
+    in_file = {_target(row) for row in dumps.rows_in(file, LEDGER, programs)}
+    at_hand = {_target_of(entry) for entry in _entries_at_hand()}
+    missing = len(at_hand - in_file)
+    if not missing and data is not None:
+        missing = max(0, data.ledger_entries - len(in_file))
+    if missing:
+        raise RestoreRefused(
+            f"This backup of the keyring does not know of {missing} erasures that were made after it. With it, what "
+            "they erased can be read again wherever a copy of the rows is left, and nothing would erase it after this "
+            "restore. Take a newer backup of the keyring; or say --accept-unshredding if that is what you want."
+        )
+
+
+def _entries_at_hand() -> Iterable[ErasureEntry]:
+    with connections["keyring"].cursor() as cursor:
+        cursor.execute("select to_regclass(%s)", [f"public.{LEDGER}"])
+        row = cursor.fetchone()
+    return ledger.entries() if row and row[0] is not None else []
+
+
+def _target(row: dict[str, str | None]) -> tuple[str, ...]:
+    return (str(row["kind"]), str(row["tenant_uid"]), str(row["target_uid"] or row["target_id"]))
+
+
+def _target_of(entry: ErasureEntry) -> tuple[str, ...]:
+    return (entry.kind, str(entry.tenant_uid), str(entry.target_uid or entry.target_id))

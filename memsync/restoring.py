@@ -1,0 +1,69 @@
+"""Nobody is served while a restore is under way; one that was killed stays under way until it is run again.
+
+The mark is an empty schema in the main database, outside the schema that a restore replaces.  Every new connection
+looks for it, and a restore begins when there is no older one: so no request pays for the look.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+
+from apps.core.errors import Unavailable
+
+MARK: Final = "memsync_restoring"
+_mine = False  # this process is the one that restores
+
+
+class RestoreUnderWay(Unavailable):
+    """A restore of the databases is under way, or was stopped: run `memsync restore` again; nobody is served before."""
+
+    code = "RESTORE_UNDER_WAY"
+
+
+@contextmanager
+def as_restorer() -> Iterator[None]:
+    """This process may connect all the same."""
+    global _mine
+    _mine = True
+    try:
+        yield
+    finally:
+        _mine = False
+
+
+def is_marked() -> bool:
+    return _has_mark(connections["default"])
+
+
+def mark() -> None:
+    with connections["default"].cursor() as cursor:
+        cursor.execute(f"create schema if not exists {MARK}")
+
+
+def unmark() -> None:
+    with connections["default"].cursor() as cursor:
+        cursor.execute(f"drop schema if exists {MARK}")
+
+
+def watch() -> None:
+    """To be called once, when Django is ready."""
+    connection_created.connect(_refuse, dispatch_uid=MARK)
+
+
+def _refuse(*, connection: BaseDatabaseWrapper, **_: Any) -> None:
+    if _mine or connection.alias == "keyring":
+        return
+    if _has_mark(connection):
+        connection.close()  # or the next statement would go through
+        raise RestoreUnderWay
+
+
+def _has_mark(connection: BaseDatabaseWrapper) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("select exists (select from pg_namespace where nspname = %s)", [MARK])
+        row = cursor.fetchone()
+    return bool(row and row[0])

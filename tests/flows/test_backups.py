@@ -1,0 +1,129 @@
+"""Backups and restores: whole, apart, checked, and unable to bring back what was shredded."""
+
+import json
+import stat
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connections
+
+from apps.apikeys.onboarding import Opened
+from memsync import backup, dumps, manifest, restoring
+from memsync.backup import back_up, prune
+from memsync.manifest import BackupRefused
+from memsync.restoring import RestoreUnderWay
+from tests.makers import NOW
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def programs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As the owner of the databases, whom a backup needs."""
+    from memsync.testing.databases import PASSWORD
+
+    usual = {alias: dict(connections[alias].settings_dict) for alias in ("default", "keyring")}
+    for alias in usual:
+        connections[alias].close()
+        connections[alias].settings_dict |= {"USER": "memsync_owner", "PASSWORD": PASSWORD}
+    yield
+    for alias, before in usual.items():
+        connections[alias].close()
+        connections[alias].settings_dict.update(before)
+
+
+@pytest.mark.django_db(transaction=True, databases="__all__")
+def test_the_two_are_apart_for_their_owner_alone_and_told_of(acme: Opened, programs: None, tmp_path: Path) -> None:
+    data, keyring = back_up("data", tmp_path / "data", now=NOW), back_up("keyring", tmp_path / "keyring", now=NOW)
+
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) == 4
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    dump = tmp_path / "data" / data.file
+    assert manifest.read(dump, "data", deployment="memsync-tests") == data
+    assert data.sha256 != keyring.sha256
+    assert "crypto.0002_guard_keys" in keyring.migrations
+    found = dumps.find_programs("default")
+    assert [row["name"] for row in dumps.rows_in(dump, "tenants_tenant", found)] == ["acme"]
+    # Neither holds the other's rows: a thief of one has no key, a thief of the other no text.
+    assert list(dumps.rows_in(dump, "crypto_tenantkey", found)) == []
+    assert list(dumps.rows_in(tmp_path / "keyring" / keyring.file, "memories_memory", found)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"deployment": "another"}, "DEPLOYMENT_ID"),
+        ({"kind": "keyring"}, "not of the data"),
+        ({"format": 2}, "format 2"),
+        ({"sha256": "0" * 64}, "SHA-256"),
+        ({"surprise": 1}, "no manifest"),
+    ],
+)
+def test_a_file_that_is_not_what_its_manifest_says_is_refused(
+    tmp_path: Path, change: dict[str, Any], reason: str
+) -> None:
+    dump = tmp_path / "memsync-data-20261121T120000Z.dump"
+    dump.write_bytes(b"a dump")
+    said = {
+        "format": 1, "kind": "data", "deployment": "mine", "made_at": NOW.isoformat(), "file": dump.name, "bytes": 6,
+        "sha256": manifest.sha256(dump), "server": "18.4", "program": "18.4", "memsync": "0.1.0", "database_lsn": "0/0",
+        "migrations": [], "ledger_last_id": 0, "ledger_entries": 0,
+    }  # fmt: skip
+    manifest.path_of(dump).write_text(json.dumps(said))
+    assert manifest.read(dump, "data", deployment="mine").file == dump.name
+
+    manifest.path_of(dump).write_text(json.dumps(said | change))
+    with pytest.raises(BackupRefused, match=reason):
+        manifest.read(dump, "data", deployment="mine")
+
+
+def test_only_what_is_past_its_time_is_deleted(tmp_path: Path) -> None:
+    now = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+    for kind, days in (("data", 34), ("data", 36), ("keyring", 6), ("keyring", 8)):
+        dump = tmp_path / manifest.name_of(kind, now - timedelta(days=days))
+        dump.touch()
+        manifest.path_of(dump).touch()
+    (tmp_path / "memsync-data-of-mine.dump").touch()
+
+    gone = [*prune("data", tmp_path, now=now), *prune("keyring", tmp_path, now=now)]
+
+    assert gone == ["memsync-data-20261016T030000Z.dump", "memsync-keyring-20261113T030000Z.dump"]
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_both_in_one_directory_only_when_said(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="keep the two in different places"):
+        call_command("backup", "--to", str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_data_outlives_the_keyring() -> None:
+    """Shredding reaches old backups of the data as soon as the keyring's from before are gone."""
+    assert backup.LIFETIMES["keyring"] < backup.LIFETIMES["data"]
+
+
+# -- the mark ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True, databases="__all__")
+def test_nobody_connects_while_a_restore_is_under_way(acme: Opened, programs: None) -> None:
+    """The attack: kill the restore between the rows and the replay, and be served what was erased."""
+    with restoring.as_restorer():
+        restoring.mark()
+    connections["default"].close()
+    try:
+        for _ in range(2):  # and the refused connection is not left open for the next statement
+            with pytest.raises(RestoreUnderWay), connections["default"].cursor() as cursor:
+                cursor.execute("select 1")
+    finally:
+        with restoring.as_restorer():
+            restoring.unmark()
+        connections["default"].close()
+    with connections["default"].cursor() as cursor:
+        cursor.execute("select count(*) from tenants_tenant")
+        assert cursor.fetchone() == (1,)
