@@ -1,7 +1,10 @@
 """Backups and restores: whole, apart, checked, and unable to bring back what was shredded."""
 
 import json
+import os
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +20,25 @@ from memsync.backup import back_up, prune
 from memsync.manifest import BackupRefused
 from memsync.restoring import RestoreUnderWay
 from tests.makers import NOW
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.e2e
+def test_drill_opens_nothing_that_was_shredded_and_everything_else() -> None:
+    command = [sys.executable, "scripts/restore-drill", "--tenants", "2", "--spaces", "2", "--memories", "2", "--json"]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO", "MEMSYNC"))}
+
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900, check=False)
+
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    said = json.loads(done.stdout)
+    alone, restored, control = said["legs"]
+    assert (alone["shredded"], restored["shredded"]) == ({"there": 6, "opened": 0}, {"there": 0, "opened": 0})
+    assert control["shredded"] == {"there": 6, "opened": 6}  # or the drill could not fail
+    assert [leg["others"] for leg in said["legs"]] == [{"there": 2, "opened": 2}] * 3
+    assert (said["remanence"]["looked_for"], said["remanence"]["opened"]) == (6, 0)
+
 
 # -- files ------------------------------------------------------------------------------------------------------------
 
