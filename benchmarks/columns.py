@@ -105,6 +105,7 @@ KEYRING: dict[str, Columns] = {
     ),
     "crypto_servicekey": Columns(sealed="wrapped", keyed="check_value", plain=f"{_WRAPPED} name"),
     "crypto_spacesecret": Columns(plain="space_uid tenant_uid salt destroyed_at"),
+    "retention_erasureentry": Columns(plain="id tenant_uid kind target_uid target_id erased_at actor request_id"),
     "django_migrations": Columns(plain="id app name applied"),
 }
 

@@ -12,8 +12,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-TOKENS, WORDS = 1000, 2000  # the commonest of the store that are attacked; the commonest of the corpus that are tried
-STEP = 25  # guesses taken for true before the others are made again
+TOKENS, WORDS = 1000, 1500  # the commonest of the store that are attacked; the commonest of the corpus that are tried
+STEP = 25  # guesses taken for true before the others are made again; more once more is known
 _LEAST = 1e-12
 
 Document = Mapping[int, int] | Mapping[str, int]
@@ -59,7 +59,7 @@ def by_company(store: Index, corpus: Index, known: Pairs, *, frequency: float) -
     words = np.ones(len(corpus.names), bool)
     tokens[list(known)], words[list(known.values())] = False, False
     while tokens.any() and words.sum() > 1:
-        sure = _surest(distance, np.flatnonzero(tokens), np.flatnonzero(words))
+        sure = _surest(distance, np.flatnonzero(tokens), np.flatnonzero(words), most=max(STEP, len(found) // 2))
         found |= sure
         tokens[list(sure)], words[list(sure.values())] = False, False
         _learn(distance, store, corpus, sure)
@@ -72,18 +72,21 @@ def _learn(distance: NDArray[np.float32], store: Index, corpus: Index, pairs: Pa
         distance += (near**2).sum(1)[:, None] + (far**2).sum(1)[None] - 2 * near @ far.T
 
 
-def _surest(distance: NDArray[np.float32], tokens: NDArray[np.intp], words: NDArray[np.intp]) -> dict[int, int]:
+def _surest(
+    distance: NDArray[np.float32], tokens: NDArray[np.intp], words: NDArray[np.intp], *, most: int
+) -> dict[int, int]:
     """The guesses that are best by the widest margin, each word once."""
-    scores = -np.log(np.maximum(distance[np.ix_(tokens, words)], _LEAST))
-    second, first = np.partition(scores, -2, axis=1)[:, -2:].T
-    best = scores.argmax(axis=1)
+    near = distance[np.ix_(tokens, words)]
+    best = near.argmin(axis=1)
+    first, second = np.maximum(np.partition(near, 1, axis=1)[:, :2], _LEAST).T
     sure: dict[int, int] = {}
     taken: set[int] = set()
-    for at in np.argsort(second - first, kind="stable"):
+    # The margin between the paper's scores, which are logarithms, is a ratio.
+    for at in np.argsort(first / second, kind="stable"):
         if best[at] not in taken:
             taken.add(int(best[at]))
             sure[int(tokens[at])] = int(words[best[at]])
-        if len(sure) == STEP:
+        if len(sure) == most:
             break
     return sure
 
