@@ -2,7 +2,8 @@
 
 A searchable space keeps keyed words and rotated vectors beside its ciphertexts, and the database does the searching.  A
 sealed one keeps neither, nor tokens of tags, sessions and speakers: recall opens all of it in process, so it is small.
-What is left of a space that was searchable stays in dead rows until they are vacuumed, and in backups until they expire.
+What is left of a space that was searchable stays in dead rows until these are vacuumed, and in backups until they
+expire.
 """
 
 from datetime import datetime
@@ -12,7 +13,7 @@ import orjson
 from django.db import connection
 
 from apps.audit.services import record
-from apps.core.errors import Conflict, NotFound
+from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, open_space
 from apps.memories import postings
@@ -22,15 +23,10 @@ from apps.memories.sealing import TAGS, Readable, blind, open_embedding, open_ha
 from apps.memories.words import terms
 from apps.projects.models import Space
 from apps.projects.scope import Scope
+from apps.projects.selectors import SpaceNotFound
 from apps.tenants.models import Profile
 
 CAPACITY: Final = 2_000  # memories; opening that many takes some tenths of a second
-
-
-class SpaceNotFound(NotFound):
-    """There is no such space."""
-
-    code = "SPACE_NOT_FOUND"
 
 
 class SpaceFull(Conflict):

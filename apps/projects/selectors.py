@@ -16,6 +16,12 @@ class ProjectNotFound(NotFound):
     code = "PROJECT_NOT_FOUND"
 
 
+class SpaceNotFound(NotFound):
+    """The tenant has no such space."""
+
+    code = "SPACE_NOT_FOUND"
+
+
 def scope_in(tenant: Tenant, *, principal: Principal = SYSTEM) -> Scope:
     """This person or command at work inside one tenant.  It reaches no space, so it can read no memory."""
     return replace(system_scope(tenant), principal=principal)

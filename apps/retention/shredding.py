@@ -23,24 +23,19 @@ from django.db import connection
 
 from apps.apikeys.models import ApiKey
 from apps.audit.services import record
-from apps.core.errors import Conflict, NotFound
+from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
 from apps.crypto import services as crypto
 from apps.memories.models import Memory
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind
+from apps.projects.selectors import SpaceNotFound
 from apps.retention import ledger, rows
 from apps.retention.models import ErasedKind
 from apps.tenants.models import EndUser, Tenant
 
 MEMORIES: Final = Memory._meta.db_table
 REASON: Final = "tenant shredded"
-
-
-class SpaceNotFound(NotFound):
-    """The tenant has no such space."""
-
-    code = "SPACE_NOT_FOUND"
 
 
 class AlreadyShredded(Conflict):

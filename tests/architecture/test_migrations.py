@@ -15,7 +15,9 @@ from django.db.migrations.loader import MigrationLoader
 from tests.architecture import walls
 
 Key = tuple[str, str]
-OUR_APPS = ("accounts", "apikeys", "audit", "crypto", "ingest", "memories", "projects", "retention", "tenants", "upkeep")
+OUR_APPS = (
+    "accounts", "apikeys", "audit", "crypto", "ingest", "memories", "projects", "retention", "tenants", "upkeep"
+)  # fmt: skip
 _CREATED = re.compile(r"create (?:unlogged )?table (\w+) \(([^;]*)", re.IGNORECASE)
 _WALLED = re.compile(r"alter table (\w+) force row level security", re.IGNORECASE)
 

@@ -14,11 +14,12 @@ from apps.ingest import services, work
 from apps.ingest.candidates import Outcome, Proposal
 from apps.memories import profiles
 from apps.memories.models import Memory, MemoryVector
-from apps.memories.profiles import SpaceFull, SpaceNotFound, set_profile
+from apps.memories.profiles import SpaceFull, set_profile
 from apps.memories.services import request_refresh
 from apps.memories.spaces import reread_space
 from apps.projects.models import Space
 from apps.projects.scope import Scope
+from apps.projects.selectors import SpaceNotFound
 from apps.recall.results import Filters
 from apps.recall.services import recall
 from apps.tenants.models import Profile

@@ -11,9 +11,9 @@ from rich.table import Table
 from apps.memories.spaces import find_end_user, list_spaces
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
-from apps.projects.selectors import scope_in
+from apps.projects.selectors import SpaceNotFound, scope_in
 from apps.retention.replay import resume
-from apps.retention.shredding import Shredded, SpaceNotFound, plan_space, plan_tenant, shred_space, shred_tenant
+from apps.retention.shredding import Shredded, plan_space, plan_tenant, shred_space, shred_tenant
 from apps.tenants.selectors import get_tenant
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
 
