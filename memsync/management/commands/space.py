@@ -14,7 +14,7 @@ from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import scope_in
 from apps.tenants.models import Profile
-from memsync.management.plain import PlainCommand, add_json, named_tenant, operator
+from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
 
 SEALED = (
     "A sealed space keeps nothing that could be searched: neither keyed words nor rotated vectors. Recall opens all "
@@ -47,7 +47,7 @@ class Command(PlainCommand):
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        scope = scope_in(named_tenant(options["tenant"]), principal=operator())
+        scope = scope_in(chosen_tenant(options["tenant"]), principal=operator())
         if options["verb"] == "list":
             self.list(scope, options)
         else:
