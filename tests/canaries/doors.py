@@ -26,6 +26,7 @@ import psycopg
 from tests.canaries.canary import Family
 
 ROOT = Path(__file__).resolve().parents[2]
+MOST_LOST = 60  # requests that had to be sent again, of a whole run
 
 
 @dataclass
@@ -42,13 +43,21 @@ class Visitor:
     refusals: list[bytes] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
     commands: list[bytes] = field(default_factory=list)
+    lost: int = 0
 
     def __post_init__(self) -> None:
         self.http = httpx.Client(base_url=self.url, timeout=60, trust_env=False)
 
     def call(self, method: str, path: str, *, key: str | None = None, end_user: str = "alice", **options: Any) -> Any:
         headers = {"X-API-Key": key or self.key, "X-End-User-ID": end_user} | options.pop("headers", {})
-        return self.note(self.http.request(method, path, headers=headers, **options))
+        while True:
+            try:
+                return self.note(self.http.request(method, path, headers=headers, **options))
+            except httpx.TransportError:  # a connection to a process that is killed by now
+                self.lost += 1
+                if self.lost > MOST_LOST:
+                    raise
+                time.sleep(0.5)
 
     def note(self, response: httpx.Response) -> httpx.Response:
         self.statuses[response.status_code] += 1
