@@ -1,6 +1,6 @@
 """What an attacker with the database at hand does to rows, as its superuser; and what the product noticed of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -30,6 +30,13 @@ def read(cursor: Any, memory_id: int, column: str) -> Any:
     cursor.execute(f"select {column} from {_table(column)} where {_key(column)} = %s", [memory_id])  # noqa: S608
     (value,) = cursor.fetchone()
     return value
+
+
+def vectors_of(cursor: Any, memory_ids: Iterable[int]) -> int:
+    """How many vectors these memories have."""
+    cursor.execute("select count(*) from memories_memoryvector where memory_id = any(%s)", [list(memory_ids)])
+    (count,) = cursor.fetchone()
+    return int(count)
 
 
 def write(cursor: Any, memory_id: int, column: str, value: Any) -> None:

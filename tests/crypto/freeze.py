@@ -19,6 +19,7 @@ VECTORS = Path(__file__).parent.parent / "vectors"
 SPACES = 16
 VERSIONS = (1, 2, 3, 255, 256, 65_535, 65_536, 2**31 - 1, 2**31, 2**32 - 1)
 FIELDS = ("memory.text", "memory.summary", "memory.label", "memory.tags", "memory.metadata", "memory.handles",
+          "memory.content", "memory.keywords",
           "vector.embedding", "end_user.external_id")  # fmt: skip
 RECORDS = (1, 2, 255, 256, 2**31, 2**32 - 1, 2**53 + 1, 2**63 - 1)
 REVISIONS = (0, 1, 2, 255, 256, 2**31 - 1)
