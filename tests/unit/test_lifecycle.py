@@ -186,8 +186,9 @@ def test_a_turn_that_is_undone_leaves_the_old_key_in_use(scope: Scope) -> None:
     lifecycle.promote(scope, version, now=NOW)
 
     with tenant_transaction(scope):
+        before_the_flip = transaction.savepoint()
         lifecycle.flip(scope, version, reason="test", now=NOW)
-        transaction.set_rollback(True)
+        transaction.savepoint_rollback(before_the_flip)
 
     assert open_space(scope.tenant, HERE).key_version == 1
 
