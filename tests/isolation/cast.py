@@ -1,5 +1,6 @@
 """Who calls in the machine: three tenants with the same people, projects and kinds of key."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -35,6 +36,7 @@ ROLES: Final = (
     Role(name="staging", environment=Environment.STAGING),
     Role(name="reader", permissions=frozenset({"memory:read"})),
     Role(name="writer", permissions=frozenset({"memory:add"})),
+    Role(name="auditor", permissions=frozenset({"audit:read"})),
     Role(name="pinned", project="side"),
     Role(name="expired", refusal=(401, "INVALID_API_KEY")),
     Role(name="revoked", refusal=(403, "API_KEY_REVOKED")),
@@ -57,13 +59,17 @@ KEYS: Final = tuple(Key(tenant, role) for tenant in TENANTS for role in ROLES)
 
 @dataclass(slots=True)
 class Cast:
-    """The tenants of a few sequences.  expected: how many memories earlier sequences left in each."""
+    """The tenants of a few sequences.
+
+    expected: how many memories and spaces earlier sequences left in each.  writes: how often anything was remembered.
+    """
 
     opened: Mapping[str, Opened]
     projects: Mapping[tuple[str, str], Project]
     texts: Mapping[tuple[str, str], str] = field(repr=False)
     sequences: int = 0
     expected: dict[str, int] = field(default_factory=dict)
+    writes: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def assemble(cls, number: int) -> "Cast":

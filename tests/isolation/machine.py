@@ -34,6 +34,18 @@ ABSENT_IDS: Final = (0, 2**53 - 1, 2**63 - 1, 2**63, 10**30)
 FOREIGN: Final = "foreign"
 ABSENT_PROJECT: Final = "proj_0000000000000000"
 
+_BY_NAME: Final = {repr(key): key for key in KEYS}
+SEEDS: Final = tuple(
+    (_BY_NAME[name], person)
+    for name, person in (
+        ("acme/production", "alice"),
+        ("acme/production", "bob"),
+        ("acme/staging", "alice"),
+        ("acme/pinned", "alice"),
+        ("globex/production", "alice"),
+    )
+)
+
 # -- what is drawn -----------------------------------------------------------------------------------------------------
 
 # Most keys are good and most projects one's own, or most requests would be refused and there would be little to find.
@@ -95,6 +107,8 @@ filters = st.one_of(
 
 Route = tuple[str, str]
 COVERED: dict[Route, str] = {}
+# Of requests that failed for no reason that a caller may know, for who reads the report of a run.
+FAILURES: list[str] = []
 
 
 def covers(*routes: Route) -> Callable[[Any], Any]:
@@ -155,6 +169,9 @@ class IsolationMachine(RuleBasedStateMachine):
         self.now = datetime.now(UTC)
         self.answers: dict[tuple[Any, ...], bytes] = {}
         self.refusals: dict[tuple[str, int, str], tuple[bytes, dict[str, str]]] = {}
+        self.trail: list[str] = []
+        for key, person in SEEDS:  # so that there is something of everybody's from the first step on
+            self.add(key=key, person=person, project=None, item=Item(text=THINGS[0], tags=("shared",)))
 
     # -- rules: one or more routes each --------------------------------------------------------------------------------
 
@@ -167,6 +184,7 @@ class IsolationMachine(RuleBasedStateMachine):
         if self.is_refused(response, caller, "/memory/add", "memory:add"):
             return
         place, project = caller.place, caller.written_project
+        self.members.writes[key.tenant] += 1
         self.model.begin(place, project, [item], self.now)
         fate, ids = self.model.fate(place, project, item, self.now)
         said = response.json()
@@ -201,6 +219,7 @@ class IsolationMachine(RuleBasedStateMachine):
             grouped.setdefault(person, []).append((wanted, result["memory_ids"]))
         for person, mine in grouped.items():
             place, project = Caller(key, person, project).place, caller.written_project
+            self.members.writes[key.tenant] += 1
             self.model.begin(place, project, [item for item, _ in mine], self.now)
             for item, acknowledged in mine:
                 fate, ids = self.model.fate(place, project, item, self.now)
@@ -292,6 +311,17 @@ class IsolationMachine(RuleBasedStateMachine):
         status, code = key.role.refusal or (403, "STEP_UP_REQUIRED")
         self.check_refusal(response, "/memory/forget", status, code)
 
+    @covers(("/v1/audit/events", "GET"))
+    @rule(key=keys, project=projects)
+    def read_audit(self, key: Key, project: str | None) -> None:
+        caller = Caller(key, PEOPLE[0], project)
+        response = self.ask(caller, "GET", "/v1/audit/events?action=memory.add&limit=200")
+        if self.is_refused(response, caller, "/v1/audit/events", "audit:read"):
+            return
+        events = response.json()["events"]
+        assert {event["tenant_id"] for event in events} <= {self.members.opened[key.tenant].tenant.pk}
+        assert len(events) == min(200, self.members.writes[key.tenant])
+
     @covers(("/health", "GET"), ("/openapi.json", "GET"), ("/docs", "GET"))
     @rule(key=keys, route=st.sampled_from(("/health", "/docs", "/openapi.json")))
     def read_what_is_open(self, key: Key, route: str) -> None:
@@ -349,7 +379,12 @@ class IsolationMachine(RuleBasedStateMachine):
         content_type = "application/json" if data else ""
         # Refused keys are counted by address; each request comes from one of its own.
         address = str(IPv4Address(IsolationMachine.tally.requests))
-        return self.client.generic(method, path, data, content_type=content_type, headers=headers, REMOTE_ADDR=address)
+        self.trail.append(f"{caller} {method} {path} {data.decode()}")
+        response = self.client.generic(
+            method, path, data, content_type=content_type, headers=headers, REMOTE_ADDR=address
+        )
+        assert response.status_code < 500, response.content
+        return response
 
     def is_refused(
         self, response: HttpResponse, caller: Caller, route: str, permission: str, *, across: bool = False
@@ -415,8 +450,11 @@ class IsolationMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if not hasattr(self, "model"):
             return
-        if sys.exc_info()[0] is not None:
+        error = sys.exc_info()[1]
+        if error is not None:
             IsolationMachine.cast = None  # what it left behind cannot be counted on
+            if isinstance(error, Exception):  # not Hypothesis, which gives sequences up that grow too long
+                print("\n".join(self.trail[-20:]), *FAILURES[-3:], sep="\n", flush=True)  # noqa: T201
             return
         try:
             access.flush()

@@ -6,19 +6,20 @@ ISOLATION_SEQUENCES=2000 pytest tests/isolation/test_sequences.py -s      the la
 import logging
 import os
 import time
+import traceback
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from django.conf import settings as django_settings
 from django.urls import get_resolver
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from apps.api import errors
 from apps.api.views import ApiView
+from apps.core.errors import DomainError
 from apps.crypto.services import DecryptError
 from apps.memories.models import MemoryQuerySet
-from tests.isolation.machine import COVERED, IsolationMachine, Tally, routes
+from tests.isolation.machine import COVERED, FAILURES, IsolationMachine, Tally, routes
 
 SEQUENCES = int(os.environ.get("ISOLATION_SEQUENCES", "15"))
 STEPS = 50
@@ -26,8 +27,16 @@ STEPS = 50
 
 @pytest.fixture(autouse=True)
 def _machine_s_own_clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    Path(django_settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
     monkeypatch.setattr(ApiView, "now", ApiView.now)  # put back afterwards: the machine has a clock of its own
+    usual = errors.translate
+
+    def translate(error: Exception) -> DomainError:
+        meant = usual(error)
+        if errors.status_of(meant) >= 500:
+            FAILURES.append("".join(traceback.format_exception(error)))
+        return meant
+
+    monkeypatch.setattr(errors, "translate", translate)
     IsolationMachine.cast, IsolationMachine.tally = None, Tally()
     logging.disable()  # of a hundred thousand requests
     yield
