@@ -95,7 +95,9 @@ class Memory(ScopedModel):
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
-    project = models.ForeignKey("projects.Project", models.SET_NULL, null=True, related_name="+", db_constraint=False)
+    project = models.ForeignKey(
+        "projects.Project", models.SET_NULL, null=True, related_name="+", db_constraint=False, db_index=False
+    )
     environment = models.CharField(max_length=16)
     public_id = models.CharField(max_length=36)
     updated_at = models.DateTimeField()
@@ -134,7 +136,9 @@ class Memory(ScopedModel):
 
     # truth
     validity = models.CharField(max_length=12, choices=Validity, default=Validity.CURRENT)
-    superseded_by = models.ForeignKey("self", models.SET_NULL, null=True, related_name="+", db_constraint=False)
+    superseded_by = models.ForeignKey(
+        "self", models.SET_NULL, null=True, related_name="+", db_constraint=False, db_index=False
+    )
     superseded_at = models.DateTimeField(null=True)
     superseded_reason = models.CharField(max_length=16, blank=True)
 
@@ -215,6 +219,15 @@ class Memory(ScopedModel):
                 name="memory_expiring",
             ),
             models.Index(fields=("tenant", "key_version", "id"), name="memory_key_version"),
+            # What the database looks up when the row that these refer to goes.
+            models.Index(
+                fields=("tenant", "project"), condition=models.Q(project__isnull=False), name="memory_project"
+            ),
+            models.Index(
+                fields=("tenant", "superseded_by"),
+                condition=models.Q(superseded_by__isnull=False),
+                name="memory_superseded_by",
+            ),
         )
 
     def __str__(self) -> str:

@@ -94,7 +94,7 @@ def finish_space(scope: Scope, space_uid: uuid.UUID, *, request_id: str = "", no
         if not Space.objects.within(scope).filter(pk=space.pk).select_for_update().exists():
             raise SpaceNotFound  # somebody else has finished it meanwhile
         deleted = _sum(deleted, rows.delete_rest(scope, tables, space_id=space.pk))
-        _delete_row(rows.SPACES, space.pk)
+        _delete_row(scope, rows.SPACES, space.pk)
         record(
             scope,
             actor=scope.principal.label,
@@ -180,7 +180,7 @@ def _take_from_owner(scope: Scope, space_uid: uuid.UUID) -> Space:
         # No owner has an id below zero, and the space's own makes it unique.
         Space.objects.within(scope).filter(pk=space.pk).update(owner_id=-space.pk)
         if is_person and not Space.objects.within(scope).filter(kind=space.kind, owner_id=space.owner_id).exists():
-            _delete_row(EndUser._meta.db_table, space.owner_id)
+            _delete_row(scope, EndUser._meta.db_table, space.owner_id)
     return space
 
 
@@ -198,9 +198,10 @@ def _nameless(uid: uuid.UUID) -> str:
     return f"erased-{uid.hex[:16]}"
 
 
-def _delete_row(table: str, row_id: int) -> None:
+def _delete_row(scope: Scope, table: str, row_id: int) -> None:
     with connection.cursor() as cursor:
-        cursor.execute(f"delete from {table} where id = %s", [row_id])  # noqa: S608  (a table of ours)
+        mine = "tenant_id = %s and id = %s"
+        cursor.execute(f"delete from {table} where {mine}", [scope.tenant_id, row_id])  # noqa: S608  (a table of ours)
 
 
 def _some(counts: Mapping[str, int]) -> dict[str, int]:

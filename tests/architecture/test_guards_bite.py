@@ -178,6 +178,18 @@ BREACHES: list[tuple[str, Callable[..., list[str]], str]] = [
         "peek: runs as its owner",
     ),
     (
+        "create index gossip on memories_memory (text_mac, tenant_id)",
+        walls.plain_indexes,
+        "memories_memory (text_mac, tenant_id): an index without the tenant first",
+    ),
+    (
+        "create or replace function audit_chain() returns trigger language plpgsql security definer "
+        "set search_path = pg_catalog, pg_temp as 'begin return null; end'",
+        walls.definer_functions,
+        "audit_chain: was changed; look at it, and write down "
+        "856e86d440374074cd81521f121d3f355520152993a831ca7392ff1bf072ee95",
+    ),
+    (
         "alter function audit_record reset search_path",
         walls.definer_functions,
         "audit_record: its search_path is the caller's",
@@ -207,6 +219,8 @@ def test_a_breach_of_the_catalogue_is_reported(
         (f"alter role {roles.APP} bypassrls", f"{roles.APP}: bypasses row-level security"),
         (f"alter role {roles.APP} superuser", f"{roles.APP}: is a superuser"),
         (f"grant {roles.OWNER} to {roles.APP}", f"{roles.OWNER}: bypasses row-level security"),
+        (f"alter role {roles.APP} createrole", f"{roles.APP}: makes roles, makes databases or replicates"),
+        (f"grant create on schema public to {roles.APP}", f"{roles.APP}: defines tables"),
         (f"alter table memories_memory owner to {roles.APP}", f"{roles.APP}: owns memories_memory"),
     ],
 )
@@ -317,7 +331,7 @@ def test_text_in_the_cache_is_found() -> None:
 
 def test_text_in_a_log_line_is_found() -> None:
     with canaries.logged() as lines:
-        logging.getLogger("apps.sneaky").info("heard %s", WORD)
+        logging.getLogger("apps.sneaky").info(f"heard {WORD}")  # noqa: G004  (a line of ours that quotes)
 
     assert canaries.in_bytes(lines.getvalue(), [WORD]) == {WORD[:12]}
 

@@ -42,6 +42,8 @@ GLOBAL = {
     "tenants.Membership": "belongs to an organization",
     "tenants.Organization": "owns tenants",
     "tenants.Tenant": "is the tenant",
+    "upkeep.KeyRewrap": "about the keys of the whole deployment",
+    "upkeep.KeyRotation": "one worker tends the rotations of all tenants; ids, versions and counts only",
 }
 
 # Files that may use the open manager, and why.
@@ -52,6 +54,7 @@ EVERYONE = {
     "apps/ingest/steps/index.py": "creates rows of the scope's tenant",
     "apps/memories/embedding.py": "creates vectors of the scope's tenant",
     "apps/memories/integrity.py": "lists rows of the scope's tenant that failed their seal",
+    "apps/memories/profiles.py": "updates rows that were read within the scope",
     "apps/memories/spaces.py": "creates end users and spaces of the scope's tenant",
     "apps/projects/services.py": "creates projects of the scope's tenant",
 }
@@ -166,6 +169,7 @@ def test_only_the_admin_looks_as_the_operator() -> None:
     [
         walls.row_security,
         walls.unique_indexes,
+        walls.plain_indexes,
         walls.foreign_keys,
         walls.unkeyed_columns,
         walls.definer_functions,

@@ -7,6 +7,7 @@ from django.db.backends.utils import CursorWrapper
 # Tables with a tenant_id that row-level security does not guard, and why.
 OPEN_TABLES = {
     "audit_outboxevent": "ids of work, drained by one worker for all tenants, which enters a tenant to do any of it",
+    "upkeep_keyrotation": "versions and counts, tended by one worker for all tenants, which enters a tenant to work",
 }
 # Unique indexes that do not begin with the tenant, beside primary keys over ``id``, which come from one sequence.
 GLOBAL_UNIQUES = {
@@ -15,10 +16,23 @@ GLOBAL_UNIQUES = {
 }
 # Columns that name a row of a tenant table and have no foreign key, and why.
 LOOSE_COLUMNS: dict[str, str] = {}
-# Functions that run with their owner's eyes, and why.
+# Indexes that do not begin with the tenant, beside those above, and why.
+GLOBAL_INDEXES = {
+    "apikeys_apikey (kid)": "a key is looked up before its tenant is known",
+    "apikeys_apikey (project_id)": "Django's, for the key that it refers to; few rows, and never searched by it",
+    "audit_auditevent (id)": "of rows that are not chained yet, which whoever commits looks for",
+    "audit_outboxevent (run_after, id)": "one worker drains the queue of all tenants",
+}
+# Functions that run with their owner's eyes: why, and the SHA-256 of the body that was looked at.
 DEFINER_FUNCTIONS = {
-    "audit_chain": "a trigger, at commit: chains what the transaction recorded, in a table that nobody may write",
-    "audit_record": "the one way into the audit trail; refuses rows of another tenant than the transaction's",
+    "audit_chain": (
+        "a trigger, at commit: chains what the transaction recorded, in a table that nobody may write",
+        "104aef896a6fcf734098fa61cfa11340ce0dee89c36fbb43a7fd97ff888c0807",
+    ),
+    "audit_record": (
+        "the one way into the audit trail; refuses rows of another tenant than the transaction's",
+        "071df52bfec94dd55b26a0e3fefb03a83e6589abe31917e66dc12d280aaae198",
+    ),
 }
 
 _TENANT_TABLES = """
@@ -74,10 +88,20 @@ def unique_indexes(cursor: CursorWrapper) -> list[str]:
     return [f"{name}: unique without the tenant first" for name in _unled_uniques(cursor) if name not in GLOBAL_UNIQUES]
 
 
+def plain_indexes(cursor: CursorWrapper) -> list[str]:
+    """An index that does not begin with the tenant holds all tenants' rows side by side, and scans cross them."""
+    return [
+        f"{name}: an index without the tenant first" for name in _unled_indexes(cursor) if name not in GLOBAL_INDEXES
+    ]
+
+
 def stale_exceptions(cursor: CursorWrapper) -> list[str]:
     """Exceptions above that excuse nothing any more."""
     tables, uniques, loose = tenant_tables(cursor), set(_unled_uniques(cursor)), set(_loose_columns(cursor))
+    indexes, definers = set(_unled_indexes(cursor)), {name for name, *_ in _definers(cursor)}
     return [
+        *(f"{name}: no such index" for name in GLOBAL_INDEXES if name not in indexes),
+        *(f"{name}: no such function" for name in DEFINER_FUNCTIONS if name not in definers),
         *(f"{name}: no such table" for name in OPEN_TABLES if name not in tables),
         *(f"{name}: no such index" for name in GLOBAL_UNIQUES if name not in uniques),
         *(f"{name}: has its key, or is gone" for name in LOOSE_COLUMNS if name not in loose),
@@ -85,17 +109,27 @@ def stale_exceptions(cursor: CursorWrapper) -> list[str]:
 
 
 def _unled_uniques(cursor: CursorWrapper) -> list[str]:
+    return _unled(cursor, is_unique=True)
+
+
+def _unled_indexes(cursor: CursorWrapper) -> list[str]:
+    return _unled(cursor, is_unique=False)
+
+
+def _unled(cursor: CursorWrapper, *, is_unique: bool) -> list[str]:
+    """Table and columns of each index that does not begin with the tenant, primary keys over ``id`` left out."""
     cursor.execute(
         f"""
         select t.relname, array_agg(a.attname order by k.place) from ({_TENANT_TABLES}) t
-          join pg_index i on i.indrelid = t.oid and i.indisunique
+          join pg_index i on i.indrelid = t.oid and i.indisunique = %s
           cross join lateral unnest((i.indkey::int2[])[0:i.indnkeyatts - 1]) with ordinality k(attnum, place)
           left join pg_attribute a on a.attrelid = t.oid and a.attnum = k.attnum
          group by t.relname, i.indexrelid, i.indisprimary
         having (array_agg(a.attname order by k.place))[1] is distinct from 'tenant_id'
            and not (i.indisprimary and array_agg(a.attname order by k.place) = '{{id}}')
          order by 1
-        """  # noqa: S608
+        """,  # noqa: S608
+        [is_unique],
     )
     return [f"{table} ({', '.join(columns)})" for table, columns in cursor.fetchall()]
 
@@ -154,14 +188,19 @@ def roles(cursor: CursorWrapper, *, application: str) -> list[str]:
     """The role that serves requests can neither ignore row-level security nor become one that can."""
     cursor.execute(
         """
-        select r.rolname, r.rolsuper, r.rolbypassrls from pg_roles r
-         where r.rolname = %s or pg_has_role(%s, r.oid, 'member')
+        select r.rolname, r.rolsuper, r.rolbypassrls, r.rolcreaterole or r.rolcreatedb or r.rolreplication,
+               has_schema_privilege(r.oid, 'public', 'create')
+          from pg_roles r where r.rolname = %s or pg_has_role(%s, r.oid, 'member')
         """,
         [application, application],
     )
     rows = cursor.fetchall()
     found = [f"{application}: no such role"] if not rows else []
-    for name, is_super, bypasses in rows:
+    for name, is_super, bypasses, makes_more, defines in rows:
+        if makes_more:
+            found.append(f"{name}: makes roles, makes databases or replicates")
+        if defines:
+            found.append(f"{name}: defines tables")
         if is_super:
             found.append(f"{name}: is a superuser")
         if bypasses:
@@ -175,19 +214,26 @@ def roles(cursor: CursorWrapper, *, application: str) -> list[str]:
 
 
 def definer_functions(cursor: CursorWrapper) -> list[str]:
-    """A SECURITY DEFINER function runs with its owner's eyes: each is listed, looks for nothing along a path that its
-    caller chose, and cannot be run by whoever comes."""
-    cursor.execute(
-        "select proname, coalesce(proconfig::text like '%search_path=pg_catalog, pg_temp%', false), "
-        "has_function_privilege('public', oid, 'execute') "
-        "from pg_proc where pronamespace = 'public'::regnamespace and prosecdef order by proname"
-    )
+    """A SECURITY DEFINER function runs with its owner's eyes: each is listed, is as it was when it was looked at, finds
+    nothing along a path that its caller chose, and cannot be run by whoever comes."""
     found = []
-    for name, is_pinned, is_for_all in cursor.fetchall():
+    for name, digest, is_pinned, is_for_all in _definers(cursor):
         if name not in DEFINER_FUNCTIONS:
             found.append(f"{name}: runs as its owner")
+        elif digest != DEFINER_FUNCTIONS[name][1]:
+            found.append(f"{name}: was changed; look at it, and write down {digest}")
         if not is_pinned:
             found.append(f"{name}: its search_path is the caller's")
         if is_for_all:
             found.append(f"{name}: everybody may run it")
     return found
+
+
+def _definers(cursor: CursorWrapper) -> list[tuple[str, str, bool, bool]]:
+    cursor.execute(
+        "select proname, encode(sha256(convert_to(prosrc, 'UTF8')), 'hex'), "
+        "coalesce(proconfig::text like '%search_path=pg_catalog, pg_temp%', false), "
+        "has_function_privilege('public', oid, 'execute') "
+        "from pg_proc where pronamespace = 'public'::regnamespace and prosecdef order by proname"
+    )
+    return cursor.fetchall()

@@ -164,6 +164,7 @@ class Migration(migrations.Migration):
                     "project",
                     models.ForeignKey(
                         db_constraint=False,
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="+",
@@ -184,6 +185,7 @@ class Migration(migrations.Migration):
                     "superseded_by",
                     models.ForeignKey(
                         db_constraint=False,
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="+",
@@ -375,6 +377,20 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="memory",
             index=models.Index(fields=["tenant", "key_version", "id"], name="memory_key_version"),
+        ),
+        migrations.AddIndex(
+            model_name="memory",
+            index=models.Index(
+                condition=models.Q(("project__isnull", False)), fields=["tenant", "project"], name="memory_project"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="memory",
+            index=models.Index(
+                condition=models.Q(("superseded_by__isnull", False)),
+                fields=["tenant", "superseded_by"],
+                name="memory_superseded_by",
+            ),
         ),
         migrations.AddConstraint(
             model_name="memory",
