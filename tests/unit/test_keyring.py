@@ -565,6 +565,7 @@ def test_key_tables_live_in_the_keyring_alone() -> None:
         "crypto_tenantkey",
         "crypto_spacesecret",
         "crypto_servicekey",
+        "retention_erasureentry",
     }
     assert connections["keyring"].settings_dict["NAME"] != connections["default"].settings_dict["NAME"]
     assert settings.DEPLOYMENT_ID
