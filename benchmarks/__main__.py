@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import statistics
 import sys
 from collections.abc import Sequence
@@ -48,9 +49,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     isolation.add_argument("--hits", type=int, default=1_000_000, help="to see by words (default 1000000)")
     isolation.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
 
+    rotation = verbs.add_parser("rotation", help="a data key turns under load while workers are killed")
+    rotation.add_argument("--rows", type=int, default=50_000, help="memories of the tenant (default 50000)")
+    rotation.add_argument("--kills", type=int, default=100, help="of workers (default 100)")
+    rotation.add_argument("--restarts", type=int, default=3, help="of the database, at once (default 3)")
+    rotation.add_argument("--questions", type=int, default=500, help="asked at each quarter (default 500)")
+    rotation.add_argument("--pace-rows", type=int, default=4_000, help="for the bare loop (default 4000; 0: none)")
+    rotation.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+
     verbs.add_parser("columns", help="every column as sealed, keyed or plain: the table of docs/security.md")
 
     options = parser.parse_args(arguments)
+    # Ended in the middle, what was started is still stopped: the default would leave a whole instance behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     for file in getattr(options, "files", []):
         if not file.is_file():
             parser.error(f"{file} is not a file")
@@ -64,6 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         extracting.run(str(options.labels), str(options.out))
         return 0
+    if options.verb == "rotation":
+        return _rotation(options)
     with instance() as running:
         run = {"recall": _recall, "latency": _latency, "leakage": _leakage, "isolation": _isolation}[options.verb]
         result = run(running, options)
@@ -164,6 +177,30 @@ def _isolation(running: Instance, options: argparse.Namespace) -> dict[str, Any]
         )  # fmt: skip
     print(json.dumps(result, indent=1))
     return result
+
+
+def _rotation(options: argparse.Namespace) -> int:
+    """The embedder without a model: what is measured is sealing, and 50,000 texts would take it half an hour."""
+    with instance(EMBEDDER_BACKEND="apps.adapters.embedders.fake.FakeEmbedder", EMBEDDER_OPTIONS="{}") as running:
+        from benchmarks import rotation
+
+        result = rotation.run(
+            running,
+            rows=options.rows,
+            kills=options.kills,
+            restarts=options.restarts,
+            pace_rows=options.pace_rows,
+            questions=options.questions,
+            say=console.print,
+        )
+    table = Table("measured", "figure")
+    for name, figure in result.items():
+        table.add_row(name, json.dumps(figure) if isinstance(figure, dict) else _figure(figure))
+    console.print(table)
+    print(json.dumps(result))
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1))
+    return 0 if result["is_good"] else 1
 
 
 if __name__ == "__main__":

@@ -28,14 +28,15 @@ class Instance:
 
 
 @contextmanager
-def instance() -> Iterator[Instance]:
+def instance(**settings: str) -> Iterator[Instance]:
     """A fresh instance in a temporary home, with Django in this process set up to share its databases and keys.
 
-    Stopped and removed at the end.  Raises RuntimeError when it does not start.
+    settings: for its environment and for this process's.  Stopped and removed at the end.  Raises RuntimeError when it
+    does not start.
     """
     with tempfile.TemporaryDirectory(prefix="memsync-bench-") as home:
         environment = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
-        environment["MEMSYNC_HOME"] = home
+        environment |= {"MEMSYNC_HOME": home, **settings}
         command = [sys.executable, "-m", "memsync.cli", "up", "--json", "--port", str(free_port())]
         log = Path(home) / "up.log"
         with log.open("wb") as errors:
@@ -46,7 +47,9 @@ def instance() -> Iterator[Instance]:
             if not line:
                 raise RuntimeError(f"`memsync up` did not start:\n{log.read_text()[-2000:]}")
             ready = json.loads(line)
-            os.environ.update(MEMSYNC_HOME=home, DJANGO_SETTINGS_MODULE="memsync.settings", LOG_LEVEL="ERROR")
+            os.environ.update(
+                MEMSYNC_HOME=home, DJANGO_SETTINGS_MODULE="memsync.settings", LOG_LEVEL="ERROR", **settings
+            )
             django.setup()
             yield Instance(url=ready["url"], key=ready["keys"]["development"], tenant=ready["tenant"])
         finally:

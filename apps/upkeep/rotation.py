@@ -137,7 +137,7 @@ def work(rotation_id: int, *, seconds: float, workers: int, clock: Callable[[], 
         rotation = begin(scope, rotation_id, now=clock())
     if rotation.state != RotationState.RUNNING:
         return Outcome.OVER
-    deadline, size = time.monotonic() + seconds, LARGEST_BATCH // 2
+    deadline, size = time.monotonic() + seconds, LARGEST_BATCH
     while time.monotonic() < deadline:
         started = time.monotonic()
         done = _batch(scope, rotation, size, workers=workers, now=clock())

@@ -1,0 +1,357 @@
+"""A data key turns under load, while workers are killed and the database restarts: what is lost, and how fast it is.
+
+    fill spaces that nobody writes to, and ask 500 questions of them
+    measure the bare loop, and the same rows through the job and a real worker, by turns
+    rotate; kill workers as it goes on, restart the database, stop at each quarter and ask the 500 questions again
+    open every row there is, and make its tokens and its vector again
+
+Every worker is one that this starts: the instance's own is held still meanwhile.
+"""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from django.db import DatabaseError, connections
+
+from apps.apikeys.onboarding import open_tenant
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
+from apps.ingest.candidates import Proposal
+from apps.ingest.services import remember
+from apps.memories.resealing import reseal_batch
+from apps.memories.spaces import meet_end_user
+from apps.projects.scope import Environment, Scope
+from apps.projects.system import find_tenant_scope
+from apps.recall import access
+from apps.tenants.models import Tenant
+from apps.upkeep import rotation
+from apps.upkeep.models import OPEN, KeyRotation
+from benchmarks.instance import Instance
+from benchmarks.rotation_checks import check_all, count_mixed
+from benchmarks.rotation_load import Answer, Load, ask, question, sentence
+
+ASKED_SPACES = 25
+SPACE_ROWS = 500  # of a space, about
+BATCH = 100
+WORKERS = 2
+PACE_ROUNDS = 2
+MOST_SECONDS = 3600.0
+
+T = TypeVar("T")
+Fixed = list[tuple[Scope, str, Answer]]
+Say = Callable[[str], None]
+
+
+def run(
+    running: Instance, *, rows: int, kills: int, restarts: int, pace_rows: int, questions: int, say: Say
+) -> dict[str, Any]:
+    access.EVERY_SECONDS = 86_400.0  # a question that is asked often must not change its own answer
+    scope = replace(find_tenant_scope(running.tenant), environment=Environment.DEVELOPMENT)
+    with _held_still(running), Workers() as workers:
+        pace = _pace(scope, workers, pace_rows, say) if pace_rows else {}
+        say(f"filling {rows:,} rows")
+        started = time.monotonic()
+        written, spaces = _fill(scope, rows)
+        say(f"filled in {time.monotonic() - started:.0f} s")
+        now = datetime.now(UTC)
+        fixed = _ask_all(spaces, questions, now=now)
+        load = Load(running=running, writing=_space(scope, "expiring", now=now), fixed=fixed, asked_at=now, written={})
+        load.start()
+        try:
+            story = _rotate(scope, workers, load, kills=kills, restarts=restarts, now=now, say=say)
+        finally:
+            load.stop()
+        say("opening every row")
+        found = check_all(scope, written | load.written | load.gone, active=story["to"])
+    result = {
+        "rows": rows,
+        "rows at the end": found.rows,
+        **{name: figure for name, figure in story.items() if name != "to"},
+        "lost": found.lost,
+        "mixed at the end": found.mixed,
+        "on the old version": found.behind,
+        "failed or stale reads": len(load.wrong),
+        "examples": [*found.examples, *load.wrong][:10],
+        "during the load": dict(load.counts),
+        **pace,
+    }
+    return result | {"is_good": _is_good(result, kills, restarts)}
+
+
+def _is_good(result: Mapping[str, Any], kills: int, restarts: int) -> bool:
+    nothing = ("lost", "mixed at the end", "mixed on the way", "on the old version", "failed or stale reads")
+    return (
+        all(not result[name] for name in nothing)
+        and not any(result["questions answered otherwise"].values())
+        and (result["kills"], result["restarts"]) == (kills, restarts)
+        and result.get("job / bare loop", 1.0) >= 0.8
+    )
+
+
+# --- the rotation ---------------------------------------------------------------------------------------------------
+
+
+def _rotate(
+    scope: Scope, workers: "Workers", load: Load, *, kills: int, restarts: int, now: datetime, say: Say
+) -> dict[str, Any]:
+    job = rotation.rotate(scope, reason="benchmark", now=datetime.now(UTC))
+    differing = {"0 %": _count_differing(load.fixed, now=now)}
+    mixed = [count_mixed(scope)]
+    events = sorted(
+        [((one + 0.5) * 0.95 / max(1, kills), "kill") for one in range(kills)]
+        + [((one + 0.6) / max(1, restarts), "restart") for one in range(restarts)]
+        + [(share, "look") for share in (0.25, 0.5, 0.75)]
+    )
+    done = {"kill": 0, "restart": 0}
+    say(f"turned; {job.rows_total:,} rows to seal anew")
+    started, paused = time.monotonic(), 0.0
+    workers.start()
+    while job.state in OPEN:
+        if time.monotonic() - started > MOST_SECONDS:
+            raise RuntimeError(f"not done after {MOST_SECONDS:.0f} s: {job.rows_done} of {job.rows_total}")
+        time.sleep(0.02)
+        job = _steadily(partial(KeyRotation.objects.get, pk=job.pk))
+        if not events or job.rows_done < events[0][0] * job.rows_total:
+            continue
+        share, kind = events.pop(0)
+        if kind == "kill":
+            time.sleep(random.random() * 0.2)  # anywhere in a batch
+            workers.kill_one()
+        elif kind == "restart":
+            _restart_database(load)
+        else:
+            looked = time.monotonic()
+            workers.stop()
+            mixed.append(_steadily(lambda: count_mixed(scope)))
+            differing[f"{100 * share:.0f} %"] = _count_differing(load.fixed, now=now)
+            workers.start()
+            paused += time.monotonic() - looked
+        if kind in done:
+            done[kind] += 1
+        say(f"{job.rows_done:,} of {job.rows_total:,} rows, {done['kill']} kills, {done['restart']} restarts")
+    seconds = time.monotonic() - started - paused
+    workers.stop()
+    differing["100 %"] = _count_differing(load.fixed, now=now)
+    mixed.append(count_mixed(scope))
+    return {
+        "to": job.to_version,
+        "rows sealed anew": job.rows_done,
+        "quarantined": job.rows_quarantined,
+        "kills": done["kill"],
+        "restarts": done["restart"],
+        "seconds": round(seconds, 1),
+        "rows/s under kills and load": round(job.rows_done / seconds, 1),
+        "mixed on the way": sum(mixed),
+        "questions": len(load.fixed),
+        "questions answered otherwise": differing,
+    }
+
+
+def _count_differing(fixed: Fixed, *, now: datetime) -> int:
+    return sum(_steadily(lambda one=one: ask(one[0], one[1], now=now)) != one[2] for one in fixed)
+
+
+def _restart_database(load: Load) -> None:
+    """At once, as when the machine loses its power; the instance starts it again."""
+    load.is_down.set()
+    os.kill(_instance()["database"]["pid"], signal.SIGQUIT)
+    time.sleep(0.5)
+    _steadily(lambda: Tenant.objects.count())
+    time.sleep(3.0)  # until what was cut off has been noticed by everybody
+    load.is_down.clear()
+
+
+# --- the pace -------------------------------------------------------------------------------------------------------
+
+
+def _pace(scope: Scope, workers: "Workers", rows: int, say: Say) -> dict[str, Any]:
+    """The same rows sealed anew by a bare loop and through the job, by turns; rows per second."""
+    say(f"measuring the pace with {rows:,} rows")
+    tenant = open_tenant(Tenant.objects.get(pk=scope.tenant_id).organization, "pace", now=datetime.now(UTC))
+    mine = replace(tenant.scope, environment=Environment.DEVELOPMENT)
+    _fill(mine, rows)
+    bare, job = [], []
+    for _round in range(PACE_ROUNDS):
+        bare.append(_bare(mine))
+        job.append(_through_the_job(mine, workers))
+        say(f"bare loop {bare[-1]:.0f} rows/s, job {job[-1]:.0f} rows/s")
+    return {
+        "bare loop, rows/s": round(max(bare), 1),
+        "job with one worker, rows/s": round(max(job), 1),
+        "job / bare loop": round(sum(job) / sum(bare), 3),
+    }
+
+
+def _bare(scope: Scope) -> float:
+    one = rotation.rotate(scope, reason="pace", now=datetime.now(UTC))
+    done, started = 0, time.monotonic()
+    while True:
+        with tenant_transaction(scope):
+            batch = reseal_batch(scope, limit=rotation.LARGEST_BATCH, now=datetime.now(UTC))
+        if not batch.done:
+            break
+        done += batch.done
+    seconds = time.monotonic() - started
+    rotation.work(one.pk, seconds=60, workers=1, clock=lambda: datetime.now(UTC))  # closes it
+    return done / seconds
+
+
+def _through_the_job(scope: Scope, workers: "Workers") -> float:
+    """From the first batch that was seen done to the last."""
+    one = rotation.rotate(scope, reason="pace", now=datetime.now(UTC))
+    workers.start(1)
+    first: tuple[int, float] | None = None
+    while True:
+        one.refresh_from_db()
+        if first is None and one.rows_done:
+            first = (one.rows_done, time.monotonic())
+        if one.rows_done >= one.rows_total and first is not None:
+            break
+        time.sleep(0.1)  # looking costs what is measured
+    rate = (one.rows_done - first[0]) / (time.monotonic() - first[1])
+    while one.state in OPEN:
+        time.sleep(0.1)
+        one.refresh_from_db()
+    workers.stop()
+    return rate
+
+
+# --- what is there to begin with ------------------------------------------------------------------------------------
+
+
+def _fill(scope: Scope, rows: int) -> tuple[dict[int, str], list[Scope]]:
+    """Text by id of so many rows, through the real pipeline; and the spaces that hold them."""
+    written: dict[int, str] = {}
+    spaces: list[Scope] = []
+    size = min(SPACE_ROWS, max(1, rows // ASKED_SPACES))
+    for at in range(0, rows, BATCH):
+        if at // size >= len(spaces):
+            spaces.append(_space(scope, f"someone {len(spaces)}", now=datetime.now(UTC)))
+        texts = [sentence(number) for number in range(at, min(at + BATCH, rows))]
+        proposals = [Proposal(text=Plaintext(text), importance=0.6, deduplicate=False) for text in texts]
+        outcomes = remember(spaces[-1], proposals, now=datetime.now(UTC))
+        for text, outcome in zip(texts, outcomes, strict=True):
+            (memory_id,) = outcome.memory_ids
+            written[memory_id] = text
+    return written, spaces
+
+
+def _space(scope: Scope, name: str, *, now: datetime) -> Scope:
+    return scope.in_spaces(meet_end_user(scope, name, now=now))
+
+
+def _ask_all(spaces: Sequence[Scope], questions: int, *, now: datetime) -> Fixed:
+    asked = spaces[:ASKED_SPACES]
+    return [
+        (space, text, ask(space, text, now=now))
+        for number in range(questions)
+        for space, text in [(asked[number % len(asked)], question(number))]
+    ]
+
+
+# --- processes ------------------------------------------------------------------------------------------------------
+
+
+class Workers:
+    """Celery's own workers, each with one process that works.  All of them end with this."""
+
+    def __init__(self) -> None:
+        self._running: list[subprocess.Popen[bytes]] = []
+        self._kills = 0
+        home = Path(os.environ["MEMSYNC_HOME"])
+        made = {name: value for name, value in _instance()["environment"].items() if not name.endswith("_OWNER_URL")}
+        self._environment = {**os.environ, **made, "ROTATION_WORKERS": str(WORKERS), "LOG_LEVEL": "ERROR"}
+        self._log = (home / "logs" / "benchmark-workers.log").open("ab")
+
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._log.close()
+
+    def start(self, count: int = WORKERS) -> None:
+        self._running += [self._spawn() for _ in range(count)]
+
+    def kill_one(self) -> None:
+        """By turns a whole worker, and only the process in it that works; both come back at once."""
+        self._kills += 1
+        number = random.randrange(len(self._running))
+        worker = self._running[number]
+        children = _children(worker.pid)
+        if self._kills % 2 and children:
+            for child in children:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+            return
+        _end(worker)
+        self._running[number] = self._spawn()
+
+    def stop(self) -> None:
+        for worker in self._running:
+            _end(worker)
+        self._running = []
+
+    def _spawn(self) -> "subprocess.Popen[bytes]":
+        command = [
+            *(sys.executable, "-m", "celery", "--app", "memsync.celery", "--quiet", "worker", "--pool", "prefork"),
+            *("--concurrency", "1", "--loglevel", "ERROR", "--without-gossip", "--without-mingle"),
+            "--without-heartbeat",
+        ]
+        return subprocess.Popen(  # noqa: S603  (our own)
+            command, env=self._environment, stdout=self._log, stderr=self._log, start_new_session=True
+        )
+
+
+def _end(worker: "subprocess.Popen[bytes]") -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(worker.pid, signal.SIGKILL)
+    worker.wait()
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+@contextlib.contextmanager
+def _held_still(running: Instance) -> Iterator[None]:
+    """The instance's own worker does nothing meanwhile: it would go on where the others are killed."""
+    pid = _instance()["processes"]["worker"]["pid"]
+    os.killpg(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.killpg(pid, signal.SIGCONT)
+
+
+def _instance() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((Path(os.environ["MEMSYNC_HOME"]) / "instance.json").read_text())
+    return found
+
+
+def _steadily(look: Callable[[], T]) -> T:
+    """Again and again, while the database restarts."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return look()
+        except DatabaseError:
+            if time.monotonic() > deadline:
+                raise
+            connections.close_all()
+            time.sleep(0.2)
