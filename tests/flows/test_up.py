@@ -54,8 +54,9 @@ class Up:
             pytest.fail(f"`memsync up` ended: {errors.read_text()[-3000:]}")
         self.ready: dict[str, Any] = json.loads(line)
 
-    def stop(self, deadly: signal.Signals = signal.SIGTERM) -> int:
-        if self.process.poll() is None:
+    def stop(self, deadly: signal.Signals | None = signal.SIGTERM) -> int:
+        """The exit code.  deadly: None where somebody else has told it to stop."""
+        if deadly is not None and self.process.poll() is None:
             self.process.send_signal(deadly)
         code = self.process.wait(60)
         assert self.process.stdout
@@ -158,7 +159,7 @@ def test_a_stranger_gets_a_working_memory_that_outlives_a_restart(start: Callabl
     assert (on_same_port.returncode, str(first.port) in on_same_port.stderr) == (3, True)
 
     assert first.run("down").returncode == 0
-    assert first.stop() == 0
+    assert first.stop(None) == 0
     assert left_of(first.home) == []
     assert first.run("status").returncode == 1
     assert "Lisbon" not in "".join(path.read_text() for path in (first.home / "logs").iterdir())
