@@ -50,7 +50,7 @@ PACE_ROUNDS = 2
 MOST_SECONDS = 3600.0
 
 T = TypeVar("T")
-Fixed = list[tuple[Scope, str, Answer]]
+Fixed = Sequence[tuple[Scope, str, Answer]]
 Say = Callable[[str], None]
 
 
@@ -160,7 +160,7 @@ def _rotate(
 
 
 def _count_differing(fixed: Fixed, *, now: datetime) -> int:
-    return sum(_steadily(lambda one=one: ask(one[0], one[1], now=now)) != one[2] for one in fixed)
+    return sum(_steadily(partial(ask, scope, text, now=now)) != answer for scope, text, answer in fixed)
 
 
 def _restart_database(load: Load) -> None:
