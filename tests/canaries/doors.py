@@ -286,8 +286,10 @@ def throw(visitor: Visitor, thrown: Family) -> None:
     follows from them are searched for this family."""
     from kombu import Connection
 
-    options = {"init_extension": False}
-    with Connection(visitor.environment["CELERY_BROKER_URL"], transport_options=options) as broker:
+    url = visitor.environment["CELERY_BROKER_URL"]
+    # Said once more: the client would otherwise take DATABASE_URL from the environment over it.
+    options = {"init_extension": False, "conn_string": url.replace("pgmq", "postgresql", 1)}
+    with Connection(url, transport_options=options) as broker:
         queue = broker.SimpleQueue("celery")
         for task in ("ingest.drain", thrown.take("task name"), "memories.expire"):
             said = thrown.take("task argument")

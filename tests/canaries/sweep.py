@@ -113,7 +113,19 @@ def instance(family: Family) -> Iterator[tuple[Visitor, Path, Path]]:
         home, temporary, printed = (Path(folder) / name for name in ("home", "tmp", "printed"))
         for path in (temporary, printed):
             path.mkdir()
-        ours = ("DATABASE", "KEYRING", "OPERATOR", "CELERY", "CACHE", "SECRET", "DEPLOYMENT", "MEMSYNC", "KMS", "EMBED")
+        ours = (
+            "DATABASE",
+            "DJANGO",
+            "KEYRING",
+            "OPERATOR",
+            "CELERY",
+            "CACHE",
+            "SECRET",
+            "DEPLOYMENT",
+            "MEMSYNC",
+            "KMS",
+            "EMBED",
+        )
         environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         environment |= {
             "MEMSYNC_HOME": str(home),
