@@ -26,6 +26,7 @@ def test_noise_and_other_families_are_not_taken_for_one() -> None:
 
 
 @pytest.mark.e2e
+@pytest.mark.skipif("CANARIES" not in os.environ, reason="the whole sweep is for scripts/nightly; CANARIES=100 runs it")
 def test_nothing_that_was_said_is_found_anywhere_and_all_that_was_planted_is() -> None:
     found = sweep(COUNT)
 
