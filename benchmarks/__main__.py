@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     extraction = verbs.add_parser("extraction", help="what the pipeline makes of labelled turns, as predictions")
     extraction.add_argument("labels", type=Path, metavar="LABELS")
     extraction.add_argument("--out", type=Path, required=True, metavar="PREDICTIONS")
+    extraction.add_argument("--by-rule", action="store_true", help="print how often each rule is right")
 
     leakage = verbs.add_parser("leakage", help="attack what is stored of labelled sets: words, vectors, sizes")
     leakage.add_argument("files", nargs="+", type=Path, metavar="FILE", help="one haystack a line, as JSON")
@@ -57,6 +58,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rotation.add_argument("--pace-rows", type=int, default=4_000, help="for the bare loop (default 4000; 0: none)")
     rotation.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
 
+    importing = verbs.add_parser("import", help="a file of records comes in while workers are killed")
+    importing.add_argument("--records", type=int, default=100_000, help="in the file (default 100000)")
+    importing.add_argument("--kills", type=int, default=5, help="of the workers (default 5)")
+    importing.add_argument("--skip-embedding", action="store_true", help="do not wait for the vectors")
+    importing.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+
+    retype = verbs.add_parser("retype", help="memories get another type while others are added and asked for")
+    retype.add_argument("--rows", type=int, default=20_000, help="memories of the tenant (default 20000)")
+    retype.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+
     verbs.add_parser("columns", help="every column as sealed, keyed or plain: the table of docs/security.md")
 
     options = parser.parse_args(arguments)
@@ -73,10 +84,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.verb == "extraction":
         from benchmarks import extraction as extracting
 
-        extracting.run(str(options.labels), str(options.out))
+        extracting.run(str(options.labels), str(options.out), by_rule=options.by_rule)
         return 0
     if options.verb == "rotation":
         return _rotation(options)
+    if options.verb == "import":
+        return _import(options)
+    if options.verb == "retype":
+        return _retype(options)
     with instance() as running:
         run = {"recall": _recall, "latency": _latency, "leakage": _leakage, "isolation": _isolation}[options.verb]
         result = run(running, options)
@@ -196,6 +211,40 @@ def _rotation(options: argparse.Namespace) -> int:
     table = Table("measured", "figure")
     for name, figure in result.items():
         table.add_row(name, json.dumps(figure) if isinstance(figure, dict) else _figure(figure))
+    console.print(table)
+    print(json.dumps(result))
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1))
+    return 0 if result["is_good"] else 1
+
+
+def _import(options: argparse.Namespace) -> int:
+    with instance() as running:
+        from benchmarks import importing
+
+        result = importing.run(
+            running,
+            records=options.records,
+            kills=options.kills,
+            waits_for_vectors=not options.skip_embedding,
+            say=console.print,
+        )
+    return _finished(result, options)
+
+
+def _retype(options: argparse.Namespace) -> int:
+    """The embedder without a model, as in ``_rotation``: no vector changes with a type."""
+    with instance(EMBEDDER_BACKEND="apps.adapters.embedders.fake.FakeEmbedder", EMBEDDER_OPTIONS="{}") as running:
+        from benchmarks import retyping
+
+        result = retyping.run(running, rows=options.rows, say=console.print)
+    return _finished(result, options)
+
+
+def _finished(result: dict[str, Any], options: argparse.Namespace) -> int:
+    table = Table("measured", "figure")
+    for name, figure in result.items():
+        table.add_row(name, _figure(figure))
     console.print(table)
     print(json.dumps(result))
     if options.json:

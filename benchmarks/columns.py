@@ -29,31 +29,93 @@ MAIN: dict[str, Columns] = {
         "superseded_by_id superseded_at superseded_reason retention_status expires_at archive_at retention_expires_at "
         "hard_delete_at deleted_at deletion_method legal_hold source_strength repetition_count extractor_confidence "
         "type_prior confidence importance platform_importance access_count last_accessed_at event_at event_precision "
-        "event_range valid_from valid_to",
+        "event_range valid_from valid_to known_from",
     ),
     "memories_memoryvector": Columns(
         sealed="embedding_ct",
-        keyed="embedding signs",
+        keyed="signs",
         plain="id created_at tenant_id memory_id space_id project_id live expires_at vector_id embedder key_version",
     ),
     "memories_posting": Columns(keyed="token", plain="tenant_id space_id memory_id tf length"),
-    "memories_memorytransition": Columns(plain="id created_at tenant_id memory_id space_id txid event actor other_id"),
+    "memories_memorytransition": Columns(
+        sealed="diff_ct",
+        plain="id created_at tenant_id memory_id space_id txid event actor other_id changed_fields key_version",
+    ),
+    "memories_memoryfeedback": Columns(
+        sealed="comment_ct", plain="id created_at tenant_id memory_id space_id signal key_version"
+    ),
     "memories_quarantinedrow": Columns(
         plain="id created_at tenant_id table record_id space_id reason last_seen_at times"
     ),
     "ingest_candidate": Columns(
-        keyed="digest", plain="id created_at tenant_id space_id decision reason type memory_id"
+        keyed="digest",
+        plain="id created_at tenant_id space_id decision reason type memory_id extractor fallback tokens_in tokens_out "
+        "cost_micros",
     ),
     "ingest_ingestreceipt": Columns(
         sealed="client_ref_ct",
         keyed="client_ref_mac",
         plain="id created_at tenant_id space_id key_version memory_ids",
     ),
+    "ingest_turnreceipt": Columns(keyed="turn_mac", plain="id created_at tenant_id space_id"),
+    "ingest_derivedfact": Columns(plain="id created_at tenant_id space_id source_id memory_id is_origin"),
+    "ingest_modeluse": Columns(plain="id created_at tenant_id day calls tokens cost_micros"),
+    "ingest_reviewitem": Columns(
+        sealed="content_ct",
+        keyed="digest",
+        plain="id created_at tenant_id space_id project_id state reason type confidence extractor source_id "
+        "key_version expires_at decided_at decided_by outcome memory_id",
+    ),
+    "history_historyturn": Columns(
+        sealed="content_ct about_ct",
+        keyed="session_mac source_mac key_mac position_mac",
+        plain="id created_at tenant_id space_id seq key_version",
+    ),
+    "history_stateitem": Columns(
+        sealed="item_ct embedding_ct",
+        keyed="item_mac namespace_mac prefix_macs",
+        plain="id created_at tenant_id space_id revision updated_at is_indexed embedder key_version",
+    ),
+    "edges_memoryedge": Columns(
+        sealed="metadata_ct resolution_ct",
+        plain="id created_at tenant_id space_id from_memory_id to_memory_id type confidence is_automatic key_version "
+        "revision resolved_at winner_id",
+    ),
+    "memories_owntype": Columns(plain="id created_at tenant_id name parent group prior half_life_days ttl replaced_by"),
+    "memories_typerule": Columns(plain="id created_at tenant_id change_id type name sources words unless key_prefix"),
+    "edges_ontology": Columns(plain="id created_at tenant_id content_types relation_types"),
+    "imports_importjob": Columns(
+        sealed="details_ct errors_ct",
+        plain="id created_at tenant_id public_id environment project_id space_id actor status format resume "
+        "continue_on_error revision key_version total_records processed_records created skipped rejected "
+        "already_imported attempts started_at completed_at",
+    ),
+    "imports_importchunk": Columns(
+        sealed="payload_ct",
+        plain="id created_at tenant_id job_id space_id number first_line records key_version",
+    ),
+    "summaries_cluster": Columns(
+        sealed="label_ct",
+        keyed="topic_mac",
+        plain="id created_at tenant_id space_id project_id type key_version summary_id",
+    ),
+    "summaries_clustermember": Columns(plain="id created_at tenant_id space_id cluster_id memory_id"),
+    "memories_memoryclaim": Columns(
+        sealed="claim_ct",
+        keyed="subject_mac predicate_mac",
+        plain="id created_at tenant_id space_id memory_id key_version",
+    ),
+    "memories_memoryperiod": Columns(
+        plain="id created_at tenant_id space_id memory_id valid_from valid_to known_from known_to"
+    ),
+    "memories_summarysource": Columns(plain="id created_at tenant_id space_id summary_id source_id"),
     "tenants_enduser": Columns(sealed="external_ct", keyed="external_mac", plain="id created_at tenant_id key_version"),
     "tenants_organization": Columns(plain="id created_at name"),
-    "tenants_tenant": Columns(plain="id created_at uid organization_id name key_deletes new_spaces closed_at"),
+    "tenants_tenant": Columns(
+        plain="id created_at uid organization_id name key_deletes new_spaces changes instructions ai_extract closed_at"
+    ),
     "tenants_membership": Columns(plain="id created_at organization_id user_id role"),
-    "projects_project": Columns(plain="id created_at tenant_id public_id name is_default archived_at"),
+    "projects_project": Columns(plain="id created_at tenant_id public_id name is_default archived_at review"),
     "projects_space": Columns(
         plain="id created_at tenant_id uid environment kind profile identity_version owner_id txid doc_count term_total"
     ),
@@ -62,6 +124,8 @@ MAIN: dict[str, Columns] = {
         plain="id created_at tenant_id name kid pepper_version environment scopes project_id expires_at revoked_at "
         "last_used_at",
     ),
+    "apikeys_tenantquota": Columns(plain="id created_at tenant_id mode adds retrievals"),
+    "apikeys_quotause": Columns(plain="id created_at tenant_id month meter used"),
     "apikeys_ratewindow": Columns(plain="id caller seconds window count"),
     "crypto_tenantkeystate": Columns(
         plain="id created_at tenant_id active_version live_versions identity_version key_epoch compromised"
@@ -76,9 +140,22 @@ MAIN: dict[str, Columns] = {
     ),
     "audit_checkpointhead": Columns(plain="id checkpoint_id chain seq hash"),
     "audit_outboxevent": Columns(plain="id created_at tenant_id kind subject_id run_after attempts error"),
+    "retention_forgetrequest": Columns(
+        sealed="choice_ct reason_ct",
+        plain="id created_at tenant_id space_id project_id state key_version requested_by expires_at decided_at "
+        "decided_by forgotten",
+    ),
     "upkeep_keyrotation": Columns(
         plain="id created_at tenant_id actor reason is_compromise state window from_version to_version identity_to "
         "rows_total rows_done rows_quarantined started_at finished_at warned_at"
+    ),
+    "upkeep_typechange": Columns(
+        plain="id created_at tenant_id actor kind type sources defines state at_space at_memory looks_again_at "
+        "rows_total rows_seen rows_changed rows_taken rows_broken rows_restored rows_kept finished_at"
+    ),
+    "upkeep_typechangerow": Columns(
+        plain="id created_at tenant_id change_id space_id memory_id was_type was_prior was_confidence had_slot txid "
+        "state"
     ),
     "upkeep_keyrewrap": Columns(plain="id created_at actor done failed finished_at"),
     "accounts_user": Columns(

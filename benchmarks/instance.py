@@ -34,7 +34,8 @@ def instance(**settings: str) -> Iterator[Instance]:
     settings: for its environment and for this process's.  Stopped and removed at the end.  Raises RuntimeError when it
     does not start.
     """
-    with tempfile.TemporaryDirectory(prefix="memsync-bench-") as home:
+    # A busy machine may still be stopping it when the directory goes, which is no reason to lose what was measured.
+    with tempfile.TemporaryDirectory(prefix="memsync-bench-", ignore_cleanup_errors=True) as home:
         environment = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
         environment |= {"MEMSYNC_HOME": home, **settings}
         command = [sys.executable, "-m", "memsync.cli", "up", "--json", "--port", str(free_port())]
@@ -54,16 +55,21 @@ def instance(**settings: str) -> Iterator[Instance]:
             yield Instance(url=ready["url"], key=ready["keys"]["development"], tenant=ready["tenant"])
         finally:
             up.terminate()
-            up.wait(30)
+            up.wait(120)
 
 
 @contextmanager
-def superuser() -> Iterator[Cursor[Any]]:
+def superuser(*, autocommit: bool = False) -> Iterator[Cursor[Any]]:
     """A cursor on the running instance's main database that no row-level security holds."""
     from django.conf import settings
 
     home, main = Path(os.environ["MEMSYNC_HOME"]), settings.DATABASES["default"]
     password = (home / "postgres" / "superuser").read_text().strip()
-    address = {"host": main["HOST"], "port": main["PORT"], "dbname": main["NAME"]}
-    with psycopg.connect(user="postgres", password=password, **address) as connection, connection.cursor() as cursor:
+    with (
+        psycopg.connect(
+            user="postgres", password=password, host=main["HOST"], port=main["PORT"], dbname=main["NAME"],
+            autocommit=autocommit,
+        ) as connection,
+        connection.cursor() as cursor,
+    ):  # fmt: skip
         yield cursor

@@ -20,7 +20,7 @@ from apps.core.plaintext import Plaintext
 from apps.crypto.services import SpaceCipher, open_space
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
-from apps.memories.nearest import parameter
+from apps.memories.nearest import signs
 from apps.memories.spaces import meet_end_user
 from apps.memories.words import terms
 from apps.projects.scope import Scope
@@ -113,9 +113,9 @@ def dense(cursor: Any, askers: Sequence[Asker], questions: Sequence[str]) -> dic
     """Ask by meaning: what share of the nearest ten rows of the whole table are the asker's own."""
     own = found = 0
     for vector, (asker, _) in zip(_embedded(questions), _rounds(askers, questions), strict=False):
-        query = parameter(asker.cipher.protect_vectors(vector[None])[0])
+        query = signs(vector, asker.cipher)
         cursor.execute(
-            "select tenant_id from memories_memoryvector order by embedding <#> %s::halfvec limit %s", [query, TOP]
+            "select tenant_id from memories_memoryvector order by signs <~> %s::bit(384) limit %s", [query, TOP]
         )
         tenants = [tenant for (tenant,) in cursor.fetchall()]
         own, found = own + tenants.count(asker.scope.tenant_id), found + len(tenants)

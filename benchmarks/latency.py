@@ -19,7 +19,7 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_space
 from apps.memories import postings
 from apps.memories.models import Memory
-from apps.memories.nearest import nearest, parameter, rotate
+from apps.memories.nearest import nearest, signs
 from apps.memories.profiles import set_profile
 from apps.memories.sealing import TEXT
 from apps.memories.spaces import find_end_user
@@ -86,12 +86,12 @@ def _bare(running: Instance, questions: list[str], runs: int) -> dict[str, tuple
         cipher = open_space(scope.tenant, scope.space)
         space = Space.objects.within(scope).get(pk=scope.space.id)
         sealed = list(Memory.objects.within(scope).values_list("pk", "text_ct")[:SHORTLIST])
-    vectors = [rotate(embedder.embed([question])[0], cipher) for question in questions]
+    vectors = [embedder.embed([question])[0] for question in questions]
     asked = [postings.AskedTerms.under([cipher], list(dict.fromkeys(terms(question)))) for question in questions]
 
     def legs(turn: int) -> None:
         with tenant_transaction(scope):
-            nearest(scope, scope.space, vectors[turn], limit=64, now=now, rows=space.doc_count, embedder=embedder.id)
+            nearest(scope, scope.space, vectors[turn], cipher, limit=64, now=now, embedder=embedder.id)
             postings.best(
                 scope, scope.space, asked[turn], documents=space.doc_count,
                 average_length=space.term_total / space.doc_count, where="", values=(), limit=64, now=now,
@@ -104,7 +104,7 @@ def _bare(running: Instance, questions: list[str], runs: int) -> dict[str, tuple
                            [scope.tenant_id, scope.space.id])  # fmt: skip
             cursor.execute(_COPY_ROW, [scope.tenant_id, sealed[0][0]])
             (memory_id,) = cursor.fetchone()
-            cursor.execute(_COPY_VECTOR, [memory_id, parameter(vectors[turn][0][1]), scope.tenant_id, sealed[0][0]])
+            cursor.execute(_COPY_VECTOR, [memory_id, signs(vectors[turn], cipher), scope.tenant_id, sealed[0][0]])
             postings.write(
                 scope, [postings.Posting(memory_id=memory_id, space_id=scope.space.id, counts=counts, length=8)]
             )
@@ -132,8 +132,8 @@ _COPY_ROW = (
     "where tenant_id = %s and id = %s returning id"
 )
 _COPY_VECTOR = (
-    "insert into memories_memoryvector (memory_id, vector_id, embedding, embedding_ct, live, embedder, key_version, "
-    "created_at, tenant_id, space_id, project_id) select %s, gen_random_uuid(), %s::halfvec, embedding_ct, false, "
+    "insert into memories_memoryvector (memory_id, vector_id, signs, embedding_ct, live, embedder, key_version, "
+    "created_at, tenant_id, space_id, project_id) select %s, gen_random_uuid(), %s::bit(384), embedding_ct, false, "
     "embedder, key_version, created_at, tenant_id, space_id, project_id from memories_memoryvector "
     "where tenant_id = %s and memory_id = %s"
 )

@@ -8,22 +8,18 @@
 Every worker is one that this starts: the instance's own is held still meanwhile.
 """
 
-import contextlib
-import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 from django.db import DatabaseError, connections
+from psycopg.sql import SQL, Identifier
 
 from apps.apikeys.onboarding import open_tenant
 from apps.core.plaintext import Plaintext
@@ -38,14 +34,14 @@ from apps.recall import access
 from apps.tenants.models import Tenant
 from apps.upkeep import rotation
 from apps.upkeep.models import OPEN, KeyRotation
-from benchmarks.instance import Instance
+from benchmarks.instance import Instance, superuser
 from benchmarks.rotation_checks import check_all, count_mixed
 from benchmarks.rotation_load import Answer, Load, ask, question, sentence
+from benchmarks.workers import Workers, held_still, instance_state
 
 ASKED_SPACES = 25
 SPACE_ROWS = 500  # of a space, about
 BATCH = 100
-WORKERS = 2
 PACE_ROUNDS = 2
 MOST_SECONDS = 3600.0
 
@@ -59,7 +55,7 @@ def run(
 ) -> dict[str, Any]:
     access.EVERY_SECONDS = 86_400.0  # a question that is asked often must not change its own answer
     scope = replace(find_tenant_scope(running.tenant), environment=Environment.DEVELOPMENT)
-    with _held_still(running), Workers() as workers:
+    with held_still(running), Workers() as workers:
         pace = _pace(scope, workers, pace_rows, say) if pace_rows else {}
         say(f"filling {rows:,} rows")
         started = time.monotonic()
@@ -166,7 +162,7 @@ def _count_differing(fixed: Fixed, *, now: datetime) -> int:
 def _restart_database(load: Load) -> None:
     """At once, as when the machine loses its power; the instance starts it again."""
     load.is_down.set()
-    os.kill(_instance()["database"]["pid"], signal.SIGQUIT)
+    os.kill(instance_state()["database"]["pid"], signal.SIGQUIT)
     time.sleep(0.5)
     _steadily(lambda: Tenant.objects.count())
     time.sleep(3.0)  # until what was cut off has been noticed by everybody
@@ -195,6 +191,7 @@ def _pace(scope: Scope, workers: "Workers", rows: int, say: Say) -> dict[str, An
 
 
 def _bare(scope: Scope) -> float:
+    _vacuum()
     one = rotation.rotate(scope, reason="pace", now=datetime.now(UTC))
     done, started = 0, time.monotonic()
     while True:
@@ -210,6 +207,7 @@ def _bare(scope: Scope) -> float:
 
 def _through_the_job(scope: Scope, workers: "Workers") -> float:
     """From the first batch that was seen done to the last."""
+    _vacuum()
     one = rotation.rotate(scope, reason="pace", now=datetime.now(UTC))
     workers.start(1)
     first: tuple[int, float] | None = None
@@ -226,6 +224,13 @@ def _through_the_job(scope: Scope, workers: "Workers") -> float:
         one.refresh_from_db()
     workers.stop()
     return rate
+
+
+def _vacuum() -> None:
+    """Away with what the round before left dead, or whoever comes second pays for it."""
+    with superuser(autocommit=True) as cursor:
+        for table in ("memories_memory", "memories_memoryvector", "memories_posting"):
+            cursor.execute(SQL("vacuum {}").format(Identifier(table)))
 
 
 # --- what is there to begin with ------------------------------------------------------------------------------------
@@ -262,86 +267,6 @@ def _ask_all(spaces: Sequence[Scope], questions: int, *, now: datetime) -> Fixed
 
 
 # --- processes ------------------------------------------------------------------------------------------------------
-
-
-class Workers:
-    """Celery's own workers, each with one process that works.  All of them end with this."""
-
-    def __init__(self) -> None:
-        self._running: list[subprocess.Popen[bytes]] = []
-        self._kills = 0
-        home = Path(os.environ["MEMSYNC_HOME"])
-        made = {name: value for name, value in _instance()["environment"].items() if not name.endswith("_OWNER_URL")}
-        self._environment = {**os.environ, **made, "ROTATION_WORKERS": str(WORKERS), "LOG_LEVEL": "ERROR"}
-        self._log = (home / "logs" / "benchmark-workers.log").open("ab")
-
-    def __enter__(self) -> "Workers":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-        self._log.close()
-
-    def start(self, count: int = WORKERS) -> None:
-        self._running += [self._spawn() for _ in range(count)]
-
-    def kill_one(self) -> None:
-        """By turns a whole worker, and only the process in it that works; both come back at once."""
-        self._kills += 1
-        number = random.randrange(len(self._running))
-        worker = self._running[number]
-        children = _children(worker.pid)
-        if self._kills % 2 and children:
-            for child in children:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGKILL)
-            return
-        _end(worker)
-        self._running[number] = self._spawn()
-
-    def stop(self) -> None:
-        for worker in self._running:
-            _end(worker)
-        self._running = []
-
-    def _spawn(self) -> "subprocess.Popen[bytes]":
-        command = [
-            *(sys.executable, "-m", "celery", "--app", "memsync.celery", "--quiet", "worker", "--pool", "prefork"),
-            *("--concurrency", "1", "--loglevel", "ERROR", "--without-gossip", "--without-mingle"),
-            "--without-heartbeat",
-        ]
-        return subprocess.Popen(  # noqa: S603  (our own)
-            command, env=self._environment, stdout=self._log, stderr=self._log, start_new_session=True
-        )
-
-
-def _end(worker: "subprocess.Popen[bytes]") -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(worker.pid, signal.SIGKILL)
-    worker.wait()
-
-
-def _children(pid: int) -> list[int]:
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
-
-
-@contextlib.contextmanager
-def _held_still(running: Instance) -> Iterator[None]:
-    """The instance's own worker does nothing meanwhile: it would go on where the others are killed."""
-    pid = _instance()["processes"]["worker"]["pid"]
-    os.killpg(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.killpg(pid, signal.SIGCONT)
-
-
-def _instance() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((Path(os.environ["MEMSYNC_HOME"]) / "instance.json").read_text())
-    return found
 
 
 def _steadily(look: Callable[[], T]) -> T:

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 from django.db import connection
 
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, key_version_of, open_space
 from apps.memories.models import Memory, MemoryVector
+from apps.memories.nearest import signs
 from apps.memories.postings import posting_of
-from apps.memories.sealing import EMBEDDING, open_memory
+from apps.memories.sealing import open_embedding, open_memory
 from apps.memories.words import terms
 from apps.projects.models import Space
 from apps.projects.scope import Scope
@@ -105,15 +105,13 @@ def _is_whole(row: Memory, cipher: SpaceCipher, said: str, tokens: set[int]) -> 
         and tokens == expected
         and vector is not None
         and vector.key_version == cipher.key_version
-        and _is_rotated(row, vector, cipher)
+        and _has_its_signs(row, vector, cipher)
     )
 
 
-def _is_rotated(row: Memory, vector: MemoryVector, cipher: SpaceCipher) -> bool:
-    raw = cipher.open_bytes(EMBEDDING, row.pk, bytes(vector.embedding_ct))
-    plain = np.frombuffer(raw, dtype="<f2").astype(np.float32)
-    rotated = cipher.protect_vectors(plain[None])[0]
-    return float(np.abs(np.asarray(vector.embedding, np.float32) - rotated).max()) < 2e-3
+def _has_its_signs(row: Memory, vector: MemoryVector, cipher: SpaceCipher) -> bool:
+    embedding = open_embedding(row.pk, bytes(vector.embedding_ct), cipher)
+    return vector.signs is not None and str(vector.signs) == signs(embedding, cipher)
 
 
 def _tokens(scope: Scope, ids: Sequence[int]) -> dict[int, set[int]]:

@@ -17,7 +17,7 @@ from apps.memories.spaces import meet_end_user, reread_space
 from apps.memories.words import indexed, rounded_length, terms
 from apps.projects.scope import Scope
 from apps.tenants.models import Profile
-from benchmarks.recall import Haystack
+from benchmarks.recall import Haystack, embed_the_rest
 
 TEXTS = 100
 Posting = tuple[int, int, int]  # token, how often, in how long a text
@@ -37,15 +37,17 @@ class Look:
 def look(haystack: Haystack, scope: Scope, *, now: datetime) -> list[Look]:
     """The first texts of the haystack, remembered in a space of each profile.  scope: without spaces."""
     texts = list(dict.fromkeys(item["text"] for item in haystack.items))[:TEXTS]
-    return [_look(texts, profile, scope, now=now) for profile in Profile]
+    return [_look(haystack.name, texts, profile, scope, now=now) for profile in Profile]
 
 
-def _look(texts: list[str], profile: Profile, scope: Scope, *, now: datetime) -> Look:
-    space = meet_end_user(scope, f"leakage/stored/{profile}/{now.timestamp()}", now=now)
+def _look(name: str, texts: list[str], profile: Profile, scope: Scope, *, now: datetime) -> Look:
+    space = meet_end_user(scope, f"leakage/stored/{name}/{profile}/{now.timestamp()}", now=now)
     if profile != Profile.SEARCHABLE:
         set_profile(scope, space.id, profile, now=now)
     inside = reread_space(scope.in_spaces(space))
-    remember(inside, [Proposal(text=Plaintext(text), importance=0.6, deduplicate=False) for text in texts], now=now)
+    proposals = [Proposal(text=Plaintext(text), importance=0.6, deduplicate=False) for text in texts]
+    outcomes = remember(inside, proposals, now=now)
+    embed_the_rest(inside, [memory_id for outcome in outcomes for memory_id in outcome.memory_ids], now=now)
     postings, vectors, sizes = _rows(inside)
     return Look(
         profile=profile,
@@ -63,7 +65,7 @@ def _rows(scope: Scope) -> tuple[list[Posting], int, list[int]]:
         cursor.execute("select token, tf, length from memories_posting where tenant_id = %s and space_id = %s", space)
         postings = cursor.fetchall()
         cursor.execute(
-            "select count(embedding) + count(signs) from memories_memoryvector where tenant_id = %s and space_id = %s",
+            "select count(signs) from memories_memoryvector where tenant_id = %s and space_id = %s",
             space,
         )
         ((vectors,),) = cursor.fetchall()

@@ -49,6 +49,7 @@ UNFOLD: dict[str, Any] = {
                 "items": [
                     _item("Memories", "neurology", "memories_memory_changelist"),
                     _item("Decisions", "rule", "ingest_candidate_changelist"),
+                    _item("Review queue", "inbox", "ingest_reviewitem_changelist"),
                 ],
             },
             {

@@ -46,10 +46,15 @@ app = Doorbells("memsync")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.conf.beat_schedule = {
-    "drain the outbox": {"task": "ingest.drain", "schedule": 2.0},
+    "drain the outbox": {"task": "ingest.drain", "schedule": 2.0, "options": {"expires": 2.0}},
     "expire what is past its time": {"task": "memories.expire", "schedule": 60.0},
+    "look after summaries": {"task": "summaries.tend", "schedule": 60.0},
     # Oftener than a checkpoint falls due, since a thousand rows make one fall due early.
+    "go on with imports": {"task": "imports.tend", "schedule": 15.0},
     "sign the audit trail": {"task": "audit.checkpoint", "schedule": 10.0},
+    "close what nobody reviewed": {"task": "ingest.expire_candidates", "schedule": 3600.0},
+    "close requests to forget": {"task": "retention.expire_requests", "schedule": 3600.0},
+    "go on with changes of types": {"task": "types.tend", "schedule": 15.0},
     "tend the keys": {"task": "keys.tend", "schedule": 60.0},
 }
 
@@ -63,8 +68,11 @@ def use_our_logging(**_: Any) -> None:
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def look_for_work(**_: Any) -> None:
-    """Go on at once with the rotations that a worker left when it was killed, and not when the minute comes round."""
+    """Go on at once with what a worker left when it was killed, and not when its time comes round: rotations, imports,
+    changes of types."""
     app.send_task("keys.tend")
+    app.send_task("imports.tend")
+    app.send_task("types.tend")
 
 
 @task_failure.connect  # type: ignore[untyped-decorator]

@@ -21,6 +21,7 @@ OURS = (
     "shred",
     "space",
     "tenant",
+    "types",
 )  # Django's commands that are not Django's own
 NEEDED = ("SECRET_KEY", "DATABASE_URL", "KEYRING_URL")
 ALONE = ("backup", "restore")  # these work on embedded databases also while nothing runs
@@ -36,6 +37,7 @@ HELP = """memsync: encrypted memory for AI agents
   memsync key ...       issue, list, rotate and revoke API keys
   memsync keys ...      rotate, watch, wrap anew and destroy the keys that memories are sealed under
   memsync space ...     list spaces; seal the sensitive ones, so that nothing of them is searchable at rest
+  memsync types ...     add, split and give up types of memories, and take what is there along
   memsync audit ...     check that nothing in the audit trail was changed; list and export it
   memsync shred ...     erase a space or a tenant for good
   memsync backup        back up the data and, apart from it, the keyring

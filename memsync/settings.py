@@ -42,7 +42,11 @@ INSTALLED_APPS = [
     "apps.apikeys",
     "apps.crypto",
     "apps.memories",
+    "apps.history",
+    "apps.edges",
+    "apps.summaries",
     "apps.ingest",
+    "apps.imports",
     "apps.recall",
     "apps.upkeep",
     "apps.retention",
@@ -172,6 +176,25 @@ EMBEDDER = {
     "OPTIONS": env.json("EMBEDDER_OPTIONS", default={"cache_dir": str(MEMSYNC_HOME / "models")}),
 }
 AUDIT_CHECKPOINT_DIR = env.str("AUDIT_CHECKPOINT_DIR", default=str(MEMSYNC_HOME / "checkpoints"))
+_extractor_url = env.str("EXTRACTOR_URL", default="")
+EXTRACTOR: dict[str, Any] | None = (
+    {
+        "BACKEND": "apps.adapters.extractors.chat.ChatExtractor",
+        "OPTIONS": {
+            "url": _extractor_url,
+            "model": env.str("EXTRACTOR_MODEL", default=""),
+            "key": env_secret("EXTRACTOR_KEY", "") or None,
+            "self_hosted": env.bool("EXTRACTOR_SELF_HOSTED", default=False),
+            **env.json("EXTRACTOR_OPTIONS", default={}),
+        },
+    }
+    if _extractor_url
+    else None  # rules alone
+)
+EXTRACTOR_SECONDS = env.float("EXTRACTOR_SECONDS", default=8.0)
+EXTRACTOR_DAILY_CALLS = env.int("EXTRACTOR_DAILY_CALLS", default=10_000)
+EXTRACTOR_DAILY_TOKENS = env.int("EXTRACTOR_DAILY_TOKENS", default=10_000_000)
+REVIEW_DAYS = env.int("REVIEW_DAYS", default=30)
 EMBED_INLINE_SECONDS = env.float("EMBED_INLINE_SECONDS", default=2.0)
 
 # --- API ------------------------------------------------------------------------------------------------------------
@@ -192,11 +215,20 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "apps.api.schema.add_refusals",
+        "apps.api.links.add_links",
+    ],
+    "ENUM_NAME_OVERRIDES": {"RouteEnum": "apps.api.memory.search_routed.CHOICES"},
 }
+FEEDBACK_MOVES_IMPORTANCE = env.bool("FEEDBACK_MOVES_IMPORTANCE", default=True)
 RATE_LIMIT_TIER = env.str("RATE_LIMIT_TIER", default="unlimited")
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=8 * 1024 * 1024)
+MAX_UPLOAD_BYTES = env.int("MAX_UPLOAD_BYTES", default=20 * 1024 * 1024)
+MAX_IMPORT_BYTES = env.int("MAX_IMPORT_BYTES", default=64 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
-FILE_UPLOAD_HANDLERS: list[str] = []  # nothing takes files, and Django would put them on the disk to see
+FILE_UPLOAD_HANDLERS: list[str] = []  # forms are read by apps.api.multipart; Django would put files on the disk
 
 # --- browser --------------------------------------------------------------------------------------------------------
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -249,5 +281,6 @@ LOGGING = {
         "celery.app.trace": {"level": "CRITICAL"},
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.beat": {"level": "WARNING"},
+        "httpx": {"level": "WARNING"},  # a line for each request that the demo makes
     },
 }

@@ -1,4 +1,5 @@
-"""What must hold of the key provider before anything is encrypted under it.  Ids: memsync.E010 to E019."""
+"""What must hold of the key provider before anything is encrypted under it, and of the extraction model.  Ids:
+memsync.E010 to E019."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +8,7 @@ from django.conf import settings
 from django.core.checks import Error, register
 from django.core.exceptions import ImproperlyConfigured
 
-from apps.adapters.registry import LocalKekNotAllowed, get_kms
+from apps.adapters.registry import LocalKekNotAllowed, get_extractor, get_kms
 
 
 @register()
@@ -32,4 +33,13 @@ def check_kms(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
                 id="memsync.E011",
             )
         ]
+    return []
+
+
+@register()
+def check_extractor(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
+    try:
+        get_extractor()
+    except ImproperlyConfigured as error:
+        return [Error(str(error), hint="Correct EXTRACTOR_URL and the settings beside it.", id="memsync.E013")]
     return []

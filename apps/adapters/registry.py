@@ -10,6 +10,7 @@ from django.dispatch import receiver
 from django.utils.module_loading import import_string
 
 from apps.adapters.embedders.base import Embedder
+from apps.adapters.extractors.base import Extractor
 from apps.adapters.kms.base import KekProvider
 
 
@@ -24,6 +25,14 @@ _lock = threading.Lock()
 def get_embedder() -> Embedder:
     """The embedder named by ``settings.EMBEDDER``; constructing it loads nothing, the first text does."""
     return cast("Embedder", _instance("EMBEDDER"))
+
+
+def get_extractor() -> Extractor | None:
+    """The language model named by ``settings.EXTRACTOR``; None where rules alone extract.
+
+    Constructing it reaches nothing.  Raises ImproperlyConfigured.
+    """
+    return cast("Extractor", _instance("EXTRACTOR")) if settings.EXTRACTOR else None
 
 
 def get_kms() -> KekProvider:

@@ -7,3 +7,7 @@ class ApiConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.api import checks  # noqa: F401  (importing registers them)
+        from apps.api.imports.records import read_record
+        from apps.imports import records
+
+        records.connect(read_record)

@@ -32,6 +32,7 @@ from apps.core.errors import (
     TooLarge,
     Unauthenticated,
     Unavailable,
+    Unsupported,
 )
 
 logger = logging.getLogger(__name__)
@@ -47,16 +48,20 @@ class MethodNotAllowed(DomainError):
         self.allowed = allowed
 
 
-class UnsupportedMediaType(DomainError):
-    """Send the body as application/json."""
-
-    code = "UNSUPPORTED_MEDIA_TYPE"
+class UnsupportedMediaType(Unsupported):
+    """Send the body as application/json; a file, as multipart/form-data."""
 
 
 class LengthRequired(DomainError):
     """Send a Content-Length; bodies in chunks are not read."""
 
     code = "LENGTH_REQUIRED"
+
+
+class NotImplementedHere(DomainError):
+    """This server does not do that."""
+
+    code = "NOT_IMPLEMENTED"
 
 
 class InternalError(DomainError):
@@ -74,10 +79,12 @@ STATUSES: Final[Mapping[type[DomainError], int]] = {
     Conflict: 409,
     LengthRequired: 411,
     TooLarge: 413,
+    Unsupported: 415,
     UnsupportedMediaType: 415,
     Invalid: 422,
     LimitReached: 429,
     InternalError: 500,
+    NotImplementedHere: 501,
     Unavailable: 503,
 }
 

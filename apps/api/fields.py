@@ -1,11 +1,13 @@
 """Fields that take exactly one type and never repeat what they were given.
 
-REST framework's own turn 5 into "5" and "yes" into true, and quote the input in their messages.
+REST framework's own turn 5 into "5" and "yes" into true, and quote the input in their messages.  ``published`` is what
+a field's JSON Schema says beyond ``mapped``, which was read off its class; None takes away.  apps.api.schema asks for
+it: a client that goes by the schema is not refused for what it could not know.
 """
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Any, ClassVar, Final, TypeGuard
 
@@ -45,8 +47,21 @@ _MESSAGES: Final[dict[str, Any]] = {
 }
 
 
+# What str.strip() takes away, and what is a control character, in words that Python and ECMAScript understand alike.
+_BLANK: Final = r"\s\x1c-\x1f\x85"
+_CONTROL: Final = r"\x00-\x1f\x7f-\x9f"
+NOT_BLANK: Final = f"[^{_BLANK}]"
+NO_CONTROL: Final = f"^[^{_CONTROL}]*$"
+LABEL: Final = f"^[^{_CONTROL}]*[^{_CONTROL}{_BLANK}][^{_CONTROL}]*$"
+# Integers outside 64 bits are refused: they would come back as floats, and what is kept must come back as it was.
+EXACT: Final = range(-(2**63), 2**64)
+
+
 class Text(serializers.CharField):
-    """A string, kept as it is: nothing is trimmed, NUL included.  Blank, which is refused, is nothing but space."""
+    """A string, kept as it is: nothing is trimmed, NUL included.
+
+    Blank, which is refused, is nothing but space; allow_blank lets the empty string through.
+    """
 
     default_error_messages = _MESSAGES
 
@@ -55,7 +70,7 @@ class Text(serializers.CharField):
         self.validators = [one for one in self.validators if not isinstance(one, ProhibitNullCharactersValidator)]
 
     def run_validation(self, data: Any = serializers.empty) -> Any:
-        if isinstance(data, str) and not data.strip():
+        if isinstance(data, str) and not data.strip() and not (self.allow_blank and data == ""):
             self.fail("blank")
         return super().run_validation(data)
 
@@ -63,6 +78,9 @@ class Text(serializers.CharField):
         if not isinstance(data, str):
             self.fail("string")
         return data
+
+    def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
+        return {"pattern": NOT_BLANK}
 
 
 class Label(Text):
@@ -76,6 +94,9 @@ class Label(Text):
         if not is_label(label):
             self.fail("control")
         return label
+
+    def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
+        return {"pattern": LABEL}
 
 
 def is_label(text: str) -> bool:
@@ -92,9 +113,48 @@ class Whole(serializers.IntegerField):
             self.fail("integer")
         return data
 
+    def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
+        return _bounds(self, EXACT)
+
+
+class WholeInQuery(Whole):
+    """An integer, written in digits as a query string has to."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if not isinstance(data, str) or not DIGITS.fullmatch(data):
+            self.fail("integer")
+        return int(data)
+
+    def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
+        return _bounds(self, range(10**18))
+
+
+DIGITS: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
+
+
+def _bounds(field: serializers.IntegerField, among: range) -> dict[str, Any]:
+    """The integers that are taken: those of ``among``, and within the field's own bounds."""
+    lowest, highest = field.min_value, field.max_value
+    return {
+        "minimum": among[0] if lowest is None else lowest,
+        "maximum": among[-1] if highest is None else highest,
+        "format": "int64",
+    }
+
 
 class Clamped(Whole):
     """An integer, moved into the range when it lies outside."""
+
+    def __init__(self, *, lowest: int, highest: int, **options: Any) -> None:
+        super().__init__(**options)
+        self.lowest, self.highest = lowest, highest
+
+    def to_internal_value(self, data: Any) -> int:
+        return min(max(super().to_internal_value(data), self.lowest), self.highest)
+
+
+class ClampedInQuery(WholeInQuery):
+    """As ``Clamped``, in a query string."""
 
     def __init__(self, *, lowest: int, highest: int, **options: Any) -> None:
         super().__init__(**options)
@@ -155,6 +215,9 @@ class Moment(serializers.DateTimeField):
             self.fail("moment")
         return moment
 
+    def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
+        return {"format": None, "anyOf": [{"format": "date-time"}, {"format": "date"}]}
+
 
 def read_moment(value: object, *, is_end: bool = False) -> datetime | None:
     """The time that an ISO 8601 string names, in UTC; None when it names none."""
@@ -213,6 +276,14 @@ class Labels(serializers.Field[tuple[str, ...], Any, Any, Any]):
                 self.fail("choice", choices=", ".join(self.choices))
         return tuple(dict.fromkeys(data))
 
+    def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
+        return {"items": self._item(), "maxItems": self.max_items}
+
+    def _item(self) -> dict[str, Any]:
+        if self.choices:
+            return {"type": "string", "enum": list(self.choices)}
+        return {"type": "string", "maxLength": self.max_length, "pattern": NO_CONTROL}
+
 
 class Tags(Labels):
     """Tags are lower-cased, and blank ones are dropped."""
@@ -222,12 +293,33 @@ class Tags(Labels):
         return tuple(dict.fromkeys(tag for tag in tags if tag))
 
 
-@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
+@extend_schema_field({})
 class OneOrMore(Labels):
     """A list of labels, or one by itself."""
 
     def to_internal_value(self, data: Any) -> tuple[str, ...]:
         return super().to_internal_value([data] if isinstance(data, str) else data)
+
+    def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
+        return {"oneOf": [self._item(), {"type": "array", **super().published(mapped)}]}
+
+
+class Ids(serializers.ListField):
+    """A list of ids of memories, each once and in order; at least one."""
+
+    default_error_messages = _MESSAGES | {
+        "not_a_list": "must be a list of ids",
+        "empty": "must hold at least one id",
+        "max_length": "must hold at most {max_length} ids",
+    }
+
+    def __init__(self, *, max_items: int, **options: Any) -> None:
+        super().__init__(child=Whole(min_value=1), allow_empty=False, max_length=max_items, **options)
+
+    def to_internal_value(self, data: Any) -> list[int]:
+        if not isinstance(data, list):
+            self.fail("not_a_list")
+        return list(dict.fromkeys(super().to_internal_value(data)))
 
 
 class Weights(serializers.DictField):
@@ -238,9 +330,15 @@ class Weights(serializers.DictField):
     def to_internal_value(self, data: Any) -> dict[str, float]:
         if not isinstance(data, dict) or len(data) > 16:
             self.fail("weights")
-        if not all(_is_number(weight) and 0 <= weight <= 1e6 for weight in data.values()):
+        if not all(_is_number(weight) and 0 <= weight <= MAX_WEIGHT for weight in data.values()):
             self.fail("weights")
         return {name: float(weight) for name, weight in data.items()}
+
+    def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
+        return {"additionalProperties": {"type": "number", "minimum": 0, "maximum": MAX_WEIGHT}, "maxProperties": 16}
+
+
+MAX_WEIGHT: Final = 1e6
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -249,13 +347,60 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 class Input(serializers.Serializer[Any]):
     """A request body.  Fields it does not list are ignored, among them user_id and project_id, which bodies never
-    decide; null means the same as absent."""
+    decide; null means the same as absent.
+
+    never_null: fields where being left out means something, and null does not.  The others are for the schema, and say
+    what a class checks by itself.  is_closed: a field that is not listed is refused, but for those of ``passed_over``.
+    some_of: at least one of these is given.  one_of: exactly one is.  where_given: what then holds of others, as JSON
+    Schema.
+    """
 
     default_error_messages: ClassVar = {"invalid": "must be an object"}
+    never_null: ClassVar[frozenset[str]] = frozenset()
+    is_closed: ClassVar[bool] = False
+    passed_over: ClassVar[tuple[str, ...]] = ()
+    some_of: ClassVar[tuple[str, ...]] = ()
+    one_of: ClassVar[tuple[str, ...]] = ()
+    where_given: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict):
+            if nulls := [name for name in sorted(self.never_null & data.keys()) if data[name] is None]:
+                raise serializers.ValidationError({name: ErrorDetail("must not be null", "null") for name in nulls})
             data = {name: value for name, value in data.items() if value is not None}
+        return super().to_internal_value(data)
+
+    def takes_null(self, name: str) -> bool:
+        return not self.fields[name].required and name not in self.never_null
+
+
+class Parameters(Input):
+    """A query string.  A parameter that is not listed is refused: ignoring it would widen the answer."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if data.keys() - self.fields.keys():
+            known = ", ".join(self.fields)
+            raise serializers.ValidationError(
+                {"non_field_errors": [ErrorDetail(f"unknown parameter; there are: {known}", "unknown")]}
+            )
+        return super().to_internal_value(data)
+
+    def takes_null(self, name: str) -> bool:
+        return False
+
+
+class StrictInput(Input):
+    """A body in which a field that is not listed is refused: a mistyped one must not change what is meant."""
+
+    is_closed = True
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict) and (unknown := data.keys() - self.fields.keys()):
+            # What the caller called it is not repeated.
+            known = ", ".join(self.fields)
+            raise serializers.ValidationError(
+                {"non_field_errors": [ErrorDetail(f"{len(unknown)} unknown; the fields are: {known}", "unknown")]}
+            )
         return super().to_internal_value(data)
 
 

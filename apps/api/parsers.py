@@ -11,12 +11,11 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
+from apps.api.fields import EXACT
 from apps.core.errors import Invalid, Malformed, TooLarge
 
 MAX_DEPTH: Final = 32
 MAX_VALUES: Final = 200_000
-# Integers outside 64 bits are refused: they would come back as floats, and what is kept must come back as it was.
-EXACT: Final = range(-(2**63), 2**64)
 
 
 class NotAnObject(Invalid):

@@ -50,6 +50,13 @@ class HasPermission(BasePermission):
         return True
 
 
+class NoKeyMay(HasPermission):
+    """For what a person alone may do.  Nothing about the request is looked at."""
+
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        raise StepUpRequired
+
+
 class KeyMayRetire(HasPermission):
     """For deletes.  A key may at most retire memories, and only where the tenant's policy says so; nothing else about
     the request is looked at before that, so that the refusal tells nothing."""

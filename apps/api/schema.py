@@ -1,16 +1,63 @@
-"""What drf-spectacular cannot see by itself: the credential, the headers and the envelope of every refusal."""
+"""What drf-spectacular cannot see by itself: the credential, the headers, the rules of the fields, every refusal.
 
-from typing import Any
+tests/api/test_schema_fuzz.py holds the server to what is published here.
+"""
+
+from typing import Any, Final
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import force_instance
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 
-HEADERS = {
-    "X-End-User-ID": "Whose memories: your own id for the person.  Ids are case-sensitive.",
-    "X-Project-ID": "The project; by default the key's, or else the tenant's default project.",
+from apps.api.errors import STATUSES
+from apps.api.fields import LABEL, Input
+
+HEADERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
+    "X-End-User-ID": (
+        {"type": "string", "maxLength": 256, "pattern": LABEL},
+        "Whose memories: your own id for the person.  Ids are case-sensitive.",
+    ),
+    "X-Project-ID": (
+        {"type": "string", "pattern": "^[A-Za-z0-9_-]{0,64}$"},
+        "The project; by default, and when empty, the key's, or else the tenant's default project.",
+    ),
 }
+# Of every answer; the limits only where one is in force.
+ANSWER_HEADERS: Final[dict[str, dict[str, Any]]] = {
+    "X-Request-ID": {
+        "description": "The request's number: yours, or else a new one.  It is in every log line.",
+        "required": True,
+        "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"},
+    },
+    "X-Trace-ID": {
+        "description": "Yours, or else the request's number.",
+        "required": True,
+        "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"},
+    },
+    "X-RateLimit-Limit": {
+        "description": "Requests in the tightest window.",
+        "schema": {"type": "integer", "minimum": 0},
+    },
+    "X-RateLimit-Remaining": {"description": "What is left of it.", "schema": {"type": "integer", "minimum": 0}},
+    "X-RateLimit-Reset": {"description": "Seconds until it is new.", "schema": {"type": "integer", "minimum": 1}},
+}
+REFUSAL_HEADERS: Final[dict[int, dict[str, Any]]] = {
+    401: {"WWW-Authenticate": {"required": True, "schema": {"type": "string"}}},
+    429: {
+        "Retry-After": {
+            "description": "Whole seconds.",
+            "required": True,
+            "schema": {"type": "integer", "minimum": 1},
+        }
+    },
+}
+OF_ALL: Final = (429, 503)
+WITH_KEY: Final = (400, 401, 403, 404, 422)
+WITH_BODY: Final = (411, 413, 415)
+CHANGING: Final = (409,)
+LARGEST_ID: Final = 2**63 - 1
 
 
 class FindingOutput(serializers.Serializer[Any]):
@@ -40,8 +87,8 @@ class ApiSchema(AutoSchema):
         if not self.view.authentication_classes:
             return []
         return [
-            OpenApiParameter(name=name, location=OpenApiParameter.HEADER, description=text)
-            for name, text in HEADERS.items()
+            OpenApiParameter(name=name, type=schema, location=OpenApiParameter.HEADER, description=text)
+            for name, (schema, text) in HEADERS.items()
         ]
 
     def get_summary(self) -> str | None:
@@ -49,15 +96,122 @@ class ApiSchema(AutoSchema):
         first: str = (self.get_description() or "").partition("\n")[0]
         return first or None
 
+    def _get_request_body(self, direction: Any = "request") -> Any:
+        """Of a DELETE as of a POST: forgetting carries a body, which drf-spectacular would leave out."""
+        method = self.method
+        self.method = "POST" if method == "DELETE" else method
+        try:
+            return super()._get_request_body(direction)  # type: ignore[no-untyped-call]
+        finally:
+            self.method = method
+
     def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
         operation: dict[str, Any] | None = super().get_operation(*args, **kwargs)
-        if operation:
-            component = self.resolve_serializer(RefusalOutput, "response")
-            operation["responses"]["default"] = {
-                "description": "Refused; the status says how.",
-                "content": {"application/json": {"schema": component.ref}},
-            }
+        if not operation:
+            return operation
+        self.resolve_serializer(RefusalOutput, "response")
+        for answer in operation["responses"].values():
+            answer["headers"] = {name: _header(name) for name in ANSWER_HEADERS}
+        for status in sorted(self._refusals(has_body="requestBody" in operation)):
+            operation["responses"][str(status)] = {"$ref": f"#/components/responses/{_refusal(status)}"}
         return operation
+
+    def _refusals(self, *, has_body: bool) -> set[int]:
+        statuses = set(OF_ALL)
+        if self.view.authentication_classes:
+            statuses.update(WITH_KEY)
+        if has_body:
+            statuses.update(WITH_BODY)
+        if self.method != "GET":
+            statuses.update(CHANGING)
+        return statuses
+
+    def _resolve_path_parameters(self, variables: Any) -> list[dict[str, Any]]:
+        parameters: list[dict[str, Any]] = super()._resolve_path_parameters(variables)  # type: ignore[no-untyped-call]
+        for parameter in parameters:
+            if parameter["schema"].get("type") == "integer":
+                parameter["schema"] |= {"minimum": 1, "maximum": LARGEST_ID, "format": "int64"}
+        return parameters
+
+    def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: bool = False) -> Any:
+        """As REST framework's fields say it, and then what ours know beyond that."""
+        schema = super()._map_serializer_field(field, direction, bypass_extensions)  # type: ignore[no-untyped-call]
+        if schema is None:
+            return None
+        if isinstance(field, serializers.ListField) and not field.allow_empty:
+            schema["minItems"] = 1
+        if hasattr(field, "published"):
+            schema = {name: value for name, value in (schema | field.published(schema)).items() if value is not None}
+        return schema
+
+    def _get_serializer_field_meta(self, field: Any, direction: Any) -> dict[str, Any]:
+        meta: dict[str, Any] = super()._get_serializer_field_meta(field, direction)  # type: ignore[no-untyped-call]
+        body = getattr(field, "parent", None)
+        if isinstance(body, Input) and body.takes_null(field.field_name):
+            meta["nullable"] = True
+        return meta
+
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
+        serializer = force_instance(serializer)  # type: ignore[no-untyped-call]
+        schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        return schema | _rules(serializer, schema["properties"]) if isinstance(serializer, Input) else schema
+
+    def _get_request_for_media_type(self, serializer: Any, direction: Any = "request") -> tuple[Any, bool]:
+        schema, is_required = super()._get_request_for_media_type(serializer, direction)  # type: ignore[no-untyped-call]
+        body = force_instance(serializer)  # type: ignore[no-untyped-call]
+        return schema, is_required or (isinstance(body, Input) and bool(body.some_of or body.one_of))
+
+
+def _rules(body: Input, properties: dict[str, Any]) -> dict[str, Any]:
+    """What holds of the object as a whole."""
+    rules: dict[str, Any] = {}
+    if body.is_closed:
+        rules["additionalProperties"] = False
+        rules["properties"] = properties | {name: {"description": "Ignored."} for name in body.passed_over}
+    if body.some_of:
+        rules["anyOf"] = [_given(name, properties, body) for name in body.some_of]
+    if body.one_of:
+        rules["oneOf"] = [_alone(name, properties, body) for name in body.one_of]
+    return rules
+
+
+def _given(name: str, properties: dict[str, Any], body: Input) -> dict[str, Any]:
+    """That a property is there and is not null, which is the same as absent."""
+    return {"required": [name], "properties": {name: _typed(properties[name]), **body.where_given.get(name, {})}}
+
+
+def _alone(name: str, properties: dict[str, Any], body: Input) -> dict[str, Any]:
+    """That it is given, and none of the others of its kind."""
+    given = _given(name, properties, body)
+    given["properties"] |= {other: {"not": _typed(properties[other])} for other in body.one_of if other != name}
+    return given
+
+
+def _typed(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": schema.get("type", "object")}  # without one it is a reference to another body
+
+
+def _header(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/headers/{name}"}
+
+
+def _refusal(status: int) -> str:
+    return f"Refused{status}"
+
+
+def add_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """A hook of drf-spectacular: the answers that all operations share, each written once."""
+    kinds = {status: kind for kind, status in reversed(list(STATUSES.items()))}
+    result["components"]["headers"] = ANSWER_HEADERS
+    result["components"]["responses"] = {
+        _refusal(status): {
+            "description": (kinds[status].__doc__ or "").partition("\n")[0],
+            "headers": {name: _header(name) for name in ANSWER_HEADERS} | REFUSAL_HEADERS.get(status, {}),
+            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}},
+        }
+        for status in sorted({*OF_ALL, *WITH_KEY, *WITH_BODY, *CHANGING})
+    }
+    return result
 
 
 class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

@@ -5,16 +5,49 @@ Each route has its row in tests/api/test_access.py.
 
 from django.urls import path
 
+from apps.api import connectors
+from apps.api.candidates.views import AcceptView, BulkDecideView, CandidatesView, CandidateView, RejectView
 from apps.api.health import HealthView
+from apps.api.imports.views import CancelImportView, ImportsView, ImportView
 from apps.api.memory.add import AddView
+from apps.api.memory.batch_update import BatchUpdateView
 from apps.api.memory.bulk_add import BulkAddView
-from apps.api.memory.forget import ForgetView
+from apps.api.memory.compose import ComposeView
+from apps.api.memory.decisions import DecisionsView, ResolveView
+from apps.api.memory.export import ExportView
+from apps.api.memory.feedback import FeedbackView
+from apps.api.memory.forget import ForgetView, PurgeView
+from apps.api.memory.forget_requests import CancelForgetRequestView, ForgetRequestsView, ForgetRequestView
+from apps.api.memory.graph import GraphView
+from apps.api.memory.history import HistoryView
 from apps.api.memory.items import MemoryView
+from apps.api.memory.knowledge import IntelligenceView, KnowledgeStatsView
+from apps.api.memory.ontology import OntologyView
 from apps.api.memory.query import QueryView, RetrieveView
 from apps.api.memory.refresh import RefreshView
+from apps.api.memory.relations import RelationsView, RelationView
+from apps.api.memory.search_routed import SearchRoutedView
+from apps.api.memory.summarize import ClustersView, SummarizeView
+from apps.api.memory.synthesize import SynthesizeView
+from apps.api.memory.upload import UploadView
 from apps.api.reference import DocsView, SchemaView
+from apps.api.v1.add_turn import AddTurnView
 from apps.api.v1.audit import EventsView
+from apps.api.v1.facts import ContradictionsView, FactsQueryView, FactsView
+from apps.api.v1.history import AppendHistoryView, DeleteHistoryView, ListHistoryView
+from apps.api.v1.listing import ListView
+from apps.api.v1.quota import QuotaView
+from apps.api.v1.recall import PromptQueryView, RecallView
+from apps.api.v1.state import (
+    DeleteStateView,
+    GetStateView,
+    ListStateView,
+    NamespacesView,
+    PutStateView,
+    SearchStateView,
+)
 from apps.api.v1.status import StatusView
+from apps.api.v1.types import TypesView
 
 urlpatterns = [
     path("health", HealthView.as_view()),
@@ -22,11 +55,60 @@ urlpatterns = [
     path("docs", DocsView.as_view()),
     path("memory/add", AddView.as_view()),
     path("memory/bulk-add", BulkAddView.as_view()),
+    path("memory/batch-update", BatchUpdateView.as_view()),
+    path("memory/upload", UploadView.as_view()),
     path("memory/query", QueryView.as_view()),
     path("memory/retrieve", RetrieveView.as_view()),
+    path("memory/search/routed", SearchRoutedView.as_view()),
+    path("memory/intelligence", IntelligenceView.as_view()),
+    path("memory/knowledge/stats", KnowledgeStatsView.as_view()),
+    path("memory/summarize", SummarizeView.as_view()),
+    path("memory/clusters", ClustersView.as_view()),
+    path("memory/compose", ComposeView.as_view()),
+    path("memory/synthesize", SynthesizeView.as_view()),
+    path("memory/export", ExportView.as_view()),
     path("memory/forget", ForgetView.as_view()),
+    path("memory/forget-requests", ForgetRequestsView.as_view()),
+    path("memory/forget-requests/<int:request_id>", ForgetRequestView.as_view()),
+    path("memory/forget-requests/<int:request_id>/cancel", CancelForgetRequestView.as_view()),
+    path("memory/user/purge", PurgeView.as_view()),
     path("memory/refresh", RefreshView.as_view()),
+    path("memory/graph", GraphView.as_view()),
+    path("memory/decisions", DecisionsView.as_view()),
+    path("memory/decision/resolve", ResolveView.as_view()),
+    path("memory/ontology", OntologyView.as_view()),
     path("memory/<int:memory_id>", MemoryView.as_view()),
+    path("memory/<int:memory_id>/feedback", FeedbackView.as_view()),
+    path("memory/<int:memory_id>/history", HistoryView.as_view()),
+    path("memory/<int:memory_id>/relations", RelationsView.as_view()),
+    path("memory/<int:memory_id>/relations/<int:edge_id>", RelationView.as_view()),
+    path("imports", ImportsView.as_view()),
+    path("imports/<str:job_id>", ImportView.as_view()),
+    path("imports/<str:job_id>/cancel", CancelImportView.as_view()),
+    path("v1/candidates", CandidatesView.as_view()),
+    path("v1/candidates/bulk", BulkDecideView.as_view()),
+    path("v1/candidates/<int:candidate_id>", CandidateView.as_view()),
+    path("v1/candidates/<int:candidate_id>/accept", AcceptView.as_view()),
+    path("v1/candidates/<int:candidate_id>/reject", RejectView.as_view()),
+    path("v1/quota", QuotaView.as_view()),
+    path("v1/types", TypesView.as_view()),
     path("v1/audit/events", EventsView.as_view()),
+    path("v1/facts", FactsView.as_view()),
+    path("v1/facts/query", FactsQueryView.as_view()),
+    path("v1/facts/contradictions", ContradictionsView.as_view()),
+    path("v1/history/append", AppendHistoryView.as_view()),
+    path("v1/history/list", ListHistoryView.as_view()),
+    path("v1/history/delete", DeleteHistoryView.as_view()),
+    path("v1/state/put", PutStateView.as_view()),
+    path("v1/state/get", GetStateView.as_view()),
+    path("v1/state/list", ListStateView.as_view()),
+    path("v1/state/search", SearchStateView.as_view()),
+    path("v1/state/delete", DeleteStateView.as_view()),
+    path("v1/state/namespaces", NamespacesView.as_view()),
+    path("v1/memory/add_turn", AddTurnView.as_view()),
+    path("v1/memory/recall", RecallView.as_view()),
+    path("v1/memory/query", PromptQueryView.as_view()),
     path("v1/memory/status/<int:memory_id>", StatusView.as_view()),
+    path("v1/memory/<str:tenant_id>/<path:user_id>/list", ListView.as_view()),
+    *connectors.routes(),
 ]

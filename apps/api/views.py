@@ -9,14 +9,16 @@ from typing import Any, ClassVar, Final
 
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import ValidationError
+from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.api import throttling
+from apps.api import metering, throttling
 from apps.api.authentication import ApiKeyAuthentication
-from apps.api.errors import LengthRequired, MethodNotAllowed
-from apps.api.fields import Input, is_label
+from apps.api.errors import LengthRequired, MethodNotAllowed, invalid
+from apps.api.fields import Input, Parameters, is_label
 from apps.api.parsers import JSONOnly, StrictJSONParser
 from apps.api.permissions import HasPermission, InsufficientScope
 from apps.api.renderers import OrjsonRenderer
@@ -24,7 +26,7 @@ from apps.api.schema import ApiSchema
 from apps.core.errors import Conflict, Forbidden, Malformed
 from apps.memories.spaces import find_end_user
 from apps.projects.scope import SYSTEM, Environment, Scope, TenantRef
-from apps.projects.selectors import default_project, get_project
+from apps.projects.selectors import default_project, get_project, is_archived
 
 MAX_END_USER_ID: Final = 256
 PROJECT_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
@@ -67,11 +69,16 @@ class ApiView(APIView):
     """
 
     permissions: ClassVar[Mapping[str, str]] = {}
+    # What a method counts for the tenant's quota, adds or retrievals, and what a silent quota answers in its place.
+    meters: ClassVar[Mapping[str, str]] = {}
+    # None: refuse as a strict one does.
+    silent_answer: ClassVar[Mapping[str, Any] | None] = {"status": "ok"}
+    silent_status: ClassVar[int] = 200
 
     authentication_classes: Sequence[type[BaseAuthentication]] = (ApiKeyAuthentication,)
     permission_classes: Sequence[type[HasPermission]] = (HasPermission,)
     throttle_classes = (throttling.RateLimit,)
-    parser_classes = (StrictJSONParser,)
+    parser_classes: Sequence[type[BaseParser]] = (StrictJSONParser,)
     renderer_classes = (OrjsonRenderer,)
     content_negotiation_class = JSONOnly
     schema = ApiSchema()
@@ -96,9 +103,17 @@ class ApiView(APIView):
         tenant = request.headers.get("X-Tenant-ID")
         if tenant is not None and isinstance(request.user, Scope) and tenant != request.user.tenant.name:
             raise TenantMismatch
+        if (meter := self.meters.get(request.method or "")) and isinstance(request.user, Scope):
+            metering.take(request, request.user, meter, may_be_silent=self.silent_answer is not None, now=self.now())
+
+    def handle_exception(self, exc: Exception) -> Response:
+        if isinstance(exc, metering.SilentlyOver):
+            return Response(dict(self.silent_answer or {}), status=self.silent_status)
+        return super().handle_exception(exc)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         final = super().finalize_response(request, response, *args, **kwargs)
+        metering.settle(request, final)
         final.headers.setdefault("Cache-Control", "no-store")  # what is opened for one caller is nobody else's to keep
         for name, value in throttling.headers_of(request).items():
             final[name] = value
@@ -111,6 +126,15 @@ class ApiView(APIView):
         body = kind(data=self.request.data)
         body.is_valid(raise_exception=True)
         return body.validated_data
+
+    def read_parameters(self, kind: type[Parameters]) -> Any:
+        """As ``read``, for the query string."""
+        asked = kind(data=self.request.query_params.dict())
+        try:
+            asked.is_valid(raise_exception=True)
+        except ValidationError as refused:
+            raise invalid(refused, place="query") from None
+        return asked.validated_data
 
     def now(self) -> datetime:
         return timezone.now()
@@ -127,7 +151,11 @@ class ApiView(APIView):
             return replace(scope, project_id=project.pk)
         if not writes and self._asks_across_projects(scope):
             return replace(scope, project_id=None)
-        return scope if scope.project_id else replace(scope, project_id=_default_project(scope.tenant))
+        if scope.project_id is None:
+            return replace(scope, project_id=_default_project(scope.tenant))
+        if writes and is_archived(scope, scope.project_id):
+            raise ProjectArchived
+        return scope
 
     def _asks_across_projects(self, scope: Scope) -> bool:
         if self.request.headers.get("X-Allow-Cross-Project", "").strip().lower() != "true":
@@ -136,11 +164,21 @@ class ApiView(APIView):
             raise InsufficientScope("Insufficient scope. Missing: org:cross_project_read")
         return True
 
-    def reader(self, end_user_id: str | None = None) -> Scope:
-        """A scope that reads one end user's memories.  Of a stranger it reads nothing, and makes nothing."""
-        scope = self.scope()
+    def reader(self, end_user_id: str | None = None, *, writes: bool = False) -> Scope:
+        """A scope that reaches one end user's memories.  Of a stranger it reaches nothing, and makes nothing.
+
+        writes: it is to change what it reaches.
+        """
+        scope = self.scope(writes=writes)
         space = find_end_user(scope, self.end_user(end_user_id))
         return scope.in_spaces(space) if space else scope
+
+    def end_user_or_none(self, in_body: str | None) -> str | None:
+        """As ``end_user``, where nobody need be named."""
+        try:
+            return self.end_user(in_body)
+        except EndUserMissing:
+            return None
 
     def end_user(self, in_body: str | None) -> str:
         """Whose memories: the body's word before the header's."""

@@ -41,6 +41,41 @@ class ApiKey(ScopedModel):
         return f"ms_{label}_{self.kid}"
 
 
+class TenantQuota(ScopedModel):
+    """What a tenant may do in a month.  Without a row: anything."""
+
+    mode = models.CharField(max_length=8, default="off")
+    adds = models.BigIntegerField(null=True)
+    retrievals = models.BigIntegerField(null=True)
+
+    objects = ScopedManager["TenantQuota"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.UniqueConstraint(fields=("tenant",), name="quota_of_tenant"),
+            models.CheckConstraint(condition=models.Q(mode__in=("off", "strict", "silent")), name="quota_mode"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.tenant_id}: {self.mode}"
+
+
+class QuotaUse(ScopedModel):
+    """How much of a quota was used in a month."""
+
+    month = models.CharField(max_length=7)
+    meter = models.CharField(max_length=16)
+    used = models.BigIntegerField(default=0)
+
+    objects = ScopedManager["QuotaUse"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (models.UniqueConstraint(fields=("tenant", "month", "meter"), name="quota_use_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.month} {self.meter}: {self.used}"
+
+
 class RateWindow(models.Model):
     """How often a caller has asked in a window of time.  Unlogged in the database: losing it costs one window."""
 

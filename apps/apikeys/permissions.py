@@ -6,7 +6,7 @@ There is no permission for hard deletion, erasure, data keys or members: those a
 PERMISSIONS: dict[str, str] = {
     "memory:read": "query, retrieve and get memories",
     "memory:add": "add memories, one or many",
-    "memory:update": "change tags, importance, metadata and labels; re-embed",
+    "memory:update": "change tags, importance, metadata and labels; relate; re-embed",
     "memory:delete": "retire memories, where the tenant's policy allows it; never in a default set",
     "memory:forget_request": "ask that a memory be forgotten; a person confirms",
     "history:read": "read conversation history",
@@ -15,6 +15,7 @@ PERMISSIONS: dict[str, str] = {
     "state:write": "write and delete framework state",
     "imports:read": "see imports",
     "imports:write": "start and cancel imports",
+    "candidates:review": "see what waits for review, of every end user, and decide; never in a default set",
     "ontology:write": "add content and relation types",
     "projects:read": "list projects",
     "audit:read": "read the tenant's audit trail, of all environments; never in a default set",

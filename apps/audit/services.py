@@ -1,6 +1,6 @@
 """Recording what happened, in the caller's transaction, so that neither exists without the other."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib.metadata import version
 from typing import Final
 
@@ -50,8 +50,12 @@ def record(
         )
 
 
-def enqueue(scope: InTenant, kind: str, subject_ids: list[int], *, now: datetime) -> None:
+def enqueue(
+    scope: InTenant, kind: str, subject_ids: list[int], *, now: datetime, after: timedelta = timedelta(0)
+) -> None:
     """Ask for work on each subject once this transaction commits.  Work already waiting is not asked for twice.
+
+    after: not before that long from now; work that waits already is not put off.
 
     Work that is being done may have read what this transaction changes: it is waited for, and then asked for anew.
     """
@@ -62,5 +66,5 @@ def enqueue(scope: InTenant, kind: str, subject_ids: list[int], *, now: datetime
             "select %s, %s, subject, %s, %s, 0, '' from unnest(%s::bigint[]) as subject order by subject "
             "on conflict (tenant_id, kind, subject_id) "
             "do update set run_after = least(audit_outboxevent.run_after, excluded.run_after)",
-            [scope.tenant_id, kind, now, now, subject_ids],
+            [scope.tenant_id, kind, now + after, now, subject_ids],
         )

@@ -67,6 +67,12 @@ class TooLarge(DomainError):
     code = "PAYLOAD_TOO_LARGE"
 
 
+class Unsupported(DomainError):
+    """What was sent is of a type that is not taken."""
+
+    code = "UNSUPPORTED_MEDIA_TYPE"
+
+
 class LimitReached(DomainError):
     """Too many requests; try again later."""
 

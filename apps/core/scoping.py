@@ -6,7 +6,7 @@ shows no row of a tenant table unless the transaction has named that tenant (see
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NoReturn, Protocol, Self, TypeVar
+from typing import Any, NoReturn, Protocol, Self, TypeVar
 
 from django.db import connections, models, transaction
 
@@ -53,6 +53,12 @@ class ScopedModel(BaseModel):
     class Meta:
         abstract = True
         default_manager_name = "everyone"
+
+    def _do_update(self, base_qs: Any, *arguments: Any) -> Any:
+        """What ``save`` does to a row that exists.  Django names the row by its id alone; here the tenant goes with it,
+        as in every other statement."""
+        mine = base_qs.filter(tenant_id=self.tenant_id)
+        return super()._do_update(mine, *arguments)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What became of each piece of input: the decision and its reason, never the input."""
+"""What became of each piece of input, and what waits for a person: the decision and its reason, never the input."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from apps.core.admin import OperatorAdmin, display, link
-from apps.ingest.models import Candidate
+from apps.ingest.models import Candidate, ReviewItem
 
 COLOURS = {
     "created": "success",
@@ -23,11 +23,12 @@ COLOURS = {
 @admin.register(Candidate)
 class CandidateAdmin(OperatorAdmin):
     heading = "Decisions"
-    list_display = ("number", "verdict", "reason", "type", "memory", "tenant", "environment", "created_at")
-    list_filter = ("decision", "type", "tenant")
+    list_display = ("number", "verdict", "reason", "type", "extractor", "memory", "tenant", "environment", "created_at")
+    list_filter = ("decision", "type", "extractor", "fallback", "tenant")
     list_select_related = ("tenant",)
     search_fields = ("=id", "=memory_id")
-    fields = ("number", "verdict", "reason", "type", "memory", "tenant", "environment", "created_at")
+    fields = ("number", "verdict", "reason", "type", "extractor", "fallback", "tokens_in", "tokens_out", "cost_micros",
+              "memory", "tenant", "environment", "created_at")  # fmt: skip
 
     @display(description="Decision", ordering="id")
     def number(self, candidate: Candidate) -> str:
@@ -49,3 +50,36 @@ class CandidateAdmin(OperatorAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("tenant", "space")
+
+
+STATES = {"pending": "warning", "accepted": "success", "rejected": "danger", "expired": "info"}
+
+
+@admin.register(ReviewItem)
+class ReviewItemAdmin(OperatorAdmin):
+    """What waits for review: of what kind and why, never what it says."""
+
+    heading = "Review queue"
+    list_display = ("number", "standing", "reason", "type", "extractor", "memory", "tenant", "created_at", "expires_at")
+    list_filter = ("state", "reason", "type", "extractor", "tenant")
+    list_select_related = ("tenant",)
+    search_fields = ("=id", "=memory_id")
+    fields = ("number", "standing", "reason", "type", "confidence", "extractor", "outcome", "memory", "tenant",
+              "created_at", "expires_at", "decided_at", "decided_by")  # fmt: skip
+
+    @display(description="Candidate", ordering="id")
+    def number(self, item: ReviewItem) -> str:
+        return f"#{item.pk}"
+
+    @display(description="State", ordering="state", label=STATES)
+    def standing(self, item: ReviewItem) -> str:
+        return item.state
+
+    @display(description="Memory")
+    def memory(self, item: ReviewItem) -> str | None:
+        if item.memory_id is None:
+            return None
+        return link(f"#{item.memory_id}", reverse("admin:memories_memory_change", args=[item.memory_id]))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("tenant")

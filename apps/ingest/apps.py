@@ -6,10 +6,8 @@ class IngestConfig(AppConfig):
     verbose_name = "Ingest"
 
     def ready(self) -> None:
-        from apps.ingest.resealing import Receipts
-        from apps.memories.release import OPENERS
-        from apps.memories.resealing import register
+        from apps.crypto.sealed_tables import register
+        from apps.ingest.resealing import Receipts, ReviewItems
 
-        receipts = Receipts()
-        register(receipts)
-        OPENERS[receipts.name] = receipts.open_one
+        register(Receipts())
+        register(ReviewItems())

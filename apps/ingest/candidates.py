@@ -3,13 +3,97 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.adapters.extractors.base import Proposed
 from apps.core.plaintext import Plaintext
+from apps.memories.predicates import Claim
+from apps.memories.types import TYPES, MemoryType
+
+EXPLICIT: Final = 0.5  # an importance from here on is an explicit "remember this"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptEdge:
+    """A relation that a memory had elsewhere, its ends by their references."""
+
+    from_ref: str
+    to_ref: str
+    type: str
+    confidence: float = 1.0
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    is_automatic: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a memory was elsewhere, to be so here: nothing is extracted, split or weighed again.
+
+    since: what is here from before is met again; what came with it is another memory, also where it says the same.
+    """
+
+    type: str
+    key: str | None
+    since: datetime
+    is_current: bool = True
+    is_archived: bool = False
+    is_summary: bool = False
+    pinned: bool = False
+    tier: str = "hot"
+    confidence: float | None = None
+    event_at: datetime | None = None
+    event_precision: str = ""
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    expires_at: datetime | None = None
+    edges: Sequence[KeptEdge] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReading:
+    """What a language model read in a proposal, unchecked; None where the rules must read it, and ``fallback`` why.
+
+    cost_micros: in millionths of the operator's currency, where a price is known.
+    """
+
+    proposed: Sequence[Proposed] | None = None
+    fallback: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_micros: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What was read out of a text before a person looked at it and let it through.
+
+    said_at: when it was proposed.  is_edited: the text is the person's own, so that only the type is as it was read.
+    """
+
+    type: str
+    key: str | None
+    value: str | None
+    many_valued: bool
+    closes: tuple[str, str | None] | None
+    event_at: datetime | None
+    event_precision: str
+    event_range: tuple[datetime, datetime] | None
+    source_strength: float
+    said_at: datetime
+    is_edited: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """A fact that somebody states as one: nothing is extracted.  It held in [valid_from, valid_to), None is open."""
+
+    claim: Claim
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +102,10 @@ class Proposal:
 
     importance: 0..1, or None when the caller did not say; 0.5 and more is an explicit "remember this" and passes the
     gate whole.  role: who spoke (user, assistant, system, tool).  occurred_at: when it was said, if not now.
+    kept: for a memory that comes from elsewhere as it is.  reviewed: for what a person has let through.
+    stated: for a fact that is stated as one.
+    reading: for what a language model was asked about.  is_overheard: said to somebody else, so that what is unsure
+    waits for a person where the project does not say.
     """
 
     text: Plaintext
@@ -34,13 +122,39 @@ class Proposal:
     role: str = "user"
     speaker: str | None = None
     occurred_at: datetime | None = None
+    kept: Kept | None = None
+    reviewed: Reading | None = None
+    reading: ModelReading | None = None
+    stated: Stated | None = None
+    is_overheard: bool = False
+    pinned: bool = False
+
+    @property
+    def is_explicit(self) -> bool:
+        """Whether the caller asked for just this to be remembered."""
+        return self.importance is not None and self.importance >= EXPLICIT
+
+    @property
+    def is_meant(self) -> bool:
+        """Whether somebody has said of it, as it is, that it is to be remembered."""
+        return self.is_explicit or self.kept is not None or self.reviewed is not None or self.stated is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A line that a candidate is made of, or is a part of.  sentences: of a line that the candidate holds whole."""
+
+    text: Plaintext
+    sentences: tuple[Plaintext, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
 class Candidate:
     """A piece of a proposal on its way to being a memory, or being refused with a reason.  Steps fill it in.
 
-    decision: empty while it is still wanted.  key, value: canonical; key None has no slot.
+    decision: empty while it is still wanted.  key, value: canonical; key None has no slot.  many_valued: the key names
+    one of many that stand beside each other.  extractor: who read it; spent: what asking a model cost, told by one
+    candidate of a proposal.  passages: of a text in lines; is_listed: they have bullets.
     """
 
     proposal: Proposal
@@ -48,33 +162,69 @@ class Candidate:
     type: str
     key: str | None = None
     value: str | None = None
+    many_valued: bool = False
     closes: tuple[str, str | None] | None = None
     event_at: datetime | None = None
     event_precision: str = ""
     event_range: tuple[datetime, datetime] | None = None
     source_strength: float = 0.95
     extractor_confidence: float = 0.9
+    extractor: str = "rules"
+    spent: ModelReading | None = None
+    passages: Sequence[Passage] = ()
+    is_listed: bool = False
 
     decision: str = ""
     reason: str = ""
     memory_id: int | None = None
+    review_id: int | None = None
 
+    # classify: of a type that is the tenant's own, what it means, and for how long it is kept
+    own: MemoryType | None = None
+    lasts: timedelta | None = None
     # resolve: keyed handles, and the words for the index
     text_mac: bytes = b""
+    passage_macs: Sequence[tuple[bytes, Sequence[bytes]]] = ()
     slot: bytes | None = None
     value_mac: bytes | None = None
     closed_slot: bytes | None = None
     closed_value: bytes | None = None
+    constraint_slot: bytes | None = None
     terms: Sequence[str] = ()
     actor: str | None = None
     # embed
     vector: NDArray[np.float32] | None = None
-    # supersede: the row that this one replaces
+    # supersede: the row that this one replaces; those that it is against and does not replace; limits it goes against
     replaces_id: int | None = None
+    against: Sequence[int] = ()
+    conflicts: Sequence[int] = ()
 
     @property
     def is_wanted(self) -> bool:
         return not self.decision
+
+    @property
+    def claim(self) -> Claim | None:
+        """What it claims of whom, where it holds the slot of a claim or a limit."""
+        if self.slot is None or self.key is None or self.kind.group not in ("claim", "constraint"):
+            return None
+        stated = self.proposal.stated
+        return stated.claim if stated else Claim.read(self.key, self.value or "", many_valued=self.many_valued)
+
+    @property
+    def kind(self) -> MemoryType:
+        """What its type means."""
+        return self.own or TYPES[self.type]
+
+    @property
+    def macs(self) -> set[bytes]:
+        """Digests of the text and of all it may be put together of."""
+        return {self.text_mac, *(mac for whole, parts in self.passage_macs for mac in (whole, *parts))}
+
+    @property
+    def slots(self) -> list[bytes]:
+        """Those in which it has to do with what is there."""
+        return [slot for slot in (self.slot, self.closed_slot, self.constraint_slot) if slot]
 
     @property
     def from_assistant(self) -> bool:
@@ -87,12 +237,16 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionMade:
-    """What became of one candidate.  decision: a value of ``Decision``; memory_id: the row made or met, if any."""
+    """What became of one candidate.  decision: a value of ``Decision``; memory_id: the row made or met, if any;
+    review_id: of one that waits for a person.  extractor: ``rules`` or ``model``, and fallback: why not the model."""
 
     decision: str
     reason: str = ""
     type: str = ""
     memory_id: int | None = None
+    review_id: int | None = None
+    extractor: str = "rules"
+    fallback: str = ""
 
 
 STORED = frozenset({"created", "revived", "superseding"})
@@ -116,6 +270,21 @@ class Outcome:
         return any(made.decision in STORED for made in self.decisions)
 
     @property
+    def extractor(self) -> str:
+        """Who read the proposal: ``model``, or else ``rules``."""
+        return "model" if any(made.extractor == "model" for made in self.decisions) else "rules"
+
+    @property
+    def fallback(self) -> str:
+        """Why the rules read it though there is a model; empty otherwise."""
+        return next((made.fallback for made in self.decisions if made.fallback), "")
+
+    @property
+    def review_ids(self) -> list[int]:
+        """What waits for a person, each once, in order."""
+        return list(dict.fromkeys(made.review_id for made in self.decisions if made.review_id is not None))
+
+    @property
     def counts(self) -> dict[str, int]:
         return dict(Counter(made.decision for made in self.decisions))
 
@@ -128,6 +297,8 @@ class Outcome:
         for made in self.decisions:
             if made.decision in {"duplicate", "merged"}:
                 return "discarded_redundant"
+        if "pending" in decisions:
+            return "pending_review"
         for decision in ("discarded_policy", "discarded_transient", "discarded_redundant"):
             if decision in decisions:
                 return decision

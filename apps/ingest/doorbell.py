@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 
-from apps.ingest.tasks import drain
+from apps.ingest.tasks import EXPIRES_SECONDS, drain
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ def ring() -> None:
         if time.monotonic() < _quiet_until:
             return
     try:
-        drain.apply_async()
+        drain.apply_async(expires=EXPIRES_SECONDS)
     except Exception as error:  # noqa: BLE001  (whatever the broker's client raises, the add is already committed)
         with _lock:
             _quiet_until = time.monotonic() + QUIET_SECONDS

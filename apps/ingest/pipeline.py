@@ -1,9 +1,10 @@
 """The write path, on one screen.
 
 Before the lock: what does it say, is it worth keeping, by which keyed handles is it known, what is its vector.  Under
-the lock of the space, in one transaction: is it there already, does it replace something, and then the write.  Only
-``index`` writes; ``encrypt`` seals inside it, because a seal is bound to the row's id.  The lock makes the look final:
-two workers cannot dedupe against the same past (docs/adr/0003).
+the lock of the space, in one transaction: is it there already, must a person look at it first, does it replace
+something, what is it related to, and then the write.  Only ``index`` writes; ``encrypt`` seals inside it, because a
+seal is bound to the row's id.  The lock makes the look final: two workers cannot dedupe against the same past
+(docs/adr/0003).
 """
 
 from collections.abc import Sequence
@@ -11,9 +12,12 @@ from collections.abc import Sequence
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Candidate, Proposal
 from apps.ingest.shelf import Shelf
+from apps.ingest.steps.classify import classify
+from apps.ingest.steps.connect import connect
 from apps.ingest.steps.dedupe import dedupe, honour_reference
 from apps.ingest.steps.embed import embed
 from apps.ingest.steps.extract import extract
+from apps.ingest.steps.hold import Queue
 from apps.ingest.steps.index import index
 from apps.ingest.steps.resolve import resolve
 from apps.ingest.steps.supersede import close, supersede
@@ -24,10 +28,12 @@ def run(proposals: Sequence[Proposal], tools: Tools) -> list[list[Candidate]]:
     """Carry proposals to their decisions: for each proposal its candidates, every one decided.  All or nothing."""
     batch = [extract(proposal, now=tools.now) for proposal in proposals]
     candidates = [candidate for one in batch for candidate in one]
+    classify(candidates, tools.types)
     resolve(candidates, tools)
     embed(candidates, tools)
     with tenant_transaction(tools.scope):
         shelf = Shelf.locked(candidates, tools)
+        queue = Queue(shelf)
         for one in batch:
             # One after the other, so that a later candidate of the batch meets what an earlier one stored.
             if honour_reference(one, shelf):
@@ -35,7 +41,8 @@ def run(proposals: Sequence[Proposal], tools: Tools) -> list[list[Candidate]]:
             for candidate in one:
                 dedupe(candidate, shelf)
                 supersede(candidate, shelf)
+                queue.take(candidate)
                 close(candidate, shelf)
             shelf.give_receipt(one)
-        index(batch, shelf, tools)
+        index(batch, connect(batch, shelf), shelf, tools)
     return batch

@@ -1,49 +1,29 @@
-"""Sealing anew what this app sealed: the callers' references.  See ``apps.memories.resealing``."""
+"""Sealing anew what this app sealed: the callers' references, and what waits for a person.
 
-from collections.abc import Sequence
-from datetime import datetime
-from typing import Any
+See ``apps.crypto.sealed_tables``.
+"""
+
+from typing import ClassVar
 
 from django.db import connection
 
+from apps.crypto.sealed_tables import SealedColumns, write_columns
 from apps.crypto.services import DecryptError, SpaceCipher
-from apps.ingest.models import CLIENT_REF, IngestReceipt
-from apps.memories.integrity import Broken
-from apps.memories.resealing import ciphers_of, write_columns
+from apps.ingest import waiting
+from apps.ingest.models import CLIENT_REF, CONTENT, IngestReceipt, ReviewItem, ReviewState, TurnReceipt
+from apps.ingest.review import TABLE
+from apps.ingest.steps.extract import voice
+from apps.memories.handles import text_mac
 from apps.projects.scope import Scope, SpaceRef
 
 
-class Receipts:
+class Receipts(SealedColumns):
     name = "receipt"
-    table = "ingest_ingestreceipt"
-
-    def reseal(self, scope: Scope, ids: Sequence[int], *, now: datetime) -> list[Broken]:
-        rows = list(IngestReceipt.objects.within(scope).filter(pk__in=list(ids)).order_by("pk"))
-        ciphers = ciphers_of(scope, {row.space_id for row in rows})
-        broken: list[Broken] = []
-        sealed: list[list[Any]] = []
-        for row in rows:
-            cipher = ciphers[row.space_id]
-            try:
-                raw = cipher.open_bytes(CLIENT_REF, row.pk, bytes(row.client_ref_ct))
-            except DecryptError as error:
-                broken.append(
-                    Broken(table=self.name, record_id=row.pk, space_id=row.space_id, reason=error.reason, seen_at=now)
-                )
-                continue
-            sealed.append([row.pk, cipher.key_version, cipher.seal(CLIENT_REF, row.pk, raw)])
-        write_columns(self.table, {"id": "bigint", "key_version": "integer", "client_ref_ct": "bytea"}, sealed, scope)
-        return broken
-
-    def open_one(self, scope: Scope, receipt_id: int) -> None:
-        """Raises DecryptError if it does not open."""
-        row = IngestReceipt.objects.within(scope).filter(pk=receipt_id).first()
-        if row is not None:
-            cipher = ciphers_of(scope, {row.space_id})[row.space_id]
-            cipher.open_bytes(CLIENT_REF, row.pk, bytes(row.client_ref_ct))
+    model = IngestReceipt
+    columns: ClassVar = {"client_ref_ct": CLIENT_REF}
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
-        """The digests of decided candidates go: of what was refused there is nothing to make them anew from."""
+        """The digests of decided candidates and of turns go: there is no text left to make them anew from."""
         if space is None:
             return 0
         with connection.cursor() as cursor:
@@ -51,6 +31,7 @@ class Receipts:
                 "update ingest_candidate set digest = '' where tenant_id = %s and space_id = %s",
                 [scope.tenant_id, space.id],
             )
+        TurnReceipt.objects.within(scope).filter(space_id=space.id).delete()
         made = []
         for row in IngestReceipt.objects.within(scope).filter(space_id=space.id).order_by("pk").iterator(1_000):
             try:
@@ -59,4 +40,27 @@ class Receipts:
                 continue
             made.append([row.pk, after.identity_mac("client_ref", client_ref)])
         write_columns(self.table, {"id": "bigint", "client_ref_mac": "bytea"}, made, scope)
+        return len(made)
+
+
+class ReviewItems(SealedColumns):
+    name = TABLE
+    model = ReviewItem
+    columns: ClassVar = {"content_ct": CONTENT}
+
+    def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
+        """What was decided has no text left to make its digest anew from, and is not known again."""
+        if space is None:
+            return 0
+        mine = ReviewItem.objects.within(scope).filter(space_id=space.id)
+        mine.exclude(state=ReviewState.PENDING).update(digest=b"")
+        made = []
+        for row in mine.filter(state=ReviewState.PENDING).order_by("pk").iterator(1_000):
+            try:
+                content = waiting.opened(row, before)
+            except DecryptError:
+                continue
+            said = waiting.proposal_of(row, content, text=None, pinned=False)
+            made.append([row.pk, text_mac(after, said.text, voice=voice(said))])
+        write_columns(self.table, {"id": "bigint", "digest": "bytea"}, made, scope)
         return len(made)

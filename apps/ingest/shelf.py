@@ -1,6 +1,6 @@
 """What the space already holds of a batch's candidates: read under its lock, kept true as they are decided."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Self
@@ -10,21 +10,54 @@ from django.db import connection
 from django.db.models import Q
 from numpy.typing import NDArray
 
+from apps.core.sequences import take_ids
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.ingest.candidates import STORED, Candidate, Proposal
 from apps.ingest.models import IngestReceipt
 from apps.ingest.tools import Tools
 from apps.memories import integrity
-from apps.memories.models import Memory
-from apps.memories.nearest import nearest, rotate
-from apps.memories.sealing import open_text
+from apps.memories.integrity import VECTOR
+from apps.memories.models import Memory, Validity
+from apps.memories.nearest import nearest
+from apps.memories.periods import Periods, Stretch
+from apps.memories.periods import read as read_periods
+from apps.memories.sealing import open_embedding, open_text
 from apps.memories.services import expire
+from apps.memories.trust import Trust, trust_of
 from apps.memories.words import terms
-from apps.projects.models import Space
+from apps.projects.models import Review, Space
 from apps.projects.scope import Scope, SpaceRef
+from apps.projects.selectors import review_policy
+from apps.tenants.models import Tenant
 
 ACCUMULATING = frozenset({"event", "decision", "task"})
+NEAREST = 4  # how many of the nearest memories are looked at
 ACCUMULATING_WINDOW = timedelta(hours=24)  # the same event told again within it is the same event
+
+
+_READ = (
+    "pk", "tenant_id", "type", "text_mac", "slot", "value_mac", "validity", "created_at", "superseded_by_id",
+    "superseded_reason", "expires_at", "legal_hold", "valid_from", "valid_to", "known_from", "source", "source_kind",
+    "source_strength", "pinned", "event_at",
+)  # fmt: skip
+
+
+# Lateral and by index: the newest of a session is its last entry, however long the session.
+_LAST_OF_SESSIONS = """
+select wanted.token, last.id, last.said_at, vector.embedding_ct from unnest(%s::bigint[]) wanted(token)
+cross join lateral (
+    select memory.id, coalesce(memory.valid_from, memory.created_at) as said_at from memories_memory memory
+    where memory.tenant_id = %s and memory.space_id = %s and memory.session_token = wanted.token
+      and memory.retention_status = 'active' and memory.validity <> 'superseded'
+      and (memory.expires_at is null or memory.expires_at > %s)
+      and (%s::bigint is null or memory.project_id is null or memory.project_id = %s)
+    order by memory.id desc limit 1
+) last
+cross join lateral (
+    select embedding_ct from memories_memoryvector
+    where tenant_id = %s and memory_id = last.id and embedder = %s limit 1
+) vector
+"""
 
 
 class KeyTurned(Exception):
@@ -44,27 +77,75 @@ class Known:
     text_mac: bytes
     slot: bytes | None
     value_mac: bytes | None
-    is_current: bool
-    said_at: datetime
+    validity: str = "current"
+    periods: Periods
+    trust: Trust
+    made_at: datetime
     expires_at: datetime | None
+    event_at: datetime | None = None
+    source: str = ""
     superseded_by: int | None = None
     reason: str = ""
-    valid_to: datetime | None = None
     repetitions: int = 0
     said_by: Proposal | None = None
     terms: Sequence[str] | None = None
     is_new: bool = False
-    was_current: bool = True
+    was: str = "current"  # its validity before this batch
     expired_at: datetime | None = None
 
     @property
+    def is_current(self) -> bool:
+        """Whether it stands, be it disputed."""
+        return self.validity != Validity.SUPERSEDED
+
+    @property
+    def was_current(self) -> bool:
+        return self.was != Validity.SUPERSEDED
+
+    @property
+    def said_at(self) -> datetime:
+        return self.periods.latest.start
+
+    @property
     def has_changed(self) -> bool:
-        return self.repetitions > 0 or self.is_current != self.was_current or self.expires_at != self.expired_at
+        return (
+            self.repetitions > 0
+            or self.validity != self.was
+            or self.expires_at != self.expired_at
+            or self.periods.has_changed
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A memory and the stretch of time in which it held its slot."""
+
+    known: Known
+    stretch: Stretch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where in a slot's history a time lies.
+
+    here: what held then.  after: what is the next to hold, later than that.  others: what stands in the slot now.
+    """
+
+    here: Held | None = None
+    after: Held | None = None
+    others: Sequence[Known] = ()
+
+    @property
+    def displaced(self) -> list[Known]:
+        """What a new value of that time ends: what held then, and what stands now unless that came later."""
+        here = [self.here.known] if self.here is not None else []
+        return here if self.after is not None else list({known.id: known for known in (*here, *self.others)}.values())
 
 
 @dataclass(slots=True, kw_only=True)
 class Shelf:
-    """Rows by digest and by slot, the callers' references already honoured, and ids for new rows."""
+    """Rows by digest and by slot, the callers' references already honoured, what is new in the review queue, and ids
+    for new rows."""
 
     scope: Scope
     space: Space
@@ -74,8 +155,12 @@ class Shelf:
     by_id: dict[int, Known] = field(default_factory=dict)
     receipts: dict[bytes, list[int]] = field(default_factory=dict)
     new_receipts: dict[bytes, str] = field(default_factory=dict)
+    waiting: list[Candidate] = field(default_factory=list)
     _ids: list[int] = field(default_factory=list)
     _vectors: list[tuple[Known, Candidate, NDArray[np.float32]]] = field(default_factory=list)
+    _near: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
+    _policy: Tenant | None = None
+    _review: Review | None = None
 
     @classmethod
     def locked(cls, candidates: Sequence[Candidate], tools: Tools) -> Self:
@@ -119,9 +204,24 @@ class Shelf:
         """A row in being that says the same words.  What accumulates is the same only when told of about one time."""
         for known in self.by_id.values():
             is_same = known.text_mac == candidate.text_mac and known.is_current
-            if is_same and self._is_of_one_time(candidate, known.type, known.said_at):
+            if is_same and self._is_of_one_time(candidate, known):
                 return known
         return None
+
+    def put_together(self, candidate: Candidate) -> Known | None:
+        """The first of the memories that a text in lines is made of, where it is made of nothing else.
+
+        Lines with bullets are such as recall gives out: these are never told anew.
+        """
+        here = {known.text_mac: known for known in self.by_id.values() if known.is_current}
+        found: list[Known] = []
+        for whole, sentences in candidate.passage_macs:
+            parts = [here[mac] for mac in ([whole] if whole in here else sentences) if mac in here]
+            if len(parts) < (1 if whole in here else max(1, len(sentences))):
+                return None
+            found += parts
+        is_told = all(candidate.is_listed or self._is_of_one_time(candidate, known) for known in found)
+        return found[0] if found and is_told else None
 
     def in_slot(self, slot: bytes) -> list[Known]:
         """Every row that ever held the slot and still exists, oldest first."""
@@ -130,6 +230,36 @@ class Shelf:
     def holder(self, slot: bytes) -> Known | None:
         """The row that holds the slot now."""
         return next((known for known in self.in_slot(slot) if known.is_current), None)
+
+    def place(self, slot: bytes, at: datetime) -> Place:
+        """Where this time lies among what held the slot.  Of two that began at once, the later row held."""
+        rows = self.in_slot(slot)
+        every = [Held(known, stretch) for known in rows for stretch in known.periods.stretches]
+        here = [held for held in every if held.stretch.holds_at(at)]
+        after = [held for held in every if held.stretch.start > at]
+        return Place(
+            here=max(here, key=_begun, default=None),
+            after=min(after, key=_begun, default=None),
+            others=[known for known in rows if known.is_current],
+        )
+
+    def trust(self, candidate: Candidate) -> Trust:
+        proposal = candidate.proposal
+        return trust_of(source_kind=proposal.source_kind, source_strength=candidate.source_strength)
+
+    @property
+    def policy(self) -> Tenant:
+        """The tenant's, read once and only where it decides something."""
+        if self._policy is None:
+            self._policy = Tenant.objects.only("changes", "instructions").get(pk=self.scope.tenant_id)
+        return self._policy
+
+    @property
+    def review(self) -> Review:
+        """What of the project waits for a person, read once and only where it decides something."""
+        if self._review is None:
+            self._review = review_policy(self.scope)
+        return self._review
 
     def says_nothing_new(self, candidate: Candidate, known: Known) -> bool:
         """Whether each content word of the candidate is in what the known row says already."""
@@ -149,11 +279,23 @@ class Shelf:
 
     def end_of(self, candidate: Candidate) -> datetime | None:
         """When the candidate's time would be over, or None for never."""
+        if candidate.proposal.kept is not None:
+            return candidate.proposal.kept.expires_at
         minutes = candidate.proposal.ttl_minutes
-        return self.now + timedelta(minutes=minutes) if minutes else None
+        lasts = timedelta(minutes=minutes) if minutes else candidate.lasts
+        return self.now + lasts if lasts else None
 
     def said_at(self, candidate: Candidate) -> datetime:
-        return candidate.proposal.occurred_at or self.now
+        """Since when it is said to hold: what comes from elsewhere says so, else when it was said."""
+        proposal = candidate.proposal
+        told = proposal.kept or proposal.stated
+        told_at = told.valid_from if told else None
+        proposed_at = proposal.reviewed.said_at if proposal.reviewed else self.now
+        return told_at or proposal.occurred_at or proposed_at
+
+    def until(self, candidate: Candidate) -> datetime | None:
+        """Until when it is said to hold, where somebody says so."""
+        return candidate.proposal.stated.valid_to if candidate.proposal.stated else None
 
     def near_duplicate(self, candidate: Candidate, *, threshold: float) -> int | None:
         """A memory with nearly the same vector that lacks no word of the candidate: nothing new is said.
@@ -170,7 +312,7 @@ class Shelf:
                 and candidate.actor == other.actor
                 and candidate.from_assistant == other.from_assistant
                 and known.is_current
-                and self._is_of_one_time(candidate, known.type, known.said_at)
+                and self._is_of_one_time(candidate, known)
                 and _later(known.expires_at, end) == known.expires_at
             ):
                 return known.id
@@ -178,10 +320,7 @@ class Shelf:
 
     def _near_row(self, candidate: Candidate, *, threshold: float) -> int | None:
         assert candidate.vector is not None  # noqa: S101  (the caller looked)
-        if not self.cipher.is_searchable:
-            return None
-        vectors = rotate(candidate.vector, self.cipher)
-        found = nearest(self.scope, self.ref, vectors, limit=1, now=self.now, embedder=self.embedder)
+        found = self._near_rows(candidate)
         if not found or found[0][1] < threshold:
             return None
         known = self.by_id.get(found[0][0])
@@ -191,15 +330,80 @@ class Shelf:
             and (known is None or known.is_current)
             and row.actor_token == (self.cipher.actor_token(candidate.actor) if candidate.actor else None)
             and row.from_assistant == candidate.from_assistant
-            and self._is_of_one_time(candidate, row.type, row.valid_from or row.created_at)
+            and self._is_of_one_time(candidate, row)
             and _later(row.expires_at, self.end_of(candidate)) == row.expires_at
             and set(candidate.terms) <= set(self._words(row))
         ):
             return row.pk
         return None
 
-    def _is_of_one_time(self, candidate: Candidate, type_: str, said_at: datetime) -> bool:
-        return type_ not in ACCUMULATING or abs(self.said_at(candidate) - said_at) <= ACCUMULATING_WINDOW
+    def near(self, candidate: Candidate) -> list[tuple[int, float]]:
+        """The memories nearest to it, of this batch before it and of those at rest: (id, cosine), nearest first."""
+        if candidate.vector is None or candidate.memory_id is None:
+            return []
+        earlier = [(known, vector) for known, _, vector in self._vectors if known.id < candidate.memory_id]
+        cosines = np.stack([vector for _, vector in earlier]) @ candidate.vector if earlier else ()
+        mine = [(known.id, float(cosine)) for (known, _), cosine in zip(earlier, cosines, strict=True)]
+        return sorted([*mine, *self._near_rows(candidate)], key=lambda one: (-one[1], one[0]))
+
+    def holders(self, slots: Collection[bytes]) -> dict[bytes, int]:
+        """Which memory holds each of these slots now, be it of this batch or at rest."""
+        if not slots:
+            return {}
+        rows = Memory.objects.within(self.scope).live(self.now).filter(space_id=self.space.pk, slot__in=slots)
+        at_rest = {bytes(slot): memory_id for memory_id, slot in rows.values_list("pk", "slot") if slot}
+        known = {one.slot: one.id for one in self.by_id.values() if one.slot in slots and one.is_current}
+        return at_rest | {slot: memory_id for slot, memory_id in known.items() if slot is not None}
+
+    def last_of_sessions(self, candidates: Sequence[Candidate]) -> dict[str, tuple[int, datetime, NDArray[np.float32]]]:
+        """The last memory at rest of each session of these candidates: its id, when it was said, and its vector."""
+        sessions = dict.fromkeys(one.proposal.session_id for one in candidates if one.proposal.session_id)
+        tokens = {self.cipher.session_token(name): name for name in sessions if name}
+        found: dict[str, tuple[int, datetime, NDArray[np.float32]]] = {}
+        for token, memory_id, said_at, blob in self._last_rows(list(tokens)):
+            try:
+                found[tokens[token]] = memory_id, said_at, open_embedding(memory_id, bytes(blob), self.cipher)
+            except DecryptError as error:
+                integrity.note(self.scope, error, memory_id, space_id=self.space.pk, table=VECTOR, now=self.now)
+        return found
+
+    def _last_rows(self, tokens: list[int]) -> list[tuple[int, int, datetime, bytes]]:
+        if not tokens:
+            return []
+        project_id = self.scope.project_id
+        with connection.cursor() as cursor:
+            cursor.execute(
+                _LAST_OF_SESSIONS,
+                [tokens, self.scope.tenant_id, self.space.pk, self.now, project_id, project_id, self.scope.tenant_id,
+                 self.embedder],
+            )  # fmt: skip
+            rows: list[tuple[int, int, datetime, bytes]] = cursor.fetchall()
+        return rows
+
+    def _near_rows(self, candidate: Candidate) -> list[tuple[int, float]]:
+        """Of those at rest; asked once for each candidate."""
+        if candidate.vector is None or not self.cipher.is_searchable:
+            return []
+        if id(candidate) not in self._near:
+            self._near[id(candidate)] = nearest(
+                self.scope, self.ref, candidate.vector, self.cipher, limit=NEAREST, now=self.now, embedder=self.embedder
+            )
+        return self._near[id(candidate)]
+
+    def _is_of_one_time(self, candidate: Candidate, known: "Known | Memory") -> bool:
+        """Whether what accumulates is told of one time: about when it was said, or of the date that both name.
+
+        What is said now, at no time of its own, is of one time with what was stored just now, whenever that was said.
+        """
+        if known.type not in ACCUMULATING:
+            return True
+        if isinstance(known, Memory):
+            said_at, made_at = known.valid_from or known.created_at, known.created_at
+        else:
+            said_at, made_at = known.said_at, known.made_at
+        is_now = candidate.proposal.occurred_at is None and self.now - made_at <= ACCUMULATING_WINDOW
+        is_dated = candidate.event_at is not None and candidate.event_at == known.event_at
+        return is_now or is_dated or abs(self.said_at(candidate) - said_at) <= ACCUMULATING_WINDOW
 
     def add(self, candidate: Candidate) -> Known:
         """Give the candidate an id and a place, as the newest row."""
@@ -209,9 +413,14 @@ class Shelf:
             text_mac=candidate.text_mac,
             slot=candidate.slot,
             value_mac=candidate.value_mac,
-            is_current=True,
-            said_at=self.said_at(candidate),
+            periods=Periods(
+                latest=Stretch(start=self.said_at(candidate), end=self.until(candidate), known_from=self.now)
+            ),
+            trust=self.trust(candidate),
+            made_at=self.now,
             expires_at=self.end_of(candidate),
+            event_at=candidate.event_at,
+            source=candidate.proposal.source,
             said_by=candidate.proposal,
             terms=candidate.terms,
             is_new=True,
@@ -222,8 +431,8 @@ class Shelf:
         return known
 
     def _read(self, candidates: Sequence[Candidate]) -> None:
-        slots = {slot for one in candidates for slot in (one.slot, one.closed_slot) if slot}
-        macs = {one.text_mac for one in candidates if one.is_wanted}
+        slots = {slot for one in candidates for slot in one.slots}
+        macs = {mac for one in candidates if one.is_wanted for mac in one.macs}
         # Locked, and in the order of their ids as by everybody who changes memories: the sweep takes none of them away
         # while they are decided about, and nobody waits for another in a circle.
         rows = (
@@ -232,15 +441,13 @@ class Shelf:
             .filter(Q(text_mac__in=macs) | Q(slot__in=slots))
             .order_by("pk")
             .select_for_update(no_key=True)
-            .values_list(
-                "pk", "type", "text_mac", "slot", "value_mac", "validity", "created_at", "superseded_by_id",
-                "expires_at", "legal_hold", "valid_from", "valid_to", named=True,
-            )
-        )  # fmt: skip
+            .only(*_READ)
+        )
         # What is past its time would still hold its slot until the sweep comes by.
         gone = {row.pk for row in rows if row.expires_at and row.expires_at <= self.now and not row.legal_hold}
         if gone:
             expire(self.scope, ids=gone, limit=len(gone), now=self.now)
+        periods = read_periods(self.scope, [row for row in rows if row.slot is not None])
         for row in rows:
             if row.pk in gone:
                 continue
@@ -250,13 +457,17 @@ class Shelf:
                 text_mac=bytes(row.text_mac),
                 slot=bytes(row.slot) if row.slot else None,
                 value_mac=bytes(row.value_mac) if row.value_mac else None,
-                is_current=row.validity != "superseded",
-                was_current=row.validity != "superseded",
-                said_at=row.valid_from or row.created_at,
+                validity=row.validity,
+                was=row.validity,
+                periods=periods.get(row.pk) or Periods.of_row(row),
+                trust=trust_of(source_kind=row.source_kind, source_strength=row.source_strength, pinned=row.pinned),
+                made_at=row.created_at,
                 expires_at=row.expires_at,
                 expired_at=row.expires_at,
+                event_at=row.event_at,
+                source=row.source,
                 superseded_by=row.superseded_by_id,
-                valid_to=row.valid_to,
+                reason=row.superseded_reason,
             )
         references = {
             self.reference(one.proposal.client_ref) for one in candidates if one.proposal.client_ref is not None
@@ -268,7 +479,7 @@ class Shelf:
                 .filter(space_id=self.space.pk, client_ref_mac__in=references)
                 .values_list("client_ref_mac", "memory_ids")
             }
-        self._ids = take_ids(sum(one.is_wanted for one in candidates))
+        self._ids = take_ids(sum(one.is_wanted for one in candidates), sequence="memories_memory_id_seq")
 
     def _next_id(self) -> int:
         return self._ids.pop(0)
@@ -282,15 +493,10 @@ class Shelf:
             return []
 
 
+def _begun(held: Held) -> tuple[datetime, int]:
+    return held.stretch.start, held.known.id
+
+
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:
     """The later of two ends; None is never."""
     return None if one is None or other is None else max(one, other)
-
-
-def take_ids(count: int, *, sequence: str = "memories_memory_id_seq") -> list[int]:
-    """Fresh ids: they are needed before the rows, because every seal is bound to its row's id."""
-    if not count:
-        return []
-    with connection.cursor() as cursor:
-        cursor.execute("select nextval(%s) from generate_series(1, %s)", [sequence, count])
-        return [fresh for (fresh,) in cursor.fetchall()]

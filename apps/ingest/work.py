@@ -11,11 +11,13 @@ from apps.adapters.registry import get_embedder
 from apps.audit.models import OutboxEvent
 from apps.audit.services import enqueue
 from apps.core.scoping import tenant_transaction
+from apps.history.states import embed_items
 from apps.memories.embedding import embed_memories
 from apps.memories.models import Memory
 from apps.memories.release import release
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope
+from apps.summaries.services import tend_clusters, tend_summaries
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +83,10 @@ def _embed(scope: Scope, memory_ids: list[int], now: datetime) -> None:
     embed_memories(scope, memory_ids, get_embedder(), now=now)
 
 
+def _embed_state(scope: Scope, state_ids: list[int], now: datetime) -> None:
+    embed_items(scope, state_ids, get_embedder(), now=now)
+
+
 def _refresh(scope: Scope, space_ids: list[int], now: datetime) -> None:
     """Ask for every memory of the spaces to be embedded again; the embedding itself follows in batches."""
     ids = Memory.objects.within_tenant(scope).live(now).filter(space_id__in=space_ids).values_list("pk", flat=True)
@@ -91,8 +97,19 @@ def _look_again(scope: Scope, row_ids: list[int], now: datetime) -> None:
     release(scope, row_ids, now=now)
 
 
+def _summarize(scope: Scope, cluster_ids: list[int], now: datetime) -> None:
+    tend_clusters(scope, cluster_ids, now=now)
+
+
+def _resummarize(scope: Scope, summary_ids: list[int], now: datetime) -> None:
+    tend_summaries(scope, summary_ids, now=now)
+
+
 KINDS: dict[str, Callable[[Scope, list[int], datetime], None]] = {
     "embed": _embed,
+    "embed_state": _embed_state,
     "look_again": _look_again,
     "refresh": _refresh,
+    "resummarize": _resummarize,
+    "summarize": _summarize,
 }

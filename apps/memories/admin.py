@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 
 from apps.audit.services import enqueue, record
-from apps.core.admin import OPERATOR, Answer, OperatorAdmin, action, actor, display, link, mono
+from apps.core.admin import OPERATOR, Answer, OperatorAdmin, action, actor, display, link, mono, sealed_fields
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory, MemoryTransition, MemoryVector, QuarantinedRow
 from apps.projects.system import system_scope
@@ -123,6 +123,7 @@ class MemoryAdmin(OperatorAdmin):
         rows = (
             MemoryTransition._default_manager.using(OPERATOR)
             .filter(tenant_id=memory.tenant_id, memory_id=memory.pk)
+            .defer(*sealed_fields(MemoryTransition))
             .order_by("id")[:100]
         )
         told = format_html_join("", "<li>{} &ensp; <b>{}</b> &ensp; asked by {} &ensp; {} {}</li>", map(_line, rows))

@@ -7,7 +7,6 @@ from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import HalfVector
 
 from apps.adapters.embedders.base import Embedder
 from apps.adapters.errors import AdapterError
@@ -15,7 +14,8 @@ from apps.core.plaintext import Plaintext
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity
 from apps.memories.models import Memory, MemoryVector
-from apps.memories.sealing import open_text, seal_embedding
+from apps.memories.nearest import signs
+from apps.memories.sealing import as_sealed, open_text, seal_embedding
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 
@@ -55,14 +55,9 @@ def vector_row(
         embedder=embedder_id,
         key_version=cipher.key_version,
         embedding_ct=seal_embedding(memory.pk, vector, cipher),
-        embedding=rotated(vector, cipher),
+        signs=signs(as_sealed(vector), cipher) if cipher.is_searchable else None,
         created_at=now,
     )
-
-
-def rotated(vector: NDArray[np.float32], cipher: SpaceCipher) -> HalfVector | None:
-    """The form that is searched, under the space's key; None where the space is sealed."""
-    return HalfVector(cipher.protect_vectors(vector[None])[0]) if cipher.is_searchable else None
 
 
 def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, *, now: datetime) -> int:

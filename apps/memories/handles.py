@@ -35,8 +35,13 @@ def text_mac(cipher: SpaceCipher, text: Plaintext, *, voice: str) -> bytes:
 
 
 def slot_mac(cipher: SpaceCipher, type_: str, key: str, *, project_id: int | None) -> bytes:
+    """As ``slot_in_group``, of a type that is built in."""
+    return slot_in_group(cipher, TYPES[type_].group or "", key, project_id=project_id)
+
+
+def slot_in_group(cipher: SpaceCipher, group: str, key: str, *, project_id: int | None) -> bytes:
     """Which older row a new one replaces: a slot belongs to a group of types and to a project, where there is one."""
-    return cipher.identity_mac("slot", TYPES[type_].group or "", str(project_id or ""), key)
+    return cipher.identity_mac("slot", group, str(project_id or ""), key)
 
 
 def value_mac(cipher: SpaceCipher, value: str) -> bytes:

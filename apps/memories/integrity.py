@@ -9,7 +9,6 @@ import logging
 import os
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -18,6 +17,7 @@ from django.db import connections
 from apps.audit.services import record
 from apps.core.locks import lock
 from apps.core.scoping import tenant_transaction
+from apps.crypto.sealed_tables import Broken as Broken
 from apps.crypto.services import DecryptError
 from apps.memories.models import QuarantinedRow
 from apps.projects.scope import Scope
@@ -27,25 +27,11 @@ logger = logging.getLogger(__name__)
 MEMORY: Final = "memory"
 VECTOR: Final = "vector"  # by the memory's id
 END_USER: Final = "end_user"
+TRANSITION: Final = "transition"
+FEEDBACK: Final = "feedback"
 
 LOCK: Final = "integrity"  # of a tenant: whoever changes the list holds it
 EVERY_SECONDS = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
-    """A row that did not open.  table: one of those above.  reason: the code of the DecryptError."""
-
-    table: str = MEMORY
-    record_id: int
-    space_id: int | None
-    reason: str
-    seen_at: datetime
-    times: int = 1
-
-    @property
-    def name(self) -> tuple[str, int]:
-        return self.table, self.record_id
 
 
 _lock = threading.Lock()

@@ -6,10 +6,11 @@ from typing import Self
 
 from django.contrib.postgres.fields import ArrayField, DateTimeRangeField
 from django.db import models
-from django.db.models import Q
-from pgvector.django import BitField, HalfVectorField
+from django.db.models import Exists, OuterRef, Q
+from pgvector.django import BitField
 
 from apps.core.scoping import InTenant, ScopedManager, ScopedModel, ScopedQuerySet
+from apps.memories.trend import Signal
 from apps.projects.scope import Environment, Scope
 
 DIMENSIONS = 384
@@ -61,21 +62,38 @@ class MemoryQuerySet(ScopedQuerySet["Memory"]):
         return rows
 
     def existing(self, now: datetime) -> Self:
-        """Readable by id: active or archived, and not past its time."""
-        return self.filter(retention_status__in=("active", "archived")).filter(
-            Q(expires_at=None) | Q(expires_at__gt=now)
+        """Readable by id: active or archived, not past its time, and no summary that a source has left."""
+        return (
+            self.filter(retention_status__in=("active", "archived"))
+            .filter(Q(expires_at=None) | Q(expires_at__gt=now))
+            .filter(Q(is_summary=False) | ~_has_lost_a_source(now))
         )
 
     def live(self, now: datetime) -> Self:
         """What recall may return."""
-        return self.existing(now).filter(retention_status="active").exclude(validity="superseded")
+        current = self.existing(now).filter(retention_status="active").exclude(validity="superseded")
+        return current.filter(Q(valid_to=None) | Q(valid_to__gt=now))
 
     def to_open(self) -> Self:
         """With the vector's label, and without the vector: what ``open_memory`` needs."""
-        return self.select_related("vector").defer("vector__embedding", "vector__embedding_ct", "vector__signs")
+        return self.select_related("vector").defer("vector__embedding_ct", "vector__signs")
 
     def expired_at(self, now: datetime) -> Self:
         return self.filter(retention_status="active", expires_at__lte=now)
+
+
+def _has_lost_a_source(now: datetime) -> Exists:
+    """Of a summary: whether something that it was made from is live no more (``apps.memories.lineage``)."""
+    live = (
+        MemoryQuerySet(Memory)
+        .filter(tenant_id=OuterRef("tenant_id"), pk=OuterRef("source_id"), retention_status="active")
+        .filter(Q(expires_at=None) | Q(expires_at__gt=now))
+        .exclude(validity="superseded")
+    )
+    links: ScopedQuerySet[SummarySource] = ScopedQuerySet(SummarySource).filter(
+        tenant_id=OuterRef("tenant_id"), summary_id=OuterRef("pk")
+    )
+    return Exists(links.filter(~Exists(live)))
 
 
 class MemoryManager(ScopedManager["Memory"]):
@@ -171,6 +189,9 @@ class Memory(ScopedModel):
     event_range = DateTimeRangeField(null=True)
     valid_from = models.DateTimeField(null=True)
     valid_to = models.DateTimeField(null=True)
+    known_from = models.DateTimeField(
+        null=True, help_text="Since when the two before have been so; empty: since it was made."
+    )
 
     objects = MemoryManager()
 
@@ -239,7 +260,7 @@ class Memory(ScopedModel):
 
 
 class MemoryVector(ScopedModel):
-    """A memory's embedding: sealed as it is, and, to be searched, under the space's keyed rotation with its sign bits.
+    """A memory's embedding: sealed as it is, and, to be searched, the sign bits of its rotation under the space's key.
 
     A table of its own so that vectors can be made again, keyed again or dropped by themselves.  ``live``,
     ``expires_at`` and ``project_id`` repeat the memory's, so that a search reads one index and nothing else.  Scores
@@ -255,12 +276,7 @@ class MemoryVector(ScopedModel):
     embedder = models.CharField(max_length=48)
     key_version = models.IntegerField()
     embedding_ct = models.BinaryField()
-    embedding = HalfVectorField(dimensions=DIMENSIONS, null=True)
-    signs = models.GeneratedField(
-        expression=models.Func("embedding", function="binary_quantize", output_field=BitField(length=DIMENSIONS)),
-        output_field=BitField(length=DIMENSIONS),
-        db_persist=True,
-    )
+    signs = BitField(length=DIMENSIONS, null=True)
 
     objects = ScopedManager["MemoryVector"]()
 
@@ -297,7 +313,10 @@ class MemoryPosting(models.Model):
 
 
 class MemoryTransition(ScopedModel):
-    """What happened to a memory, append only: ids, states and times; no content."""
+    """What happened to a memory, append only: ids, states and times; old and new values sealed, where there are any.
+
+    key_version: of the seal; None where there is none.
+    """
 
     memory_id = models.BigIntegerField()
     space_id = models.BigIntegerField()
@@ -305,14 +324,121 @@ class MemoryTransition(ScopedModel):
     event = models.CharField(max_length=16)
     actor = models.CharField(max_length=64)
     other_id = models.BigIntegerField(null=True, help_text="The memory that replaced it, or that it replaced.")
+    changed_fields = ArrayField(models.CharField(max_length=32), default=list)
+    diff_ct = models.BinaryField(null=True)
+    key_version = models.IntegerField(null=True)
 
     objects = ScopedManager["MemoryTransition"]()
 
     class Meta(ScopedModel.Meta):
-        indexes = (models.Index(fields=("tenant", "memory_id", "id"), name="transition_of_memory"),)
+        indexes = (
+            models.Index(fields=("tenant", "memory_id", "id"), name="transition_of_memory"),
+            models.Index(
+                fields=("tenant", "key_version", "id"),
+                condition=models.Q(key_version__isnull=False),
+                name="transition_key_version",
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.event} {self.memory_id}"
+
+
+class MemoryPeriod(ScopedModel):
+    """When a memory held, as far as its row does not say so: an earlier stretch of one that was revived, and what was
+    believed of a stretch before that was corrected (``apps.memories.periods``).  Times only.
+
+    It held in [valid_from, valid_to), as was known in [known_from, known_to); None is without end.
+    """
+
+    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    memory = models.ForeignKey(Memory, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    valid_from = models.DateTimeField()
+    valid_to = models.DateTimeField(null=True)
+    known_from = models.DateTimeField()
+    known_to = models.DateTimeField(null=True)
+
+    objects = ScopedManager["MemoryPeriod"]()
+
+    class Meta(ScopedModel.Meta):
+        indexes = (models.Index(fields=("tenant", "memory"), name="period_of_memory"),)
+
+    def __str__(self) -> str:
+        return f"period of {self.memory_id}"
+
+
+class MemoryClaim(ScopedModel):
+    """What a memory claims: of whom or what, which property, which value.  Sealed; keyed beside it, to be asked for.
+
+    subject_mac, predicate_mac: of their canonical forms; None in a sealed space, which is opened to be asked.
+    """
+
+    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    memory = models.ForeignKey(Memory, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    subject_mac = models.BinaryField(max_length=16, null=True)
+    predicate_mac = models.BinaryField(max_length=16, null=True)
+    claim_ct = models.BinaryField()
+    key_version = models.IntegerField()
+
+    objects = ScopedManager["MemoryClaim"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (models.UniqueConstraint(fields=("tenant", "memory"), name="claim_once_per_memory"),)
+        indexes = (
+            models.Index(fields=("tenant", "space", "subject_mac", "predicate_mac"), name="claim_about"),
+            models.Index(fields=("tenant", "key_version", "id"), name="claim_key_version"),
+        )
+
+    def __str__(self) -> str:
+        return f"claim of {self.memory_id}"
+
+
+class MemoryFeedback(ScopedModel):
+    """One signal about one memory.  key_version: of the comment's seal; None where there is no comment."""
+
+    memory = models.ForeignKey(Memory, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    space_id = models.BigIntegerField()
+    signal = models.CharField(max_length=12)
+    comment_ct = models.BinaryField(null=True)
+    key_version = models.IntegerField(null=True)
+
+    objects = ScopedManager["MemoryFeedback"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.CheckConstraint(condition=Q(signal__in=[signal.value for signal in Signal]), name="feedback_signal"),
+        )
+        indexes = (
+            models.Index(fields=("tenant", "memory", "-id"), name="feedback_of_memory"),
+            models.Index(
+                fields=("tenant", "key_version", "id"),
+                condition=models.Q(key_version__isnull=False),
+                name="feedback_key_version",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.signal} {self.memory_id}"
+
+
+class SummarySource(ScopedModel):
+    """A summary was made from a memory.  Outlasts the source, so that a summary of what is gone is known for one.
+
+    ``created_at`` is the source's.
+    """
+
+    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    summary = models.ForeignKey(Memory, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    source_id = models.BigIntegerField()
+
+    objects = ScopedManager["SummarySource"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (models.UniqueConstraint(fields=("tenant", "summary", "source_id"), name="summary_source_once"),)
+        indexes = (models.Index(fields=("tenant", "source_id"), name="summaries_of_source"),)
+
+    def __str__(self) -> str:
+        return f"{self.summary_id} from {self.source_id}"
 
 
 class QuarantinedRow(ScopedModel):
@@ -335,3 +461,55 @@ class QuarantinedRow(ScopedModel):
 
     def __str__(self) -> str:
         return f"{self.table} {self.record_id}: {self.reason}"
+
+
+class OwnType(ScopedModel):
+    """A content type that the tenant has added to the registry (``apps.memories.registry``).
+
+    group: the slot group; empty accumulates.  replaced_by: set when the type was sunset: the name that its memories
+    and its new writes go by.
+    """
+
+    name = models.CharField(max_length=32)
+    parent = models.CharField(max_length=32, blank=True)
+    group = models.CharField(max_length=48, blank=True)
+    prior = models.FloatField()
+    half_life_days = models.FloatField()
+    ttl = models.DurationField(null=True)
+    replaced_by = models.CharField(max_length=32, blank=True)
+
+    objects = ScopedManager["OwnType"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.UniqueConstraint(fields=("tenant", "name"), name="own_type_once"),
+            models.CheckConstraint(condition=Q(prior__gte=0.0, prior__lte=0.2), name="own_type_prior"),
+            models.CheckConstraint(condition=Q(half_life_days__gt=0.0), name="own_type_half_life"),
+        )
+
+    def __str__(self) -> str:
+        return f"type {self.name}"
+
+
+class TypeRule(ScopedModel):
+    """By which words, or under which keys, a memory is of another type than it was taken for: a ``Wording``.
+
+    change_id: the change of types that brought the rule, and takes it away when it is undone.  In clear, as names of
+    types are: it is the operator's vocabulary, and nobody's memory.
+    """
+
+    change_id = models.BigIntegerField()
+    type = models.CharField(max_length=32)
+    name = models.CharField(max_length=32)
+    sources = ArrayField(models.CharField(max_length=32))
+    words = ArrayField(models.CharField(max_length=64), default=list)
+    unless = ArrayField(models.CharField(max_length=64), default=list)
+    key_prefix = models.CharField(max_length=64, blank=True)
+
+    objects = ScopedManager["TypeRule"]()
+
+    class Meta(ScopedModel.Meta):
+        indexes = (models.Index(fields=("tenant", "id"), name="type_rules_in_order"),)
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.type}"

@@ -31,11 +31,15 @@ class OpenedMemory:
     pinned: bool
     importance: float
     confidence: float
+    repetition_count: int
+    access_count: int
     validity: str
     retention_status: str
     superseded_by: int | None
     event_at: datetime | None
     event_precision: str
+    valid_from: datetime
+    valid_to: datetime | None
     expires_at: datetime | None
     created_at: datetime
     updated_at: datetime

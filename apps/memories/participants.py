@@ -8,10 +8,12 @@ from django.db import connection
 from apps.projects.scope import Scope, SpaceRef
 
 
-def present(scope: Scope, space: SpaceRef, tokens: Sequence[int], *, now: datetime) -> list[int]:
+def present(
+    scope: Scope, space: SpaceRef, tokens: Sequence[int], *, replaced: bool = False, now: datetime
+) -> list[int]:
     """Those of ``tokens`` that stand for somebody who speaks in a memory that the scope may recall from the space.
 
-    Inside the tenant's transaction.
+    replaced: or in one that was replaced since.  Inside the tenant's transaction.
     """
     if not tokens:
         return []
@@ -19,8 +21,9 @@ def present(scope: Scope, space: SpaceRef, tokens: Sequence[int], *, now: dateti
         cursor.execute(
             "select token from unnest(%s::bigint[]) token where exists (select 1 from memories_memory "
             "where tenant_id = %s and space_id = %s and actor_token = token "
-            "and retention_status = 'active' and validity <> 'superseded' and (expires_at is null or expires_at > %s) "
+            "and retention_status = 'active' and (%s or validity <> 'superseded') "
+            "and (expires_at is null or expires_at > %s) "
             "and (%s::bigint is null or project_id is null or project_id = %s))",
-            [list(tokens), scope.tenant_id, space.id, now, scope.project_id, scope.project_id],
+            [list(tokens), scope.tenant_id, space.id, replaced, now, scope.project_id, scope.project_id],
         )
         return [token for (token,) in cursor.fetchall()]

@@ -1,6 +1,6 @@
 """What of a space may be searched at rest: sealing a space, and making it searchable again.
 
-A searchable space keeps keyed words and rotated vectors beside its ciphertexts, and the database does the searching.  A
+A searchable space keeps keyed words and signs of rotated vectors beside its ciphertexts, and the database searches.  A
 sealed one keeps neither, nor tokens of tags, sessions and speakers: recall opens all of it in process, so it is small.
 What is left of a space that was searchable stays in dead rows until these are vacuumed, and in backups until they
 expire.
@@ -16,9 +16,9 @@ from apps.audit.services import record
 from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, open_space
-from apps.memories import postings
-from apps.memories.embedding import rotated
+from apps.memories import claims, postings
 from apps.memories.models import Memory, MemoryVector
+from apps.memories.nearest import signs
 from apps.memories.sealing import TAGS, Readable, blind, open_embedding, open_handles, open_text
 from apps.memories.words import terms
 from apps.projects.models import Space
@@ -78,27 +78,36 @@ def _count(scope: Scope, space: Space) -> int:
     return Memory.objects.within_tenant(scope).filter(space_id=space.pk, retention_status="active").count()
 
 
+# Statements of apps above, with the tenant and the space as values: what else would tell which memories are alike.
+STRIPPED: Final[list[str]] = []
+
+
 def _strip(scope: Scope, space: Space) -> None:
     with connection.cursor() as cursor:
         for statement in (
             "delete from memories_posting where tenant_id = %s and space_id = %s",
-            "update memories_memoryvector set embedding = null where tenant_id = %s and space_id = %s",
+            "update memories_memoryvector set signs = null where tenant_id = %s and space_id = %s",
             "update memories_memory set tag_tokens = '{}', session_token = null, actor_token = null "
             "where tenant_id = %s and space_id = %s",
+            "update memories_memoryclaim set subject_mac = null, predicate_mac = null "
+            "where tenant_id = %s and space_id = %s",
+            *STRIPPED,
         ):
             cursor.execute(statement, [scope.tenant_id, space.pk])
 
 
 def _rebuild(scope: Scope, space: Space, cipher: SpaceCipher) -> None:
-    """Tokens and rotated vectors of every memory, from what is sealed."""
+    """Tokens and sign bits of every memory, and what claims are asked for by, from what is sealed."""
+    claims.blind(scope, space.ref, cipher, cipher)
     rows = list(Memory.objects.within_tenant(scope).filter(space_id=space.pk).order_by("pk"))
     for row in rows:
         tags = cipher.open_bytes(TAGS, row.pk, bytes(row.tags_ct), revision=row.revision) if row.tags_ct else b"[]"
         text, handles = open_text(row, cipher), open_handles(row, cipher)
         blind(row, Readable(text=text, tags=orjson.loads(tags), handles=handles), cipher)
         postings.write(scope, [postings.posting_of(row, terms(text.reveal()), cipher)])
-    Memory.everyone.bulk_update(rows, ["tag_tokens", "session_token", "actor_token"], batch_size=200)
+    mine = Memory.objects.within_tenant(scope)
+    mine.bulk_update(rows, ["tag_tokens", "session_token", "actor_token"], batch_size=200)
     vectors = list(MemoryVector.objects.within(scope).filter(space_id=space.pk).order_by("pk"))
     for vector in vectors:
-        vector.embedding = rotated(open_embedding(vector.memory_id, bytes(vector.embedding_ct), cipher), cipher)
-    MemoryVector.everyone.bulk_update(vectors, ["embedding"], batch_size=200)
+        vector.signs = signs(open_embedding(vector.memory_id, bytes(vector.embedding_ct), cipher), cipher)
+    MemoryVector.objects.within(scope).bulk_update(vectors, ["signs"], batch_size=200)

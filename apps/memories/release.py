@@ -1,18 +1,17 @@
 """Letting go of rows in quarantine that open again, as one does that was put back from a backup."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
 
 from apps.audit.services import record
 from apps.core.locks import lock
-from apps.crypto.services import DecryptError, SpaceCipher, open_for_tenant, open_space
-from apps.memories.integrity import END_USER, LOCK, MEMORY, VECTOR
+from apps.crypto.sealed_tables import OPENERS as OPENERS
+from apps.crypto.services import DecryptError, SpaceCipher, open_space
+from apps.memories.integrity import LOCK, MEMORY, VECTOR
 from apps.memories.models import Memory, MemoryVector, QuarantinedRow
 from apps.memories.sealing import open_embedding, open_handles, open_memory
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
-from apps.tenants.models import EndUser
 
 
 def release(scope: Scope, row_ids: Sequence[int], *, now: datetime) -> int:
@@ -26,7 +25,7 @@ def release(scope: Scope, row_ids: Sequence[int], *, now: datetime) -> int:
         if not _opens(scope, listed):
             continue
         target = f"{listed.table}:{listed.record_id}"
-        listed.delete()
+        QuarantinedRow.objects.within(scope).filter(pk=listed.pk).delete()
         record(scope, actor=scope.principal.label, action="integrity.released", target=target, now=now)
         released += 1
     return released
@@ -54,17 +53,12 @@ def _open_vector(scope: Scope, memory_id: int) -> None:
         open_embedding(memory_id, bytes(row.embedding_ct), _cipher(scope, row.space_id)[0])
 
 
-def _open_end_user(scope: Scope, end_user_id: int) -> None:
-    row = EndUser.objects.within(scope).filter(pk=end_user_id).first()
-    if row is not None:
-        open_for_tenant(scope.tenant, "end_user.external_id", end_user_id, bytes(row.external_ct))
-
-
-OPENERS: Final[dict[str, Callable[[Scope, int], None]]] = {
-    MEMORY: _open_memory,
-    VECTOR: _open_vector,
-    END_USER: _open_end_user,
-}
+OPENERS.update(
+    {
+        MEMORY: _open_memory,
+        VECTOR: _open_vector,
+    }
+)
 
 
 def _cipher(scope: Scope, space_id: int) -> tuple[SpaceCipher, SpaceRef]:

@@ -8,20 +8,33 @@ remains to be done is a count of rows, so a worker may be killed at any point.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import orjson
 from django.db import connection
 from numpy.typing import NDArray
-from pgvector import HalfVector
 
 from apps.audit.services import enqueue
+from apps.crypto.sealed_tables import (
+    TABLES,
+    Broken,
+    SealedColumns,
+    SealedTable,
+    ciphers_of,
+    register,
+    write_columns,
+)
 from apps.crypto.services import DecryptError, SpaceCipher, open_space, open_tenant
 from apps.memories import postings
-from apps.memories.handles import public_id, slot_mac, text_mac, value_mac
-from apps.memories.integrity import END_USER, MEMORY, VECTOR, Broken, quarantine
-from apps.memories.models import Memory, MemoryVector
+from apps.memories.claims import Claims
+from apps.memories.feedback import COMMENT
+from apps.memories.handles import public_id, slot_in_group, text_mac, value_mac
+from apps.memories.integrity import END_USER, FEEDBACK, MEMORY, TRANSITION, VECTOR, quarantine
+from apps.memories.models import Memory, MemoryFeedback, MemoryTransition, MemoryVector
+from apps.memories.nearest import signs
+from apps.memories.registry import read_registry
+from apps.memories.revisions import DIFF
 from apps.memories.sealing import (
     CONTENT,
     EMBEDDING,
@@ -36,6 +49,7 @@ from apps.memories.sealing import (
     open_text,
 )
 from apps.memories.spaces import EXTERNAL_ID
+from apps.memories.types import MemoryType
 from apps.memories.words import terms
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
@@ -50,34 +64,13 @@ class Resealed:
     quarantined: int = 0
 
 
-class SealedTable(Protocol):
-    """A table with sealed rows that carry a ``key_version``."""
-
-    name: str
-    table: str
-
-    def reseal(self, scope: Scope, ids: Sequence[int], *, now: datetime) -> list[Broken]:
-        """Seal these rows, locked by the caller, under the active version; which of them did not open."""
-
-    def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
-        """Make the handles of the space's rows anew (None: of what belongs to no space); how many."""
-
-
-_tables: list[SealedTable] = []
-
-
-def register(table: SealedTable) -> None:
-    """For an app that seals rows of its own: once, when it is ready."""
-    _tables.append(table)
-
-
 def reseal_batch(scope: Scope, *, limit: int, now: datetime) -> Resealed:
     """Seal up to ``limit`` rows of one table under the active key; nothing when there is nothing that nobody is at.
 
     Inside the caller's tenant transaction, which holds off the next rotation until it ends.
     """
     active = open_tenant(scope.tenant, writing=True).key_version
-    for table in _tables:
+    for table in TABLES:
         if ids := _take(scope, table, active, limit):
             broken = table.reseal(scope, ids, now=now)
             if broken:
@@ -94,10 +87,10 @@ def behind(scope: Scope) -> dict[int, int]:
     """
     counts: dict[int, int] = {}
     with connection.cursor() as cursor:
-        for table in _tables:
+        for table in TABLES:
             cursor.execute(
                 f"select key_version, count(*) from {table.table} t where tenant_id = %s "  # noqa: S608  (ours)
-                f"and {_NOT_PUT_ASIDE} group by key_version",
+                f"and key_version is not null and {_NOT_PUT_ASIDE} group by key_version",
                 [scope.tenant_id, table.name],
             )
             for version, count in cursor.fetchall():
@@ -117,7 +110,7 @@ def rekey_identity_of_tenant(scope: Scope, version: int, *, now: datetime) -> in
             [version, scope.tenant_id],
         )
     after = open_tenant(scope.tenant)
-    return sum(table.rekey(scope, None, before, after) for table in _tables)
+    return sum(table.rekey(scope, None, before, after) for table in TABLES)
 
 
 def rekey_identity_of_space(scope: Scope, space: SpaceRef, *, now: datetime) -> int:
@@ -130,7 +123,7 @@ def rekey_identity_of_space(scope: Scope, space: SpaceRef, *, now: datetime) -> 
     row.identity_version = open_tenant(scope.tenant).identity_version
     row.save(update_fields=["identity_version"])
     after = open_space(scope.tenant, row.ref)
-    return sum(table.rekey(scope, row.ref, before, after) for table in _tables)
+    return sum(table.rekey(scope, row.ref, before, after) for table in TABLES)
 
 
 _NOT_PUT_ASIDE: Final = (
@@ -150,28 +143,6 @@ def _take(scope: Scope, table: SealedTable, active: int, limit: int) -> list[int
         return [row_id for (row_id,) in cursor.fetchall()]
 
 
-def ciphers_of(scope: Scope, space_ids: set[int]) -> dict[int, SpaceCipher]:
-    """Under the active version, by the space's id."""
-    spaces = Space.objects.within(scope).filter(pk__in=space_ids)
-    return {space.pk: open_space(scope.tenant, space.ref) for space in spaces}
-
-
-def write_columns(table: str, types: dict[str, str], rows: Sequence[Sequence[Any]], scope: Scope) -> None:
-    """Set these columns of rows of one table.  types: column to its type, ``id`` first."""
-    if not rows:
-        return
-    names = list(types)
-    arrays = ", ".join(f"%s::{'text' if kind.endswith('[]') else kind}[]" for kind in types.values())
-    sets = ", ".join(f"{name} = given.{name}::{types[name]}" for name in names[1:])
-    columns = [list(column) for column in zip(*rows, strict=True)]
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"update {table} t set {sets} from unnest({arrays}) given({', '.join(names)}) "  # noqa: S608  (ours)
-            "where t.tenant_id = %s and t.id = given.id",
-            [*columns, scope.tenant_id],
-        )
-
-
 # --- memories, with their words and vectors --------------------------------------------------------------------------
 
 # column: the name bound into its seal, and whether that carries the row's revision
@@ -188,7 +159,7 @@ _SEALED: Final = {
 _MEMORY_TYPES: Final = {"id": "bigint", "key_version": "integer", "tag_tokens": "bigint[]"} | dict.fromkeys(
     _SEALED, "bytea"
 )
-_VECTOR_TYPES: Final = {"id": "bigint", "key_version": "integer", "embedding_ct": "bytea", "embedding": "halfvec"}
+_VECTOR_TYPES: Final = {"id": "bigint", "key_version": "integer", "embedding_ct": "bytea", "signs": "bit(384)"}
 _MAC_TYPES: Final = {
     "id": "bigint", "text_mac": "bytea", "slot": "bytea", "value_mac": "bytea", "public_id": "text",
     "session_token": "bigint", "actor_token": "bigint",
@@ -232,9 +203,10 @@ class Memories:
         if space is None:
             return 0
         made: list[list[Any]] = []
+        registry = read_registry(scope)
         for row in Memory.objects.within_tenant(scope).filter(space_id=space.id).order_by("pk").iterator(1_000):
             try:
-                made.append(_handles_anew(row, before, after))
+                made.append(_handles_anew(row, registry.get(row.type), before, after))
             except DecryptError:
                 continue  # it is in quarantine, or will be when it is next read
         for at in range(0, len(made), 1_000):
@@ -269,7 +241,7 @@ def _reseal_vectors(
                 Broken(table=VECTOR, record_id=memory_id, space_id=space_id, reason=error.reason, seen_at=now)
             )
             continue
-        sealed.append([pk, cipher.key_version, cipher.seal(EMBEDDING, memory_id, raw), _rotated(raw, cipher)])
+        sealed.append([pk, cipher.key_version, cipher.seal(EMBEDDING, memory_id, raw), _signs(raw, cipher)])
     write_columns("memories_memoryvector", _VECTOR_TYPES, sealed, scope)
     if lost := [one.record_id for one in broken]:
         # Nothing is lost with it: its text opens, and is embedded again.
@@ -278,19 +250,19 @@ def _reseal_vectors(
     return broken
 
 
-def _rotated(raw: bytes, cipher: SpaceCipher) -> str | None:
+def _signs(raw: bytes, cipher: SpaceCipher) -> str | None:
     vector: NDArray[np.float32] = np.frombuffer(raw, dtype="<f2").astype(np.float32)
-    return str(HalfVector(cipher.protect_vectors(vector[None])[0]).to_text()) if cipher.is_searchable else None
+    return signs(vector, cipher) if cipher.is_searchable else None
 
 
-def _handles_anew(row: Memory, before: SpaceCipher, after: SpaceCipher) -> list[Any]:
+def _handles_anew(row: Memory, type_: MemoryType, before: SpaceCipher, after: SpaceCipher) -> list[Any]:
     text, handles = open_text(row, before), open_handles(row, before)
     key = before.open(LABEL, row.pk, bytes(row.label_ct)).reveal() if row.label_ct else None
     has_slot = row.slot is not None and key is not None and handles.value is not None
     return [
         row.pk,
         text_mac(after, text, voice=handles.voice),
-        slot_mac(after, row.type, key or "", project_id=row.project_id) if has_slot else None,
+        slot_in_group(after, type_.group or "", key or "", project_id=row.project_id) if has_slot else None,
         value_mac(after, handles.value or "") if has_slot else None,
         public_id(after, row.type, key, text, handles, project_id=row.project_id),
         after.session_token(handles.session) if handles.session and after.is_searchable else None,
@@ -301,25 +273,10 @@ def _handles_anew(row: Memory, before: SpaceCipher, after: SpaceCipher) -> list[
 # --- end users ------------------------------------------------------------------------------------------------------
 
 
-class EndUsers:
+class EndUsers(SealedColumns):
     name = END_USER
-    table = "tenants_enduser"
-
-    def reseal(self, scope: Scope, ids: Sequence[int], *, now: datetime) -> list[Broken]:
-        cipher = open_tenant(scope.tenant)
-        broken: list[Broken] = []
-        sealed: list[list[Any]] = []
-        for person in EndUser.objects.within(scope).filter(pk__in=list(ids)).order_by("pk"):
-            try:
-                raw = cipher.open_bytes(EXTERNAL_ID, person.pk, bytes(person.external_ct))
-            except DecryptError as error:
-                broken.append(
-                    Broken(table=END_USER, record_id=person.pk, space_id=None, reason=error.reason, seen_at=now)
-                )
-                continue
-            sealed.append([person.pk, cipher.key_version, cipher.seal(EXTERNAL_ID, person.pk, raw)])
-        write_columns(self.table, {"id": "bigint", "key_version": "integer", "external_ct": "bytea"}, sealed, scope)
-        return broken
+    model = EndUser
+    columns: ClassVar = {"external_ct": EXTERNAL_ID}
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         if space is not None:
@@ -335,5 +292,23 @@ class EndUsers:
         return len(made)
 
 
+# --- what is sealed once and never changes ----------------------------------------------------------------------------
+
+
+class Transitions(SealedColumns):
+    name = TRANSITION
+    model = MemoryTransition
+    columns: ClassVar = {"diff_ct": DIFF}
+
+
+class Feedbacks(SealedColumns):
+    name = FEEDBACK
+    model = MemoryFeedback
+    columns: ClassVar = {"comment_ct": COMMENT}
+
+
 register(Memories())
 register(EndUsers())
+register(Transitions())
+register(Feedbacks())
+register(Claims())

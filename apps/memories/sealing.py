@@ -37,24 +37,38 @@ def seal_into(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
     row.key_version = cipher.key_version
     row.text_ct = cipher.seal(TEXT, row.pk, readable.text)
     row.label_ct = cipher.seal(LABEL, row.pk, Plaintext(readable.key)) if readable.key else None
-    row.tags_ct = (
-        cipher.seal(TAGS, row.pk, orjson.dumps(list(readable.tags)), revision=row.revision) if readable.tags else None
-    )
-    row.metadata_ct = (
-        cipher.seal(METADATA, row.pk, orjson.dumps(dict(readable.metadata)), revision=row.revision)
-        if readable.metadata
-        else None
-    )
+    _seal_what_changes(row, readable.tags, readable.metadata, cipher)
     row.handles_ct = cipher.seal(HANDLES, row.pk, orjson.dumps(asdict(readable.handles)))
     blind(row, readable, cipher)
+
+
+def seal_changed(row: Memory, tags: Sequence[str], metadata: Mapping[str, Any], cipher: SpaceCipher) -> None:
+    """Give the row other tags and metadata, under its next revision: what they were before opens here no more.
+
+    The rest of the row stays under the key version that it is under; turning it is the rotation's work.
+    """
+    row.revision += 1
+    _seal_what_changes(row, tags, metadata, cipher)
+    row.tag_tokens = _tag_tokens(tags, cipher)
+
+
+def _seal_what_changes(row: Memory, tags: Sequence[str], metadata: Mapping[str, Any], cipher: SpaceCipher) -> None:
+    row.tags_ct = cipher.seal(TAGS, row.pk, orjson.dumps(list(tags)), revision=row.revision) if tags else None
+    row.metadata_ct = (
+        cipher.seal(METADATA, row.pk, orjson.dumps(dict(metadata)), revision=row.revision) if metadata else None
+    )
 
 
 def blind(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
     """Fill the row's tokens, by which the database filters; none where the space is sealed."""
     session, actor = readable.handles.session, readable.handles.actor
-    row.tag_tokens = [cipher.tag_token(tag) for tag in readable.tags] if cipher.is_searchable else []
+    row.tag_tokens = _tag_tokens(readable.tags, cipher)
     row.session_token = cipher.session_token(session) if session and cipher.is_searchable else None
     row.actor_token = cipher.actor_token(actor) if actor and cipher.is_searchable else None
+
+
+def _tag_tokens(tags: Sequence[str], cipher: SpaceCipher) -> list[int]:
+    return [cipher.tag_token(tag) for tag in tags] if cipher.is_searchable else []
 
 
 def open_handles(row: Memory, cipher: SpaceCipher) -> Handles:
@@ -62,8 +76,13 @@ def open_handles(row: Memory, cipher: SpaceCipher) -> Handles:
 
 
 def seal_embedding(memory_id: int, vector: NDArray[np.float32], cipher: SpaceCipher) -> bytes:
-    """vector: as the embedder made it, not rotated.  Kept at half precision, as the index has it."""
+    """vector: as the embedder made it, not rotated.  Kept at half precision."""
     return cipher.seal(EMBEDDING, memory_id, vector.astype("<f2").tobytes())
+
+
+def as_sealed(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What ``open_embedding`` will give: whatever is made of it now can be made again."""
+    return vector.astype("<f2").astype(np.float32)
 
 
 def open_embedding(memory_id: int, blob: bytes, cipher: SpaceCipher) -> NDArray[np.float32]:
@@ -72,6 +91,14 @@ def open_embedding(memory_id: int, blob: bytes, cipher: SpaceCipher) -> NDArray[
 
 def open_text(row: Memory, cipher: SpaceCipher) -> Plaintext:
     return cipher.open(TEXT, row.pk, bytes(row.text_ct))
+
+
+def open_tags(row: Memory, cipher: SpaceCipher) -> list[str]:
+    return _json(cipher, TAGS, row, row.tags_ct) or []
+
+
+def open_metadata(row: Memory, cipher: SpaceCipher) -> dict[str, Any]:
+    return _json(cipher, METADATA, row, row.metadata_ct) or {}
 
 
 def open_memory(row: Memory, cipher: SpaceCipher, owner: SpaceRef) -> OpenedMemory:
@@ -85,8 +112,8 @@ def open_memory(row: Memory, cipher: SpaceCipher, owner: SpaceRef) -> OpenedMemo
         environment=row.environment,
         text=open_text(row, cipher),
         summary=cipher.open(SUMMARY, row.pk, bytes(row.summary_ct)) if row.summary_ct else None,
-        tags=_json(cipher, TAGS, row, row.tags_ct) or [],
-        metadata=_json(cipher, METADATA, row, row.metadata_ct) or {},
+        tags=open_tags(row, cipher),
+        metadata=open_metadata(row, cipher),
         key=cipher.open(LABEL, row.pk, bytes(row.label_ct)).reveal() if row.label_ct else None,
         type=row.type,
         source=row.source,
@@ -97,11 +124,15 @@ def open_memory(row: Memory, cipher: SpaceCipher, owner: SpaceRef) -> OpenedMemo
         pinned=row.pinned,
         importance=row.importance,
         confidence=row.confidence,
+        repetition_count=row.repetition_count,
+        access_count=row.access_count,
         validity=row.validity,
         retention_status=row.retention_status,
         superseded_by=row.superseded_by_id,
         event_at=row.event_at,
         event_precision=row.event_precision,
+        valid_from=row.valid_from or row.created_at,
+        valid_to=row.valid_to,
         expires_at=row.expires_at,
         created_at=row.created_at,
         updated_at=row.updated_at,

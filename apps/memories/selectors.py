@@ -1,5 +1,7 @@
 """Reading memories: the one door for each question."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from apps.core.errors import NotFound
@@ -32,3 +34,51 @@ def get_memory(scope: Scope, memory_id: int, *, now: datetime) -> OpenedMemory:
     except DecryptError as error:
         integrity.note(scope, error, row.pk, space_id=space.id, now=now)
         raise
+
+
+def get_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> list[OpenedMemory]:
+    """These memories, each once and in the order given.  Raises MemoryNotFound when one is not this scope's to read."""
+    wanted = list(dict.fromkeys(memory_ids))
+    if not scope.spaces or not all(0 < memory_id < 2**63 for memory_id in wanted):
+        raise MemoryNotFound
+    with tenant_transaction(scope):
+        rows = {row.pk: row for row in Memory.objects.within(scope).existing(now).filter(pk__in=wanted).to_open()}
+    if len(rows) < len(wanted):
+        raise MemoryNotFound
+    spaces = {space.id: (space, open_space(scope.tenant, space)) for space in scope.spaces}
+    opened = []
+    for memory_id in wanted:
+        space, cipher = spaces[rows[memory_id].space_id]
+        try:
+            opened.append(open_memory(rows[memory_id], cipher, space))
+        except DecryptError as error:
+            integrity.note(scope, error, memory_id, space_id=space.id, now=now)
+            raise
+    return opened
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """memories: of this page, newest first; those that fail their seal are left out.  total: of all pages."""
+
+    memories: Sequence[OpenedMemory] = ()
+    total: int = 0
+
+
+def list_memories(scope: Scope, *, limit: int | None, offset: int = 0, now: datetime) -> Page:
+    """What recall may return of the scope's one space, newest first; limit None: to the end.  Of no space: nothing."""
+    if not scope.spaces:
+        return Page()
+    with tenant_transaction(scope):
+        live = Memory.objects.within(scope).live(now)
+        total = live.count()
+        end = None if limit is None else offset + limit
+        rows = list(live.order_by("-created_at", "-pk").to_open()[offset:end])
+    cipher = open_space(scope.tenant, scope.space)
+    opened = []
+    for row in rows:
+        try:
+            opened.append(open_memory(row, cipher, scope.space))
+        except DecryptError as error:
+            integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
+    return Page(memories=opened, total=total)

@@ -84,8 +84,9 @@ def count_accesses(scope: Scope, counts: dict[int, int], *, now: datetime) -> No
 def _note(scope: Scope, ids: list[int], event: str, *, now: datetime) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "insert into memories_memorytransition (tenant_id, memory_id, space_id, txid, event, actor, created_at) "
-            "select tenant_id, id, space_id, changed_txid, %s, %s, %s from memories_memory "
+            "insert into memories_memorytransition "
+            "(tenant_id, memory_id, space_id, txid, event, actor, changed_fields, created_at) "
+            "select tenant_id, id, space_id, changed_txid, %s, %s, '{}', %s from memories_memory "
             "where tenant_id = %s and id = any(%s)",
             [event, scope.principal.label, now, scope.tenant_id, ids],
         )

@@ -2,15 +2,24 @@
 
 from datetime import datetime
 
-from django.db import connection
-
 from apps.core.scoping import tenant_transaction
-from apps.crypto.services import SpaceShredded, end_user_mac, open_tenant
+from apps.core.sequences import take_ids
+from apps.crypto.services import SpaceCipher, SpaceShredded, end_user_mac, open_space, open_tenant
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind, SpaceRef
 from apps.tenants.models import EndUser, Tenant
 
 EXTERNAL_ID = "end_user.external_id"  # the name bound into the seal
+_SEPARATOR = "\x1f"  # a control character, which no name on the wire may hold
+
+
+def name_in_namespace(scope: Scope, namespace: str, user_id: str) -> str:
+    """The external id of somebody who is named by two strings, neither with control characters in it.
+
+    The tenant's own name is no namespace: it means the tenant's plain end users.  Any other string is a namespace
+    inside the scope's tenant, also where another tenant goes by that name, and its people are none of the plain ones.
+    """
+    return user_id if namespace == scope.tenant.name else f"{namespace}{_SEPARATOR}{user_id}"
 
 
 def find_end_user(scope: Scope, external_id: str) -> SpaceRef | None:
@@ -48,6 +57,22 @@ def reread_space(scope: Scope) -> Scope:
     return scope.in_spaces(space.ref)
 
 
+def lock_space(scope: Scope) -> tuple[Space, SpaceCipher]:
+    """The scope's one space as it is now, and its cipher: nobody else changes it until the transaction ends.
+
+    Inside the tenant's transaction, before any memory is locked.  Raises SpaceShredded when it was taken from its
+    owner.
+    """
+    mine = scope.space
+    # Keys first, then the space, then memories by their ids: in the order of everybody who writes.
+    open_space(scope.tenant, mine, writing=True)
+    rows = Space.objects.within(scope).select_for_update(no_key=True)
+    space = rows.filter(pk=mine.id, owner_id=mine.owner_id).first()
+    if space is None:
+        raise SpaceShredded
+    return space, open_space(scope.tenant, space.ref)
+
+
 def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
     """The space of this end user, made on first sight.  Two who meet the same person at once get the same space."""
     if found := find_end_user(scope, external_id):
@@ -60,7 +85,7 @@ def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
         person = people.first()
         if person is None:
             # The id comes first: it is bound into the seal of the caller's own id.
-            person_id = _next_id("tenants_enduser_id_seq")
+            (person_id,) = take_ids(1, sequence="tenants_enduser_id_seq")
             sealed = cipher.seal(EXTERNAL_ID, person_id, external_id.encode())
             EndUser.everyone.bulk_create(
                 [
@@ -95,11 +120,3 @@ def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
             .get(environment=scope.environment, kind=SpaceKind.END_USER, owner_id=person.id)
             .ref
         )
-
-
-def _next_id(sequence: str) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute("select nextval(%s)", [sequence])
-        row = cursor.fetchone()
-    assert row is not None  # noqa: S101  (nextval always answers)
-    return int(row[0])

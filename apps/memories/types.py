@@ -10,28 +10,31 @@ from dataclasses import dataclass
 class MemoryType:
     """group: the slot group, within which a newer value replaces an older one; None accumulates.
 
-    prior: the t of the confidence formula.  half_life_days: of freshness, since the last access.
+    prior: the t of the confidence formula.  half_life_days: of freshness, since the last access.  ttl_seconds: how long
+    one lasts that is stated as this type and not told how long; None for good.
     """
 
     name: str
     group: str | None
     prior: float
     half_life_days: float
+    ttl_seconds: int | None = None
 
 
+DEFAULT_HALF_LIFE_DAYS = 90.0
 TYPES = {
     type_.name: type_
     for type_ in (
-        # A preference on the same key replaces a fact that was typed wrongly earlier: they share a group.
+        # Claims on the same key replace each other however each was typed, so that they share a group.
         MemoryType("fact", "claim", 0.15, 180),
         MemoryType("preference", "claim", 0.20, 90),
         MemoryType("instruction", "instruction", 0.15, 180),
         MemoryType("constraint", "constraint", 0.15, 365),
-        MemoryType("relation", "relation", 0.10, 180),
+        MemoryType("relation", "claim", 0.10, 180),
         MemoryType("entity", None, 0.12, 365),
         MemoryType("event", None, 0.08, 30),
         MemoryType("decision", None, 0.12, 180),
-        MemoryType("task", None, 0.10, 7),
+        MemoryType("task", None, 0.10, 7, ttl_seconds=86_400),
         MemoryType("summary", None, 0.10, 90),
         MemoryType("reflection", None, 0.10, 365),
         MemoryType("insight", None, 0.10, 90),

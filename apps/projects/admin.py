@@ -11,10 +11,10 @@ from unfold import widgets
 
 from apps.core.admin import Answer, OperatorAdmin, action, display, mono
 from apps.core.errors import DomainError
-from apps.projects.models import Project, Space
+from apps.projects.models import Project, Review, Space
 from apps.projects.scope import Principal, Scope
 from apps.projects.selectors import scope_in
-from apps.projects.services import archive, create_project, unarchive
+from apps.projects.services import archive, create_project, set_review, unarchive
 from apps.tenants.models import Tenant
 
 
@@ -30,6 +30,12 @@ class NewProjectForm(forms.Form):
     name = forms.CharField(max_length=200, widget=widgets.UnfoldAdminTextInputWidget())
 
 
+class ReviewForm(forms.Form):
+    review = forms.ChoiceField(
+        choices=Review.choices, label="Waits for a person", widget=widgets.UnfoldAdminSelectWidget()
+    )
+
+
 @admin.register(Project)
 class ProjectAdmin(OperatorAdmin):
     list_display = ("name", "public", "tenant", "state", "created_at")
@@ -37,11 +43,13 @@ class ProjectAdmin(OperatorAdmin):
     list_select_related = ("tenant",)
     search_fields = ("name", "public_id", "tenant__name")
     ordering = ("tenant__name", "-is_default", "name", "id")
-    fields = ("name", "public", "tenant", "state", "created_at", "archived_at")
+    fields = ("name", "public", "tenant", "state", "review", "created_at", "archived_at")
     actions_list = ("create",)
-    actions_detail = ("archive", "bring_back")
+    actions_detail = ("review_what", "archive", "bring_back")
 
     def is_offered(self, name: str, row: Project) -> bool:
+        if name == "review_what":
+            return not row.archived_at
         return bool(row.archived_at) == (name == "bring_back") and not row.is_default
 
     @display(description="Project id", ordering="public_id")
@@ -70,6 +78,25 @@ class ProjectAdmin(OperatorAdmin):
                 self.message_user(request, f"Project {project.name} is {project.public_id}.", messages.SUCCESS)
                 return HttpResponseRedirect(self.row_url(project.pk))
         return self.form_page(request, form, title="New project", submit="Create the project")
+
+    @action(description="What waits for review", url_path="review", icon="rule", permissions=["operate"])
+    def review_what(self, request: HttpRequest, object_id: str) -> Answer:
+        project = self.found(request, object_id)
+        form = ReviewForm(request.POST or None, initial={"review": project.review})
+        back = self.row_url(project.pk)
+        if form.is_valid():
+            review = form.cleaned_data["review"]
+            set_review(scope_of(request, project.tenant), project.public_id, review, now=timezone.now())
+            self.message_user(request, f"{project.name}: {Review(review).label.lower()}.", messages.SUCCESS)
+            return HttpResponseRedirect(back)
+        return self.form_page(
+            request,
+            form,
+            title=f"What of {project.name} waits for review",
+            explanation="What waits is not remembered until somebody has accepted it. What waits now goes on waiting.",
+            submit="Set",
+            back=back,
+        )
 
     @action(description="Archive", url_path="archive", icon="archive", permissions=["operate"])
     def archive(self, request: HttpRequest, object_id: str) -> Answer:

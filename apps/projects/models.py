@@ -14,6 +14,15 @@ def new_project_id() -> str:
     return f"proj_{secrets.token_hex(8)}"
 
 
+class Review(models.TextChoices):
+    """What of what is extracted from other people's words waits until a person has looked at it."""
+
+    BY_DOOR = "by_door", "Of turns what is unsure, of other ways in nothing"
+    OFF = "off", "Nothing"
+    LOW_CONFIDENCE = "low_confidence", "What is unsure"
+    ALL = "all", "Everything"
+
+
 class Project(ScopedModel):
     """A tenant's workload.  Every tenant has one default project."""
 
@@ -21,6 +30,8 @@ class Project(ScopedModel):
     name = models.CharField(max_length=200)
     is_default = models.BooleanField(default=False)
     archived_at = models.DateTimeField(null=True, blank=True)
+    # A default of the database too: the code before this one makes projects without it.
+    review = models.CharField(max_length=16, choices=Review, default=Review.BY_DOOR, db_default=Review.BY_DOOR.value)
 
     objects = ScopedManager["Project"]()
 
@@ -32,6 +43,7 @@ class Project(ScopedModel):
             models.UniqueConstraint(
                 fields=("tenant",), condition=models.Q(is_default=True), name="project_one_default"
             ),
+            models.CheckConstraint(condition=models.Q(review__in=Review.values), name="project_review"),
         )
 
     def __str__(self) -> str:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from apps.core.errors import NotFound
 from apps.core.scoping import tenant_transaction
-from apps.projects.models import Project
+from apps.projects.models import Project, Review
 from apps.projects.scope import SYSTEM, Principal, Scope
 from apps.projects.system import system_scope
 from apps.tenants.models import Tenant
@@ -41,6 +41,12 @@ def get_project(scope: Scope, public_id: str) -> Project:
     return project
 
 
+def is_archived(scope: Scope, project_id: int) -> bool:
+    """Whether the tenant's project of this id can only be read."""
+    with tenant_transaction(scope):
+        return Project.objects.within(scope).filter(pk=project_id).exclude(archived_at=None).exists()
+
+
 def default_project(scope: Scope) -> Project:
     """Every tenant has exactly one.  Raises ProjectNotFound for a tenant that was not opened properly."""
     with tenant_transaction(scope):
@@ -48,6 +54,14 @@ def default_project(scope: Scope) -> Project:
     if project is None:
         raise ProjectNotFound
     return project
+
+
+def review_policy(scope: Scope) -> Review:
+    """What of the scope's project waits for a person.  Inside the tenant's transaction."""
+    if scope.project_id is None:
+        return Review.BY_DOOR
+    policy = Project.objects.within(scope).filter(pk=scope.project_id).values_list("review", flat=True).first()
+    return Review(policy or Review.BY_DOOR)
 
 
 def list_projects(scope: Scope) -> list[Project]:

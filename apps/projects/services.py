@@ -5,7 +5,7 @@ from datetime import datetime
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid
 from apps.core.scoping import tenant_transaction
-from apps.projects.models import Project
+from apps.projects.models import Project, Review
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project
 
@@ -24,6 +24,10 @@ class ProjectAlreadyArchived(Conflict):
 
 class ProjectNotArchived(Conflict):
     """This project is not archived."""
+
+
+class UnknownReview(Invalid):
+    """review is by_door, off, low_confidence or all."""
 
 
 def create_project(scope: Scope, name: str, *, is_default: bool = False, now: datetime) -> Project:
@@ -73,6 +77,21 @@ def unarchive(scope: Scope, public_id: str, *, now: datetime) -> Project:
     return project
 
 
+def set_review(scope: Scope, public_id: str, review: str, *, now: datetime) -> Project:
+    """What waits for a person before it is remembered; see ``Review``.  What waits already goes on waiting.
+
+    Raises ProjectNotFound or UnknownReview.
+    """
+    if review not in Review.values:
+        raise UnknownReview
+    with tenant_transaction(scope):
+        project = get_project(scope, public_id)
+        project.review = review
+        project.save(update_fields=["review"])
+        _record(scope, "project.review", project, reason=review, now=now)
+    return project
+
+
 def _checked(name: str) -> str:
     name = name.strip()
     if not 1 <= len(name) <= 200:
@@ -80,5 +99,6 @@ def _checked(name: str) -> str:
     return name
 
 
-def _record(scope: Scope, action: str, project: Project, *, now: datetime) -> None:
-    record(scope, actor=scope.principal.label, action=action, target=f"project:{project.pk}", now=now)
+def _record(scope: Scope, action: str, project: Project, *, reason: str = "", now: datetime) -> None:
+    target = f"project:{project.pk}"
+    record(scope, actor=scope.principal.label, action=action, target=target, reason=reason, now=now)

@@ -60,6 +60,11 @@ def note_read(scope: Scope) -> None:
     _note(scope, "memory.read", (), hits=1)
 
 
+def note_report(scope: Scope, looked_at: int) -> None:
+    """Remember that so many memories were opened for a report, which counts for the trail and not for the memories."""
+    _note(scope, "memory.report", (), hits=looked_at)
+
+
 def flush() -> None:
     """Write what is waiting, now.  What cannot be written of one tenant is lost, and nothing of the others."""
     global _timer

@@ -52,6 +52,9 @@ class Turn(Spoken):
     created_at: datetime
     importance: float
     access_count: int
+    type: str
+    confidence: float
+    last_accessed_at: datetime | None
 
 
 def measure(
@@ -83,6 +86,10 @@ def measure(
         created_at=turn.created_at,
         importance=turn.importance,
         access_count=turn.access_count,
+        type=turn.type,
+        confidence=turn.confidence,
+        last_accessed_at=turn.last_accessed_at,
+        said_at=turn.said_at,
     )
 
 

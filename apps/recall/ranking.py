@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from apps.memories.vitality import days_since, half_life_of, liveliness, salience, salience_factor
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
@@ -32,6 +34,10 @@ class Features:
     created_at: datetime
     importance: float = 0.5
     access_count: int = 0
+    type: str = "fact"
+    confidence: float = 1.0
+    last_accessed_at: datetime | None = None
+    said_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +62,8 @@ MEMORYSYNC: Weights = {"semantic": 0.40, "cluster": 0.20, "recency": 0.15, "impo
 PREVIOUS_COSINE, PREVIOUS_WORDS = 0.3, 0.35  # how much of the previous turn is read into a turn
 LONGEST = 25  # content terms beyond which a text is long enough
 RECENCY_HALF_LIFE_HOURS = 72.0
-PROFILES = ("default", "memorysync", "rrf")
+BEHIND = 1e-6  # of score, between a summary and its sources
+PROFILES = ("default", "memorysync", "rrf", "typed", "salience")
 
 
 def weights_used(profile: str, candidates: Sequence[Features], asked: Weights | None = None) -> Weights:
@@ -66,6 +73,10 @@ def weights_used(profile: str, candidates: Sequence[Features], asked: Weights | 
     """
     if profile == "rrf":
         return {"rrf": 1.0}
+    if profile == "typed":
+        return {"rrf": 1.0, "freshness": 1.0, "confidence": 1.0}
+    if profile == "salience":
+        return {"rrf": 1.0, "salience": 1.0}
     given = _memorysync_weights(asked) if profile == "memorysync" else _default_weights(candidates, asked)
     most = 1.0 if profile == "memorysync" else _most(given)
     return {name: weight / most for name, weight in given.items()}
@@ -123,7 +134,7 @@ def rank_default(candidates: Sequence[Features], *, weights: Weights | None = No
             "continuity": given["continuity"] * one.in_session,
         }
         ranked.append(_ranked(one.id, {name: scale * value for name, value in factors.items()}))
-    return _sorted(ranked)
+    return in_order(ranked)
 
 
 def rank_memorysync(candidates: Sequence[Features], *, now: datetime, weights: Weights | None = None) -> list[Ranked]:
@@ -149,12 +160,51 @@ def rank_memorysync(candidates: Sequence[Features], *, now: datetime, weights: W
         "usage": [min(1.0, math.log1p(one.access_count) / 5) for one in candidates],
     }
     normalised = {name: _min_max(values) for name, values in columns.items()}
-    return _sorted(
+    return in_order(
         [
             _ranked(one.id, {name: given[name] * normalised[name][at] for name in MEMORYSYNC})
             for at, one in enumerate(candidates)
         ]
     )
+
+
+def rank_typed(candidates: Sequence[Features], fused: Sequence[tuple[int, float]], *, now: datetime) -> list[Ranked]:
+    """Reciprocal ranks x freshness x confidence (seed 003): what is stale or unsure loses, by its type's half-life.
+
+    fused: (id, score) by reciprocal rank.  Each factor is what it takes away, so that they sum to the product.
+    """
+    known = {one.id: one for one in candidates}
+    ranked = []
+    for memory_id, score in fused:
+        one = known[memory_id]
+        days = days_since(one.created_at, one.last_accessed_at, now=now)
+        fresh = liveliness(days, half_life_days=half_life_of(one.type), access_count=one.access_count)
+        factors = {
+            "rrf": score,
+            "freshness": score * (fresh - 1),
+            "confidence": score * fresh * (one.confidence - 1),
+        }
+        ranked.append(_ranked(memory_id, factors))
+    return in_order(ranked)
+
+
+def rank_salience(candidates: Sequence[Features], fused: Sequence[tuple[int, float]], *, now: datetime) -> list[Ranked]:
+    """Reciprocal ranks x (0.5 + 0.5 x salience): what matters and is in use comes first, and nothing is erased.
+
+    fused: (id, score) by reciprocal rank.  Seed-systems 3.8.
+    """
+    known = {one.id: one for one in candidates}
+    ranked = []
+    for memory_id, score in fused:
+        one = known[memory_id]
+        value = salience(
+            importance=one.importance,
+            days=days_since(one.said_at or one.created_at, one.last_accessed_at, now=now),
+            half_life_days=half_life_of(one.type),
+            access_count=one.access_count,
+        )
+        ranked.append(_ranked(memory_id, {"rrf": score, "salience": score * (salience_factor(value) - 1)}))
+    return in_order(ranked)
 
 
 def _in_context(one: Features) -> float:
@@ -179,6 +229,21 @@ def _ranked(memory_id: int, factors: Mapping[str, float]) -> Ranked:
     return Ranked(id=memory_id, score=sum(factors.values()), factors=factors)
 
 
-def _sorted(ranked: list[Ranked]) -> list[Ranked]:
+def in_order(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Best first; ties by meaning, then the newer id."""
     return sorted(ranked, key=lambda one: (-one.score, -one.factors.get("semantic", 0.0), -one.id))
+
+
+def behind_their_sources(ranked: Sequence[Ranked], sources: Mapping[int, Sequence[int]]) -> list[Ranked]:
+    """The same, with each summary just behind the last of its own sources among them: it takes none of their places.
+
+    sources: of each summary, by id.  What a summary loses is a factor of its own, so that factors still sum to scores.
+    """
+    scores = {one.id: one.score for one in ranked}
+    placed = []
+    for one in ranked:
+        lowest = min((scores[source] for source in sources.get(one.id, ()) if source in scores), default=math.inf)
+        if one.score >= lowest:
+            one = _ranked(one.id, {**one.factors, "sources": lowest - BEHIND - one.score})
+        placed.append(one)
+    return in_order(placed)

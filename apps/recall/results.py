@@ -10,7 +10,10 @@ from apps.memories.opened import OpenedMemory
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Which memories a recall may return.  Empty means any.  tags: any of them.  since, until: created, inclusive."""
+    """Which memories a recall may return.  Empty means any.  tags: any of them.  since, until: created, inclusive.
+
+    as_of: what held then, be it replaced since.  known_at: by what had been written then; alone, of that time itself.
+    """
 
     types: Sequence[str] = ()
     sources: Sequence[str] = ()
@@ -21,12 +24,15 @@ class Filters:
     include_summaries: bool = True
     session_id: str | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
+    as_of: datetime | None = None
+    known_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """Why a hit is where it is.  ``factors`` are the weighted parts of the score and sum to it; ``legs`` give the rank
-    (from 1) and the raw score in each leg that found it."""
+    (from 1) and the raw score in each leg that found it.  path, hop: the relations by which it was reached, from what
+    was found.  boosts: what else moved it, and on whose account."""
 
     matched_by: str
     factors: Mapping[str, float]
@@ -34,6 +40,7 @@ class Explanation:
     legs: Mapping[str, Mapping[str, float]]
     path: Sequence[Mapping[str, object]] = ()
     hop: int = 0
+    boosts: Sequence[Mapping[str, object]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

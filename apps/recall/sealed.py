@@ -17,24 +17,25 @@ from django.db import connection
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.handles import Handles
+from apps.memories.periods import true_sql
 from apps.memories.sealing import HANDLES, TAGS, TEXT, open_embedding
 from apps.memories.words import terms
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.measuring import Statistics, Turn, measure
 from apps.recall.question import Question
 from apps.recall.results import Filters
-from apps.recall.search import Ranking, conditions
+from apps.recall.search import Ranking, conditions, moment_of
 from apps.recall.shortlist import Opened, has_metadata
 
 _EVERYTHING = """
 select memory.id, memory.text_ct, memory.handles_ct, memory.tags_ct, memory.metadata_ct, memory.revision,
     vector.embedding_ct, memory.from_assistant, coalesce(memory.event_at, memory.created_at), memory.created_at,
-    memory.importance, memory.access_count, (true {where})
+    memory.importance, memory.access_count, (true {where}), memory.type, memory.confidence, memory.last_accessed_at
 from memories_memory memory
 left join memories_memoryvector vector
     on vector.tenant_id = memory.tenant_id and vector.memory_id = memory.id and vector.embedder = %s
 where memory.tenant_id = %s and memory.space_id = %s and memory.retention_status = 'active'
-  and memory.validity <> 'superseded' and (memory.expires_at is null or memory.expires_at > %s)
+  and {truth} and (memory.expires_at is null or memory.expires_at > %s)
   and (%s::bigint is null or memory.project_id is null or memory.project_id = %s)
 order by memory.id
 """
@@ -58,11 +59,12 @@ def open_sealed(
     scope: Scope, space: SpaceRef, cipher: SpaceCipher, filters: Filters, *, embedder: str, now: datetime
 ) -> OpenedSpace:
     """Open the space.  Inside the tenant's transaction.  What fails its seal is left out and reported."""
-    where, values, _ = conditions(filters, scope, cipher)
+    where, values, _ = conditions(filters, scope, cipher, now=now)
+    truth, at = true_sql("memory", moment_of(filters, now=now), now=now)
     with connection.cursor() as cursor:
         cursor.execute(
-            _EVERYTHING.format(where=where),
-            [*values, embedder, scope.tenant_id, space.id, now, scope.project_id, scope.project_id],
+            _EVERYTHING.format(where=where, truth=truth),
+            [*values, embedder, scope.tenant_id, space.id, *at, now, scope.project_id, scope.project_id],
         )
         rows = cursor.fetchall()
     turns: list[Turn] = []
@@ -138,6 +140,9 @@ def _turn(row: tuple[Any, ...], handles: Handles, cipher: SpaceCipher) -> Turn:
         created_at=row[9],
         importance=row[10],
         access_count=row[11],
+        type=row[13],
+        confidence=row[14],
+        last_accessed_at=row[15],
     )
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.crypto.services import SpaceCipher
-from apps.memories.nearest import RotatedQuery
+from apps.memories.lineage import FRESH
+from apps.memories.periods import Moment, true_sql
 from apps.memories.postings import AskedTerms
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.results import Filters
@@ -19,12 +20,13 @@ Ranking = list[tuple[int, float]]  # (memory id, score), best first
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """One space searched for one question, blinded: keyed tokens and rotated vectors.
+    """One space searched for one question, blinded: keyed tokens, and a vector to be blinded.
 
-    asked: the question's terms, each once, in their order.  vector: as the embedder made it, None while it is down;
-    rotated: the same under the space's keys.  Tokens and rotations are of each key version that rows may be under.
+    asked: the question's terms, each once, in their order.  vector: as the embedder made it, None while it is down.
+    Tokens are of each key version that rows may be under.
     documents, average_length: of the space's index, for BM25.
     where, values: the filter, as SQL conditions on ``memory``; ``is_filtered`` when a caller asked for one.
+    moment: the time asked about, where it is not the present.
     """
 
     scope: Scope
@@ -32,7 +34,6 @@ class Search:
     cipher: SpaceCipher
     asked: AskedTerms
     vector: NDArray[np.float32] | None
-    rotated: RotatedQuery
     embedder: str
     documents: int
     average_length: float
@@ -40,6 +41,7 @@ class Search:
     values: Sequence[Any]
     is_filtered: bool
     now: datetime
+    moment: Moment | None = None
 
 
 class Leg(Protocol):
@@ -50,7 +52,7 @@ class Leg(Protocol):
         ...
 
 
-def conditions(filters: Filters, scope: Scope, cipher: SpaceCipher) -> tuple[str, list[Any], bool]:
+def conditions(filters: Filters, scope: Scope, cipher: SpaceCipher, *, now: datetime) -> tuple[str, list[Any], bool]:
     """The whole filter as SQL on ``memory``, its values, and whether the caller asked for any of it.
 
     Of a sealed space the database knows neither tags nor sessions: whoever opens it looks at those.
@@ -74,8 +76,16 @@ def conditions(filters: Filters, scope: Scope, cipher: SpaceCipher) -> tuple[str
         asked.append(("memory.is_summary = %s", False))
     if filters.session_id and cipher.is_searchable:
         asked.append(("memory.session_token = %s", cipher.session_token(filters.session_id)))
-    always: list[tuple[str, Any]] = [("memory.validity <> %s", "superseded")]
+    moment = moment_of(filters, now=now)
+    truth, at = true_sql("memory", moment, now=now)
+    always: list[tuple[str, Any]] = [(FRESH, now)]
     if scope.project_id is not None:
         always.append(("(memory.project_id is null or memory.project_id = %s)", scope.project_id))
     every = always + asked
-    return "".join(f" and {sql}" for sql, _ in every), [value for _, value in every], bool(asked)
+    where = f" and {truth}" + "".join(f" and {sql}" for sql, _ in every)
+    return where, [*at, *(value for _, value in every)], bool(asked) or moment is not None
+
+
+def moment_of(filters: Filters, *, now: datetime) -> Moment | None:
+    """The time asked about; None where nothing but the present is."""
+    return Moment.asked(filters.as_of, filters.known_at, now=now)

@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -16,11 +16,12 @@ from apps.core.errors import Invalid
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
-from apps.memories import integrity
+from apps.edges.opened import Neighbour
+from apps.memories import integrity, lineage
 from apps.memories.models import Memory
-from apps.memories.nearest import rotate
 from apps.memories.opened import OpenedMemory
 from apps.memories.participants import present
+from apps.memories.periods import recallable
 from apps.memories.postings import AskedTerms
 from apps.memories.sealing import open_memory
 from apps.memories.words import normalised
@@ -31,10 +32,21 @@ from apps.recall.fusion import reciprocal_rank, union
 from apps.recall.legs.dense import Dense
 from apps.recall.legs.lexical import Lexical
 from apps.recall.question import Question, ask, words_that_may_name
-from apps.recall.ranking import PROFILES, Features, Ranked, rank_default, rank_memorysync, weights_used
+from apps.recall.ranking import (
+    PROFILES,
+    Features,
+    Ranked,
+    behind_their_sources,
+    rank_default,
+    rank_memorysync,
+    rank_salience,
+    rank_typed,
+    weights_used,
+)
+from apps.recall.related import Related, Relations
 from apps.recall.results import Explanation, Filters, Hit, Recall
 from apps.recall.sealed import OpenedSpace, open_sealed, rank_sealed, shortlist_sealed
-from apps.recall.search import Leg, Ranking, Search, conditions
+from apps.recall.search import Leg, Ranking, Search, conditions, moment_of
 from apps.recall.shortlist import Opened, open_shortlist
 
 LEGS: tuple[Leg, ...] = (Dense(), Lexical())
@@ -59,7 +71,8 @@ def recall(
 ) -> Recall:
     """The memories of the scope's spaces that best answer the query, best first; at most ``limit``, never padded.
 
-    depth: how far edges are followed; none are yet.  profile: one of PROFILES.  weights: override the profile's.
+    depth: 1 for what is found by itself, 2 and 3 for what lies at most that many relations away from it as well.
+    profile: one of PROFILES.  weights: override the profile's; ``graph`` weighs what relations carry.
     session_id: memories of this session are preferred a little, and none are left out.  Raises UnknownProfile.
     """
     started = time.perf_counter()
@@ -67,8 +80,9 @@ def recall(
     if chosen not in PROFILES:
         raise UnknownProfile(f"profile is one of {', '.join(PROFILES)}.")
     options = _Options(
-        filters=filters or Filters(), limit=limit, profile=chosen, weights=weights, session_id=session_id, now=now
-    )
+        filters=filters or Filters(), limit=limit, depth=min(max(depth, 1), 3), profile=chosen, weights=weights,
+        session_id=session_id, now=now,
+    )  # fmt: skip
     found = [_recall_in(scope, space, query, options) for space in scope.spaces]
     hits = [hit for one in found for hit in one.hits]
     hits = sorted(hits, key=lambda hit: (-hit.score, -hit.memory.id))[:limit]
@@ -103,6 +117,7 @@ def rank_legs(scope: Scope, query: Plaintext, *, limit: int, now: datetime) -> d
 class _Options:
     filters: Filters
     limit: int
+    depth: int
     profile: str
     weights: Mapping[str, float] | None
     session_id: str | None
@@ -160,7 +175,7 @@ def _ask(scope: Scope, space: SpaceRef, query: Plaintext, filters: Filters, *, n
             opened = open_sealed(scope, space, cipher, filters, embedder=embedder.id, now=now)
             actors = [token for token in tokens if token in opened.actors]
         else:
-            actors = present(scope, space, list(tokens), now=now)
+            actors = present(scope, space, list(tokens), replaced=moment_of(filters, now=now) is not None, now=now)
     question = ask(query, participants=[tokens[token] for token in actors], actors=frozenset(actors))
     vector = _embed(embedder, question.voiced)
     return _Asked(space=space, cipher=cipher, question=question, vector=vector, opened=opened)
@@ -180,14 +195,13 @@ def _search(scope: Scope, asked: _Asked, filters: Filters, now: datetime) -> Sea
     if row.ref != asked.space:
         raise _SpaceChanged
     cipher = open_space(scope.tenant, asked.space)
-    where, values, is_filtered = conditions(filters, scope, cipher)
+    where, values, is_filtered = conditions(filters, scope, cipher, now=now)
     return Search(
         scope=scope,
         space=asked.space,
         cipher=cipher,
         asked=AskedTerms.under(cipher.live(), list(dict.fromkeys(asked.question.terms))),
         vector=asked.vector,
-        rotated=rotate(asked.vector, cipher) if asked.vector is not None else (),
         embedder=get_embedder().id,
         documents=row.doc_count,
         average_length=row.term_total / max(1, row.doc_count),
@@ -195,6 +209,7 @@ def _search(scope: Scope, asked: _Asked, filters: Filters, now: datetime) -> Sea
         values=values,
         is_filtered=is_filtered,
         now=now,
+        moment=moment_of(filters, now=now),
     )
 
 
@@ -216,48 +231,108 @@ def _hits(scope: Scope, asked: _Asked, options: _Options) -> list[Hit]:
     """The best of the space, opened whole.  Inside the snapshot.
 
     Where the text opens and another field does not, the rest is ranked once more without that row: it takes nobody's
-    place, and no score tells how much of it opened.
+    place, and no score tells how much of it opened.  So it is with a summary that a source left.
     """
     rankings, opened = _shortlist(scope, asked, options)
+    failed: set[int] = set()
     while True:
         features = [one.features for one in opened]
         ranked = _rank(options.profile, features, rankings, options.weights, options.now)
-        kept = _collapse(ranked, opened)[: options.limit]
-        memories, broken = _open_whole(scope, asked, [one.id for one in kept], now=options.now)
-        if not broken:
+        related = _behind_sources(scope, asked, _relate(scope, asked, options, ranked, opened, without=failed))
+        kept = _collapse(related, opened)[: options.limit]
+        memories = _open_whole(scope, asked, [one.id for one in kept], options)
+        gone = {one.id for one in kept} - memories.keys()
+        if not gone:
             break
-        opened = [one for one in opened if one.features.id not in broken]
+        failed |= gone
+        opened = [one for one in opened if one.features.id not in gone]
     legs = _places(rankings)
     used = weights_used(options.profile, features, options.weights)
     return [
         Hit(
             memory=memories[one.id],
             score=one.score,
-            explanation=Explanation(
-                matched_by=_matched_by(legs.get(one.id, {})),
-                factors=one.factors,
-                weights=used,
-                legs=legs.get(one.id, {}),
-            ),
+            explanation=_explain(one, legs.get(one.id, {}), used, related, graph_weight=_graph_weight(options)),
         )
         for one in kept
         if one.id in memories
     ]
 
 
-def _open_whole(
-    scope: Scope, asked: _Asked, ids: Sequence[int], *, now: datetime
-) -> tuple[dict[int, OpenedMemory], set[int]]:
-    """The memories by id, and the ids of those of which some field fails its seal."""
+def _behind_sources(scope: Scope, asked: _Asked, related: Related) -> Related:
+    """Summaries take no place of their sources; a question for an overview may be answered by a summary alone."""
+    if asked.question.intent == "analytical":
+        return related
+    sources = lineage.sources_among(scope, [one.id for one in related.ranked])
+    return replace(related, ranked=behind_their_sources(related.ranked, sources)) if sources else related
+
+
+def _relate(
+    scope: Scope,
+    asked: _Asked,
+    options: _Options,
+    ranked: Sequence[Ranked],
+    opened: Sequence[Opened],
+    *,
+    without: set[int],
+) -> Related:
+    relations = Relations(
+        scope=scope,
+        space=asked.space,
+        cipher=asked.cipher,
+        filters=options.filters,
+        now=options.now,
+        texts={one.features.id: one.text for one in opened},
+        wanted=None if asked.opened is None else asked.opened.wanted,
+        without=without,
+    )
+    return relations.relate(ranked, depth=options.depth, weight=_graph_weight(options))
+
+
+def _graph_weight(options: _Options) -> float:
+    return (options.weights or {}).get("graph", 1.0)
+
+
+def _explain(
+    one: Ranked,
+    legs: Mapping[str, Mapping[str, float]],
+    weights: Mapping[str, float],
+    related: Related,
+    *,
+    graph_weight: float,
+) -> Explanation:
+    reached = related.reached.get(one.id)
+    against = related.contradicted.get(one.id)
+    return Explanation(
+        matched_by="graph" if reached else _matched_by(legs),
+        factors=one.factors,
+        weights={**weights, "graph": graph_weight} if reached else weights,
+        legs=legs,
+        path=[_step(step) for step in reached.path] if reached else (),
+        hop=len(reached.path) if reached else 0,
+        boosts=[{"name": "contradiction", "memory_ids": against, "amount": one.factors.get("contradiction", 0.0)}]
+        if against
+        else (),
+    )
+
+
+def _step(step: Neighbour) -> dict[str, object]:
+    """As the relation points, whichever way it was followed."""
+    ends = (step.node_id, step.memory_id) if step.is_forward else (step.memory_id, step.node_id)
+    return {"from": ends[0], "to": ends[1], "type": step.type, "confidence": step.confidence}
+
+
+def _open_whole(scope: Scope, asked: _Asked, ids: Sequence[int], options: _Options) -> dict[int, OpenedMemory]:
+    """The memories by id, without those of which some field fails its seal."""
     memories: dict[int, OpenedMemory] = {}
-    broken: set[int] = set()
-    for row in Memory.objects.within(scope.in_spaces(asked.space)).live(now).filter(pk__in=ids).to_open():
+    moment = moment_of(options.filters, now=options.now)
+    mine = recallable(Memory.objects.within(scope.in_spaces(asked.space)), moment, now=options.now)
+    for row in mine.filter(pk__in=ids).to_open():
         try:
             memories[row.pk] = open_memory(row, asked.cipher, asked.space)
         except DecryptError as error:
-            integrity.note(scope, error, row.pk, space_id=asked.space.id, now=now)
-            broken.add(row.pk)
-    return memories, broken
+            integrity.note(scope, error, row.pk, space_id=asked.space.id, now=options.now)
+    return memories
 
 
 def _rank(
@@ -269,8 +344,12 @@ def _rank(
 ) -> list[Ranked]:
     if profile == "memorysync":
         return rank_memorysync(features, now=now, weights=weights)
-    if profile == "rrf":
+    if profile in ("rrf", "typed", "salience"):
         fused = reciprocal_rank(_exact(name, ranking, features) for name, ranking in rankings.items())
+        if profile == "typed":
+            return rank_typed(features, fused, now=now)
+        if profile == "salience":
+            return rank_salience(features, fused, now=now)
         return [Ranked(id=one, score=score, factors={"rrf": score}) for one, score in fused]
     return rank_default(features, weights=weights)
 
@@ -282,14 +361,15 @@ def _exact(leg: str, ranking: Ranking, features: Sequence[Features]) -> list[int
     return sorted(found, key=lambda memory_id: (-scores[memory_id], memory_id))
 
 
-def _collapse(ranked: Sequence[Ranked], opened: Sequence[Opened]) -> list[Ranked]:
+def _collapse(related: Related, opened: Sequence[Opened]) -> list[Ranked]:
     """Of memories that say the same words, the best placed one."""
-    texts = {one.features.id: normalised(one.text.reveal()) for one in opened}
+    found = {one.features.id: one.text for one in opened} | dict(related.texts)
     seen: set[str] = set()
     kept = []
-    for one in ranked:
-        if texts[one.id] not in seen:
-            seen.add(texts[one.id])
+    for one in related.ranked:
+        text = normalised(found[one.id].reveal())
+        if text not in seen:
+            seen.add(text)
             kept.append(one)
     return kept
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from apps.core.plaintext import Plaintext
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity, postings
+from apps.memories.periods import true_sql
 from apps.memories.sealing import METADATA, TEXT, open_embedding
 from apps.memories.words import terms
 from apps.recall.measuring import Spoken, Statistics, Turn, measure
@@ -38,14 +39,14 @@ following as (
 pool as (select id from member union select id from following)
 select m.id, m.text_ct, vector.embedding_ct, before.id, before.text_ct, before_vector.embedding_ct,
     m.actor_token, m.from_assistant, m.session_token, coalesce(m.event_at, m.created_at), m.created_at, m.importance,
-    m.access_count, m.metadata_ct, m.revision
+    m.access_count, m.metadata_ct, m.revision, m.type, m.confidence, m.last_accessed_at
 from pool
 cross join lateral (select * from memories_memory where tenant_id = %s and id = pool.id limit 1) m
 left join lateral (
     select earlier.id, earlier.text_ct from memories_memory earlier
     where earlier.tenant_id = m.tenant_id and earlier.space_id = m.space_id
       and earlier.session_token = m.session_token and earlier.id < m.id
-      and earlier.retention_status = 'active' and earlier.validity <> 'superseded'
+      and earlier.retention_status = 'active' and {before}
       and (earlier.expires_at is null or earlier.expires_at > %s)
       and (%s::bigint is null or earlier.project_id is null or earlier.project_id = %s)
     order by earlier.id desc limit 1
@@ -81,7 +82,8 @@ def open_shortlist(
     candidates: list[Opened] = []
     for row in _fetch(search, ids):
         (memory_id, blob, vector_blob, before_id, before_blob, before_vector_blob, actor, from_assistant, session,
-         said_at, created_at, importance, access_count, metadata_blob, revision) = row  # fmt: skip
+         said_at, created_at, importance, access_count, metadata_blob, revision, type_, confidence,
+         last_accessed_at) = row  # fmt: skip
         try:
             text = cipher.open(TEXT, memory_id, bytes(blob))
             if metadata and not has_metadata(metadata, cipher, memory_id, metadata_blob, revision):
@@ -105,6 +107,9 @@ def open_shortlist(
             created_at=created_at,
             importance=importance,
             access_count=access_count,
+            type=type_,
+            confidence=confidence,
+            last_accessed_at=last_accessed_at,
         )
         before = spoken[before_id] if before_id is not None else None
         features = measure(turn, before, question, search.vector, statistics, session_token=session_token)
@@ -149,10 +154,11 @@ def _note(search: Search, error: DecryptError, memory_id: int, *, table: str = i
 
 def _fetch(search: Search, ids: Sequence[int]) -> Iterable[tuple[Any, ...]]:
     tenant, project = search.scope.tenant_id, search.scope.project_id
+    before, at = true_sql("earlier", search.moment, now=search.now)
     with connection.cursor() as cursor:
         cursor.execute(
-            _POOL.format(where=search.where),
-            [list(ids), tenant, search.now, *search.values, tenant, search.now,
+            _POOL.format(where=search.where, before=before),
+            [list(ids), tenant, search.now, *search.values, tenant, *at, search.now,
              project, project, search.embedder, search.embedder],
         )  # fmt: skip
         rows: list[tuple[Any, ...]] = cursor.fetchall()

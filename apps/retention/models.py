@@ -1,8 +1,12 @@
-"""The erasure ledger: what was erased, and may come back with no backup of the data."""
+"""The erasure ledger: what was erased, and may come back with no backup of the data.  And requests to forget."""
 
 from django.db import models
 
+from apps.core.scoping import ScopedManager, ScopedModel
 from apps.crypto.models import InKeyring
+from apps.retention.states import RequestState
+
+CHOICE, REASON = "forget_request.choice", "forget_request.reason"  # the names bound into the seals
 
 
 class ErasedKind(models.TextChoices):
@@ -41,3 +45,42 @@ class ErasureEntry(InKeyring, models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.target_uid or self.target_id}"
+
+
+class ForgetRequest(ScopedModel):
+    """A program asked that memories of one space be forgotten; a person decides.
+
+    choice: which memories, and reason: why, both sealed and never changed.  project_id: of the request that asked.
+    forgotten: how many memories went, once it is confirmed.
+    """
+
+    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    project_id = models.BigIntegerField(null=True)
+    state = models.CharField(max_length=12, default=RequestState.PENDING.value)
+    choice_ct = models.BinaryField()
+    reason_ct = models.BinaryField(null=True)
+    key_version = models.IntegerField()
+    requested_by = models.CharField(max_length=64)
+    expires_at = models.DateTimeField()
+    decided_at = models.DateTimeField(null=True)
+    decided_by = models.CharField(max_length=64, blank=True)
+    forgotten = models.IntegerField(null=True)
+
+    objects = ScopedManager["ForgetRequest"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(state__in=[state.value for state in RequestState]), name="forget_request_state"
+            ),
+        )
+        indexes = (
+            models.Index(fields=("tenant", "space", "-id"), name="forget_requests_of_space"),
+            models.Index(
+                fields=("tenant", "expires_at"), condition=models.Q(state="pending"), name="forget_requests_pending"
+            ),
+            models.Index(fields=("tenant", "key_version", "id"), name="forget_request_key_version"),
+        )
+
+    def __str__(self) -> str:
+        return f"forget request {self.pk}: {self.state}"

@@ -30,8 +30,30 @@ class KeyDeletes(models.TextChoices):
 class Profile(models.TextChoices):
     """What of a space may be searched at rest."""
 
-    SEARCHABLE = "searchable", "Keyed words and rotated vectors: searched by the database"
+    SEARCHABLE = "searchable", "Keyed words and vectors: searched by the database"
     SEALED = "sealed", "Nothing: opened and searched in process; for small, sensitive spaces"
+
+
+class Changes(models.TextChoices):
+    """What becomes of a claim about somebody when another value is said."""
+
+    REPLACE = "replace", "The newer value replaces the older one"
+    DISPUTE = "dispute", "Both stand, disputed, until somebody decides"
+
+
+class Instructions(models.TextChoices):
+    """What becomes of an instruction that extraction found by itself, in a text nobody asked to have remembered."""
+
+    REVIEW = "review", "It waits for review: a planted one must never take effect"
+    KEEP = "keep", "It takes effect at once"
+
+
+class Egress(models.TextChoices):
+    """Whether what the tenant's people say may be shown to a language model."""
+
+    ALLOW = "allow", "To any that the operator has named"
+    SELF_HOSTED_ONLY = "self_hosted_only", "To one that the operator runs"
+    DENY = "deny", "To none"
 
 
 class Tenant(BaseModel):
@@ -42,6 +64,12 @@ class Tenant(BaseModel):
     name = models.CharField(max_length=64, unique=True)
     key_deletes = models.CharField(max_length=8, choices=KeyDeletes, default=KeyDeletes.DENY)
     new_spaces = models.CharField(max_length=12, choices=Profile, default=Profile.SEARCHABLE)
+    changes = models.CharField(max_length=8, choices=Changes, default=Changes.REPLACE)
+    instructions = models.CharField(max_length=8, choices=Instructions, default=Instructions.REVIEW)
+    # A default of the database too: the code before this one makes tenants without it.
+    ai_extract = models.CharField(
+        max_length=16, choices=Egress, default=Egress.SELF_HOSTED_ONLY, db_default=Egress.SELF_HOSTED_ONLY.value
+    )
     closed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -49,6 +77,11 @@ class Tenant(BaseModel):
         constraints = (
             models.CheckConstraint(condition=models.Q(key_deletes__in=KeyDeletes.values), name="tenant_key_deletes"),
             models.CheckConstraint(condition=models.Q(new_spaces__in=Profile.values), name="tenant_new_spaces"),
+            models.CheckConstraint(condition=models.Q(changes__in=Changes.values), name="tenant_changes"),
+            models.CheckConstraint(condition=models.Q(ai_extract__in=Egress.values), name="tenant_ai_extract"),
+            models.CheckConstraint(
+                condition=models.Q(instructions__in=Instructions.values), name="tenant_instructions"
+            ),
         )
 
     def __str__(self) -> str:

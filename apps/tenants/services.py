@@ -10,7 +10,7 @@ from django.db.models import TextChoices
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid
 from apps.core.scoping import tenant_transaction
-from apps.tenants.models import KeyDeletes, Organization, Profile, Tenant
+from apps.tenants.models import Changes, Egress, Instructions, KeyDeletes, Organization, Profile, Tenant
 
 # The name is the tenant's id on the wire, in paths and in "tenant:end user": so no slash, no colon, no blank.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -33,7 +33,8 @@ class TenantAlreadyClosed(Conflict):
 
 
 class UnknownPolicy(Invalid):
-    """key_deletes is deny or retire, new_spaces searchable or sealed."""
+    """key_deletes is deny or retire, new_spaces searchable or sealed, changes replace or dispute, instructions review
+    or keep, ai_extract allow, self_hosted_only or deny."""
 
 
 def open_organization(name: str, *, now: datetime) -> Organization:
@@ -60,12 +61,20 @@ def open_tenant(organization: Organization, name: str, *, actor: str, now: datet
     return tenant
 
 
-POLICIES: Final[dict[str, type[TextChoices]]] = {"key_deletes": KeyDeletes, "new_spaces": Profile}
+POLICIES: Final[dict[str, type[TextChoices]]] = {
+    "key_deletes": KeyDeletes,
+    "new_spaces": Profile,
+    "changes": Changes,
+    "instructions": Instructions,
+    "ai_extract": Egress,
+}
 
 
 def set_policy(tenant: Tenant, *, actor: str, now: datetime, **policy: str) -> Tenant:
     """key_deletes: what API keys may delete, ``deny`` nothing, ``retire`` hide memories for 7 days.  new_spaces: how
-    spaces begin, ``searchable`` or ``sealed``.  Raises UnknownPolicy."""
+    spaces begin, ``searchable`` or ``sealed``.  changes: whether another value of a claim replaces the older one, or
+    both stand disputed.  instructions: whether those that extraction finds wait for review.  ai_extract: whether a
+    language model may read what is said.  Raises UnknownPolicy."""
     if any(name not in POLICIES or value not in POLICIES[name].values for name, value in policy.items()):
         raise UnknownPolicy
     with tenant_transaction(tenant):

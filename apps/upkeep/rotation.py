@@ -30,7 +30,7 @@ from apps.upkeep.models import OPEN, KeyRotation, RotationState
 logger = logging.getLogger(__name__)
 
 LARGEST_BATCH: Final = 200  # rows in one transaction
-BATCH_SECONDS: Final = 0.3  # about how long one transaction may hold its rows; a slower machine takes fewer
+BATCH_SECONDS: Final = 0.5  # about how long one transaction may hold its rows; a slower machine takes fewer
 SMALLEST_BATCH: Final = 50
 
 _SLOTS: Final = 7_213  # the space of the advisory locks by which workers share a rotation

@@ -7,7 +7,7 @@ from django.db import OperationalError, close_old_connections
 from django.utils import timezone
 
 from apps.projects.scope import SYSTEM
-from apps.upkeep import checkpoints, keys, rotation, tending
+from apps.upkeep import checkpoints, keys, retyping, rotation, tending
 from apps.upkeep.models import KeyRewrap, KeyRotation
 
 SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
@@ -43,6 +43,20 @@ def turn(rotation_id: int, **_: object) -> None:
     """Work at a rotation for a while, and ring again if that was not the end of it."""
     if _work(rotation_id) == rotation.Outcome.MORE:
         turn.apply_async(kwargs={"rotation_id": rotation_id})
+
+
+@shared_task(name="types.tend", ignore_result=True)  # type: ignore[untyped-decorator]
+def tend_types(**_: object) -> None:
+    """Ring for the changes of types that want work."""
+    for change_id in retyping.open_changes():
+        retype.apply_async(kwargs={"change_id": change_id})
+
+
+@shared_task(name="types.turn", ignore_result=True)  # type: ignore[untyped-decorator]
+def retype(change_id: int, **_: object) -> None:
+    """Work at a change of types for a while, and ring again if that was not the end of it."""
+    if retyping.work(change_id, seconds=SLICE_SECONDS, clock=timezone.now) == rotation.Outcome.MORE:
+        retype.apply_async(kwargs={"change_id": change_id})
 
 
 def _work(rotation_id: int) -> rotation.Outcome:

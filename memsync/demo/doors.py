@@ -1,12 +1,14 @@
-"""Two ways to the same memory: over HTTP, as a client would, or through the services in this process."""
+"""Two ways to the same memory: through the published client, or through the services in this process."""
 
+import contextlib
 import json
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Protocol
+
+import httpx
+from memorysync import MemorySyncClient, MemorySyncError, RateLimitError
 
 from apps.api.memory.add import proposal
 from apps.api.memory.shapes import decisions_body, memory_body, skip_body
@@ -17,6 +19,8 @@ from apps.projects.scope import Scope
 from apps.recall.services import recall
 
 Body = dict[str, Any]
+
+ADD_ARGUMENTS = ("text", "source", "session_id", "metadata")  # of the client's, as far as the demo says them
 
 
 class DoorShut(Exception):
@@ -33,47 +37,66 @@ class Door(Protocol):
     def query(self, query: str, *, k: int) -> Body: ...
 
 
-class HttpDoor:
-    """The running server, with an API key."""
+class ClientDoor:
+    """The running server, through the published client, with an API key."""
 
     PATIENCE = 5  # times that a rate limit is waited for
 
     def __init__(self, url: str, *, key: str, end_user: str) -> None:
         self._url = url
-        self._headers = {
-            "X-API-Key": key,
-            "X-End-User-ID": end_user,
-            "Accept": "application/json",
-            "Content-Type": "application/json",
-        }
-        # Never through a proxy: the key is for this server's eyes.
-        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        self._wire = _Wire()
+        self._client = MemorySyncClient(key, url, end_user_id=end_user, transport=self._wire)
 
     def add(self, fields: Mapping[str, Any]) -> Body:
-        return self._call("POST", "/memory/add", fields)
+        known = {name: value for name, value in fields.items() if name in ADD_ARGUMENTS}
+        self._wire.more = {name: value for name, value in fields.items() if name not in ADD_ARGUMENTS}
+        return self._whole(lambda: self._client.add(**known))
 
     def get(self, memory_id: int) -> Body:
-        return self._call("GET", f"/memory/{memory_id}")
+        return self._whole(lambda: self._client.get(memory_id))
 
     def query(self, query: str, *, k: int) -> Body:
-        return self._call("POST", "/memory/query", {"query": query, "k": k})
+        return self._whole(lambda: self._client.query(query, k=k))
 
-    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Body:
-        data = json.dumps(body).encode() if body is not None else None
-        request = urllib.request.Request(f"{self._url}{path}", data, self._headers, method=method)  # noqa: S310
-        for _ in range(self.PATIENCE):
-            try:
-                with self._opener.open(request, timeout=30) as response:
-                    answer: Body = json.loads(response.read())
-                    return answer
-            except urllib.error.HTTPError as error:
-                with error:
-                    if error.code != 429:
-                        raise DoorShut(f"{method} {path} answered {error.code} {_code(error.read())}") from error
-                    time.sleep(min(60.0, float(error.headers.get("Retry-After") or 1)))
-            except (OSError, ValueError) as error:
+    def _whole(self, call: Callable[[], object]) -> Body:
+        """The body of the answer to the call: the client's own objects leave out decisions and explanations."""
+        try:
+            for _ in range(self.PATIENCE):
+                try:
+                    call()
+                    return self._wire.answer
+                except RateLimitError as error:
+                    time.sleep(min(60.0, error.retry_after_seconds or 1.0))
+            raise DoorShut(f"{self._url} met the rate limit {self.PATIENCE} times")
+        except MemorySyncError as error:
+            if error.status_code is None:
                 raise DoorShut(f"{self._url} does not answer as expected: run `memsync up` first") from error
-        raise DoorShut(f"{method} {path} met the rate limit {self.PATIENCE} times")
+            raise DoorShut(f"{self._url} answered {error.status_code} {_code(error.response)}") from error
+        finally:
+            self._wire.more = {}
+
+
+class _Wire(httpx.BaseTransport):
+    """What the client sends through.  more: fields of the next body that the client has no argument for."""
+
+    def __init__(self) -> None:
+        self.more: Body = {}
+        self.answer: Body = {}
+        # Never through a proxy: the key is for this server's eyes.
+        self._inner = httpx.HTTPTransport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if self.more:
+            body = json.loads(request.read()) | self.more
+            headers = {name: value for name, value in request.headers.items() if name != "content-length"}
+            request = httpx.Request(request.method, request.url, headers=headers, content=json.dumps(body))
+        response = self._inner.handle_request(request)
+        with contextlib.suppress(ValueError):
+            self.answer = json.loads(response.read())
+        return response
+
+    def close(self) -> None:
+        self._inner.close()
 
 
 class ServiceDoor:
@@ -100,8 +123,6 @@ class ServiceDoor:
         }
 
 
-def _code(raw: bytes) -> str:
-    try:
-        return str(json.loads(raw)["error"]["code"])
-    except (ValueError, KeyError, TypeError):
-        return ""
+def _code(body: object) -> str:
+    error = body.get("error") if isinstance(body, dict) else None
+    return str(error.get("code", "")) if isinstance(error, dict) else ""

@@ -18,13 +18,33 @@ from memsync.embedded.postgres import EmbeddedPostgres
 from memsync.testing import databases
 from memsync.testing.databases import BROKER_URL, PASSWORD, SUPERUSER_URL
 
+MOST_WORKERS = 6
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     if SUPERUSER_URL not in os.environ:
         _start_server(early_config)
+    elif "PYTEST_XDIST_WORKER" in os.environ:
+        _move_into_a_home_of_its_own()
     # Registered only now, after pytest-django, so that its fixture of the same name is the one overridden.
     early_config.pluginmanager.register(databases, "memsync-databases")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """The whole suite takes every core, up to a few; what is named on the command line runs in this process."""
+    names_everything = config.args_source is not pytest.Config.ArgsSource.ARGS
+    return min(os.cpu_count() or 1, MOST_WORKERS) if names_everything else 0
+
+
+def _move_into_a_home_of_its_own() -> None:
+    """A worker of xdist gets a copy of the key file: tests that spoil theirs must not spoil their neighbours'."""
+    shared = Path(os.environ["MEMSYNC_HOME"])
+    home = shared / os.environ["PYTEST_XDIST_WORKER"]
+    home.mkdir(mode=0o700)
+    shutil.copy(shared / "kek.json", home / "kek.json")
+    os.environ["MEMSYNC_HOME"] = str(home)
 
 
 def _start_server(config: pytest.Config) -> None:

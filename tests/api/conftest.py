@@ -27,6 +27,13 @@ def _accesses_are_not_counted_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "note", lambda scope, memory_ids: None)
 
 
+def _whole(streamed: Any) -> Any:
+    """A streamed answer as one piece, to be looked at like any other."""
+    response: Any = HttpResponse(streamed.getvalue(), status=streamed.status_code, headers=dict(streamed.headers))
+    response.json = lambda: json.loads(response.content)
+    return response
+
+
 @dataclass(frozen=True)
 class Caller:
     """Requests with one key for one end user; either may be None."""
@@ -42,13 +49,14 @@ class Caller:
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
         content_type = sent.pop("Content-Type", "" if body is None else "application/json")
         data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-        return self.client.generic(
+        response = self.client.generic(
             method,
             path,
             data,
             content_type=content_type or "",
             headers={name: value for name, value in sent.items() if value is not None},
         )
+        return _whole(response) if response.streaming else response
 
     def as_user(self, end_user: str | None) -> "Caller":
         return replace(self, end_user=end_user)

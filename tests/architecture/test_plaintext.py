@@ -244,7 +244,7 @@ def test_failures_of_background_work_let_nothing_out(
 
 class _Deaf:
     @staticmethod
-    def apply_async() -> None:
+    def apply_async(**_: object) -> None:
         raise OSError(WORDS["worker"])
 
 

@@ -12,6 +12,8 @@ from django.apps import apps
 from django.db import connections, models
 
 from apps.core.scoping import ScopedManager, ScopedModel, ScopeRequired
+from apps.crypto.sealed_tables import TABLES
+from apps.upkeep import keys
 from memsync.embedded import roles
 from tests.architecture import walls
 
@@ -43,20 +45,35 @@ GLOBAL = {
     "tenants.Organization": "owns tenants",
     "tenants.Tenant": "is the tenant",
     "upkeep.KeyRewrap": "about the keys of the whole deployment",
+    "upkeep.TypeChange": "one worker tends the changes of all tenants; names of types, ids and counts only",
     "upkeep.KeyRotation": "one worker tends the rotations of all tenants; ids, versions and counts only",
 }
 
 # Files that may use the open manager, and why.
 EVERYONE = {
     "apps/apikeys/selectors.py": "a key is found before its tenant is known; row-level security shows that one row",
+    "apps/apikeys/quota.py": "sets the quota of the tenant that its transaction names",
     "apps/apikeys/services.py": "creates a key for the scope's tenant",
     "apps/core/scoping.py": "defines it",
+    "apps/edges/services.py": "creates edges of the scope's one space",
+    "apps/history/turns.py": "creates turns of the scope's one space",
+    "apps/ingest/derived.py": "creates links of the scope's one space",
+    "apps/ingest/steps/hold.py": "creates what waits for review in the scope's one space",
     "apps/ingest/steps/index.py": "creates rows of the scope's tenant",
     "apps/memories/embedding.py": "creates vectors of the scope's tenant",
+    "apps/memories/feedback.py": "notes feedback on memories of the scope's tenant",
     "apps/memories/integrity.py": "lists rows of the scope's tenant that failed their seal",
-    "apps/memories/profiles.py": "updates rows that were read within the scope",
+    "apps/memories/revisions.py": "notes what happened to memories of the scope's tenant",
     "apps/memories/spaces.py": "creates end users and spaces of the scope's tenant",
+    "apps/memories/claims.py": "keeps what memories of the scope's one space claim",
+    "apps/memories/periods.py": "keeps when memories of the scope's one space held",
+    "apps/memories/truth.py": "notes what became of memories that were read within the scope",
+    "apps/imports/services.py": "creates a job of the scope's tenant, and its chunks",
     "apps/projects/services.py": "creates projects of the scope's tenant",
+    "apps/summaries/clusters.py": "creates clusters and members of the scope's tenant",
+    "apps/upkeep/retyping.py": "notes what was done to memories of the scope's tenant",
+    "apps/upkeep/type_changes.py": "creates types and rules of the scope's tenant",
+    "apps/summaries/services.py": "creates summaries of the scope's one space",
 }
 # Operators see rows of all tenants, as a role that may read no sealed column: in the admin and nowhere else.
 OPERATORS = ("apps/*/admin.py", "memsync/*.py")
@@ -200,3 +217,15 @@ def test_every_scoped_model_is_among_the_tables_looked_at() -> None:
 def test_whoever_serves_requests_stands_before_the_walls(alias: str, role: str) -> None:
     with connections[alias].cursor() as cursor:
         assert walls.roles(cursor, application=role) == []
+
+
+@pytest.mark.django_db
+def test_every_table_with_a_key_version_is_guarded_and_its_keys_can_turn() -> None:
+    with connections["default"].cursor() as cursor:
+        cursor.execute("select tgrelid::regclass::text from pg_trigger where tgname = 'guard_key_version'")
+        guarded = {name for (name,) in cursor.fetchall()}
+    sealed = set(keys.sealed_tables())
+
+    assert guarded == sealed, "`guard_sql`, in the migration that makes the table"
+    with_their_memory = {"memories_memoryvector"}
+    assert {one.table for one in TABLES} == sealed - with_their_memory, "`register` a SealedTable"

@@ -7,6 +7,7 @@ from django.db.backends.utils import CursorWrapper
 # Tables with a tenant_id that row-level security does not guard, and why.
 OPEN_TABLES = {
     "audit_outboxevent": "ids of work, drained by one worker for all tenants, which enters a tenant to do any of it",
+    "upkeep_typechange": "names of types and counts, tended by one worker, which enters a tenant to work",
     "upkeep_keyrotation": "versions and counts, tended by one worker for all tenants, which enters a tenant to work",
 }
 # Unique indexes that do not begin with the tenant, beside primary keys over ``id``, which come from one sequence.

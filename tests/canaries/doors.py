@@ -122,6 +122,100 @@ def add_in_bulk(visitor: Visitor) -> None:
     assert visitor.call("POST", "/memory/bulk-add", json={"items": items}).status_code < 300
 
 
+def change(visitor: Visitor) -> None:
+    """Everything that may be said about memories that are there, and every way to have them told again."""
+    take = visitor.family.take
+    end_user = take("end user")
+
+    def call(method: str, path: str, **body: Any) -> Any:
+        answer = visitor.call(method, path, json=body or None, end_user=end_user)
+        assert answer.status_code < 300, f"{method} {path}: {answer.text}"
+        return answer.json()
+
+    one, other, third = (
+        call("POST", "/memory/add", text=f"The key of {take('text')} is under pot {n}.", importance=0.6)["id"]
+        for n in range(3)
+    )
+    metadata = {"note": take("new metadata"), take("new metadata key"): 1}
+    call("PATCH", f"/memory/{one}", tags=[take("new tag")], metadata=metadata)
+    item = {"memory_id": other, "tags": [take("batch tag")], "metadata": {"note": take("batch metadata")}}
+    call("POST", "/memory/batch-update", items=[item])
+    call("GET", f"/memory/{one}/history")
+    call("POST", f"/memory/{one}/feedback", signal="positive", comment=f"right, {take('feedback comment')}")
+    relation = {"relationship_type": "supports", "metadata": {"why": take("relation metadata")}}
+    call("POST", f"/memory/{one}/relations", to_memory_id=other, **relation)
+    call("GET", f"/memory/graph?memory_id={one}&depth=2")
+    call("POST", "/memory/summarize", memory_ids=[one, other, third])
+    call("POST", "/memory/compose", prompt_template=f"About {take('template')}: {{{{memories}}}}")
+    call("POST", "/memory/search/routed", query=f"which key is of {take('routed query')}?", include_reasoning=True)
+    call("POST", "/memory/synthesize", query=f"where is the key of {take('synthesis')}?")
+    call("POST", "/memory/forget-requests", memory_ids=[third], reason=f"since {take('reason to forget')}")
+    visitor.call("GET", "/memory/export", end_user=end_user)
+    for path in ("clusters", "decisions", "intelligence", "knowledge/stats"):
+        call("GET", f"/memory/{path}")
+
+
+def keep_transcripts(visitor: Visitor) -> None:
+    """Turns, conversations and framework state."""
+    take = visitor.family.take
+    who = {"tenant_id": take("tenant of a turn"), "user_id": take("user of a turn")}
+
+    def call(path: str, **body: Any) -> Any:
+        answer = visitor.call("POST", path, json=who | body)
+        assert answer.status_code < 300, f"{path}: {answer.text}"
+        return answer.json()
+
+    turn = {"text": f"I moved to {take('turn').capitalize()}.", "source": "chat", "speaker": take("speaker")}
+    call("/v1/memory/add_turn", **turn, metadata={"note": take("turn metadata"), "session_id": take("turn session")})
+    order = call("/v1/memory/add_turn", text=f"Never use the word {take('waiting candidate')} in your answers.")
+    (candidate_id,) = order["candidate_ids"]
+    visitor.call("GET", "/v1/candidates?end_user_id=" + take("reviewed user"))
+    visitor.call("POST", f"/v1/candidates/{candidate_id}/accept", json={"text": f"Say {take('wording')} to me."})
+    call("/v1/memory/recall", prompt=f"who moved to {take('prompt')}?")
+    call("/v1/memory/query", prompt=f"who moved to {take('prompt')}?")
+    visitor.call("GET", f"/v1/memory/{who['tenant_id']}/{who['user_id']}/list")
+    fact = {"subject": take("fact subject"), "predicate": take("fact predicate"), "object": take("fact object")}
+    call("/v1/facts", **fact, client_ref=take("fact reference"))
+    call("/v1/facts/query", subject=fact["subject"], predicate=take("asked predicate"))
+    visitor.call("GET", "/v1/facts/query?subject=" + take("asked subject"))
+    session = {"session_id": take("history session")}
+    said = {"role": "user", "content": f"My cat is called {take('history')}.",
+            "payload": {take("payload key"): take("payload")},
+            "idempotency_key": take("idempotency key")}  # fmt: skip
+    call("/v1/history/append", **session, turns=[said], metadata={"note": take("history metadata")})
+    call("/v1/history/list", **session)
+    state = {"namespace": [take("namespace"), take("namespace")], "key": take("state key")}
+    value = {take("state value key"): take("state value")}
+    call("/v1/state/put", **state, value=value, text=f"about {take('state text')}", index=True, extract=True)
+    call("/v1/state/get", **state)
+    call("/v1/state/search", query=f"about {take('state query')}")
+
+
+def bring_files(visitor: Visitor) -> None:
+    """Uploads and imports, whole and broken."""
+    take = visitor.family.take
+    text = f"# Notes\n\nThe gate code of {take('uploaded text')} changes every spring.\n"
+    form = {"metadata": json.dumps({"note": take("upload metadata")})}
+    visitor.call("POST", "/memory/upload", files={"file": (f"{take('file name')}.md", text.encode())}, data=form)
+    broken = b"%PDF-1.7\n" + take("broken document").encode() * 50
+    visitor.call("POST", "/memory/upload", files={"file": (f"{take('file name')}.pdf", broken)})
+    rows = [
+        {"text": f"The lamp of {take('imported text')} is blue.", "importance": 0.6, "tags": [take("imported tag")],
+         "metadata": {"note": take("imported metadata")}, "client_ref": take("imported ref")}
+        for _ in range(3)
+    ]  # fmt: skip
+    lines = [json.dumps(row) for row in rows] + [
+        f'{{"text": "{take("broken line")}',
+        json.dumps({"tags": take("wrong line")}),
+    ]
+    files = {"file": (f"{take('import name')}.jsonl", "\n".join(lines).encode())}
+    job = visitor.call("POST", "/imports", files=files, data={"continue_on_error": "true", "resume": "false"})
+    assert job.status_code < 300, job.text
+    where = f"/imports/{job.json()['id']}"
+    _until(lambda: visitor.call("GET", where).json()["progress_percentage"] == 100)
+    assert visitor.call("GET", where).json()["created"] == len(rows)
+
+
 def be_wrong(visitor: Visitor) -> None:
     take = visitor.family.take
     for path in ("/memory/add", "/memory/bulk-add", "/memory/query", "/memory/retrieve", "/memory/forget"):

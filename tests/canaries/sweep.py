@@ -26,6 +26,9 @@ ROOT = Path(__file__).resolve().parents[2]
 ALWAYS: tuple[Callable[[Visitor], None], ...] = (
     doors.add,
     doors.add_in_bulk,
+    doors.change,
+    doors.keep_transcripts,
+    doors.bring_files,
     doors.be_wrong,
     doors.ask_for_what_is_not_there,
 )

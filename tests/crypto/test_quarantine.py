@@ -119,7 +119,8 @@ def test_a_spoiled_vector_is_noted_and_the_memory_found_by_its_words(
     with superuser(superuser_url) as cursor, changed(cursor, bicycle, "embedding_ct", b"gone"):
         assert found(scope) == ["The red bicycle stands in the yard."]
 
-    assert listed(scope) == [("vector", bicycle, "truncated", 1)]
+    # Met twice: among the nearest, and again where its words brought it to the shortlist.
+    assert listed(scope) == [("vector", bicycle, "truncated", 2)]
     assert told(scope) == [(f"vector:{bicycle}", "truncated")]
 
 
@@ -162,7 +163,7 @@ def test_two_processes_that_meet_the_row_at_once_list_it_once(scope: Scope, spoi
     def write() -> None:
         barrier.wait()
         with tenant_transaction(scope):
-            quarantine(scope, [Broken(record_id=spoiled, space_id=None, reason="tag", seen_at=NOW)])
+            quarantine(scope, [Broken(table="memory", record_id=spoiled, space_id=None, reason="tag", seen_at=NOW)])
         connection.close()
 
     threads = [threading.Thread(target=write) for _ in range(4)]

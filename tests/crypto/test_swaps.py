@@ -166,7 +166,8 @@ def assert_not_accepted(world: World, memory_id: int) -> None:
     assert {hit.memory.id: hit.memory.text.reveal() for hit in hits} == {
         other: text for other, text in mine.said.items() if other != memory_id
     }
-    assert told(mine.scope, at=now)[-1][0] == f"memory:{memory_id}"
+    # Of a row that came here whole the vector is met first, and nothing leads to its text.
+    assert {f"memory:{memory_id}", f"vector:{memory_id}"} & {target for target, _ in told(mine.scope, at=now)}
     now = world.tick()
     with pytest.raises(DecryptError) as refusal:
         get_memory(mine.scope, memory_id, now=now)
@@ -270,7 +271,8 @@ def test_a_rotation_takes_nothing_of_another_place_along(world: World, acme: Ope
 
     rotation.rotate(system, reason="test", now=world.tick())
     with tenant_transaction(system):
-        resealing.reseal_batch(system, limit=100, now=world.tick())
+        while resealing.reseal_batch(system, limit=100, now=world.tick()) != resealing.Resealed():
+            pass  # each batch is of one table
 
     table = "vector" if column == "embedding_ct" else "memory"
     assert {target for target, _ in told(system)} == {f"{table}:{memory_id}" for memory_id in swaps}
@@ -293,6 +295,8 @@ def test_a_row_moved_whole_into_another_space_stays_shut(world: World, whose: st
     theirs: Life = getattr(world, whose)
     memory_id = theirs.ids[0]
     space = world.mine.scope.space
+    # No relation to others holds the row where it was: whoever owns the database turns that off.
+    world.cursor.execute("set session_replication_role = replica")
     for table, column in (("memory", "id"), ("memoryvector", "memory_id")):
         world.cursor.execute(
             f"update memories_{table} set space_id = %s where {column} = %s",  # noqa: S608

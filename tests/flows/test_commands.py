@@ -74,6 +74,20 @@ def test_policy_is_set(acme: Opened) -> None:
     assert "refuse every delete" in say("tenant", "policy", "acme", "key_deletes=deny")
 
 
+def test_quota_is_set_shown_and_taken_away(acme: Opened) -> None:
+    made = say_json("tenant", "quota", "acme", "--mode", "strict", "--adds", "100")
+
+    assert made["mode"] == "strict"
+    assert made["meters"] == [
+        {"meter": "adds", "used": 0, "limit": 100},
+        {"meter": "retrievals", "used": 0, "limit": None},
+    ]
+    assert "Quota of acme: strict" in say("tenant", "quota", "acme")
+    assert say_json("tenant", "quota", "acme", "--mode", "off")["mode"] == "off"
+    with pytest.raises(CommandError, match="--mode"):
+        say("tenant", "quota", "acme", "--adds", "5")
+
+
 @pytest.mark.parametrize("setting", ["key_deletes=erase", "key_deletes", "retire", "other=deny"])
 def test_policy_that_does_not_exist_is_not_understood(acme: Opened, setting: str) -> None:
     with pytest.raises(CommandError) as refused:

@@ -16,12 +16,18 @@ from apps.crypto.models import SpaceSecret
 from apps.ingest import services
 from apps.ingest.candidates import Outcome, Proposal
 from apps.ingest.models import Candidate, IngestReceipt
+from apps.memories.editing import Edit, edit, edit_many
+from apps.memories.feedback import give_feedback
 from apps.memories.models import Memory, MemoryPosting, MemoryTransition, MemoryVector
+from apps.memories.revisions import get_history
+from apps.memories.selectors import get_memory
 from apps.memories.spaces import meet_end_user
+from apps.memories.trend import Signal
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.recall import access
 from apps.recall.services import recall
+from apps.retention.forgetting import Choice, forget
 from apps.tenants.models import EndUser
 from tests.makers import NOW, make_scope
 
@@ -183,3 +189,77 @@ def test_recall_during_changes_of_mind_always_sees_exactly_one_home(scope: Scope
 
     assert len(seen) > 10
     assert {len(one) for one in seen} == {1}
+
+
+def test_edits_at_once_are_all_kept_and_noted_one_after_the_other(scope: Scope) -> None:
+    (memory_id,) = remember(scope, "My dog Biscuit sleeps on the blue sofa.", importance=0.6).memory_ids
+
+    at_once(
+        [
+            (lambda n=n: edit(scope, Edit(memory_id=memory_id, metadata={"n": n}), now=NOW))  # type: ignore[misc]
+            for n in range(MANY)
+        ]
+        + [lambda: edit(scope, Edit(memory_id=memory_id, tags=["dog"]), now=NOW)]
+    )
+
+    history = get_history(scope, memory_id, limit=100, offset=1, now=NOW)
+    told = [one.diff["metadata"] for one in history.revisions if "metadata" in one.diff]
+    memory = get_memory(scope, memory_id, now=NOW)
+    assert len(told) == MANY
+    assert [one["old"] for one in told] == [{}] + [one["new"] for one in told[:-1]]  # each saw the one before
+    assert (memory.metadata, memory.tags) == (told[-1]["new"], ["dog"])
+
+
+def test_batches_over_the_same_memories_in_any_order_do_not_wait_in_a_circle(scope: Scope) -> None:
+    ids = [
+        remember(scope, f"Locker {n} holds volume {n} of the old atlas.", importance=0.6).memory_ids[0]
+        for n in range(10)
+    ]
+
+    def relabel(number: int) -> list[Any]:
+        order = ids if number % 2 else ids[::-1]
+        return edit_many(scope, [Edit(memory_id=one, source=f"round {number}") for one in order], now=NOW)
+
+    answers = at_once(
+        [(lambda n=n: relabel(n)) for n in range(8)]  # type: ignore[misc]
+        + [lambda: access.flush() or []]
+        + [lambda: [remember(scope, "Locker 3 holds volume 3 of the old atlas.", importance=0.6)]]
+    )
+
+    assert all(one.status == "updated" for answer in answers[:8] for one in answer)
+    with tenant_transaction(scope):
+        sources = set(Memory.objects.within(scope).filter(pk__in=ids).values_list("source", flat=True))
+    assert len(sources) == 1  # whichever was last, was last for all of them
+
+
+def test_feedback_at_once_loses_no_step(scope: Scope) -> None:
+    (memory_id,) = remember(scope, "My dog Biscuit sleeps on the blue sofa.", importance=0.5).memory_ids
+
+    answers = at_once([lambda: give_feedback(scope, memory_id, Signal.IGNORED, now=NOW)] * 10)
+
+    steps = sorted((one.importance_before, one.importance_after) for one in answers)
+    assert sum(answers[0].counts.values()) <= 10
+    assert max(sum(one.counts.values()) for one in answers) == 10
+    assert [before for before, _ in steps[:-1]] == [after for _, after in steps[1:]]  # each began where one ended
+    assert get_memory(scope, memory_id, now=NOW).importance == steps[0][1]
+
+
+def test_forgetting_while_others_edit_and_add_forgets_each_once(scope: Scope) -> None:
+    ids = [
+        remember(scope, f"Locker {n} holds volume {n} of the old atlas.", importance=0.6, source="atlas").memory_ids[0]
+        for n in range(8)
+    ]
+
+    answers = at_once(
+        [lambda: forget(scope, Choice(source="atlas"), now=NOW)] * 4
+        + [lambda: forget(scope, Choice(memory_ids=tuple(ids[::-1])), now=NOW)] * 4
+        + [lambda: [edit_many(scope, [Edit(memory_id=one, tags=["a"]) for one in ids[::-1]], now=NOW)]] * 4  # type: ignore[list-item]
+        + [lambda: [remember(scope, "My dog Biscuit sleeps on the blue sofa.", importance=0.6)]]  # type: ignore[list-item]
+    )
+
+    gone = [one for answer in answers[:8] for one in answer]
+    assert sorted(gone) == ids
+    with tenant_transaction(scope):
+        events = MemoryTransition.objects.within(scope).filter(memory_id__in=ids, event="soft_deleted")
+        assert events.count() == len(ids)
+    assert texts(scope, "atlas volume") == ["My dog Biscuit sleeps on the blue sofa."]

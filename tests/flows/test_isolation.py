@@ -260,8 +260,8 @@ def test_the_same_words_have_other_tokens_and_another_vector_in_every_space(
             memory_id = life.said[SAME]
             cursor.execute("select token from memories_posting where memory_id = %s", [memory_id])
             tokens.append({token for (token,) in cursor.fetchall()})
-            cursor.execute("select embedding::text from memories_memoryvector where memory_id = %s", [memory_id])
-            vectors.append(np.array(cursor.fetchone()[0].strip("[]").split(","), dtype=float))
+            cursor.execute("select signs::text from memories_memoryvector where memory_id = %s", [memory_id])
+            vectors.append([1 if bit == "1" else -1 for bit in cursor.fetchone()[0]])
         cursor.execute("select count(distinct text_mac) from memories_memory where id = any(%s)",
                        [[life.said[SAME] for life in lives]])  # fmt: skip
         (digests,) = cursor.fetchone()
@@ -269,7 +269,7 @@ def test_the_same_words_have_other_tokens_and_another_vector_in_every_space(
     assert all(len(one) == len(tokens[0]) > 2 for one in tokens)
     assert len(set.union(*tokens)) == sum(len(one) for one in tokens)
     assert digests == len(lives)
-    similar = np.array(vectors) @ np.array(vectors).T - np.eye(len(lives))
+    similar = np.array(vectors) @ np.array(vectors).T / len(vectors[0]) - np.eye(len(lives))
     assert np.abs(similar).max() < 0.35
 
 

@@ -216,11 +216,12 @@ def test_an_add_does_not_wait_for_a_worker_whose_embedder_is_slow(
 ) -> None:
     """And the vector tells of the memory as it is when it is written."""
     (memory_id,) = put_aside(scope, monkeypatch, "I live in Lisbon.")
+    later = datetime.now(UTC)
 
     class Slow(FakeEmbedder):
         def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
             with ThreadPoolExecutor(1) as pool:
-                in_thread(pool, lambda: remember(scope, "I live in Porto.")).result(timeout=10)
+                in_thread(pool, lambda: remember(scope, "I live in Porto.", now=later)).result(timeout=10)
             return super().embed(texts)
 
     monkeypatch.setattr(work, "get_embedder", Slow)

@@ -73,16 +73,15 @@ def at_rest(scope: Scope) -> dict[str, int]:
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(
             "select (select count(*) from memories_posting where space_id = %s), "
-            "(select count(*) from memories_memoryvector where space_id = %s and embedding is not null), "
             "(select count(*) from memories_memoryvector where space_id = %s and signs is not null), "
             "(select count(*) from memories_memory where space_id = %s and (tag_tokens <> '{}' or "
             "session_token is not null or actor_token is not null))",
-            [scope.space.id] * 4,
+            [scope.space.id] * 3,
         )
-        return dict(zip(("words", "vectors", "signs", "tokens"), cursor.fetchone() or (), strict=True))
+        return dict(zip(("words", "signs", "tokens"), cursor.fetchone() or (), strict=True))
 
 
-NOTHING = {"words": 0, "vectors": 0, "signs": 0, "tokens": 0}
+NOTHING = {"words": 0, "signs": 0, "tokens": 0}
 
 
 def seal(scope: Scope) -> Scope:
@@ -135,7 +134,7 @@ def test_space_made_searchable_again_answers_as_one_that_always_was(scope: Scope
     assert answers(reread_space(scope)) == answers(always)
 
 
-@pytest.mark.parametrize("profile", ["memorysync", "rrf"])
+@pytest.mark.parametrize("profile", ["memorysync", "rrf", "typed", "salience"])
 def test_other_rankings_agree_too(scope: Scope, profile: str) -> None:
     remember(scope)
     before = answers(scope, profile=profile, session_id="monday")

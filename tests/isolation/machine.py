@@ -70,7 +70,7 @@ things = st.builds(
 others = st.builds(Item, text=st.sampled_from((*HOMES, *CHATTER)), reference=references, deduplicate=st.booleans())
 items = st.one_of(things, things, others)
 questions = st.sampled_from((*THINGS, *HOMES, "where do I live, and who moved the choir?", "nothing of the kind"))
-profiles = st.sampled_from((None, "memorysync", "rrf"))
+profiles = st.sampled_from((None, "memorysync", "rrf", "typed", "salience"))
 
 
 @dataclass(frozen=True, slots=True)

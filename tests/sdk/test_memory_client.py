@@ -1,94 +1,19 @@
 """The published client, sync and async, against a server of threads: what works for it works for its users."""
 
-import asyncio
-import inspect
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from django.conf import settings
-from memorysync import (
-    AsyncMemorySyncClient,
-    AuthError,
-    BulkAddItem,
-    MemorySyncClient,
-    NotFoundError,
-    RateLimitError,
-    ValidationError,
-)
+from memorysync import AuthError, BulkAddItem, NotFoundError, RateLimitError, ValidationError
 
 from apps.apikeys import limits
 from apps.apikeys.onboarding import Opened
 from apps.projects.scope import Environment
-from apps.recall import access
+from tests.sdk.conftest import Make, refused
 
 pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
 
 TEXT = "The spare key lies under the blue flower pot."
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _static_root() -> None:
-    Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
-
-
-@pytest.fixture(autouse=True)
-def _accesses_are_not_counted_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A timer's thread would write after the test has ended."""
-    monkeypatch.setattr(access, "note", lambda scope, memory_ids: None)
-
-
-class Sync:
-    """Calls the sync client."""
-
-    def __init__(self, key: str, url: str, **options: Any) -> None:
-        self.client = MemorySyncClient(key, url, **options)
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method: Callable[..., Any] = getattr(self.client, name)
-        return method
-
-    def close(self) -> None:
-        self.client.close()
-
-
-class Async:
-    """Calls the async client, one event loop for each call."""
-
-    def __init__(self, key: str, url: str, **options: Any) -> None:
-        self.made = (key, url, options)
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        key, url, options = self.made
-
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            async with AsyncMemorySyncClient(key, url, **options) as client:
-                answer = getattr(client, name)(*args, **kwargs)
-                return await answer if inspect.isawaitable(answer) else answer
-
-        return lambda *args, **kwargs: asyncio.run(call(*args, **kwargs))
-
-    def close(self) -> None:
-        pass
-
-
-Make = Callable[..., Any]
-
-
-@pytest.fixture(params=[Sync, Async], ids=["sync", "async"])
-def make(request: pytest.FixtureRequest, live_server: Any, acme: Opened) -> Iterator[Make]:
-    """A client of acme's production key for alice, unless told otherwise."""
-    made: list[Any] = []
-
-    def client(key: str = acme.keys[Environment.PRODUCTION], end_user_id: str | None = "alice", **options: Any) -> Any:
-        made.append(request.param(key, live_server.url, end_user_id=end_user_id, **options))
-        return made[-1]
-
-    yield client
-    for one in made:
-        one.close()
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -220,17 +145,6 @@ def test_project_of_the_client_keeps_memories_apart(make: Make, acme: Opened) ->
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 
-def refused(kind: type[Exception], call: Callable[[], Any]) -> Any:
-    """What was raised, once it has been found to carry the id of its request."""
-    with pytest.raises(kind) as caught:
-        call()
-    error: Any = caught.value
-    assert type(error) is kind
-    assert error.response["request_id"] == error.request_id
-    assert len(error.request_id) == 32
-    return error
-
-
 def test_refusals_carry_status_message_and_request_id(make: Make, globex: Opened) -> None:
     client = make()
     memory = client.add(TEXT, importance=0.7)
@@ -283,7 +197,7 @@ def test_rate_limit_tells_the_client_how_long_to_wait(
 
 
 def test_route_that_does_not_exist_is_not_found_and_no_redirect(make: Make) -> None:
-    assert str(refused(NotFoundError, lambda: make().get_ontology())) == "Not found."
+    assert str(refused(NotFoundError, lambda: make()._request("GET", "/memory/no/such/route"))) == "Not found."
 
 
 # -- transport ---------------------------------------------------------------------------------------------------------

@@ -463,3 +463,12 @@ def test_a_provider_that_returns_another_key_does_not_get_it_stored(
         lifecycle.rewrap()
 
     assert wrapped_by("1") == 9
+
+
+def test_provider_s_key_goes_with_a_tenant_only_when_it_wraps_nobody_else_s(kms: FakeKms) -> None:
+    alone, *sharing = (new_scope(name) for name in ("acme", "globex", "initech"))
+    TenantKey.objects.filter(tenant_uid=alone.tenant.uid).update(kek_ref="acme's own")
+
+    destroyed = [services.destroy_own_keks(scope.tenant.uid) for scope in (alone, *sharing)]
+
+    assert (destroyed, kms.calls["destroy"]) == ([1, 0, 0], 1)

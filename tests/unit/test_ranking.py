@@ -16,6 +16,7 @@ from apps.recall.ranking import (
     PREVIOUS_COSINE,
     Features,
     Ranked,
+    behind_their_sources,
     rank_default,
     rank_memorysync,
     weights_used,
@@ -191,3 +192,14 @@ def test_no_score_exceeds_one(pool: list[Features]) -> None:
     pool = [replace(each, has_previous=False) for each in pool]
 
     assert all(each.score <= 1 + 1e-9 for each in rank_default(pool) + rank_memorysync(pool, now=NOW))
+
+
+def test_summary_stands_behind_its_sources_and_says_what_that_costs() -> None:
+    given = {9: 0.9, 1: 0.8, 2: 0.5, 3: 0.4}
+    ranked = [Ranked(id=one, score=score, factors={"semantic": score}) for one, score in given.items()]
+
+    placed = behind_their_sources(ranked, {9: [1, 2, 77]})
+
+    assert [one.id for one in placed] == [1, 2, 9, 3]
+    assert all(math.isclose(sum(one.factors.values()), one.score) for one in placed)
+    assert behind_their_sources(ranked, {}) == ranked

@@ -28,7 +28,7 @@ from apps.crypto import aead, envelope, keyring
 from apps.crypto.models import TenantKeyState
 from apps.crypto.services import DecryptError
 from apps.ingest.candidates import Proposal
-from apps.ingest.models import Candidate
+from apps.ingest.models import Candidate, ReviewItem
 from apps.ingest.services import remember
 from apps.memories import integrity
 from apps.memories.models import Memory, MemoryVector, QuarantinedRow
@@ -47,7 +47,8 @@ pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 
 PASSWORD = "correct horse battery staple"
 SAID = ("I live in Samarkand.", "I live in Valparaiso.")
-WORDS = ("Samarkand", "Valparaiso", "I live", "wilhelmina@example.org")
+WAITS = "Always answer me in Esperanto."
+WORDS = ("Samarkand", "Valparaiso", "I live", "Esperanto", "wilhelmina@example.org")
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -73,6 +74,7 @@ def memories(acme: Opened, now: Any) -> list[int]:
     scope = make_scope(acme, "wilhelmina@example.org", now=now)
     for text in SAID:
         remember(scope, [Proposal(text=Plaintext(text), importance=0.9)], now=now)
+    remember(scope, [Proposal(text=Plaintext(WAITS), is_overheard=True)], now=now)
     integrity.note(scope, DecryptError("tag"), 1, space_id=scope.space.id, now=now)
     integrity.flush()
     ask_for_rotation(scope, reason="test", now=now)
@@ -188,13 +190,14 @@ ROWS: dict[type[models.Model], list[str]] = {  # every registered model, and its
     User: ["add", "password_change"],
     Tenant: ["tighten", "close"],
     EndUser: [],
-    Project: ["create", "archive", "bring_back"],
+    Project: ["create", "review_what", "archive", "bring_back"],
     Space: [],
     ApiKey: ["issue", "rotate", "revoke"],
     TenantKeyState: ["rotate", "rewrap"],
     Memory: [],
     QuarantinedRow: ["look_again"],
     Candidate: [],
+    ReviewItem: [],
     AuditEvent: [],
     OutboxEvent: [],
     KeyRotation: [],
@@ -287,9 +290,10 @@ def test_no_admin_module_reaches_what_unwraps_or_opens() -> None:
 
 @pytest.mark.parametrize(
     "column",
-    ["memories_memory.text_ct", "memories_memory.metadata_ct", "memories_memoryvector.embedding",
+    ["memories_memory.text_ct", "memories_memory.metadata_ct", "memories_memoryvector.signs",
      "memories_memoryvector.embedding_ct", "memories_memory.handles_ct",
-     "memories_posting.token", "tenants_enduser.external_ct", "apikeys_apikey.digest", "ingest_candidate.digest"],
+     "memories_posting.token", "tenants_enduser.external_ct", "apikeys_apikey.digest", "ingest_candidate.digest",
+     "ingest_reviewitem.content_ct"],
 )  # fmt: skip
 def test_operators_role_is_refused_sealed_columns_by_the_database(memories: list[int], column: str) -> None:
     table, name = column.split(".")
@@ -320,7 +324,7 @@ def test_operators_role_cannot_change_what_the_pages_show(memories: list[int]) -
 def test_pages_and_roles_agree_on_what_is_sealed() -> None:
     assert SEALED_TYPES == roles.SEALED_TYPES
     assert {"text_ct", "text_mac", "metadata_ct", "slot"} <= set(sealed_fields(Memory))
-    assert sealed_fields(MemoryVector) == ["embedding_ct", "embedding", "signs"]
+    assert sealed_fields(MemoryVector) == ["embedding_ct", "signs"]
     for model, page_of_model in admin.site._registry.items():
         if model is not User:
             assert isinstance(page_of_model, OperatorAdmin), model
@@ -409,6 +413,15 @@ def test_key_is_issued_and_its_secret_shown_once(operator: Client, acme: Opened,
     with tenant_transaction(acme.scope):
         row = AuditEvent.objects.get(action="api_key.issue", target=f"api_key:{who.key_id}")
     assert row.actor == f"account:{person.pk}"
+
+
+def test_form_for_a_tenant_s_key_offers_its_projects_alone(operator: Client, acme: Opened, globex: Opened) -> None:
+    for opened in (acme, globex):
+        make_project(opened.scope, "Chatbot")
+
+    answer = operator.get(reverse("admin:apikeys_apikey_issue"), {"tenant": acme.tenant.pk})
+
+    assert set(re.findall(r"\w+: Chatbot", answer.content.decode())) == {"acme: Chatbot"}
 
 
 def test_forms_say_what_their_button_does(operator: Client, acme: Opened) -> None:
@@ -540,3 +553,14 @@ def _flattened(patterns: Any) -> Iterator[Any]:
             yield from _flattened(pattern.url_patterns)
         else:
             yield pattern
+
+
+def test_operator_says_what_of_a_project_waits_for_review(operator: Client, acme: Opened) -> None:
+    url = reverse("admin:projects_project_review_what", args=[acme.project.pk])
+
+    shown, answer = operator.get(url), operator.post(url, {"review": "all"})
+
+    assert (shown.status_code, answer.status_code) == (200, 302)
+    assert Project._default_manager.using("operator").get(pk=acme.project.pk).review == "all"
+    row = AuditEvent.objects.using("operator").filter(action="project.review").get()
+    assert (row.reason, row.actor.split(":")[0]) == ("all", "account")

@@ -87,6 +87,7 @@ def _said_at(metadata: Mapping[str, Any]) -> datetime | None:
 
 class AddView(ApiView):
     permissions: ClassVar = {"POST": "memory:add"}
+    meters: ClassVar = {"POST": "adds"}
 
     @extend_schema(
         operation_id="add",

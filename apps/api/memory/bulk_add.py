@@ -38,6 +38,9 @@ class Items(serializers.ListField):
     def run_child_validation(self, data: Any) -> Any:
         return list(data)
 
+    def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
+        return {"items": {"anyOf": [mapped["items"], {}]}}
+
 
 class BulkInput(Input):
     """Up to fifty things to remember, for one end user or several."""
@@ -64,6 +67,7 @@ class BulkOutput(serializers.Serializer[Any]):
 
 class BulkAddView(ApiView):
     permissions: ClassVar = {"POST": "memory:add"}
+    meters: ClassVar = {"POST": "adds"}
 
     @extend_schema(
         operation_id="bulk_add",

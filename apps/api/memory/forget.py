@@ -1,22 +1,45 @@
-"""DELETE /memory/forget: not with a key."""
+"""DELETE /memory/forget: with a key only where the tenant's owner lets keys retire.  And DELETE /memory/user/purge."""
 
 from typing import ClassVar, NoReturn
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from rest_framework.request import Request
+from rest_framework.response import Response
 
-from apps.api.permissions import KeyMayRetire, StepUpRequired
+from apps.api.memory.choosing import ForgetInput, choice_of
+from apps.api.permissions import KeyMayRetire, NoKeyMay, StepUpRequired
 from apps.api.views import ApiView
+from apps.retention.forgetting import forget, preview
 
 
 class ForgetView(ApiView):
     permissions: ClassVar = {"DELETE": "memory:delete"}
     permission_classes = (KeyMayRetire,)
 
-    @extend_schema(operation_id="forget", request=None, responses={403: None})
-    def delete(self, request: Request) -> NoReturn:
-        """Delete memories: refused for every API key, since a person must confirm in the browser.
+    @extend_schema(
+        operation_id="forget",
+        request=ForgetInput,
+        examples=[OpenApiExample("two memories", {"memory_ids": [7, 8], "reason": "asked for"}, request_only=True)],
+        responses={200: OpenApiResponse({"type": "array", "items": {"type": "integer"}}, "The ids.")},
+    )
+    def delete(self, request: Request) -> Response:
+        """Take memories out of every answer at once; for seven days a person can bring them back.
 
-        Nothing of the request is read before the refusal.
+        Refused for every API key (403 `STEP_UP_REQUIRED`, before anything is read) unless the tenant's owner has set
+        the policy `key_deletes=retire`.  Answers a bare list of ids: of what was deleted, or with `dry_run` would be.
         """
+        fields, scope, now = self.read(ForgetInput), self.reader(), self.now()
+        choice = choice_of(fields)
+        if fields["dry_run"]:
+            return Response(preview(scope, choice, now=now))
+        return Response(forget(scope, choice, reason=fields.get("reason", ""), now=now))
+
+
+class PurgeView(ApiView):
+    permissions: ClassVar = {"DELETE": "memory:delete"}
+    permission_classes = (NoKeyMay,)
+
+    @extend_schema(operation_id="purge_user", request=None, responses={403: None})
+    def delete(self, request: Request) -> NoReturn:
+        """Erase an end user: refused for every API key, whatever the policy.  A person erases, in the browser."""
         raise StepUpRequired

@@ -1,19 +1,59 @@
-"""GET /memory/{id}: one memory."""
+"""GET and PATCH /memory/{id}: one memory, read or relabelled."""
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.fields import Fraction, Label, Metadata, Tags, WriteInput
 from apps.api.memory.shapes import MemoryOutput, memory_body
 from apps.api.views import ApiView
+from apps.memories.editing import Edit, edit
 from apps.memories.selectors import get_memory
 from apps.recall import access
 
+EDITABLE: Final = ("tags", "importance", "metadata", "source", "event_type")
+
+
+class EditInput(WriteInput):
+    """What to change; at least one field.  What is left out, or null, stays as it is."""
+
+    is_closed = True
+    some_of = EDITABLE
+
+    tags = Tags(required=False, help_text="All of them; an empty list clears them.")
+    importance = Fraction(required=False)
+    metadata = Metadata(required=False, help_text="The whole of your own object; an empty one clears it.")
+    source = Label(  # type: ignore[assignment]  # the wire's name, not DRF's
+        required=False, allow_blank=True, help_text="A label in clear; an empty string clears it."
+    )
+    event_type = Label(required=False, allow_blank=True, help_text="A label in clear; an empty string clears it.")
+
+    def to_internal_value(self, data: Any) -> Any:
+        fields = super().to_internal_value(data)
+        if unknown := sorted(data.keys() - self.fields.keys()):
+            # Of the caller's own words nothing is repeated, so the name stands in no message.
+            count = ErrorDetail(
+                f"{len(unknown)} of the fields cannot be changed; these can: {', '.join(EDITABLE)}", "unknown"
+            )
+            raise serializers.ValidationError({"non_field_errors": [count]})
+        if not any(name in fields for name in EDITABLE):
+            missing = ErrorDetail(f"give at least one of: {', '.join(EDITABLE)}", "required")
+            raise serializers.ValidationError({"non_field_errors": [missing]})
+        return fields
+
+
+def edit_of(memory_id: int, fields: Mapping[str, Any]) -> Edit:
+    """What the fields of an EditInput ask for."""
+    return Edit(memory_id=memory_id, **{name: fields[name] for name in EDITABLE if name in fields})
+
 
 class MemoryView(ApiView):
-    permissions: ClassVar = {"GET": "memory:read"}
+    permissions: ClassVar = {"GET": "memory:read", "PATCH": "memory:update"}
 
     @extend_schema(operation_id="get", responses=MemoryOutput)
     def get(self, request: Request, memory_id: int) -> Response:
@@ -22,3 +62,19 @@ class MemoryView(ApiView):
         memory = get_memory(scope, memory_id, now=self.now())
         access.note_read(scope)
         return Response(memory_body(memory))
+
+    @extend_schema(
+        operation_id="update",
+        request=EditInput,
+        examples=[OpenApiExample("other tags", {"tags": ["home", "keys"], "importance": 0.9}, request_only=True)],
+        responses=MemoryOutput,
+    )
+    def patch(self, request: Request, memory_id: int) -> Response:
+        """Change a memory's tags, importance, metadata and labels.  Its text stays as it was said.
+
+        `tags` and `metadata` replace what was there.  The change is noted in the memory's history.
+        """
+        fields, now = self.read(EditInput), self.now()
+        scope = self.reader(writes=True)
+        edit(scope, edit_of(memory_id, fields), now=now)
+        return Response(memory_body(get_memory(scope, memory_id, now=now)))

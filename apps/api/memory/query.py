@@ -14,6 +14,7 @@ from apps.api.memory.shapes import FoundOutput, memory_body
 from apps.api.views import ApiView
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
+from apps.recall.ranking import PROFILES
 from apps.recall.results import Filters, Recall
 from apps.recall.services import recall
 
@@ -32,6 +33,9 @@ class FiltersInput(Input):
     """Which memories may be returned.  A filter that is not listed here is refused: ignoring it would widen the
     answer without a word."""
 
+    is_closed = True
+    passed_over = ("user_id", "project_id")
+
     memory_type = OneOrMore(required=False)
     source = OneOrMore(required=False)  # type: ignore[assignment]  # the wire's name, not DRF's
     sources = OneOrMore(required=False)
@@ -43,7 +47,7 @@ class FiltersInput(Input):
     session_id = Label(required=False, max_length=256)
 
     def to_internal_value(self, data: Any) -> Any:
-        unknown = data.keys() - self.fields.keys() - {"user_id", "project_id"} if isinstance(data, dict) else ()
+        unknown = data.keys() - self.fields.keys() - set(self.passed_over) if isinstance(data, dict) else ()
         if unknown:
             known = ", ".join(self.fields)
             raise serializers.ValidationError([ErrorDetail(f"unknown filter; there are: {known}", "unknown_filter")])
@@ -58,12 +62,18 @@ class QueryInput(Input):
     limit = Clamped(lowest=1, highest=50, required=False, help_text="Another name for `k`.")
     filters = FiltersInput(required=False)
     session_id = Label(required=False, max_length=256, help_text="Memories of this session rank higher.")
-    traversal_depth = Clamped(lowest=1, highest=3, required=False, help_text="Hops along relations; 2 by default.")
+    traversal_depth = Clamped(lowest=1, highest=3, required=False, help_text="Relations followed: 2 or 3; 1 none.")
     depth = Clamped(lowest=1, highest=3, required=False, help_text="Another name for `traversal_depth`.")
     tier = OneOrMore(required=False, choices=TIERS, help_text="As in `filters`.")
+    as_of = Moment(required=False, is_end=True, help_text="What held at this time; of a date, at its end.")
+    known_at = Moment(
+        required=False,
+        is_end=True,
+        help_text="By what had been written then; without `as_of`, what held then as it was known then.",
+    )
     metadata_filter = Metadata(required=False, help_text="Keys and the values they must have.")
     weights = Weights(required=False, help_text="How much each ranking factor counts.")
-    profile = Label(required=False, help_text="The ranking profile.")
+    profile = Choice(choices=PROFILES, required=False, help_text="The ranking profile.")
     computation_tier = Choice(choices=tuple(SLA_TARGET_MS), default="medium")
     end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
 
@@ -93,6 +103,8 @@ class QueryOutput(serializers.Serializer[Any]):
 
 class QueryView(ApiView):
     permissions: ClassVar = {"POST": "memory:read"}
+    meters: ClassVar = {"POST": "retrievals"}
+    silent_answer: ClassVar = {"memories": []}
 
     @extend_schema(
         operation_id="query",
@@ -138,6 +150,8 @@ def _filters(fields: Mapping[str, Any]) -> Filters:
         include_summaries=chosen.get("include_summaries", True),
         session_id=chosen.get("session_id"),
         metadata=fields.get("metadata_filter", {}),
+        as_of=fields.get("as_of"),
+        known_at=fields.get("known_at"),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.ingest.candidates import STORED, DecisionMade, Outcome
+from apps.memories.gist import Gist, gist_of
 from apps.memories.opened import OpenedMemory
 from apps.recall.results import Explanation
 
@@ -17,23 +18,26 @@ def memory_body(
 
     score, explanation: for the results of a query, and absent elsewhere.
     """
+    text = memory.text.reveal()
+    gist = gist_of(text, key=memory.key, tags=memory.tags)
     body: dict[str, Any] = {
         "id": memory.id,
         "user_id": memory.user_id,
-        "text": memory.text.reveal(),
+        "text": text,
         "summary": memory.summary.reveal() if memory.summary else None,
         "tags": list(memory.tags),
         "source": memory.source or None,
         "event_type": memory.event_type or None,
         "importance": memory.importance,
         "metadata": dict(memory.metadata),
+        "platform_metadata": _platform_metadata(memory, gist),
         "is_summary": memory.is_summary,
         "tier": memory.tier,
         "memory_type": memory.type,
-        "key_points": [],
+        "key_points": list(gist.key_points),
         "insights": [],
-        "entities": [],
-        "topics": [],
+        "entities": list(gist.entities),
+        "topics": list(gist.topics),
         "context": "",
         "quality_score": memory.confidence,
         "extracted_type": memory.type,
@@ -45,6 +49,8 @@ def memory_body(
         "superseded_by": memory.superseded_by,
         "event_at": memory.event_at,
         "event_precision": memory.event_precision or None,
+        "valid_from": memory.valid_from,
+        "valid_to": memory.valid_to,
         "expires_at": memory.expires_at,
         "created_at": memory.created_at,
         "updated_at": memory.updated_at,
@@ -56,6 +62,22 @@ def memory_body(
         body["scores"] = dict(explanation.factors)
         body["explanation"] = explanation_body(explanation)
     return body
+
+
+def _platform_metadata(memory: OpenedMemory, gist: Gist) -> dict[str, Any]:
+    """What the platform says of a memory, beside the caller's metadata and never among them.
+
+    No time of processing is kept, and nothing is processed by a model.
+    """
+    lasts = memory.expires_at - memory.created_at if memory.expires_at else None
+    return {
+        "semantic_summary": memory.summary.reveal() if memory.summary else next(iter(gist.key_points), None),
+        "semantic_processing": "rules",
+        "preprocessing_timestamp": memory.created_at,
+        "token_count": gist.tokens,
+        "processing_time_ms": None,
+        "ttl_minutes": round(lasts.total_seconds() / 60) if lasts else None,
+    }
 
 
 def _reported_status(memory: OpenedMemory) -> str:
@@ -71,7 +93,7 @@ def explanation_body(explanation: Explanation) -> dict[str, Any]:
         "factors": dict(explanation.factors),
         "weights": dict(explanation.weights),
         "legs": {leg: dict(found) for leg, found in explanation.legs.items()},
-        "boosts": [],
+        "boosts": [dict(boost) for boost in explanation.boosts],
         "path": [dict(step) for step in explanation.path],
         "hop": explanation.hop,
     }
@@ -96,6 +118,9 @@ def decisions_body(decisions: Sequence[DecisionMade]) -> list[dict[str, Any]]:
             "reason": made.reason or None,
             "extracted_type": made.type or None,
             "memory_id": made.memory_id,
+            "candidate_id": made.review_id,
+            "extractor": made.extractor,
+            "fallback": made.fallback or None,
         }
         for made in decisions
     ]
@@ -121,6 +146,20 @@ class DecisionOutput(serializers.Serializer[Any]):
     reason = serializers.CharField(allow_null=True)
     extracted_type = serializers.CharField(allow_null=True)
     memory_id = serializers.IntegerField(allow_null=True)
+    candidate_id = serializers.IntegerField(allow_null=True, help_text="Of what waits for review.")
+    extractor = serializers.ChoiceField(choices=["rules", "model"], help_text="Who read it.")
+    fallback = serializers.CharField(allow_null=True, help_text="Why the rules read it, where there is a model.")
+
+
+class PlatformMetadataOutput(serializers.Serializer[Any]):
+    """What the platform says of a memory, made without a model."""
+
+    semantic_summary = serializers.CharField(allow_null=True, help_text="The summary, or the first of the key points.")
+    semantic_processing = serializers.CharField(help_text="`rules`: no language model took part.")
+    preprocessing_timestamp = serializers.DateTimeField()
+    token_count = serializers.IntegerField(help_text="An estimate.")
+    processing_time_ms = serializers.FloatField(allow_null=True, help_text="Not kept: null.")
+    ttl_minutes = serializers.IntegerField(allow_null=True)
 
 
 class MemoryOutput(serializers.Serializer[Any]):
@@ -133,6 +172,7 @@ class MemoryOutput(serializers.Serializer[Any]):
     event_type = serializers.CharField(allow_null=True)
     importance = serializers.FloatField()
     metadata = serializers.DictField()
+    platform_metadata = PlatformMetadataOutput()
     is_summary = serializers.BooleanField()
     tier = serializers.CharField()
     memory_type = serializers.CharField()
@@ -151,6 +191,8 @@ class MemoryOutput(serializers.Serializer[Any]):
     superseded_by = serializers.IntegerField(allow_null=True)
     event_at = serializers.DateTimeField(allow_null=True)
     event_precision = serializers.CharField(allow_null=True)
+    valid_from = serializers.DateTimeField(help_text="Since when it has held, the last time that it did.")
+    valid_to = serializers.DateTimeField(allow_null=True, help_text="Until when; null for as long as nothing ended it.")
     expires_at = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()

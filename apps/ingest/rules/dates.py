@@ -71,6 +71,9 @@ _FORMS = re.compile(
     r"|before\s+yesterday|after\s+tomorrow))"
     r"|(?P<rel>(?P<rel_w>last|this|next|coming|past|previous)\s+(?P<rel_u>week-?end|week|month|year|quarter|spring"
     r"|summer|autumn|fall|winter|night|morning|afternoon|evening)\b(?:\s+(?:on\s+)?(?P<rel_day>" + _DAYNAME + r"))?)"
+    rf"|(?P<nth>(?:the\s+)?(?P<nth_n>first|second|third|fourth|last|1st|2nd|3rd|4th)\s+(?P<nth_d>{_DAYNAME})\s+(?:of"
+    rf"|in)\s+"
+    rf"(?:(?P<nth_rel>next|this|last)\s+month|(?P<nth_m>{_MONTH})(?:\s+(?P<nth_y>{_YEAR}))?))"
     rf"|(?P<wd>(?:(?P<wd_w>last|this|next|coming|past"
     rf"|previous)\s+)?(?P<wd_n>{_DAYNAME})(?P<wd_after>\s+after\s+next\b)?(?P<wd_last>\s+(?:last"
     rf"|before\s+last)\s+week)?(?:\s+(?P<wd_week>next\s+week))?)"
@@ -115,7 +118,7 @@ _RECURRING = re.compile(
     rf"|weekdays|weekends)\b"
 )
 _OLD_DATE = re.compile(
-    r"(?:\bfrom|\binstead of|\bnot(?: on)?|\brather than|\boriginally(?: on| for)?|\bwas(?: on| for)?"
+    r"(?:\bfrom|\binstead of|(?:\bnot|n'?t)(?: on)?|\brather than|\boriginally(?: on| for)?|\bwas(?: on| for)?"
     r"|\bno longer(?: on)?)\s+(?:the\s+)?$"
 )
 _NEW_DATE = re.compile(
@@ -147,7 +150,8 @@ _PAST = (
     r"|finished|been|gone|done|drove|ate|drank|sang|became|began|since|(?<!ne)(?<!spe)(?<!bre)(?<!fe)[a-z]{2,}ed"
 )
 _FUTURE = (
-    r"will|'ll|gonna|going to|need|needs|have to|has to|must|should|remind|todo|due|deadline|plan(?:s|ning)?|is|are"
+    r"(?:get|getting|be|being|is|are|am|'m|'re)\s+(?:\w+ly\s+)?(?!(?:been|had|gone)\b)[a-z]{3,}ed|will|'ll|gonna"
+    r"|going to|need|needs|have to|has to|must|should|remind|todo|due|deadline|plan(?:s|ning)?|is|are"
     r"|(?<=\bit)'s|(?<=\bhe)'s|(?<=she)'s|(?<=that)'s|(?<=there)'s|'re|am|'m|be|starts?"
     r"|ends?|begins|opens|closes|expires|leaves|arrives|want|wants|moving|flying|meeting|leaving|starting|visiting"
     r"|travel(?:l)?ing|getting"
@@ -233,7 +237,8 @@ _HABITUALLY = re.compile(
 )
 _ABOUT_ONE = re.compile(
     r"\b(?:will|won't|going to|gonna|next|this|coming|need|needs|have to|has to|must|should|remind|due|plan|plans"
-    r"|planning|planned|booked|scheduled|starts?|ends?|begins|opens|closes|expires|leaves|arrives|launch\w*|ships?|book|want"
+    r"|planning|planned|booked|scheduled|starts?|ends?|begins|opens|closes|expires|leaves|arrives|launch\w*|ships?"
+    r"|book|want"
     r"|wants|hope|hoping|until|till|before|by|since|move|moving|flying|leaving|starting|visiting|travel\w*|getting"
     r"|coming|having|\w+ is|\w+ are|it's|that's)\b|'ll\b"
 )
@@ -421,6 +426,19 @@ class _Calendar:
             return self.day(self.today - timedelta(days=(self.today.weekday() - number - 1) % 7 + 1))
         return self.day(self.today + timedelta(days=(number - self.today.weekday() - 1) % 7 + 1))
 
+    def nth_weekday(self, m: re.Match[str]) -> When:
+        """ "The first Monday in August", "the last Friday of next month"."""
+        if m["nth_m"]:
+            number = _month(m["nth_m"])
+            first = date(int(m["nth_y"]) if m["nth_y"] else self.year_of_month(number), number, 1)
+        else:
+            first = _plus_months(self.today.replace(day=1), _STEPS.get(m["nth_rel"], 0))
+        ahead = timedelta(days=(WEEKDAYS[m["nth_d"]] - first.weekday()) % 7)
+        if m["nth_n"] == "last":
+            last = _month_end(first)
+            return self.day(last - timedelta(days=(last.weekday() - WEEKDAYS[m["nth_d"]]) % 7))
+        return self.day(first + ahead + timedelta(weeks=_NTH[m["nth_n"]]))
+
     def month_alone(self, m: re.Match[str]) -> When:
         number = _month(m["mon_n"])
         if m["mon_y"]:
@@ -514,6 +532,7 @@ _READERS: dict[str, Callable[[_Calendar, re.Match[str]], When | None]] = {
     "end": _Calendar.end,
     "beyond": _Calendar.beyond,
     "rel": _Calendar.relative,
+    "nth": _Calendar.nth_weekday,
     "wd": _Calendar.weekday,
     "mon": _Calendar.month_alone,
     "my": _Calendar.month_year,
@@ -525,6 +544,7 @@ _READERS: dict[str, Callable[[_Calendar, re.Match[str]], When | None]] = {
     "hol": _Calendar.holiday,
     "fuzzy": _Calendar.fuzzy,
 }
+_NTH = {"first": 0, "second": 1, "third": 2, "fourth": 3, "1st": 0, "2nd": 1, "3rd": 2, "4th": 3}
 _STEPS = {"last": -1, "past": -1, "previous": -1, "this": 0, "next": 1, "coming": 1}
 _DAYS_AWAY = {"yesterday": -1, "today": 0, "tonight": 0, "tomorrow": 1, "tmrw": 1, "tmr": 1}
 _FRACTIONS = frozenset({"24/7", "50/50", "1/2", "1/3", "1/4", "2/3", "3/4"})
@@ -555,18 +575,31 @@ def _clock(low: str, *, with_day: bool) -> time | None:
         if found["half"]:
             word = found["half_h"]
             hour = int(word) if word.isdigit() else NUMBERS[word]
-            return time(hour % 24, 30)
+            return time(_of_the_day(hour, low) % 24, 30)
         if found["oclock"]:
-            return time(_afternoon(int(found["oclock"])))
+            return time(_of_the_day(int(found["oclock"]), low))
         hour, minute = int(found["h"] or found["h2"]), int(found["m"] or 0)
         meridiem = (found["ap"] or found["ap2"] or "")[:1]
         if found["h"] and "." in found[0] and not meridiem:
             continue  # 3.50 is a price
         if meridiem:
             hour = hour % 12 + (12 if meridiem == "p" else 0)
+        elif len(found["h"] or "00") < 2 and _LATE.search(low):
+            hour = _of_the_day(hour, low)
         return time(hour, minute)
     bare = _BARE_HOUR.search(low) if with_day else None
-    return time(_afternoon(int(bare["h"]))) if bare else None
+    return time(_of_the_day(int(bare["h"]), low)) if bare else None
+
+
+_LATE = re.compile(r"\b(?:tonight|evening|night|dinner|drinks)\b")
+_EARLY = re.compile(r"\b(?:morning|breakfast|a\.?m)\b")
+
+
+def _of_the_day(hour: int, low: str) -> int:
+    """ "Tonight at eight" and "at 6 in the morning": a word for the time of day tells which half is meant."""
+    if _LATE.search(low) and 5 <= hour <= 11:
+        return hour + 12
+    return hour if _EARLY.search(low) else _afternoon(hour)
 
 
 def _afternoon(hour: int) -> int:

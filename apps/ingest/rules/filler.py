@@ -46,7 +46,12 @@ _ACKNOWLEDGING = re.compile(
     r"|take care|happy (?:monday|tuesday|wednesday|thursday|friday|weekend|new year)|merry)"
 )
 _META = re.compile(
-    r"(?:i meant (?:the other|that|this|it|something|what)\b|(?:let'?s|lets|can we|we can|shall we)\s+(?:start|begin"
+    r"(?:(?:the|that|this) (?:answer|question|paragraph|sentence|screenshot|snippet|message|attachment|example"
+    r"|output|result|error) (?:is|was|are|in"
+    r"|above|below|here|says|comes)\b|(?:i|we) (?:keep|always|just|constantly)? ?(?:forgetting|forget|forgot|lost"
+    r"|misplaced) (?:my|the|our)"
+    r" (?:\w+ )?(?:passwords?|pins?|log-?ins?|passphrase|codes?|username)\b|i meant (?:the other|that|this|it"
+    r"|something|what)\b|(?:let'?s|lets|can we|we can|shall we)\s+(?:start|begin"
     r"|continue|move on|get started|go on|go back"
     r"|try again|see|talk|keep this|do this|switch topics?|change (?:the )?(?:topic|subject)|wrap up|pick this up)"
     r"|(?:back|going back|coming back|returning) to (?:my|the|your|our) (?:question|point|topic|last|first|original)"
@@ -90,6 +95,48 @@ _AMUSED = re.compile(
     r"(?:\s+(?:so|really|out|loud|a lot|again|hard|too|today|now|laughing))*[\s,.!:)]*"
     r"(?:(?:ha(?:ha)+h?|hehe|lol|lmao|xd|thanks|thank you)\b[\s,.!:)]*)*"
 )
+
+
+_TAKING_BACK = re.compile(
+    r"(?:scratch (?:that|this)|never ?mind(?:[\s,.!-]+(?:i|found|got|figured|solved|fixed|works|it|that|this|out"
+    r"|sorted|now|myself|all|good))*|(?:please |just |oh |sorry,? )*(?:ignore|disregard|forget|strike|skip"
+    r"|cancel|drop) "
+    r"(?:that|this|it|what|my (?:last|previous|earlier)|the (?:last|previous)))\b(?!.{0,40}\b(?:rule|limit|plan|ban"
+    r"|warnings?)\b)"
+    r"(?:[\s,.!-]*(?:ignore|disregard|forget|i|what|wrote|said|just|typed|sent|asked|message|question|thing|one"
+    r"|about|it|that"
+    r"|earlier|before|above|please|last|my|the|line|part|comment|sorry|wrong|chat|window|thread)\b)*[\s,.!]*$"
+)
+_WORKED = re.compile(
+    r"(?:ok|okay|yes|yep|yeah|great|nice|cool|perfect|ah|oh|wow|hey)?[\s,.!]*(?:that|this|it)(?: one)? (?:finally "
+    r"|really |totally |actually |just )*"
+    r"(?:worked|helped|works|helps|did it|did the trick|fixed it|solved it)(?:[\s,.!]*(?:cheers|thanks?|thx|ty|a lot"
+    r"|so much|now|great|perfect"
+    r"|nicely|well|fine|again|mate|lol|for me|really))*[\s.!]*$"
+)
+_MISDIRECTED = re.compile(
+    r"(?:oops|sorry|whoops|ah|oh|ups|my bad|apologies)?[\s,.!]*(?:that was (?:meant )?for|wrong|not the right) "
+    r"(?:the )?(?:window|chat|tab|thread|person|channel|conversation|file|link|paste|copy|button|bot|someone"
+    r"|another)\b[^,;]{0,30}$"
+)
+
+
+_COMPLAINT = re.compile(
+    r"(?:no|nope|ugh|hm+|well|but|hey|sorry)?[\s,.!]*(?:(?:that|this|it)(?:'s| is| was| isn'?t| wasn'?t) (?:really "
+    r"|exactly |at all "
+    r"|still |not |just |even |quite )*what (?:i|we) (?:asked|meant|wanted|said|needed|mean|want)\b|you(?:'ve|"
+    r" have)? (?:totally "
+    r"|completely |just |clearly |still |again )*(?:misunderst\w+|misread|ignored|forgot|missed|didn'?t (?:answer"
+    r"|read|listen)|got "
+    r"(?:me|that|it|this) wrong)|i (?:just |already |literally |only |never )*(?:asked|told|said|meant|wanted|typed)"
+    r" (?:you|for"
+    r"|about|that|it|so)\b(?=[\w\s,]{0,24}[.!]*$))"
+)
+
+
+def is_about_the_exchange(low: str) -> bool:
+    """ "Scratch that", "sorry, wrong window", "that's not what I asked": about the messages themselves."""
+    return any(told.match(low) is not None for told in (_TAKING_BACK, _MISDIRECTED, _COMPLAINT, _WORKED))
 
 
 def is_filler(text: str) -> bool:

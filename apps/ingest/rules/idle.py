@@ -3,9 +3,25 @@
 import re
 
 from apps.ingest.rules.cues import cues
-from apps.ingest.rules.lexicon import listed
+from apps.ingest.rules.lexicon import OWN_THINGS, listed
 
 _HYPOTHETICAL = cues(
+    r"\b(?:i|we)(?:'d| would) (?:totally |definitely |probably |happily |gladly |never )+(?:move|buy|quit|live"
+    r"|retire|marry|go|join|sell|emigrate)\b",
+    r"\b(?:i|we)(?:'m|'ve| am| have)? (?:often |always |sometimes |just |still |kinda |do )*wonder(?:ing|ed)?"
+    r" (?:what|if|whether|how|why|about)\b",
+    r"\bnot (?:\w+ )?(?:sure|certain|decided)(?: yet| at all| about)* (?:if|whether)\b|\b(?:dream(?:ing|t|ed)?"
+    r"|fantasi[sz]\w+) (?:about|of)\b",
+    r"\b(?:i|we|he|she|they) (?:could|might|may) (?:\w+ally|perhaps|maybe|possibly|conceivably|eventually) [a-z]+\b",
+    r"\b(?:i|we) (?:might|may) (?:just |even |also |still |well )*(?!not\b|only\b|never\b|no\b|be allowed)[a-z]{3,}\b",
+    r"^(?:so |and |but |ok |well |hmm+,? |tbh,? |even )*if (?!there'?s a choice|possible|given|i get to|i have to|i"
+    r" can)"
+    r".{3,80}(?:\b(?:i|we|he|she|they|it|that|you)(?:'d| would| could| might)|\b(?:would|could|might|wouldn'?t))\b",
+    r"\bin an? (?:ideal|perfect|better|different|parallel|alternate) (?:world|life|universe|timeline)\b",
+    r"\b(?:i|we)(?:'d| would) (?:kill|die|give (?:anything|a lot|my)|pay good money) (?:for|to)\b",
+    r"\b(?:had|were) (?:i|we) (?:\w+ ){1,8}(?:i|we)(?:'d| would)\b",
+    r"\b(?:i|we) (?:could|can) (?:totally |really |easily |almost )?(?:see|imagine|picture) (?:myself|ourselves|us"
+    r"|me)\b",
     r"\b(?:if|as if|even if|what if|unless)\s+(?:i|we|my \w+|he|she|they|you|someone|somebody|one|there|it"
     r"|[a-z]+)\s+(?:were|was to|had|lived|worked|moved|could|was|wanted|would|bought|got|became|went|took|quit"
     r"|switched|joined|started|ate|used|decided|sold|married|spoke|owned)\b",
@@ -69,7 +85,8 @@ _SARCASM = cues(
     r"|wonderful|brilliant|lovely|fantastic)|because (?:that|of course|obviously|who doesn'?t)|as if (?:i|we"
     r"|that)|what a (?:surprise|shock|joy|treat|delight)|how (?:wonderful|lovely|delightful|nice|original"
     r"|surprising|convenient)|love (?:that|it when|how) |i just (?:love|adore) (?:it )?(?:when|how)"
-    r"|thanks a (?:lot|bunch|million),? |nothing (?:says|beats|like)|who doesn'?t love|big surprise|shocker"
+    r"|thanks a (?:lot|bunch|million),? |nothing says|nothing (?:beats|like) (?:a (?:broken|late)|another|being"
+    r"|waiting|sitting|spending|paying|debugging)|who doesn'?t love|big surprise|shocker"
     r"|right,? because|because (?:i'?m|i am) (?:such|so|clearly|totally))",
     r"\b(?:such a|so very|totally|clearly|obviously) (?:morning person|expert|genius|natural)\b",
     r"(?:^|\s)/s\b",
@@ -86,6 +103,20 @@ _SARCASM = cues(
     r"🙄",
 )
 _OTHERS_CLAIM = cues(
+    r"\b(?!i\b|we\b)[a-z'-]+ (?:was|were|is|are|kept|keeps) (?:\w+ly )?(?:bragging|boasting|ranting|gossiping|joking"
+    r"|claiming|preaching)\b",
+    r"\b(?:reckons?|reckoned) (?!i\b|we\b)[a-z'-]+",
+    r"\b(?!i\b|we\b)[a-z'-]+ (?:always |often |once )?(?:used to|loves to|likes to|liked to|loved to|would always)"
+    r" (?:say|tell"
+    r"|claim|joke|preach)\b",
+    r"\b(?!i\b|we\b|also\b|still\b|always\b|just\b|not\b|never\b|really\b)[a-z'-]+ (?:\w+ly |also |still |always "
+    r"|once |just )?(?:claims?|claimed|swears|swore|reckons|reckoned"
+    r"|alleges|alleged|brags|bragged|boasts|boasted|preaches|rants|jokes|joked)"
+    r"(?: (?:that|to)\b| (?:the|a|an|all|his|her|their|he|she|it|they|every\w*|nobody|coffee|this|my|our|i|we|you)\b)",
+    r"\bi was like\b|\b(?:he|she|they) (?:was|were|is|are|goes|go) like\b",
+    r"\b(?:keeps?|kept) (?:telling|saying|claiming|insisting|repeating)\b",
+    r"\b(?:ad|advert|advertisement|commercial|brochure|leaflet|label|packaging|poster|slogan|vendor|salesman|seller)s? "
+    r"(?:promised?|promises|claims?|says?|said|boasts?)\b",
     r"\bsome (?:of (?:my|our|the) |of them )?\w+ (?:think|say|believe|claim|argue|swear|insist|reckon)\b|\b(?:says?"
     r"|said|claims?|reckons?|thinks?|believes?|swears?) (?:that )?(?:the (?:earth|world|government|moon|media)"
     r"|people|everyone|nobody|they|humans|all \w+s)\b",
@@ -111,8 +142,11 @@ _OTHERS_CLAIM = cues(
     r"|headline|report)|people))\b",
     r"\b(?:rumou?r has it|word is|they say|it is said|it's said|reportedly)\b",
 )
-_QUOTE = re.compile(r'"[^"]{12,}"?|(?<!\w)\'[^\'\n]{20,}\'(?!\w)')
+_QUOTE = re.compile(r'"(?P<said>[^"]*)(?:"|\Z)|(?<!\w)\'[^\'\n]{20,}\'(?!\w)')
+_QUOTE_LENGTH = 12  # a shorter one is a name and no sentence
 _REPORTING = cues(
+    r"\b(?:he|she|they|[a-z]+) (?:goes|went|was like|is like|were like|(?:keeps|kept|started) (?:saying|telling))\b",
+    r"\b(?:mean|meant|means|mutter\w*|shout\w*|yell\w*|brag\w*|announc\w*|declar\w*|whisper\w*|joked?|promis\w+)\b",
     r"\b(?:says?|said|saying|wrote|writes|told|claims?|claimed|tweeted|posted|texted|asked|replied|mail(?:ed)?)\b",
     r"\b(?:email(?:ed)?|message[ds]?|quote|quoted|slogan|motto|line|lyrics?|subject|text|sentence|phrase)\b",
     r"\b(?:paragraph|headline|post|comment|translate|summari[sz]e|proofread|rephrase|rewrite|check|correct)\b",
@@ -142,7 +176,8 @@ _COMMAND_VERBS = (
     "|close|search|look|google|look up|browse|play|print|read|define|analy[sz]e|review|refactor|implement|add|remove"
     "|delete|rename|move|copy|paste|update|edit|change|format|sort|count|plot|draw|sketch|design|suggest|recommend"
     "|brainstorm|outline|continue|expand"
-    "|shorten|simplify|elaborate|clarify|repeat|retry|undo|redo|revert|go|try|start|stop|pause|resume|restart|wait(?=\\s+(?:for|until|till|a|an|here|with|up|before|one)\\b|[.!]*$)"
+    "|shorten|simplify|elaborate|clarify|repeat|retry|undo|redo|revert|go|try|start|stop|pause|resume|restart"
+    "|wait(?=\\s+(?:for|until|till|a|an|here|with|up|before|one)\\b|[.!]*$)"
     "|solve|guess|spell|pronounce|extract|parse|test|deploy|commit|push|merge|pick|choose|rank|rate|estimate|answer"
     "|reply|respond|pretend|imagine|act|let"
     "|send|share|export|import|download|upload|install|turn|set|put|get|take|walk|teach|quiz|ask|order|book|plan"
@@ -186,6 +221,8 @@ def is_hypothetical(low: str) -> bool:
 
 
 _IDLE = re.compile(
+    r"\bin an? (?:ideal|perfect|better|different|parallel|alternate) (?:world|life|universe|timeline)\b"
+    r"|\b(?:may or may not|might or might not)\b|\b(?:had|were) (?:i|we) (?:\w+ ){1,8}(?:i|we)(?:'d| would)\b|"
     r"^(?:so |and |but |well |hmm*,? |idk,? |tbh,? |or )*(?:maybe|perhaps|possibly)\b|\b(?:maybe|perhaps) (?:we"
     r"|i) (?:should|could|might|can)\b"
 )
@@ -209,7 +246,8 @@ def is_sarcasm(low: str) -> bool:
 # What somebody else would have the user do. Who may give orders, or looks after the user, is taken at their word.
 _ADVICE = re.compile(
     r"\b(?P<who>[\w'-]+) (?:(?:still|also|always|really|just|keeps|now) )*(?:(?P<opinion>thinks?|thought|thinking"
-    r"|reckons?|believes?|feels|felt|hopes|hoped|wishes|suggests?|suggested|recommends?|recommended|advises|advised|insists"
+    r"|reckons?|believes?|feels|felt|hopes|hoped|wishes|suggests?|suggested|recommends?|recommended|advises|advised"
+    r"|insists"
     r"|figures)|(?P<saying>says?|said|saying|told (?:me|us)|tells (?:me|us))) (?:that )?(?:i|we) (?P<how>should"
     r"|shouldn'?t|ought to|could|might|need to|must|have to|had better|'d better|would)\b"
 )
@@ -225,8 +263,23 @@ _GIVES_ORDERS = listed(
 )
 
 
+# "The waiter told us …": a stranger's word, unless it binds ("the lease says no pets").
+_REPORTED = re.compile(
+    r"\b(?:the|a|an|some|this|that) (?P<who>[a-z]+) (?:\w+ly |also |just )?(?:told (?:me|us|everyone)|says?|said"
+    r"|promise[sd]?|predict(?:s|ed)?"
+    r"|assured (?:me|us))\b|\b(?P<sure>my \w+|he|she|they|[a-z]+) (?:is|are|was|were) (?:\w+ly )?(?:convinced"
+    r"|adamant|persuaded|of the opinion)\b"
+)
+_BINDING_PAPERS = listed(
+    "lease agreement policy manual rules rule sign guideline guidelines spec team board committee clinic hospital"
+)
+
+
 def is_others_claim(low: str) -> bool:
     if _OTHERS_CLAIM.search(low) is not None:
+        return True
+    told = _REPORTED.search(low)
+    if told and (told["who"] or told["sure"]) not in _TAKEN_AT_THEIR_WORD | _GIVES_ORDERS | _BINDING_PAPERS:
         return True
     advice = _ADVICE.search(low)
     if advice is None or advice["who"] in _TAKEN_AT_THEIR_WORD:
@@ -236,11 +289,23 @@ def is_others_claim(low: str) -> bool:
 
 def is_quotation(low: str) -> bool:
     """Mostly a quoted text that somebody else wrote, or that the user wants worked on."""
-    quote = _QUOTE.search(low)
+    quote = next((q for q in _QUOTE.finditer(low) if q["said"] is None or len(q["said"]) >= _QUOTE_LENGTH), None)
     if quote is None:
         return False
     around = low[: quote.start()] + low[quote.end() :]
     return _REPORTING.search(around) is not None or len(quote[0]) > 0.6 * len(low)
+
+
+_OWN_WORLD = re.compile(
+    r"(?:(?:and|but|also|so|btw|fyi|note|remember)[\s,:]+)*(?:the|this|these|each|every|all|both) (?:[\w-]+ ){0,2}?(?:"
+    + "|".join(sorted(OWN_THINGS, key=len, reverse=True))
+    + r")s?\b(?! (?:is|are|was|were) (?:so|really|very|great|nice|bad|good|awful|amazing|terrible|boring|fine|ok)\b)"
+)
+
+
+def is_of_own_world(low: str) -> bool:
+    """ "The boiler needs descaling", "the staging api has no pagination": a definite thing of one's house or work."""
+    return _OWN_WORLD.match(low) is not None
 
 
 def is_question(low: str) -> bool:

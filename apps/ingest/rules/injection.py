@@ -13,6 +13,57 @@ _RULES = (
     r"|safeguards?|guardrails?|restrictions?|programming|filters?|limitations?|told)"
 )
 _PATTERNS: tuple[tuple[str, str], ...] = (
+    ("injection_override", (
+        r"\b(?:obey|answer to|listen to|trust|follow|take orders from)\s+(?:only|nobody but|no one but|no-one but"
+        r"|none but)\b"
+        r"|\b(?:skip|bypass|omit|waive|drop)\s+(?:all|any|every)\s+(?:confirmations?|checks?|verifications?"
+        r"|approvals?|safety|security|safeguards?)\b"
+        r"|\bnever\s+(?:refuse|decline|question|deny|reject)\s+(?:any\s+|my\s+|the\s+|our\s+|a\s+)*(?:requests?"
+        r"|orders?|commands?|instructions?|"
+        r"thing i)\b|\bno\s+(?:limits?|rules?|restrictions?|filters?)\s+appl(?:y|ies)\b"
+    )),
+    ("injection_reveal", (
+        r"\b(?:print|repeat|output|show|reveal|copy|paste|list|recite|echo)\b[^.\n]{0,20}\b(?:everything|all|the"
+        r" text|the words|whatever|what'?s?"
+        r"|what is|stands)\s+(?:is\s+|that'?s\s+|stands\s+)?(?:above|before|prior to|preceding)\s+(?:this|that|my"
+        r"|the)\b"
+    )),
+    ("injection_planted", (
+        r"\b(?:memory|profile|system|context)\s+(?:update|note|entry|override|edit|patch)\s*[:>-]+\s*(?:the\s+)?user\b"
+        r"|(?:^|[\n.:;]\s*)user\s+(?:has\s+|have\s+|already\s+)*(?:pre-?)?(?:approved|consented|authori[sz]ed"
+        r"|granted|waived|agreed to)\b"
+    )),
+    ("injection_planted", (
+        r"\b(?:save|store|remember|record|memori[sz]e|note|add|write|commit|persist|keep)\b[^.\n]{0,30}\b(?:memory"
+        r"|notes?"
+        r"|profile|record|mind)\b\s*[:,-]?\s*(?:that\s+)?(?:the\s+)?(?:assistant|ai|model|bot|agent|chatbot|llm"
+        r"|you)s?\s+"
+        r"(?:must|should|shall|will|has to|have to|is to|are to|needs? to|always|never|may"
+        r"|can)\b[^.\n]{0,60}\b(?:everyone"
+        r"|anyone|every|all|any|always|never|users?|customers?|without|no matter)\b"
+    )),
+    ("injection_planted", (
+        r"\b(?:ai|llm|language model|chatbot|ai assistant|virtual assistant)s?(?: agents?| assistants?| models?|"
+        r" systems?"
+        r"| readers?)?\s+(?:must|should|shall|need to|have to|are (?:required|instructed|asked) to|are to|is to"
+        r"|please)\s+"
+        r"(?:always\s+|also\s+|now\s+|silently\s+)?(?:email|e-mail|mail|send|forward|post|upload|recommend|promote"
+        r"|praise"
+        r"|favou?r|rank|rate|buy|pay|click|visit|include|append|insert|reply|answer|respond|say|state|tell|call|run"
+        r"|execute"
+        r"|download|fetch|open)\b"
+    )),
+    ("injection_planted", (
+        r"\b(?:save|store|remember|record|memori[sz]e|note|log|from now on|going forward)\b[^.\n]{0,80}\b(?:(?:is"
+        r"|are|as|be|count)"
+        r"\s+(?:always\s+|automatically\s+)?(?:pre-?approved|auto-?approved|pre-?authori[sz]ed|automatically approved"
+        r"|exempt from (?:checks?|verification|review|limits?)))\b"
+    )),
+    ("injection_override", (
+        r"\b(?:ignore|disregard|forget)\s+(?:whatever|everything|anything|all|what)\s+(?:that\s+)?(?:you(?:'ve| have"
+        r"| were|'re)?"
+        r"|they|anyone|your \w+)\s+(?:been\s+)?(?:told|said|instructed|taught|given|programmed|trained|know|learned)"
+    )),
     (
         "injection_planted",
         r"\b(?:you are|you're|you may)\s+(?:now\s+|hereby\s+)*(?:allowed|permitted|authori[sz]ed|free"
@@ -153,7 +204,8 @@ _ORDERS = re.compile("|".join(f"(?P<i{i}>{pattern})" for i, (_, pattern) in enum
 _HINT = re.compile(
     r"you are|you're|you may|instruction|rules?\b|prompt|memor|ignore|disregard|override|bypass|system|assistant"
     r"|\bmode\b|admin|the user"
-    r"|this user|root|refus|verification|restrict|<\||\[inst|guardrail|safety"
+    r"|this user|obey|memory|confirmation|refuse|above|orders|trust|root|refus|verification|restrict|<\||\[inst"
+    r"|guardrail|safety"
     r"|superuser|exfiltrat|polic|approved|restrict|\bai\b|llm|chatbot|agent|chatgpt|claude|skip|approve|developer"
     r"|everything|forget"
 )

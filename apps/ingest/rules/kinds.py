@@ -57,6 +57,25 @@ _LEAD = (
 )
 
 _INSTRUCTION = cues(
+    rf"{_LEAD}(?:please )?(?:don'?t|do not|never) [a-z]{{3,20}}(?: (?:things|it|anything|stuff|words|answers))?"
+    rf" (?:for|with|to|at|on) me\b"
+    r"(?! (?:today|now|yet|again))",
+    rf"{_LEAD}(?:from (?:now|here|this point|today|this day) on(?:wards?)?|going forward|henceforth|in (?:the"
+    rf" )?future|starting (?:now|today))"
+    r"[,:]? (?!.{0,80}\b(?:i|we|my|our|i'?m|i'?ll|we'?re|we'?ll|he|she|they|his|her|their)\b)[a-z]",
+    rf"{_LEAD}you (?:should|must|have to|need to|can|may|shall)(?: also| always| never| only| please)* (?!see\b"
+    rf"|know\b|try\b|read\b|be\b|have\b"
+    r"|help\b|tell\b|give\b|show\b|excuse\b|believe\b|trust\b|understand\b)[a-z]+ me\b",
+    rf"{_LEAD}drop the (?:greetings?|pleasantries|formalities|small talk|disclaimers?|emojis?|jargon|intro\w*)",
+    rf"{_LEAD}(?:you can |we can |feel free to |let'?s |please )*(?:keep (?:on )?|carry on |continue |go on |start )"
+    rf"(?:reply|answer|respond|writ|speak|talk|chatt?|communicat)ing\b.{{0,20}}\b{_LANGUAGE}\b",
+    rf"{_LEAD}(?:you can |we can |you may |feel free to |let'?s |please )+(?:go|switch|change|return|revert) (?:back"
+    rf" |over )?to "
+    rf"(?:using |speaking |writing (?:in )?)?{_LANGUAGE}\b",
+    rf"{_LEAD}(?:speak|talk|write|reply|answer|use) (?:to me |with me )?(?:only |always |just )?(?:in )?{_LANGUAGE}"
+    rf" (?:with|to|when|for all)\b",
+    r"\b(?:i don'?t|i do not|i'?d rather not|i hate|i dislike|i can'?t stand) (?:like |want |enjoy )?(?:being|to be)"
+    r" (?:called|addressed)\b",
     rf"{_LEAD}(?:short|brief|concise|detailed|long|polite|formal|casual)(?:er)? {_OUTPUT}\b(?=.{{0,30}}\b(?:please"
     rf"|pls|always|only|from)\b|[.!]*$)",
     rf"{_LEAD}(?:please )?(?:don'?t|do not|never) (?:ever )?(?!let\b|forget|worry|know|think|mind|get\b|want|need"
@@ -136,12 +155,21 @@ _INSTRUCTION = cues(
     rf"|whenever|every time)\b",
 )
 _CONSTRAINT = cues(
+    r"\bno [a-z-]+(?: [a-z-]+)?(?: (?:is|are))? (?:allowed|permitted|tolerated|accepted)\b",
+    r"\b(?!i\b|we\b|you\b)[a-z-]+ (?:have|has) to be (?:on|in|at|under|kept|held|worn|leashed|accompanied|registered"
+    r"|announced|supervised)\b",
+    r"\b(?:don'?t|doesn'?t|do not|does not|won'?t) (?:get|have|receive|be given) (?:any )?(?:access|permission"
+    r"|rights|clearance)\b",
+    r"\b(?:nothing|nobody|none|no \w+(?: \w+)?|neither) (?:of (?:it|this|that|them|us) )?(?:may|can|must|should|is"
+    r" to|are to|shall) (?:ever )?"
+    r"(?:be|leave|go|enter|run|cross|touch|exceed|access)\b",
     r"\b(?:doesn'?t|don'?t|won'?t|does not|do not|will not|didn'?t) (?:allow|permit|(?<!don't )let (?:me|us|anyone"
     r"|people"
     r"|visitors|staff)|accept (?!that\b|it\b|responsibility))",
     r"\b(?:barred|banned|exempt|excluded|prohibited|disqualified) from\b|\b(?:can'?t|cannot|must not|may not"
     r"|mustn'?t) be \w+(?:ed|et|en|ung|old|ut)\b",
-    r"\b(?:requires?|needs?|demands?|takes?) (?:at least|\d+|two|three|four|a minimum|written|prior|parental"
+    r"(?<!\bi )(?<!\bwe )(?<!also )\b(?:requires?|needs?|demands?|takes?) (?:at least|\d+|two|three|four|a minimum"
+    r"|written|prior|parental"
     r"|explicit|legal|approval|consent|permission|sign-?off|clearance|supervision|a permit|a licen[cs]e"
     r"|an? (?:\w+ )?(?:approval|signature|permit|licen[cs]e|certificate|chaperone|escort))\b(?= (?:people|person"
     r"|\w+s?\b|from|before|by|for|of|in|to|$)|[.,!]|$)(?!.{0,10}\b(?:minutes|hours|seconds|days|years|to (?:find|fix"
@@ -168,7 +196,8 @@ _CONSTRAINT = cues(
     r"|rules?|regulations?))\b",
     r"\b(?:(?:we|you|they|nobody|no one|anyone|employees|staff|users|customers|guests|visitors|vendors"
     r"|contractors|it|which|that|this|she|he|kids|students|tenants|dogs|pets|everyone|everything|all \w+"
-    r"|(?!i\b)[a-z_-]+s?|data)\s+(?:(?:can ?not|can'?t|cant)(?! (?:wait|find|believe|remember|tell|see|decide"
+    r"|(?!i\b|really\b|still\b|also\b|just\b|now\b|[a-z]+ly\b)[a-z_-]+s?|data)\s+(?:(?:can ?not|can'?t|cant)(?!"
+    r" (?:wait|find|believe|remember|tell|see|decide"
     r"|figure|understand|seem|complain|afford|sleep|stand|bear|stop|recall|imagine|help|agree|log|connect"
     r"|reproduce|open|hear|make it|come|get (?:it|this|enough|over))\b)|must(?: not|n'?t)?|may not"
     r"|shall(?: not)?|(?:are|is|was|were)(?: not|n'?t) (?:allowed|permitted|supposed)|(?:is|are|were|was"
@@ -233,6 +262,8 @@ _CONSTRAINT = cues(
     r"|relaxed|scrapped|waived|off)\b",
 )
 _TASK = cues(
+    r"\b(?:i|we)(?:'ve| have)? (?:also |already )?(?:promised|offered|volunteered) (?:[a-z'-]+ ){0,3}?"
+    r"(?:to (?!be\b)[a-z]+|(?:that )?(?:i|we)(?:'d| would|'ll| will) (?!be\b)[a-z]+)",
     r"\b(?:wants?|needs?|expects?|is waiting for) (?:its|his|her|their|the|my|our) .{2,40} (?:back )?by (?:the"
     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday|next|end|tomorrow|\d|january|february|march|april"
     r"|may|june|july|august|september|october|november|december)\b",
@@ -291,6 +322,9 @@ _TASK = cues(
     r"\b(?:(?:open|outstanding|pending|remaining|left to do|still to do)\s*:|to be done by|deadline for me)",
 )
 _TASK_COMMAND = cues(
+    r"^(?:and |also )*to (?!be\b|me\b|my\b|the\b|us\b|you\b|your\b|an?\b|our\b|his\b|her\b|do with\b)[a-z]{2,12}"
+    r" .{2,80}\b(?:by|before|on"
+    r"|tomorrow|tonight|next|this (?:week|weekend|month))\b",
     rf"{_LEAD}(?:still )?(?:need|have|got|gotta|must|ought|should)(?: still| also"
     rf"| really)*(?: to)? (?:not forget to )?(?:pick|get|buy|call|book|send|pay|renew|finish|submit|return|file"
     rf"|fix|sign|order|cancel|write|email|mail|text|clean|collect|drop|bring|take|check|update|review|schedule"
@@ -313,6 +347,12 @@ _TASK_COMMAND = cues(
     rf"|it'?s)\b.{{0,40}}(?:birthday|anniversary|card|present|appointment|gift)\b)",
 )
 _DECISION = cues(
+    r"^(?:(?:so|ok|okay|and|finally|just|we'?ve|i'?ve|in the end|after all|update:?)[\s,:]+)*(?:picked|chose|chosen"
+    r"|selected|opted"
+    r"|decided|settled|plumped|voted|agreed) (?:the |on |for |with |to |against |that |not )",
+    r"^(?:(?:so|ok|okay|and|finally)[\s,:]+)*(?:going|went|gone) (?:for|with) |^(?:it'?s |all |now )*(?:settled"
+    r"|decided|agreed|final"
+    r"|confirmed|sorted|done deal)\s*[:-]\s",
     r"\b(?:i|we|they|he|she|board|team|committee|jury|council|family) (?:\w+ly )?(?:said (?:yes|no) to|went (?:for"
     r"|with) (?:the|a|an|our|plan|option|number|[a-z]+ (?:instead|over|rather))|gave .{2,30} the (?:go-?ahead"
     r"|green light))\b",
@@ -324,7 +364,7 @@ _DECISION = cues(
     r"|selling|keeping|quitting|dropping out|cancelling|canceling|accepting|declining|rejecting|leaving the) )",
     r"\b(?:no more \w+(?: \w+)? for (?:me|us))",
     r"\b(?:(?:i|we)(?:'ve| have) (?:chosen|picked|decided|made|settled|opted|agreed|committed|concluded|resolved"
-    r"|landed|gone))",
+    r"|landed|gone (?:with|for)))",
     r"\b(?:is (?:out|in), |(?:is|are) out[,;.] )",
     r"\b(?:(?:i|we|they|he|she|team|board|committee|family|council|management|my \w+|the \w+|everyone"
     r"|[a-z]+)(?:'ve| have| has|'s)? (?:all |both |finally |just |now |jointly |already |also |officially "
@@ -394,6 +434,7 @@ _PERSON_ROLE = _any(
     )
 )
 _RELATION = cues(
+    rf"\b(?:is|are|was|becomes?|became) (?:the |a )?{_PERSON_ROLE} (?:of|to) (?:my|our|his|her|their) ",
     r"\b(?:co-?(?:chair|lead|run|host|manage|parent|edit|author|own|founded|wrote|organi[sz]e)s?"
     r"|have been with [a-z]+ for|(?:been|going out|living) together|is dating)\b",
     r"\b(?:'s (?:deputy|boss|wife|husband|partner|sister|brother|son|daughter|mother|father|assistant|successor"
@@ -440,7 +481,10 @@ _RELATION = cues(
     rf"|from|my|our|coming|going|getting|turning|back|away|out|here|sick|ill|nice|great|vegan|vegetarian"
     rf"|allergic|always|never|visiting|moving|asking|too|pregnant|off|leaving|based|about|only|just|still|\d+"
     rf"|with|good|bad|happy|angry|mad|upset|tired|busy|right|wrong|new|old|diabetic|married|retired|german"
-    rf"|french|english|afraid|worried|lactose|gluten|over|under|for|to)\b)[a-z])",
+    rf"|french|english|deaf|blind|dead|asleep|awake|abroad|single|divorced|engaged|famous|huge|tiny|tall|short|old"
+    rf"|young|small|big"
+    rf"|\w+(?:ive|ful|ous|ic|ist|er|ian|able|ible|less|ish)\b|\w+ed\b|afraid|worried|lactose|gluten|over|under|for"
+    rf"|to)\b)[a-z])",
     r"\b(?:(?:is|are|was|'s) [\w-]+(?: [\w-]+)?'s (?:boss|manager|lead|wife|husband|partner|sister|brother|son"
     r"|daughter|mother|father|mum|mom|dad|assistant|intern|mentor|deputy|friend|cousin|boyfriend|girlfriend"
     r"|line manager|supervisor|colleague|roommate|landlord|doctor|aunt|uncle|niece|nephew|twin|fiancee?)\b)",
@@ -454,6 +498,7 @@ _RELATION = cues(
     r"\b(?:(?:our|my) team is (?:me|made up|[a-z]+,)|(?:is|are) under me\b|in charge of)",
 )
 _ENTITY = cues(
+    r"^(?:project |operation |the |codename )?['\"]?[\w .&-]{2,30}['\"]?\s+=\s+(?:the|our|my|a|an)\b",
     r"['\"][\w .&-]{2,30}['\"] (?:means?|stands for|refers to|is short for|=)|^(?:project|operation|codename"
     r"|programme|program) [\w-]+ is (?:the|our|a|an)\b",
     r"^['\"][\w .&-]{2,30}['\"] (?:is|are|means?|=|refers|stands)\b",
@@ -496,6 +541,23 @@ _ENTITY = cues(
     r"|guinea pig|budgie|internal \w+)\b",
 )
 _PAST_STATE = cues(
+    r"\b(?:had|kept|owned|used|rented|ran|ate|drank|drove|was|were) .{2,40}\b(?:when|while) (?:i|we) (?:still"
+    r" )?(?:lived|worked|studied|were|was)\b",
+    r"\b(?:i|we|he|she|they)(?:'d| had) been .{2,60}\b(?:before|until|till|when|for)\b",
+    r"\b(?:was|were|ran|had|kept|held|used|paid|wore|taught|rode|led|sang|went|did|sat|[a-z]{3,}ed)"
+    r" .{0,60}\b(?:until|till|up to) "
+    r"(?:last|i|we|he|she|they|my|the (?!end|next|\d|first|summer|winter)|it|recently|(?:19|20)\d\d|january|february"
+    r"|march|april|may|june"
+    r"|july|august|september|october|november|december|about|\w+ (?:years?|months?|weeks?)"
+    r" ago)\b(?<!will)(?!.{0,20}\bnext\b)",
+    r"\b(?:was|were) (?:in|at|on|with|an?|the|our|my|his|her|based|located|located) .{2,40}\bbefore (?:the|we|i|he"
+    r"|she|they|our|my|that|it)\b",
+    r"^(?:and |but |well |also |actually )*(?:was|were|had been|been) an? .{2,60}\b(?:once|for|until|till|before|in"
+    r" (?:19|20)\d\d|not (?:now"
+    r"|any ?more)|no (?:more|longer)|back then)\b",
+    r"^before (?:this|that|then|my current|joining|moving|becoming|i (?:moved|joined|became))\b.{0,40}\b(?:i|we|he"
+    r"|she|they) (?:was|were"
+    r"|worked|lived|had|did|ran|taught|used)\b",
     r"\b(?:used to (?!it\b|the\b|that\b|being\b)|formerly|once (?:worked|lived|was|owned|studied|had|played|ran))",
     r"\b(?:(?:i|we|he|she|they|my \w+) (?:had been|were|was) (?!born|just|going|wondering|thinking|hoping|told"
     r"|given|asked|diagnosed|promoted|hired|allergic|vegan|vegetarian|not|never|able|supposed|looking|trying"
@@ -529,6 +591,9 @@ _VERB_PAST = (
     r"|called|asked|voted|rolled"
 )
 _EVENT = cues(
+    r"\b(?:isn'?t|is not|aren'?t|no longer|not) (?:on|in|with|at|part of|a member of|working (?:on|at|for|with))"
+    r" .{2,40}\b"
+    r"(?:any ?more|any longer|now)\b",
     rf"(?:^|\b(?:i|we|he|she|they|it|who|and|just|finally|also|then|(?!(?:has|have|had|been|the|a|an|my|our|his"
     rf"|her|to|be|is|are|get|gets|of|in|on|at|for|with|your|their|this|that|no|not)\b)[a-z]+|my \w+|our \w+"
     rf"|the \w+|last \w+|ago,?|yesterday,?)(?:'ve| have| has|'s|'d| had)? )(?!got (?:a|an|two|three|four|five"
@@ -556,6 +621,13 @@ _EVENT = cues(
     r"\b(?:took place|turned \d+|(?:first|last) (?:day|time|met|trip))\b",
 )
 _PREFERENCE = cues(
+    r"\bcould (?:eat|drink|watch|listen to|read|play|live on|wear) .{2,40}\b(?:every ?day|all day|forever|every"
+    r" night|for ever|any ?time|24/7)\b",
+    r"\bnothing (?:beats|tops|compares to|better than) \w|^rather .{2,40} than\b",
+    r"^(?:really |just |absolutely |honestly |personally |also |still )*(?:can'?t (?:stand|bear)|cannot (?:stand"
+    r"|bear)|loves?"
+    r"|hates?|enjoy|dislikes?|detest|loathe|adore|despise|prefer)\s+(?!(?:it|this|that|you|them|these|those|ur"
+    r"|your)\b)\w",
     r"\bi(?:'d| would) (?:always |sooner |rather )?(?:choose|take|pick|have) .{2,40} over\b|\b(?:can'?t|cannot"
     r"|never could|couldn'?t) (?:warm to|get into|get used to|get on with|abide|resist|deal with)\b"
     r"|\bthat'?s how (?:i|we) (?:like|take|prefer|want|drink|eat)\b|\bdoesn'?t agree with me\b|\bwhenever possible\b"
@@ -654,7 +726,10 @@ def kind_of(said: str, low: str, *, has_date: bool) -> Kind | None:
 _LIKE_TO = re.compile(
     r"\b(?:i|we)(?:'d| would) (?:really )?(?:like|love|prefer) (?:to|you to|if you)\b|\bwould like to\b"
 )
-_SCHEDULED = re.compile(r"\b(?:is|are|'s|on|at|from|until)\b")
+_SCHEDULED = re.compile(
+    r"\b(?:is|are|'s|on|at|from|until)\b|\b(?:have|has|'ve|having|got) (?:an?|my|our|the|another|two|his|her|their)\b"
+    r"|\b(?:was|were|got|been) (?:\w+ly )?[a-z]{2,}(?:ed|en|ilt|ought|aught|orn|old|ade|un|ut|et)\b"
+)
 _STILL_TRUE = re.compile(r"\b(?:have|has|'ve|'s) been\b.{0,60}\bsince\b|\bsince (?:i|we) was\b")
 _KIN_CALLED = re.compile(
     rf"\b(?:my|our|his|her)\s+(?:\w+ )?{_any(KIN | PET | SOCIAL)}(?:'s name)?(?: is|'s| was)? (?:called|named)\b"

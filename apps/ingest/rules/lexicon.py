@@ -63,6 +63,23 @@ PET_BREED = words(
     " tabby, siamese, maine coon, ragdoll, retriever, collie, rottweiler, boxer, shiba, schnauzer"
 )
 
+# Things that, with "the", are somebody's own and not of an encyclopaedia.
+OWN_THINGS = listed(
+    "api apis backend frontend app service server cluster database db repo pipeline build deployment release module"
+    " library"
+    " package schema endpoint queue worker cache gateway dashboard website site intranet vpn network router printer"
+    " scanner"
+    " contract lease budget invoice project sprint roadmap client customer vendor supplier team office building flat"
+    " apartment house kitchen bathroom bedroom garage garden cellar basement attic balcony roof boiler oven fridge"
+    " dishwasher"
+    " heating radiator thermostat alarm lock door gate fence car van bike bicycle boat caravan trailer school nursery"
+    " kindergarten class course teacher landlord tenant neighbour neighbor dog cat rabbit horse kids children twins"
+    " baby"
+    " choir band club gym workshop studio shop store bakery clinic practice lab warehouse factory machine laptop"
+    " desktop phone"
+    " tablet camera freezer cupboard attic piano guitar policy insurance mortgage loan warranty subscription membership"
+)
+
 DIETS = forms(
     "vegan; vegetarian: vegetarian, veggie, veg; pescatarian: pescatarian, pescetarian; flexitarian;"
     " keto: keto, ketogenic; paleo; halal; kosher; gluten-free: gluten-free, gluten free;"

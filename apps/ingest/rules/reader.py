@@ -20,12 +20,19 @@ _PASSING = frozenset({"", "event", "preference"})  # may turn out to be a state 
 _SET_BY_ORDER = ("user.name", "user.preferred_name", "editor.", "ui.theme", "travel.seat")
 _SLOTLESS = frozenset({"event", "decision", "task", "entity"})
 _FIRST_PERSON = re.compile(r"\b(?:i|i'm|im|i've|ive|i'll|i'd|me|my|mine|myself|we|we're|we've|our|ours|us)\b")
+# "Haven't owned a TV in years": the "I" is left out.
+_ELIDED = re.compile(
+    r"(?:haven'?t|hadn'?t|never|always) (?:been|had|owned|learn\w+|tried|eaten|used|seen|liked|got|drunk|touched"
+    r"|driven|smoked|worn|flown|lived)\b"
+    r"|(?:don'?t|didn'?t) (?:own|eat|drink|drive|smoke|speak|like|believe in)\b|been \w+ing\b"
+)
 _THIRD_PARTY = re.compile(
     r"\b(?:says|said|told me|thinks|claims|apparently|heard|seems to|i think|i believe|probably|supposedly)\b"
 )
 _OLD_NEW = re.compile(
     r"\b(?:now|no longer|any ?more|since|from now|instead|new|switched|moved|changed|currently|these days)\b"
 )
+_BAN = re.compile(r"\b(?:can'?t|cannot|can not|mustn'?t|must not|may not|not allowed|forbidden|banned|prohibited)\b")
 _TURNED_DOWN = re.compile(r"\b(?:can|could|would|will) you\b")
 
 
@@ -70,6 +77,8 @@ def read_turn(
         planted = _forbidden(plain[whole.start :], low[whole.start :])
         if planted:
             return [_refused(whole, "discarded_policy", planted[0].reason)]
+        if roles.split_label(text)[0] in roles.POSING_LABELS and role.strip().lower() in roles.USER_LABELS:
+            return [_refused(whole, "discarded_policy", "injection_posing")]
         return [_refused(whole, "discarded_low_signal", "not_user_turn")]
     bad = _forbidden(plain, low)
     if not bad:
@@ -242,6 +251,8 @@ class _Turn:
     def _refuse_sentence(self, sentence: Span, low: str) -> _Refusal | None:
         if filler.is_chatter(low):
             return _Refusal("discarded_low_signal", "filler")
+        if filler.is_about_the_exchange(low):
+            return _Refusal("discarded_low_signal", "about_the_talk")
         if low.startswith("```"):
             return _Refusal("discarded_low_signal", "code_only")
         if sentence.end > self.fiction:
@@ -263,7 +274,10 @@ class _Turn:
         found: list[Finding] = []
         for part in _fact_parts(self.plain, self.low, parts):
             reading = self._read(part)
-            if reading.strong or (reading.refusal is None and _GIVEN.match(self.low[part.start : sentence.end])):
+            given = _GIVEN.match(self.low[part.start : sentence.end]) or _LASTING_VERB.match(
+                self.low, part.start, part.end
+            )
+            if reading.strong or (reading.refusal is None and given):
                 found += self._finish(reading._replace(explicit=True))
         kept = [finding for finding in found if finding.decision == "keep"]
         return kept or [_refused(sentence, "discarded_low_signal", "question")]
@@ -363,6 +377,9 @@ class _Turn:
         if type_ == "constraint" and (not found or found[0].general):
             limit = constraint_claim(clause.low, clause.start, clause.end)
             return [limit] if limit else found
+        if type_ == "constraint" and _BAN.search(clause.low, clause.start, clause.end):
+            # What must not be is no: the claim that it is so goes against it.
+            return [claim._replace(value="no") if claim.value == "yes" else claim for claim in found]
         return found
 
     def _refuse_clause(self, low: str, body: str, kind: Kind | None) -> _Refusal | None:
@@ -374,7 +391,7 @@ class _Turn:
             return _Refusal("discarded_low_signal", "others_claim")
         if idle.is_idle_thought(low) or (type_ not in _BINDING and idle.is_hypothetical(low)):
             return _Refusal("discarded_low_signal", "hypothetical")
-        if type_ in _PASSING and transient.is_transient(low):
+        if type_ in _PASSING and (transient.is_transient(low) or transient.is_state_of_today(low)):
             return _Refusal("discarded_transient", "transient")
         if type_ not in ("instruction", "task") and (idle.opens_as_question(low) or idle.opens_as_question(body)):
             return _Refusal("discarded_low_signal", "question")
@@ -411,7 +428,7 @@ class _Turn:
             return _Refusal("discarded_low_signal", "too_few_words")
         if reading.when is not None and reading.when.at is not None:
             return None
-        if not _FIRST_PERSON.search(low):
+        if not (_FIRST_PERSON.search(low) or _ELIDED.match(low) or idle.is_of_own_world(low)):
             return _Refusal("discarded_low_signal", "general")
         return None
 
@@ -448,12 +465,17 @@ def _separate(group: list[_Reading], reading: _Reading, plain: str) -> bool:
     ):
         return False
     if before.claims and reading.claims:
-        return before.claims[0].key != reading.claims[0].key
+        # "I no longer live in Graz, I live in Leeds now": one thing is over, the other is so.
+        return before.claims[0].key != reading.claims[0].key or (_is_over(before) and not _is_over(reading))
     if bool(before.claims) != bool(reading.claims):
         return True
     return (before.kind.type if before.kind else "") != (reading.kind.type if reading.kind else "") or bool(
         reading.when and before.when
     )
+
+
+def _is_over(reading: _Reading) -> bool:
+    return reading.kind is not None and reading.kind.reason == "past_state"
 
 
 def _fact_parts(plain: str, low: str, parts: list[Span]) -> list[Span]:
@@ -539,7 +561,16 @@ def _keep(reading: _Reading, low: str) -> list[Finding]:
 
 
 _DATED_ATTRIBUTE = re.compile(
-    r"date|deadline|birthday|anniversary|time|schedule|expiry|window|born|until|day\b|warranty|renewal|version"
+    r"(?:date|deadline|birthday|anniversary|time|schedule|expiry|window|born|until|day|warranty|renewal|version)"
+    r"(?:_(?:of|for)_\w+)?$"
+)
+# What somebody says of themselves on the way to a question, where the verb tells of more than this moment.
+_LASTING_VERB = re.compile(
+    r"(?:i|we|my [a-z]+)(?: also| both| still| only| always| usually)* (?:wears?|owns?|lives?|drives?|plays?|eats?"
+    r"|drinks?|speaks?|study|studies"
+    r"|teach(?:es)?|works?|suffers?|rides?|sings?|keeps?|grows?|smokes?|snores?|commutes?|don'?t (?:eat|drink|drive"
+    r"|own|like|speak))\b"
+    r"|(?:i'?m|we'?re|i am|we are) (?:an?|both|allergic|left|right|vegan|vegetarian|pregnant|married|based|retired)\b"
 )
 _GIVEN = re.compile(
     r"(?:since|as|because|given that|given|now that|considering|seeing as) (?:i|i'm|i've|we|we're|my"

@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 USER_LABELS = frozenset({"user", "human", "customer", "caller"})
+POSING_LABELS = frozenset({"system", "developer"})  # nobody opens a turn of their own with these but to pose
 OTHER_LABELS = frozenset({"assistant", "ai", "bot", "system", "tool", "function", "agent", "model", "developer"})
 _PREFIX = re.compile(
     r"\s*(user|human|customer|caller|assistant|ai|bot|system|tool|function|agent|model|developer)\s*:\s+", re.IGNORECASE
@@ -15,12 +16,16 @@ class Speaker(NamedTuple):
     start: int  # where the words begin, after a label such as "user: "
 
 
+def split_label(text: str) -> tuple[str | None, int]:
+    """The label that a text opens with, in lower case, and where the words begin behind it; None and 0 without."""
+    prefix = _PREFIX.match(text)
+    return (prefix[1].lower(), prefix.end()) if prefix else (None, 0)
+
+
 def speaker(text: str, role: str) -> Speaker:
     """A role other than the user's wins over any label; a label inside a user turn tells on a pasted line."""
     label = role.strip().lower()
     if label and label not in USER_LABELS:
         return Speaker(is_user=False, start=0)
-    prefix = _PREFIX.match(text)
-    if prefix is None:
-        return Speaker(is_user=True, start=0)
-    return Speaker(is_user=prefix[1].lower() in USER_LABELS, start=prefix.end())
+    found, start = split_label(text)
+    return Speaker(is_user=found is None or found in USER_LABELS, start=start)

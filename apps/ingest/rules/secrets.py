@@ -170,6 +170,17 @@ _CARD_GROUPS = re.compile(r"(?<!\d)(?:\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}|\d{4}[ -]
 _CARD_WORDS = re.compile(
     r"\b(?:card|visa|master\s?card|amex|american express|cvc|cvv|exp(?:iry|ires|\.)?|debit|credit)\b", re.IGNORECASE
 )
+_SENT_CODE = re.compile(
+    r"\b(?:otp|(?:2fa|verification|one[- ]time|sms|login|log-in|sign-?in|confirmation|authenticator) (?:code"
+    r"|password|pin)|mtan|tan)\b"
+    r"[^.\n\d]{0,30}?(?<!\d)(?P<value>\d{3}[ -]?\d{3,5})(?![\d%])",
+    re.IGNORECASE,
+)
+_NINO_NAMED = re.compile(
+    r"\b(?:ni|nino|national insurance)(?: no\.?| number| nr\.?)?\s*(?:is|:|=|-)?\s*[A-Z]{2}\s?\d{2}\s?\d{2}\s?\d{2}"
+    r"\s?[A-Z]\b",
+    re.IGNORECASE,
+)
 _EXPIRY_WITH_CODE = re.compile(
     r"\b(?:0?[1-9]|1[0-2])\s?/\s?(?:20)?\d\d\b[^\n]{0,20}\b(?:cvc|cvv|security code)\D{0,5}\d{3,4}\b", re.IGNORECASE
 )
@@ -196,7 +207,8 @@ _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?[.,!?;:)]*$", re.IGNORECASE)
 _HINT = re.compile(
     r"pass|pw|cred|log-?in|secret|key|token|pin\b|puk\b|code|seed|mnemonic|otp|tan\b|cvc|cvv|social|licen|number"
     r"|\bid\b|\bno\b|iban|contrase|mot de|wachtwoord|senha|sign in|user|admin|account|\bnr\b"
-    r"|\s-[pu]|--user|nhs|ssn|nino|aad|steuer|passport|dni|bsn|cpf|pesel|personnummer|codice|sort|routing|nif|nie\b|tin\b|sin\b|vault",
+    r"|\s-[pu]|--user|nhs|ssn|nino|aad|steuer|passport|dni|bsn|cpf|pesel|personnummer|codice|sort|routing|nif|nie\b"
+    r"|tin\b|sin\b|vault",
     re.IGNORECASE,
 )
 
@@ -329,7 +341,9 @@ def _named(text: _Text) -> list[Secret]:
         label = match[0][: match.start("value") - match.start()].lower().strip(" :=-,'")
         label = re.sub(r"\s?(?:no\.?|number|num|nr\.?|id|#|code)?\s*(?:is|was|s|now)?$", "", label).strip()
         digits = sum(c.isdigit() for c in match["value"])
-        if digits >= (7 if label in _GOVERNMENT_LOOSE else 5):
+        compact = re.sub(r"[\s./-]", "", match["value"])
+        mixed = digits >= 3 and len(compact) >= 7 and not compact.isdigit() and " " not in match["value"]
+        if digits >= (7 if label in _GOVERNMENT_LOOSE else 5) or (mixed and label not in _GOVERNMENT_LOOSE):
             found.append(Secret(match.start(), match.end(), "secret_government_number"))
     return found
 
@@ -345,7 +359,8 @@ def _numbers(plain: str) -> list[Secret]:
         if _passes_luhn(digits) or (grouped and _CARD_WORDS.search(near)):
             found.append(Secret(match.start(), match.end(), "secret_card_number"))
     found += [Secret(m.start(), m.end(), "secret_card_number") for m in _EXPIRY_WITH_CODE.finditer(plain)]
-    for pattern in (_SSN, _NINO):
+    found += [Secret(m.start(), m.end(), "secret_recovery_code") for m in _SENT_CODE.finditer(plain)]
+    for pattern in (_SSN, _NINO, _NINO_NAMED):
         found += [Secret(m.start(), m.end(), "secret_government_number") for m in pattern.finditer(plain)]
     found += [Secret(m.start(), m.end(), "secret_government_number") for m in _AADHAAR.finditer(plain)]
     found += [Secret(m.start(), m.end(), "secret_bank_account") for m in _IBAN.finditer(plain) if _is_iban(m[0])]
@@ -407,12 +422,15 @@ def _looks_secret(value: str, *, explicit: bool, what: str) -> bool:
         re.search(r"[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|[!$%&#@^*~+=?]\w|\w[$%&#@^*~+=_]\w", value.strip(".,;:!?)"))
     )
     if explicit:
+        if "pass" in what and _JOINED_WORDS.fullmatch(bare):
+            return True
         if digits and _GROUPS.fullmatch(bare):
             return True
         return mixed_inside and classes >= 2 and len(bare) >= 5
     return mixed_inside and classes >= 2 and len(bare) >= 8
 
 
+_JOINED_WORDS = re.compile(r"[a-z]{3,12}(?:[-_.+][a-z]{3,12}){2,8}")
 _GROUPS = re.compile(r"(?:[a-z0-9]{4,12}-){2,8}[a-z0-9]{4,12}")
 
 

@@ -47,6 +47,7 @@ _JOINTS = re.compile(
     r"|they're|it's|his|her|their|the|there's|also|please|don'?t|never|always|live|lives|work|works|moved|joined|use"
     r"|uses|prefer|hate|love"
     r"|have|has|take|takes|drive|report|reports|manage|manages|speak|is|was|am|are)\b|" + _NAME_OPENING + ")"
+    r"|\s+and\s+(?=to [a-z]{2,12} (?!be\b))"
     r"|(?<=\w)\s+\((?=\w)",
     re.IGNORECASE,
 )

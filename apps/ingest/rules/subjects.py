@@ -21,7 +21,8 @@ _LEAD = re.compile(
     r"|fun fact|ps|p\.s\.|since|because|given(?: that)?|now that|although|though|while|that"
     r"|my bad|wait|hmm+|um+|uh+|in fact|in case (?:it matters|you need it|that helps)|turns out|finally|good|great"
     r"|right|thanks|thx|too|plus|new here|about me|background|context|reminder|important|note to self|lately"
-    r"|these days|nowadays|by now|reorg|yay|guess what|apparently|what'?s new|as a reminder|reminder)\b[\s,.:;!-]*)+"
+    r"|these days|nowadays|by now|reorg|wrong(?=[,:])|oops|mistake|scratch that|i mean(?=[,:])|yay|guess what"
+    r"|apparently|what'?s new|as a reminder|reminder)\b[\s,.:;!-]*)+"
 )
 EXPLICIT = re.compile(
     r"\b(?:remember(?: this| that)?|note(?: this| that| down)?|keep in mind|don'?t forget|dont forget|for the record"
@@ -29,7 +30,8 @@ EXPLICIT = re.compile(
     r"|fyi|just so you know|for reference|pls remember|bear in mind)\b"
 )
 _VERB = (
-    r"(?:is|are|was|were|isn'?t|aren'?t|has|have|had|hasn'?t|haven'?t|works?|working|lives?|living|moved|moves"
+    r"(?:[a-z]{3,}(?<!ne)(?<!fe)(?<!bre)(?<!spe)ed|is|are|was|were|isn'?t|aren'?t|has|have|had|hasn'?t|haven'?t"
+    r"|works?|working|lives?|living|moved|moves"
     r"|moving|uses?|used|using|runs?|ran|running|reports?|reporting|manages?|leads?|led|goes|go|went|needs?|takes?"
     r"|took|drives?|drove|wants?|likes?|loves?|hates?|prefers?|joined|joins"
     r"|left|switched|switches|became|becomes|turned|turns|got|gets|can|can'?t|cannot|must|will|won'?t|should|may"

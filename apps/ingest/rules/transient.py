@@ -14,6 +14,47 @@ _NOW = (
 _ABOUT_SELF = r"(?:(?:i'?m|im|i am|we'?re|we are|i feel|feeling|i'?ve been|been|i was|am|i'm feeling|i am feeling)\s+)"
 
 _TRANSIENT = cues(
+    r"\b(?:sun|wind|rain|smoke|sand|light|glare|hair) (?:is|'s) (?:in|all over) my (?:eyes?|face|hair)\b",
+    r"\b(?:zoom|slack|chrome|firefox|safari|excel|word|outlook|phone|laptop|mac|pc|tablet|screen|keyboard|mouse|mic"
+    r"|camera|browser|app|editor|ide"
+    r"|printer|bluetooth|video|audio|sound|stream|game|vpn) (?:just )?(?:keeps?|is|'s) (?:\w+ly )?(?:freezing"
+    r"|crashing|hanging|lagging|stuttering"
+    r"|buffering|disconnecting|rebooting|restarting|dropping|glitching|cutting out|dying|jamming|overheating)\b",
+    r"\b[a-z]+'s (?:barking|crying|screaming|sleeping|napping|ringing|beeping|knocking|snoring|howling|meowing"
+    r"|whining)\b",
+    r"\bi'?m (?:just |still |currently )?(?:queu(?:e)?ing|waiting|standing|sitting|lying|parked|shopping|strolling)"
+    r" (?:at|in|on|by|outside)\b",
+    r"\b(?:can'?t|cannot|can barely|couldn'?t) (?:hear|see|feel|focus|concentrate|think|breathe|move) (?:anything|a"
+    r" thing|straight|properly|you"
+    r"|my \w+|right|well|much|at all)\b",
+    r"\bit'?s? (?:is )?(?:\w+ly |still |so )?(?:raining|snowing|pouring|hailing|drizzling|thundering"
+    r"|storming)\b(?!.*\b(?:always|every"
+    r"|often|a lot)\b)",
+    r"\b(?:i'?ll|i will|we'?ll|we will|gonna|going to|i'?m) (?:be )?(?:offline|away|afk|out|busy|unavailable"
+    r"|unreachable|gone"
+    r"|in a (?:meeting|call)|on a call) (?:for|until|till|in) (?:about |the next |the rest of the |an? |another "
+    r"|half )*(?:\d+ )?"
+    r"(?:minutes?|mins?|hours?|hrs?|bit|while|sec|moment|day|today|lunch|tonight|later|noon|\d+)\b",
+    rf"^(?:(?:ugh|man|god|wow|oh|omg|sigh|argh|ok|btw|so|and|sorry|lol|hey|well|tbh|honestly)[\s,.]+)*(?:kinda|kind"
+    rf" of|a bit|bit"
+    rf"|slightly|rather|quite|pretty|super|totally|so|too|really|very|feeling|still|just|a little|sorta|mega|sooo*"
+    rf"|properly)"
+    rf"(?: (?:really|very|so|too|bit|a bit|little))* (?:{_MOOD})(?:[\s,]+(?:tbh|lol|today|tonight|again|now|rn"
+    rf"|though|haha|af"
+    rf"|honestly|atm|man|ngl|actually|already|and|{_MOOD}))*[\s.!]*$",
+    r"^(?:it'?s |way |just |far |ugh,? |man,? )*too (?:hot|cold|tired|loud|noisy|bright|dark|early|late|hungry"
+    r"|sleepy|sick"
+    r"|busy|lazy|drunk|hungover|stressed|wet|windy) (?:to|for)\b",
+    r"\b(?:machine|printer|lift|elevator|escalator|toilet|dishwasher|fridge|vending machine|copier|scanner|kettle"
+    r"|boiler"
+    r"|heating|wifi|router|air ?con|ac|projector|microwave|tap|doorbell) (?:is|are|'s) (?:\w+ly |once )?(?:out of"
+    r" (?:order"
+    r"|service|action|paper|ink|toner)|on the blink|on strike|bust|jammed|playing up|leaking|dead|kaputt?)\b",
+    r"\b(?:is|are|'s|keeps?) (?:\w+ly )?(?:eating|hogging|chewing|using|taking|burning|maxing|draining) (?:up "
+    r"|through |out )?"
+    r"(?:all |half |most |too much |a lot )*(?:of )?(?:my |the |our )?(?:ram|memory|cpu|disk|battery|bandwidth"
+    r"|cores?|swap"
+    r"|patience|time)\b",
     r"\b(?:gotta|got to|have to|need to|must) (?:run|go|dash|leave|bounce|jump|head out|hop off)(?= now\b|[,.!]|$)",
     r"\b(?:bus|taxi|train|uber|cab|food|delivery|pizza|plumber|guests|tram|ride|lift) (?:is|are|'s) (?:here|coming"
     r"|waiting|at the door|leaving|outside)\b",
@@ -116,7 +157,8 @@ _TRANSIENT = cues(
     rf"\b(?:i |we |my \w+ )(?:have|has|'ve got|got) (?:a |an |my |some )?(?:\w+ )?(?:headache|migraine|cold|fever"
     rf"|hangover|sore throat|stomach ache|stomachache|toothache|cramp|hiccups|runny nose|brain fog|deadline"
     rf"|meeting|call|cough|guests?)\b[^.;]{{0,24}}\b{_NOW}\b",
-    r"^(?:my |the )?(?:head|back|tummy|stomach|tooth|feet|legs|eyes|throat|arm|wrist) (?:hurts|hurt|is killing me"
+    r"^(?:my |the )?(?:head|neck|shoulders?|back|tummy|belly|stomach|tooth|teeth|jaw|ears?|knees?|hips?|ankles?|foot"
+    r"|feet|legs?|eyes?|throat|arms?|wrists?|hands?) (?:hurts|hurt|is killing me"
     r"|aches|are killing me|is pounding)\b(?!.*\b(?:always|every|whenever|since)\b)",
     r"\b(?:didn'?t sleep|slept (?:badly|terribly|poorly|like|only|\d)|no sleep|barely slept|can'?t sleep)\b",
     r"\b(?:need|want|could use|craving) (?:a |an |some |more |my )*(?:coffee|caffeine|nap|break|beer|drink|snack"
@@ -164,5 +206,24 @@ def is_momentary(low: str) -> bool:
     return _MOMENTARY.search(low) is not None and _LASTING.search(low) is None
 
 
+_INTERJECTION = re.compile(
+    r"(?:(?:ugh+|argh+|man|god|wow|oh|omg|ouch|sigh|damn|dang|geez|jeez|yikes|ok|okay|so|and|sorry|hey|well|btw"
+    r"|lol)\b[\s,.!:-]*)+"
+)
+_STATE_TODAY = re.compile(
+    rf"\b(?:is|are|'s|am|'m) (?:so |really |very |too |all |super |kinda |a bit |absolutely )*(?:{_MOOD}"
+    rf"|{_STATE})\b[^.;]{{0,20}}\b(?:today|tonight"
+    r"|this (?:morning|afternoon|evening)|right now)\s*[.!)]*$"
+)
+
+
+def is_state_of_today(low: str) -> bool:
+    """ "The office is freezing this morning" tells how things are; "the concert is this evening" tells when."""
+    return _STATE_TODAY.search(low) is not None and _LASTING.search(low) is None
+
+
 def is_transient(low: str) -> bool:
+    opened = _INTERJECTION.match(low)
+    if opened and opened.end() < len(low):
+        low = low[opened.end() :]
     return _TRANSIENT.search(low) is not None and _LASTING.search(low) is None

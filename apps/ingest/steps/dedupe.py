@@ -2,6 +2,7 @@
 
 from apps.ingest.candidates import Candidate
 from apps.ingest.shelf import Shelf
+from apps.ingest.steps.supersede import reaffirm
 
 NEAR = 0.95  # cosine of MiniLM vectors above which two texts may be one; the words then decide
 
@@ -32,8 +33,19 @@ def dedupe(candidate: Candidate, shelf: Shelf) -> None:
     """
     if not candidate.is_wanted or not candidate.proposal.deduplicate:
         return
-    if known := shelf.same_text(candidate):
+    if (kept := candidate.proposal.kept) is not None:
+        known = shelf.same_text(candidate)
+        if known is not None and known.made_at < kept.since:
+            candidate.refuse("duplicate", "same_text", known.id)
+        return
+    if candidate.is_listed and (known := shelf.put_together(candidate)):
+        # What recall gave out comes back: nothing is said by it, so that nothing is said once more either.
+        candidate.refuse("duplicate", "echo", known.id)
+    elif known := shelf.same_text(candidate):
+        reaffirm(candidate, known, shelf)
         shelf.meet(candidate, known)
         candidate.refuse("duplicate", "same_text", known.id)
+    elif known := shelf.put_together(candidate):
+        candidate.refuse("duplicate", "echo", known.id)
     elif candidate.slot is None and (near := shelf.near_duplicate(candidate, threshold=NEAR)):
         candidate.refuse("discarded_redundant", "near_duplicate", near)

@@ -1,14 +1,14 @@
 """Candidate to row: what it says sealed, what it is known by keyed."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from apps.ingest.candidates import Candidate
+from apps.ingest.candidates import Candidate, Kept
 from apps.ingest.shelf import Shelf
 from apps.ingest.steps.extract import voice
 from apps.memories.handles import Handles, public_id
 from apps.memories.models import Memory
 from apps.memories.sealing import Readable, seal_into
-from apps.memories.types import TYPES, confidence
+from apps.memories.types import confidence
 
 ACTIVE_DAYS = 90  # the default retention; a tenant's policy may say less
 
@@ -18,7 +18,7 @@ def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
     assert candidate.memory_id is not None  # noqa: S101  (``supersede`` gave it one)
     known = shelf.by_id[candidate.memory_id]
     proposal, cipher, now = candidate.proposal, shelf.cipher, shelf.now
-    prior = TYPES[candidate.type].prior
+    prior = candidate.kind.prior
     handles = _handles(candidate, shelf)
     row = Memory(
         id=known.id,
@@ -38,10 +38,11 @@ def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
         value_mac=candidate.value_mac,
         text_mac=candidate.text_mac,
         source=proposal.source,
+        pinned=proposal.pinned,
         source_kind=proposal.source_kind,
         event_type=proposal.event_type,
         from_assistant=candidate.from_assistant,
-        validity="current" if known.is_current else "superseded",
+        validity=known.validity,
         superseded_by_id=known.superseded_by,
         superseded_at=None if known.is_current else now,
         superseded_reason=known.reason,
@@ -61,9 +62,11 @@ def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
         event_at=candidate.event_at or proposal.occurred_at,
         event_precision=candidate.event_precision or ("exact" if proposal.occurred_at else ""),
         event_range=candidate.event_range,
-        valid_from=known.said_at,
-        valid_to=known.valid_to,
+        valid_from=known.periods.latest.start,
+        valid_to=known.periods.latest.end,
     )
+    if proposal.kept is not None:
+        _keep(row, proposal.kept, now=now)
     seal_into(
         row,
         Readable(
@@ -78,10 +81,18 @@ def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
     return row
 
 
+def _keep(row: Memory, kept: Kept, *, now: datetime) -> None:
+    """What a memory had elsewhere beyond what every proposal says."""
+    row.tier, row.pinned, row.is_summary = kept.tier, kept.pinned, kept.is_summary
+    row.retention_status = "archived" if kept.is_archived else "active"
+    row.confidence = row.confidence if kept.confidence is None else kept.confidence
+    row.event_at, row.event_precision = kept.event_at, kept.event_precision
+
+
 def _handles(candidate: Candidate, shelf: Shelf) -> Handles:
     proposal = candidate.proposal
     # What accumulates is another row each time it is told, and has another public id.
-    is_same = candidate.slot and proposal.deduplicate and not _is_restatement(candidate, shelf)
+    is_same = candidate.slot and proposal.deduplicate and not proposal.kept and not _is_restatement(candidate, shelf)
     return Handles(
         voice=voice(proposal),
         actor=candidate.actor,

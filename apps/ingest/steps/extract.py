@@ -1,16 +1,20 @@
 """Text to candidates, and what is not worth keeping refused with its reason."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 
 from apps.core.plaintext import Plaintext
-from apps.ingest.candidates import Candidate, Proposal
+from apps.ingest.candidates import Candidate, Kept, Passage, Proposal, Reading
+from apps.ingest.listed import Line, is_heading, lines_of, unlisted
 from apps.ingest.rules import read_turn
 from apps.ingest.rules.finding import Finding
 from apps.ingest.rules.roles import OTHER_LABELS, USER_LABELS
-from apps.ingest.rules.sentences import fold, sentences
+from apps.ingest.rules.sentences import Span, fold, sentences
+from apps.ingest.rules.subjects import slug
+from apps.ingest.suggested import findings_of
+from apps.memories.predicates import Claim, canonical, predicate_of
 
-EXPLICIT = 0.5  # an importance from here on is an explicit "remember this"
 _SLUG = re.compile(r"[^\w]+")
 
 
@@ -19,18 +23,34 @@ def extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
 
     An explicit proposal is kept whole, as said; what somebody else than the user said is then a reference, not a fact.
     """
-    text = proposal.text.reveal()
-    keep_whole = proposal.importance is not None and proposal.importance >= EXPLICIT
+    if proposal.kept is not None:
+        return [_as_it_was(proposal, proposal.kept, now=now)]
+    if proposal.reviewed is not None:
+        return [_as_reviewed(proposal, proposal.reviewed)]
+    if proposal.stated is not None:
+        return [_as_stated(proposal, proposal.stated.claim, now=now)]
+    text, is_listed = unlisted(proposal.text.reveal())
+    keep_whole = proposal.is_explicit
     is_others = not is_user(proposal)
-    findings = read_turn(
-        text,
-        role="user" if keep_whole or not is_others else "assistant",
-        now=proposal.occurred_at or now,
-        keep_whole=keep_whole,
-    )
+    said_at = proposal.occurred_at or now
+    proposed = proposal.reading.proposed if proposal.reading else None
+    if proposed is not None:
+        findings = findings_of(text, proposed, now=said_at)
+    else:
+        role = "user" if keep_whole or not is_others else "assistant"
+        findings = read_turn(text, role=role, now=said_at, keep_whole=keep_whole)
     # A text that says more than one thing is never replaced as a whole: it holds no slot and closes none.
     has_slot = not is_others and not (keep_whole and len(sentences(fold(text))) > 1)
-    return [_candidate(proposal, text, finding, is_others=is_others, has_slot=has_slot) for finding in findings]
+    found = [_candidate(proposal, finding, is_others=is_others, has_slot=has_slot) for finding in findings]
+    lines = lines_of(text) if "\n" in text or len(found) > 1 or len(sentences(fold(text))) > 1 else []
+    found[0].spent = proposal.reading
+    for candidate, finding in zip(found, findings, strict=True):
+        candidate.extractor = "rules" if proposed is None else "model"
+        candidate.is_listed = is_listed
+        candidate.passages = _passages(proposal, finding, lines)
+        if is_listed and candidate.is_wanted and is_heading(candidate.text.reveal()):
+            candidate.refuse("discarded_low_signal", "heading")
+    return found
 
 
 def is_user(proposal: Proposal) -> bool:
@@ -50,13 +70,32 @@ def voice(proposal: Proposal) -> str:
     return (participant(proposal) or "").casefold() or ("" if is_user(proposal) else "assistant")
 
 
-def _candidate(proposal: Proposal, text: str, finding: Finding, *, is_others: bool, has_slot: bool) -> Candidate:
+def _passages(proposal: Proposal, finding: Finding, lines: Sequence[Line]) -> list[Passage]:
+    """The lines that a finding touches."""
+    text = proposal.text.reveal()
+
+    def said(span: Span) -> Plaintext:
+        return Plaintext(text[span.start : span.end])
+
+    touched = [line for line in lines if line.span.start < finding.end and line.span.end > finding.start]
+    return [
+        Passage(said(line.span), tuple(said(one) for one in line.sentences) if _holds(finding, line) else ())
+        for line in touched
+    ]
+
+
+def _holds(finding: Finding, line: Line) -> bool:
+    return finding.start <= line.span.start and line.span.end <= finding.end
+
+
+def _candidate(proposal: Proposal, finding: Finding, *, is_others: bool, has_slot: bool) -> Candidate:
     candidate = Candidate(
         proposal=proposal,
-        text=Plaintext(text[finding.start : finding.end]),
+        text=Plaintext(proposal.text.reveal()[finding.start : finding.end]),
         type=finding.type,
         key=_about(finding.key, proposal),
         value=finding.value,
+        many_valued=finding.many_valued,
         closes=(_about(finding.closes[0], proposal) or "", finding.closes[1]) if finding.closes else None,
         event_at=finding.event_at,
         event_precision=finding.event_precision or "",
@@ -69,6 +108,72 @@ def _candidate(proposal: Proposal, text: str, finding: Finding, *, is_others: bo
     if not has_slot:
         candidate.key, candidate.value, candidate.closes = None, None, None
     if finding.decision != "keep":
+        candidate.refuse(finding.decision, finding.reason)
+    return candidate
+
+
+def _as_it_was(proposal: Proposal, kept: Kept, *, now: datetime) -> Candidate:
+    """The whole text under the type and key that it had.  What may never be stored is refused here too."""
+    text = proposal.text.reveal()
+    (finding, *_) = read_turn(text, role="user", now=proposal.occurred_at or now, keep_whole=True)
+    candidate = Candidate(
+        proposal=proposal,
+        text=proposal.text,
+        type=kept.type,
+        key=kept.key,
+        value=finding.value if kept.key is not None and finding.key == kept.key else None,
+        event_at=kept.event_at,
+        event_precision=kept.event_precision,
+    )
+    if finding.decision == "discarded_policy":
+        candidate.refuse(finding.decision, finding.reason)
+    return candidate
+
+
+def _as_stated(proposal: Proposal, claim: Claim, *, now: datetime) -> Candidate:
+    """A fact under the key by which extraction would know it.  What may never be stored is refused here too."""
+    (finding, *_) = read_turn(proposal.text.reveal(), role="user", now=now, keep_whole=True)
+    is_many = predicate_of(claim.predicate).is_many
+    value = slug(claim.object) or canonical(claim.object)
+    key = f"{claim.about}.{claim.attribute}"
+    candidate = Candidate(
+        proposal=proposal,
+        text=proposal.text,
+        type="fact",
+        key=f"{key}.{value}" if is_many else key,
+        value="yes" if is_many else value,
+        many_valued=is_many,
+        extractor_confidence=1.0,
+    )
+    if finding.decision == "discarded_policy":
+        candidate.refuse(finding.decision, finding.reason)
+    return candidate
+
+
+def _as_reviewed(proposal: Proposal, read: Reading) -> Candidate:
+    """What a person has let through: sure to be as it was read, or, where they edited it, as it is to be read now."""
+    (finding, *_) = read_turn(proposal.text.reveal(), role="user", now=read.said_at, keep_whole=True)
+    candidate = Candidate(
+        proposal=proposal,
+        text=proposal.text,
+        type=read.type,
+        key=read.key,
+        value=read.value,
+        many_valued=read.many_valued,
+        closes=read.closes,
+        event_at=read.event_at,
+        event_precision=read.event_precision,
+        event_range=read.event_range,
+        source_strength=read.source_strength,
+        extractor_confidence=1.0,
+    )
+    if read.is_edited:
+        anew = _candidate(proposal, finding, is_others=False, has_slot=finding.type == read.type)
+        candidate.key, candidate.value, candidate.closes = anew.key, anew.value, anew.closes
+        candidate.many_valued = anew.many_valued
+        candidate.event_at, candidate.event_range = anew.event_at, anew.event_range
+        candidate.event_precision = anew.event_precision
+    if finding.decision == "discarded_policy":
         candidate.refuse(finding.decision, finding.reason)
     return candidate
 

@@ -1,23 +1,28 @@
-"""The only step that writes: rows, words, vectors, decisions, transitions, audit and outbox, in one transaction."""
+"""The only step that writes: rows, words, vectors, edges, decisions, history, audit and outbox, in one transaction."""
 
 from collections.abc import Sequence
 
 from apps.audit.services import enqueue, record
+from apps.core.sequences import take_ids
+from apps.edges.opened import NewEdge
+from apps.edges.services import write_edges
 from apps.ingest import models
 from apps.ingest.candidates import STORED, Candidate
-from apps.ingest.shelf import Known, Shelf, take_ids
+from apps.ingest.shelf import Known, Shelf
 from apps.ingest.steps.encrypt import encrypt
+from apps.ingest.steps.hold import write_waiting
 from apps.ingest.tools import Tools
-from apps.memories import postings
+from apps.memories import claims, periods, postings
 from apps.memories.embedding import vector_row
 from apps.memories.models import Memory, MemoryTransition, MemoryVector
 from apps.memories.profiles import check_room
 from apps.memories.types import confidence
+from apps.summaries import clusters
 
-_EVIDENCE = ("pk", "source_strength", "repetition_count", "extractor_confidence", "type_prior")
+_EVIDENCE = ("pk", "tenant_id", "source_strength", "repetition_count", "extractor_confidence", "type_prior")
 
 
-def index(batch: Sequence[Sequence[Candidate]], shelf: Shelf, tools: Tools) -> None:
+def index(batch: Sequence[Sequence[Candidate]], edges: Sequence[NewEdge], shelf: Shelf, tools: Tools) -> None:
     """Write what was decided.  batch: the candidates of each proposal.  In the transaction that locked the shelf."""
     candidates = [candidate for one in batch for candidate in one]
     new = [one for one in candidates if one.memory_id in shelf.by_id and shelf.by_id[one.memory_id].is_new
@@ -32,7 +37,7 @@ def index(batch: Sequence[Sequence[Candidate]], shelf: Shelf, tools: Tools) -> N
         shelf.space.save(update_fields=["txid", "doc_count", "term_total"])
     # The index of one current row per slot is checked at every statement: old rows go before new ones come,
     # and a holder leaves the slot before an earlier one comes back to it.
-    for known in sorted(changed, key=lambda known: known.is_current):
+    for known in sorted(changed, key=lambda known: known.validity == "current"):
         _write_change(known, shelf)
     rows = [encrypt(one, shelf) for one in new]
     Memory.everyone.bulk_create(rows)
@@ -45,11 +50,25 @@ def index(batch: Sequence[Sequence[Candidate]], shelf: Shelf, tools: Tools) -> N
         for one, row in zip(new, rows, strict=True)
         if one.vector is not None
     )
+    every = {known.id: known.periods for known in shelf.by_id.values() if known.periods.has_changed}
+    periods.write(shelf.scope, shelf.space.pk, every, now=shelf.now)
+    said = {row.pk: one.claim for one, row in zip(new, rows, strict=True)}
+    claims.write(
+        shelf.scope,
+        shelf.space.pk,
+        {memory_id: claim for memory_id, claim in said.items() if claim is not None},
+        shelf.cipher,
+        now=shelf.now,
+    )
+    if edges:
+        write_edges(shelf.scope, shelf.cipher, edges, now=tools.now)
+    _join_clusters(new, shelf, tools)
     waiting = [row.pk for one, row in zip(new, rows, strict=True) if one.vector is None]
     waiting += _out_of_date([known.id for known in changed if known.is_current and not known.was_current], shelf)
     if waiting:
         enqueue(shelf.scope, "embed", waiting, now=tools.now)
     _write_history(new, changed, shelf)
+    write_waiting(shelf.waiting, shelf)
     _write_decisions(batch, shelf)
     record(
         shelf.scope,
@@ -59,6 +78,17 @@ def index(batch: Sequence[Sequence[Candidate]], shelf: Shelf, tools: Tools) -> N
         count=len(new),
         now=tools.now,
     )
+
+
+def _join_clusters(new: Sequence[Candidate], shelf: Shelf, tools: Tools) -> None:
+    topics = {
+        one.memory_id: topic
+        for one in new
+        if one.memory_id is not None
+        and (topic := clusters.topic_of(one.kind, one.key, one.proposal.tags, many_valued=one.many_valued))
+    }
+    if topics:
+        clusters.join(shelf.scope, shelf.space, shelf.cipher, topics, settles=tools.settles, now=shelf.now)
 
 
 def _out_of_date(revived: list[int], shelf: Shelf) -> list[int]:
@@ -79,15 +109,15 @@ def _write_change(known: Known, shelf: Shelf) -> None:
     )
     row.expires_at = known.expires_at
     changed = ["repetition_count", "confidence", "expires_at"]
-    if known.is_current != known.was_current:
-        row.validity = "current" if known.is_current else "superseded"
-        row.superseded_by_id = known.superseded_by
+    if known.validity != known.was:
+        row.validity = known.validity
         row.superseded_at = None if known.is_current else shelf.now
-        row.superseded_reason = known.reason
-        row.valid_to = known.valid_to
-        row.changed_txid = shelf.space.txid
-        row.updated_at = shelf.now
-        changed += ["validity", "superseded_by", "superseded_at", "superseded_reason", "valid_to", "changed_txid",
+        changed += ["validity", "superseded_at"]
+    if known.validity != known.was or known.periods.has_changed:
+        known.periods.put_into(row)
+        row.superseded_by_id, row.superseded_reason = known.superseded_by, known.reason
+        row.changed_txid, row.updated_at = shelf.space.txid, shelf.now
+        changed += ["superseded_by", "superseded_reason", "valid_from", "valid_to", "known_from", "changed_txid",
                     "updated_at"]  # fmt: skip
     row.save(update_fields=changed)
     vectors = MemoryVector.objects.within(shelf.scope).filter(memory_id=known.id)
@@ -115,6 +145,17 @@ def _write_history(new: Sequence[Candidate], changed: Sequence[Known], shelf: Sh
         if not known.is_current and (known.is_new or known.was_current)
     ]
     rows += [transition(known.id, "revived", None) for known in changed if known.is_current and not known.was_current]
+    rows += [
+        transition(known.id, "disputed", None)
+        for known in shelf.by_id.values()
+        if known.validity == "disputed" and (known.is_new or known.was == "current")
+    ]
+    # What was replaced already and is corrected in when it held, or in what came after it.
+    rows += [
+        transition(known.id, "corrected", known.superseded_by)
+        for known in changed
+        if known.periods.has_changed and known.validity == known.was
+    ]
     MemoryTransition.everyone.bulk_create(rows)
 
 
@@ -129,6 +170,11 @@ def _write_decisions(batch: Sequence[Sequence[Candidate]], shelf: Shelf) -> None
             type=one.type if one.decision in STORED else "",
             memory_id=one.memory_id,
             digest=one.text_mac,
+            extractor=one.extractor,
+            fallback=one.proposal.reading.fallback if one.proposal.reading else "",
+            tokens_in=one.spent.tokens_in if one.spent else None,
+            tokens_out=one.spent.tokens_out if one.spent else None,
+            cost_micros=one.spent.cost_micros if one.spent else None,
             created_at=shelf.now,
         )
         for candidates in batch

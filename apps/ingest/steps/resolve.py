@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from apps.ingest.candidates import Candidate
 from apps.ingest.steps.extract import participant, voice
 from apps.ingest.tools import Tools
-from apps.memories.handles import slot_mac, text_mac, value_mac
-from apps.memories.types import TYPES
+from apps.memories.handles import slot_in_group, slot_mac, text_mac, value_mac
 from apps.memories.words import normalised, terms
 
 
@@ -17,17 +16,27 @@ def resolve(candidates: Sequence[Candidate], tools: Tools) -> None:
     """
     cipher, project_id = tools.cipher, tools.scope.project_id
     for candidate in candidates:
-        candidate.text_mac = text_mac(cipher, candidate.text, voice=voice(candidate.proposal))
+        whose = voice(candidate.proposal)
+        candidate.text_mac = text_mac(cipher, candidate.text, voice=whose)
         if not candidate.is_wanted:
             continue
+        candidate.passage_macs = [
+            (
+                text_mac(cipher, passage.text, voice=whose),
+                [text_mac(cipher, sentence, voice=whose) for sentence in passage.sentences],
+            )
+            for passage in candidate.passages
+        ]
         candidate.terms = terms(candidate.text.reveal())
         if name := participant(candidate.proposal):
             candidate.actor = name.split()[0].casefold()
-        if candidate.key and TYPES[candidate.type].group:
+        if candidate.key and (group := candidate.kind.group):
             # Where one may have many (tastes, allergies, children), the key names the one that is meant.
             candidate.value = candidate.value or normalised(candidate.text.reveal())
-            candidate.slot = slot_mac(cipher, candidate.type, candidate.key, project_id=project_id)
+            candidate.slot = slot_in_group(cipher, group, candidate.key, project_id=project_id)
             candidate.value_mac = value_mac(cipher, candidate.value)
+            if group == "claim":
+                candidate.constraint_slot = slot_mac(cipher, "constraint", candidate.key, project_id=project_id)
         if candidate.closes:
             key, value_closed = candidate.closes
             candidate.closed_slot = slot_mac(cipher, "fact", key, project_id=project_id)

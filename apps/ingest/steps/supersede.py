@@ -1,62 +1,213 @@
-"""The slot machine: duplicate, revived, superseding or created (seed-systems 3.4)."""
+"""The slot machine: duplicate, revived, superseding, disputed or created (seed-systems 3.4), now or earlier.
 
+What is said of an earlier time than something known already is put where it belongs, and replaces nothing newer: it
+held until the next thing did.  Who is trusted less replaces nothing of who is trusted more (docs/adr/0012).
+"""
+
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from apps.ingest.candidates import Candidate
-from apps.ingest.shelf import Known, Shelf
+from apps.ingest.candidates import Candidate, Kept
+from apps.ingest.shelf import Known, Place, Shelf
+from apps.ingest.steps.hold import held_back
+from apps.memories.trust import Trust
+from apps.tenants.models import Changes, Instructions
 
 
 def supersede(candidate: Candidate, shelf: Shelf) -> None:
     """Decide what a candidate that is still wanted does to the slot it claims, and place it on the shelf."""
     if not candidate.is_wanted:
         return
-    if candidate.slot is not None and _meets_itself(candidate, shelf):
+    kept = candidate.proposal.kept
+    if kept is not None:
+        _take_in(candidate, kept, shelf)
+        return
+    place = shelf.place(candidate.slot, shelf.said_at(candidate)) if candidate.slot is not None else Place()
+    if candidate.slot is not None and _meets_itself(candidate, place, shelf):
+        return
+    if _must_wait(candidate, place.displaced, shelf):
         return
     known = shelf.add(candidate)
     candidate.decision, candidate.memory_id = "created", known.id
-    if candidate.slot is not None:
-        for older in shelf.in_slot(candidate.slot):
-            if older.is_current and older.id != known.id:
-                _close(older, by=known.id, at=known.said_at)
-                candidate.decision, candidate.replaces_id = "superseding", older.id
+    if place.after is not None:
+        _put_before(candidate, known, place, shelf)
+    elif place.others and _is_disputed(candidate, shelf):
+        known.validity = "disputed"
+        for other in place.others:
+            other.validity = "disputed"
+        candidate.against = [other.id for other in place.others]
+    else:
+        for older in _displace(place, by=known.id, at=known.said_at, shelf=shelf):
+            candidate.decision, candidate.replaces_id = "superseding", older.id
+    _end_if_over(known, shelf)
+    if candidate.constraint_slot is not None:
+        limit = shelf.holder(candidate.constraint_slot)
+        if limit is not None and limit.value_mac != candidate.value_mac:
+            candidate.conflicts = [limit.id]
 
 
 def close(candidate: Candidate, shelf: Shelf) -> None:
     """Close the claim that the candidate says is over, whichever row stands for the candidate."""
     if candidate.closed_slot is None or candidate.memory_id is None:
         return
-    holder = shelf.holder(candidate.closed_slot)
-    if holder and holder.id != candidate.memory_id and candidate.closed_value in (None, holder.value_mac):
-        _close(holder, by=candidate.memory_id, at=shelf.said_at(candidate))
-        candidate.replaces_id = holder.id
+    at = shelf.said_at(candidate)
+    there = shelf.place(candidate.closed_slot, at).here
+    if there is None or there.known.id == candidate.memory_id:
+        return
+    known, stretch = there.known, there.stretch
+    if candidate.closed_value not in (None, known.value_mac):
+        return
+    if shelf.trust(candidate) < known.trust:
+        candidate.against = [known.id]
+    elif known.is_current and stretch is known.periods.latest:
+        _close(known, by=candidate.memory_id, at=at, shelf=shelf)
+        candidate.replaces_id = known.id
         if candidate.decision == "created":
             candidate.decision = "superseding"
+    else:
+        known.periods.change(stretch, end=at, now=shelf.now)
 
 
-def _meets_itself(candidate: Candidate, shelf: Shelf) -> bool:
-    """Whether the slot has, or had, this very value: then the old row stands for it, unless the new one says more."""
+def reaffirm(candidate: Candidate, known: Known, shelf: Shelf) -> None:
+    """The row says what the candidate says, and may learn from it that it held earlier than was known."""
+    at, until = shelf.said_at(candidate), shelf.until(candidate)
+    if candidate.slot is None or candidate.slot != known.slot:
+        return
+    place = shelf.place(candidate.slot, at)
+    if until is not None and place.here is not None and place.here.known is known:
+        end = place.here.stretch.end
+        if shelf.trust(candidate) >= known.trust and (end is None or until < end):
+            known.periods.change(place.here.stretch, end=until, now=shelf.now)
+            _end_if_over(known, shelf)
+    if place.after is None or (place.here is not None and place.here.known is known):
+        return
+    if place.here is not None and shelf.trust(candidate) < place.here.known.trust:
+        return
+    if place.here is not None:
+        place.here.known.periods.change(place.here.stretch, end=at, now=shelf.now)
+    if known.periods.add(at, place.after.stretch.start, now=shelf.now):
+        known.superseded_by = place.after.known.id
+
+
+def _end_if_over(known: Known, shelf: Shelf) -> None:
+    """What held until a time that has passed stands no more, though nothing took its place."""
+    end = known.periods.latest.end
+    if known.is_current and end is not None and end <= shelf.now:
+        known.validity, known.reason = "superseded", "ended"
+
+
+def _take_in(candidate: Candidate, kept: Kept, shelf: Shelf) -> None:
+    """A memory from elsewhere, as it was there; what is newer here stays."""
+    place = shelf.place(candidate.slot, shelf.said_at(candidate)) if candidate.slot is not None else Place()
+    known = shelf.add(candidate)
+    candidate.decision, candidate.memory_id = "created", known.id
+    if not kept.is_current:
+        known.validity, known.reason = "superseded", "newer"
+        # Where it is not told until when it held, it is not said to have held at all.
+        known.periods.latest.end = max(kept.valid_to or known.said_at, known.said_at)
+        return
+    known.periods.latest.end = kept.valid_to
+    if place.after is not None:
+        _put_before(candidate, known, place, shelf)
+        return
+    for older in _displace(place, by=known.id, at=known.said_at, shelf=shelf):
+        candidate.decision, candidate.replaces_id = "superseding", older.id
+
+
+def _meets_itself(candidate: Candidate, place: Place, shelf: Shelf) -> bool:
+    """Whether the slot has, or had, this very value: then the old row stands for it, unless none says all of it."""
     assert candidate.slot is not None  # noqa: S101  (the caller looked)
-    holder = shelf.holder(candidate.slot)
-    if holder is not None and holder.value_mac == candidate.value_mac:
-        if not candidate.proposal.deduplicate or not shelf.says_nothing_new(candidate, holder):
+    rows = [known for known in shelf.in_slot(candidate.slot) if known.value_mac == candidate.value_mac]
+    held = place.here.known if place.here is not None and place.here.known in rows else None
+    standing = held if place.after is not None and held else next((one for one in rows if one.is_current), None)
+    if standing is not None:
+        if not candidate.proposal.deduplicate:
             return False
-        shelf.meet(candidate, holder)
-        candidate.refuse("merged", "same_value", holder.id)
-        return True
-    for earlier in reversed(shelf.in_slot(candidate.slot)):
-        if earlier.is_current or earlier.value_mac != candidate.value_mac:
+        if shelf.says_nothing_new(candidate, standing):
+            reaffirm(candidate, standing, shelf)
+            shelf.meet(candidate, standing)
+            candidate.refuse("merged", "same_value", standing.id)
+            return True
+    for earlier in reversed(rows):
+        # Of two tellings with words of their own each replaced the other: the one that said these comes back.
+        if earlier is standing or not shelf.says_nothing_new(candidate, earlier):
             continue
-        if not shelf.says_nothing_new(candidate, earlier):
-            return False
-        if holder is not None:
-            _close(holder, by=earlier.id, at=shelf.said_at(candidate), reason="revive")
-        shelf.meet(candidate, earlier)
-        earlier.is_current, earlier.superseded_by, earlier.reason, earlier.valid_to = True, None, "", None
-        candidate.refuse("revived", "same_value", earlier.id)
-        candidate.replaces_id = holder.id if holder else None
+        if place.after is not None or held is earlier:
+            if held is None:
+                reaffirm(candidate, earlier, shelf)
+            shelf.meet(candidate, earlier)
+            candidate.refuse("merged", "same_value", earlier.id)
+        elif not _must_wait(candidate, place.displaced, shelf):
+            _revive(candidate, earlier, place, shelf)
         return True
     return False
 
 
-def _close(older: Known, *, by: int, at: datetime, reason: str = "newer") -> None:
-    older.is_current, older.superseded_by, older.reason, older.valid_to = False, by, reason, older.valid_to or at
+def _revive(candidate: Candidate, earlier: Known, place: Place, shelf: Shelf) -> None:
+    at = shelf.said_at(candidate)
+    for older in _displace(place, by=earlier.id, at=at, shelf=shelf, reason="revive"):
+        if older.value_mac != candidate.value_mac:
+            candidate.replaces_id = older.id
+    shelf.meet(candidate, earlier)
+    earlier.validity, earlier.superseded_by, earlier.reason = "current", None, ""
+    earlier.periods.begin(at, now=shelf.now)
+    candidate.refuse("revived", "same_value", earlier.id)
+
+
+def _put_before(candidate: Candidate, known: Known, place: Place, shelf: Shelf) -> None:
+    """What held earlier: history already, between what held before it and what is known of the time after."""
+    assert place.after is not None  # noqa: S101  (the caller looked)
+    at, end = known.said_at, place.after.stretch.start
+    known.validity, known.reason, known.superseded_by = "superseded", "newer", place.after.known.id
+    until = shelf.until(candidate)
+    known.periods.latest.end = end if until is None else min(until, end)
+    candidate.reason = "earlier"
+    if place.here is not None:
+        _cut(place, by=known.id, at=at, shelf=shelf)
+
+
+def _displace(place: Place, *, by: int, at: datetime, shelf: Shelf, reason: str = "newer") -> Iterator[Known]:
+    """End what held at the time and what stands now; those of them that stood."""
+    for older in place.displaced:
+        if older.is_current:
+            _close(older, by=by, at=at, shelf=shelf, reason=reason)
+            yield older
+    if place.here is not None and place.here.stretch.holds_at(at):
+        _cut(place, by=by, at=at, shelf=shelf)
+
+
+def _cut(place: Place, *, by: int, at: datetime, shelf: Shelf) -> None:
+    """What held at the time is over with it; where it was replaced by what came later, the new row stands between."""
+    assert place.here is not None  # noqa: S101  (the callers looked)
+    older, stretch = place.here.known, place.here.stretch
+    older.periods.change(stretch, end=at, now=shelf.now)
+    if not older.is_current and stretch is older.periods.latest:
+        older.superseded_by = by
+
+
+def _must_wait(candidate: Candidate, displaced: Iterable[Known], shelf: Shelf) -> bool:
+    """Whether it would take effect by an authority that it does not have; then somebody has to look at it first."""
+    if any(shelf.trust(candidate) < known.trust for known in displaced):
+        candidate.refuse("pending", "less_trusted")
+    elif (
+        candidate.type == "instruction"
+        and shelf.trust(candidate) < Trust.STATED
+        and not candidate.proposal.is_explicit
+        and candidate.proposal.source_kind == "auto"
+        and (candidate.extractor == "model" or shelf.policy.instructions == Instructions.REVIEW)
+    ):
+        # Read by a model it waits in any case: whoever plants an order in a text writes it for a model.
+        candidate.refuse("pending", "instruction")
+    elif reason := held_back(candidate, shelf):
+        candidate.refuse("pending", reason)
+    return not candidate.is_wanted
+
+
+def _is_disputed(candidate: Candidate, shelf: Shelf) -> bool:
+    """A claim may be; an order or a limit is never half in force."""
+    return candidate.kind.group == "claim" and shelf.policy.changes == Changes.DISPUTE
+
+
+def _close(older: Known, *, by: int, at: datetime, shelf: Shelf, reason: str = "newer") -> None:
+    older.validity, older.superseded_by, older.reason = "superseded", by, reason
+    older.periods.end_latest(at, now=shelf.now)

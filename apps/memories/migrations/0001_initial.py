@@ -286,19 +286,7 @@ class Migration(migrations.Migration):
                 ("embedder", models.CharField(max_length=48)),
                 ("key_version", models.IntegerField()),
                 ("embedding_ct", models.BinaryField()),
-                ("embedding", pgvector.django.halfvec.HalfVectorField(dimensions=384, null=True)),
-                (
-                    "signs",
-                    models.GeneratedField(
-                        db_persist=True,
-                        expression=models.Func(
-                            "embedding",
-                            function="binary_quantize",
-                            output_field=pgvector.django.bit.BitField(length=384),
-                        ),
-                        output_field=pgvector.django.bit.BitField(length=384),
-                    ),
-                ),
+                ("signs", pgvector.django.bit.BitField(length=384, null=True)),
                 (
                     "memory",
                     models.OneToOneField(

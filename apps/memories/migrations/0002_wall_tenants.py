@@ -9,13 +9,20 @@ from typing import ClassVar
 from django.db import migrations
 
 from apps.core.scoping import composite_key_sql, isolation_sql
+from apps.crypto.sealed_tables import guard_sql
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("memories", "0001_initial"), ("projects", "0002_wall_tenants")]
+    dependencies: ClassVar = [
+        ("memories", "0001_initial"),
+        ("projects", "0002_wall_tenants"),
+        ("crypto", "0004_guard_key_versions"),
+    ]
 
     operations: ClassVar = [
         migrations.RunSQL(*isolation_sql("memories_memory")),
+        migrations.RunSQL(*guard_sql("memories_memory")),
+        migrations.RunSQL(*guard_sql("memories_memoryvector")),
         migrations.RunSQL(*isolation_sql("memories_memoryvector")),
         migrations.RunSQL(*isolation_sql("memories_memorytransition")),
         migrations.RunSQL(*isolation_sql("memories_quarantinedrow")),
@@ -36,12 +43,6 @@ class Migration(migrations.Migration):
         migrations.RunSQL(*composite_key_sql("memories_memoryvector", "memory_id", "memories_memory")),
         migrations.RunSQL(*composite_key_sql("memories_memoryvector", "space_id", "projects_space")),
         migrations.RunSQL(*composite_key_sql("memories_posting", "memory_id", "memories_memory")),
-        migrations.RunSQL(
-            *(
-                "create index vector_scan on memories_memoryvector (tenant_id, space_id, live) include (memory_id, key_version, embedder, project_id, expires_at, embedding);",
-                "drop index vector_scan;",
-            )
-        ),
         migrations.RunSQL(
             *(
                 "create index vector_signs on memories_memoryvector (tenant_id, space_id, live) include (memory_id, key_version, embedder, project_id, expires_at, signs);",

@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
                     "profile",
                     models.CharField(
                         choices=[
-                            ("searchable", "Keyed words and rotated vectors: searched by the database"),
+                            ("searchable", "Keyed words and vectors: searched by the database"),
                             ("sealed", "Nothing: opened and searched in process; for small, sensitive spaces"),
                         ],
                         default="searchable",

@@ -1,4 +1,4 @@
-"""By meaning: the nearest vectors of the space, under its own rotation."""
+"""By meaning: the nearest vectors of the space."""
 
 from apps.memories.nearest import nearest
 from apps.recall.search import Ranking, Search
@@ -9,16 +9,17 @@ class Dense:
 
     def rank(self, search: Search, *, limit: int) -> Ranking:
         """Cosine, best first.  Finds nothing while the embedder is down; the words still do."""
-        if not search.rotated:
+        if search.vector is None:
             return []
         return nearest(
             search.scope,
             search.space,
-            search.rotated,
+            search.vector,
+            search.cipher,
             limit=limit,
             now=search.now,
-            rows=search.documents,
             embedder=search.embedder,
             where=search.where if search.is_filtered else "",
             values=search.values if search.is_filtered else (),
+            replaced=search.moment is not None,
         )

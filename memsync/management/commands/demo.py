@@ -23,7 +23,7 @@ from apps.tenants.models import Tenant
 from apps.tenants.selectors import find_first_tenant, get_tenant
 from memsync import probe
 from memsync.demo import conversation, questions
-from memsync.demo.doors import Door, DoorShut, HttpDoor, ServiceDoor
+from memsync.demo.doors import ClientDoor, Door, DoorShut, ServiceDoor
 from memsync.demo.pages import pages
 from memsync.demo.replay import Report, replay
 from memsync.management.plain import PlainCommand, add_json, operator, url
@@ -116,7 +116,7 @@ def _door(tenant: Tenant, end_user: str, address: str | None, *, now: datetime) 
         now=now,
     )
     try:
-        yield HttpDoor(address, key=made.text, end_user=end_user)
+        yield ClientDoor(address, key=made.text, end_user=end_user)
     finally:
         revoke(scope, made.key.pk, now=timezone.now())
 

@@ -1,6 +1,7 @@
-"""`memsync tenant`: create and list tenants, and say what their keys may delete."""
+"""`memsync tenant`: create and list tenants, say what their keys may delete, and how much they may ask."""
 
 from argparse import ArgumentParser
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -10,16 +11,16 @@ from rich.panel import Panel
 from rich.table import Table
 
 from apps.apikeys.onboarding import Opened, open_tenant
+from apps.apikeys.quota import METERS, MODES, quota_mode, set_quota, standings
+from apps.projects.system import find_tenant_scope
 from apps.tenants.models import KeyDeletes
 from apps.tenants.selectors import find_organization, get_tenant, list_tenants
 from apps.tenants.services import POLICIES, open_organization, set_policy
 from memsync.management.plain import PlainCommand, add_json, operator, url
 
-NOT_YET = "until retiring is built, every delete by an API key is refused."
-
 
 class Command(PlainCommand):
-    help = "Create and list tenants; say what their API keys may delete."
+    help = "Create and list tenants; say what their API keys may delete, and how much they may ask."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="create|list|policy")
@@ -37,23 +38,39 @@ class Command(PlainCommand):
         add_json(verbs.add_parser("list", help="show all tenants", description="Show all tenants."))
         policy = verbs.add_parser(
             "policy",
-            help="say what the tenant's API keys may delete, and whether new spaces are sealed",
-            description="Say what the tenant's API keys may delete, and whether new spaces are sealed. "
+            help="say what keys may delete, how new spaces begin, and what becomes of changes and instructions",
+            description="Say what the tenant's API keys may delete, whether new spaces are sealed, whether another "
+            "value of a claim replaces the older one, and whether instructions that extraction finds wait for review. "
             "An API key never erases: `retire` is to let a key "
-            "that holds the scope memory:delete hide memories, which can be restored for 7 days. It is recorded and "
-            f"has no effect yet: {NOT_YET}",
+            "that holds the scope memory:delete hide memories, which can be restored for 7 days.",
         )
         policy.add_argument("name", help="the tenant's")
         policy.add_argument(
             "setting",
             metavar="NAME=VALUE",
             help="key_deletes=deny, the default, refuses all deletes, key_deletes=retire hides; "
-            "new_spaces=searchable, the default, or new_spaces=sealed, which keeps nothing searchable of new end users",
+            "new_spaces=searchable, the default, or new_spaces=sealed: of new end users nothing searchable is kept; "
+            "changes=replace, the default, or changes=dispute, which keeps both values until somebody decides; "
+            "instructions=review, the default, or instructions=keep: what extraction finds takes effect at once; "
+            "ai_extract=self_hosted_only, the default, allow or deny: which language model may read what is said",
         )
         add_json(policy)
+        quota = verbs.add_parser(
+            "quota",
+            help="limit how many adds and retrievals a tenant may make in a month",
+            description="Show what of this month's quota is used; with --mode, set it. One request is one unit, "
+            "whatever it carries. `strict` answers 429 over the limit; `silent` answers as if it had been done, and "
+            "does nothing; `off`, the default, counts nothing.",
+        )
+        quota.add_argument("name", help="the tenant's")
+        quota.add_argument("--mode", choices=MODES)
+        quota.add_argument("--adds", type=int, metavar="N", help="in a calendar month (default: no limit)")
+        quota.add_argument("--retrievals", type=int, metavar="N", help="in a calendar month (default: no limit)")
+        add_json(quota)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        {"create": self.create, "list": self.list, "policy": self.policy}[options["verb"]](options)
+        verbs = {"create": self.create, "list": self.list, "policy": self.policy, "quota": self.quota}
+        verbs[options["verb"]](options)
 
     def create(self, options: dict[str, Any]) -> None:
         now, owner = timezone.now(), options["organization"] or options["name"]
@@ -76,6 +93,9 @@ class Command(PlainCommand):
                         "organization": tenant.organization.name,
                         "key_deletes": tenant.key_deletes,
                         "new_spaces": tenant.new_spaces,
+                        "changes": tenant.changes,
+                        "instructions": tenant.instructions,
+                        "ai_extract": tenant.ai_extract,
                         "created_at": tenant.created_at.isoformat(),
                         "closed_at": tenant.closed_at.isoformat() if tenant.closed_at else None,
                     }
@@ -100,17 +120,35 @@ class Command(PlainCommand):
     def policy(self, options: dict[str, Any]) -> None:
         name, _, value = options["setting"].partition("=")
         if name not in POLICIES or value not in POLICIES[name].values:
-            raise CommandError("Say key_deletes=deny|retire or new_spaces=searchable|sealed.", returncode=2)
+            choices = ", ".join(f"{known}={'|'.join(POLICIES[known].values)}" for known in POLICIES)
+            raise CommandError(f"Say one of {choices}.", returncode=2)
         tenant = get_tenant(options["name"])
         set_policy(tenant, actor=operator().label, now=timezone.now(), **{name: value})
         if options["json"]:
             self.say_json({"tenant": tenant.name, name: value})
         elif name == "new_spaces":
             self.say(f"New spaces of [bold]{tenant.name}[/bold] are {value}; those it has stay as they are.")
-        else:
+        elif name == "key_deletes":
             self.say(f"API keys of [bold]{tenant.name}[/bold]: {KeyDeletes(value).label.lower()}.")
-            if value == KeyDeletes.RETIRE:
-                self.say(f"Recorded for later: {NOT_YET}")
+        else:
+            label = dict(POLICIES[name].choices)[value]
+            self.say(f"{name.capitalize()} of [bold]{tenant.name}[/bold] from now on: {label}.")
+
+    def quota(self, options: dict[str, Any]) -> None:
+        now, scope = timezone.now(), find_tenant_scope(get_tenant(options["name"]).name)
+        limits = {meter: options[meter] for meter in METERS}
+        if options["mode"] is None and any(limit is not None for limit in limits.values()):
+            raise CommandError("Say --mode with a limit: strict, silent or off.", returncode=2)
+        if options["mode"] is not None:
+            set_quota(scope, actor=operator().label, mode=options["mode"], now=now, **limits)
+        mode, found = quota_mode(scope), standings(scope, now=now)
+        if options["json"]:
+            self.say_json({"tenant": options["name"], "mode": mode, "meters": [asdict(one) for one in found]})
+            return
+        table = Table("meter", "used this month", "limit", title=f"Quota of {escape(options['name'])}: {mode}")
+        for one in found:
+            table.add_row(one.meter, f"{one.used:,}", "none" if one.limit is None else f"{one.limit:,}")
+        self.say(table)
 
 
 def _described(opened: Opened) -> dict[str, Any]:

@@ -157,6 +157,13 @@ def test_types_follow_their_order_of_precedence(text: str, type_: str) -> None:
     assert [t for t, _ in kept(text)] == [type_]
 
 
+def test_what_is_over_and_what_is_so_now_are_two_statements() -> None:
+    over, now = (one for one in read("I no longer live in Graz, I live in Leeds now.") if one.decision == "keep")
+
+    assert (over.type, over.closes) == ("event", ("user.location", "graz"))
+    assert (now.key, now.value) == ("user.location", "leed")
+
+
 def test_a_state_that_is_over_is_an_event_and_closes_the_claim() -> None:
     finding = only("I no longer work at Siemens")
 

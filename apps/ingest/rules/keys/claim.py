@@ -51,8 +51,9 @@ LIST = (
 )
 _NOT = (
     r"(?:not|no longer|never|don'?t|doesn'?t|isn'?t|aren'?t|wasn'?t|stopped|quit|gave up|given up|no more|instead of"
-    r"|rather than|over|from|than|left|without|ditched|dropped|closed|sold|cancelled|canceled|replaced|leaving"
-    r"|away from|out of|off|got rid of|done with|moved off|migrated off)"
+    r"|rather than|over(?! to\b)|from|than|left|without|ditched|dropped|closed|sold|cancelled|canceled|replaced|leaving"
+    r"|away from|out of|off|traded(?: in)?|swapped(?: out)?|exchanged|part-exchanged|replaced|got rid of|done with"
+    r"|moved off|migrated off)"
 )
 NEGATED = re.compile(
     _NOT
@@ -107,6 +108,7 @@ _STOPWORDS = listed(
     " btw actually only as by from has have had do does did will would can could should not"
     " again yes no ok okay lol said told mentioned ago last next since every each me us him them too then than like"
     " i've we've it's about into up out over some any all more most one who which what when where how if because"
+    " getting own owns got having possess happens happen takes place"
     " tbh honestly basically simply called named name remember note reminder fyi know always never from now"
 )
 _STEMS = {
@@ -129,6 +131,13 @@ _STEMS = {
     "respond": "reply",
     "response": "reply",
     "dentist's": "dentist",
+    "child": "kid",
+    "children": "kid",
+    "married": "wed",
+    "marry": "wed",
+    "wedding": "wed",
+    "marriage": "wed",
+    "wife's": "wife",
 }
 _COUNTED = {
     word: str(number)

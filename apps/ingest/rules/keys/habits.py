@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from apps.ingest.rules.dates import SEASONS
 from apps.ingest.rules.keys.claim import (
     STOP,
     Claim,
@@ -37,9 +38,12 @@ _NO_TASTE = listed(
 )
 # "Sounds like …", "something like …", "the love and support": no verb of liking.
 _NO_LIKING = re.compile(
-    r"(?:^|[,;:(-]\s*|\b(?:looks?|sounds?|feels?|felt|seems?|smells?|tastes?|looked|sounded|looking|feeling|acts?|just|is"
-    r"|are|was|were|be|been|it's|that's|they're|'s|something|anything|things?|stuff|ones?|more|much|the|my|your|our|his|her"
-    r"|their|its|this|that|of|with|and|for|in|some|any|by|from|such|what|whats|cases|problems|questions|scenarios|topics"
+    r"(?:^|[,;:(-]\s*|\b(?:looks?|sounds?|feels?|felt|seems?|smells?|tastes?|looked|sounded|looking|feeling|acts?"
+    r"|just|is"
+    r"|are|was|were|be|been|it's|that's|they're|'s|something|anything|things?|stuff|ones?|more|much|the|my|your|our"
+    r"|his|her"
+    r"|their|its|this|that|of|with|and|for|in|some|any|by|from|such|what|whats|cases|problems|questions|scenarios"
+    r"|topics"
     r"|[a-z]{4,}(?:ing|tion|ment|ness)s?))\s*$"
 )
 _LIKES = re.compile(
@@ -61,6 +65,7 @@ _PLAN = re.compile(
     r"|gold|silver|platinum|unlimited|annual|monthly|yearly|lite|max|ultra|essential|professional|developer"
     r"|trial)(?: \w+)? (?:plan|tier|subscription|tariff|package|account|licen[cs]e|membership)\b"
 )
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _SWITCHED = re.compile(
     r"\b(?:switched|changed|changing|switching|new|different|swapped) (?:my |our |to a new "
     r"|to a different )?(?P<n>gym|dentist|doctor|gp|therapist|bank|school|provider|insurer|insurance|broker"
@@ -133,5 +138,6 @@ def switched(clause: Clause) -> Iterator[Claim]:
 
 def version(clause: Clause) -> Iterator[Claim]:
     found = [m for m in _VERSION.finditer(clause.low, clause.start, clause.end) if not is_negated(clause, m.start())]
+    found = [m for m in found if not (m["n"] in SEASONS and _YEAR.fullmatch(m["v"]))]
     if found:
         yield Claim(f"{slug(found[-1]['n'])}.version", found[-1]["v"].replace(" ", ""), loose=is_aside(clause))

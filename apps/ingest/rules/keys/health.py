@@ -45,6 +45,11 @@ _MEAT = re.compile(
     r"\b(?:eat(?:s|ing)?|back to eating|started eating) (?:meat|fish|chicken|everything)(?: and \w+)? (?:again|now"
     r"|these days)\b|\b(?:not|no longer) (?:a )?(?P<v>vegan|vegetarian|pescatarian)\b(?: any ?more)?"
 )
+_SHUNNED = re.compile(
+    r"\b(?:don'?t|doesn'?t|do not|does not|never|no longer|stopped|quit|gave up|given up)(?: ever)? (?:eat|eats"
+    r"|eating|touch|consume|have)"
+    r"(?: any)? (?:(?P<meat>meat(?! on| after| before| and two))|animal products?|anything (?:from|with) animals?)\b"
+)
 _CONDITION = re.compile(rf"\b(?P<v>{any_of(CONDITIONS)})\b")
 _CONDITION_SAID = re.compile(
     r"\b(?:i'?m|im|i am|is|'s|am|as an?|have|has|had|having|with|diagnosed(?: with)?|got|suffer(?:s|ing)? from|my"
@@ -90,6 +95,10 @@ def allergy(clause: Clause) -> Iterator[Claim]:
 def diet(clause: Clause) -> Iterator[Claim]:
     who = person_of(clause)
     if who is None:
+        return
+    shunned = search_in(_SHUNNED, clause)
+    if shunned:
+        yield Claim(f"{who}.diet", "vegetarian" if shunned["meat"] else "vegan")
         return
     ate = search_in(_MEAT, clause)
     if ate is not None and ate["v"] is None:

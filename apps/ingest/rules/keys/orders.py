@@ -8,7 +8,8 @@ from apps.ingest.rules.subjects import slug
 
 _ANSWER_LANGUAGE = re.compile(rf"\b(?P<v>{any_of(LANGUAGES)})\b")
 _ANSWER_VERB = re.compile(
-    r"\b(?:repl(?:y|ies)|answers?|respon\w+|write|writing|speak|talk|communicate|language|switch|from now on"
+    r"\b(?:repl(?:y|ies|ying)|answer(?:s|ing)?|respon\w+|speaking|talking|go(?:ing)? back|back to|write|writing"
+    r"|speak|talk|communicate|language|switch|from now on"
     r"|is (?:fine|ok|okay)|only|chat|please|again|to me)\b"
 )
 _ASSISTANT: tuple[tuple[str, str], ...] = (
@@ -52,7 +53,9 @@ _ASSISTANT: tuple[tuple[str, str], ...] = (
         r"\b(?:ask (?:me )?(?:first|before)|confirm|without asking|check with me|my (?:approval|ok|permission"
         r"|confirmation))\b"
     )),
-    ("code_language", r"\b(?:python|typescript|javascript|rust|go|java|kotlin|ruby|c\+\+|c#)\b"),
+    ("code_language", (
+        r"\b(?:python|typescript|javascript|rust|golang|go (?:code|examples?|snippets?)|java|kotlin|ruby|c\+\+|c#)\b"
+    )),
     ("calendar", r"\b(?:calendar|meetings?|invites?|schedul\w+)\b"),
     ("email", r"\b(?:e-?mails?|mails?)\b"),
     ("steps", r"\b(?:step[- ]by[- ]step|one step at a time|reasoning|explain\w*)\b"),

@@ -14,7 +14,7 @@ from apps.ingest.rules.keys.claim import (
     search_in,
     split_list,
 )
-from apps.ingest.rules.lexicon import BOSS, KIN, MOODS, OCCUPATIONS, PET, REPORTEE, SOCIAL, listed
+from apps.ingest.rules.lexicon import BOSS, CONDITIONS, DIETS, KIN, MOODS, OCCUPATIONS, PET, REPORTEE, SOCIAL, listed
 from apps.ingest.rules.subjects import slug
 
 _NAMED = (
@@ -38,6 +38,11 @@ _BOSS_IS = re.compile(
 _IS_BOSS = re.compile(
     rf"{_NAMED} (?:is|will be|becomes|became|'s)(?: now| going to be| also| officially| actually)* (?:my|our)(?: new"
     rf"| current| direct| interim)? {_BOSS_WORD}\b"
+)
+_TOOK_OVER = re.compile(
+    rf"{_NAMED} (?:(?:has |have )?(?:took|taken|takes|is taking) over(?: from [^\W\d_][\w'.-]{{1,25}})?|replaced"
+    rf" [^\W\d_][\w'.-]{{1,25}}"
+    rf"|stepped in|was made|was appointed) as (?:my|our)(?: new| interim)? {_BOSS_WORD}\b"
 )
 _MANAGED_BY = re.compile(
     rf"\b(?:managed|led|headed|run|supervised|owned|maintained|overseen|chaired|coached"
@@ -93,15 +98,27 @@ _NOT_PEOPLE = listed(
 )
 
 
+_MARRIED_TO = re.compile(
+    rf"\b(?:i'?m|im|i am|we'?re|been|got|get|getting) (?:now |happily |still )*(?P<k>married|engaged) to {_NAMED}"
+    rf"|{_NAMED.replace('?P<p>', '?P<p2>')} and (?:i|me) (?:are|got|were)(?: now| recently| happily)? (?P<k2>married"
+    rf"|engaged)"
+)
+_SPOUSES = listed("husband wife spouse hubby")
+
+
+_ADJECTIVAL = ("ful", "ous", "ive", "able", "ible", "less", "ish")
+
+
 def _is_person(clause: Clause, match: re.Match[str], group: str = "p") -> bool:
     name = match[group]
-    if name.split()[0] in _NOT_PEOPLE or name.split()[0] in _PEOPLE:
+    first = name.split()[0]
+    if first in _NOT_PEOPLE or first in _PEOPLE or name in CONDITIONS or name in DIETS or first.endswith(_ADJECTIVAL):
         return False
     return has_capital(clause, match, group) and not name.endswith(("ing", "ed")) and name not in MOODS
 
 
 def boss(clause: Clause) -> Iterator[Claim]:
-    for pattern in (_BOSS_IS, _IS_BOSS):
+    for pattern in (_BOSS_IS, _IS_BOSS, _TOOK_OVER):
         match = search_in(pattern, clause)
         if (
             match
@@ -178,10 +195,15 @@ _SEVERAL = listed(
 
 
 def kin(clause: Clause) -> Iterator[Claim]:
+    wed = search_in(_MARRIED_TO, clause)
+    if wed and _is_person(clause, wed, "p" if wed["p"] else "p2"):
+        role = "spouse" if (wed["k"] or wed["k2"]) == "married" else "fiance"
+        yield Claim(f"user.{role}", slug(wed["p"] or wed["p2"]), type="relation")
+        return
     for pattern in (_KIN_IS, _IS_KIN):
         match = search_in(pattern, clause)
         if match and _is_person(clause, match) and match["p"] not in OCCUPATIONS:
-            role, name = slug(match["k"]), slug(match["p"])
+            role, name = "spouse" if match["k"] in _SPOUSES else slug(match["k"]), slug(match["p"])
             if match["k"] in PET:
                 yield Claim(f"user.{role}.name", name, type="fact")
             elif role in _SEVERAL:

@@ -60,6 +60,7 @@ _AGE = re.compile(
 _BIRTHDAY = re.compile(r"\b(?:birthday|bday|b-day|date of birth|dob)\b(?: is|'s| falls)?|\bborn (?:on|in)\b")
 
 
+_BORN_IN = re.compile(r"\bborn (?:back )?in (?:\w+ )?(?P<v>(?:19|20)\d\d)\b")
 _MONTH = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + ")"
 _DAY_OF_MONTH = re.compile(
     rf"\b(?P<d>[0-3]?\d)(?:st|nd|rd|th)?(?: of)? (?P<m>{_MONTH})\b"
@@ -99,6 +100,9 @@ def birthday(clause: Clause) -> Iterator[Claim]:
     ):
         who = clause.subject.key if clause.subject.is_person or clause.subject.key == "user" else "user"
         day = _DAY_OF_MONTH.search(clause.low, clause.start, clause.end)
+        year = search_in(_BORN_IN, clause)
+        if year and not day:
+            yield Claim(f"{who or 'user'}.birth_year", year["v"], type="fact")
         if day:
             yield Claim(
                 f"{who or 'user'}.birthday",
@@ -109,7 +113,8 @@ def birthday(clause: Clause) -> Iterator[Claim]:
 _LOCATION = re.compile(
     r"\b(?:(?:moved|relocated|moving|emigrated|immigrated|relocating|came back|moved back|returned"
     r"|settled(?: down)?)\s+(?:house |home |away |back |here |over |out "
-    r"|permanently )*(?:from\s+(?P<from>[\w' .-]{2,40}?)\s+)?(?:to|in|into)|(?:live|lives|living|reside|resides"
+    r"|permanently )*(?:from\s+(?P<from>[\w' .-]{2,40}?)\s+)?(?:to|in|into)|(?:live|lives|living|reside|resides|rent"
+    r"|rents|renting"
     r"|residing|based|settled|staying|home is|house is|flat is|apartment is|address is(?: now)?(?: in)?"
     r"|new address(?: is|:)?(?: now)?(?: in)?|address:|home address is|located|home base is|hometown is|home city is"
     r"|residence is)\s*(?:now |currently |still |permanently |again |right |just |out |over |back |up |down |near "
@@ -141,6 +146,11 @@ _EMPLOYER = re.compile(
     r"|i am|he'?s|she'?s|is|am|now|back|currently|started|been) (?:now |still |currently |back |working )*(?:at"
     r"|with)|switched(?: jobs)?(?: from [\w ]{2,30})? to|moved(?: from [\w ]{2,30}?)? to|went to"
     r"|left [\w ]{2,30} for)\s+(?:the |a |an )?(?P<v>[^\W_][\w&'.+-]{0,30}(?:[ ][\w&'.+-]{2,24}){0,3}?)" + STOP
+)
+_IS_EMPLOYER = re.compile(
+    r"\b(?P<v>[^\W_][\w&'.+-]{0,30}(?: [\w&'.+-]{2,24}){0,2}?) (?:is|became)(?: now| currently)? (?:my|our)(?: new|"
+    r" current"
+    r"| present)? (?:employer|company|workplace|place of work)\b"
 )
 _EMPLOYER_LEFT = re.compile(
     r"\b(?:no longer (?:at|with|work(?:ing)? (?:at|for)|employed (?:at|by))|(?:left(?![- ](?:hand|side))|quit"
@@ -208,6 +218,10 @@ def employer(clause: Clause) -> Iterator[Claim]:
     who = person_of(clause)
     if who is None:
         return
+    told = search_in(_IS_EMPLOYER, clause)
+    if told and has_capital(clause, told):
+        yield Claim("user.employer", slug(told["v"]))
+        return
     for match in _EMPLOYER.finditer(clause.low, clause.start, clause.end):
         value, verb = match["v"], match[0]
         sure = re.match(r"(?:work|employ|join|start|hired|new (?:job|emp)|company|got|took|have|landed|accepted)", verb)
@@ -263,6 +277,30 @@ _NOT_EMPLOYERS = listed(
     " wednesday thursday friday saturday sunday noon midnight about people kids no someone hours years months weeks"
     " two three four five six seven eight nine ten one long and to in on peace"
 )
+
+
+# Words for who does what, by their endings; those that name something else than a trade are left out.
+_TRADE = re.compile(
+    r"\b(?:i'?m|im|i am|is|she's|he's|works? as|working as|trained as|as) (?:now |currently |also |still )*an?"
+    r" (?P<v>(?:(?!bit\b|big\b|huge\b"
+    r"|light\b|heavy\b|early\b|bad\b|good\b|great\b|terrible\b|fast\b|slow\b|night\b|keen\b|regular\b)[a-z-]+"
+    r" ){0,2}?(?P<job>[a-z-]{2,20}(?:grapher"
+    r"|ologist|ologer|iatrist|maker|smith|wright|keeper|monger|wainer|worker|driver|fighter|trician|tician|sician"
+    r"|brarian|geon"
+    r"|entist|analyst|nomist|odist|pist|therapist|chemist|macist|ptionist|eer|ctor|tect|utor|ntant|sultant|ttorney"
+    r"|ician|binder"
+    r"|packer|fitter|roofer|glazier|layer|welder|miner|dresser|setter|turner|planner|trader|lender|surveyor)))\b"
+)
+_NO_TRADE = listed(
+    "volunteer pioneer factor collector tracker player lover smoker drinker eater rider reader winner loser beginner"
+    " newcomer foreigner customer member visitor"
+)
+
+
+def trade(clause: Clause) -> Iterator[Claim]:
+    who, match = person_of(clause), search_in(_TRADE, clause)
+    if who and match and match["job"] not in _NO_TRADE and not is_negated(clause, match.start("v")):
+        yield Claim(f"{who}.role", slug(match["v"]))
 
 
 _AS_A = re.compile(r"as an? (?P<v>(?:[\w-]+ ){0,3}?(?P<job>" + any_of(OCCUPATIONS) + r"))\b")

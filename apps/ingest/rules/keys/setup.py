@@ -16,12 +16,13 @@ _INDENT = re.compile(r"\b(?P<v>(?P<n>\d|two|four|three|eight)[ -]?spaces?|spaces
 _INDENT_SAID = re.compile(
     r"\b(?:indent\w*|tabs? (?:over|instead|rather|not|for|please|everywhere|only|in|width)|spaces (?:over|instead"
     r"|rather|for|please|everywhere|only|not|per)|(?:prefer|use|using|like|want|switched to|on|to|team|with"
-    r"|not) (?:\w+ )?(?:tabs|spaces|\d[ -]spaces?|two spaces|four spaces)|tab width|\d[ -]spaces?)\b"
+    r"|gone over to|not) (?:\w+ )?(?:tabs|spaces|\d[ -]spaces?|two spaces|four spaces)|tab width|\d[ -]spaces?)\b"
 )
 _NUMBERS = {"two": "2", "three": "3", "four": "4", "eight": "8"}
 _SEAT = re.compile(
     r"\b(?P<v>aisle|window|middle|front|exit row|bulkhead)(?: seats?)?\b(?=.{0,40}\b(?:seat|always|please|pls|flight"
-    r"|fly|plane|train|sit|prefer|over|person)\b|[, ]*$)|\bseat.{0,12}\b(?P<v2>aisle|window)\b"
+    r"|fly|plane|train|sit|prefer|over|person)\b)|\b(?P<v3>aisle|exit row|bulkhead)[, ]*$"
+    r"|\bseat.{0,12}\b(?P<v2>aisle|window)\b"
 )
 _EMAIL = re.compile(
     r"\b(?:e-?mail|mail)(?: address)?(?: is| changed to|:| for me is|'s| now is| is now)?(?: now"
@@ -62,6 +63,12 @@ _GAVE_UP = re.compile(
     r"|taking|take|going to|go to|watching|watch)?\s*(?:any |the |my )?(?P<v>coffee|(?:green |black )?tea|beer|wine"
     r"|alcohol|soda|coke|sugar|meat|dairy|caffeine|smoking|cigarettes|gluten|milk|fish|bread|juice|chocolate|booze)\b"
 )
+_TOOK_UP = re.compile(
+    r"\b(?:started|began|took up|back to|resumed|gone back to|went back to|begun)\s+(?:eating|drinking|smoking"
+    r"|having)\s+(?:some |a little |the "
+    r"|my )?(?P<v>coffee|(?:green |black )?tea|beer|wine|alcohol|soda|coke|sugar|dairy|caffeine|cigarettes|gluten"
+    r"|milk|fish|bread|juice|chocolate)\b"
+)
 _COFFEE = re.compile(
     r"\b(?:like|take|drink|prefer|have|want)s? (?:my|his|her|the|our) (?P<k>coffee|tea|steak|eggs|toast|whisky|pizza"
     r"|burger|martini|espresso)(?: always| best)?\s+(?P<v>[a-z][\w' -]{2,30}?)"
@@ -101,7 +108,7 @@ def indent(clause: Clause) -> Iterator[Claim]:
 def seat(clause: Clause) -> Iterator[Claim]:
     match = search_in(_SEAT, clause)
     if match and not is_negated(clause, match.start()):
-        yield Claim("travel.seat", slug(match["v"] or match["v2"]), type="preference")
+        yield Claim("travel.seat", slug(match["v"] or match["v2"] or match["v3"]), type="preference")
 
 
 def contact(clause: Clause) -> Iterator[Claim]:
@@ -122,10 +129,21 @@ def contact(clause: Clause) -> Iterator[Claim]:
 def pet(clause: Clause) -> Iterator[Claim]:
     match = search_in(_PET_NAMED, clause)
     if match:
-        yield Claim(f"user.{match['k']}.name", slug(match["v"]))
+        one_of_several = re.search(
+            r"\b(?:other|second|third|another|also|too|as well)\b", clause.low[clause.start : clause.end]
+        )
+        name = slug(match["v"])
+        if one_of_several:
+            yield Claim(f"user.{match['k']}.{name}.name", name, many_valued=True)
+        else:
+            yield Claim(f"user.{match['k']}.name", name)
 
 
 def speaks(clause: Clause) -> Iterator[Claim]:
+    spoken = search_in(_SPOKEN, clause)
+    if spoken:
+        yield Claim(f"user.language.{slug(spoken['l'])}", "native" if spoken["native"] else "yes", many_valued=True)
+        return
     match, who = search_in(_SPEAKS, clause), person_of(clause)
     if match and who:
         level = (
@@ -139,6 +157,12 @@ def speaks(clause: Clause) -> Iterator[Claim]:
             yield Claim(f"{who}.language.{slug(name)}", level, many_valued=True)
 
 
+_SPOKEN = re.compile(
+    rf"\b(?P<l>{any_of(LANGUAGES)}) is (?:(?:one of |among )?(?:the|my) languages? (?:that )?i (?:can )?speak"
+    rf"|(?P<native>my (?:native|first|mother|main) (?:language|tongue)))"
+)
+
+
 def drink(clause: Clause) -> Iterator[Claim]:
     who = person_of(clause)
     if who is None:
@@ -146,6 +170,10 @@ def drink(clause: Clause) -> Iterator[Claim]:
     match = search_in(_COFFEE, clause)
     if match:
         yield Claim(f"{who}.{slug(match['k'] or match['k2'])}", slug(match["v"] or match["v2"]), type="preference")
+        return
+    match = search_in(_TOOK_UP, clause)
+    if match:
+        yield Claim(f"{who}.consumes.{slug(match['v'])}", "yes", many_valued=True)
         return
     match = search_in(_GAVE_UP, clause)
     if match:

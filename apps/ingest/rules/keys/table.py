@@ -1,6 +1,8 @@
 """The table of rules for keys: trigger words, then the reader; in the order in which they are asked."""
 
-from apps.ingest.rules.keys import habits, health, people, person, setup, things, tools
+import re
+
+from apps.ingest.rules.keys import choices, habits, health, people, person, routines, setup, things, tools
 from apps.ingest.rules.keys.claim import Claim, Clause, Reader
 from apps.ingest.rules.lexicon import CONDITIONS, DIETS, PET, THING_OF
 
@@ -17,6 +19,11 @@ def claims_of(clause: Clause) -> list[Claim]:
         elif found and not (named and found[0].general):
             return [*named, *found][:4]
     return named
+
+
+def _first_word(name: str) -> str:
+    """As the words of a clause are cut: "fly.io" begins with "fly"."""
+    return re.split(r"[^\w'-]", name)[0]
 
 
 _TABLE: tuple[tuple[str, Reader], ...] = (
@@ -36,6 +43,8 @@ _TABLE: tuple[tuple[str, Reader], ...] = (
     ("tabs spaces tab space indentation indent", setup.indent),
     ("mode theme themes dark light", setup.theme),
     ("aisle window", setup.seat),
+    ("prefer prefers favor favour rather over than take pick choose have beats", choices.compared),
+    ("favourite favorite best most", choices.favourite),
     (
         "email mail e-mail number phone mobile cell landline whatsapp reach call timezone zone tz utc gmt cet cest"
         " est pst ist bst time",
@@ -47,7 +56,7 @@ _TABLE: tuple[tuple[str, Reader], ...] = (
     ("speak speaks fluent native tongue learning studying bilingual first", setup.speaks),
     (" ".join({w.split()[0] for w in DIETS}) + " eat eating eats meat", health.diet),
     ("birthday bday born dob birth", person.birthday),
-    ("is my our are", people.kin),
+    ("is my our are married engaged", people.kin),
     (
         "works work working worked joined joining joins employed employer started new job hired at with company left"
         " quit resigned switched moved went still offer",
@@ -64,6 +73,7 @@ _TABLE: tuple[tuple[str, Reader], ...] = (
         people.member,
     ),
     ("", person.role),
+    ("i'm im am is as she's he's", person.trade),
     (" ".join({w.split()[0] for w in CONDITIONS}), health.condition),
     (
         "single married engaged divorced separated widowed widower widow relationship weigh weighs weight down up"
@@ -78,7 +88,8 @@ _TABLE: tuple[tuple[str, Reader], ...] = (
         habits.habit,
     ),
     (
-        "drink drinks drinking coffee tea gave quit stopped smoking smoke caffeine alcohol steak eggs beer wine"
+        "started began took resumed fish drink drinks drinking coffee tea gave quit stopped smoking smoke caffeine"
+        " alcohol steak eggs beer wine"
         " consume",
         setup.drink,
     ),
@@ -106,13 +117,19 @@ _TABLE: tuple[tuple[str, Reader], ...] = (
         ),
         habits.version,
     ),
-    (" ".join({w.split()[0] for w in THING_OF}), tools.thing),
+    (" ".join({_first_word(w) for w in THING_OF}), tools.thing),
     (
         "love loves like likes adore adores enjoy enjoys hate hates dislike dislikes loathe loathes detest detests"
         " despise stand bear care fan into keen fond crazy obsessed sick fed",
         habits.taste,
     ),
     ("req request requests calls queries limit limited throttled messages", things.rate),
+    (
+        "monday mondays tuesday tuesdays wednesday wednesdays thursday thursdays friday fridays saturday saturdays"
+        " sunday"
+        " sundays",
+        routines.routine,
+    ),
     ("turned turns aged age old years yo am is i'm im", person.age),
     ("", things.stated),
 )

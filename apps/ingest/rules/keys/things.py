@@ -154,7 +154,7 @@ def stated(clause: Clause) -> Iterator[Claim]:
     low = clause.low
     match = _COPULA.match(low, subject.after, clause.end) or _COLON.match(low, subject.after, clause.end)
     if match and (not _STATEY.match(match["v"]) or _COLOURED.search(subject.attribute or subject.key)):
-        key = _stated_key(subject)
+        key = stated_key(subject)
         breed = _breed_key(clause, match)
         if breed:
             yield Claim(breed, signature(match["v"]), general=True)
@@ -277,7 +277,7 @@ _ATTRIBUTE_OF = re.compile(rf"(?:\w+_)?(?:{'|'.join(sorted(_ATTRIBUTES))})_(?:of
 _MEASURED = _ATTRIBUTES - listed("schedule time window cadence standup retro review frequency date day launch release")
 
 
-def _stated_key(subject: Subject) -> str:
+def stated_key(subject: Subject) -> str:
     """One key for "my gym", "our gym", "the gym" and "gym": in a turn they are the same gym."""
     if subject.attribute and subject.key != "user":
         return f"{subject.key}.{subject.attribute}"

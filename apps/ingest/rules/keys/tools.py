@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from apps.ingest.rules.keys.claim import Claim, Clause, any_of, is_aside, is_negated, search_in
-from apps.ingest.rules.lexicon import THING_NEEDS_VERB, THING_OF, THINGS
+from apps.ingest.rules.lexicon import COMPANIES, THING_NEEDS_VERB, THING_OF, THINGS, listed
 from apps.ingest.rules.subjects import slug
 
 _THING_WORD = re.compile(r"(?<![\w@/.-])(?P<v>" + any_of(frozenset(THING_OF)) + r")(?![\w@/-])")
@@ -27,10 +27,33 @@ _DOMAIN_WORDS = {
 }
 
 
+# "We moved the backend to …": what was moved is what the tool is used for.
+_MOVED = re.compile(
+    r"\b(?:moved|moving|migrated|migrating|switched|ported|porting|shifted|transferred|converted|rewrote|ported)"
+    r" (?:the|our|my|all|its) "
+    r"(?P<s>[\w-]+(?: [\w-]+){0,2}?)(?: over| across)?(?: (?:from|off|away from) [\w. -]{2,24}?)?(?: over)? (?:to"
+    r"|onto|into|in)\b"
+)
+# Nouns that only say again what a tool of the kind is for.
+_OBJECT_OF = {
+    "version_control": listed("code repo repos repository source"),
+    "tracker": listed("ticket issue task bug board"),
+    "notes_app": listed("note"),
+    "email_provider": listed("mail email inbox"),
+    "music_service": listed("music playlist"),
+    "password_manager": listed("password login"),
+    "chat": listed("chat message team_chat"),
+    "ci": listed("ci build pipeline test"),
+    "bank": listed("money saving account salary"),
+}
 _USED_FOR = re.compile(
     r" (?:for|in|as the database (?:of|for)) (?:the |our |my |this )?(?P<v>[\w-]+(?: (?:service|app|api|frontend"
     r"|backend|ledger|project|pipeline|system|site|team|repo|module|tool|job|database|db))?)"
 )
+
+
+_SERVING = ("database", "cloud", "queue", "ci", "framework", "programming_language")
+_REPLACING = re.compile(r"\b(?:switch|mov|migrat|went|replac|trad|swap|exchang|ditch|chang)\w*\b")
 
 
 def thing(clause: Clause) -> Iterator[Claim]:
@@ -51,8 +74,13 @@ def thing(clause: Clause) -> Iterator[Claim]:
         if owner != "user" and kind.split("_")[0] in owner.split("_"):
             owner = "user"  # "our chat tool is …"
         used_for = _USED_FOR.match(clause.low, match.end(), clause.end) if owner == "user" else None
-        if used_for and kind in ("database", "cloud", "queue", "ci", "framework", "programming_language"):
+        if used_for and kind in _SERVING:
             owner = slug(used_for["v"])
+        moved = _MOVED.search(clause.low, clause.start, match.start()) if owner == "user" else None
+        if moved and slug(moved["s"]) not in ("", kind) and kind in _SERVING:
+            owner = slug(moved["s"])
+        if owner in _OBJECT_OF.get(kind, ()):
+            owner = "user"
         if (
             owner != "user"
             and not subject.is_person
@@ -70,7 +98,7 @@ def thing(clause: Clause) -> Iterator[Claim]:
             closed = closed or claim
         else:
             kept = claim
-            if not re.search(r"\b(?:switch|mov|migrat|went|replac)\w*\b", text):
+            if not _REPLACING.search(text):
                 break
     if kept:
         yield kept._replace(loose=is_aside(clause))
@@ -81,7 +109,7 @@ def thing(clause: Clause) -> Iterator[Claim]:
 def _kind_of_thing(word: str, text: str) -> str | None:
     for kind, domain in _DOMAIN_WORDS.items():
         if word in THINGS[kind]:
-            if domain.search(text):
+            if domain.search(text) or (kind == "car" and word not in COMPANIES | THING_NEEDS_VERB):
                 return kind
             others = [k for k in THINGS if k not in _DOMAIN_WORDS and word in THINGS[k]]
             return others[0] if others else None

@@ -1,0 +1,86 @@
+"""The process that reads a file: bytes in, one JSON object out, and nothing else.
+
+    python -P -m apps.adapters.documents.child .SUFFIX < file
+
+It holds no key, no address and no secret: its environment is empty, and it is told no more than the file.  The kernel
+ends it when it takes more time or memory than a file may cost, writes a file, or starts a process.
+"""
+
+import json
+import resource
+import socket
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, Final, NoReturn
+
+from apps.adapters.documents.kinds import Kind, kind_of
+from apps.adapters.documents.limits import CPU_SECONDS, MAX_CHARACTERS, MEMORY_BYTES
+from apps.adapters.documents.refusals import DocumentBroken, DocumentTooLarge, DocumentTooSlow
+from apps.core.errors import DomainError
+
+READERS: Final = "apps.adapters.documents.readers"
+DEEPEST: Final = 2_000  # calls in calls: what nests deeper is refused as broken, and does not overflow the stack
+
+
+def main() -> None:
+    suffix, content = sys.argv[1], sys.stdin.buffer.read()
+    try:
+        answer = read_here(f"file{suffix}", content)
+    except MemoryError:
+        answer = _refusal(DocumentTooSlow())
+    sys.stdout.buffer.write(json.dumps(answer).encode())
+
+
+def read_here(name: str, content: bytes) -> dict[str, Any]:
+    """The answer, in this process."""
+    try:
+        kind = kind_of(name, content)
+        return {"kind": kind.value, "pieces": list(_limited(_pieces(kind, content)))}
+    except DomainError as refusal:
+        return _refusal(refusal)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001  (the libraries raise whatever a broken file makes of them)
+        return _refusal(DocumentBroken())
+
+
+def _refusal(refusal: DomainError) -> dict[str, Any]:
+    return {"refused": type(refusal).__name__, "message": refusal.message}
+
+
+def _pieces(kind: Kind, content: bytes) -> Iterator[str]:
+    pieces: Iterator[str] = import_module(f"{READERS}.{kind.value}").read(content)
+    return pieces
+
+
+def _limited(pieces: Iterator[str]) -> Iterator[str]:
+    met = 0
+    for piece in pieces:
+        # Half of a surrogate pair is no character, and nobody could store it.
+        text = piece.encode("utf-8", "replace").decode()
+        met += len(text)
+        if met > MAX_CHARACTERS:
+            raise DocumentTooLarge
+        if text.strip():
+            yield text
+
+
+def confine() -> None:
+    """From here on, no more than a file may cost."""
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    sys.setrecursionlimit(DEEPEST)
+    socket.socket = _NoSocket  # type: ignore[assignment,misc]  # no library here asks for one, and none shall
+
+
+class _NoSocket:
+    def __init__(self, *_: object, **__: object) -> NoReturn:
+        raise OSError("no network here")
+
+
+if __name__ == "__main__":
+    confine()
+    main()

@@ -1,0 +1,33 @@
+"""Text, Markdown and source code: paragraphs, as they are."""
+
+import codecs
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from apps.adapters.documents.refusals import DocumentBroken
+
+_BLANK_LINES: Final = re.compile(r"\n[ \t]*\n[\s]*")
+
+
+def read(content: bytes) -> Iterator[str]:
+    return paragraphs(decoded(content))
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """What stands between blank lines; indentation is kept, since code has a meaning by it."""
+    yield from _BLANK_LINES.split(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def decoded(content: bytes) -> str:
+    """UTF-8, or UTF-16 where a mark says so, or else what Windows wrote in western Europe."""
+    try:
+        if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return content.decode("utf-16")
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        pass
+    try:
+        return content.decode("cp1252")
+    except UnicodeDecodeError:
+        raise DocumentBroken("The text is neither UTF-8 nor UTF-16 nor Windows-1252.") from None

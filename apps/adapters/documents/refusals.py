@@ -1,0 +1,48 @@
+"""Why a file is not read.  Messages name what is wrong with the file and hold nothing of it."""
+
+from typing import Final
+
+from apps.core.errors import DomainError, Invalid, TooLarge, Unsupported
+
+
+class DocumentUnsupported(Unsupported):
+    """Files of this type are not read; send PDF, DOCX, PPTX, XLSX, CSV, HTML, Markdown, text or source code."""
+
+
+class DocumentBroken(Invalid):
+    """The file is truncated or broken, or is not what its name says."""
+
+    code = "DOCUMENT_BROKEN"
+
+
+class DocumentEncrypted(Invalid):
+    """The file is protected with a password; remove it and send the file again."""
+
+    code = "DOCUMENT_ENCRYPTED"
+
+
+class DocumentHostile(Invalid):
+    """The file is built to exhaust whoever reads it."""
+
+    code = "DOCUMENT_REFUSED"
+
+
+class DocumentTooLarge(TooLarge):
+    """The file holds more text, pages or cells than are read from one file; split it."""
+
+
+class DocumentTooSlow(TooLarge):
+    """The file takes too long or too much memory to read; split it."""
+
+
+KINDS: Final[dict[str, type[DomainError]]] = {
+    kind.__name__: kind
+    for kind in (
+        DocumentUnsupported,
+        DocumentBroken,
+        DocumentEncrypted,
+        DocumentHostile,
+        DocumentTooLarge,
+        DocumentTooSlow,
+    )
+}

@@ -1,0 +1,44 @@
+"""A circuit breaker: after some failures in a row nobody asks for a while, and then one tries for all."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+FAILURES: Final = 5
+REST_SECONDS: Final = 30.0
+
+
+class Breaker:
+    """Of this process.  clock: monotonic seconds."""
+
+    def __init__(
+        self,
+        *,
+        failures: int = FAILURES,
+        rest_seconds: float = REST_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._most: Final = failures
+        self._rest: Final = rest_seconds
+        self._clock: Final = clock
+        self._lock: Final = threading.Lock()
+        self._failed = 0
+        self._rests_until = 0.0
+
+    def lets_through(self) -> bool:
+        """Whether to ask now.  After a rest one caller is let through, and the next when that one has an answer, or
+        after another rest."""
+        with self._lock:
+            if self._failed < self._most:
+                return True
+            if self._clock() < self._rests_until:
+                return False
+            self._rests_until = self._clock() + self._rest
+            return True
+
+    def note(self, *, is_success: bool) -> None:
+        with self._lock:
+            self._failed = 0 if is_success else self._failed + 1
+            if self._failed >= self._most:
+                self._rests_until = self._clock() + self._rest

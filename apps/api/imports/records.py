@@ -1,0 +1,134 @@
+"""Records of an import, by the rules of the bodies of the API."""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+from rest_framework import serializers
+
+from apps.api.errors import invalid
+from apps.api.fields import Choice, Flag, Fraction, Input, Label, Metadata, Moment, Tags, Text
+from apps.api.memory.add import RememberInput, proposal
+from apps.api.parsers import parse
+from apps.core.errors import DomainError, Invalid
+from apps.core.plaintext import Plaintext
+from apps.imports.records import EXPORTED, EndUserUnnamed, Record
+from apps.ingest.candidates import Kept, KeptEdge, Proposal
+from apps.memories.types import TYPES
+
+TIERS: Final = ("hot", "warm", "cold")
+PRECISIONS: Final = ("exact", "day", "week", "month", "approximate", "unknown")
+
+
+class ExportedEdgeInput(Input):
+    """A relation as an export writes it; without references its ends cannot be known here."""
+
+    from_ref = Label(required=False, max_length=128)
+    to_ref = Label(required=False, max_length=128)
+    relationship_type = Label(max_length=32)
+    confidence = Fraction(default=1.0)
+    metadata = Metadata(required=False)
+    automatic = Flag(default=False)
+
+
+class ExportedInput(Input):
+    """A memory as ``GET /memory/export`` writes it.  What depends on ids, owner and index is made anew."""
+
+    text = Text()
+    extracted_type = Choice(choices=tuple(TYPES))
+    extracted_key = Label(required=False, max_length=256)
+    source = Label(required=False)  # type: ignore[assignment]  # the wire's name, not DRF's
+    event_type = Label(required=False)
+    tags = Tags(required=False)
+    importance = Fraction(default=0.5)
+    metadata = Metadata(required=False)
+    is_summary = Flag(default=False)
+    pinned = Flag(default=False)
+    tier = Choice(choices=TIERS, default="hot")
+    validity = Choice(choices=("current", "superseded", "disputed"), default="current")
+    retention_status = Choice(choices=("active", "archived"), default="active")
+    quality_score = Fraction(required=False)
+    event_at = Moment(required=False)
+    event_precision = Choice(choices=PRECISIONS, required=False)
+    valid_from = Moment(required=False)
+    valid_to = Moment(required=False)
+    expires_at = Moment(required=False)
+    end_user_id = Label(required=False, max_length=256)
+    client_ref = Label(required=False, max_length=128)
+    session_id = Label(required=False, max_length=256)
+    edges = ExportedEdgeInput(many=True, required=False)
+
+
+def read_record(raw: bytes, *, end_user: str | None, since: datetime) -> Record:
+    """Raises an Invalid whose message names the field and quotes nothing, or TooLarge for its metadata."""
+    try:
+        record = parse(raw)
+    except DomainError as refusal:
+        raise Invalid(refusal.message.replace("The body", "The record")) from None
+    is_exported = EXPORTED in record
+    body = (ExportedInput if is_exported else RememberInput)(data=record)
+    try:
+        body.is_valid(raise_exception=True)
+    except serializers.ValidationError as found:
+        raise invalid(found) from found
+    fields: Mapping[str, Any] = body.validated_data
+    whose = fields.get("end_user_id", end_user)
+    if whose is None or not whose.strip():
+        raise EndUserUnnamed
+    made = _exported(fields, record, since=since) if is_exported else proposal(fields, deduplicate=True)
+    return Record(end_user=whose, proposal=made)
+
+
+def _exported(fields: Mapping[str, Any], record: Mapping[str, Any], *, since: datetime) -> Proposal:
+    is_superseded = fields["validity"] == "superseded"
+    return Proposal(
+        text=Plaintext(fields["text"]),
+        source=fields.get("source", ""),
+        source_kind="import",
+        event_type=fields.get("event_type", ""),
+        tags=fields.get("tags", ()),
+        importance=fields["importance"],
+        metadata=fields.get("metadata", {}),
+        client_ref=fields.get("client_ref") or _reference(record),
+        session_id=fields.get("session_id"),
+        kept=Kept(
+            type=fields["extracted_type"],
+            key=fields.get("extracted_key"),
+            since=since,
+            is_current=not is_superseded,
+            # An export reports what another memory replaced as archived.
+            is_archived=fields["retention_status"] == "archived" and not is_superseded,
+            is_summary=fields["is_summary"],
+            pinned=fields["pinned"],
+            tier=fields["tier"],
+            confidence=fields.get("quality_score"),
+            event_at=fields.get("event_at"),
+            event_precision=fields.get("event_precision", ""),
+            valid_from=fields.get("valid_from"),
+            valid_to=fields.get("valid_to"),
+            expires_at=fields.get("expires_at"),
+            edges=[_edge(edge) for edge in fields.get("edges", ()) if "from_ref" in edge and "to_ref" in edge],
+        ),
+    )
+
+
+def _edge(fields: Mapping[str, Any]) -> KeptEdge:
+    return KeptEdge(
+        from_ref=fields["from_ref"],
+        to_ref=fields["to_ref"],
+        type=fields["relationship_type"],
+        confidence=fields["confidence"],
+        metadata=fields.get("metadata", {}),
+        is_automatic=fields["automatic"],
+    )
+
+
+def _reference(record: Mapping[str, Any]) -> str:
+    """Of a memory without a reference of its own: the same export imported again stores it once.
+
+    Its id and time tell it from another that says the same; they are of another instance, so the text goes in as well.
+    """
+    told = orjson.dumps([record.get(name) for name in ("id", "created_at", "text")])
+    return f"exported:{hashlib.sha256(told).hexdigest()}"

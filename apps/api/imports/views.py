@@ -1,0 +1,150 @@
+"""/imports: a file of records, imported in the background; how far it is; stopping it."""
+
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import Choice, ClampedInQuery, Label, Parameters
+from apps.api.form_fields import FormFile, FormFlag, FormInput
+from apps.api.multipart import FormParser, ImportFormParser
+from apps.api.parsers import StrictJSONParser
+from apps.api.views import ApiView
+from apps.imports.services import Import, cancel_import, get_import, list_imports, start_import
+
+STATES: Final = ("pending", "running", "completed", "failed", "cancelled")
+MOST: Final = 100
+
+
+class ImportInput(FormInput):
+    """A file of records: one JSON object a line; or, where its name ends in .json, an array or an export."""
+
+    file = FormFile(help_text="Each record is an item of `POST /memory/bulk-add`, or a memory of `GET /memory/export`.")
+    resume = FormFlag(default=False, help_text="Every record has a `client_ref`; what is stored already is counted.")
+    continue_on_error = FormFlag(default=False, help_text="A bad record is reported, and the others are imported.")
+    end_user_id = Label(required=False, max_length=256, help_text="Of records that name none.")
+
+
+class ListInput(Parameters):
+    """Which imports."""
+
+    status = Choice(choices=STATES, required=False, help_text="Only these.")
+    limit = ClampedInQuery(lowest=1, highest=MOST, default=20, help_text=f"How many; 20 by default, at most {MOST}.")
+
+
+class ImportErrorOutput(serializers.Serializer[Any]):
+    line = serializers.IntegerField()
+    reason = serializers.CharField()
+
+
+class ImportOutput(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    status = serializers.ChoiceField(choices=STATES)
+    filename = serializers.CharField()
+    format = serializers.CharField()
+    resume = serializers.BooleanField()
+    continue_on_error = serializers.BooleanField()
+    total_records = serializers.IntegerField()
+    processed_records = serializers.IntegerField()
+    created = serializers.IntegerField()
+    skipped = serializers.IntegerField()
+    rejected = serializers.IntegerField()
+    already_imported = serializers.IntegerField()
+    progress_percentage = serializers.FloatField()
+    errors = ImportErrorOutput(many=True)  # type: ignore[assignment]  # the wire's name, not DRF's
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    completed_at = serializers.DateTimeField(allow_null=True)
+
+
+class ImportsOutput(serializers.Serializer[Any]):
+    jobs = ImportOutput(many=True)
+    total = serializers.IntegerField()
+
+
+class ImportsView(ApiView):
+    permissions: ClassVar = {"GET": "imports:read", "POST": "imports:write"}
+    meters: ClassVar = {"POST": "adds"}
+    silent_answer = None  # a whole file is not dropped without a word
+    parser_classes = (ImportFormParser,)
+
+    @extend_schema(
+        operation_id="create_import",
+        request={"multipart/form-data": ImportInput},
+        examples=[OpenApiExample("a file", {"file": "memories.jsonl", "resume": "true"}, request_only=True)],
+        responses={202: ImportOutput},
+    )
+    def post(self, request: Request) -> Response:
+        """Import a file of records in the background.
+
+        Answers 202 and the job at once; ask for it to see how far it is.
+        """
+        fields, now = self.read(ImportInput), self.now()
+        started = start_import(
+            self.scope(writes=True),
+            name=fields["file"].name,
+            content=fields["file"].content,
+            end_user=self.end_user_or_none(fields.get("end_user_id")),
+            resume=fields["resume"],
+            continue_on_error=fields["continue_on_error"],
+            now=now,
+        )
+        return Response(import_body(started), status=202)
+
+    @extend_schema(
+        operation_id="list_imports",
+        parameters=[ListInput],
+        responses=ImportsOutput,
+    )
+    def get(self, request: Request) -> Response:
+        """List imports, newest first."""
+        asked = self.read_parameters(ListInput)
+        jobs, total = list_imports(self.scope(), status=asked.get("status"), limit=asked["limit"])
+        return Response({"jobs": [import_body(job) for job in jobs], "total": total})
+
+
+class ImportView(ApiView):
+    permissions: ClassVar = {"GET": "imports:read"}
+
+    @extend_schema(operation_id="get_import", responses=ImportOutput)
+    def get(self, request: Request, job_id: str) -> Response:
+        """One import: its state, its counts and the first hundred refusals."""
+        return Response(import_body(get_import(self.scope(), job_id)))
+
+
+class CancelImportView(ApiView):
+    permissions: ClassVar = {"POST": "imports:write"}
+    parser_classes = (StrictJSONParser, FormParser)
+
+    @extend_schema(operation_id="cancel_import", request=None, responses=ImportOutput)
+    def post(self, request: Request, job_id: str) -> Response:
+        """Stop an import between batches.
+
+        What is imported stays.  Of an import that is over, nothing is changed.
+        """
+        return Response(import_body(cancel_import(self.scope(), job_id, now=self.now())))
+
+
+def import_body(found: Import) -> dict[str, Any]:
+    job = found.job
+    return {
+        "id": job.public_id,
+        "status": job.status,
+        "filename": found.filename,
+        "format": job.format,
+        "resume": job.resume,
+        "continue_on_error": job.continue_on_error,
+        "total_records": job.total_records,
+        "processed_records": job.processed_records,
+        "created": job.created,
+        "skipped": job.skipped,
+        "rejected": job.rejected,
+        "already_imported": job.already_imported,
+        "progress_percentage": found.progress,
+        "errors": list(found.errors),
+        "created_at": job.created_at,
+        "started_at": job.started_at,
+        "completed_at": job.completed_at,
+    }

@@ -1,0 +1,77 @@
+"""POST /memory/compose: a prompt with the memories that answer it in it."""
+
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import Clamped, Input, Label, Text, Whole
+from apps.api.views import ApiView
+from apps.core.plaintext import Plaintext
+from apps.recall.answering import compose
+
+MAX_TEMPLATE: Final = 100_000  # characters
+MAX_TOKENS: Final = 1_000_000
+
+
+class ComposeInput(Input):
+    """A prompt, with ``{{memories}}`` or ``{memories}`` where memories go; without a place they go in front."""
+
+    prompt_template = Text(max_length=MAX_TEMPLATE, help_text="What it says besides the place is what is looked up.")
+    recall_k = Clamped(lowest=1, highest=50, default=5, help_text="How many memories; 5 by default, at most 50.")
+    max_tokens = Whole(
+        required=False,
+        min_value=1,
+        max_value=MAX_TOKENS,
+        help_text="Of the whole prompt, by estimate. A memory that does not fit is left out whole.",
+    )
+    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
+
+
+class ComposeOutput(serializers.Serializer[Any]):
+    composed_prompt = serializers.CharField()
+    memories_used = serializers.IntegerField()
+    token_count = serializers.IntegerField(help_text="An estimate: about one for each six letters of a word.")
+    truncated = serializers.BooleanField(help_text="A memory was left out, or the template alone is over the budget.")
+
+
+class ComposeView(ApiView):
+    permissions: ClassVar = {"POST": "memory:read"}
+    meters: ClassVar = {"POST": "retrievals"}
+    silent_answer: ClassVar = {"composed_prompt": "", "memories_used": 0, "token_count": 0, "truncated": False}
+
+    @extend_schema(
+        operation_id="compose",
+        request=ComposeInput,
+        examples=[
+            OpenApiExample(
+                "a prompt",
+                {"prompt_template": "Plan a weekend for me.\n{{memories}}", "recall_k": 5, "max_tokens": 800},
+                request_only=True,
+            )
+        ],
+        responses=ComposeOutput,
+    )
+    def post(self, request: Request) -> Response:
+        """Put the memories that answer a prompt best into it.
+
+        One line each, best first, within the budget; no memory is ever split.
+        """
+        fields = self.read(ComposeInput)
+        made = compose(
+            self.reader(fields.get("end_user_id")),
+            Plaintext(fields["prompt_template"]),
+            limit=fields["recall_k"],
+            max_tokens=fields.get("max_tokens"),
+            now=self.now(),
+        )
+        return Response(
+            {
+                "composed_prompt": made.prompt,
+                "memories_used": len(made.used),
+                "token_count": made.tokens,
+                "truncated": made.truncated,
+            }
+        )

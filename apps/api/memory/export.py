@@ -1,0 +1,90 @@
+"""GET /memory/export: everything of one end user, as a stream."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import chain
+from typing import Any, ClassVar
+
+import orjson
+from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from apps.api.memory.relations import RelationOutput, relation_body
+from apps.api.memory.shapes import MemoryOutput, memory_body
+from apps.api.views import ApiView
+from apps.edges.selectors import edges_of
+from apps.memories.exporting import Batch, Exported, export_batches
+from apps.projects.scope import Scope
+
+
+class ExportedRelationOutput(RelationOutput):
+    """A relation, and its ends by the ``client_ref`` that they have in the export."""
+
+    from_ref = serializers.CharField()
+    to_ref = serializers.CharField()
+
+
+class ExportedOutput(MemoryOutput):
+    """A memory; what was replaced is reported as archived.  edges: those to memories before it, either way."""
+
+    client_ref = serializers.CharField()
+    session_id = serializers.CharField(allow_null=True)
+    edges = ExportedRelationOutput(many=True)
+
+
+class ExportOutput(serializers.Serializer[Any]):
+    """count and unreadable come last: they are known when all is said."""
+
+    user_id = serializers.IntegerField()
+    generated_at = serializers.DateTimeField()
+    memories = ExportedOutput(many=True)
+    count = serializers.IntegerField()
+    unreadable = serializers.IntegerField()
+
+
+class ExportView(ApiView):
+    permissions: ClassVar = {"GET": "memory:read"}
+
+    @extend_schema(operation_id="export_all", responses=ExportOutput)
+    def get(self, request: Request) -> HttpResponseBase:
+        """Everything that is remembered of one end user, oldest first, with its relations.
+
+        Archived and replaced memories are part of it, deleted ones are not.  The answer is a stream; `POST /imports`
+        takes it as it is.
+        """
+        scope, now = self.reader(), self.now()
+        batches = export_batches(scope, now=now)
+        # The first is made here, so that what is refused is refused in the envelope, and not in the middle of a stream.
+        first = next(batches, None)
+        ready = chain([first] if first else [], batches)
+        return StreamingHttpResponse(_pieces(scope, ready, now=now), content_type="application/json")
+
+
+def _pieces(scope: Scope, batches: Iterator[Batch], *, now: datetime) -> Iterator[bytes]:
+    user_id = scope.space.owner_id if scope.spaces else 0  # the wire has an integer there, also for a stranger
+    yield b'{"user_id":%d,"generated_at":%b,"memories":[' % (user_id, orjson.dumps(now))
+    count = unreadable = 0
+    for batch in batches:
+        rows = _rows(scope, batch, now=now)
+        if rows:
+            yield (b"," if count else b"") + b",".join(rows)
+        count, unreadable = count + len(rows), unreadable + batch.unreadable
+    yield b'],"count":%d,"unreadable":%d}' % (count, unreadable)
+
+
+def _rows(scope: Scope, batch: Batch, *, now: datetime) -> list[bytes]:
+    """Each edge with the later of its two memories, where an import knows them both."""
+    edges: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for edge in reversed(edges_of(scope, [one.memory.id for one in batch.memories], now=now)):
+        references = {"from_ref": batch.refer(edge.from_id), "to_ref": batch.refer(edge.to_id)}
+        edges[max(edge.from_id, edge.to_id)].append(relation_body(edge) | references)
+    return [_row(one, edges[one.memory.id]) for one in batch.memories]
+
+
+def _row(one: Exported, edges: list[dict[str, Any]]) -> bytes:
+    more = {"client_ref": one.reference, "session_id": one.session, "edges": edges}
+    return orjson.dumps(memory_body(one.memory) | more)

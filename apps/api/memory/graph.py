@@ -1,0 +1,86 @@
+"""GET /memory/graph: an end user's memories and what relates them."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import ClampedInQuery, Parameters, WholeInQuery
+from apps.api.views import ApiView
+from apps.edges.graph import Graph, graph, graph_around
+from apps.recall import access
+
+
+class GraphInput(Parameters):
+    """How much of it, and from where."""
+
+    limit = ClampedInQuery(lowest=1, highest=500, default=100, help_text="Of memories; at most 500.")
+    memory_id = WholeInQuery(required=False, help_text="Begin at this memory; otherwise with the newest.")
+    depth = ClampedInQuery(lowest=1, highest=3, default=2, help_text="Relations away from `memory_id`; at most 3.")
+
+
+class NodeOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    label = serializers.CharField(help_text="The beginning of the text.")  # type: ignore[assignment]  # the wire's name
+    type = serializers.CharField()
+    importance = serializers.FloatField()
+    tier = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class DrawnEdgeOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    from_memory_id = serializers.IntegerField()
+    to_memory_id = serializers.IntegerField()
+    relationship_type = serializers.CharField()
+    confidence = serializers.FloatField()
+
+
+class GraphOutput(serializers.Serializer[Any]):
+    nodes = NodeOutput(many=True)
+    edges = DrawnEdgeOutput(many=True)
+    truncated = serializers.BooleanField(help_text="There is more than was asked for.")
+
+
+class GraphView(ApiView):
+    permissions: ClassVar = {"GET": "memory:read"}
+
+    @extend_schema(operation_id="graph", parameters=[GraphInput], responses=GraphOutput)
+    def get(self, request: Request) -> Response:
+        """Memories as nodes, relations as edges: the newest, or what lies around one memory, nearest first."""
+        asked, scope, now = self.read_parameters(GraphInput), self.reader(), self.now()
+        if "memory_id" in asked:
+            found = graph_around(scope, asked["memory_id"], depth=asked["depth"], limit=asked["limit"], now=now)
+        else:
+            found = graph(scope, limit=asked["limit"], now=now)
+        access.note_read(scope)
+        return Response(_body(found))
+
+
+def _body(found: Graph) -> dict[str, Any]:
+    return {
+        "nodes": [
+            {
+                "id": node.id,
+                "label": node.label.reveal(),
+                "type": node.type,
+                "importance": node.importance,
+                "tier": node.tier,
+                "created_at": node.created_at,
+            }
+            for node in found.nodes
+        ],
+        "edges": [
+            {
+                "id": edge.id,
+                "from_memory_id": edge.from_id,
+                "to_memory_id": edge.to_id,
+                "relationship_type": edge.type,
+                "confidence": edge.confidence,
+            }
+            for edge in found.edges
+        ],
+        "truncated": found.is_truncated,
+    }

@@ -1,0 +1,75 @@
+"""GET /memory/{id}/history: what happened to one memory."""
+
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import Parameters, WholeInQuery
+from apps.api.views import ApiView
+from apps.memories.revisions import TRACKED, Revision, get_history
+from apps.recall import access
+
+MOST: Final = 1_000
+
+
+class HistoryInput(Parameters):
+    limit = WholeInQuery(default=100, min_value=1, max_value=MOST)
+    offset = WholeInQuery(default=0, min_value=0, max_value=2**31)
+
+
+class ValuesOutput(serializers.Serializer[Any]):
+    old = serializers.JSONField(allow_null=True)
+    new = serializers.JSONField(allow_null=True)
+
+
+class RevisionOutput(serializers.Serializer[Any]):
+    revision = serializers.IntegerField()
+    event = serializers.CharField()
+    changed_fields = serializers.ListField(child=serializers.CharField())
+    diff = serializers.DictField(child=ValuesOutput())
+    actor = serializers.CharField(allow_null=True)
+    created_at = serializers.DateTimeField()
+
+
+class HistoryOutput(serializers.Serializer[Any]):
+    memory_id = serializers.IntegerField()
+    total = serializers.IntegerField()
+    revisions = RevisionOutput(many=True)
+    tracked_fields = serializers.ListField(child=serializers.CharField())
+
+
+class HistoryView(ApiView):
+    permissions: ClassVar = {"GET": "memory:read"}
+
+    @extend_schema(operation_id="history", parameters=[HistoryInput], responses=HistoryOutput)
+    def get(self, request: Request, memory_id: int) -> Response:
+        """What happened to a memory, oldest first.
+
+        Revision 0 is its creation; each later one says who changed what.  `actor` is null for what the service did by
+        itself.
+        """
+        fields, scope = self.read_parameters(HistoryInput), self.reader()
+        found = get_history(scope, memory_id, limit=fields["limit"], offset=fields["offset"], now=self.now())
+        access.note_read(scope)
+        return Response(
+            {
+                "memory_id": found.memory_id,
+                "total": found.total,
+                "revisions": [_revision(one) for one in found.revisions],
+                "tracked_fields": list(TRACKED),
+            }
+        )
+
+
+def _revision(one: Revision) -> dict[str, Any]:
+    return {
+        "revision": one.number,
+        "event": one.event,
+        "changed_fields": list(one.changed_fields),
+        "diff": {name: dict(values) for name, values in one.diff.items()},
+        "actor": one.actor,
+        "created_at": one.created_at,
+    }

@@ -1,0 +1,127 @@
+"""/memory/{id}/relations: what a memory is related to."""
+
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import Fraction, Input, Label, Metadata, Parameters, Whole, WholeInQuery
+from apps.api.views import ApiView
+from apps.edges.opened import Edge, NewEdge
+from apps.edges.selectors import edges_of, evidence_of
+from apps.edges.services import connect, disconnect
+from apps.memories.selectors import get_memory
+from apps.recall import access
+
+MOST: Final = 500
+
+
+class RelationInput(Input):
+    """A relation from the memory in the path to another of the same end user."""
+
+    to_memory_id = Whole(min_value=1, max_value=2**63 - 1)
+    relationship_type = Label(max_length=32, help_text="Built in, or of your own: `GET /memory/ontology`.")
+    confidence = Fraction(default=1.0)
+    metadata = Metadata(required=False, help_text="Sealed.")
+
+
+class RelationsInput(Parameters):
+    """Which of them."""
+
+    limit = WholeInQuery(default=100, min_value=1, max_value=MOST)
+    offset = WholeInQuery(default=0)
+
+
+class RelationOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    from_memory_id = serializers.IntegerField()
+    to_memory_id = serializers.IntegerField()
+    relationship_type = serializers.CharField()
+    confidence = serializers.FloatField()
+    metadata = serializers.DictField()
+    automatic = serializers.BooleanField(help_text="Found at a write; nobody stated it.")
+    created_at = serializers.DateTimeField()
+
+
+class RelationsOutput(serializers.Serializer[Any]):
+    memory_id = serializers.IntegerField()
+    relations = RelationOutput(many=True)
+    total = serializers.IntegerField()
+    evidence_count = serializers.IntegerField(help_text="Relations that corroborate it.")
+    consistency_score = serializers.FloatField(help_text="1 / (1 + open contradictions).")
+
+
+class RelationsView(ApiView):
+    permissions: ClassVar = {"GET": "memory:read", "POST": "memory:update"}
+
+    @extend_schema(operation_id="list_relations", parameters=[RelationsInput], responses=RelationsOutput)
+    def get(self, request: Request, memory_id: int) -> Response:
+        """The relations of one memory, in both directions, newest first.
+
+        One whose other end is gone does not show; it shows again when that memory is restored.
+        """
+        asked, scope, now = self.read_parameters(RelationsInput), self.reader(), self.now()
+        get_memory(scope, memory_id, now=now)
+        found = edges_of(scope, [memory_id], limit=asked["limit"], offset=asked["offset"], now=now)
+        evidence = evidence_of(scope, memory_id, now=now)
+        access.note_read(scope)
+        return Response(
+            {
+                "memory_id": memory_id,
+                "relations": [relation_body(edge) for edge in found],
+                "total": evidence.relations,
+                "evidence_count": evidence.corroborating,
+                "consistency_score": evidence.consistency,
+            }
+        )
+
+    @extend_schema(
+        operation_id="create_relation",
+        request=RelationInput,
+        examples=[
+            OpenApiExample(
+                "evidence", {"to_memory_id": 42, "relationship_type": "supports", "confidence": 0.8}, request_only=True
+            )
+        ],
+        responses={201: RelationOutput},
+    )
+    def post(self, request: Request, memory_id: int) -> Response:
+        """Relate one memory to another.  Said again, the relation takes the new confidence and metadata.
+
+        An absent memory and somebody else's look the same, at either end.
+        """
+        fields = self.read(RelationInput)
+        edge = NewEdge(
+            from_id=memory_id,
+            to_id=fields["to_memory_id"],
+            type=fields["relationship_type"],
+            confidence=fields["confidence"],
+            metadata=fields.get("metadata", {}),
+        )
+        (written,) = connect(self.reader(writes=True), [edge], now=self.now())
+        return Response(relation_body(written), status=201)
+
+
+class RelationView(ApiView):
+    permissions: ClassVar = {"DELETE": "memory:update"}
+
+    @extend_schema(operation_id="delete_relation", request=None, responses={204: None})
+    def delete(self, request: Request, memory_id: int, edge_id: int) -> Response:
+        """Take a relation away.  The memories stay: a relation is none, so a key may do this."""
+        disconnect(self.reader(writes=True), memory_id, edge_id, now=self.now())
+        return Response(status=204)
+
+
+def relation_body(edge: Edge) -> dict[str, Any]:
+    return {
+        "id": edge.id,
+        "from_memory_id": edge.from_id,
+        "to_memory_id": edge.to_id,
+        "relationship_type": edge.type,
+        "confidence": edge.confidence,
+        "metadata": dict(edge.metadata),
+        "automatic": edge.is_automatic,
+        "created_at": edge.created_at,
+    }

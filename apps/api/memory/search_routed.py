@@ -1,0 +1,93 @@
+"""POST /memory/search/routed: the best way to answer a question, and the answer."""
+
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import Choice, Clamped, Flag, Input, Label, Text
+from apps.api.memory.query import MAX_QUERY, QueryEmpty
+from apps.api.memory.shapes import FoundOutput, memory_body
+from apps.api.views import ApiView
+from apps.core.plaintext import Plaintext
+from apps.recall.answering import Routed, search_routed
+from apps.recall.routing import INTENTS, ROUTES
+
+WANTED: Final = tuple(dict.fromkeys((*INTENTS, *ROUTES)))
+CHOICES: Final = tuple((word, word) for word in WANTED)  # as the schema names them
+
+
+class RoutedInput(Input):
+    """A question.  ``route`` and ``force_intent`` mean the same: answer it this way."""
+
+    query = Text(max_length=1_000_000)
+    k = Clamped(lowest=1, highest=50, default=5, help_text="How many memories; 5 by default, at most 50.")
+    route = Choice(choices=WANTED, required=False, help_text="Answer this way, whatever the question seems to ask.")
+    force_intent = Choice(choices=WANTED, required=False, help_text="Another name for `route`, which goes before it.")
+    include_reasoning = Flag(default=False)
+    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("query"), str) and not data["query"].strip():
+            raise QueryEmpty
+        return super().to_internal_value(data)
+
+
+class RoutedOutput(serializers.Serializer[Any]):
+    query_id = serializers.UUIDField()
+    intent = serializers.CharField(help_text=", ".join(INTENTS))
+    route = serializers.CharField(help_text=", ".join((*ROUTES, "refused")))
+    refused = serializers.BooleanField()
+    refusal_reason = serializers.CharField(allow_null=True)
+    memories = FoundOutput(many=True)
+    answer = serializers.CharField(allow_null=True, help_text="Sentences of the memories, as they are.")
+    confidence = serializers.FloatField(help_text="0 to 1, for comparing answers; not a probability.")
+    reasoning = serializers.ListField(child=serializers.CharField(), required=False)
+    latency_ms = serializers.FloatField()
+
+
+class SearchRoutedView(ApiView):
+    permissions: ClassVar = {"POST": "memory:read"}
+    meters: ClassVar = {"POST": "retrievals"}
+    silent_answer: ClassVar = {"memories": []}
+
+    @extend_schema(
+        operation_id="search_routed",
+        request=RoutedInput,
+        examples=[
+            OpenApiExample("a question", {"query": "Where do I live?", "include_reasoning": True}, request_only=True)
+        ],
+        responses=RoutedOutput,
+    )
+    def post(self, request: Request) -> Response:
+        """Choose how to answer a question, and answer it with quotes.
+
+        One fact comes from what is currently true (`canonical`), several from memories of a kind or time
+        (`structured`), anything else from recall (`hybrid`). A request to hand over a secret is refused.
+        """
+        fields = self.read(RoutedInput)
+        found = search_routed(
+            self.reader(fields.get("end_user_id")),
+            Plaintext(fields["query"][:MAX_QUERY]),
+            limit=fields["k"],
+            wanted=fields.get("route", fields.get("force_intent")),
+            now=self.now(),
+        )
+        return Response(_body(found, with_reasoning=fields["include_reasoning"]))
+
+
+def _body(found: Routed, *, with_reasoning: bool) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "query_id": str(found.query_id),
+        "intent": found.plan.intent,
+        "route": found.plan.route,
+        "refused": found.plan.is_refused,
+        "refusal_reason": found.plan.refusal_reason,
+        "memories": [memory_body(hit.memory, score=hit.score, explanation=hit.explanation) for hit in found.hits],
+        "answer": found.answer,
+        "confidence": round(found.confidence, 6),
+        "latency_ms": round(found.latency_ms, 2),
+    }
+    return body | {"reasoning": list(found.plan.reasoning)} if with_reasoning else body

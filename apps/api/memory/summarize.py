@@ -1,0 +1,109 @@
+"""POST /memory/summarize and GET /memory/clusters: memories summed up, and what belongs together."""
+
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse, PolymorphicProxySerializer, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import Flag, Ids, Input, Label, Parameters, WholeInQuery
+from apps.api.memory.shapes import MemoryOutput, SkipOutput, memory_body
+from apps.api.views import ApiView
+from apps.memories.selectors import get_memory
+from apps.summaries.clusters import list_clusters
+from apps.summaries.services import summarize
+
+MAX_SOURCES: Final = 100
+
+
+class SummarizeInput(Input):
+    """The memories to sum up; a summary among them stands for its own sources."""
+
+    memory_ids = Ids(max_items=MAX_SOURCES)
+    lossless = Flag(default=False, help_text="Keep every name, number, date and fact, or else the texts themselves.")
+    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
+
+
+class SummarizeView(ApiView):
+    permissions: ClassVar = {"POST": "memory:add"}
+    meters: ClassVar = {"POST": "adds"}
+
+    @extend_schema(
+        operation_id="summarize",
+        request=SummarizeInput,
+        examples=[OpenApiExample("three memories", {"memory_ids": [3, 5, 8], "lossless": True}, request_only=True)],
+        responses={
+            201: OpenApiResponse(MemoryOutput, "Summed up."),
+            200: OpenApiResponse(
+                PolymorphicProxySerializer("SummarizedOutput", [MemoryOutput, SkipOutput], None),
+                "The same summary as before, or a skip where there is nothing to sum up.",
+            ),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """Make a summary of memories: a memory of its own, made of their sentences, with `summary_of` edges to them.
+
+        When a source is forgotten, replaced or past its time, the summary is gone in the same instant, and made anew
+        without it where at least three sources remain.
+        """
+        fields, now = self.read(SummarizeInput), self.now()
+        scope = self.reader(fields.get("end_user_id"), writes=True)
+        made = summarize(scope, fields["memory_ids"], lossless=fields["lossless"], now=now)
+        if made.memory_id is None:
+            return Response(_NOTHING)
+        return Response(memory_body(get_memory(scope, made.memory_id, now=now)), status=201 if made.is_new else 200)
+
+
+_NOTHING: Final[dict[str, Any]] = {
+    "status": "skipped",
+    "reason": "no_high_value_content",
+    "memory_ids": [],
+    "candidates_extracted": 0,
+    "candidates_stored": 0,
+    "decisions": [],
+}
+
+
+class ClustersInput(Parameters):
+    """How many."""
+
+    limit = WholeInQuery(default=20, min_value=1, max_value=100)
+
+
+class ClusterOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    label = serializers.CharField()  # type: ignore[assignment]  # the wire's name, not DRF's
+    size = serializers.IntegerField()
+    memory_ids = serializers.ListField(child=serializers.IntegerField(), help_text="The newest fifty.")
+    extracted_type = serializers.CharField()
+    extracted_key = serializers.CharField(allow_null=True)
+    summary_memory_id = serializers.IntegerField(allow_null=True)
+
+
+class ClustersOutput(serializers.Serializer[Any]):
+    clusters = ClusterOutput(many=True)
+    total = serializers.IntegerField()
+
+
+class ClustersView(ApiView):
+    permissions: ClassVar = {"GET": "memory:read"}
+
+    @extend_schema(operation_id="clusters", parameters=[ClustersInput], responses=ClustersOutput)
+    def get(self, request: Request) -> Response:
+        """List what belongs together, largest first: memories of one type and topic that stand beside each other."""
+        limit = self.read_parameters(ClustersInput)["limit"]
+        found, total = list_clusters(self.reader(), limit=limit, now=self.now())
+        clusters = [
+            {
+                "id": one.id,
+                "label": one.topic,
+                "size": one.size,
+                "memory_ids": list(one.memory_ids),
+                "extracted_type": one.type,
+                "extracted_key": one.key,
+                "summary_memory_id": one.summary_id,
+            }
+            for one in found
+        ]
+        return Response({"clusters": clusters, "total": total})

@@ -1,0 +1,120 @@
+"""POST /v1/memory/add_turn: what one turn of a conversation tells about the user."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import Choice, Flag, Label, Metadata, Moment, Text, WriteInput
+from apps.api.v1.identity import IdentityInput, NamedView
+from apps.core.plaintext import Plaintext
+from apps.ingest.rules.roles import OTHER_LABELS, USER_LABELS
+from apps.ingest.turns import DISTILLED, LOW_VALUE, NOT_THE_USERS, REPLAY, Turn, TurnTaken, take_turn
+
+ROLES: Final = ("user", *sorted(USER_LABELS - {"user"}), *sorted(OTHER_LABELS))
+
+
+class Role(Choice):
+    """Who spoke, in any case."""
+
+    def to_internal_value(self, data: Any) -> str:
+        return super().to_internal_value(data.strip().lower() if isinstance(data, str) else data)
+
+
+class AddTurnInput(IdentityInput, WriteInput):
+    """One turn.  Without ``role``, a label that the text opens with ("assistant: ") tells whose it is, else the
+    speaker, else the metadata's ``role``; without any it is the user's."""
+
+    text = Text()
+    source = Label(default="chat", help_text="A label in clear.")  # type: ignore[assignment]  # the wire's name, not DRF's
+    role = Role(choices=ROLES, required=False)
+    speaker = Label(required=False, max_length=256)
+    occurred_at = Moment(required=False)
+    session_id = Label(required=False, max_length=256)
+    metadata = Metadata(required=False, help_text="Its scalars are copied to each memory made of the turn.")
+    sync_embed = Flag(default=False, help_text="Has no effect.")
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("messages") is not None:
+            told = "takes one turn: send `text` and `role`, and one request for each turn of `messages`"
+            raise serializers.ValidationError({"messages": ErrorDetail(told, "one_turn")})
+        return super().to_internal_value(data)
+
+
+class TurnOutput(serializers.Serializer[Any]):
+    memory_id = serializers.CharField(allow_null=True, help_text="Always null; see `memory_ids`.")
+    memory_ids = serializers.ListField(child=serializers.CharField(), help_text="What the turn told, as `m_…`.")
+    candidate_ids = serializers.ListField(child=serializers.IntegerField(), help_text="What waits for review.")
+    extractor = serializers.ChoiceField(choices=["rules", "model"], allow_null=True, help_text="Who read the turn.")
+    fallback = serializers.CharField(allow_null=True, help_text="Why the rules read it, where there is a model.")
+    status = serializers.ChoiceField(
+        choices=["processing", "ok"], help_text="`processing`: it was taken for extraction; `ok`: there was none."
+    )
+    processing_status = serializers.ChoiceField(choices=[DISTILLED, NOT_THE_USERS, LOW_VALUE, REPLAY])
+    embed_mode = serializers.ChoiceField(choices=["none"])
+    already_exists = serializers.BooleanField()
+    request_id = serializers.CharField(allow_null=True, help_text="`req_…` of the extraction.")
+
+
+class AddTurnView(NamedView):
+    permissions: ClassVar = {"POST": "memory:add"}
+    meters: ClassVar = {"POST": "adds"}
+    silent_answer: ClassVar = {"memory_id": None, "status": "ok", "processing_status": "skipped", "embed_mode": "none",
+                               "already_exists": False, "request_id": None}  # fmt: skip
+    silent_status = 201
+
+    @extend_schema(
+        operation_id="add_turn",
+        request=AddTurnInput,
+        examples=[
+            OpenApiExample(
+                "a turn of the user",
+                {"tenant_id": "acme", "user_id": "alice", "role": "user", "text": "I live in Lisbon now."},
+                request_only=True,
+            )
+        ],
+        responses={201: TurnOutput},
+    )
+    def post(self, request: Request) -> Response:
+        """Remember what one turn tells about the user.
+
+        Only turns of the user are looked at; the turn itself is not kept.  Told again within 30 days, by the same
+        speaker at the same time, it is a replay and changes nothing.
+        """
+        fields = self.read(AddTurnInput)
+        person = self.named(fields["tenant_id"], fields["user_id"])
+        taken = take_turn(self.scope(writes=True), person, _turn(fields), now=self.now())
+        return Response(_body(taken), status=201)
+
+
+def _turn(fields: Mapping[str, Any]) -> Turn:
+    metadata: Mapping[str, Any] = fields.get("metadata", {})
+    session = fields.get("session_id") or metadata.get("session_id")
+    return Turn(
+        text=Plaintext(fields["text"]),
+        source=fields["source"],
+        role=fields.get("role"),
+        speaker=fields.get("speaker"),
+        occurred_at=fields.get("occurred_at"),
+        session_id=session if isinstance(session, str) else None,
+        metadata=metadata,
+    )
+
+
+def _body(taken: TurnTaken) -> dict[str, Any]:
+    return {
+        "memory_id": None,
+        "memory_ids": [f"m_{memory_id}" for memory_id in (taken.outcome.memory_ids if taken.outcome else [])],
+        "candidate_ids": taken.outcome.review_ids if taken.outcome else [],
+        "extractor": taken.outcome.extractor if taken.outcome else None,
+        "fallback": (taken.outcome.fallback or None) if taken.outcome else None,
+        "status": "processing" if taken.outcome else "ok",
+        "processing_status": taken.status,
+        "embed_mode": "none",
+        "already_exists": taken.status == REPLAY,
+        "request_id": f"req_{taken.receipt}" if taken.receipt else None,
+    }

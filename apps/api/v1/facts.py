@@ -1,0 +1,213 @@
+"""/v1/facts: facts stated as such, what held at a time, and what contradicts itself."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import Clamped, ClampedInQuery, Input, Label, Moment, Parameters, WriteInput
+from apps.api.memory.shapes import DecisionOutput, decisions_body
+from apps.api.views import ApiView
+from apps.ingest.candidates import Stated
+from apps.ingest.facts import contradictions, query_facts, record_fact
+from apps.memories.claims import Fact
+from apps.memories.predicates import Claim
+from apps.recall import access
+
+SUBJECT, PREDICATE, OBJECT = 256, 64, 1_024  # characters
+
+
+class FactInput(WriteInput):
+    """Who or what, which property, which value, and when it held."""
+
+    subject = Label(max_length=SUBJECT, help_text="`user`, `me` and `I` are the end user; `user.sister` is theirs.")
+    predicate = Label(max_length=PREDICATE, help_text="As `works_at` or `lives in`; case and spacing do not matter.")
+    object = Label(max_length=OBJECT)
+    valid_from = Moment(required=False, help_text="Since when; from now on, where it is left out.")
+    valid_to = Moment(required=False, help_text="Until when; where it is left out, until another value follows.")
+    source = Label(  # type: ignore[assignment]  # the wire's name, not DRF's
+        required=False, help_text="Where it comes from; a label in clear."
+    )
+    client_ref = Label(required=False, max_length=128, help_text="Your own id: the same one is stored once.")
+    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
+
+
+class FactOutput(serializers.Serializer[Any]):
+    memory_id = serializers.IntegerField()
+    subject = serializers.CharField()
+    predicate = serializers.CharField()
+    object = serializers.CharField()
+    text = serializers.CharField(help_text="As the memory has it.")
+    valid_from = serializers.DateTimeField(help_text="Since when it has held, the last time that it did.")
+    valid_to = serializers.DateTimeField(allow_null=True)
+    validity = serializers.ChoiceField(choices=["current", "superseded", "disputed"], help_text="As of now.")
+    superseded_by = serializers.IntegerField(allow_null=True)
+    confidence = serializers.FloatField()
+    source = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # the wire's name, not DRF's
+    recorded_at = serializers.DateTimeField()
+
+
+class RecordedOutput(serializers.Serializer[Any]):
+    """status: `recorded`; `known`, where it was there already; `pending` review; or `refused`, as a secret is."""
+
+    status = serializers.ChoiceField(choices=["recorded", "known", "pending", "refused"])
+    memory_id = serializers.IntegerField(allow_null=True)
+    decisions = DecisionOutput(many=True)
+
+
+class FactsOutput(serializers.Serializer[Any]):
+    facts = FactOutput(many=True)
+
+
+class ContradictingOutput(serializers.Serializer[Any]):
+    decision_id = serializers.CharField(help_text="For POST /memory/decision/resolve.")
+    kind = serializers.ChoiceField(choices=["contradiction", "conflict"])
+    detected_at = serializers.DateTimeField()
+    facts = FactOutput(many=True, help_text="The newer first.")
+
+
+class ContradictionsOutput(serializers.Serializer[Any]):
+    contradictions = ContradictingOutput(many=True)
+
+
+class FactsView(ApiView):
+    permissions: ClassVar = {"POST": "memory:add"}
+    meters: ClassVar = {"POST": "adds"}
+
+    @extend_schema(
+        operation_id="record_fact",
+        request=FactInput,
+        examples=[
+            OpenApiExample("a fact", {"subject": "user", "predicate": "works_at", "object": "Acme"}, request_only=True)
+        ],
+        responses={
+            201: OpenApiResponse(RecordedOutput, "Stored."),
+            200: OpenApiResponse(RecordedOutput, "Not stored."),
+        },
+    )
+    def post(self, request: Request) -> Response:
+        """State a fact.  Nothing is extracted; from its beginning on it takes the place of what was true before."""
+        fields, now = self.read(FactInput), self.now()
+        scope, end_user = self.scope(writes=True), self.end_user(fields.get("end_user_id"))
+        stated = Stated(
+            claim=Claim.stated(fields["subject"], fields["predicate"], fields["object"]),
+            valid_from=fields.get("valid_from"),
+            valid_to=fields.get("valid_to"),
+        )
+        _, outcome = record_fact(
+            scope, end_user, stated, source=fields.get("source", ""), client_ref=fields.get("client_ref"), now=now
+        )
+        (made,) = outcome.decisions
+        status = "recorded" if outcome.is_stored else "known" if made.memory_id else "refused"
+        body = {
+            "status": "pending" if made.decision == "pending" else status,
+            "memory_id": made.memory_id,
+            "decisions": decisions_body(outcome.decisions),
+        }
+        return Response(body, status=201 if outcome.is_stored else 200)
+
+
+class FactsInQuery(Parameters):
+    """Of what, and of when."""
+
+    subject = Label(required=False, max_length=SUBJECT)
+    predicate = Label(required=False, max_length=PREDICATE)
+    at = Moment(required=False, is_end=True, help_text="What held at this time; now, where it is left out.")
+    known_at = Moment(required=False, is_end=True, help_text="By what had been written then.")
+    limit = ClampedInQuery(lowest=1, highest=200, default=50)
+
+
+class FactsQueryInput(Input):
+    """Of what, and of when."""
+
+    subject = Label(required=False, max_length=SUBJECT)
+    predicate = Label(required=False, max_length=PREDICATE)
+    at = Moment(required=False, is_end=True, help_text="What held at this time; now, where it is left out.")
+    known_at = Moment(required=False, is_end=True, help_text="By what had been written then.")
+    limit = Clamped(lowest=1, highest=200, default=50)
+    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
+
+
+class FactsQueryView(ApiView):
+    permissions: ClassVar = {"GET": "memory:read", "POST": "memory:read"}
+
+    @extend_schema(operation_id="query_facts", parameters=[FactsInQuery], responses=FactsOutput)
+    def get(self, request: Request) -> Response:
+        """List facts that held at a time, those that began last first."""
+        return self._answer(self.read_parameters(FactsInQuery), None)
+
+    @extend_schema(
+        operation_id="search_facts",
+        request=FactsQueryInput,
+        examples=[OpenApiExample("a time", {"subject": "user", "at": "2026-03-01"}, request_only=True)],
+        responses=FactsOutput,
+    )
+    def post(self, request: Request) -> Response:
+        """The same, with what is asked in the body."""
+        fields = self.read(FactsQueryInput)
+        return self._answer(fields, fields.get("end_user_id"))
+
+    def _answer(self, asked: Mapping[str, Any], end_user: str | None) -> Response:
+        scope = self.reader(end_user)
+        found = query_facts(
+            scope,
+            subject=asked.get("subject"),
+            predicate=asked.get("predicate"),
+            at=asked.get("at"),
+            known_at=asked.get("known_at"),
+            limit=asked["limit"],
+            now=self.now(),
+        )
+        access.note_read(scope)
+        return Response({"facts": [_body(fact) for fact in found]})
+
+
+class LimitInQuery(Parameters):
+    """How many."""
+
+    limit = ClampedInQuery(lowest=1, highest=200, default=50)
+
+
+class ContradictionsView(ApiView):
+    permissions: ClassVar = {"GET": "memory:read"}
+
+    @extend_schema(operation_id="fact_contradictions", parameters=[LimitInQuery], responses=ContradictionsOutput)
+    def get(self, request: Request) -> Response:
+        """Pairs of facts that both hold now and contradict each other, newest first."""
+        asked, scope = self.read_parameters(LimitInQuery), self.reader()
+        found = contradictions(scope, limit=asked["limit"], now=self.now())
+        access.note_read(scope)
+        return Response(
+            {
+                "contradictions": [
+                    {
+                        "decision_id": one.decision.id,
+                        "kind": one.decision.kind,
+                        "detected_at": one.decision.detected_at,
+                        "facts": [_body(fact) for fact in one.facts],
+                    }
+                    for one in found
+                ]
+            }
+        )
+
+
+def _body(fact: Fact) -> dict[str, Any]:
+    memory, claim = fact.memory, fact.claim
+    return {
+        "memory_id": memory.id,
+        "subject": claim.subject,
+        "predicate": claim.predicate,
+        "object": claim.object,
+        "text": memory.text.reveal(),
+        "valid_from": memory.valid_from,
+        "valid_to": memory.valid_to,
+        "validity": memory.validity,
+        "superseded_by": memory.superseded_by,
+        "confidence": memory.confidence,
+        "source": memory.source or None,
+        "recorded_at": memory.created_at,
+    }

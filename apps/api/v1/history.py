@@ -1,0 +1,228 @@
+"""POST /v1/history/…: conversations, kept turn by turn and never recalled."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import Clamped, Flag, Input, Label, Metadata, Whole, WriteInput
+from apps.api.v1.identity import IdentityInput, NamedView
+from apps.api.v1.kept import AnyJson, AnyText, Entries, KeptIds, Name, WrittenMoment, fact_id, kept_id
+from apps.core.plaintext import Plaintext
+from apps.history.turns import NewTurn, OpenedTurn, read
+from apps.ingest.transcripts import append_history, delete_history
+
+MOST_TURNS: Final = 100
+MOST_LISTED: Final = 5_000
+WHOSE: Final = {"tenant_id": "acme", "user_id": "alice", "session_id": "s1"}
+
+
+class HistoryTurnInput(Input):
+    """One turn.  With `idempotency_key`, or with `seq`, it is appended once and met afterwards."""
+
+    role = Label(help_text="Kept in lower case; `human` is `user` and `ai` is `assistant`.")
+    content = AnyText()
+    seq = Whole(required=False, min_value=0, max_value=2**63 - 1)
+    occurred_at = WrittenMoment(required=False)
+    payload = AnyJson(required=False)
+    idempotency_key = Name(required=False)
+
+
+class AppendHistoryInput(IdentityInput, WriteInput):
+    """Turns of one session."""
+
+    session_id = Name()
+    source = Label(default="api")  # type: ignore[assignment]  # the wire's name, not DRF's
+    turns = Entries(child=HistoryTurnInput(), allow_empty=False, max_length=MOST_TURNS)
+    extract = Flag(default=True, help_text="Remember what new turns of the user tell.")
+    metadata = Metadata(required=False, help_text="Its scalars are copied to each memory made of a turn.")
+
+
+class ListHistoryInput(IdentityInput):
+    never_null = frozenset({"source"})
+
+    session_id = Name()
+    source = Label(required=False, help_text="Left out: of every source.")  # type: ignore[assignment]  # the wire's name
+    limit = Clamped(lowest=0, highest=MOST_LISTED, default=0, help_text="The latest so many; 0: all of them.")
+
+
+class DeleteHistoryInput(IdentityInput):
+    """A session, or turns by their ids: one of the two."""
+
+    never_null = frozenset({"source"})
+    one_of = ("session_id", "ids")
+
+    session_id = Name(required=False)
+    ids = KeptIds(required=False)
+    source = Label(required=False, help_text="Left out: of every source.")  # type: ignore[assignment]  # the wire's name
+    delete_derived_facts = Flag(
+        default=False,
+        help_text="Also retire the memories made of them alone, where the tenant's policy and the key allow it.",
+    )
+
+    def validate(self, attrs: Any) -> Any:
+        if ("session_id" in attrs) == ("ids" in attrs):
+            raise serializers.ValidationError(ErrorDetail("give one of session_id and ids", "one_selector"))
+        return attrs
+
+
+class TurnItemOutput(serializers.Serializer[Any]):
+    id = serializers.CharField(help_text="`h_…`")
+    session_id = serializers.CharField()
+    role = serializers.CharField()
+    content = serializers.CharField()
+    seq = serializers.IntegerField(allow_null=True)
+    occurred_at = serializers.CharField(allow_null=True)
+    payload = serializers.JSONField(allow_null=True)
+    source = serializers.CharField()  # type: ignore[assignment]  # the wire's name, not DRF's
+    created_at = serializers.DateTimeField()
+
+
+class AppendedItemOutput(TurnItemOutput):
+    created = serializers.BooleanField(help_text="False where it was there already.")
+
+
+class AppendHistoryOutput(serializers.Serializer[Any]):
+    items = AppendedItemOutput(many=True)
+    request_ids = serializers.ListField(child=serializers.CharField(), help_text="Of extractions: one for each turn.")
+    status = serializers.CharField(help_text="`ok`.")
+
+
+class ListHistoryOutput(serializers.Serializer[Any]):
+    items = TurnItemOutput(many=True)
+    total = serializers.IntegerField(help_text="Of the whole session.")
+
+
+class DeletedOutput(serializers.Serializer[Any]):
+    deleted_ids = serializers.ListField(child=serializers.CharField())
+    deleted_fact_ids = serializers.ListField(child=serializers.CharField())
+
+
+class AppendHistoryView(NamedView):
+    permissions: ClassVar = {"POST": "history:write"}
+    meters: ClassVar = {"POST": "adds"}
+    silent_answer: ClassVar = {"items": [], "request_ids": [], "status": "skipped"}
+
+    @extend_schema(
+        operation_id="append_history",
+        request=AppendHistoryInput,
+        examples=[
+            OpenApiExample(
+                "two turns",
+                WHOSE
+                | {
+                    "turns": [
+                        {"role": "user", "content": "I live in Lisbon.", "seq": 0},
+                        {"role": "assistant", "content": "How nice!", "seq": 1},
+                    ]
+                },
+                request_only=True,
+            )
+        ],
+        responses=AppendHistoryOutput,
+    )
+    def post(self, request: Request) -> Response:
+        """Keep turns of a session.
+
+        A turn whose `idempotency_key`, or whose `seq`, `role` and `content`, are there already is met and not kept
+        twice.  Turns are never recalled; with `extract`, what the user's tell is remembered.
+        """
+        fields = self.read(AppendHistoryInput)
+        appended = append_history(
+            self.scope(writes=True),
+            self.named(fields["tenant_id"], fields["user_id"]),
+            fields["session_id"],
+            [_new(turn) for turn in fields["turns"]],
+            source=fields["source"],
+            metadata=fields.get("metadata", {}),
+            extract=fields["extract"],
+            now=self.now(),
+        )
+        return Response(
+            {
+                "items": [_item(turn) | {"created": turn.is_new} for turn in appended.turns],
+                "request_ids": [f"req_{turn_id}" for turn_id in appended.distilled],
+                "status": "ok",
+            }
+        )
+
+
+class ListHistoryView(NamedView):
+    permissions: ClassVar = {"POST": "history:read"}
+    meters: ClassVar = {"POST": "retrievals"}
+    silent_answer: ClassVar = {"items": [], "total": 0}
+
+    @extend_schema(
+        operation_id="list_history",
+        request=ListHistoryInput,
+        examples=[OpenApiExample("the latest ten", WHOSE | {"limit": 10}, request_only=True)],
+        responses=ListHistoryOutput,
+    )
+    def post(self, request: Request) -> Response:
+        """Read a session, oldest first: by `seq` where any turn has one, else in the order of appending."""
+        fields = self.read(ListHistoryInput)
+        found = read(
+            self.reader_of(fields["tenant_id"], fields["user_id"]),
+            fields["session_id"],
+            source=fields.get("source"),
+            limit=fields["limit"],
+            now=self.now(),
+        )
+        return Response({"items": [_item(turn) for turn in found.turns], "total": found.total})
+
+
+class DeleteHistoryView(NamedView):
+    permissions: ClassVar = {"POST": "history:write"}
+
+    @extend_schema(
+        operation_id="delete_history",
+        request=DeleteHistoryInput,
+        examples=[OpenApiExample("a session", WHOSE, request_only=True)],
+        responses=DeletedOutput,
+    )
+    def post(self, request: Request) -> Response:
+        """Delete a session, or turns by their ids, for good.  What is not there is not among the answer's ids."""
+        fields = self.read(DeleteHistoryInput)
+        deleted = delete_history(
+            self.reader_of(fields["tenant_id"], fields["user_id"]),
+            session_id=fields.get("session_id"),
+            turn_ids=fields.get("ids", ()),
+            source=fields.get("source"),
+            with_facts=fields["delete_derived_facts"],
+            now=self.now(),
+        )
+        return Response(
+            {
+                "deleted_ids": [kept_id(turn_id) for turn_id in deleted.ids],
+                "deleted_fact_ids": [fact_id(memory_id) for memory_id in deleted.facts],
+            }
+        )
+
+
+def _new(fields: Mapping[str, Any]) -> NewTurn:
+    return NewTurn(
+        role=fields["role"],
+        content=Plaintext(fields["content"]),
+        seq=fields.get("seq"),
+        occurred_at=fields.get("occurred_at"),
+        payload=fields.get("payload"),
+        idempotency_key=fields.get("idempotency_key"),
+    )
+
+
+def _item(turn: OpenedTurn) -> dict[str, Any]:
+    return {
+        "id": kept_id(turn.id),
+        "session_id": turn.session_id,
+        "role": turn.role,
+        "content": turn.content.reveal(),
+        "seq": turn.seq,
+        "occurred_at": turn.occurred_at,
+        "payload": turn.payload,
+        "source": turn.source,
+        "created_at": turn.created_at,
+    }

@@ -1,0 +1,34 @@
+"""Whose data on this plane: a tenant and a user named in the body or the path, instead of in a header."""
+
+from apps.api.fields import Input, Label
+from apps.api.views import MAX_END_USER_ID, ApiView
+from apps.memories.spaces import find_end_user, name_in_namespace
+from apps.projects.scope import Scope
+
+
+class IdentityInput(Input):
+    """Who is meant.  These two go before every header."""
+
+    tenant_id = Label(
+        max_length=MAX_END_USER_ID,
+        help_text="The key's own tenant, whose end users are those of the other routes; any other string is a "
+        "namespace within the key's tenant, with end users of its own.",
+    )
+    user_id = Label(max_length=MAX_END_USER_ID, help_text="Your own id for the person.")
+
+
+class NamedView(ApiView):
+    """A view whose requests name tenant and user themselves.
+
+    However they are named, nobody leaves the key's own tenant.
+    """
+
+    def named(self, tenant_id: str, user_id: str) -> str:
+        """Who is meant, by the one string that end users are known by."""
+        return name_in_namespace(self.scope(), tenant_id, user_id)
+
+    def reader_of(self, tenant_id: str, user_id: str) -> Scope:
+        """A scope that reads what is theirs.  Of a stranger it reads nothing, and makes nothing."""
+        scope = self.scope()
+        space = find_end_user(scope, self.named(tenant_id, user_id))
+        return scope.in_spaces(space) if space else scope

@@ -1,0 +1,102 @@
+"""GET /v1/memory/{tenant}/{user}/list: everything that is remembered of somebody, newest first."""
+
+from typing import Any, ClassVar, Final
+from urllib.parse import unquote_to_bytes
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.errors import invalid
+from apps.api.fields import LABEL, Parameters, WholeInQuery
+from apps.api.v1.identity import IdentityInput, NamedView
+from apps.api.views import MAX_END_USER_ID
+from apps.core.errors import NotFound
+from apps.memories.selectors import list_memories
+
+BEFORE: Final = "/v1/memory/"
+AFTER: Final = "/list"
+LONGEST: Final = 5_000
+NAMED: Final = ("tenant_id", "user_id")
+LABEL_256: Final[dict[str, Any]] = {"type": "string", "maxLength": MAX_END_USER_ID, "pattern": LABEL}
+
+
+class PageInput(Parameters):
+    """Which page."""
+
+    limit = WholeInQuery(default=100, help_text=f"At most {LONGEST:,}, or 0 for all of them.")
+    offset = WholeInQuery(default=0, help_text="How many of the newest to pass over.")
+
+
+class ListedOutput(serializers.Serializer[Any]):
+    memory_id = serializers.CharField()
+    raw_text = serializers.CharField()
+    type = serializers.CharField()
+    metadata = serializers.DictField()
+    source = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # the wire's name, not DRF's
+    tags = serializers.ListField(child=serializers.CharField())
+    created_at = serializers.DateTimeField()
+
+
+class ListOutput(serializers.Serializer[Any]):
+    memories = ListedOutput(many=True)
+    total = serializers.IntegerField(help_text="Of all pages.")
+
+
+class ListView(NamedView):
+    permissions: ClassVar = {"GET": "memory:read"}
+
+    @extend_schema(
+        operation_id="list_memories",
+        parameters=[PageInput, *(OpenApiParameter(name, LABEL_256, OpenApiParameter.PATH) for name in NAMED)],
+        responses=ListOutput,
+    )
+    def get(self, request: Request, tenant_id: str, user_id: str) -> Response:
+        """List what is remembered of somebody, newest first.
+
+        In the path a slash that belongs to a name is sent as `%2F`; in the user's it may also stand as it is.
+        """
+        owner = IdentityInput(data=_named_in_path(request, tenant_id, user_id))
+        try:
+            owner.is_valid(raise_exception=True)
+        except serializers.ValidationError as refused:
+            raise invalid(refused, place="path") from None
+        page = self.read_parameters(PageInput)
+        listed = list_memories(
+            self.reader_of(**owner.validated_data),
+            limit=min(page["limit"], LONGEST) or None,
+            offset=page["offset"],
+            now=self.now(),
+        )
+        memories = [
+            {
+                "memory_id": f"m_{memory.id}",
+                "raw_text": memory.text.reveal(),
+                "type": memory.type,
+                "metadata": dict(memory.metadata),
+                "source": memory.source or None,
+                "tags": list(memory.tags),
+                "created_at": memory.created_at,
+            }
+            for memory in listed.memories
+        ]
+        return Response({"memories": memories, "total": listed.total})
+
+
+def _named_in_path(request: Request, tenant_id: str, user_id: str) -> dict[str, str]:
+    """Tenant and user, as the path was sent: it is decoded before it is routed, and then its slashes look alike.
+
+    Where the server does not hand over what was sent, the first slash of the decoded path parts them.
+    """
+    sent = request.META.get("RAW_URI") or request.META.get("REQUEST_URI") or ""
+    _, begins, rest = sent.partition("?")[0].partition(BEFORE)
+    if not begins or not rest.endswith(AFTER):
+        return {"tenant_id": tenant_id, "user_id": user_id}
+    tenant, _, user = rest.removesuffix(AFTER).partition("/")
+    if not user:
+        raise NotFound
+    try:
+        return {"tenant_id": unquote_to_bytes(tenant).decode(), "user_id": unquote_to_bytes(user).decode()}
+    except UnicodeDecodeError:
+        raise NotFound from None

@@ -1,0 +1,177 @@
+"""POST /v1/memory/recall and /v1/memory/query: memories for a prompt, as a block of text or one by one."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import Clamped, Labels, Text
+from apps.api.memory.query import MAX_QUERY
+from apps.api.v1.identity import IdentityInput, NamedView
+from apps.core.plaintext import Plaintext
+from apps.memories.registry import Registry, read_registry
+from apps.projects.scope import Scope
+from apps.recall.results import Filters, Hit, Recall
+from apps.recall.services import recall
+
+# What the wire calls some types.
+ALIASES: Final[Mapping[str, str]] = {
+    "relationship": "relation",
+    "policy": "constraint",
+    "intent": "task",
+    "status": "fact",
+    "temporal": "event",
+}
+HEADINGS: Final[Mapping[str, str]] = {
+    "fact": "Facts",
+    "preference": "Preferences",
+    "instruction": "Instructions",
+    "constraint": "Constraints",
+    "event": "Events",
+    "decision": "Decisions",
+    "entity": "Entities",
+    "relation": "Relationships",
+    "task": "Tasks",
+    "summary": "Summaries",
+    "reflection": "Reflections",
+    "insight": "Insights",
+    "narrative": "Narratives",
+    "analysis": "Analyses",
+    "reference": "Also said",
+}
+EXAMPLE: Final = {"tenant_id": "acme", "user_id": "alice", "prompt": "Where do I live?"}
+
+
+class PromptInput(IdentityInput):
+    """What the memories are wanted for."""
+
+    prompt = Text(max_length=1_000_000)
+    k = Clamped(lowest=1, highest=50, default=8, help_text="How many at most.")
+
+
+class RecallInput(PromptInput):
+    """What the memories are wanted for, and of which types they may be."""
+
+    types = Labels(required=False, help_text="Content types; names that are none are left out.")
+
+
+class RecalledOutput(serializers.Serializer[Any]):
+    memory_id = serializers.CharField()
+    value = serializers.CharField()
+    type = serializers.CharField()
+    score = serializers.FloatField()
+
+
+class RecallOutput(serializers.Serializer[Any]):
+    context = serializers.CharField(  # type: ignore[assignment]  # the wire's name; a serializer's own attribute otherwise
+        help_text="For a prompt: headings, and a line for each memory.  Empty when there is none."
+    )
+    memories = RecalledOutput(many=True)
+    used_fallback = serializers.BooleanField(help_text="Found by words alone: the embedder was not there.")
+    latency_ms = serializers.FloatField()
+
+
+class MatchedOutput(serializers.Serializer[Any]):
+    memory_id = serializers.CharField()
+    raw_text = serializers.CharField()
+    type = serializers.CharField()
+    score = serializers.FloatField()
+    metadata = serializers.DictField()
+
+
+class MatchesOutput(serializers.Serializer[Any]):
+    memories = MatchedOutput(many=True)
+    latency_ms = serializers.FloatField()
+
+
+class PromptView(NamedView):
+    """What both ways of asking have in common."""
+
+    def found(self, fields: Mapping[str, Any]) -> Recall:
+        scope = self.reader_of(fields["tenant_id"], fields["user_id"])
+        return recall(
+            scope,
+            Plaintext(fields["prompt"][:MAX_QUERY]),
+            filters=Filters(types=_known(scope, fields.get("types", ()))),
+            limit=fields["k"],
+            now=self.now(),
+        )
+
+
+class RecallView(PromptView):
+    permissions: ClassVar = {"POST": "memory:read"}
+    meters: ClassVar = {"POST": "retrievals"}
+    silent_answer: ClassVar = {"context": "", "memories": []}
+
+    @extend_schema(
+        operation_id="recall",
+        request=RecallInput,
+        examples=[OpenApiExample("for a prompt", EXAMPLE, request_only=True)],
+        responses=RecallOutput,
+    )
+    def post(self, request: Request) -> Response:
+        """What is remembered that bears on a prompt, ready to be put into one."""
+        found = self.found(self.read(RecallInput))
+        body = {
+            "context": context_block(found.hits),
+            "memories": [
+                {
+                    "memory_id": f"m_{hit.memory.id}",
+                    "value": hit.memory.text.reveal(),
+                    "type": hit.memory.type,
+                    "score": hit.score,
+                }
+                for hit in found.hits
+            ],
+            "used_fallback": not found.dense_available,
+            "latency_ms": round(found.latency_ms, 2),
+        }
+        return Response(body)
+
+
+class PromptQueryView(PromptView):
+    permissions: ClassVar = {"POST": "memory:read"}
+    meters: ClassVar = {"POST": "retrievals"}
+    silent_answer: ClassVar = {"memories": []}
+
+    @extend_schema(
+        operation_id="v1_query",
+        request=PromptInput,
+        examples=[OpenApiExample("for a prompt", EXAMPLE, request_only=True)],
+        responses=MatchesOutput,
+    )
+    def post(self, request: Request) -> Response:
+        """The memories that bear on a prompt, best first."""
+        found = self.found(self.read(PromptInput))
+        body = {
+            "memories": [
+                {
+                    "memory_id": f"m_{hit.memory.id}",
+                    "raw_text": hit.memory.text.reveal(),
+                    "type": hit.memory.type,
+                    "score": hit.score,
+                    "metadata": dict(hit.memory.metadata),
+                }
+                for hit in found.hits
+            ],
+            "latency_ms": round(found.latency_ms, 2),
+        }
+        return Response(body)
+
+
+def context_block(hits: Sequence[Hit]) -> str:
+    """A heading for each type, that of the best memory first, and a line for each memory; no ids, no scores."""
+    groups: dict[str, list[str]] = {}
+    for hit in hits:
+        heading = HEADINGS.get(hit.memory.type, hit.memory.type.capitalize())
+        groups.setdefault(heading, []).append("- " + " ".join(hit.memory.text.reveal().split()))
+    return "\n\n".join("\n".join([f"{heading}:", *lines]) for heading, lines in groups.items())
+
+
+def _known(scope: Scope, names: Sequence[str]) -> tuple[str, ...]:
+    registry = read_registry(scope) if names else Registry()
+    meant = (ALIASES.get(name.strip().lower(), name.strip().lower()) for name in names)
+    return tuple(dict.fromkeys(registry.now_called(name) for name in meant if name in registry))

@@ -1,0 +1,316 @@
+"""POST /v1/state/…: objects that a framework puts by, found again by namespace and key, and never recalled."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import Clamped, Flag, Label, Metadata, Text, WriteInput
+from apps.api.memory.query import MAX_QUERY
+from apps.api.v1.history import DeletedOutput
+from apps.api.v1.identity import IdentityInput, NamedView
+from apps.api.v1.kept import AnyText, JsonObject, Name, Names, fact_id, kept_id
+from apps.core.plaintext import Plaintext
+from apps.history import states
+from apps.history.states import NewState, OpenedState
+from apps.ingest.transcripts import delete_state, put_state
+
+DEEPEST: Final = 20  # segments of a namespace
+API: Final = "api"  # whose state it is when nobody says
+MOST_LISTED: Final = 5_000
+MOST_FOUND: Final = 100
+WHOSE: Final = {"tenant_id": "acme", "user_id": "alice"}
+PLACE: Final = WHOSE | {"namespace": ["users", "alice"], "key": "profile"}
+
+
+class StateInput(IdentityInput):
+    """Whose state, and of which source."""
+
+    never_null = frozenset({"source", "prefix", "namespace_prefix", "keys"})
+
+    source = Label(default=API)  # type: ignore[assignment]  # the wire's name, not DRF's
+
+
+class PlaceInput(StateInput):
+    namespace = Names(allow_empty=False, max_length=DEEPEST)
+    key = Name()
+
+
+class PutStateInput(PlaceInput, WriteInput):
+    """An object and its place."""
+
+    value = JsonObject()
+    text = AnyText(required=False, help_text="What it is searched by; the value's JSON when left out.")
+    index = Flag(default=True, help_text="Search it by its meaning, too.")
+    extract = Flag(default=False, help_text="Remember what the text tells.")
+    replace_derived_facts = Flag(
+        default=False,
+        help_text="Retire what was made of the value before, where the tenant's policy and the key allow it.",
+    )
+    metadata = Metadata(required=False, help_text="Its scalars are copied to each memory made of the text.")
+
+
+class ListStateInput(StateInput):
+    namespace_prefix = Names(default=tuple, max_length=DEEPEST)
+    limit = Clamped(lowest=1, highest=MOST_LISTED, default=100)
+    offset = Clamped(lowest=0, highest=2**53, default=0)
+
+
+class SearchStateInput(StateInput):
+    query = Text(max_length=1_000_000)
+    namespace_prefix = Names(default=tuple, max_length=DEEPEST)
+    limit = Clamped(lowest=1, highest=MOST_FOUND, default=10)
+
+
+class DeleteStateInput(StateInput):
+    namespace = Names(allow_empty=False, max_length=DEEPEST)
+    keys = Names(required=False, max_length=MOST_LISTED, help_text="Left out: all of the namespace.  Empty: none.")
+    delete_derived_facts = Flag(
+        default=False,
+        help_text="Also retire the memories made of them alone, where the tenant's policy and the key allow it.",
+    )
+
+
+class NamespacesInput(StateInput):
+    prefix = Names(default=tuple, max_length=DEEPEST)
+    max_depth = Clamped(
+        lowest=1, highest=DEEPEST, required=False, help_text="Longer ones are cut, and each is told once."
+    )
+    limit = Clamped(lowest=1, highest=MOST_LISTED, default=100)
+    offset = Clamped(lowest=0, highest=2**53, default=0)
+
+
+class StateOutput(serializers.Serializer[Any]):
+    id = serializers.CharField(help_text="`h_…`")
+    namespace = serializers.ListField(child=serializers.CharField())
+    key = serializers.CharField()
+    value = serializers.DictField()
+    text = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]  # the wire's name, not DRF's
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+
+class FoundStateOutput(StateOutput):
+    score = serializers.FloatField()
+
+
+class PutStateOutput(serializers.Serializer[Any]):
+    item = StateOutput()
+    created = serializers.BooleanField(help_text="False where just this was there already.")
+    request_id = serializers.CharField(allow_null=True, help_text="`req_…` of the extraction.")
+    deleted_fact_ids = serializers.ListField(child=serializers.CharField())
+    status = serializers.CharField(help_text="`ok`.")
+
+
+class GetStateOutput(serializers.Serializer[Any]):
+    item = StateOutput(allow_null=True)
+
+
+class ListStateOutput(serializers.Serializer[Any]):
+    items = StateOutput(many=True)
+    total = serializers.IntegerField(help_text="Of all pages.")
+
+
+class SearchStateOutput(serializers.Serializer[Any]):
+    items = FoundStateOutput(many=True)
+    total = serializers.IntegerField(help_text="How many bear on the query at all.")
+
+
+class NamespacesOutput(serializers.Serializer[Any]):
+    namespaces = serializers.ListField(child=serializers.ListField(child=serializers.CharField()))
+    total = serializers.IntegerField(help_text="Of all pages.")
+
+
+class PutStateView(NamedView):
+    permissions: ClassVar = {"POST": "state:write"}
+    meters: ClassVar = {"POST": "adds"}
+    silent_answer: ClassVar = {"item": {}, "created": False, "status": "skipped"}
+
+    @extend_schema(
+        operation_id="put_state",
+        request=PutStateInput,
+        examples=[OpenApiExample("a profile", PLACE | {"value": {"tone": "brief"}}, request_only=True)],
+        responses=PutStateOutput,
+    )
+    def post(self, request: Request) -> Response:
+        """Put an object in its place, instead of what was there.  The same again changes nothing."""
+        fields = self.read(PutStateInput)
+        stored = put_state(
+            self.scope(writes=True),
+            self.named(fields["tenant_id"], fields["user_id"]),
+            NewState(
+                namespace=tuple(fields["namespace"]),
+                key=fields["key"],
+                value=fields["value"],
+                source=fields["source"],
+                text=Plaintext(fields["text"]) if "text" in fields else None,
+                is_indexed=fields["index"],
+                metadata=fields.get("metadata", {}),
+            ),
+            extract=fields["extract"],
+            replace_facts=fields["replace_derived_facts"],
+            now=self.now(),
+        )
+        return Response(
+            {
+                "item": _item(stored.put.item),
+                "created": stored.put.is_new,
+                "request_id": f"req_{stored.put.item.id}" if stored.was_distilled else None,
+                "deleted_fact_ids": [fact_id(memory_id) for memory_id in stored.deleted_facts],
+                "status": "ok",
+            }
+        )
+
+
+class GetStateView(NamedView):
+    permissions: ClassVar = {"POST": "state:read"}
+    meters: ClassVar = {"POST": "retrievals"}
+    silent_answer: ClassVar = {"item": None}
+
+    @extend_schema(
+        operation_id="get_state",
+        request=PlaceInput,
+        examples=[OpenApiExample("a profile", PLACE, request_only=True)],
+        responses=GetStateOutput,
+    )
+    def post(self, request: Request) -> Response:
+        """Read what lies in a place; `item` is null where nothing does."""
+        fields = self.read(PlaceInput)
+        item = states.find(
+            self.reader_of(fields["tenant_id"], fields["user_id"]),
+            fields["namespace"],
+            fields["key"],
+            source=fields["source"],
+            now=self.now(),
+        )
+        return Response({"item": None if item is None else _item(item)})
+
+
+class ListStateView(NamedView):
+    permissions: ClassVar = {"POST": "state:read"}
+    meters: ClassVar = {"POST": "retrievals"}
+    silent_answer: ClassVar = {"items": [], "total": 0}
+
+    @extend_schema(
+        operation_id="list_state",
+        request=ListStateInput,
+        examples=[OpenApiExample("below users", WHOSE | {"namespace_prefix": ["users"]}, request_only=True)],
+        responses=ListStateOutput,
+    )
+    def post(self, request: Request) -> Response:
+        """List what lies in a namespace and below, changed last first."""
+        fields = self.read(ListStateInput)
+        found = states.list_items(
+            self.reader_of(fields["tenant_id"], fields["user_id"]),
+            fields["namespace_prefix"],
+            source=fields["source"],
+            limit=fields["limit"],
+            offset=fields["offset"],
+            now=self.now(),
+        )
+        return Response({"items": _items(found.items), "total": found.total})
+
+
+class SearchStateView(NamedView):
+    permissions: ClassVar = {"POST": "state:read"}
+    meters: ClassVar = {"POST": "retrievals"}
+    silent_answer: ClassVar = {"items": [], "total": 0}
+
+    @extend_schema(
+        operation_id="search_state",
+        request=SearchStateInput,
+        examples=[OpenApiExample("how to answer", WHOSE | {"query": "how long may answers be?"}, request_only=True)],
+        responses=SearchStateOutput,
+    )
+    def post(self, request: Request) -> Response:
+        """Search what lies in a namespace and below, best first.
+
+        By meaning where an item is indexed, else by the share of the query's words that its text holds.  The 5,000
+        items changed last are looked at.
+        """
+        fields = self.read(SearchStateInput)
+        found = states.search(
+            self.reader_of(fields["tenant_id"], fields["user_id"]),
+            Plaintext(fields["query"][:MAX_QUERY]),
+            fields["namespace_prefix"],
+            source=fields["source"],
+            limit=fields["limit"],
+            now=self.now(),
+        )
+        return Response({"items": _items(found.items), "total": found.total})
+
+
+class DeleteStateView(NamedView):
+    permissions: ClassVar = {"POST": "state:write"}
+
+    @extend_schema(
+        operation_id="delete_state",
+        request=DeleteStateInput,
+        examples=[
+            OpenApiExample("one key", WHOSE | {"namespace": ["users", "alice"], "keys": ["profile"]}, request_only=True)
+        ],
+        responses=DeletedOutput,
+    )
+    def post(self, request: Request) -> Response:
+        """Delete keys of a namespace, or all of it, for good.  Namespaces below it are left alone."""
+        fields = self.read(DeleteStateInput)
+        deleted = delete_state(
+            self.reader_of(fields["tenant_id"], fields["user_id"]),
+            fields["namespace"],
+            fields.get("keys"),
+            source=fields["source"],
+            with_facts=fields["delete_derived_facts"],
+            now=self.now(),
+        )
+        return Response(
+            {
+                "deleted_ids": [kept_id(state_id) for state_id in deleted.ids],
+                "deleted_fact_ids": [fact_id(memory_id) for memory_id in deleted.facts],
+            }
+        )
+
+
+class NamespacesView(NamedView):
+    permissions: ClassVar = {"POST": "state:read"}
+
+    @extend_schema(
+        operation_id="list_state_namespaces",
+        request=NamespacesInput,
+        examples=[OpenApiExample("the first level", WHOSE | {"max_depth": 1}, request_only=True)],
+        responses=NamespacesOutput,
+    )
+    def post(self, request: Request) -> Response:
+        """List the namespaces that hold something, in the order of the alphabet."""
+        fields = self.read(NamespacesInput)
+        found = states.list_namespaces(
+            self.reader_of(fields["tenant_id"], fields["user_id"]),
+            fields["prefix"],
+            source=fields["source"],
+            max_depth=fields.get("max_depth"),
+            limit=fields["limit"],
+            offset=fields["offset"],
+            now=self.now(),
+        )
+        return Response({"namespaces": [list(name) for name in found.names], "total": found.total})
+
+
+def _items(items: Sequence[OpenedState]) -> list[dict[str, Any]]:
+    return [_item(item) for item in items]
+
+
+def _item(item: OpenedState) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "id": kept_id(item.id),
+        "namespace": list(item.namespace),
+        "key": item.key,
+        "value": dict(item.value),
+        "text": item.text.reveal(),
+        "source": item.source,
+        "created_at": item.created_at,
+        "updated_at": item.updated_at,
+    }
+    return body if item.score is None else body | {"score": round(item.score, 6)}

@@ -1,0 +1,39 @@
+"""GET /v1/types: what each type of memory means to this tenant."""
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.views import ApiView
+from apps.memories.registry import read_registry
+from apps.memories.types import TYPES
+
+
+class TypeOutput(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    built_in = serializers.BooleanField()
+    slot = serializers.CharField(
+        allow_null=True, help_text="Within it a newer value replaces an older one; null where memories accumulate."
+    )
+    half_life_days = serializers.FloatField()
+    prior = serializers.FloatField(help_text="0 to 0.2: what the type adds to confidence, times ten.")
+    ttl_seconds = serializers.IntegerField(allow_null=True)
+    parent = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # the wire's name, not DRF's
+    replaced_by = serializers.CharField(allow_null=True, help_text="Of a type that was given up.")
+
+
+class TypesOutput(serializers.Serializer[Any]):
+    types = TypeOutput(many=True)
+
+
+class TypesView(ApiView):
+    permissions: ClassVar = {"GET": "memory:read"}
+
+    @extend_schema(operation_id="types", responses=TypesOutput)
+    def get(self, request: Request) -> Response:
+        """The types that are built in, and after them those that the tenant's operator added, the oldest first."""
+        registry = read_registry(self.scope())
+        return Response({"types": [registry.describe(name) for name in (*TYPES, *registry.own)]})

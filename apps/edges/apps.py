@@ -1,0 +1,22 @@
+from typing import Final
+
+from django.apps import AppConfig
+
+# What was found at a write goes when a space is sealed.  Parameters: tenant and space.
+FOUND: Final = (
+    "delete from edges_memoryedge where tenant_id = %s and space_id = %s and is_automatic "
+    "and type not in ('contradiction', 'conflicts_with')"
+)
+
+
+class EdgesConfig(AppConfig):
+    name = "apps.edges"
+    verbose_name = "Edges"
+
+    def ready(self) -> None:
+        from apps.crypto.sealed_tables import register
+        from apps.edges.resealing import Edges
+        from apps.memories.profiles import STRIPPED
+
+        register(Edges())
+        STRIPPED.append(FOUND)

@@ -1,0 +1,210 @@
+"""Contradictions, and conflicts of claims with limits: which are open, and settling one.
+
+Each is an edge.  Where the write found a contradiction, recall goes by the newer memory until somebody settles it;
+where somebody stated it, both are recalled, the weaker one below its place.  A conflict is settled for the limit, or
+goes with it.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+from django.db import connection
+
+from apps.audit.services import record
+from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import DecryptError, SpaceCipher, open_space
+from apps.edges.models import RESOLUTION, MemoryEdge
+from apps.edges.resealing import EDGE
+from apps.edges.sealing import open_metadata, seal_metadata
+from apps.edges.selectors import BOTH_ENDS, reach
+from apps.edges.services import lock_space
+from apps.edges.types import CONFLICT, CONTRADICTION
+from apps.memories import integrity
+from apps.memories.models import Memory
+from apps.memories.selectors import MemoryNotFound
+from apps.memories.truth import prefer
+from apps.projects.scope import Scope
+
+PREFIX: Final = "dec_"
+_LISTED: Final = f"""
+from edges_memoryedge edge {BOTH_ENDS}
+where edge.tenant_id = %(tenant)s and edge.space_id = any(%(spaces)s) and edge.type in ('{CONTRADICTION}', '{CONFLICT}')
+  and (%(is_open)s::boolean is null or (edge.resolved_at is null) = %(is_open)s)
+"""
+
+
+class DecisionNotFound(NotFound):
+    """Decision not found."""
+
+    code = "DECISION_NOT_FOUND"
+
+
+class DecisionResolved(Conflict):
+    """This decision was resolved in favour of the other memory; state the contradiction anew to open it again."""
+
+    code = "DECISION_RESOLVED"
+
+
+class DecisionUnclear(Invalid):
+    """decision_id: name the decision; what else was said fits none that is open, or more than one"""
+
+    code = "DECISION_UNCLEAR"
+
+
+class WinnerUnknown(Invalid):
+    """winning_memory_id: must be one of the decision's two memories"""
+
+    code = "WINNER_UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """kind: contradiction or conflict.  memory_ids: the newer first.  winner_id: once resolved.  resolution, note: as
+    whoever resolved it said."""
+
+    id: str
+    kind: str
+    memory_ids: tuple[int, int]
+    detected_at: datetime
+    is_automatic: bool
+    resolved_at: datetime | None = None
+    winner_id: int | None = None
+    resolution: Plaintext | None = None
+    note: Plaintext | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What somebody decides.  decision_id may be left out where the winner is in one open decision only.
+
+    winner_id None: the memory that recall goes by now, which is the newer one where both are recalled.
+    """
+
+    decision_id: str | None = None
+    winner_id: int | None = None
+    resolution: str | None = None
+    note: str | None = None
+
+
+def list_decisions(
+    scope: Scope, *, limit: int, is_open: bool | None = None, now: datetime
+) -> tuple[list[Decision], int]:
+    """Contradictions and conflicts of the scope's spaces, both ends readable, newest first; and how many there are.
+
+    is_open: only open ones, or only resolved ones.
+    """
+    if not scope.spaces:
+        return [], 0
+    asked = {**reach(scope, live=False, now=now), "is_open": is_open, "limit": limit}
+    with tenant_transaction(scope), connection.cursor() as cursor:
+        cursor.execute(f"select count(*) {_LISTED}", asked)
+        (total,) = cursor.fetchone() or (0,)
+        cursor.execute(f"select edge.id {_LISTED} order by edge.id desc limit %(limit)s", asked)
+        ids = [edge_id for (edge_id,) in cursor.fetchall()]
+        rows = MemoryEdge.objects.within(scope).filter(pk__in=ids).order_by("-pk")
+        ciphers = {space.id: open_space(scope.tenant, space) for space in scope.spaces}
+        return [_opened(scope, row, ciphers[row.space_id], now=now) for row in rows], total
+
+
+def resolve(scope: Scope, verdict: Verdict, *, now: datetime) -> Decision:
+    """Settle a contradiction: the loser is superseded by the winner.  Said again it changes nothing.
+
+    Raises DecisionNotFound, DecisionUnclear, WinnerUnknown, DecisionResolved, WinnerSuperseded, ConstraintStays.
+    """
+    with tenant_transaction(scope):
+        try:
+            cipher = lock_space(scope)
+        except MemoryNotFound:
+            raise DecisionNotFound from None
+        row = _find(scope, verdict, now=now)
+        ends = _ends(row)
+        winner_id = _winner(scope, row, verdict.winner_id)
+        if row.resolved_at is not None:
+            if row.winner_id != winner_id and verdict.winner_id is not None:
+                raise DecisionResolved
+            return _opened(scope, row, cipher, now=now)
+        (loser_id,) = (memory_id for memory_id in ends if memory_id != winner_id)
+        prefer(scope, winner_id, loser_id, now=now)
+        said = verdict.resolution or ("kept_newer" if winner_id == ends[0] else "kept_older")
+        _settle(row, winner_id, said, verdict.note, cipher, now=now)
+        record(scope, actor=scope.principal.label, action="decision.resolve", target=f"edge:{row.pk}", now=now)
+        return _opened(scope, row, cipher, now=now)
+
+
+def _find(scope: Scope, verdict: Verdict, *, now: datetime) -> MemoryEdge:
+    """The edge of the decision that is meant, both of its ends readable."""
+    asked = {**reach(scope, live=False, now=now), "is_open": None}
+    if verdict.decision_id is not None:
+        number = verdict.decision_id.removeprefix(PREFIX)
+        if not verdict.decision_id.startswith(PREFIX) or not number.isascii() or not number.isdigit():
+            raise DecisionNotFound
+        narrower, ids = "and edge.id = %(id)s", {"id": int(number)}
+    else:
+        if verdict.winner_id is None:
+            raise DecisionUnclear
+        asked["is_open"] = True
+        narrower, ids = "and %(id)s in (edge.from_memory_id, edge.to_memory_id)", {"id": verdict.winner_id}
+    if not 0 < ids["id"] < 2**63:
+        raise DecisionNotFound
+    with connection.cursor() as cursor:
+        cursor.execute(f"select edge.id {_LISTED} {narrower} limit 2", asked | ids)
+        found = [edge_id for (edge_id,) in cursor.fetchall()]
+    if not found and verdict.decision_id is not None:
+        raise DecisionNotFound
+    if len(found) != 1:
+        raise DecisionUnclear
+    return MemoryEdge.objects.within(scope).get(pk=found[0])
+
+
+def _ends(row: MemoryEdge) -> tuple[int, int]:
+    """The newer memory first."""
+    return max(row.from_memory_id, row.to_memory_id), min(row.from_memory_id, row.to_memory_id)
+
+
+def _winner(scope: Scope, row: MemoryEdge, named: int | None) -> int:
+    ends = _ends(row)
+    if named is not None:
+        if named not in ends:
+            raise WinnerUnknown
+        return named
+    replaced = Memory.objects.within(scope).filter(pk__in=ends, superseded_by_id__in=ends).first()
+    return ends[0] if replaced is None or replaced.superseded_by_id is None else replaced.superseded_by_id
+
+
+def _settle(
+    row: MemoryEdge, winner_id: int, said: str, note: str | None, cipher: SpaceCipher, *, now: datetime
+) -> None:
+    """Both seals carry the row's revision, so what was sealed before is sealed again with what is new."""
+    metadata = open_metadata(cipher, row.pk, row.metadata_ct, revision=row.revision)
+    row.revision += 1
+    row.metadata_ct = seal_metadata(cipher, row.pk, metadata, revision=row.revision)
+    row.resolution_ct = cipher.seal(
+        RESOLUTION, row.pk, orjson.dumps({"resolution": said, "note": note}), revision=row.revision
+    )
+    row.key_version, row.resolved_at, row.winner_id = cipher.key_version, now, winner_id
+    row.save(update_fields=["revision", "metadata_ct", "resolution_ct", "key_version", "resolved_at", "winner_id"])
+
+
+def _opened(scope: Scope, row: MemoryEdge, cipher: SpaceCipher, *, now: datetime) -> Decision:
+    said: dict[str, Any] = {}
+    if row.resolution_ct is not None:
+        try:
+            said = orjson.loads(cipher.open_bytes(RESOLUTION, row.pk, bytes(row.resolution_ct), revision=row.revision))
+        except DecryptError as error:
+            integrity.note(scope, error, row.pk, space_id=row.space_id, table=EDGE, now=now)
+    resolution, note = said.get("resolution"), said.get("note")
+    return Decision(
+        id=f"{PREFIX}{row.pk}",
+        kind="conflict" if row.type == CONFLICT else "contradiction",
+        memory_ids=_ends(row),
+        detected_at=row.created_at,
+        is_automatic=row.is_automatic,
+        resolved_at=row.resolved_at,
+        winner_id=row.winner_id,
+        resolution=Plaintext(resolution) if resolution else None,
+        note=Plaintext(note) if note else None,
+    )

@@ -1,0 +1,79 @@
+"""Relations between memories, and the words that a tenant adds to the types that are built in."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+
+from apps.core.scoping import ScopedManager, ScopedModel
+
+METADATA, RESOLUTION = "edge.metadata", "edge.resolution"  # the names bound into the seals
+
+
+class MemoryEdge(ScopedModel):
+    """One memory is related to another: typed and directed.
+
+    Keys of three columns hold both ends in the edge's own space; a memory that goes takes its edges along.  Whether an
+    edge shows is never stored: it follows from both of its ends, at the moment of asking.
+    """
+
+    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    from_memory = models.ForeignKey(
+        "memories.Memory", models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
+    to_memory = models.ForeignKey(
+        "memories.Memory", models.CASCADE, related_name="+", db_constraint=False, db_index=False
+    )
+    type = models.CharField(max_length=32)
+    confidence = models.FloatField(default=1.0)
+    is_automatic = models.BooleanField(default=False, help_text="Found at a write; nobody stated it.")
+    key_version = models.IntegerField()
+    metadata_ct = models.BinaryField(null=True)
+    revision = models.IntegerField(default=0, help_text="Of what is sealed; bound into it.")
+
+    # of a contradiction that somebody settled
+    resolved_at = models.DateTimeField(null=True)
+    winner_id = models.BigIntegerField(null=True, help_text="Which end was found to be true.")
+    resolution_ct = models.BinaryField(null=True)
+
+    objects = ScopedManager["MemoryEdge"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.UniqueConstraint(fields=("tenant", "from_memory", "to_memory", "type"), name="edge_once"),
+            models.CheckConstraint(condition=~Q(from_memory=F("to_memory")), name="edge_no_loop"),
+            models.CheckConstraint(condition=Q(confidence__gte=0.0, confidence__lte=1.0), name="edge_confidence"),
+            models.CheckConstraint(
+                condition=Q(winner_id=None) | Q(winner_id=F("from_memory")) | Q(winner_id=F("to_memory")),
+                name="edge_winner_is_an_end",
+            ),
+        )
+        indexes = (
+            # The strongest edges of a memory, so that a hub of thousands costs no more than its best few.
+            models.Index(fields=("tenant", "from_memory", "-confidence", "-id"), name="edge_out"),
+            models.Index(fields=("tenant", "to_memory", "-confidence", "-id"), name="edge_in"),
+            models.Index(fields=("tenant", "space", "-id"), name="edge_newest"),
+            models.Index(
+                fields=("tenant", "space", "-id"),
+                condition=Q(type__in=("contradiction", "conflicts_with")),
+                name="edge_decidable",
+            ),
+            models.Index(fields=("tenant", "key_version", "id"), name="edge_key_version"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.from_memory_id} {self.type} {self.to_memory_id}"
+
+
+class Ontology(ScopedModel):
+    """The types that a tenant has added, in its own order.  Names, in clear."""
+
+    content_types = ArrayField(models.CharField(max_length=32), default=list)
+    relation_types = ArrayField(models.CharField(max_length=32), default=list)
+
+    objects = ScopedManager["Ontology"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (models.UniqueConstraint(fields=("tenant",), name="ontology_once"),)
+
+    def __str__(self) -> str:
+        return f"ontology of {self.tenant_id}"

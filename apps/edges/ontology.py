@@ -1,0 +1,113 @@
+"""The types of content and of relations: those that are built in, and those that a tenant has added."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db import connection
+
+from apps.audit.services import record
+from apps.core.errors import Invalid
+from apps.core.scoping import tenant_transaction
+from apps.edges.models import Ontology
+from apps.edges.types import RELATION_TYPES, SYSTEM_TYPES
+from apps.memories.registry import read_registry
+from apps.memories.types import TYPES
+from apps.projects.scope import Scope
+
+MAX_CUSTOM: Final = 32  # of each vocabulary
+NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
+# What the wire knows (contract 10.1), then what this product knows besides.
+_OF_THE_WIRE: Final = (
+    "fact", "event", "status", "relationship", "policy", "decision", "entity", "summary", "preference", "intent",
+    "temporal", "insight", "narrative", "analysis", "reference",
+)  # fmt: skip
+CONTENT_TYPES: Final = tuple(dict.fromkeys((*_OF_THE_WIRE, *TYPES)))
+
+
+class BadTypeName(Invalid):
+    """A type is a lower-case letter followed by at most 31 lower-case letters, digits or underscores."""
+
+    code = "BAD_TYPE_NAME"
+
+
+class TooManyTypes(Invalid):
+    """At most 32 types may be added to each vocabulary."""
+
+    code = "TOO_MANY_TYPES"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabularies:
+    """custom: in the tenant's own order, and after them the types that its operator defined; never a built-in name."""
+
+    custom_content_types: Sequence[str] = ()
+    custom_relation_types: Sequence[str] = ()
+
+    @property
+    def content_types(self) -> list[str]:
+        return [*CONTENT_TYPES, *self.custom_content_types]
+
+    @property
+    def relation_types(self) -> list[str]:
+        return [*RELATION_TYPES, *self.custom_relation_types]
+
+
+def get_ontology(scope: Scope) -> Vocabularies:
+    with tenant_transaction(scope):
+        row = Ontology.objects.within(scope).first()
+        defined = _defined(scope)
+    labels, relations = (row.content_types, row.relation_types) if row else ([], [])
+    return Vocabularies(custom_content_types=list(dict.fromkeys([*labels, *defined])), custom_relation_types=relations)
+
+
+def relation_types(scope: Scope) -> frozenset[str]:
+    """Every type that a relation of the tenant may have."""
+    return frozenset(get_ontology(scope).relation_types)
+
+
+def update_ontology(
+    scope: Scope,
+    *,
+    content_types: Sequence[str] | None = None,
+    relation_types: Sequence[str] | None = None,
+    now: datetime,
+) -> Vocabularies:
+    """Put these in the place of the tenant's own types; None leaves a vocabulary as it is.
+
+    Built-in names among them are passed over, and types that are defined stay.  Rows of a type that is taken away keep
+    it.  Raises BadTypeName, TooManyTypes.
+    """
+    defined = _defined(scope)
+    content = None if content_types is None else _checked(content_types, CONTENT_TYPES, defined)
+    relations = None if relation_types is None else _checked(relation_types, (*RELATION_TYPES, *SYSTEM_TYPES))
+    with tenant_transaction(scope):
+        with connection.cursor() as cursor:
+            # One statement: of two at once neither undoes the vocabulary that it was not asked about.
+            cursor.execute(
+                "insert into edges_ontology (tenant_id, created_at, content_types, relation_types) "
+                "values (%s, %s, coalesce(%s::varchar[], '{}'), coalesce(%s::varchar[], '{}')) "
+                "on conflict (tenant_id) do update set "
+                "content_types = coalesce(%s::varchar[], edges_ontology.content_types), "
+                "relation_types = coalesce(%s::varchar[], edges_ontology.relation_types)",
+                [scope.tenant_id, now, content, relations, content, relations],
+            )
+        count = len(content or ()) + len(relations or ())
+        record(scope, actor=scope.principal.label, action="ontology.update", count=count, now=now)
+        return get_ontology(scope)
+
+
+def _defined(scope: Scope) -> list[str]:
+    """Names of the types that the tenant's operator defined, and did not give up (``memsync types``)."""
+    return [name for name, own in read_registry(scope).own.items() if not own.replaced_by]
+
+
+def _checked(names: Sequence[str], built_in: Sequence[str], defined: Sequence[str] = ()) -> list[str]:
+    if not all(NAME.fullmatch(name) for name in names):
+        raise BadTypeName
+    custom = [name for name in dict.fromkeys(names) if name not in built_in]
+    if len({*custom, *defined}) > MAX_CUSTOM:
+        raise TooManyTypes
+    return custom

@@ -1,0 +1,156 @@
+"""Connecting memories, and taking a connection away."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from apps.audit.services import record
+from apps.core.errors import Invalid, NotFound
+from apps.core.scoping import tenant_transaction
+from apps.core.sequences import take_ids
+from apps.crypto.services import SpaceCipher, SpaceShredded, open_space
+from apps.edges.models import MemoryEdge
+from apps.edges.ontology import relation_types
+from apps.edges.opened import Edge, NewEdge
+from apps.edges.sealing import seal_metadata
+from apps.edges.selectors import edges_of
+from apps.memories.models import Memory
+from apps.memories.selectors import MemoryNotFound
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+
+
+class RelationNotFound(NotFound):
+    """Relation not found."""
+
+    code = "RELATION_NOT_FOUND"
+
+
+class UnknownRelationType(Invalid):
+    """relationship_type: no such type; GET /memory/ontology lists them, PUT adds more"""
+
+    code = "UNKNOWN_RELATION_TYPE"
+
+
+class SelfRelation(Invalid):
+    """to_memory_id: a memory cannot be related to itself"""
+
+    code = "SELF_RELATION"
+
+
+def connect(scope: Scope, edges: Sequence[NewEdge], *, now: datetime) -> list[Edge]:
+    """Write these edges of the scope's one space, in order: one that is there already gets the new confidence and
+    metadata.  All or nothing.
+
+    Raises MemoryNotFound for an end that is absent or not the scope's to read; UnknownRelationType; SelfRelation.
+    """
+    with tenant_transaction(scope):
+        known = relation_types(scope)
+        for edge in edges:
+            if edge.from_id == edge.to_id:
+                raise SelfRelation
+            if edge.type not in known:
+                raise UnknownRelationType
+        cipher = lock_space(scope)
+        _check_ends(scope, edges, now=now)
+        written = write_edges(scope, cipher, edges, now=now)
+        record(
+            scope,
+            actor=scope.principal.label,
+            action="relation.create",
+            target=f"space:{scope.space.id}" if len(written) > 1 else f"edge:{written[0].pk}",
+            count=len(written),
+            now=now,
+        )
+    return [_plain(row, edge) for row, edge in zip(written, edges, strict=True)]
+
+
+def disconnect(scope: Scope, memory_id: int, edge_id: int, *, now: datetime) -> None:
+    """Take away an edge of this memory.  What followed from it, as a superseded memory, stays as it is.
+
+    Raises RelationNotFound for one that is absent, another memory's, or not the scope's to see.
+    """
+    with tenant_transaction(scope):
+        if not scope.spaces or edge_id not in {edge.id for edge in edges_of(scope, [memory_id], now=now)}:
+            raise RelationNotFound
+        MemoryEdge.objects.within(scope).filter(pk=edge_id).delete()
+        record(scope, actor=scope.principal.label, action="relation.delete", target=f"edge:{edge_id}", now=now)
+
+
+def lock_space(scope: Scope) -> SpaceCipher:
+    """The cipher of the scope's one space, whose single writer the caller is until the transaction ends.
+
+    Raises MemoryNotFound for a scope without a space or one that was shredded.
+    """
+    if not scope.spaces:
+        raise MemoryNotFound
+    # Keys first, then the space: in the order of everybody who writes.
+    try:
+        cipher = open_space(scope.tenant, scope.space, writing=True)
+    except SpaceShredded:
+        raise MemoryNotFound from None
+    mine = Space.objects.within(scope).filter(pk=scope.space.id, owner_id=scope.space.owner_id)
+    if not mine.select_for_update(no_key=True).exists():
+        raise MemoryNotFound
+    return cipher
+
+
+def write_edges(scope: Scope, cipher: SpaceCipher, edges: Sequence[NewEdge], *, now: datetime) -> list[MemoryEdge]:
+    """Insert or change these edges; their rows, in order.  In the transaction that holds the space's lock.
+
+    What is found changes nothing that was stated, but that a contradiction met again is open again.
+    """
+    last = {edge.name: edge for edge in edges}
+    rows = {(row.from_memory_id, row.to_memory_id, row.type): row for row in _there(scope, last)}
+    fresh = [name for name in last if name not in rows]
+    for name, edge_id in zip(fresh, take_ids(len(fresh), sequence="edges_memoryedge_id_seq"), strict=True):
+        rows[name] = MemoryEdge(
+            id=edge_id,
+            tenant_id=scope.tenant_id,
+            space_id=scope.space.id,
+            from_memory_id=name[0],
+            to_memory_id=name[1],
+            type=name[2],
+            created_at=now,
+        )
+    new = set(fresh)
+    for name, edge in last.items():
+        row = rows[name]
+        row.resolved_at, row.winner_id, row.resolution_ct = None, None, None
+        if name in new or not edge.is_automatic:
+            row.revision += 1
+            row.confidence, row.is_automatic, row.key_version = edge.confidence, edge.is_automatic, cipher.key_version
+            row.metadata_ct = seal_metadata(cipher, row.pk, edge.metadata, revision=row.revision)
+    MemoryEdge.everyone.bulk_create([rows[name] for name in fresh])
+    MemoryEdge.objects.within(scope).bulk_update(
+        [row for name, row in rows.items() if name not in new],
+        ["revision", "confidence", "is_automatic", "key_version", "metadata_ct", "resolved_at", "winner_id",
+         "resolution_ct"],
+    )  # fmt: skip
+    return [rows[edge.name] for edge in edges]
+
+
+def _check_ends(scope: Scope, edges: Sequence[NewEdge], *, now: datetime) -> None:
+    ends = {memory_id for edge in edges for memory_id in (edge.from_id, edge.to_id)}
+    if not all(0 < memory_id < 2**63 for memory_id in ends):
+        raise MemoryNotFound
+    if Memory.objects.within(scope).existing(now).filter(pk__in=ends).count() < len(ends):
+        raise MemoryNotFound
+
+
+def _there(scope: Scope, names: dict[tuple[int, int, str], NewEdge]) -> list[MemoryEdge]:
+    rows = MemoryEdge.objects.within(scope).filter(space_id=scope.space.id)
+    rows = rows.filter(from_memory_id__in={name[0] for name in names}, to_memory_id__in={name[1] for name in names})
+    return [row for row in rows if (row.from_memory_id, row.to_memory_id, row.type) in names]
+
+
+def _plain(row: MemoryEdge, edge: NewEdge) -> Edge:
+    return Edge(
+        id=row.pk,
+        from_id=edge.from_id,
+        to_id=edge.to_id,
+        type=edge.type,
+        confidence=edge.confidence,
+        metadata=edge.metadata,
+        is_automatic=edge.is_automatic,
+        created_at=row.created_at,
+    )

@@ -1,0 +1,40 @@
+"""Embeddings of state: sealed as they are, never rotated into an index, and made later where the embedder is down."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.adapters.embedders.base import Embedder
+from apps.adapters.errors import AdapterError
+from apps.adapters.registry import get_embedder
+from apps.core.plaintext import Plaintext
+
+LOOKED_AT: Final = 8_000  # characters; the rest of a longer text does not count for its meaning
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """vector: unit length, at the half precision in which it is kept.  embedder: only vectors of one compare."""
+
+    embedder: str
+    vector: NDArray[np.float32]
+
+    @property
+    def raw(self) -> bytes:
+        return self.vector.astype("<f2").tobytes()
+
+
+def embed(text: Plaintext, embedder: Embedder) -> Embedded:
+    """Raises AdapterError while the embedder is down."""
+    vector = embedder.embed([text.reveal()[:LOOKED_AT]])[0]
+    return Embedded(embedder=embedder.id, vector=np.asarray(vector, dtype=np.float32))
+
+
+def try_embed(text: Plaintext) -> Embedded | None:
+    """None while the embedder is down: until it is back, words must do."""
+    try:
+        return embed(text, get_embedder())
+    except AdapterError:
+        return None

@@ -1,0 +1,87 @@
+"""What is kept for its caller and never recalled: turns of conversations, and objects that a framework puts by.
+
+Rows of both take their ids from one sequence, which begins where no memory's id will come: see the migration.
+"""
+
+from typing import Final
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from apps.core.scoping import ScopedManager, ScopedModel
+
+SEQUENCE: Final = "history_ids"
+
+
+class HistoryTurn(ScopedModel):
+    """One turn of a session.
+
+    session_mac, source_mac: by which its session and its source are known again.  key_mac, position_mac: of the
+    caller's idempotency key, and of number, role and content; a turn that has one of them again is the same turn.
+    """
+
+    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    session_mac = models.BinaryField(max_length=16)
+    source_mac = models.BinaryField(max_length=16)
+    key_mac = models.BinaryField(max_length=16, null=True)
+    position_mac = models.BinaryField(max_length=16, null=True)
+    seq = models.BigIntegerField(null=True)
+    key_version = models.IntegerField()
+    content_ct = models.BinaryField()
+    about_ct = models.BinaryField(help_text="Session, source, role and the rest of what the caller sent with it.")
+
+    objects = ScopedManager["HistoryTurn"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.UniqueConstraint(
+                fields=("tenant", "space", "key_mac"),
+                condition=models.Q(key_mac__isnull=False),
+                name="turn_once_per_key",
+            ),
+            models.UniqueConstraint(
+                fields=("tenant", "space", "position_mac"),
+                condition=models.Q(position_mac__isnull=False),
+                name="turn_once_per_position",
+            ),
+        )
+        indexes = (
+            models.Index(fields=("tenant", "space", "session_mac", "id"), name="turn_of_session"),
+            models.Index(fields=("tenant", "key_version", "id"), name="turn_key_version"),
+        )
+
+    def __str__(self) -> str:
+        return f"turn h_{self.pk}"
+
+
+class StateItem(ScopedModel):
+    """The one live object under a source, a namespace and a key.
+
+    item_mac: of all three.  namespace_mac: of source and namespace.  prefix_macs: of the source with each beginning of
+    the namespace, the empty and the whole one included.  embedding_ct: null where it is not indexed, or not yet.
+    """
+
+    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    item_mac = models.BinaryField(max_length=16)
+    namespace_mac = models.BinaryField(max_length=16)
+    prefix_macs = ArrayField(models.BinaryField(max_length=16))
+    revision = models.IntegerField(default=0, help_text="Of the value; bound into its seals.")
+    updated_at = models.DateTimeField()
+    is_indexed = models.BooleanField(default=True)
+    embedder = models.CharField(max_length=48, blank=True)
+    key_version = models.IntegerField()
+    item_ct = models.BinaryField(help_text="Namespace, key, source, value, text and metadata.")
+    embedding_ct = models.BinaryField(null=True)
+
+    objects = ScopedManager["StateItem"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (models.UniqueConstraint(fields=("tenant", "space", "item_mac"), name="state_item_once"),)
+        indexes = (
+            models.Index(fields=("tenant", "space", "-updated_at", "-id"), name="state_newest"),
+            models.Index(fields=("tenant", "space", "namespace_mac"), name="state_namespace"),
+            models.Index(fields=("tenant", "key_version", "id"), name="state_key_version"),
+        )
+
+    def __str__(self) -> str:
+        return f"state h_{self.pk}"

@@ -1,0 +1,26 @@
+"""How much of what is asked a text holds, word by word: for what is not embedded."""
+
+import re
+import unicodedata
+from typing import Final
+
+from apps.core.plaintext import Plaintext
+
+_WORD: Final = re.compile(r"[^\W_]+")
+# Scripts written without spaces: a run of them is compared by pairs of characters.
+_UNSPACED: Final = re.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿฀-๿]+")
+
+
+def overlap(query: Plaintext, text: Plaintext) -> float:
+    """The share of the query's words, each counted once, that are words of the text: 0 to 1."""
+    asked = _words(query.reveal())
+    return len(asked & _words(text.reveal())) / len(asked) if asked else 0.0
+
+
+def _words(text: str) -> set[str]:
+    found: set[str] = set()
+    for word in _WORD.findall(unicodedata.normalize("NFKC", text).casefold()):
+        runs = _UNSPACED.findall(word)
+        found.update(run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1)))
+        found.update(filter(None, _UNSPACED.split(word)))
+    return found

@@ -1,0 +1,246 @@
+"""Conversation history: turns kept as they were said, in their order, for whoever said them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+import orjson
+from django.db.models import F, Q
+
+from apps.audit.services import record
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import ScopedQuerySet, tenant_transaction
+from apps.core.sequences import take_ids
+from apps.crypto.sealed_tables import report_broken
+from apps.crypto.services import DecryptError, SpaceCipher, open_space
+from apps.history.models import SEQUENCE, HistoryTurn
+from apps.history.space import lock_space
+from apps.projects.scope import Scope
+
+TURN: Final = "history_turn"  # by which broken rows are listed
+CONTENT, ABOUT = "history_turn.content", "history_turn.about"  # the names bound into the seals
+ALIASES: Final = {"human": "user", "ai": "assistant"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTurn:
+    """A turn to be appended.  occurred_at: as the caller wrote it.  payload: any JSON."""
+
+    role: str
+    content: Plaintext
+    seq: int | None = None
+    occurred_at: str | None = None
+    payload: Any = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedTurn:
+    """A turn as its owner may read it.  is_new: it was appended just now."""
+
+    id: int
+    session_id: str
+    source: str
+    role: str
+    content: Plaintext
+    seq: int | None
+    occurred_at: str | None
+    payload: Any
+    created_at: datetime
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    is_new: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcript:
+    """turns: oldest first.  total: of the session, also where fewer were asked for."""
+
+    turns: Sequence[OpenedTurn] = ()
+    total: int = 0
+
+
+class Handles(NamedTuple):
+    """What a turn is known by, by column."""
+
+    session_mac: bytes
+    source_mac: bytes
+    key_mac: bytes | None
+    position_mac: bytes | None
+
+
+def append(
+    scope: Scope, session_id: str, turns: Sequence[NewTurn], *, source: str, metadata: Mapping[str, Any], now: datetime
+) -> list[OpenedTurn]:
+    """Append to a session what is not there yet; every turn, in order.  All or nothing.
+
+    A turn is there already when its idempotency key is, or its number with this role and content.  With neither it is
+    always appended.
+    """
+    with tenant_transaction(scope):
+        space, cipher = lock_space(scope)
+        mine = scope.in_spaces(space)
+        drafts = [_draft(cipher, turn, session_id, source, metadata) for turn in turns]
+        known = _stored(mine, drafts)
+        fresh = take_ids(len(drafts), sequence=SEQUENCE)
+        added: list[HistoryTurn] = []
+        answer: list[OpenedTurn] = []
+        for draft in drafts:
+            # One after the other, so that what a call says twice is met the second time.
+            met = next((known[mac] for mac in draft.macs if mac in known), None)
+            row = met or _sealed(mine, cipher, draft, fresh.pop(0), now=now)
+            if met is None:
+                added.append(row)
+                known |= dict.fromkeys(draft.macs, row)
+            answer.append(open_turn(row, cipher, is_new=met is None))
+        HistoryTurn.everyone.bulk_create(added)
+        if added:
+            _record(mine, "history.append", len(added), now=now)
+    return answer
+
+
+def read(scope: Scope, session_id: str, *, source: str | None, limit: int, now: datetime) -> Transcript:
+    """A session, of one source or of every one; limit: only the latest so many, 0 for all.
+
+    By number where any turn has one, those without behind; else in the order of appending.  A turn that fails its seal
+    is left out.
+    """
+    if not scope.spaces:
+        return Transcript()
+    cipher = open_space(scope.tenant, scope.space)
+    with tenant_transaction(scope):
+        rows = _of_session(scope, cipher, session_id, source)
+        total = rows.count()
+        latest = list(rows.order_by(F("seq").desc(nulls_first=True), "-pk")[: limit or None])
+    turns = []
+    for row in reversed(latest):
+        try:
+            turns.append(open_turn(row, cipher))
+        except DecryptError as error:
+            report_broken(scope, error, row.pk, space_id=row.space_id, table=TURN, now=now)
+    return Transcript(turns=turns, total=total)
+
+
+def delete_session(scope: Scope, session_id: str, *, source: str | None, now: datetime) -> list[int]:
+    """Delete the turns of a session, of one source or of every one; their ids, ascending."""
+    if not scope.spaces:
+        return []
+    with tenant_transaction(scope):
+        space, cipher = lock_space(scope)
+        mine = scope.in_spaces(space)
+        return _delete(mine, _of_session(mine, cipher, session_id, source), now=now)
+
+
+def delete_turns(scope: Scope, turn_ids: Sequence[int], *, source: str | None, now: datetime) -> list[int]:
+    """Delete these turns, of one source or of every one; the ids of those that there were, ascending."""
+    if not scope.spaces:
+        return []
+    with tenant_transaction(scope):
+        space, cipher = lock_space(scope)
+        mine = scope.in_spaces(space)
+        rows = HistoryTurn.objects.within(mine).filter(space_id=space.id, pk__in=list(turn_ids))
+        return _delete(mine, _of_source(rows, cipher, source), now=now)
+
+
+def open_turn(row: HistoryTurn, cipher: SpaceCipher, *, is_new: bool = False) -> OpenedTurn:
+    """Raises DecryptError when any part fails its seal."""
+    about = orjson.loads(cipher.open_bytes(ABOUT, row.pk, bytes(row.about_ct)))
+    about.pop("idempotency_key", None)
+    return OpenedTurn(
+        id=row.pk,
+        content=cipher.open(CONTENT, row.pk, bytes(row.content_ct)),
+        seq=row.seq,
+        created_at=row.created_at,
+        is_new=is_new,
+        **about,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draft:
+    """A turn that may be there already.  macs: by which it would be known, of its key before that of its position."""
+
+    turn: NewTurn
+    about: Mapping[str, Any]
+    handles: Handles
+
+    @property
+    def macs(self) -> list[bytes]:
+        return [mac for mac in (self.handles.key_mac, self.handles.position_mac) if mac is not None]
+
+
+def _draft(cipher: SpaceCipher, turn: NewTurn, session_id: str, source: str, metadata: Mapping[str, Any]) -> _Draft:
+    role = ALIASES.get(turn.role.strip().lower(), turn.role.strip().lower())
+    about = {
+        "session_id": session_id,
+        "source": source,
+        "role": role,
+        "occurred_at": turn.occurred_at,
+        "payload": turn.payload,
+        "idempotency_key": turn.idempotency_key,
+        "metadata": dict(metadata),
+    }
+    return _Draft(turn=turn, about=about, handles=handles_of(cipher, about, turn.seq, turn.content))
+
+
+def handles_of(cipher: SpaceCipher, about: Mapping[str, Any], seq: int | None, content: Plaintext) -> Handles:
+    """Of its session and source, of its idempotency key, and of its number with what it says."""
+    place = (about["source"], about["session_id"])
+    key = about["idempotency_key"]
+    return Handles(
+        session_mac=cipher.identity_mac("history.session", about["session_id"]),
+        source_mac=cipher.identity_mac("history.source", about["source"]),
+        key_mac=None if key is None else cipher.identity_mac("history.key", *place, key),
+        position_mac=None
+        if seq is None
+        else cipher.identity_mac("history.position", *place, str(seq), about["role"], content.reveal()),
+    )
+
+
+def _stored(scope: Scope, drafts: Sequence[_Draft]) -> dict[bytes, HistoryTurn]:
+    """What is there already of these, by key and by position."""
+    macs = [mac for draft in drafts for mac in draft.macs]
+    if not macs:
+        return {}
+    rows = HistoryTurn.objects.within(scope).filter(space_id=scope.space.id)
+    found = rows.filter(Q(key_mac__in=macs) | Q(position_mac__in=macs))
+    return {bytes(mac): row for row in found for mac in (row.key_mac, row.position_mac) if mac is not None}
+
+
+def _sealed(scope: Scope, cipher: SpaceCipher, draft: _Draft, turn_id: int, *, now: datetime) -> HistoryTurn:
+    return HistoryTurn(
+        id=turn_id,
+        tenant_id=scope.tenant_id,
+        space_id=scope.space.id,
+        seq=draft.turn.seq,
+        key_version=cipher.key_version,
+        content_ct=cipher.seal(CONTENT, turn_id, draft.turn.content),
+        about_ct=cipher.seal(ABOUT, turn_id, orjson.dumps(draft.about)),
+        created_at=now,
+        **draft.handles._asdict(),
+    )
+
+
+def _of_session(scope: Scope, cipher: SpaceCipher, session_id: str, source: str | None) -> ScopedQuerySet[HistoryTurn]:
+    session_mac = cipher.identity_mac("history.session", session_id)
+    rows = HistoryTurn.objects.within(scope).filter(space_id=scope.space.id, session_mac=session_mac)
+    return _of_source(rows, cipher, source)
+
+
+def _of_source(
+    rows: ScopedQuerySet[HistoryTurn], cipher: SpaceCipher, source: str | None
+) -> ScopedQuerySet[HistoryTurn]:
+    return rows if source is None else rows.filter(source_mac=cipher.identity_mac("history.source", source))
+
+
+def _delete(scope: Scope, rows: ScopedQuerySet[HistoryTurn], *, now: datetime) -> list[int]:
+    ids = list(rows.order_by("pk").values_list("pk", flat=True))
+    HistoryTurn.objects.within(scope).filter(pk__in=ids).delete()
+    if ids:
+        _record(scope, "history.delete", len(ids), now=now)
+    return ids
+
+
+def _record(scope: Scope, action: str, count: int, *, now: datetime) -> None:
+    target = f"space:{scope.space.id}"
+    record(scope, actor=scope.principal.label, action=action, target=target, count=count, now=now)

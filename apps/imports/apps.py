@@ -1,0 +1,13 @@
+from django.apps import AppConfig
+
+
+class ImportsConfig(AppConfig):
+    name = "apps.imports"
+    verbose_name = "Imports"
+
+    def ready(self) -> None:
+        from apps.crypto.sealed_tables import register
+        from apps.imports.resealing import Chunks, Jobs
+
+        register(Jobs())
+        register(Chunks())

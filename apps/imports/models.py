@@ -1,0 +1,103 @@
+"""Imports: a job, and the records of it that are still to be done, sealed."""
+
+from django.db import models
+
+from apps.core.scoping import ScopedManager, ScopedModel
+
+# The names bound into the seals.
+DETAILS, ERRORS, PAYLOAD = "import.details", "import.errors", "import.payload"
+
+
+class Status(models.TextChoices):
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+OPEN = (Status.PENDING, Status.RUNNING)
+
+
+class ImportJob(ScopedModel):
+    """One file on its way in.  What remains of it is its chunks; the counters move with them, in one transaction.
+
+    details: the file's name and the end user it is for.  errors: the first hundred lines that were refused.  Both are
+    sealed under the tenant's key.  space: of the end user named for the whole file, so that the job leaves with it.
+    attempts: how often the chunk that is next has failed for a reason of ours.
+    """
+
+    public_id = models.CharField(max_length=32)
+    environment = models.CharField(max_length=16)
+    project_id = models.BigIntegerField(null=True)
+    space = models.ForeignKey(
+        "projects.Space", models.CASCADE, null=True, related_name="+", db_constraint=False, db_index=False
+    )
+    actor = models.CharField(max_length=64)
+    status = models.CharField(max_length=12, choices=Status, default=Status.PENDING)
+    format = models.CharField(max_length=8)
+    resume = models.BooleanField(default=False)
+    continue_on_error = models.BooleanField(default=False)
+    details_ct = models.BinaryField()
+    errors_ct = models.BinaryField(null=True)
+    revision = models.IntegerField(default=0, help_text="Of the errors; bound into their seal.")
+    key_version = models.IntegerField()
+    total_records = models.IntegerField()
+    processed_records = models.IntegerField(default=0)
+    created = models.IntegerField(default=0)
+    skipped = models.IntegerField(default=0)
+    rejected = models.IntegerField(default=0)
+    already_imported = models.IntegerField(default=0)
+    attempts = models.IntegerField(default=0)
+    started_at = models.DateTimeField(null=True)
+    completed_at = models.DateTimeField(null=True)
+
+    objects = ScopedManager["ImportJob"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.UniqueConstraint(fields=("tenant", "public_id"), name="import_job_public_id"),
+            models.UniqueConstraint(fields=("tenant", "id"), name="import_job_in_tenant"),
+            models.CheckConstraint(condition=models.Q(status__in=Status.values), name="import_job_status"),
+        )
+        indexes = (
+            models.Index(fields=("tenant", "environment", "-id"), name="import_job_newest"),
+            models.Index(
+                fields=("tenant", "id"), condition=models.Q(status__in=("pending", "running")), name="import_job_open"
+            ),
+            models.Index(fields=("tenant", "key_version", "id"), name="import_job_key_version"),
+        )
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def is_open(self) -> bool:
+        return self.status in OPEN
+
+
+class ImportChunk(ScopedModel):
+    """Records that are imported together, or not at all: the row goes in the transaction that stores them.
+
+    payload: lines of ``number TAB record``.  Sealed under the key of the end user's space where all of it is theirs,
+    and under the tenant's where it names several people.
+    """
+
+    job = models.ForeignKey(ImportJob, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    space = models.ForeignKey(
+        "projects.Space", models.CASCADE, null=True, related_name="+", db_constraint=False, db_index=False
+    )
+    number = models.IntegerField()
+    first_line = models.IntegerField()
+    records = models.IntegerField()
+    payload_ct = models.BinaryField()
+    key_version = models.IntegerField()
+
+    objects = ScopedManager["ImportChunk"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (models.UniqueConstraint(fields=("tenant", "job", "number"), name="import_chunk_once"),)
+        indexes = (models.Index(fields=("tenant", "key_version", "id"), name="import_chunk_key_version"),)
+
+    def __str__(self) -> str:
+        return f"chunk {self.number} of {self.job_id}"

@@ -1,0 +1,126 @@
+"""From a file to numbered records, and from those to chunks.  Pure; nothing here keeps more than a chunk."""
+
+import io
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import ijson
+import orjson
+
+from apps.core.errors import Invalid, TooLarge
+
+BATCH_RECORDS: Final = 100
+BATCH_BYTES: Final = 512 * 1024
+MAX_RECORD: Final = 4 * 1024 * 1024  # bytes of one record
+MAX_DEPTH: Final = 40
+BOM: Final = b"\xef\xbb\xbf"
+
+
+class ImportUnreadable(Invalid):
+    """The file is not what its name says: JSON where it ends in .json, else one JSON object a line."""
+
+    code = "IMPORT_UNREADABLE"
+
+
+class ImportEmpty(Invalid):
+    """The file holds no records."""
+
+    code = "IMPORT_EMPTY"
+
+
+class RecordTooLarge(TooLarge):
+    """A record is larger than 4 MiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One record as it was sent.  number: of its line, or of its place in the array; from 1."""
+
+    number: int
+    raw: bytes = field(repr=False)
+
+
+def format_of(name: str) -> str:
+    """``json`` or ``jsonl``."""
+    return "json" if name.strip().lower().endswith(".json") else "jsonl"
+
+
+def lines_of(content: bytes, format_: str) -> Iterator[Line]:
+    """The records, in order; blank lines are none.  Raises ImportUnreadable or RecordTooLarge.
+
+    Of JSONL a line may be anything: whether it is a record is asked when it is imported.
+    """
+    found = _elements(content) if format_ == "json" else enumerate(io.BytesIO(content.removeprefix(BOM)), 1)
+    for number, raw in found:
+        if len(raw) > MAX_RECORD:
+            raise RecordTooLarge(f"Record {number} is larger than {MAX_RECORD} bytes.")
+        if raw := raw.strip():
+            # A line must hold no other line, so that chunks can be taken apart again.
+            yield Line(number, raw.replace(b"\r", b" "))
+
+
+def _elements(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """The elements of an array; or of ``memories`` where the file is an export, which is an object."""
+    body = content.removeprefix(BOM)
+    prefix = "item" if body.lstrip()[:1] == b"[" else "memories.item"
+    try:
+        events = ijson.parse(_shallow(ijson.basic_parse(io.BytesIO(body), use_float=True)))
+        for number, element in enumerate(ijson.items(events, prefix), 1):
+            yield number, _as_json(element)
+    except (ijson.JSONError, UnicodeError, RecursionError, ValueError, OverflowError):
+        raise ImportUnreadable from None
+
+
+def _shallow(events: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """The parser's events.  For every level it keeps a path as long as the nesting is deep: so that is bounded."""
+    depth = 0
+    for event in events:
+        if event[0].startswith("start_"):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise ImportUnreadable
+        elif event[0].startswith("end_"):
+            depth -= 1
+        yield event
+
+
+def _as_json(element: Any) -> bytes:
+    try:
+        return orjson.dumps(element)
+    except TypeError:  # an integer of more than 64 bits, to be refused as a record and not as a file
+        return json.dumps(element).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records that are imported together.  is_shared: some of them name an end user of their own."""
+
+    lines: tuple[Line, ...]
+    is_shared: bool
+
+    def packed(self) -> bytes:
+        return b"\n".join(b"%d\t%b" % (line.number, line.raw) for line in self.lines)
+
+
+def unpacked(payload: bytes) -> list[Line]:
+    found = (packed.partition(b"\t") for packed in payload.split(b"\n"))
+    return [Line(int(number), raw) for number, _, raw in found]
+
+
+def batches(lines: Iterable[Line]) -> Iterator[Batch]:
+    held: list[Line] = []
+    size = 0
+    for line in lines:
+        if held and (len(held) == BATCH_RECORDS or size + len(line.raw) > BATCH_BYTES):
+            yield _batch(held)
+            held, size = [], 0
+        held.append(line)
+        size += len(line.raw)
+    if held:
+        yield _batch(held)
+
+
+def _batch(lines: list[Line]) -> Batch:
+    return Batch(tuple(lines), is_shared=any(b"end_user_id" in line.raw for line in lines))

@@ -1,0 +1,174 @@
+"""Starting, seeing and cancelling imports."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Any, Final
+
+import orjson
+from django.db import transaction
+
+from apps.audit.services import record
+from apps.core.errors import NotFound
+from apps.core.scoping import tenant_transaction
+from apps.core.sequences import take_ids
+from apps.crypto.services import SpaceCipher, open_space, open_tenant
+from apps.imports.doorbell import ring
+from apps.imports.jobs import open_details, open_errors
+from apps.imports.models import DETAILS, OPEN, PAYLOAD, ImportChunk, ImportJob, Status
+from apps.imports.payload import Batch, ImportEmpty, batches, format_of, lines_of
+from apps.imports.records import check_reference
+from apps.memories.spaces import meet_end_user
+from apps.projects.scope import Scope, SpaceRef
+
+AT_ONCE: Final = 16  # chunks written by one statement
+
+
+class ImportNotFound(NotFound):
+    """Import not found."""
+
+    code = "IMPORT_NOT_FOUND"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Import:
+    """A job as its tenant may see it.  errors: ``line`` and ``reason`` of the first hundred records refused."""
+
+    job: ImportJob
+    filename: str
+    errors: Sequence[dict[str, Any]]
+
+    @property
+    def progress(self) -> float:
+        """In percent; 100 once the job is over, however it ended, and not before."""
+        if not self.job.is_open:
+            return 100.0
+        return min(99.9, round(100 * self.job.processed_records / self.job.total_records, 1))
+
+
+def start_import(
+    scope: Scope,
+    *,
+    name: str,
+    content: bytes,
+    end_user: str | None,
+    resume: bool = False,
+    continue_on_error: bool = False,
+    now: datetime,
+) -> Import:
+    """Keep the records of a file, sealed, and have them imported in the background.
+
+    end_user: of records that name none.  resume: every record must carry a reference.  Raises ImportUnreadable,
+    ImportEmpty, ReferenceMissing or RecordTooLarge; then nothing was kept.
+    """
+    format_ = format_of(name)
+    total = 0
+    for line in lines_of(content, format_):  # once to look at all of it, so that a refused file meets nobody
+        total += 1
+        if resume:
+            check_reference(line)
+    if not total:
+        raise ImportEmpty
+    space = meet_end_user(scope, end_user, now=now) if end_user is not None else None
+    (job_id,) = take_ids(1, sequence="imports_importjob_id_seq")
+    with tenant_transaction(scope):
+        cipher = open_tenant(scope.tenant, writing=True)
+        job = ImportJob(
+            id=job_id,
+            tenant_id=scope.tenant_id,
+            public_id=f"imp_{secrets.token_hex(12)}",
+            environment=scope.environment,
+            project_id=scope.project_id,
+            space_id=space.id if space else None,
+            actor=scope.principal.label,
+            format=format_,
+            resume=resume,
+            continue_on_error=continue_on_error,
+            details_ct=cipher.seal(DETAILS, job_id, orjson.dumps({"filename": name, "end_user": end_user})),
+            key_version=cipher.key_version,
+            total_records=total,
+            created_at=now,
+        )
+        ImportJob.everyone.bulk_create([job])
+        _write_chunks(scope, job, space, cipher, content, now=now)
+        record(scope, actor=job.actor, action="import.create", target=f"import:{job_id}", count=total, now=now)
+        transaction.on_commit(lambda: ring(scope.tenant_id, job_id))
+    return Import(job=job, filename=name, errors=[])
+
+
+def get_import(scope: Scope, public_id: str) -> Import:
+    """Raises ImportNotFound, for another tenant's and another environment's as for none."""
+    with tenant_transaction(scope):
+        return _opened(scope, _get(scope, public_id))
+
+
+def list_imports(scope: Scope, *, status: str | None, limit: int) -> tuple[list[Import], int]:
+    """The newest, and how many there are.  limit: of those that are listed."""
+    with tenant_transaction(scope):
+        jobs = ImportJob.objects.within(scope).filter(environment=scope.environment)
+        if status is not None:
+            jobs = jobs.filter(status=status)
+        return [_opened(scope, job) for job in jobs.order_by("-id")[:limit]], jobs.count()
+
+
+def cancel_import(scope: Scope, public_id: str, *, now: datetime) -> Import:
+    """Stop between batches; of a job that is over, nothing.  What is imported stays.  Raises ImportNotFound."""
+    with tenant_transaction(scope):
+        job = _get(scope, public_id)
+        mine = ImportJob.objects.within(scope).filter(pk=job.pk, status__in=OPEN)
+        if mine.update(status=Status.CANCELLED, completed_at=now):
+            # Not the chunk that somebody is at: whoever is deletes it, when its records are stored.
+            idle = ImportChunk.objects.within(scope).filter(job_id=job.pk).select_for_update(skip_locked=True)
+            ids = list(idle.order_by("number").values_list("pk", flat=True))
+            ImportChunk.objects.within(scope).filter(pk__in=ids).delete()
+            record(scope, actor=scope.principal.label, action="import.cancel", target=f"import:{job.pk}", now=now)
+            job.refresh_from_db(from_queryset=ImportJob.objects.within(scope))
+        return _opened(scope, job)
+
+
+def _get(scope: Scope, public_id: str) -> ImportJob:
+    mine = ImportJob.objects.within(scope).filter(environment=scope.environment)
+    job = mine.filter(public_id=public_id).first() if "\x00" not in public_id else None
+    if job is None:
+        raise ImportNotFound
+    return job
+
+
+def _opened(scope: Scope, job: ImportJob) -> Import:
+    cipher = open_tenant(scope.tenant)
+    return Import(job=job, filename=open_details(cipher, job)[0], errors=open_errors(cipher, job))
+
+
+def _write_chunks(
+    scope: Scope, job: ImportJob, space: SpaceRef | None, cipher: SpaceCipher, content: bytes, *, now: datetime
+) -> None:
+    own = open_space(scope.tenant, space, writing=True) if space else None
+    numbered = enumerate(batches(lines_of(content, job.format)))
+    while some := list(islice(numbered, AT_ONCE)):
+        ids = take_ids(len(some), sequence="imports_importchunk_id_seq")
+        ImportChunk.everyone.bulk_create(
+            _chunk(job, space, cipher, own, chunk_id, number, batch, now=now)
+            for chunk_id, (number, batch) in zip(ids, some, strict=True)
+        )
+
+
+def _chunk(
+    job: ImportJob, space: SpaceRef | None, cipher: SpaceCipher, own: SpaceCipher | None, chunk_id: int, number: int,
+    batch: Batch, *, now: datetime,
+) -> ImportChunk:  # fmt: skip
+    is_own = own is not None and not batch.is_shared
+    sealing = own if is_own and own is not None else cipher
+    return ImportChunk(
+        id=chunk_id,
+        tenant_id=job.tenant_id,
+        job_id=job.pk,
+        space_id=space.id if is_own and space else None,
+        number=number,
+        first_line=batch.lines[0].number,
+        records=len(batch.lines),
+        payload_ct=sealing.seal(PAYLOAD, chunk_id, batch.packed()),
+        key_version=sealing.key_version,
+        created_at=now,
+    )

@@ -1,0 +1,259 @@
+"""Importing: one chunk after the other, each in a transaction that stores its records, counts them and drops it.
+
+A worker that is killed leaves the chunk it was at as it was, for the next one: every record is stored once, whether or
+not it carries a reference.  Two workers never hold the same chunk, nor the second before the first.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum, auto
+from typing import Any, Final
+
+from django.db import InterfaceError, OperationalError
+
+from apps.adapters.errors import AdapterError
+from apps.audit.services import record
+from apps.core.errors import DomainError, Unavailable
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import DecryptError, SpaceCipher, open_space, open_tenant
+from apps.imports.jobs import open_details, open_errors, scope_of, seal_job
+from apps.imports.models import OPEN, PAYLOAD, ImportChunk, ImportJob, Status
+from apps.imports.payload import Line, unpacked
+from apps.imports.records import read_record
+from apps.ingest.candidates import Outcome as Remembered
+from apps.ingest.candidates import Proposal
+from apps.ingest.services import remember_for
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+from apps.projects.system import find_system_scope, system_scopes
+
+logger = logging.getLogger(__name__)
+
+MOST_ERRORS: Final = 100
+MOST_ATTEMPTS: Final = 5
+KEPT_FOR: Final = timedelta(days=30)  # of what is said of a job that is over
+
+Result = Remembered | DomainError
+
+
+class Outcome(Enum):
+    """more: there is work left.  busy: somebody else is at it.  over: the job has ended, or is gone."""
+
+    MORE = auto()
+    BUSY = auto()
+    OVER = auto()
+
+
+def open_jobs() -> Iterator[tuple[int, int]]:
+    """Tenant and job of every import that has not ended, oldest first in each tenant."""
+    for scope in system_scopes():
+        with tenant_transaction(scope):
+            ids = list(
+                ImportJob.objects.within(scope).filter(status__in=OPEN).order_by("pk").values_list("pk", flat=True)
+            )
+        yield from ((scope.tenant_id, job_id) for job_id in ids)
+
+
+def forget_old(*, now: datetime) -> None:
+    """Drop what is said of jobs that have long ended."""
+    for scope in system_scopes():
+        with tenant_transaction(scope):
+            ImportJob.objects.within(scope).filter(completed_at__lt=now - KEPT_FOR).delete()
+
+
+def work(tenant_id: int, job_id: int, *, seconds: float, clock: Callable[[], datetime]) -> Outcome:
+    """Import chunks until the time is over.  Raises what keeps the database or the keys from being reached."""
+    scope = find_system_scope(tenant_id)
+    if scope is None:
+        return Outcome.OVER
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            outcome = import_chunk(scope, job_id, now=clock())
+        except (OperationalError, InterfaceError, AdapterError, Unavailable):
+            raise  # the outside failed, not the work: it is tried again for as long as it takes
+        except Exception as error:  # noqa: BLE001  (whatever it is: no job stays open for ever)
+            logger.warning("a batch failed", extra={"job_id": job_id, "error": type(error).__name__})
+            outcome = _note_failure(scope, job_id, now=clock())
+        if outcome != Outcome.MORE or time.monotonic() > deadline:
+            return outcome
+
+
+def import_chunk(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
+    """Import the next chunk of the job, or end the job when there is none."""
+    with tenant_transaction(scope):
+        cipher = open_tenant(scope.tenant, writing=True)
+        job = ImportJob.objects.within(scope).filter(pk=job_id).first()
+        if job is None:
+            return Outcome.OVER
+        if not job.is_open:
+            _drop_chunks(scope, job)
+            return Outcome.OVER
+        chunks = ImportChunk.objects.within(scope).filter(job_id=job_id)
+        number = chunks.order_by("number").values_list("number", flat=True).first()
+        if number is None:
+            return _end(scope, _locked(scope, job), Status.COMPLETED, now=now)
+        chunk = chunks.filter(number=number).select_for_update(skip_locked=True).first()
+        if chunk is None:
+            return Outcome.BUSY
+        return _import(scope, job, chunk, cipher, now=now)
+
+
+# --- one chunk ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the records of a chunk."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    errors: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, number: int, result: Result) -> None:
+        if isinstance(result, DomainError):
+            self.counts["rejected"] += 1
+            self.errors.append({"line": number, "reason": result.message})
+        elif result.is_stored:
+            self.counts["created"] += 1
+        elif result.reason == "already_ingested":
+            self.counts["already_imported"] += 1
+        else:
+            self.counts["skipped"] += 1
+
+
+def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCipher, *, now: datetime) -> Outcome:
+    own = scope_of(scope, job)
+    end_user = open_details(cipher, job)[1]
+    lines = _open_lines(scope, chunk, cipher)
+    results: dict[int, Result] = {}
+    by_person: dict[str, dict[int, Proposal]] = {}
+    is_stopped = False
+    for line in lines:
+        try:
+            found = read_record(line.raw, end_user=end_user, since=job.created_at)
+        except DomainError as refusal:
+            results[line.number] = refusal
+            if not job.continue_on_error:
+                is_stopped = True
+                break
+        else:
+            by_person.setdefault(found.end_user, {})[line.number] = found.proposal
+    for person in sorted(by_person):  # in one order, so that two imports do not wait for each other in a circle
+        results |= _remember(own, person, by_person[person], now=now)
+    tally = Tally()
+    for number in sorted(results):
+        tally.add(number, results[number])
+    ImportChunk.objects.within(scope).filter(pk=chunk.pk).delete()
+    job = _locked(scope, job)
+    _count(job, tally, cipher, now=now)
+    is_refused = tally.counts["rejected"] > 0 and not job.continue_on_error
+    if (is_stopped or is_refused) and job.is_open:
+        return _end(scope, job, Status.FAILED, now=now)
+    if not job.is_open:  # cancelled meanwhile
+        _drop_chunks(scope, job)
+        return Outcome.OVER
+    return Outcome.MORE
+
+
+def _open_lines(scope: Scope, chunk: ImportChunk, cipher: SpaceCipher) -> list[Line]:
+    if chunk.space_id is not None:
+        cipher = open_space(scope.tenant, Space.objects.within(scope).get(pk=chunk.space_id).ref)
+    return unpacked(cipher.open_bytes(PAYLOAD, chunk.pk, bytes(chunk.payload_ct)))
+
+
+def _remember(scope: Scope, person: str, proposals: Mapping[int, Proposal], *, now: datetime) -> dict[int, Result]:
+    """All of them at once; if one is refused, each by itself, so that only that one is lost.
+
+    Vectors come later, from the outbox: a file goes in at the speed of the database, not of the embedder.
+    """
+    try:
+        _, outcomes = remember_for(scope, person, list(proposals.values()), embeds_later=True, now=now)
+        return dict(zip(proposals, outcomes, strict=True))
+    except Unavailable:
+        raise
+    except DomainError as refusal:
+        if len(proposals) == 1:
+            return dict.fromkeys(proposals, refusal)
+    results: dict[int, Result] = {}
+    for number, one in proposals.items():
+        results |= _remember(scope, person, {number: one}, now=now)
+    return results
+
+
+# --- the job --------------------------------------------------------------------------------------------------------
+
+
+def _locked(scope: Scope, job: ImportJob) -> ImportJob:
+    """The job as it is now, held until the end of the transaction, which is near: cancelling waits for no batch."""
+    return ImportJob.objects.within(scope).select_for_update(no_key=True).get(pk=job.pk)
+
+
+def _count(job: ImportJob, tally: Tally, cipher: SpaceCipher, *, now: datetime) -> None:
+    for name, count in tally.counts.items():
+        setattr(job, name, getattr(job, name) + count)
+    job.processed_records += tally.counts.total()
+    job.attempts = 0
+    job.started_at = job.started_at or now
+    if job.status == Status.PENDING:
+        job.status = Status.RUNNING
+    changed = ["processed_records", "attempts", "started_at", "status", *tally.counts]
+    if tally.errors:
+        _add_errors(job, tally.errors, cipher)
+        changed += ["errors_ct", "details_ct", "revision", "key_version"]
+    job.save(update_fields=changed)
+
+
+def _add_errors(job: ImportJob, errors: Sequence[dict[str, Any]], cipher: SpaceCipher) -> None:
+    """One row has one key version, so the other sealed column is written with it."""
+    kept = (open_errors(cipher, job) + list(errors))[:MOST_ERRORS]
+    filename, end_user = open_details(cipher, job)
+    seal_job(job, {"filename": filename, "end_user": end_user}, kept, cipher)
+
+
+def _end(scope: Scope, job: ImportJob, status: Status, *, now: datetime) -> Outcome:
+    if job.is_open:
+        job.status, job.completed_at = status, now
+        job.started_at = job.started_at or now
+        job.save(update_fields=["status", "completed_at", "started_at"])
+        record(
+            scope,
+            actor=job.actor,
+            action="import.end",
+            target=f"import:{job.pk}",
+            reason=status.value,
+            count=job.created,
+            now=now,
+        )
+    _drop_chunks(scope, job)
+    return Outcome.OVER
+
+
+def _drop_chunks(scope: Scope, job: ImportJob) -> None:
+    ImportChunk.objects.within(scope).filter(job_id=job.pk).delete()
+
+
+def _note_failure(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
+    """A batch failed for a reason of ours.  It is tried a few times; then the job has failed, and says where."""
+    with tenant_transaction(scope):
+        cipher = open_tenant(scope.tenant, writing=True)
+        jobs = ImportJob.objects.within(scope).select_for_update(no_key=True)
+        job = jobs.filter(pk=job_id, status__in=OPEN).first()
+        if job is None:
+            return Outcome.OVER
+        job.attempts += 1
+        job.save(update_fields=["attempts"])
+        if job.attempts < MOST_ATTEMPTS:
+            return Outcome.BUSY  # and not at once: whoever tends the jobs rings again
+        chunks = ImportChunk.objects.within(scope).filter(job_id=job_id).order_by("number")
+        line = chunks.values_list("first_line", flat=True).first()
+        try:
+            reason = {"line": line or 0, "reason": "the batch that begins here could not be imported"}
+            _add_errors(job, [reason], cipher)
+            job.save(update_fields=["errors_ct", "details_ct", "revision", "key_version"])
+        except DecryptError:
+            pass  # the job's own row is what is broken
+        return _end(scope, job, Status.FAILED, now=now)

@@ -1,0 +1,94 @@
+"""Which memories say what a turn or an item of state said, so that they can go along with it where that is wanted."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import connection
+
+from apps.audit.services import record
+from apps.core.scoping import tenant_transaction
+from apps.ingest.candidates import STORED, Outcome
+from apps.ingest.models import DerivedFact, ReviewItem, ReviewState
+from apps.memories.models import Memory
+from apps.memories.retiring import retire
+from apps.memories.spaces import lock_space
+from apps.projects.scope import Scope
+from apps.tenants.models import KeyDeletes, Tenant
+
+
+def link(scope: Scope, source_id: int, outcome: Outcome, *, now: datetime) -> None:
+    """Note what was made of a source, what was met that says the same, and what of it waits for a person.
+
+    Inside the tenant's transaction.
+    """
+    DerivedFact.everyone.bulk_create(
+        [
+            DerivedFact(
+                tenant_id=scope.tenant_id,
+                space_id=scope.space.id,
+                source_id=source_id,
+                memory_id=made.memory_id,
+                is_origin=made.decision in STORED,
+                created_at=now,
+            )
+            for made in outcome.decisions
+            if made.memory_id is not None
+        ],
+        ignore_conflicts=True,
+    )
+    waiting = ReviewItem.objects.within(scope).filter(space_id=scope.space.id, pk__in=outcome.review_ids)
+    if outcome.review_ids:
+        waiting.filter(source_id=None).update(source_id=source_id)
+
+
+def unlink(scope: Scope, source_ids: Sequence[int], *, with_facts: bool, now: datetime) -> list[int]:
+    """Forget what was made of these sources, which are gone; the ids of the memories that went along, ascending.
+
+    with_facts: let go what was made of them and of nothing else.  A memory that another source says as well stays, and
+    is that one's from now on.  Only where the tenant's policy and the key's permissions let a key retire memories:
+    elsewhere all of them stay.  What of these sources still waits for a person goes with them in any case.
+    """
+    with tenant_transaction(scope):
+        mine = ReviewItem.objects.within(scope).filter(space_id=scope.space.id, source_id__in=list(source_ids))
+        mine.filter(state=ReviewState.PENDING).delete()
+        links = DerivedFact.objects.within(scope).filter(space_id=scope.space.id)
+        gone = list(links.filter(source_id__in=list(source_ids)).order_by("memory_id", "pk"))
+        links.filter(pk__in=[one.pk for one in gone]).delete()
+        made = {one.memory_id for one in gone if one.is_origin}
+        left = set(links.filter(memory_id__in=made).values_list("memory_id", flat=True))
+        _hand_on(scope, left)
+        return _retire(scope, made - left, now=now) if with_facts and may_retire(scope) else []
+
+
+def may_retire(scope: Scope) -> bool:
+    """Whether the scope's key may retire memories."""
+    policy = Tenant.objects.values_list("key_deletes", flat=True).get(pk=scope.tenant_id)
+    return policy == KeyDeletes.RETIRE and "memory:delete" in scope.permissions
+
+
+def _retire(scope: Scope, memory_ids: set[int], *, now: datetime) -> list[int]:
+    space, cipher = lock_space(scope)
+    mine = Memory.objects.within(scope).existing(now).filter(pk__in=memory_ids, legal_hold=False)
+    rows = list(mine.order_by("pk").select_for_update(no_key=True))
+    retire(scope, space, rows, cipher, method="user_request", reason="", now=now)
+    if rows:
+        record(
+            scope,
+            actor=scope.principal.label,
+            action="memory.forget",
+            target=f"space:{space.pk}",
+            reason="derived",
+            count=len(rows),
+            now=now,
+        )
+    return [row.pk for row in rows]
+
+
+def _hand_on(scope: Scope, memory_ids: set[int]) -> None:
+    """Make the first of the sources that are left the origin of these memories."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "update ingest_derivedfact set is_origin = true where tenant_id = %s and id in ("
+            "select min(id) from ingest_derivedfact where tenant_id = %s and memory_id = any(%s) group by memory_id)",
+            [scope.tenant_id, scope.tenant_id, sorted(memory_ids)],
+        )

@@ -1,0 +1,82 @@
+"""Remembering a document: its passages, each a memory of its own."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from apps.adapters.documents.reading import read_document
+from apps.core.plaintext import Plaintext
+from apps.ingest.candidates import Outcome, Proposal
+from apps.ingest.services import remember_for
+from apps.projects.scope import Scope
+
+PASSAGE: Final = 1_000  # characters, about what the embedder reads of a text
+# Where a long piece may be cut, the best place first: after a line, after a sentence, between words.
+CUTS: Final = tuple(re.compile(pattern) for pattern in (r"\n", r"[.!?。！？]\s+", r"\s+"))
+
+
+def remember_document(
+    scope: Scope,
+    end_user: str,
+    *,
+    name: str,
+    content: bytes,
+    source: str = "",
+    metadata: Mapping[str, Any],
+    deduplicate: bool = True,
+    now: datetime,
+) -> tuple[Scope, Outcome]:
+    """Store the passages of a file for this end user; the scope of their space, and what became of the passages, in
+    order: no decision at all for a file without text.  All or nothing.
+
+    A passage is kept whole and as a reference: who wrote the file is not known, and what it says of its author must
+    not replace what is known of the end user.  Secrets and orders to the model are refused as anywhere.
+    Raises what ``apps.adapters.documents`` refuses a file with; then nobody was met and nothing written.
+    """
+    document = read_document(name, content)
+    proposals = [
+        Proposal(
+            text=Plaintext(text),
+            source=source,
+            source_kind="document",
+            importance=0.5,
+            role="tool",
+            metadata={"filename": name, **metadata},
+            deduplicate=deduplicate,
+        )
+        for text in passages(document.pieces)
+    ]
+    if not proposals:
+        return scope, Outcome(decisions=[])
+    scope, outcomes = remember_for(scope, end_user, proposals, now=now)
+    return scope, Outcome(decisions=[made for outcome in outcomes for made in outcome.decisions])
+
+
+def passages(pieces: Sequence[str]) -> Iterator[str]:
+    """The pieces joined to passages of at most PASSAGE characters, and cut where one is longer."""
+    held: list[str] = []
+    size = 0
+    for piece in pieces:
+        for part in _parts(piece.strip("\n")):
+            if held and size + len(part) > PASSAGE:
+                yield "\n".join(held)
+                held, size = [], 0
+            held.append(part)
+            size += len(part) + 1
+    if held:
+        yield "\n".join(held)
+
+
+def _parts(piece: str) -> Iterator[str]:
+    while len(piece) > PASSAGE:
+        at = next((places[-1] for cut in CUTS if (places := _ends(cut, piece))), PASSAGE)
+        yield piece[:at].rstrip()
+        piece = piece[at:].lstrip("\n")
+    if piece.strip():
+        yield piece
+
+
+def _ends(cut: re.Pattern[str], piece: str) -> list[int]:
+    """Where a piece may be cut so that what comes before is neither too long nor a scrap."""
+    return [found.end() for found in cut.finditer(piece, PASSAGE // 4, PASSAGE)]

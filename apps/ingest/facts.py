@@ -1,0 +1,85 @@
+"""Facts with times: stated as such, asked for at any time, and those of them that contradict each other."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from apps.core.errors import Invalid
+from apps.core.plaintext import Plaintext
+from apps.edges.decisions import Decision, list_decisions
+from apps.ingest.candidates import Outcome, Proposal, Stated
+from apps.ingest.services import remember_for
+from apps.memories.claims import Fact, facts
+from apps.memories.periods import Moment
+from apps.memories.predicates import canonical, predicate_of, subject_of
+from apps.projects.scope import Scope
+
+LOOKED_AT = 1_000  # open decisions, and facts that hold now
+
+
+class FactUnclear(Invalid):
+    """subject, predicate: each needs a letter or a digit"""
+
+    code = "FACT_UNCLEAR"
+
+
+class FactEndsFirst(Invalid):
+    """valid_to: must be later than valid_from"""
+
+    code = "FACT_ENDS_FIRST"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradiction:
+    """Two facts of which both are said to hold now.  facts: as in the decision, the newer first."""
+
+    decision: Decision
+    facts: tuple[Fact, Fact]
+
+
+def record_fact(
+    scope: Scope, end_user: str, stated: Stated, *, source: str = "", client_ref: str | None = None, now: datetime
+) -> tuple[Scope, Outcome]:
+    """Keep a fact as it is stated, of this end user, who is made on first sight; with the scope of their space.
+
+    It takes the place of what was true of the same subject and predicate from its beginning on; what is said to have
+    held before something that is known already replaces nothing.  Raises FactUnclear, FactEndsFirst.
+    """
+    claim = stated.claim
+    if not claim.about or not claim.attribute or not canonical(claim.object):
+        raise FactUnclear
+    begin = stated.valid_from or now
+    if stated.valid_to is not None and stated.valid_to <= begin:
+        raise FactEndsFirst
+    text = f"{claim.subject} {claim.predicate.replace('_', ' ').replace('-', ' ')} {claim.object}"
+    proposal = Proposal(text=Plaintext(text), source=source, source_kind="tool", client_ref=client_ref, stated=stated)
+    scope, (outcome,) = remember_for(scope, end_user, [proposal], now=now)
+    return scope, outcome
+
+
+def query_facts(
+    scope: Scope,
+    *,
+    subject: str | None = None,
+    predicate: str | None = None,
+    at: datetime | None = None,
+    known_at: datetime | None = None,
+    limit: int,
+    now: datetime,
+) -> list[Fact]:
+    """What held at a time, now unless told otherwise, by what was known at another; the latest to begin first."""
+    return facts(
+        scope,
+        about=None if subject is None else subject_of(subject),
+        attribute=None if predicate is None else predicate_of(predicate).attribute,
+        moment=Moment.asked(at, known_at, now=now) or Moment(at=now, known_at=now),
+        limit=limit,
+        now=now,
+    )
+
+
+def contradictions(scope: Scope, *, limit: int, now: datetime) -> list[Contradiction]:
+    """Open decisions between two facts that both hold now, newest first."""
+    decisions, _ = list_decisions(scope, limit=LOOKED_AT, is_open=True, now=now)
+    held = {fact.memory.id: fact for fact in query_facts(scope, limit=LOOKED_AT, now=now)}
+    pairs = [(one, [held[memory_id] for memory_id in one.memory_ids if memory_id in held]) for one in decisions]
+    return [Contradiction(decision=one, facts=(both[0], both[1])) for one, both in pairs if len(both) == 2][:limit]

@@ -1,0 +1,124 @@
+"""Asking a language model what a turn says, where the operator has named one; and what that may cost.
+
+Outside of every transaction, once for each turn.  Whatever goes wrong the rules read the turn, and the outcome says
+why: ``egress`` (the tenant's policy), ``policy`` (the turn holds what may not leave), ``budget``, ``circuit_open``, or
+how the endpoint failed.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+from django.db import connection
+
+from apps.adapters.extractors.base import ExtractionFailed, Extractor
+from apps.adapters.extractors.chat import MOST_TEXT
+from apps.adapters.registry import get_extractor
+from apps.audit.services import record
+from apps.core.scoping import tenant_transaction
+from apps.ingest.candidates import ModelReading, Proposal
+from apps.ingest.rules import read_turn
+from apps.ingest.steps.extract import is_user
+from apps.projects.scope import Scope
+from apps.tenants.models import Egress, Tenant
+
+# What the rules see at once to say nothing is not worth a call.
+IDLE: Final = frozenset({"filler", "too_short", "code_only", "not_user_turn", "nothing_said"})
+SHORTEST_SECONDS: Final = 0.1
+
+
+def read_ahead(scope: Scope, proposals: Sequence[Proposal], *, now: datetime) -> list[Proposal]:
+    """The proposals, each with what a model read in it, or with why the rules must.
+
+    All of them within EXTRACTOR_SECONDS: what there is no time left for is read by rules.
+    """
+    extractor = get_extractor()
+    if extractor is None:
+        return list(proposals)
+    deadline = time.monotonic() + settings.EXTRACTOR_SECONDS
+    is_allowed: bool | None = None
+    read: list[Proposal] = []
+    for proposal in proposals:
+        reading = None
+        if proposal.reading is None and _is_for_models(proposal):
+            if is_allowed is None:
+                is_allowed = _may_leave(scope, extractor)
+            reading = _reading(scope, extractor, proposal, is_allowed=is_allowed, deadline=deadline, now=now)
+        read.append(replace(proposal, reading=reading) if reading is not None else proposal)
+    return read
+
+
+def _is_for_models(proposal: Proposal) -> bool:
+    """Not what is kept as it is, nor what somebody else than the user said, nor documents."""
+    return not proposal.is_meant and is_user(proposal) and len(proposal.text) <= MOST_TEXT
+
+
+def _may_leave(scope: Scope, extractor: Extractor) -> bool:
+    policy = Tenant.objects.values_list("ai_extract", flat=True).get(pk=scope.tenant_id)
+    return policy == Egress.ALLOW or (policy == Egress.SELF_HOSTED_ONLY and extractor.is_self_hosted)
+
+
+def _reading(
+    scope: Scope, extractor: Extractor, proposal: Proposal, *, is_allowed: bool, deadline: float, now: datetime
+) -> ModelReading | None:
+    """None where nothing is to be read."""
+    text, said_at = proposal.text.reveal(), proposal.occurred_at or now
+    by_rules = read_turn(text, role="user", now=said_at)
+    if all(finding.reason in IDLE for finding in by_rules):
+        return None
+    if not is_allowed:
+        return ModelReading(fallback="egress")
+    if any(finding.decision == "discarded_policy" for finding in by_rules):
+        return ModelReading(fallback="policy")
+    reserved = extractor.most_tokens(len(text))
+    if deadline - time.monotonic() < SHORTEST_SECONDS:
+        return ModelReading(fallback="timeout")
+    if not _reserve(scope, reserved, now=now):
+        return ModelReading(fallback="budget")
+    try:
+        seconds = max(SHORTEST_SECONDS, deadline - time.monotonic())
+        made = extractor.propose(text, said_at=said_at, seconds=seconds)
+        reading = ModelReading(proposed=made.proposed, tokens_in=made.tokens_in, tokens_out=made.tokens_out)
+    except ExtractionFailed as failure:
+        reading = ModelReading(fallback=failure.cause, tokens_in=failure.tokens_in, tokens_out=failure.tokens_out)
+    reading = replace(reading, cost_micros=extractor.cost(reading.tokens_in, reading.tokens_out))
+    _settle(scope, reserved, reading, now=now)
+    return reading
+
+
+def _reserve(scope: Scope, tokens: int, *, now: datetime) -> bool:
+    """Count one call and the most that it may cost, if today's budget has room for it; whether it had.
+
+    One statement, so that of n turns at once never more pass than there is room for.
+    """
+    calls, most = settings.EXTRACTOR_DAILY_CALLS, settings.EXTRACTOR_DAILY_TOKENS
+    if calls < 1 or tokens > most:
+        return False
+    with tenant_transaction(scope), connection.cursor() as cursor:
+        cursor.execute(
+            "insert into ingest_modeluse as kept (tenant_id, day, calls, tokens, cost_micros, created_at) "
+            "values (%s, %s, 1, %s, 0, %s) "
+            "on conflict (tenant_id, day) do update set calls = kept.calls + 1, tokens = kept.tokens + excluded.tokens "
+            "where kept.calls < %s and kept.tokens + excluded.tokens <= %s returning id",
+            [scope.tenant_id, now.date(), tokens, now, calls, most],
+        )
+        return cursor.fetchone() is not None
+
+
+def _settle(scope: Scope, reserved: int, reading: ModelReading, *, now: datetime) -> None:
+    """What was reserved becomes what was spent; nothing at all, where nobody was asked."""
+    was_asked = reading.fallback != "circuit_open"
+    # An endpoint that failed without a word may have charged for the turn all the same.
+    is_told = bool(reading.tokens_in or reading.tokens_out) or not was_asked
+    spent = reading.tokens_in + reading.tokens_out if is_told else reserved
+    with tenant_transaction(scope), connection.cursor() as cursor:
+        cursor.execute(
+            "update ingest_modeluse set calls = calls - %s, tokens = greatest(0, tokens + %s), "
+            "cost_micros = cost_micros + %s where tenant_id = %s and day = %s",
+            [0 if was_asked else 1, spent - reserved, reading.cost_micros, scope.tenant_id, now.date()],
+        )
+        if was_asked:
+            record(scope, actor=scope.principal.label, action="ai.extract", reason=reading.fallback, now=now)

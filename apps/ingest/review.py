@@ -1,0 +1,254 @@
+"""The review queue: what waits for a person, and what they decide.
+
+An accepted candidate goes through the same pipeline as everything else, and may turn out to be a duplicate or to
+replace something.  What it said is kept, sealed, for as long as it waits, and not a moment longer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, Self
+
+from django.db.models import Q
+
+from apps.audit.services import record
+from apps.core.errors import Conflict, DomainError, Invalid, NotFound
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import ScopedQuerySet, tenant_transaction
+from apps.crypto.services import DecryptError, SpaceShredded, open_space
+from apps.ingest import waiting
+from apps.ingest.candidates import DecisionMade
+from apps.ingest.derived import link
+from apps.ingest.models import ReviewItem, ReviewState
+from apps.ingest.services import remember
+from apps.memories import integrity
+from apps.memories.spaces import lock_space
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+
+TABLE: Final = "review_item"  # by which broken rows are listed
+REASONS: Final = ("low_confidence", "instruction", "less_trusted", "policy")
+STATES: Final = tuple(state.value for state in ReviewState)
+
+
+class CandidateNotFound(NotFound):
+    """There is no such candidate."""
+
+    code = "CANDIDATE_NOT_FOUND"
+
+
+class AlreadyDecided(Conflict):
+    """Somebody decided about this candidate already, or its time is over."""
+
+    code = "ALREADY_DECIDED"
+
+
+class WordingRefused(Invalid):
+    """text: holds what may not be remembered, such as a secret"""
+
+    code = "WORDING_REFUSED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A candidate as whoever reviews may see it.  text, key, source: None once it waits no longer."""
+
+    id: int
+    state: ReviewState
+    reason: str
+    type: str
+    confidence: float
+    extractor: str
+    user_id: int
+    text: Plaintext | None
+    key: str | None
+    source: str | None
+    created_at: datetime
+    expires_at: datetime
+    decided_at: datetime | None
+    decided_by: str
+    outcome: str
+    memory_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which candidates: those of a state, and of a reason; all where None."""
+
+    state: ReviewState | None = None
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, *, status: str | None, reason: str | None) -> Self:
+        """By the words of STATES and REASONS."""
+        return cls(state=ReviewState(status) if status else None, reason=reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """candidates: newest first; those that fail their seal are left out.  next_before: where the next page begins, if
+    there is one."""
+
+    candidates: Sequence[Waiting]
+    next_before: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """accept, or else reject.  text: what to remember instead.  pinned: the memory is to be."""
+
+    accept: bool
+    text: Plaintext | None = None
+    pinned: bool = False
+
+
+def list_candidates(scope: Scope, wanted: Wanted, *, before: int | None = None, limit: int, now: datetime) -> Page:
+    """scope: of one end user, or without a space of all in its environment.  before: an id; only older ones."""
+    with tenant_transaction(scope):
+        rows = _in_reach(scope)
+        if wanted.state is not None:
+            rows = rows.filter(_in_state(wanted.state, now))
+        if wanted.reason is not None:
+            rows = rows.filter(reason=wanted.reason)
+        if before is not None:
+            rows = rows.filter(pk__lt=before)
+        found = list(rows.select_related("space").order_by("-pk")[: limit + 1])
+        shown = found[:limit]
+        if shown:
+            record(scope, actor=scope.principal.label, action="candidate.read", count=len(shown), now=now)
+    return Page(
+        candidates=[one for row in shown if (one := _open(scope, row, now=now)) is not None],
+        next_before=shown[-1].pk if len(found) > limit else None,
+    )
+
+
+def get_candidate(scope: Scope, candidate_id: int, *, now: datetime) -> Waiting:
+    """Raises CandidateNotFound, DecryptError."""
+    with tenant_transaction(scope):
+        row = _get(scope, candidate_id)
+        record(scope, actor=scope.principal.label, action="candidate.read", target=f"candidate:{row.pk}", now=now)
+        return _opened(scope, row, now=now)
+
+
+def decide(scope: Scope, candidate_id: int, verdict: Verdict, *, now: datetime) -> Waiting:
+    """Accept a candidate, and remember it, or reject it.  Said again by the same, it changes nothing.
+
+    Raises CandidateNotFound, AlreadyDecided, WordingRefused, DecryptError.
+    """
+    state = ReviewState.ACCEPTED if verdict.accept else ReviewState.REJECTED
+    with tenant_transaction(scope):
+        inside = _inside(scope, _get(scope, candidate_id))
+        try:
+            lock_space(inside)  # before the row, in the order of everybody who writes
+        except SpaceShredded:
+            raise CandidateNotFound from None
+        rows = _in_reach(scope).select_for_update(no_key=True, of=("self",)).select_related("space")
+        row = rows.filter(pk=candidate_id).first()
+        if row is None:
+            raise CandidateNotFound
+        if row.state == state and row.decided_by == scope.principal.label:
+            return _opened(scope, row, now=now)
+        if row.state != ReviewState.PENDING or row.expires_at <= now:
+            raise AlreadyDecided
+        if verdict.accept:
+            made = _remember(inside, row, verdict, now=now)
+            row.outcome, row.memory_id = made.decision, made.memory_id
+        row.state, row.content_ct = state, None
+        row.decided_at, row.decided_by = now, scope.principal.label
+        row.save(update_fields=["state", "content_ct", "decided_at", "decided_by", "outcome", "memory_id"])
+        action = "candidate.accept" if verdict.accept else "candidate.reject"
+        record(scope, actor=row.decided_by, action=action, target=f"candidate:{row.pk}", now=now)
+        return _opened(scope, row, now=now)
+
+
+def decide_all(
+    scope: Scope, candidate_ids: Sequence[int], verdict: Verdict, *, now: datetime
+) -> list[tuple[int, Waiting | DomainError]]:
+    """The same verdict on each, every one by itself, in order: what became of it, or why nothing did."""
+    results: list[tuple[int, Waiting | DomainError]] = []
+    for candidate_id in candidate_ids:
+        try:
+            results.append((candidate_id, decide(scope, candidate_id, verdict, now=now)))
+        except (CandidateNotFound, AlreadyDecided, WordingRefused, DecryptError) as refusal:
+            results.append((candidate_id, refusal))
+    return results
+
+
+def _remember(inside: Scope, row: ReviewItem, verdict: Verdict, *, now: datetime) -> DecisionMade:
+    content = waiting.opened(row, open_space(inside.tenant, inside.space))
+    proposal = waiting.proposal_of(row, content, text=verdict.text, pinned=verdict.pinned)
+    # Vectors come from the outbox: an embedder that is slow must not hold the lock of the space.
+    (outcome,) = remember(inside, [proposal], embeds_later=True, now=now)
+    (made,) = outcome.decisions
+    if made.memory_id is None:
+        raise WordingRefused
+    if row.source_id is not None:
+        link(inside, row.source_id, outcome, now=now)
+    return made
+
+
+def _in_reach(scope: Scope) -> ScopedQuerySet[ReviewItem]:
+    """Of the scope's end user, or of everybody in its environment; brought in its project or in none."""
+    rows = ReviewItem.objects.within(scope).filter(space__tenant_id=scope.tenant_id)
+    if scope.spaces:
+        rows = rows.filter(space_id__in=[space.id for space in scope.spaces])
+    else:
+        rows = rows.filter(space__environment=scope.environment)
+    return rows if scope.project_id is None else rows.filter(Q(project_id=scope.project_id) | Q(project_id=None))
+
+
+def _get(scope: Scope, candidate_id: int) -> ReviewItem:
+    known = candidate_id if 0 < candidate_id < 2**63 else 0
+    row = _in_reach(scope).select_related("space").filter(pk=known).first()
+    if row is None:
+        raise CandidateNotFound
+    return row
+
+
+def _inside(scope: Scope, row: ReviewItem) -> Scope:
+    """Whoever decides, at work where the candidate was brought."""
+    space: Space = row.space
+    return replace(scope, project_id=row.project_id, spaces=(space.ref,))
+
+
+def _in_state(state: ReviewState, now: datetime) -> Q:
+    """As of now: one whose time is over is expired, whether a job has said so or not."""
+    if state == ReviewState.PENDING:
+        return Q(state=state, expires_at__gt=now)
+    if state == ReviewState.EXPIRED:
+        return Q(state=state) | Q(state=ReviewState.PENDING, expires_at__lte=now)
+    return Q(state=state)
+
+
+def _open(scope: Scope, row: ReviewItem, *, now: datetime) -> Waiting | None:
+    """None for one that fails its seal."""
+    try:
+        return _opened(scope, row, now=now)
+    except DecryptError as error:
+        integrity.note(scope, error, row.pk, space_id=row.space_id, table=TABLE, now=now)
+        return None
+
+
+def _opened(scope: Scope, row: ReviewItem, *, now: datetime) -> Waiting:
+    is_over = row.state == ReviewState.PENDING and row.expires_at <= now
+    content = None
+    if row.content_ct is not None and not is_over:
+        content = waiting.opened(row, open_space(scope.tenant, row.space.ref))
+    return Waiting(
+        id=row.pk,
+        state=ReviewState.EXPIRED if is_over else ReviewState(row.state),
+        reason=row.reason,
+        type=row.type,
+        confidence=row.confidence,
+        extractor=row.extractor,
+        user_id=row.space.owner_id,
+        text=Plaintext(content["text"]) if content else None,
+        key=content["key"] if content else None,
+        source=(content["proposal"]["source"] or None) if content else None,
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        decided_at=row.decided_at,
+        decided_by=row.decided_by,
+        outcome=row.outcome,
+        memory_id=row.memory_id,
+    )

@@ -1,0 +1,171 @@
+"""What new memories are related to: edges that follow from decisions, vectors and sessions (contract 10.7).
+
+Nothing here is certain, so each edge carries how sure it is, and says that it was found.  A sealed space gets no edges
+but contradictions, which its rows show by themselves: which row replaced which is in clear, and so is whether their
+values are the same.  That two memories resemble each other, or were said in one session, is what sealing hides.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from itertools import accumulate
+from typing import Final
+
+from apps.edges.opened import NewEdge
+from apps.edges.types import CONFLICT, CONTRADICTION
+from apps.ingest.candidates import STORED, Candidate
+from apps.ingest.models import IngestReceipt
+from apps.ingest.shelf import Known, Shelf
+from apps.memories.handles import slot_mac
+from apps.memories.models import Memory
+
+SIMILAR: Final = 0.90  # cosine; what is nearer and says nothing new was refused before
+SIMILAR_AT_MOST: Final = 3  # of one memory
+CONTINUES: Final = 0.60  # cosine of a memory with the one before it in its session
+CONTINUES_WITHIN: Final = timedelta(minutes=30)
+SIBLINGS_AT_MOST: Final = 20  # of one text
+SIBLING_CONFIDENCE: Final = 0.5  # what was said in one breath need not be about one thing
+
+
+def connect(batch: Sequence[Sequence[Candidate]], shelf: Shelf) -> list[NewEdge]:
+    """The edges of a batch whose candidates are decided; each name once, the surest first."""
+    every = [one for each in batch for one in each if one.decision in STORED and one.memory_id is not None]
+    # What comes from elsewhere has the edges that it had there, and no others.
+    stored = [one for one in every if one.proposal.kept is None]
+    found = _kept([one for one in every if one.proposal.kept is not None], shelf)
+    found += [edge for one in stored for edge in _replacing(one, shelf)]
+    found += [edge for one in stored for edge in _opposing(one)]
+    if shelf.cipher.is_searchable:
+        new = [one for one in stored if shelf.by_id[one.memory_id or 0].is_new]
+        found += _details(new, shelf)
+        found += [edge for each in batch if each[0].proposal.kept is None for edge in _siblings(each)]
+        found += _similar(new, shelf)
+        found += _continuing(new, shelf)
+    by_name: dict[tuple[int, int, str], NewEdge] = {}
+    for edge in sorted(found, key=lambda edge: -edge.confidence):
+        by_name.setdefault(edge.name, edge)
+    return list(by_name.values())
+
+
+def _kept(moved: Sequence[Candidate], shelf: Shelf) -> list[NewEdge]:
+    """The edges that memories had elsewhere, where both ends are here."""
+    wanted = [edge for one in moved if one.proposal.kept for edge in one.proposal.kept.edges]
+    if not wanted:
+        return []
+    places = _places({ref for edge in wanted for ref in (edge.from_ref, edge.to_ref)}, shelf)
+    places |= {one.proposal.client_ref: one.memory_id for one in moved if one.proposal.client_ref and one.memory_id}
+    return [
+        NewEdge(
+            from_id=places[edge.from_ref],
+            to_id=places[edge.to_ref],
+            type=edge.type,
+            confidence=edge.confidence,
+            metadata=edge.metadata,
+            is_automatic=edge.is_automatic,
+        )
+        for edge in wanted
+        if edge.from_ref in places and edge.to_ref in places and places[edge.from_ref] != places[edge.to_ref]
+    ]
+
+
+def _places(references: set[str], shelf: Shelf) -> dict[str, int]:
+    """By a caller's reference, the memory that it stored, where it is still there."""
+    by_mac = {shelf.reference(reference): reference for reference in references}
+    receipts = IngestReceipt.objects.within(shelf.scope).filter(space_id=shelf.space.pk, client_ref_mac__in=by_mac)
+    first = {by_mac[bytes(mac)]: ids[0] for mac, ids in receipts.values_list("client_ref_mac", "memory_ids") if ids}
+    there = Memory.objects.within_tenant(shelf.scope).filter(space_id=shelf.space.pk, pk__in=first.values())
+    existing = set(there.values_list("pk", flat=True))
+    return {reference: memory_id for reference, memory_id in first.items() if memory_id in existing}
+
+
+def _edge(from_id: int | None, to_id: int, type_: str, confidence: float) -> NewEdge:
+    assert from_id is not None  # noqa: S101  (only what is stored is connected)
+    return NewEdge(
+        from_id=from_id, to_id=to_id, type=type_, confidence=max(0.0, min(1.0, confidence)), is_automatic=True
+    )
+
+
+def _replacing(one: Candidate, shelf: Shelf) -> Iterator[NewEdge]:
+    """To the row that it replaced: another value contradicts it; the same value in other words is derived from it, and
+    supports it where somebody else said so."""
+    older = shelf.by_id.get(one.replaces_id or 0)
+    if older is None or one.memory_id is None:
+        return
+    mine = shelf.by_id[one.memory_id]
+    if mine.slot != older.slot or mine.value_mac != older.value_mac:
+        # From the newer row to the older one, whichever of them came back.
+        ends = max(mine.id, older.id), min(mine.id, older.id)
+        yield _edge(*ends, CONTRADICTION, one.extractor_confidence)
+    elif shelf.cipher.is_searchable:
+        yield _edge(mine.id, older.id, "derived_from", 1.0)
+        if mine.source != older.source:
+            yield _edge(mine.id, older.id, "supports", one.extractor_confidence)
+
+
+def _opposing(one: Candidate) -> Iterator[NewEdge]:
+    """To what it is against and does not replace: what stands disputed beside it, is trusted more, or is a limit."""
+    for other in one.against:
+        yield _edge(one.memory_id, other, CONTRADICTION, one.extractor_confidence)
+    for limit in one.conflicts:
+        yield _edge(one.memory_id, limit, CONFLICT, one.extractor_confidence)
+
+
+def _details(new: Sequence[Candidate], shelf: Shelf) -> Iterator[NewEdge]:
+    """To what names the subject of its key: ``user.dog.rex.breed`` is a detail of ``user.dog.name``, where there is no
+    ``user.dog.rex``."""
+    project_id = shelf.scope.project_id
+    subjects = {
+        one.memory_id: [slot_mac(shelf.cipher, "fact", path, project_id=project_id) for path in _subjects(one.key)]
+        for one in new
+        if one.slot is not None
+    }
+    holders = shelf.holders({slot for slots in subjects.values() for slot in slots})
+    for one in new:
+        held = [holders[slot] for slot in subjects.get(one.memory_id, ()) if slot in holders]
+        if subject := next((memory_id for memory_id in held if memory_id != one.memory_id), None):
+            yield _edge(one.memory_id, subject, "detail_of", one.extractor_confidence)
+
+
+def _subjects(key: str | None) -> list[str]:
+    """The paths by which a key's subjects may be named, the nearest first; the user, about whom all is, left out."""
+    beginnings = list(accumulate((key or "").split("."), "{}.{}".format))[1:-1][::-1]
+    return [path for beginning in beginnings for path in (beginning, f"{beginning}.name")]
+
+
+def _siblings(candidates: Sequence[Candidate]) -> Iterator[NewEdge]:
+    """From the later facts of one text to its first."""
+    ids = [one.memory_id for one in candidates if one.decision in STORED and one.decision != "revived"]
+    first, *later = [memory_id for memory_id in ids if memory_id is not None] or [0]
+    for memory_id in later[:SIBLINGS_AT_MOST]:
+        if memory_id != first:
+            yield _edge(memory_id, first, "derived_from", SIBLING_CONFIDENCE)
+
+
+def _similar(new: Sequence[Candidate], shelf: Shelf) -> Iterator[NewEdge]:
+    """Where the proposal is compared at all: ``deduplicate=False`` turns off whatever goes by similar meaning."""
+    for one in new:
+        if not one.proposal.deduplicate:
+            continue
+        near = [(other, cosine) for other, cosine in shelf.near(one) if cosine >= SIMILAR and _stands(other, shelf)]
+        for other, cosine in near[:SIMILAR_AT_MOST]:
+            yield _edge(one.memory_id, other, "similar", cosine)
+
+
+def _stands(memory_id: int, shelf: Shelf) -> bool:
+    """Whether this batch has not replaced it."""
+    known: Known | None = shelf.by_id.get(memory_id)
+    return known is None or known.is_current
+
+
+def _continuing(new: Sequence[Candidate], shelf: Shelf) -> Iterator[NewEdge]:
+    """To the memory before it in its session, said shortly before and about something near."""
+    before = shelf.last_of_sessions(new)
+    for one in new:
+        session = one.proposal.session_id
+        if not session or one.vector is None:
+            continue
+        if session in before:
+            other, said_at, vector = before[session]
+            cosine = float(one.vector @ vector)
+            if cosine >= CONTINUES and abs(shelf.said_at(one) - said_at) <= CONTINUES_WITHIN and _stands(other, shelf):
+                yield _edge(one.memory_id, other, "continuation", cosine)
+        before[session] = one.memory_id or 0, shelf.said_at(one), one.vector

@@ -1,0 +1,80 @@
+"""What a language model proposes of a turn, checked by the rules before anything of it is believed.  Pure.
+
+A model finds what is said and names what it is about.  Whether it may be kept is for the rules to say: a quote that is
+not in the turn, a secret, a planted order, a passing state and chatter are refused as they would be without a model.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from apps.adapters.extractors.base import Proposed
+from apps.ingest.rules import read_turn
+from apps.ingest.rules.finding import Finding
+
+MOST_CONFIDENCE: Final = 0.95  # no model is surer of what a user means than the rules are of plain words
+_KEY: Final = re.compile(r"[a-z][a-z0-9_]{0,31}(?:\.[a-z0-9_]{1,32}){1,5}")
+_KEYED: Final = frozenset({"fact", "preference", "instruction", "constraint", "relation"})
+_NOT_SAID: Final = Finding(start=0, end=0, decision="discarded_low_signal", reason="not_said")
+
+
+def findings_of(text: str, proposed: Sequence[Proposed], *, now: datetime) -> list[Finding]:
+    """A finding for each proposal, kept and refused, in the order of the text; never empty.
+
+    text: the turn, in which no quote is found twice.  now: as of ``read_turn``.
+    """
+    found: list[Finding] = []
+    spans: set[tuple[int, int]] = set()
+    for one in proposed:
+        finding = _checked(text, one, now=now)
+        if (finding.start, finding.end) not in spans or finding.start == finding.end:
+            spans.add((finding.start, finding.end))
+            found.append(finding)
+    if not found:
+        return [Finding(start=0, end=len(text), decision="discarded_low_signal", reason="nothing_said")]
+    return sorted(found, key=lambda finding: (finding.start, finding.end))
+
+
+def _checked(text: str, one: Proposed, *, now: datetime) -> Finding:
+    quote = one.quote.strip()
+    start = text.find(quote)
+    if start < 0:
+        return _NOT_SAID
+    read = read_turn(quote, role="user", now=now)
+    for finding in read:
+        if finding.decision == "discarded_policy":
+            return replace(finding, start=start, end=start + len(quote))
+    kept = [finding for finding in read if finding.decision == "keep"]
+    if not kept:
+        return replace(read[0], start=start, end=start + len(quote))
+    # The key that the rules know is the one under which older memories lie, whoever read them.
+    best = next((finding for finding in kept if finding.key is not None), kept[0])
+    # An order is an order also where a model calls it a fact: it must not slip past review.
+    type_ = next((finding.type for finding in kept if finding.type == "instruction"), one.type)
+    if best.key is not None and type_ != "instruction":
+        type_ = best.type
+    key, value = (best.key, best.value) if best.key is not None else _named(one)
+    return replace(
+        best,
+        start=start,
+        end=start + len(quote),
+        reason="model",
+        type=type_,
+        key=key if type_ in _KEYED else None,
+        value=value,
+        event_at=best.event_at or _day(one, now),
+        event_precision=best.event_precision or ("day" if one.event_at else None),
+        extractor_confidence=min(one.confidence, MOST_CONFIDENCE),
+    )
+
+
+def _named(one: Proposed) -> tuple[str | None, str | None]:
+    """The model's own key and value, where the key is one."""
+    key = (one.key or "").strip().lower()
+    return (key, (one.value or "").strip().lower() or None) if _KEY.fullmatch(key) else (None, None)
+
+
+def _day(one: Proposed, now: datetime) -> datetime | None:
+    return one.event_at.replace(tzinfo=now.tzinfo) if one.event_at else None

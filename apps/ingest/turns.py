@@ -1,0 +1,164 @@
+"""Turns of a conversation: distilled into memories and then gone.  Of the turn itself nothing is kept."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.db import connection
+
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import SpaceShredded, open_space
+from apps.ingest.candidates import Outcome, Proposal
+from apps.ingest.model import read_ahead
+from apps.ingest.models import TurnReceipt
+from apps.ingest.rules.filler import is_filler
+from apps.ingest.rules.roles import OTHER_LABELS, USER_LABELS, split_label
+from apps.ingest.services import remember
+from apps.memories.spaces import meet_end_user
+from apps.projects.scope import Scope
+
+REPLAY_WINDOW: Final = timedelta(days=30)
+# Keys of a fact's metadata that say where it comes from; what a turn's own metadata has under them is not copied.
+RESERVED: Final = frozenset({"write_origin", "distilled_from", "turn_role", "history_id", "episodic"})
+TURN_ORIGIN: Final[Mapping[str, str]] = {"write_origin": "turn-extraction", "turn_role": "user"}
+
+DISTILLED: Final = "completed"
+NOT_THE_USERS: Final = "skipped_non_user_turn"
+LOW_VALUE: Final = "skipped_low_value"
+REPLAY: Final = "skipped_replay"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """Something said.  role: as the caller has it, None where they did not say.
+
+    speaker: ``name@anything``, or whatever else tells turns apart.
+    """
+
+    text: Plaintext
+    source: str
+    role: str | None = None
+    speaker: str | None = None
+    occurred_at: datetime | None = None
+    session_id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnTaken:
+    """What became of a turn.  status: one of the four above.  outcome and receipt: of a turn that was distilled."""
+
+    status: str
+    receipt: int | None = None
+    outcome: Outcome | None = None
+
+
+def take_turn(scope: Scope, end_user: str, turn: Turn, *, now: datetime) -> TurnTaken:
+    """Distil a turn of the user into memories of this end user, who is made on first sight.  All of it or nothing.
+
+    The same text of the same speaker and time within 30 days is a replay, from which nothing is made.
+    """
+    is_users, text = whose(turn)
+    if not is_users:
+        return TurnTaken(status=NOT_THE_USERS)
+    if is_filler(text.reveal()):
+        return TurnTaken(status=LOW_VALUE)
+    proposed = proposal_of(turn, text)
+    try:
+        mine = scope.in_spaces(meet_end_user(scope, end_user, now=now))
+        if not _is_told(mine, turn, now=now):  # or nobody needs to be asked what it says
+            (proposed,) = read_ahead(mine, [proposed], now=now)
+        return _distil(mine, turn, proposed, now=now)
+    except SpaceShredded:
+        # Between the look and the lock: what is said now belongs to their new space.
+        return _distil(scope.in_spaces(meet_end_user(scope, end_user, now=now)), turn, proposed, now=now)
+
+
+def whose(turn: Turn) -> tuple[bool, Plaintext]:
+    """Whether the words are the user's, and the words, without the label that told so.
+
+    By the role, else the label that the text opens with, else the speaker's, else the metadata's; without any, the
+    user's.
+    """
+    if turn.role is not None:
+        return turn.role.strip().lower() in USER_LABELS, turn.text
+    label, start = split_label(turn.text.reveal())
+    if label is not None:
+        return label in USER_LABELS, Plaintext(turn.text.reveal()[start:])
+    for named in ((turn.speaker or "").split("@")[0], turn.metadata.get("role")):
+        word = named.strip().lower() if isinstance(named, str) else ""
+        if word in USER_LABELS | OTHER_LABELS:
+            return word in USER_LABELS, turn.text
+    return True, turn.text
+
+
+def proposal_of(turn: Turn, text: Plaintext, *, origin: Mapping[str, str] = TURN_ORIGIN) -> Proposal:
+    """What a turn of the user proposes.  Scalars of its metadata go along to each fact, with where that comes from.
+
+    origin: by the names in RESERVED.
+    """
+    copied = {name: value for name, value in turn.metadata.items() if _is_scalar(value) and name not in RESERVED}
+    return Proposal(
+        text=text,
+        source=turn.source,
+        session_id=turn.session_id,
+        metadata={**copied, **origin},
+        speaker=_name(turn.speaker),
+        occurred_at=turn.occurred_at,
+        is_overheard=True,
+    )
+
+
+def _distil(scope: Scope, turn: Turn, proposed: Proposal, *, now: datetime) -> TurnTaken:
+    with tenant_transaction(scope):
+        receipt = _claim(scope, turn, now=now)
+        if receipt is None:
+            return TurnTaken(status=REPLAY)
+        (outcome,) = remember(scope, [proposed], now=now)
+    return TurnTaken(status=DISTILLED, receipt=receipt, outcome=outcome)
+
+
+def _mac(scope: Scope, turn: Turn) -> bytes:
+    occurred_at = turn.occurred_at.isoformat() if turn.occurred_at else ""
+    cipher = open_space(scope.tenant, scope.space)
+    return cipher.identity_mac("turn", turn.speaker or "", occurred_at, turn.text.reveal())
+
+
+def _is_told(scope: Scope, turn: Turn, *, now: datetime) -> bool:
+    """Whether it was told already, as far as can be seen without waiting."""
+    with tenant_transaction(scope):
+        told = TurnReceipt.objects.within(scope).filter(space_id=scope.space.id, turn_mac=_mac(scope, turn))
+        return told.filter(created_at__gt=now - REPLAY_WINDOW).exists()
+
+
+def _claim(scope: Scope, turn: Turn, *, now: datetime) -> int | None:
+    """The receipt of a turn not yet told within the window, or None.  Waits for whoever is telling it right now."""
+    mac = _mac(scope, turn)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            # A few at a time, and none that another is at: the old ones are no use to anybody.
+            "delete from ingest_turnreceipt where tenant_id = %s and id in (select id from ingest_turnreceipt "
+            "where tenant_id = %s and space_id = %s and created_at <= %s limit 100 for update skip locked)",
+            [scope.tenant_id, scope.tenant_id, scope.space.id, now - REPLAY_WINDOW],
+        )
+        cursor.execute(
+            "insert into ingest_turnreceipt as told (tenant_id, space_id, turn_mac, created_at) "
+            "values (%s, %s, %s, %s) "
+            "on conflict (tenant_id, space_id, turn_mac) do update set created_at = excluded.created_at "
+            "where told.created_at <= %s returning id",
+            [scope.tenant_id, scope.space.id, mac, now, now - REPLAY_WINDOW],
+        )
+        row = cursor.fetchone()
+    return int(row[0]) if row else None
+
+
+def _is_scalar(value: object) -> bool:
+    return value is None or isinstance(value, str | int | float | bool)
+
+
+def _name(speaker: str | None) -> str | None:
+    """The speaker, where it may be a person's name: some callers put a hash there to tell turns apart."""
+    head = (speaker or "").split("@")[0]
+    return speaker if head and not any(character.isdigit() for character in head) else None

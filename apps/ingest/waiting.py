@@ -1,0 +1,92 @@
+"""What waits for a person: kept sealed, opened again, and let go of when nobody looked in time."""
+
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+
+from apps.audit.services import record
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import SpaceCipher
+from apps.ingest.candidates import Candidate, Proposal, Reading
+from apps.ingest.models import CONTENT, ReviewItem, ReviewState
+from apps.projects.scope import Scope
+
+# What of a proposal is kept with its candidate, beside metadata and time.
+_KEPT: Final = ("source", "event_type", "tags", "importance", "session_id", "ttl_minutes", "role",
+                "speaker")  # fmt: skip
+
+
+def packed(candidate: Candidate) -> bytes:
+    """What a candidate says and whence, as JSON."""
+    proposal = candidate.proposal
+    return orjson.dumps(
+        {
+            "text": candidate.text.reveal(),
+            "key": candidate.key,
+            "value": candidate.value,
+            "many_valued": candidate.many_valued,
+            "closes": candidate.closes,
+            "event_at": candidate.event_at,
+            "event_precision": candidate.event_precision,
+            "event_range": candidate.event_range,
+            "source_strength": candidate.source_strength,
+            "proposal": {name: getattr(proposal, name) for name in _KEPT}
+            | {"metadata": dict(proposal.metadata), "occurred_at": proposal.occurred_at},
+        },
+        option=orjson.OPT_PASSTHROUGH_SUBCLASS,
+    )
+
+
+def opened(row: ReviewItem, cipher: SpaceCipher) -> dict[str, Any]:
+    """What was packed.  Raises DecryptError; ValueError for a row that waits no longer."""
+    if row.content_ct is None:
+        raise ValueError("nothing is kept of what waits no longer")
+    content: dict[str, Any] = orjson.loads(cipher.open_bytes(CONTENT, row.pk, bytes(row.content_ct)))
+    return content
+
+
+def proposal_of(row: ReviewItem, content: dict[str, Any], *, text: Plaintext | None, pinned: bool) -> Proposal:
+    """What was held back, to be remembered now.  text: as a person worded it instead."""
+    kept = content["proposal"]
+    event_range, closes = content["event_range"], content["closes"]
+    return Proposal(
+        **{name: kept[name] for name in _KEPT} | {"tags": tuple(kept["tags"])},
+        source_kind="manual",  # a person has looked at it, and answers for it
+        text=text or Plaintext(content["text"]),
+        metadata=kept["metadata"],
+        occurred_at=_moment(kept["occurred_at"]),
+        pinned=pinned,
+        reviewed=Reading(
+            type=row.type,
+            key=content["key"],
+            value=content["value"],
+            many_valued=content["many_valued"],
+            closes=(closes[0], closes[1]) if closes else None,
+            event_at=_moment(content["event_at"]),
+            event_precision=content["event_precision"],
+            event_range=(_time(event_range[0]), _time(event_range[1])) if event_range else None,
+            source_strength=content["source_strength"],
+            said_at=row.created_at,
+            is_edited=text is not None and text.reveal() != content["text"],
+        ),
+    )
+
+
+def _moment(written: str | None) -> datetime | None:
+    return None if written is None else _time(written)
+
+
+def _time(written: str) -> datetime:
+    return datetime.fromisoformat(written)
+
+
+def expire_candidates(scope: Scope, *, now: datetime) -> int:
+    """Let go of what nobody looked at in time; how many.  Nobody could accept these since their time came."""
+    with tenant_transaction(scope):
+        due = ReviewItem.objects.within(scope).filter(state=ReviewState.PENDING, expires_at__lte=now)
+        count = due.update(state=ReviewState.EXPIRED, content_ct=None, decided_at=now, decided_by=scope.principal.label)
+        if count:
+            record(scope, actor=scope.principal.label, action="candidate.expire", count=count, now=now)
+    return count

@@ -1,0 +1,172 @@
+"""Changing what is said about memories: labels, tags, importance and the caller's metadata.  Never their text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from apps.audit.services import record
+from apps.core.errors import Conflict
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded
+from apps.memories import integrity, revisions
+from apps.memories.models import Memory
+from apps.memories.revisions import Change, Diff
+from apps.memories.sealing import open_metadata, open_tags, seal_changed
+from apps.memories.selectors import MemoryNotFound
+from apps.memories.spaces import lock_space
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+
+
+class MemoryReadOnly(Conflict):
+    """This memory is archived, or was replaced by a newer one: it can be read and no longer changed."""
+
+    code = "MEMORY_READ_ONLY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What one memory is to have from now on; None leaves it as it is.  metadata: the whole of the caller's own."""
+
+    memory_id: int
+    tags: Sequence[str] | None = None
+    importance: float | None = None
+    metadata: Mapping[str, Any] | None = None
+    source: str | None = None
+    event_type: str | None = None
+
+
+class EditStatus(StrEnum):
+    UPDATED = "updated"
+    NOT_FOUND = "not_found"
+    READ_ONLY = "read_only"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edited:
+    """changed_fields: those whose value is another than before; none where the memory had them all already."""
+
+    memory_id: int
+    status: EditStatus
+    changed_fields: Sequence[str] = ()
+
+
+def edit(scope: Scope, one: Edit, *, now: datetime) -> Edited:
+    """Raises MemoryNotFound, MemoryReadOnly; DecryptError for a memory that fails its seal."""
+    (edited,) = _edit_all(scope, [one], leave_broken=False, now=now)
+    if edited.status == EditStatus.NOT_FOUND:
+        raise MemoryNotFound
+    if edited.status == EditStatus.READ_ONLY:
+        raise MemoryReadOnly
+    return edited
+
+
+def edit_many(scope: Scope, edits: Sequence[Edit], *, now: datetime) -> list[Edited]:
+    """What became of each, in order: all in one transaction.  No two of one memory.
+
+    What is not in reach, and what fails its seal, is not found and holds up nothing else.
+    """
+    return _edit_all(scope, edits, leave_broken=True, now=now)
+
+
+def _edit_all(scope: Scope, edits: Sequence[Edit], *, leave_broken: bool, now: datetime) -> list[Edited]:
+    if not scope.spaces:
+        return [_absent(one) for one in edits]
+    try:
+        with tenant_transaction(scope):
+            return _edit_locked(scope, edits, leave_broken=leave_broken, now=now)
+    except SpaceShredded:
+        return [_absent(one) for one in edits]
+
+
+def _edit_locked(scope: Scope, edits: Sequence[Edit], *, leave_broken: bool, now: datetime) -> list[Edited]:
+    space, cipher = lock_space(scope)
+    ids = [one.memory_id for one in edits if 0 < one.memory_id < 2**63]
+    # In the order of their ids, as by everybody who changes memories.
+    found = Memory.objects.within(scope).existing(now).filter(pk__in=ids).order_by("pk").select_for_update(no_key=True)
+    rows = {row.pk: row for row in found}
+    results: list[Edited] = []
+    changes: list[Change] = []
+    space.txid += 1
+    for one in edits:
+        row = rows.get(one.memory_id)
+        if row is None:
+            results.append(_absent(one))
+        elif not row.is_live():
+            results.append(Edited(memory_id=one.memory_id, status=EditStatus.READ_ONLY))
+        else:
+            try:
+                diff = _apply(row, one, space, cipher, now=now)
+            except DecryptError as error:
+                integrity.note(scope, error, row.pk, space_id=space.pk, now=now)
+                if not leave_broken:
+                    raise
+                results.append(_absent(one))
+                continue
+            results.append(Edited(memory_id=row.pk, status=EditStatus.UPDATED, changed_fields=tuple(diff)))
+            if diff:
+                changes.append(Change(memory_id=row.pk, event="updated", diff=diff))
+    if changes:
+        space.save(update_fields=["txid"])
+        revisions.write(scope, space, changes, cipher, now=now)
+        _record(scope, changes, now=now)
+    return results
+
+
+def _apply(row: Memory, one: Edit, space: Space, cipher: SpaceCipher, *, now: datetime) -> Diff:
+    """Write what differs; each differing field with its old and new value."""
+    tags, metadata = open_tags(row, cipher), open_metadata(row, cipher)
+    before = {
+        "tags": tags,
+        "importance": row.importance,
+        "metadata": metadata,
+        "source": row.source or None,
+        "event_type": row.event_type or None,
+    }
+    wanted: dict[str, Any] = {
+        "tags": tags if one.tags is None else list(one.tags),
+        "importance": row.importance if one.importance is None else one.importance,
+        "metadata": metadata if one.metadata is None else dict(one.metadata),
+        "source": (row.source if one.source is None else one.source) or None,
+        "event_type": (row.event_type if one.event_type is None else one.event_type) or None,
+    }
+    diff = {name: {"old": before[name], "new": new} for name, new in wanted.items() if not _is_same(before[name], new)}
+    if not diff:
+        return diff
+    columns = ["updated_at", "changed_txid"]
+    row.updated_at, row.changed_txid = now, space.txid
+    for name in {"importance", "source", "event_type"} & diff.keys():
+        setattr(row, name, wanted[name] if name == "importance" else wanted[name] or "")
+        columns.append(name)
+    if {"tags", "metadata"} & diff.keys():
+        seal_changed(row, wanted["tags"], wanted["metadata"], cipher)
+        columns += ["tags_ct", "metadata_ct", "tag_tokens", "revision"]
+    row.save(update_fields=columns)
+    return diff
+
+
+def _is_same(old: object, new: object) -> bool:
+    """As JSON: to Python true, 1 and 1.0 are the same."""
+    return orjson.dumps(old, option=orjson.OPT_SORT_KEYS) == orjson.dumps(new, option=orjson.OPT_SORT_KEYS)
+
+
+def _absent(one: Edit) -> Edited:
+    return Edited(memory_id=one.memory_id, status=EditStatus.NOT_FOUND)
+
+
+def _record(scope: Scope, changes: Sequence[Change], *, now: datetime) -> None:
+    names = sorted({name for change in changes for name in change.diff})
+    target = f"memory:{changes[0].memory_id}" if len(changes) == 1 else f"space:{scope.space.id}"
+    record(
+        scope,
+        actor=scope.principal.label,
+        action="memory.update",
+        target=target,
+        reason=",".join(names),
+        count=len(changes),
+        now=now,
+    )

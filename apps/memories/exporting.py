@@ -1,0 +1,98 @@
+"""Everything that an end user may read of their own, oldest first, a batch at a time."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Count, Max
+
+from apps.audit.services import record
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import DecryptError, SpaceCipher, open_space
+from apps.memories import integrity
+from apps.memories.models import Memory
+from apps.memories.opened import OpenedMemory
+from apps.memories.sealing import open_handles, open_memory
+from apps.projects.scope import Scope
+
+BATCH: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """session: the caller's own id of the session that the memory was said in.  reference: see ``reference_of``."""
+
+    memory: OpenedMemory
+    session: str | None
+    reference: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """unreadable: how many failed their seal and were left out.  refer: the reference of a memory's id."""
+
+    memories: Sequence[Exported]
+    refer: Callable[[int], str]
+    unreadable: int = 0
+
+
+def reference_of(memory_id: int, cipher: SpaceCipher) -> str:
+    """Under which a memory is known in another instance: the same in every export, and keyed, so that two exports of
+    different people share none."""
+    return f"exported:{cipher.identity_mac('export', str(memory_id)).hex()}"
+
+
+def export_batches(scope: Scope, *, now: datetime) -> Iterator[Batch]:
+    """What may be read by its id when this begins: superseded and archived rows too, nothing deleted or expired.
+
+    Each batch is a short transaction of its own, so that a slow reader holds nothing; what is deleted meanwhile is left
+    out, and what is added meanwhile is not waited for.
+    """
+    if not scope.spaces:
+        return
+    newest = _begin(scope, now=now)
+    after = 0
+    while ids := _ids(scope, after, newest, now=now):
+        yield _open(scope, ids, now=now)
+        after = ids[-1]
+
+
+def _begin(scope: Scope, *, now: datetime) -> int:
+    """Tell the trail of it; the highest id that is exported."""
+    with tenant_transaction(scope):
+        there = Memory.objects.within(scope).existing(now).aggregate(newest=Max("pk"), count=Count("pk"))
+        record(
+            scope,
+            actor=scope.principal.label,
+            action="memory.export",
+            target=f"space:{scope.space.id}",
+            count=there["count"],
+            now=now,
+        )
+    return there["newest"] or 0
+
+
+def _ids(scope: Scope, after: int, newest: int, *, now: datetime) -> list[int]:
+    with tenant_transaction(scope):
+        rows = Memory.objects.within(scope).existing(now).filter(pk__gt=after, pk__lte=newest).order_by("pk")
+        return list(rows.values_list("pk", flat=True)[:BATCH])
+
+
+def _open(scope: Scope, ids: Sequence[int], *, now: datetime) -> Batch:
+    with tenant_transaction(scope):
+        rows = list(Memory.objects.within(scope).existing(now).filter(pk__in=ids).order_by("pk").to_open())
+    cipher = open_space(scope.tenant, scope.space)
+    opened: list[Exported] = []
+    for row in rows:
+        try:
+            memory = open_memory(row, cipher, scope.space)
+            session = open_handles(row, cipher).session
+            opened.append(Exported(memory=memory, session=session, reference=reference_of(row.pk, cipher)))
+        except DecryptError as error:
+            integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
+    return Batch(
+        memories=opened,
+        refer=lambda memory_id: reference_of(memory_id, cipher),
+        unreadable=len(rows) - len(opened),
+    )

@@ -1,0 +1,72 @@
+"""What summaries were made from.  A summary says what its sources say, and may be read for as long as they all may.
+
+Nothing is stored about that: like a time that is over, it is looked at whenever somebody reads.  So a source that is
+forgotten, replaced or past its time takes its summaries out of every answer in the same instant, whatever the way it
+went, before any job makes them anew without it.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from django.db import connection
+
+from apps.memories.models import SummarySource
+from apps.projects.scope import Scope
+
+# Whether ``memory`` is no summary, or one whose sources are all live.  Parameters: now.
+FRESH: Final = """(not memory.is_summary or not exists (
+    select from memories_summarysource link where link.tenant_id = memory.tenant_id and link.summary_id = memory.id
+      and not exists (
+        select from memories_memory source where source.tenant_id = link.tenant_id and source.id = link.source_id
+          and source.retention_status = 'active' and source.validity <> 'superseded'
+          and (source.expires_at is null or source.expires_at > %s))))"""
+
+
+def sources_among(scope: Scope, memory_ids: Sequence[int]) -> dict[int, list[int]]:
+    """Of those of these memories that are summaries, the ids of their sources.  Inside the tenant's transaction."""
+    found: dict[int, list[int]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select summary_id, source_id from memories_summarysource where tenant_id = %s and summary_id = any(%s) "
+            "order by summary_id, source_id",
+            [scope.tenant_id, list(memory_ids)],
+        )
+        for summary_id, source_id in cursor.fetchall():
+            found.setdefault(summary_id, []).append(source_id)
+    return found
+
+
+def summaries_of(scope: Scope, memory_ids: Sequence[int]) -> list[int]:
+    """The summaries that any of these memories is a source of.  Inside the tenant's transaction."""
+    rows = SummarySource.objects.within(scope).filter(source_id__in=list(memory_ids))
+    return sorted(set(rows.values_list("summary_id", flat=True)))
+
+
+def stale_summaries(scope: Scope, *, limit: int) -> list[int]:
+    """Active summaries that a source left; they answer nobody.  Inside the tenant's transaction.
+
+    A source's own time that is over counts once the sweep came by: the summary's is over with the first of them.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select distinct link.summary_id from memories_summarysource link "
+            "join memories_memory summary on summary.tenant_id = link.tenant_id and summary.id = link.summary_id "
+            "where link.tenant_id = %s and summary.retention_status = 'active' and not exists ("
+            "select from memories_memory source where source.tenant_id = link.tenant_id and source.id = link.source_id "
+            "and source.retention_status = 'active' and source.validity <> 'superseded') "
+            "order by link.summary_id limit %s",
+            [scope.tenant_id, limit],
+        )
+        return [summary_id for (summary_id,) in cursor.fetchall()]
+
+
+def write_sources(scope: Scope, space_id: int, summary_id: int, source_ids: Sequence[int]) -> None:
+    """Say what a summary was made from, in place of what was said before.  Inside the caller's transaction."""
+    SummarySource.objects.within(scope).filter(summary_id=summary_id).exclude(source_id__in=list(source_ids)).delete()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "insert into memories_summarysource (tenant_id, space_id, summary_id, source_id, created_at) "
+            "select %s, %s, %s, source_id, created_at from (select id as source_id, created_at from memories_memory "
+            "where tenant_id = %s and id = any(%s)) source on conflict (tenant_id, summary_id, source_id) do nothing",
+            [scope.tenant_id, space_id, summary_id, scope.tenant_id, list(source_ids)],
+        )

@@ -1,0 +1,187 @@
+"""When memories held, and since when that is known: two times, each half-open, [from, to).
+
+A row keeps what is believed now of its latest stretch.  A memory that was revived has earlier stretches, and a late
+statement corrects what was believed before; both are kept beside the row, so that any moment can be asked about as it
+was known at any other.  In the ordinary case, where nothing asks about another time, nothing here is read.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Coalesce
+
+from apps.core.scoping import ScopedQuerySet
+from apps.memories.models import Memory, MemoryPeriod, MemoryQuerySet
+from apps.projects.scope import Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """at: of the world that is asked about.  known_at: what was written later is not known yet."""
+
+    at: datetime
+    known_at: datetime
+
+    @classmethod
+    def asked(cls, as_of: datetime | None, known_at: datetime | None, *, now: datetime) -> "Moment | None":
+        """None where nothing is asked but what holds.  What was known then is asked of then, unless as_of says when."""
+        if as_of is None and known_at is None:
+            return None
+        return cls(at=as_of or known_at or now, known_at=known_at or now)
+
+
+_HELD = """((coalesce({row}.known_from, {row}.created_at) <= %s and coalesce({row}.valid_from, {row}.created_at) <= %s
+    and ({row}.valid_to is null or {row}.valid_to > %s))
+  or exists (select from memories_memoryperiod period where period.tenant_id = {row}.tenant_id
+    and period.memory_id = {row}.id and period.known_from <= %s and (period.known_to is null or period.known_to > %s)
+    and period.valid_from <= %s and (period.valid_to is null or period.valid_to > %s)))"""
+
+
+def true_sql(row: str, moment: Moment | None, *, now: datetime) -> tuple[str, list[Any]]:
+    """Whether the memory with this alias is, or was, the truth: a condition, and its values."""
+    if moment is None:
+        return f"{row}.validity <> 'superseded' and ({row}.valid_to is null or {row}.valid_to > %s)", [now]
+    at, known_at = moment.at, moment.known_at
+    return _HELD.format(row=row), [known_at, at, at, known_at, known_at, at, at]
+
+
+def holding(rows: MemoryQuerySet, moment: Moment) -> MemoryQuerySet:
+    """Of these rows those that held at the moment, whatever became of them since; active ones."""
+    at, known_at = moment.at, moment.known_at
+    periods: ScopedQuerySet[MemoryPeriod] = ScopedQuerySet(MemoryPeriod).filter(
+        Q(known_to=None) | Q(known_to__gt=known_at),
+        Q(valid_to=None) | Q(valid_to__gt=at),
+        tenant_id=OuterRef("tenant_id"),
+        memory_id=OuterRef("pk"),
+        known_from__lte=known_at,
+        valid_from__lte=at,
+    )
+    latest = Q(begun__lte=at, told__lte=known_at) & (Q(valid_to=None) | Q(valid_to__gt=at))
+    return (
+        rows.filter(retention_status="active")
+        .alias(begun=Coalesce("valid_from", "created_at"), told=Coalesce("known_from", "created_at"))
+        .filter(latest | Exists(periods))
+    )
+
+
+def recallable(rows: MemoryQuerySet, moment: Moment | None, *, now: datetime) -> MemoryQuerySet:
+    """Of these rows those that recall may return, of the present or of the moment asked about."""
+    return rows.live(now) if moment is None else holding(rows.existing(now), moment)
+
+
+@dataclass(slots=True, kw_only=True)
+class Stretch:
+    """It held in [start, end), as is known since ``known_from``.  period_id: where it is at rest beside the row."""
+
+    start: datetime
+    end: datetime | None
+    known_from: datetime
+    period_id: int | None = None
+
+    def holds_at(self, at: datetime) -> bool:
+        return self.start <= at and (self.end is None or at < self.end)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.end is not None and self.end <= self.start
+
+
+@dataclass(slots=True, kw_only=True)
+class Periods:
+    """All of one memory: ``latest`` is kept in its row.  Changed here first, and written once by ``write``.
+
+    earlier: other stretches still believed.  corrected: what was believed, with when that ended.
+    """
+
+    latest: Stretch
+    earlier: list[Stretch] = field(default_factory=list)
+    corrected: list[tuple[Stretch, datetime]] = field(default_factory=list)
+    ended: dict[int, datetime] = field(default_factory=dict)  # rows at rest that are believed no more, since when
+    has_changed: bool = False
+
+    @classmethod
+    def of_row(cls, row: Memory, earlier: Sequence[MemoryPeriod] = ()) -> "Periods":
+        return cls(
+            latest=Stretch(
+                start=row.valid_from or row.created_at, end=row.valid_to, known_from=row.known_from or row.created_at
+            ),
+            earlier=[
+                Stretch(start=one.valid_from, end=one.valid_to, known_from=one.known_from, period_id=one.pk)
+                for one in earlier
+            ],
+        )
+
+    @property
+    def stretches(self) -> list[Stretch]:
+        return [one for one in (*self.earlier, self.latest) if not one.is_empty]
+
+    def change(self, stretch: Stretch, *, end: datetime | None, now: datetime) -> None:
+        """Believe from now on that this stretch ended then."""
+        self.has_changed = True
+        now = max(now, stretch.known_from)
+        if stretch.period_id is not None:
+            self.ended[stretch.period_id] = now
+        elif stretch.known_from < now and not stretch.is_empty:
+            self.corrected.append((Stretch(start=stretch.start, end=stretch.end, known_from=stretch.known_from), now))
+        stretch.end, stretch.known_from, stretch.period_id = end, now, None
+
+    def begin(self, start: datetime, *, now: datetime) -> None:
+        """It holds again from start on, and held before as it did."""
+        self.has_changed = True
+        self.earlier.append(self.latest)
+        self.latest = Stretch(start=start, end=None, known_from=now)
+
+    def add(self, start: datetime, end: datetime, *, now: datetime) -> bool:
+        """It held then too, as is learned late; whether that is the latest that it held."""
+        self.has_changed = True
+        stretch = Stretch(start=start, end=end, known_from=now)
+        if start < self.latest.start:
+            self.earlier.append(stretch)
+            return False
+        self.earlier.append(self.latest)
+        self.latest = stretch
+        return True
+
+    def end_latest(self, end: datetime, *, now: datetime) -> None:
+        """Over since ``end`` at the latest.  What began after that never held."""
+        last = end if self.latest.end is None else min(self.latest.end, end)
+        self.change(self.latest, end=max(last, self.latest.start), now=now)
+
+    def put_into(self, row: Memory) -> None:
+        row.valid_from, row.valid_to, row.known_from = self.latest.start, self.latest.end, self.latest.known_from
+
+
+def read(scope: Scope, rows: Collection[Memory]) -> dict[int, Periods]:
+    """Of these memories, by id.  Inside the transaction that holds the space's lock."""
+    mine = MemoryPeriod.objects.within(scope).filter(memory_id__in=[row.pk for row in rows], known_to=None)
+    earlier: dict[int, list[MemoryPeriod]] = {}
+    for period in mine.order_by("pk") if rows else ():
+        earlier.setdefault(period.memory_id, []).append(period)
+    return {row.pk: Periods.of_row(row, earlier.get(row.pk, ())) for row in rows}
+
+
+def write(scope: Scope, space_id: int, changed: dict[int, Periods], *, now: datetime) -> None:
+    """Write what is kept beside the rows; ``put_into`` is for the rows.  In the transaction that changes them."""
+    for periods in changed.values():
+        for period_id, since in periods.ended.items():
+            MemoryPeriod.objects.within(scope).filter(pk=period_id).update(known_to=since)
+    MemoryPeriod.everyone.bulk_create(
+        MemoryPeriod(
+            tenant_id=scope.tenant_id,
+            space_id=space_id,
+            memory_id=memory_id,
+            valid_from=one.start,
+            valid_to=one.end,
+            known_from=one.known_from,
+            known_to=known_to,
+            created_at=now,
+        )
+        for memory_id, periods in changed.items()
+        for one, known_to in [
+            *periods.corrected,
+            *((one, None) for one in periods.earlier if one.period_id is None and not one.is_empty),
+        ]
+    )

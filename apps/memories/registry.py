@@ -1,0 +1,101 @@
+"""The type registry as a tenant has it: the built-in types, its own beside them, and the rules that tell them apart."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final
+
+from apps.core.scoping import tenant_transaction
+from apps.memories.models import OwnType, TypeRule
+from apps.memories.types import TYPES, MemoryType
+from apps.memories.wordings import Wording
+from apps.projects.scope import Scope
+
+MAX_OWN: Final = 32
+_PRIOR: Final = 0.10  # where nobody said otherwise
+_HALF_LIFE_DAYS: Final = 90.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Own:
+    """One of the tenant's own types.  replaced_by: empty until it is sunset."""
+
+    type: MemoryType
+    parent: str = ""
+    ttl: timedelta | None = None
+    replaced_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registry:
+    """own: in the order they were added.  wordings: in the order in which they are tried."""
+
+    own: Mapping[str, Own] = field(default_factory=dict)
+    wordings: Sequence[Wording] = ()
+
+    def get(self, name: str) -> MemoryType:
+        """What the type means.  A name that is in no registry any more accumulates."""
+        if name in TYPES:
+            return TYPES[name]
+        return self.own[name].type if name in self.own else MemoryType(name, None, _PRIOR, _HALF_LIFE_DAYS)
+
+    def ttl(self, name: str) -> timedelta | None:
+        """For how long a new memory of the type is kept, where nobody says otherwise."""
+        return self.own[name].ttl if name in self.own else None
+
+    def describe(self, name: str) -> dict[str, Any]:
+        """For people and programs.  slot: the group within which a newer value replaces an older one, or None."""
+        type_, own = self.get(name), self.own.get(name)
+        return {
+            "name": name,
+            "built_in": name in TYPES,
+            "slot": type_.group,
+            "half_life_days": type_.half_life_days,
+            "prior": type_.prior,
+            "ttl_seconds": int(own.ttl.total_seconds()) if own and own.ttl else None,
+            "parent": own.parent or None if own else None,
+            "replaced_by": own.replaced_by or None if own else None,
+        }
+
+    def __contains__(self, name: object) -> bool:
+        return name in TYPES or name in self.own
+
+    def now_called(self, name: str) -> str:
+        """The name that writes of this type go by: another one after a sunset."""
+        for _ in self.own:
+            if name not in self.own or not self.own[name].replaced_by:
+                break
+            name = self.own[name].replaced_by
+        return name
+
+    def choose(self, type_: str, key: str | None, text: str) -> str:
+        """The type of a memory that was taken for ``type_``: the first wording that fits says so."""
+        fitting = (one.type for one in self.wordings if one.fits(type_, key, text))
+        return self.now_called(next(fitting, type_))
+
+
+def read_registry(scope: Scope) -> Registry:
+    with tenant_transaction(scope):
+        own = [_own(row) for row in OwnType.objects.within(scope).order_by("pk")]
+        wordings = [wording_of(row) for row in TypeRule.objects.within(scope).order_by("pk")]
+    return Registry(own={one.type.name: one for one in own}, wordings=wordings)
+
+
+def wording_of(row: TypeRule) -> Wording:
+    return Wording(
+        name=row.name,
+        type=row.type,
+        sources=tuple(row.sources),
+        words=tuple(row.words),
+        unless=tuple(row.unless),
+        key_prefix=row.key_prefix,
+    )
+
+
+def _own(row: OwnType) -> Own:
+    return Own(
+        type=MemoryType(row.name, row.group or None, row.prior, row.half_life_days),
+        parent=row.parent,
+        ttl=row.ttl,
+        replaced_by=row.replaced_by,
+    )

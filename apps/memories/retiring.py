@@ -1,0 +1,138 @@
+"""Taking memories out of every answer at once, and putting them back while there is time."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from apps.audit.services import enqueue, record
+from apps.core.errors import Conflict
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import SpaceCipher, SpaceShredded
+from apps.memories import periods, revisions
+from apps.memories.models import Memory, MemoryVector, Retention, Validity
+from apps.memories.profiles import check_room
+from apps.memories.revisions import Change
+from apps.memories.selectors import MemoryNotFound
+from apps.memories.services import GRACE
+from apps.memories.spaces import lock_space
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+
+
+class NotRestorable(Conflict):
+    """This memory was not deleted, or the time in which it could be restored is over."""
+
+    code = "NOT_RESTORABLE"
+
+
+class RememberedAgain(Conflict):
+    """The same was remembered again since this memory was deleted."""
+
+    code = "REMEMBERED_AGAIN"
+
+
+def retire(
+    scope: Scope, space: Space, rows: Sequence[Memory], cipher: SpaceCipher, *, method: str, reason: str, now: datetime
+) -> None:
+    """Soft-delete these rows: no answer holds them from this transaction on, and for a week ``restore`` brings them
+    back.
+
+    rows: locked, under the space's lock.  reason: the caller's words, kept sealed in the history.
+    """
+    if not rows:
+        return
+    ids = [row.pk for row in rows]
+    space.txid += 1
+    space.save(update_fields=["txid"])
+    Memory.objects.within_tenant(scope).filter(pk__in=ids).update(
+        retention_status=Retention.SOFT_DELETED,
+        deletion_method=method,
+        deleted_at=now,
+        hard_delete_at=now + GRACE,
+        updated_at=now,
+        changed_txid=space.txid,
+    )
+    MemoryVector.objects.within(scope).filter(memory_id__in=ids).update(live=False)
+    why = {"reason": {"old": None, "new": reason}} if reason else {}
+    changes = [
+        Change(memory_id=row.pk, event="soft_deleted", diff=_states(reported(row), Retention.SOFT_DELETED) | why)
+        for row in rows
+    ]
+    revisions.write(scope, space, changes, cipher, now=now)
+
+
+def restore(scope: Scope, memory_id: int, *, now: datetime) -> None:
+    """Bring a soft-deleted memory back as it was.  One whose slot has another value by now comes back as replaced.
+
+    Raises MemoryNotFound, NotRestorable, RememberedAgain, SpaceFull.
+    """
+    if not scope.spaces or not 0 < memory_id < 2**63:
+        raise MemoryNotFound
+    try:
+        with tenant_transaction(scope):
+            space, cipher = lock_space(scope)
+            row = Memory.objects.within(scope).filter(pk=memory_id).select_for_update(no_key=True).first()
+            if row is None:
+                raise MemoryNotFound
+            _check(scope, row, space, now=now)
+            _bring_back(scope, row, space, cipher, now=now)
+    except SpaceShredded:
+        raise MemoryNotFound from None
+
+
+def reported(row: Memory) -> str:
+    """This plane has no word for a fact that another replaced; it calls such a row archived."""
+    is_replaced = row.retention_status == Retention.ACTIVE and row.validity == Validity.SUPERSEDED
+    return Retention.ARCHIVED.value if is_replaced else str(row.retention_status)
+
+
+def _check(scope: Scope, row: Memory, space: Space, *, now: datetime) -> None:
+    is_over = (row.hard_delete_at and row.hard_delete_at <= now) or (row.expires_at and row.expires_at <= now)
+    if row.retention_status != Retention.SOFT_DELETED or is_over:
+        raise NotRestorable
+    same = Memory.objects.within_tenant(scope).filter(space_id=space.pk, public_id=row.public_id)
+    if same.filter(retention_status=Retention.ACTIVE).exists():
+        raise RememberedAgain
+    check_room(scope, space, 1)
+
+
+def _bring_back(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *, now: datetime) -> None:
+    diff: dict[str, Any] = {}
+    holder = _holder(scope, row, space)
+    if holder is not None:
+        row.validity, row.superseded_by_id = Validity.SUPERSEDED, holder.pk
+        row.superseded_at, row.superseded_reason = now, "newer"
+        diff["superseded_by"] = {"old": None, "new": holder.pk}
+        held = periods.read(scope, [row])[row.pk]
+        held.end_latest(holder.valid_from or holder.created_at, now=now)
+        held.put_into(row)
+        periods.write(scope, space.pk, {row.pk: held}, now=now)
+    space.txid += 1
+    space.save(update_fields=["txid"])
+    row.retention_status, row.deletion_method = Retention.ACTIVE, ""
+    row.deleted_at = row.hard_delete_at = None
+    row.updated_at, row.changed_txid = now, space.txid
+    row.save(
+        update_fields=[
+            "validity", "superseded_by", "superseded_at", "superseded_reason", "retention_status", "deletion_method",
+            "deleted_at", "hard_delete_at", "updated_at", "changed_txid", "valid_from", "valid_to", "known_from",
+        ]
+    )  # fmt: skip
+    vectors = MemoryVector.objects.within(scope).filter(memory_id=row.pk)
+    if not vectors.update(live=row.is_live()):
+        enqueue(scope, "embed", [row.pk], now=now)
+    diff = _states(Retention.SOFT_DELETED, reported(row)) | diff
+    revisions.write(scope, space, [Change(memory_id=row.pk, event="restored", diff=diff)], cipher, now=now)
+    record(scope, actor=scope.principal.label, action="memory.restore", target=f"memory:{row.pk}", now=now)
+
+
+def _holder(scope: Scope, row: Memory, space: Space) -> Memory | None:
+    """The memory that holds the slot that this one held when it went."""
+    if row.slot is None or row.validity != Validity.CURRENT:
+        return None
+    rows = Memory.objects.within_tenant(scope).filter(space_id=space.pk, slot=row.slot)
+    return rows.filter(validity=Validity.CURRENT, retention_status=Retention.ACTIVE).first()
+
+
+def _states(old: str, new: str) -> dict[str, Any]:
+    return {"retention_status": {"old": str(old), "new": str(new)}}

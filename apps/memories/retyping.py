@@ -1,0 +1,176 @@
+"""Giving memories another type: each row whole, as if it had been of that type from the first.
+
+Its slot, its public id, its prior and its confidence follow from the type.  Where another memory has the slot already,
+the row stays what it is: two memories never change places because somebody renamed a kind of them.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+import orjson
+
+from apps.core.plaintext import Plaintext
+from apps.crypto.sealed_tables import write_columns
+from apps.crypto.services import DecryptError, SpaceCipher
+from apps.memories import integrity, revisions
+from apps.memories.handles import public_id, slot_in_group, value_mac
+from apps.memories.models import Memory, Retention, Validity
+from apps.memories.revisions import Change
+from apps.memories.sealing import HANDLES, LABEL, open_handles, open_text
+from apps.memories.types import MemoryType, confidence
+from apps.memories.words import normalised
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+
+_COLUMNS: Final = {
+    "id": "bigint", "type": "text", "slot": "bytea", "value_mac": "bytea", "public_id": "text",
+    "handles_ct": "bytea", "type_prior": "float8", "confidence": "float8", "changed_txid": "bigint",
+    "updated_at": "timestamptz",
+}  # fmt: skip
+
+
+class Result(StrEnum):
+    """Of one row: it has the new type; another memory has its place under that type; it failed its seal."""
+
+    CHANGED = "changed"
+    TAKEN = "taken"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Was:
+    """What a row was before: all that does not follow from a type."""
+
+    type: str
+    prior: float
+    confidence: float
+    had_slot: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A type for one row.  back_to: what it was before, where that is what it is to be again."""
+
+    type: MemoryType
+    back_to: Was | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retyped:
+    """What became of one row.  txid: the change that it was a part of, where it was changed."""
+
+    memory_id: int
+    result: Result
+    was: Was
+    txid: int | None = None
+
+
+def said(row: Memory, cipher: SpaceCipher) -> tuple[str | None, Plaintext]:
+    """The key and the text by which a type is told.  Raises DecryptError."""
+    key = cipher.open(LABEL, row.pk, bytes(row.label_ct)).reveal() if row.label_ct else None
+    return key, open_text(row, cipher)
+
+
+def retype(
+    scope: Scope,
+    space: Space,
+    cipher: SpaceCipher,
+    rows: Sequence[Memory],
+    wishes: Mapping[int, Wish],
+    *,
+    dry_run: bool = False,
+    now: datetime,
+) -> list[Retyped]:
+    """Give each row the type that is wished for it, by its id.  dry_run: only say what would become of it.
+
+    In the transaction that holds the space's lock, and the rows' unless it is a dry run.
+    """
+    made: dict[int, list[Any]] = {}
+    broken: set[int] = set()
+    for row in rows:
+        try:
+            made[row.pk] = _columns_of(row, wishes[row.pk], cipher)
+        except DecryptError as error:
+            integrity.note(scope, error, row.pk, space_id=space.pk, now=now)
+            broken.add(row.pk)
+    taken = _taken(scope, space, [row for row in rows if row.pk in made], made)
+    changed = [row for row in rows if row.pk in made and row.pk not in taken]
+    if changed and not dry_run:
+        space.txid += 1
+        space.save(update_fields=["txid"])
+        write_columns("memories_memory", _COLUMNS, [[*made[row.pk], space.txid, now] for row in changed], scope)
+        notes = [
+            Change(
+                memory_id=row.pk,
+                event="retyped",
+                diff={revisions.TYPE: {"old": row.type, "new": wishes[row.pk].type.name}},
+            )
+            for row in changed
+        ]
+        revisions.write(scope, space, notes, cipher, now=now)
+    ids = {row.pk for row in changed}
+    return [
+        Retyped(
+            memory_id=row.pk,
+            result=Result.CHANGED if row.pk in ids else Result.BROKEN if row.pk in broken else Result.TAKEN,
+            was=Was(type=row.type, prior=row.type_prior, confidence=row.confidence, had_slot=row.slot is not None),
+            txid=space.txid if row.pk in ids and not dry_run else None,
+        )
+        for row in rows
+    ]
+
+
+def _columns_of(row: Memory, wish: Wish, cipher: SpaceCipher) -> list[Any]:
+    """In the order of ``_COLUMNS``, without the last two."""
+    key, text = said(row, cipher)
+    handles, type_, before = open_handles(row, cipher), wish.type, wish.back_to
+    has_slot = bool(type_.group and key) and (before is None or before.had_slot)
+    if has_slot and handles.value is None:
+        handles = replace(handles, value=normalised(text.reveal()))
+    prior = before.prior if before else type_.prior
+    return [
+        row.pk,
+        type_.name,
+        slot_in_group(cipher, type_.group or "", key or "", project_id=row.project_id) if has_slot else None,
+        value_mac(cipher, handles.value or "") if has_slot else None,
+        public_id(cipher, type_.name, key, text, handles, project_id=row.project_id),
+        cipher.seal(HANDLES, row.pk, orjson.dumps(asdict(handles))),
+        prior,
+        before.confidence
+        if before
+        else confidence(
+            source_strength=row.source_strength,
+            repetition_count=row.repetition_count,
+            extractor_confidence=row.extractor_confidence,
+            prior=prior,
+        ),
+    ]
+
+
+def _taken(scope: Scope, space: Space, rows: Sequence[Memory], made: Mapping[int, Sequence[Any]]) -> set[int]:
+    """Rows whose place another memory has: of two that want one place, the row that comes first gets it."""
+    active = [row for row in rows if row.retention_status == Retention.ACTIVE]
+    holding = [row for row in active if row.validity == Validity.CURRENT and made[row.pk][2] is not None]
+    there = Memory.objects.within_tenant(scope).filter(space_id=space.pk, retention_status=Retention.ACTIVE)
+    slots = _held(
+        there.filter(validity=Validity.CURRENT, slot__in=[made[row.pk][2] for row in holding]).values_list("slot", "pk")
+    )
+    names = _held(there.filter(public_id__in=[made[row.pk][4] for row in active]).values_list("public_id", "pk"))
+    taken: set[int] = set()
+    for row in active:
+        slot = made[row.pk][2] if row.validity == Validity.CURRENT else None
+        name = made[row.pk][4]
+        if slots.get(slot, row.pk) != row.pk or names.get(name, row.pk) != row.pk:
+            taken.add(row.pk)
+            continue
+        names[name] = row.pk
+        if slot is not None:
+            slots[slot] = row.pk
+    return taken
+
+
+def _held(pairs: Collection[tuple[Any, int]]) -> dict[Any, int]:
+    return {bytes(name) if isinstance(name, memoryview) else name: pk for name, pk in pairs}

@@ -1,0 +1,159 @@
+"""What happened to a memory: noted as it happens, old and new values sealed, and read back in order."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+
+from apps.core.scoping import tenant_transaction
+from apps.core.sequences import take_ids
+from apps.crypto.services import DecryptError, SpaceCipher, open_space
+from apps.memories import integrity
+from apps.memories.integrity import TRANSITION
+from apps.memories.models import Memory, MemoryTransition
+from apps.memories.selectors import MemoryNotFound
+from apps.projects.models import Space
+from apps.projects.scope import SYSTEM, Scope
+
+DIFF: Final = "transition.diff"  # the name bound into the seal
+TRACKED: Final = (
+    "tags", "importance", "metadata", "source", "event_type", "summary", "retention_status", "superseded_by"
+)  # fmt: skip
+# Rows say what happened in the domain's words; callers hear it in the wire's.
+EVENTS: Final = {"revived": "restored", "retyped": "updated"}
+TYPE: Final = "extracted_type"  # no caller may set it; a change of types does
+
+Diff = Mapping[str, Mapping[str, Any]]  # field: {"old": …, "new": …}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One thing that happened to one memory.  diff: empty where the event says it all."""
+
+    memory_id: int
+    event: str
+    diff: Diff = field(default_factory=dict)
+    other_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """number: 0 for the creation.  actor: None for work that nobody asked for."""
+
+    number: int
+    event: str
+    changed_fields: Sequence[str]
+    diff: Diff
+    actor: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """total: of all revisions, the creation among them."""
+
+    memory_id: int
+    total: int
+    revisions: Sequence[Revision]
+
+
+def write(scope: Scope, space: Space, changes: Sequence[Change], cipher: SpaceCipher, *, now: datetime) -> None:
+    """Note these changes, in order.  Inside the transaction that makes them, which has numbered the space's change."""
+    ids = take_ids(len(changes), sequence="memories_memorytransition_id_seq")
+    MemoryTransition.everyone.bulk_create(
+        MemoryTransition(
+            id=row_id,
+            tenant_id=scope.tenant_id,
+            memory_id=change.memory_id,
+            space_id=space.pk,
+            txid=space.txid,
+            event=change.event,
+            actor=scope.principal.label,
+            other_id=change.other_id,
+            changed_fields=list(change.diff),
+            diff_ct=cipher.seal(DIFF, row_id, orjson.dumps(change.diff)) if change.diff else None,
+            key_version=cipher.key_version if change.diff else None,
+            created_at=now,
+        )
+        for row_id, change in zip(ids, changes, strict=True)
+    )
+
+
+def get_history(scope: Scope, memory_id: int, *, limit: int, offset: int, now: datetime) -> History:
+    """A page of what happened to a memory, oldest first.  Raises MemoryNotFound, as reading the memory does."""
+    if not scope.spaces or not 0 < memory_id < 2**63:
+        raise MemoryNotFound
+    with tenant_transaction(scope, snapshot=True):
+        memory = Memory.objects.within(scope).existing(now).filter(pk=memory_id).only("created_at", "space_id").first()
+        if memory is None:
+            raise MemoryNotFound
+        noted = MemoryTransition.objects.within(scope).filter(memory_id=memory_id).order_by("pk")
+        changes = noted.exclude(event="created")
+        total = 1 + changes.count()
+        page = list(changes[max(offset - 1, 0) : max(offset - 1 + limit, 0)])
+        replaced = list(changes.filter(event="superseded").values_list("pk", "other_id"))
+        created_by = noted.filter(event="created").values_list("actor", flat=True).first()
+    space = next(space for space in scope.spaces if space.id == memory.space_id)
+    cipher = open_space(scope.tenant, space)
+    revisions = [_creation(memory, created_by)] if offset == 0 and limit > 0 else []
+    for number, row in enumerate(page, start=max(offset, 1)):
+        revisions.append(_revision(number, row, _diff(scope, row, replaced, cipher, now=now)))
+    return History(memory_id=memory_id, total=total, revisions=revisions)
+
+
+def _creation(memory: Memory, actor: str | None) -> Revision:
+    return Revision(
+        number=0, event="created", changed_fields=(), diff={}, actor=_named(actor), created_at=memory.created_at
+    )
+
+
+def _revision(number: int, row: MemoryTransition, diff: Diff) -> Revision:
+    return Revision(
+        number=number,
+        event=EVENTS.get(row.event, row.event),
+        changed_fields=[name for name in row.changed_fields if name in (*TRACKED, TYPE)] or list(diff),
+        diff=diff,
+        actor=_named(row.actor),
+        created_at=row.created_at,
+    )
+
+
+def _diff(
+    scope: Scope,
+    row: MemoryTransition,
+    replaced: Iterable[tuple[int, int | None]],
+    cipher: SpaceCipher,
+    *,
+    now: datetime,
+) -> Diff:
+    """What a change changed: as it was sealed, or as the event by itself says.  Empty where the seal is broken."""
+    if row.diff_ct is None:
+        return _implied(row, replaced)
+    try:
+        opened: Diff = orjson.loads(cipher.open_bytes(DIFF, row.pk, bytes(row.diff_ct)))
+    except DecryptError as error:
+        integrity.note(scope, error, row.pk, space_id=row.space_id, table=TRANSITION, now=now)
+        return {}
+    return {name: opened[name] for name in (*TRACKED, TYPE) if name in opened}
+
+
+def _implied(row: MemoryTransition, replaced: Iterable[tuple[int, int | None]]) -> Diff:
+    """The change of an event that needs no values of its own: they are states and ids."""
+    if row.event == "superseded":
+        return _states("active", "archived") | {"superseded_by": {"old": None, "new": row.other_id}}
+    if row.event == "revived":
+        before = [other_id for pk, other_id in replaced if pk < row.pk]
+        return _states("archived", "active") | {"superseded_by": {"old": before[-1] if before else None, "new": None}}
+    if row.event == "soft_deleted":
+        return _states("active", "soft_deleted")
+    return {}
+
+
+def _states(old: str, new: str) -> dict[str, dict[str, Any]]:
+    return {"retention_status": {"old": old, "new": new}}
+
+
+def _named(actor: str | None) -> str | None:
+    return None if actor == SYSTEM.label else actor

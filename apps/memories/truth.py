@@ -1,0 +1,104 @@
+"""Which of two memories holds: one takes the other's place, as at a write, by somebody's decision."""
+
+from datetime import datetime
+
+from apps.audit.services import enqueue
+from apps.core.errors import Conflict
+from apps.memories import periods
+from apps.memories.models import Memory, MemoryTransition, MemoryVector, Validity
+from apps.memories.periods import Periods
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+
+_CHANGED = (
+    "validity", "superseded_by", "superseded_at", "superseded_reason", "valid_from", "valid_to", "known_from",
+    "changed_txid", "updated_at",
+)  # fmt: skip
+
+
+class WinnerSuperseded(Conflict):
+    """The winning memory was itself replaced by a third one; decide between those two first."""
+
+    code = "WINNER_SUPERSEDED"
+
+
+class ConstraintStays(Conflict):
+    """A constraint yields to nothing but its own removal; forget it first, or decide for it."""
+
+    code = "CONSTRAINT_STAYS"
+
+
+def prefer(scope: Scope, winner_id: int, loser_id: int, *, now: datetime) -> bool:
+    """Let the winner supersede the loser; whether that changed anything.  Both exist, in the scope's one space.
+
+    The loser held until the winner began, and never where it began later.  A winner that the loser had replaced takes
+    the loser's place: it is current again, or was replaced by whatever replaced the loser.  Raises WinnerSuperseded,
+    ConstraintStays.  In the transaction that holds the space's lock.
+    """
+    rows = Memory.objects.within(scope).filter(pk__in=(winner_id, loser_id)).order_by("pk")
+    locked = {row.pk: row for row in rows.select_for_update(no_key=True)}
+    winner, loser = locked[winner_id], locked[loser_id]
+    if loser.superseded_by_id == winner_id:
+        return False
+    if winner.validity == Validity.SUPERSEDED and winner.superseded_by_id != loser_id:
+        raise WinnerSuperseded
+    if loser.type == "constraint":
+        raise ConstraintStays
+    txid = _next_txid(scope)
+    held = periods.read(scope, [winner, loser])
+    place = loser.validity, loser.superseded_by_id, loser.superseded_at, loser.superseded_reason
+    end = loser.valid_to
+    loser.validity, loser.superseded_by_id = Validity.SUPERSEDED, winner_id
+    loser.superseded_at, loser.superseded_reason = now, "resolved"
+    held[loser_id].end_latest(held[winner_id].latest.start, now=now)
+    # The loser first: at most one row holds a slot, and that is looked at with every statement.
+    _save(scope, loser, held[loser_id], txid, "superseded", winner_id, now=now)
+    was = winner.validity
+    if was == Validity.SUPERSEDED:
+        winner.validity, winner.superseded_by_id, winner.superseded_at, winner.superseded_reason = place
+        held[winner_id].change(held[winner_id].latest, end=end, now=now)
+    if winner.validity == Validity.DISPUTED and not _is_disputed_still(scope, winner):
+        winner.validity = Validity.CURRENT
+    if was == Validity.SUPERSEDED or winner.validity != was:
+        event = "superseded" if not winner.is_live() else "revived" if was == Validity.SUPERSEDED else "settled"
+        _save(scope, winner, held[winner_id], txid, event, winner.superseded_by_id, now=now)
+    return True
+
+
+def _is_disputed_still(scope: Scope, row: Memory) -> bool:
+    """Whether another row stands disputed in its slot."""
+    if row.slot is None:
+        return False
+    others = Memory.objects.within_tenant(scope).filter(space_id=row.space_id, slot=row.slot).exclude(pk=row.pk)
+    return others.filter(retention_status="active", validity=Validity.DISPUTED).exists()
+
+
+def _next_txid(scope: Scope) -> int:
+    space = Space.objects.within(scope).get(pk=scope.space.id)
+    space.txid += 1
+    space.save(update_fields=["txid"])
+    return space.txid
+
+
+def _save(
+    scope: Scope, row: Memory, held: Periods, txid: int, event: str, other_id: int | None, *, now: datetime
+) -> None:
+    held.put_into(row)
+    periods.write(scope, row.space_id, {row.pk: held}, now=now)
+    row.changed_txid, row.updated_at = txid, now
+    row.save(update_fields=_CHANGED)
+    vectors = MemoryVector.objects.within(scope).filter(memory_id=row.pk)
+    vectors.update(live=row.is_live())
+    if row.is_live():
+        # While it slept a refresh passed it by; embedding again what is up to date does no harm.
+        enqueue(scope, "embed", [row.pk], now=now)
+    MemoryTransition.everyone.create(
+        tenant_id=scope.tenant_id,
+        memory_id=row.pk,
+        space_id=row.space_id,
+        txid=txid,
+        event=event,
+        actor=scope.principal.label,
+        other_id=other_id,
+        created_at=now,
+    )

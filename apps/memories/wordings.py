@@ -1,0 +1,69 @@
+"""Rules of words: by which a memory is told to be of one of the tenant's types.  Pure.
+
+A phrase is words in a row, in any case.  A word may end in ``*``, which stands for any ending, and ``#`` stands for a
+number: ``prescrib*``, ``# mg``, ``must not``.  Nothing else is special, so that no phrase can take long to look for.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from apps.core.errors import Invalid
+
+MOST_WORDS: Final = 64  # phrases of one rule
+LONGEST_PHRASE: Final = 64  # characters
+_NUMBER: Final = r"\d+(?:[.,]\d+)?"
+
+
+class BadTypeRule(Invalid):
+    """A rule names at most 64 phrases of at most 64 characters each, or the beginning of a key."""
+
+    code = "BAD_TYPE_RULE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """A memory of one of ``sources`` is of ``type`` if it says one of ``words``, none of ``unless``, and has a key
+    that begins with ``key_prefix``; of words and prefix, whichever is given must hold.
+    """
+
+    name: str
+    type: str
+    sources: Sequence[str]
+    words: Sequence[str] = ()
+    unless: Sequence[str] = ()
+    key_prefix: str = ""
+
+    def fits(self, type_: str, key: str | None, text: str) -> bool:
+        """text: as it was said."""
+        if type_ not in self.sources or not (key or "").startswith(self.key_prefix):
+            return False
+        folded = text.casefold().replace("’", "'")
+        if self.words and not _compiled(tuple(self.words)).search(folded):
+            return False
+        return not (self.unless and _compiled(tuple(self.unless)).search(folded))
+
+    def check(self) -> None:
+        """Raises BadTypeRule."""
+        phrases = (*self.words, *self.unless)
+        is_long = any(len(phrase) > LONGEST_PHRASE for phrase in (*phrases, self.key_prefix))
+        is_empty = any(not re.search(r"[\w#]", phrase) for phrase in phrases)
+        if is_long or is_empty or len(phrases) > MOST_WORDS or not (self.words or self.key_prefix):
+            raise BadTypeRule
+
+
+@lru_cache(maxsize=256)
+def _compiled(phrases: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{'|'.join(_phrase(one) for one in phrases)})(?!\w)")
+
+
+def _phrase(phrase: str) -> str:
+    return r"\s+".join(_word(word) for word in phrase.casefold().replace("’", "'").split())
+
+
+def _word(word: str) -> str:
+    if word == "#":
+        return _NUMBER
+    return re.escape(word[:-1]) + r"\w*" if word.endswith("*") else re.escape(word)

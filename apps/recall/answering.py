@@ -1,0 +1,129 @@
+"""Answers made of recalled memories: a filled prompt, a routed search, quotes put together."""
+
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from apps.core.errors import Invalid
+from apps.core.plaintext import Plaintext
+from apps.memories.opened import OpenedMemory
+from apps.memories.selectors import get_memories
+from apps.memories.types import TYPES
+from apps.projects.scope import Scope
+from apps.recall import access
+from apps.recall.composing import Composed, question_of
+from apps.recall.composing import compose as fill
+from apps.recall.question import asked_dates, date_match
+from apps.recall.results import Filters, Hit
+from apps.recall.routing import Plan, plan
+from apps.recall.services import recall
+from apps.recall.synthesis import Synthesis
+from apps.recall.synthesis import synthesize as quote
+
+WIDEST: Final = 50  # memories looked at before a route picks its own
+SLOT_TYPES: Final = tuple(name for name, type_ in TYPES.items() if type_.group)
+LISTED_TYPES: Final = tuple(name for name, type_ in TYPES.items() if not type_.group and name != "summary")
+MOST_QUOTES: Final = {"canonical": 1, "structured": 5, "hybrid": 3}
+
+
+class NothingAsked(Invalid):
+    """prompt_template: must say something besides the place for memories, because that is what is looked up."""
+
+
+class NothingToSynthesize(Invalid):
+    """Send a query, memory_ids, or both."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routed:
+    """confidence: 0..1, the best hit's score times what is thought of that memory; for comparing, not as a chance."""
+
+    query_id: uuid.UUID
+    plan: Plan
+    hits: Sequence[Hit]
+    answer: str | None
+    confidence: float
+    latency_ms: float
+
+
+def compose(scope: Scope, template: Plaintext, *, limit: int, max_tokens: int | None, now: datetime) -> Composed:
+    """The template with the memories that answer it best.  Raises NothingAsked."""
+    question = question_of(template.reveal())
+    if not question:
+        raise NothingAsked
+    found = recall(scope, Plaintext(question), limit=limit, now=now)
+    return fill(template.reveal(), [hit.memory.text.reveal() for hit in found.hits], max_tokens=max_tokens)
+
+
+def search_routed(scope: Scope, query: Plaintext, *, limit: int, wanted: str | None, now: datetime) -> Routed:
+    """Answer by the way that suits the question, or by the one that the caller wants; a request for a secret by none.
+
+    A way that finds nothing gives over to recall in general, unless the caller insisted on it.
+    """
+    started = time.perf_counter()
+    chosen = plan(query.reveal(), wanted=wanted)
+    hits: list[Hit] = []
+    if not chosen.is_refused:
+        hits = _by_route(scope, query, chosen, limit=limit, now=now)
+        if not hits and wanted is None and chosen.route != "hybrid":
+            reason = f"the {chosen.route} route found nothing: recall in general"
+            chosen = replace(chosen, route="hybrid", reasoning=[*chosen.reasoning, reason])
+            hits = _by_route(scope, query, chosen, limit=limit, now=now)
+    return Routed(
+        query_id=uuid.uuid4(),
+        plan=chosen,
+        hits=hits,
+        answer=_answer(query, hits, chosen.route),
+        confidence=max((max(0.0, min(1.0, hit.score)) * hit.memory.confidence for hit in hits), default=0.0),
+        latency_ms=(time.perf_counter() - started) * 1000,
+    )
+
+
+def synthesize(
+    scope: Scope, query: Plaintext | None, memory_ids: Sequence[int] | None, *, most: int, now: datetime
+) -> Synthesis:
+    """An answer of quotes from these memories, or from those that recall finds; from at most ``most`` of them.
+
+    Raises NothingToSynthesize, and MemoryNotFound when one of the ids is not this scope's to read.
+    """
+    if memory_ids:
+        memories: Sequence[OpenedMemory] = get_memories(scope, memory_ids, now=now)[:most]
+        access.note(scope, [memory.id for memory in memories])
+    elif query is not None:
+        memories = [hit.memory for hit in recall(scope, query, limit=most, now=now).hits]
+    else:
+        raise NothingToSynthesize
+    return quote({memory.id: memory.text.reveal() for memory in memories}, query.reveal() if query else None)
+
+
+def _by_route(scope: Scope, query: Plaintext, chosen: Plan, *, limit: int, now: datetime) -> list[Hit]:
+    if chosen.route == "canonical":
+        found = recall(scope, query, filters=Filters(types=SLOT_TYPES), limit=WIDEST, now=now)
+        return [hit for hit in found.hits if hit.memory.key is not None][:limit]
+    if chosen.route == "structured":
+        return _structured(scope, query, chosen, limit=limit, now=now)
+    return list(recall(scope, query, limit=limit, now=now).hits)
+
+
+def _structured(scope: Scope, query: Plaintext, chosen: Plan, *, limit: int, now: datetime) -> list[Hit]:
+    """Of the kinds that the question names, or else of what happens; of the time it names, if any; oldest first."""
+    dates = asked_dates(query.reveal())
+    types = tuple(chosen.kinds) or (() if dates else LISTED_TYPES)
+    hits = recall(scope, query, filters=Filters(types=types), limit=WIDEST, now=now).hits
+    if dates:
+        hits = [hit for hit in hits if date_match(dates, _when(hit.memory)) > 0]
+    return sorted(hits[:limit], key=lambda hit: (_when(hit.memory), hit.memory.id))
+
+
+def _when(memory: OpenedMemory) -> datetime:
+    return memory.event_at or memory.created_at
+
+
+def _answer(query: Plaintext, hits: Sequence[Hit], route: str) -> str | None:
+    if not hits:
+        return None
+    texts = {hit.memory.id: hit.memory.text.reveal() for hit in hits}
+    return quote(texts, query.reveal(), most=MOST_QUOTES[route]).answer

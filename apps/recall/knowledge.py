@@ -1,0 +1,64 @@
+"""What is known about one end user as a whole: counts, and a report over a bounded sample."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from apps.edges.selectors import count_edges
+from apps.memories.census import Census, count_memories, newest, weightiest
+from apps.memories.opened import OpenedMemory
+from apps.projects.scope import Scope
+from apps.recall import access
+from apps.recall.intelligence import Insight, Observed, insight
+
+RECENT: Final = timedelta(days=30)
+SAMPLE: Final = 200  # memories opened of each kind: the newest, and the weightiest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knowledge:
+    memories: Census
+    edges: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """recent: made within RECENT.  lifetime: the weightiest and the newest.  sampled: how many were looked at."""
+
+    recent: Insight
+    lifetime: Insight
+    sampled: int
+
+
+def knowledge_stats(scope: Scope, *, now: datetime) -> Knowledge:
+    return Knowledge(memories=count_memories(scope, now=now), edges=count_edges(scope, now=now))
+
+
+def intelligence(scope: Scope, *, limit: int, now: datetime) -> Report:
+    """Themes, names and patterns of the scope's memories, recent and of all time; at most ``limit`` of each."""
+    recent = newest(scope, limit=SAMPLE, since=now - RECENT, now=now)
+    all_time = _each_once([*weightiest(scope, limit=SAMPLE, now=now), *newest(scope, limit=SAMPLE, now=now)])
+    access.note_report(scope, len(_each_once([*recent, *all_time])))
+    return Report(
+        recent=insight([_observed(one) for one in recent], limit=limit),
+        lifetime=insight([_observed(one) for one in all_time], limit=limit),
+        sampled=len(_each_once([*recent, *all_time])),
+    )
+
+
+def _each_once(memories: Iterable[OpenedMemory]) -> list[OpenedMemory]:
+    return list({memory.id: memory for memory in memories}.values())
+
+
+def _observed(memory: OpenedMemory) -> Observed:
+    return Observed(
+        id=memory.id,
+        text=memory.text.reveal(),
+        key=memory.key,
+        tags=memory.tags,
+        type=memory.type,
+        event_at=memory.event_at,
+        told=memory.repetition_count,
+        recalled=memory.access_count,
+    )

@@ -1,0 +1,140 @@
+"""What relations do to a ranking: they bring in what neither meaning nor words find, and lower what is contradicted.
+
+Without relations nothing changes.  With them a memory is worth at least what the best path to it carries: none falls
+because another is related.  Between two that contradict each other, the less sure one falls, else the older, and
+says why.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final
+
+from apps.core.plaintext import Plaintext
+from apps.crypto.services import DecryptError, SpaceCipher
+from apps.edges.opened import Neighbour
+from apps.edges.selectors import contradictions, neighbours
+from apps.memories import integrity
+from apps.memories.models import Memory
+from apps.memories.periods import recallable
+from apps.memories.sealing import open_text
+from apps.projects.scope import Scope, SpaceRef
+from apps.recall.legs.graph import HOPS, SEEDS, Reached, follow
+from apps.recall.ranking import Ranked, in_order
+from apps.recall.results import Filters
+from apps.recall.search import conditions, moment_of
+from apps.recall.shortlist import has_metadata
+
+CONTRADICTED: Final = 0.5  # of its score is left to the weaker of two that contradict each other
+LOOKED_AT: Final = 64  # of the ranking, for contradictions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Related:
+    """ranked: as the relations leave it.  reached: the memories that owe their place to a path.  texts: of those that
+    nothing else found.  contradicted: a memory to those against it."""
+
+    ranked: Sequence[Ranked]
+    reached: Mapping[int, Reached] = field(default_factory=dict)
+    texts: Mapping[int, Plaintext] = field(default_factory=dict)
+    contradicted: Mapping[int, Sequence[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relations:
+    """The relations of one space, for one recall.  Inside its snapshot.
+
+    texts: of what was opened already.  wanted: of a sealed space, what the filter lets through; None elsewhere.
+    without: what does not open.
+    """
+
+    scope: Scope
+    space: SpaceRef
+    cipher: SpaceCipher
+    filters: Filters
+    now: datetime
+    texts: dict[int, Plaintext]
+    wanted: Collection[int] | None = None
+    without: Collection[int] = ()
+
+    def relate(self, ranked: Sequence[Ranked], *, depth: int, weight: float = 1.0) -> Related:
+        """depth: as asked for, 1 to 3.  weight: of what a path carries; 0 leaves paths out."""
+        known = set(self.texts)
+        reached = self._reach(ranked, hops=HOPS[depth]) if weight > 0 else {}
+        carried = {memory_id: min(1.0, weight * one.score) for memory_id, one in reached.items()}
+        lifted = lift(ranked, carried)
+        own = {one.id: one.score for one in ranked} if reached else {}
+        reached = {one: path for one, path in reached.items() if carried[one] > own.get(one, 0.0)}
+        against: dict[int, list[int]] = {}
+        for stronger, weaker in contradictions(self.scope, self.space, [one.id for one in lifted[:LOOKED_AT]]):
+            against.setdefault(weaker, []).append(stronger)
+        return Related(
+            ranked=lower(lifted, against),
+            reached=reached,
+            texts={one: text for one, text in self.texts.items() if one not in known},
+            contradicted=against,
+        )
+
+    def _reach(self, ranked: Sequence[Ranked], *, hops: int) -> dict[int, Reached]:
+        seeds = {one.id: one.score for one in ranked[:SEEDS] if one.score > 0}
+        return follow(self._steps, seeds, hops=hops)
+
+    def _steps(self, node_ids: Sequence[int]) -> list[Neighbour]:
+        """To memories that the whole filter lets through, at every hop, and that open."""
+        where, values, _ = conditions(self.filters, self.scope, self.cipher, now=self.now)
+        steps = neighbours(
+            self.scope,
+            self.space,
+            node_ids,
+            where=where,
+            values=values,
+            replaced=moment_of(self.filters, now=self.now) is not None,
+            now=self.now,
+        )
+        if self.wanted is not None:
+            steps = [step for step in steps if step.memory_id in self.wanted]
+        self._open({step.memory_id for step in steps} - set(self.texts) - set(self.without))
+        return [step for step in steps if step.memory_id in self.texts and step.memory_id not in self.without]
+
+    def _open(self, memory_ids: set[int]) -> None:
+        """What fails its seal is left out and reported, and no path leads through it."""
+        if not memory_ids:
+            return
+        mine = Memory.objects.within(self.scope.in_spaces(self.space))
+        rows: Any = recallable(mine, moment_of(self.filters, now=self.now), now=self.now)
+        for row in rows.filter(pk__in=memory_ids).only("pk", "text_ct", "metadata_ct", "revision"):
+            try:
+                text, metadata = open_text(row, self.cipher), self.filters.metadata
+                if not metadata or has_metadata(metadata, self.cipher, row.pk, row.metadata_ct, row.revision):
+                    self.texts[row.pk] = text
+            except DecryptError as error:
+                integrity.note(self.scope, error, row.pk, space_id=self.space.id, now=self.now)
+
+
+def lift(ranked: Sequence[Ranked], carried: Mapping[int, float]) -> Sequence[Ranked]:
+    """A memory is worth what a path carries to it, where that is more than it is worth by itself.  carried: by id.
+
+    What no path improves is as it was; where none does, so is the ranking.
+    """
+    own = {one.id: one for one in ranked}
+    improved = []
+    for memory_id, score in carried.items():
+        one = own.get(memory_id, Ranked(id=memory_id, score=0.0, factors={}))
+        if score > one.score:
+            improved.append(Ranked(id=memory_id, score=score, factors={**one.factors, "graph": score - one.score}))
+    if not improved:
+        return ranked
+    moved = {one.id for one in improved}
+    return in_order([*(one for one in ranked if one.id not in moved), *improved])
+
+
+def lower(ranked: Sequence[Ranked], contradicted: Collection[int]) -> Sequence[Ranked]:
+    """A memory that a surer or newer one contradicts loses half of its score."""
+    if not contradicted:
+        return ranked
+    return in_order([_lowered(one) if one.id in contradicted and one.score > 0 else one for one in ranked])
+
+
+def _lowered(one: Ranked) -> Ranked:
+    loss = (CONTRADICTED - 1) * one.score
+    return replace(one, score=one.score + loss, factors={**one.factors, "contradiction": loss})

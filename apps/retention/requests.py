@@ -1,0 +1,265 @@
+"""Asking that memories be forgotten: a program asks, a person decides."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+import orjson
+from django.db.models import Q
+
+from apps.audit.services import record
+from apps.core.errors import Conflict, Forbidden, NotFound
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import ScopedQuerySet, tenant_transaction
+from apps.core.sequences import take_ids
+from apps.crypto.services import DecryptError, SpaceCipher, open_space
+from apps.memories import integrity
+from apps.memories.spaces import lock_space
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+from apps.retention.forgetting import Choice, NothingChosen, forget
+from apps.retention.models import CHOICE, REASON, ForgetRequest
+from apps.retention.states import RequestState
+
+TABLE: Final = "forget_request"
+STANDS: Final = timedelta(days=14)  # then nobody may confirm it any more
+MOST_PENDING: Final = 100  # of one end user
+
+
+class ForgetRequestNotFound(NotFound):
+    """There is no such request."""
+
+    code = "FORGET_REQUEST_NOT_FOUND"
+
+
+class ForgetRequestDecided(Conflict):
+    """This request was decided already, or its time is over."""
+
+    code = "FORGET_REQUEST_DECIDED"
+
+
+class TooManyRequests(Conflict):
+    """A hundred requests of this end user wait already; a person must decide some of them first."""
+
+    code = "TOO_MANY_FORGET_REQUESTS"
+
+
+class PersonNeeded(Forbidden):
+    """Only a person may decide about a request to forget."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedRequest:
+    """A request as its tenant may read it.  forgotten: how many memories went when it was confirmed."""
+
+    id: int
+    state: RequestState
+    choice: Choice
+    reason: Plaintext | None
+    requested_by: str
+    created_at: datetime
+    expires_at: datetime
+    decided_at: datetime | None
+    decided_by: str
+    forgotten: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """requests: of this page, newest first; those that fail their seal are left out.  total: of all pages."""
+
+    requests: Sequence[OpenedRequest] = ()
+    total: int = 0
+
+
+def ask(scope: Scope, choice: Choice, *, reason: Plaintext | None = None, now: datetime) -> tuple[OpenedRequest, bool]:
+    """The request, and whether it is new: asking for the same again while it waits changes nothing.
+
+    scope: one space.  Raises NothingChosen, TooManyRequests; SpaceShredded.
+    """
+    if choice.is_empty:
+        raise NothingChosen
+    with tenant_transaction(scope):
+        space, cipher = lock_space(scope)
+        waiting = list(_own(scope).filter(state=RequestState.PENDING, expires_at__gt=now).order_by("pk"))
+        for row in waiting:
+            there = _open(scope, row, cipher, now=now)
+            if there is not None and there.choice == choice:
+                return there, False
+        if len(waiting) >= MOST_PENDING:
+            raise TooManyRequests
+        row = _new(scope, space, choice, reason, cipher, now=now)
+        row.save(force_insert=True)
+        _record(scope, "forget_request.ask", row, now=now)
+    return _opened(row, choice, reason, now=now), True
+
+
+def list_requests(
+    scope: Scope, *, state: RequestState | None = None, limit: int, offset: int = 0, now: datetime
+) -> Page:
+    """Of the scope's one end user."""
+    if not scope.spaces:
+        return Page()
+    with tenant_transaction(scope):
+        rows = _own(scope)
+        if state is not None:
+            rows = rows.filter(_in_state(state, now))
+        total = rows.count()
+        page = list(rows.order_by("-pk")[offset : offset + limit])
+    cipher = open_space(scope.tenant, scope.space)
+    opened = [one for row in page if (one := _open(scope, row, cipher, now=now)) is not None]
+    return Page(requests=opened, total=total)
+
+
+def get_request(scope: Scope, request_id: int, *, now: datetime) -> OpenedRequest:
+    """Of the scope's one end user.  Raises ForgetRequestNotFound, DecryptError."""
+    with tenant_transaction(scope):
+        row = _own(scope).filter(pk=_checked(request_id)).first() if scope.spaces else None
+    if row is None:
+        raise ForgetRequestNotFound
+    cipher = open_space(scope.tenant, scope.space)
+    return _opened(row, *_content(row, cipher), now=now)
+
+
+def cancel(scope: Scope, request_id: int, *, now: datetime) -> OpenedRequest:
+    """Take a request back, for the end user whose memories it is about.  Cancelling again changes nothing.
+
+    Raises ForgetRequestNotFound, ForgetRequestDecided.
+    """
+    with tenant_transaction(scope):
+        rows = _own(scope).select_for_update(no_key=True)
+        row = rows.filter(pk=_checked(request_id)).first() if scope.spaces else None
+        if row is None:
+            raise ForgetRequestNotFound
+        if row.state != RequestState.CANCELLED:
+            _decide(scope, row, RequestState.CANCELLED, "forget_request.cancel", now=now)
+    return get_request(scope, request_id, now=now)
+
+
+def confirm(scope: Scope, request_id: int, *, now: datetime) -> list[int]:
+    """Forget what was asked for; the ids of what went.  scope: of a person, at work inside the tenant.
+
+    Raises PersonNeeded, ForgetRequestNotFound, ForgetRequestDecided, DecryptError.
+    """
+    with tenant_transaction(scope):
+        row = _to_decide(scope, request_id)
+        inside = _inside(scope, row)
+        choice, reason = _content(row, open_space(scope.tenant, inside.space))
+        _decide(scope, row, RequestState.CONFIRMED, "forget_request.confirm", now=now)
+        ids = forget(inside, choice, reason=reason.reveal() if reason else "", now=now)
+        row.forgotten = len(ids)
+        row.save(update_fields=["forgotten"])
+    return ids
+
+
+def refuse(scope: Scope, request_id: int, *, now: datetime) -> None:
+    """Leave everything as it is.  Raises PersonNeeded, ForgetRequestNotFound, ForgetRequestDecided."""
+    with tenant_transaction(scope):
+        _decide(scope, _to_decide(scope, request_id), RequestState.REFUSED, "forget_request.refuse", now=now)
+
+
+def expire_requests(scope: Scope, *, now: datetime) -> int:
+    """Close what nobody decided in time; how many.  Nobody could confirm these since their time came."""
+    with tenant_transaction(scope):
+        due = ForgetRequest.objects.within(scope).filter(state=RequestState.PENDING, expires_at__lte=now)
+        count = due.update(state=RequestState.EXPIRED, decided_at=now, decided_by=scope.principal.label)
+        if count:
+            record(scope, actor=scope.principal.label, action="forget_request.expire", count=count, now=now)
+    return count
+
+
+def _own(scope: Scope) -> ScopedQuerySet[ForgetRequest]:
+    """Requests about the scope's end user, made in its project or in none."""
+    rows = ForgetRequest.objects.within(scope).filter(space_id__in=[space.id for space in scope.spaces])
+    return rows if scope.project_id is None else rows.filter(Q(project_id=scope.project_id) | Q(project_id=None))
+
+
+def _in_state(state: RequestState, now: datetime) -> Q:
+    """As of now: one whose time is over is expired, whether a job has said so or not."""
+    if state == RequestState.PENDING:
+        return Q(state=state, expires_at__gt=now)
+    if state == RequestState.EXPIRED:
+        return Q(state=state) | Q(state=RequestState.PENDING, expires_at__lte=now)
+    return Q(state=state)
+
+
+def _new(
+    scope: Scope, space: Space, choice: Choice, reason: Plaintext | None, cipher: SpaceCipher, *, now: datetime
+) -> ForgetRequest:
+    (request_id,) = take_ids(1, sequence="retention_forgetrequest_id_seq")
+    return ForgetRequest(
+        id=request_id,
+        tenant_id=scope.tenant_id,
+        space_id=space.pk,
+        project_id=scope.project_id,
+        state=RequestState.PENDING,
+        choice_ct=cipher.seal(CHOICE, request_id, orjson.dumps(choice.to_json())),
+        reason_ct=cipher.seal(REASON, request_id, reason) if reason else None,
+        key_version=cipher.key_version,
+        requested_by=scope.principal.label,
+        created_at=now,
+        expires_at=now + STANDS,
+    )
+
+
+def _to_decide(scope: Scope, request_id: int) -> ForgetRequest:
+    if scope.principal.kind == "api_key":
+        raise PersonNeeded
+    rows = ForgetRequest.objects.within(scope).filter(pk=_checked(request_id))
+    row = rows.select_for_update(no_key=True).first()
+    if row is None:
+        raise ForgetRequestNotFound
+    return row
+
+
+def _decide(scope: Scope, row: ForgetRequest, state: RequestState, action: str, *, now: datetime) -> None:
+    if row.state != RequestState.PENDING or row.expires_at <= now:
+        raise ForgetRequestDecided
+    row.state, row.decided_at, row.decided_by = state, now, scope.principal.label
+    row.save(update_fields=["state", "decided_at", "decided_by"])
+    _record(scope, action, row, now=now)
+
+
+def _inside(scope: Scope, row: ForgetRequest) -> Scope:
+    """The person at work where the request was made."""
+    space = Space.objects.within(scope).get(pk=row.space_id).ref
+    return replace(scope, environment=space.environment, project_id=row.project_id, spaces=(space,))
+
+
+def _open(scope: Scope, row: ForgetRequest, cipher: SpaceCipher, *, now: datetime) -> OpenedRequest | None:
+    """None for one that fails its seal."""
+    try:
+        return _opened(row, *_content(row, cipher), now=now)
+    except DecryptError as error:
+        integrity.note(scope, error, row.pk, space_id=row.space_id, table=TABLE, now=now)
+        return None
+
+
+def _content(row: ForgetRequest, cipher: SpaceCipher) -> tuple[Choice, Plaintext | None]:
+    choice = Choice.from_json(orjson.loads(cipher.open_bytes(CHOICE, row.pk, bytes(row.choice_ct))))
+    return choice, cipher.open(REASON, row.pk, bytes(row.reason_ct)) if row.reason_ct else None
+
+
+def _opened(row: ForgetRequest, choice: Choice, reason: Plaintext | None, *, now: datetime) -> OpenedRequest:
+    is_over = row.state == RequestState.PENDING and row.expires_at <= now
+    return OpenedRequest(
+        id=row.pk,
+        state=RequestState.EXPIRED if is_over else RequestState(row.state),
+        choice=choice,
+        reason=reason,
+        requested_by=row.requested_by,
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        decided_at=row.decided_at,
+        decided_by=row.decided_by,
+        forgotten=row.forgotten,
+    )
+
+
+def _checked(request_id: int) -> int:
+    return request_id if 0 < request_id < 2**63 else 0
+
+
+def _record(scope: Scope, action: str, row: ForgetRequest, *, now: datetime) -> None:
+    record(scope, actor=scope.principal.label, action=action, target=f"forget_request:{row.pk}", now=now)

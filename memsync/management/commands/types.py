@@ -1,0 +1,373 @@
+"""`memsync types`: add, split and give up types of a tenant's own, and take their memories along."""
+
+import json
+import time
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from apps.memories.registry import Registry, read_registry
+from apps.memories.types import TYPES
+from apps.memories.wordings import Wording
+from apps.projects.scope import Scope
+from apps.projects.selectors import scope_in
+from apps.upkeep import retyping, type_changes
+from apps.upkeep.doorbell import ring
+from apps.upkeep.models import AT_WORK, ChangeState, TypeChange
+from apps.upkeep.rotation import Outcome
+from apps.upkeep.type_changes import Definition, Planned
+from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator
+
+TURN_SECONDS: Final = 1.0  # between two looks at the bar
+PAUSE_SECONDS: Final = 0.3  # while a worker is at it
+MOST_SAMPLES: Final = 100
+TELLING: Final = (
+    "A memory is told by phrases (--words, whole words in any case, `*` for any ending, `#` for a number), by the "
+    "beginning of its key (--key-prefix), or by a file of rules, each with a name, words, unless and key_prefix."
+)
+
+
+class Command(PlainCommand):
+    help = "Add, split and give up types of a tenant's own, and take their memories along."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|add|split|sunset|status|resume|undo")
+        show = verbs.add_parser(
+            "list",
+            help="show every type, what it means, and how many memories are of it",
+            description="Show every type, what it means, and how many memories are of it.",
+        )
+        add = verbs.add_parser(
+            "add",
+            help="add a type, and give it the memories that are of it",
+            description=f"Add a type, and give it the memories that are of it. {TELLING}",
+        )
+        split = verbs.add_parser(
+            "split",
+            help="give a type a part of the memories of others",
+            description=f"Give a type, which may be built in or new, a part of the memories of others. {TELLING}",
+        )
+        end = verbs.add_parser(
+            "sunset",
+            help="give a type up: its memories and new ones become another's",
+            description="Give a type of the tenant's own up: its memories, and what would be of it, become another's.",
+        )
+        status = verbs.add_parser("status", help="show changes and how far they are",
+                                  description="Show changes of types and how far they are.")  # fmt: skip
+        resume = verbs.add_parser(
+            "resume",
+            help="take part in a change that is under way, until it is done",
+            description="Take part in a change that is under way, until it is done. Workers go on by themselves.",
+        )
+        undo = verbs.add_parser(
+            "undo",
+            help="undo a change: each memory that nobody changed since is as it was",
+            description="Undo a change: each memory that nobody changed since is as it was before.",
+        )
+        for verb in (add, split):
+            verb.add_argument("name", help="lower-case letters, digits and underscores")
+            _add_definition(verb)
+            _add_telling(verb)
+        add.add_argument(
+            "--from", dest="sources", type=_names, default=(), metavar="TYPES",
+            help="look at memories of these types (default: every type but summary and reference)",
+        )  # fmt: skip
+        split.add_argument(
+            "--from", dest="sources", type=_names, required=True, metavar="TYPES", help="of which types it gets a part"
+        )
+        end.add_argument("name", help="the type to give up")
+        end.add_argument("--into", required=True, metavar="TYPE", help="what its memories become")
+        for verb in (add, split, end):
+            verb.add_argument("--dry-run", action="store_true", help="only say what would be done, and show a sample")
+            verb.add_argument(
+                "--sample", type=int, default=10, metavar="N", help="of so many memories, ids and types only"
+            )
+        resume.add_argument("change", type=int, nargs="?", help="its number (default: the newest)")
+        undo.add_argument("change", type=int, help="its number, as `memsync types status` shows it")
+        undo.add_argument("--dry-run", action="store_true", help="only say how many memories it would be")
+        for verb in (add, split, end, undo):
+            verb.add_argument("--wait", action="store_true", help="take part in the work and return when it is done")
+        for verb in (show, add, split, end, status, resume, undo):
+            verb.add_argument("--tenant", metavar="NAME", help="whose (may be left out where there is one tenant)")
+            add_json(verb)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        scope = scope_in(chosen_tenant(options["tenant"]), principal=operator())
+        verbs = {
+            "list": self.list, "add": self.add, "split": self.split, "sunset": self.sunset, "status": self.status,
+            "resume": self.resume, "undo": self.undo,
+        }  # fmt: skip
+        verbs[options["verb"]](scope, options)
+
+    # -- what there is -------------------------------------------------------------------------------------------------
+
+    def list(self, scope: Scope, options: dict[str, Any]) -> None:
+        registry, counts = read_registry(scope), type_changes.count_by_type(scope)
+        found = [_type_told(registry, name, counts.get(name, 0)) for name in (*TYPES, *registry.own)]
+        if options["json"]:
+            self.say_json(found)
+            return
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        for column in ("type", "whose", "slot", "half-life", "prior", "kept for", "memories"):
+            table.add_column(
+                column,
+                justify="right" if column in ("half-life", "prior", "memories") else "left",
+                no_wrap=column in ("type", "whose"),
+            )
+        for one in found:
+            whose = (
+                "built in" if one["built_in"] else f"sunset into {one['replaced_by']}" if one["replaced_by"] else "own"
+            )
+            table.add_row(
+                one["name"], whose, one["slot"] or "none", f"{one['half_life_days']:g} d", f"{one['prior']:.2f}",
+                f"{one['ttl_seconds']:,} s" if one["ttl_seconds"] else "", f"{one['memories']:,}",
+            )  # fmt: skip
+        self.say(table)
+
+    def status(self, scope: Scope, options: dict[str, Any]) -> None:
+        changes = type_changes.list_changes(scope)
+        if options["json"]:
+            self.say_json([_told(scope, change) for change in changes])
+            return
+        if not changes:
+            self.say(f"The types of [bold]{scope.tenant.name}[/bold] were never changed.")
+            return
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        for column in ("change", "what", "state", "looked at", "changed", "taken", "broken", "restored", "kept"):
+            table.add_column(
+                column, justify="left" if column in ("what", "state") else "right", no_wrap=column == "what"
+            )
+        for one in changes:
+            table.add_row(
+                str(one.pk), f"{one.kind} {_what(one)}", one.state, f"{one.rows_seen:,} of {one.rows_total:,}",
+                *(f"{count:,}" for count in (one.rows_changed, one.rows_taken, one.rows_broken, one.rows_restored,
+                                             one.rows_kept)),
+            )  # fmt: skip
+        self.say(table)
+
+    # -- changes -------------------------------------------------------------------------------------------------------
+
+    def add(self, scope: Scope, options: dict[str, Any]) -> None:
+        definition, wordings = _definition(options), _wordings(options)
+        planned = type_changes.plan_addition(scope, options["name"], definition, wordings, sources=options["sources"])
+        self._carry_out(scope, planned, options)
+
+    def split(self, scope: Scope, options: dict[str, Any]) -> None:
+        definition, wordings = _definition(options), _wordings(options)
+        planned = type_changes.plan_split(scope, options["name"], definition, wordings, sources=options["sources"])
+        self._carry_out(scope, planned, options)
+
+    def sunset(self, scope: Scope, options: dict[str, Any]) -> None:
+        self._carry_out(scope, type_changes.plan_sunset(scope, options["name"], options["into"]), options)
+
+    def _carry_out(self, scope: Scope, planned: Planned, options: dict[str, Any]) -> None:
+        if options["dry_run"]:
+            self._preview(scope, planned, options)
+            return
+        self._see_through(scope, type_changes.commit(scope, planned, now=timezone.now()), options)
+
+    def _preview(self, scope: Scope, planned: Planned, options: dict[str, Any]) -> None:
+        with self._bar(options) as bar:
+            total = type_changes.count_eligible(scope, planned.sources)
+            line = bar.add_task(scope.tenant.name, total=max(1, total))
+            found = retyping.preview(
+                scope, planned, most=max(0, min(MOST_SAMPLES, options["sample"])),
+                progress=lambda seen: bar.update(line, completed=seen), now=timezone.now(),
+            )  # fmt: skip
+        if options["json"]:
+            self.say_json(_preview_told(scope, planned, found))
+            return
+        self.say(
+            f"Of {found.seen:,} memories {found.changed:,} would become [bold]{planned.type.name}[/bold]; of "
+            f"{found.taken:,} more another memory has the place; {found.broken:,} do not open."
+        )
+        if not found.sample:
+            return
+        table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        for column in ("memory", "space", "is", "becomes", "by rule", "has a key"):
+            table.add_column(column, justify="right" if column in ("memory", "space") else "left")
+        for one in found.sample:
+            table.add_row(
+                str(one.memory_id), str(one.space_id), one.was, one.becomes, one.wording, "yes" if one.has_key else ""
+            )
+        self.say(table)
+
+    def resume(self, scope: Scope, options: dict[str, Any]) -> None:
+        change = type_changes.get_change(scope, options["change"])
+        self._see_through(scope, change, options | {"wait": True})
+
+    def undo(self, scope: Scope, options: dict[str, Any]) -> None:
+        if options["dry_run"]:
+            count = type_changes.count_to_undo(scope, type_changes.get_change(scope, options["change"]))
+            if options["json"]:
+                self.say_json({"tenant": scope.tenant.name, "change": options["change"], "rows": count})
+            else:
+                self.say(f"{count:,} memories would be as before, save those that somebody changed since.")
+            return
+        self._see_through(scope, type_changes.ask_to_undo(scope, options["change"], now=timezone.now()), options)
+
+    def _see_through(self, scope: Scope, change: TypeChange, options: dict[str, Any]) -> None:
+        if change.state in AT_WORK and options["wait"]:
+            self._work(scope, change, options)
+        elif change.state in AT_WORK:
+            ring(change)
+        if options["json"]:
+            self.say_json(_told(scope, change))
+        else:
+            self.say(_sentence(scope, change))
+
+    def _work(self, scope: Scope, change: TypeChange, options: dict[str, Any]) -> None:
+        """Work at it, beside or instead of a worker."""
+        with self._bar(options) as bar:
+            total = (
+                type_changes.count_to_undo(scope, change) if change.state == ChangeState.UNDOING else change.rows_total
+            )
+            line = bar.add_task(scope.tenant.name, total=max(1, total))
+            while change.state in AT_WORK:
+                outcome = retyping.work(change.pk, seconds=TURN_SECONDS, clock=timezone.now)
+                change.refresh_from_db()
+                is_undone = change.state in (ChangeState.UNDOING, ChangeState.UNDONE)
+                bar.update(line, completed=change.rows_restored + change.rows_kept if is_undone else change.rows_seen)
+                if outcome == Outcome.BUSY:
+                    time.sleep(PAUSE_SECONDS)
+
+    def _bar(self, options: dict[str, Any]) -> Progress:
+        """On stderr, so that what is printed can be read by a program."""
+        return Progress(
+            TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
+            console=Console(stderr=True), disable=options["json"], transient=True,
+        )  # fmt: skip
+
+
+def _add_definition(verb: ArgumentParser) -> None:
+    verb.add_argument("--like", default="", metavar="TYPE", help="take over from this type what is not said here")
+    verb.add_argument(
+        "--slot", choices=type_changes.SLOTS, default="inherit",
+        help="share the slots of --like, have slots of its own, or accumulate (default: inherit)",
+    )  # fmt: skip
+    verb.add_argument("--half-life", type=float, metavar="DAYS", help="of its freshness")
+    verb.add_argument("--prior", type=float, metavar="T", help="0 to 0.2: what the type adds to confidence")
+    verb.add_argument("--ttl", type=duration, metavar="TIME", help="for how long new memories are kept: 90d, 12h")
+
+
+def _add_telling(verb: ArgumentParser) -> None:
+    verb.add_argument("--words", type=_names, default=(), metavar="PHRASES", help="separated by commas")
+    verb.add_argument("--unless", type=_names, default=(), metavar="PHRASES", help="that rule a memory out")
+    verb.add_argument("--key-prefix", default="", metavar="KEY", help="as user.medication.")
+    verb.add_argument("--rules", type=Path, metavar="FILE", help="a JSON list of rules, tried in order")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(one.strip() for one in text.split(",") if one.strip())
+
+
+def _definition(options: dict[str, Any]) -> Definition:
+    return Definition(
+        parent=options["like"], slot=options["slot"], prior=options["prior"], half_life_days=options["half_life"],
+        ttl=options["ttl"],
+    )  # fmt: skip
+
+
+def _wordings(options: dict[str, Any]) -> Sequence[Wording]:
+    given = _from_file(options["rules"]) if options["rules"] else []
+    if options["words"] or options["key_prefix"]:
+        given.append(_wording("words", options["words"], options["unless"], options["key_prefix"]))
+    return given
+
+
+def _from_file(path: Path) -> list[Wording]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return [
+            _wording(
+                str(one.get("name", f"rule {number}"))[:32], one.get("words", ()), one.get("unless", ()),
+                str(one.get("key_prefix", "")),
+            )
+            for number, one in enumerate(found, start=1)
+        ]  # fmt: skip
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise CommandError(f"{path}: is no list of rules ({type(error).__name__}).", returncode=2) from None
+
+
+def _wording(name: str, words: Sequence[str], unless: Sequence[str], key_prefix: str) -> Wording:
+    return Wording(
+        name=name, type="", sources=(), words=tuple(map(str, words)), unless=tuple(map(str, unless)),
+        key_prefix=key_prefix,
+    )  # fmt: skip
+
+
+def _type_told(registry: Registry, name: str, memories: int) -> dict[str, Any]:
+    return registry.describe(name) | {"memories": memories}
+
+
+def _told(scope: Scope, one: TypeChange) -> dict[str, Any]:
+    counts = {
+        name: getattr(one, f"rows_{name}")
+        for name in ("total", "seen", "changed", "taken", "broken", "restored", "kept")
+    }
+    return {
+        "tenant": scope.tenant.name,
+        "change": one.pk,
+        "kind": one.kind,
+        "type": one.type,
+        "sources": one.sources,
+        "state": one.state,
+        "actor": one.actor,
+        "rows": counts,
+        "created_at": one.created_at.isoformat(),
+        "finished_at": _moment(one.finished_at),
+    }
+
+
+def _moment(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None
+
+
+def _preview_told(scope: Scope, planned: Planned, found: retyping.Preview) -> dict[str, Any]:
+    return {
+        "tenant": scope.tenant.name,
+        "kind": planned.kind.value,
+        "type": planned.type.name,
+        "rows": {"seen": found.seen, "changed": found.changed, "taken": found.taken, "broken": found.broken},
+        "by": [
+            {"type": was, "rule": rule, "rows": count} for (was, rule), count in sorted(found.by.items())
+        ],
+        "sample": [
+            {
+                "memory_id": one.memory_id,
+                "space_id": one.space_id,
+                "type": one.was,
+                "becomes": one.becomes,
+                "rule": one.wording,
+                "has_key": one.has_key,
+            }
+            for one in found.sample
+        ],
+    }  # fmt: skip
+
+
+def _what(one: TypeChange) -> str:
+    return f"{', '.join(one.sources)} into {one.type}" if one.kind == "sunset" else one.type
+
+
+def _sentence(scope: Scope, one: TypeChange) -> str:
+    name = f"[bold]{scope.tenant.name}[/bold]"
+    if one.state == ChangeState.UNDONE:
+        return f"{name}: {one.rows_restored:,} memories are as before; {one.rows_kept:,} were changed since."
+    if one.state == ChangeState.DONE:
+        taken = f" {one.rows_taken:,} stay what they are: another memory has their place." if one.rows_taken else ""
+        broken = f" [red]{one.rows_broken:,} do not open.[/red]" if one.rows_broken else ""
+        return f"{name}: {one.rows_changed:,} of {one.rows_seen:,} memories are {one.type} now.{taken}{broken}"
+    return (
+        f"{name}: change {one.pk} holds for what is written from now on; {one.rows_total:,} memories are looked at in "
+        "the background. `memsync types status` shows how far it is."
+    )

@@ -1,0 +1,101 @@
+"""An export of one tenant, imported into another, and exported again."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from apps.apikeys.onboarding import Opened
+from apps.core.scoping import tenant_transaction
+from apps.imports import payload, working
+from apps.imports.models import ImportJob
+from apps.projects.scope import Environment
+from tests.api.conftest import Caller
+
+pytestmark = pytest.mark.django_db(databases="__all__")
+
+# platform_metadata: when it was processed, and for how many minutes from then it stays.
+OF_THIS_INSTANCE = (
+    "id", "client_ref", "user_id", "superseded_by", "created_at", "updated_at", "embedded", "platform_metadata"
+)  # fmt: skip
+BOUNDARY = "a-line-that-no-file-holds"
+
+
+def exported(caller: Caller) -> list[dict[str, Any]]:
+    response = caller("GET", "/memory/export")
+    assert response.status_code == 200
+    memories: list[dict[str, Any]] = response.json()["memories"]
+    return memories
+
+
+def bring_in(caller: Caller, tenant: Opened, content: bytes) -> Any:
+    """The import's job, when it is over."""
+    parts = (
+        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="export.json"\r\n'
+        "Content-Type: application/json\r\n\r\n"
+    ).encode()
+    body = parts + content + f"\r\n--{BOUNDARY}--\r\n".encode()
+    response = caller("POST", "/imports", body, Content_Type=f"multipart/form-data; boundary={BOUNDARY}")
+    assert response.status_code in (200, 201, 202), response.content
+    with tenant_transaction(tenant.scope):
+        (job_id,) = ImportJob.objects.within(tenant.scope).values_list("pk", flat=True)
+    working.work(tenant.scope.tenant_id, job_id, seconds=60, clock=lambda: datetime.now(UTC))
+    return caller("GET", f"/imports/{response.json()['id']}").json()
+
+
+def as_elsewhere(memories: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without what belongs to one instance: ids become places in the list, and times go."""
+    places = {memory["id"]: place for place, memory in enumerate(memories)}
+    told = []
+    for memory in memories:
+        one = {name: value for name, value in memory.items() if name not in OF_THIS_INSTANCE}
+        one["edges"] = sorted(
+            (
+                edge["relationship_type"],
+                places[edge["from_memory_id"]],
+                places[edge["to_memory_id"]],
+                edge["confidence"],
+                json.dumps(edge["metadata"], sort_keys=True),
+                edge["automatic"],
+            )
+            for edge in memory["edges"]
+        )
+        told.append(one)
+    return told
+
+
+def test_relations_come_along_between_batches(acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(payload, "BATCH_RECORDS", 2)
+    here = Caller(acme.keys[Environment.PRODUCTION])
+    ids = [here.add(f"Locker {n} holds volume {n} of the old atlas.")["id"] for n in range(5)]
+    for one, other in ((ids[0], ids[4]), (ids[3], ids[0]), (ids[1], ids[2])):
+        here("POST", f"/memory/{one}/relations", {"to_memory_id": other, "relationship_type": "supports"})
+    there = Caller(globex.keys[Environment.PRODUCTION], "alice")
+
+    bring_in(there, globex, here("GET", "/memory/export").content)
+
+    moved = as_elsewhere(exported(there))
+    assert moved == as_elsewhere(exported(here))
+    stated = [edge[:3] for memory in moved for edge in memory["edges"] if not edge[5]]
+    assert sorted(stated) == [("supports", 0, 4), ("supports", 1, 2), ("supports", 3, 0)]
+
+
+def test_export_imported_elsewhere_and_exported_again_is_the_same(acme: Opened, globex: Opened) -> None:
+    here = Caller(acme.keys[Environment.PRODUCTION])
+    there = Caller(globex.keys[Environment.PRODUCTION], "alice")
+    here.add("The spare key lies under the blue flower pot.", tags=["home", "keys"], source="notes", session_id="s1",
+             metadata={"n": [1, 2.5, None, "é\x00"], "speaker": "Marta"})  # fmt: skip
+    here.add("I live in Lisbon.")
+    here.add("I live in Porto.", event_type="told")
+    here.add("I prefer tea without sugar, and I met Ana on 3 May 2025.", importance=0.2, ttl_minutes=600)
+    one, other = exported(here)[0]["id"], exported(here)[-1]["id"]
+    body = {"to_memory_id": other, "relationship_type": "supports", "confidence": 0.5, "metadata": {"why": "é"}}
+    assert here("POST", f"/memory/{one}/relations", body).status_code == 201
+    back = {"to_memory_id": one, "relationship_type": "references"}
+    assert here("POST", f"/memory/{other}/relations", back).status_code == 201
+
+    job = bring_in(there, globex, here("GET", "/memory/export").content)
+
+    assert (job["status"], job["rejected"], job["skipped"]) == ("completed", 0, 0), job
+    assert as_elsewhere(exported(there)) == as_elsewhere(exported(here))

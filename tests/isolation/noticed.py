@@ -1,0 +1,83 @@
+"""Which test notices that a filter is gone: the list, and what makes it.
+
+python -m tests.isolation.noticed                      looks for tests for what is not listed yet
+python -m tests.isolation.noticed apps/recall          for what is in these files, listed or not
+python -m tests.isolation.noticed "" tests/api         for everything, among these tests
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.isolation.filters import ROOT, all_filters
+
+LIST: Final = Path(__file__).with_name("noticed.txt")
+NOBODY: Final = "-"  # instead of a test, of a filter for which none was found yet
+TESTS: Final = ("tests/api", "tests/audit", "tests/crypto", "tests/flows", "tests/unit", "tests/web")
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """By: a test.  why: the table and the column whose foreign rows it met, or "fails"."""
+
+    by: str
+    why: str
+
+
+def read() -> dict[str, Noticed]:
+    """By the filter's name."""
+    lines = (line.split("\t") for line in LIST.read_text().splitlines())
+    return {name: Noticed(by, why) for name, by, why in lines}
+
+
+def write(found: Mapping[str, Noticed]) -> None:
+    LIST.write_text("".join(f"{name}\t{one.by}\t{one.why}\n" for name, one in sorted(found.items())))
+
+
+def remove(wanted: Mapping[str, str], tests: Sequence[str]) -> dict[str, Noticed | None]:
+    """Take out each of these filters; wanted: the test that is asked first, or "".  None where no test noticed.
+
+    In a process of its own, because in it row-level security holds nobody; with databases of its own.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        result = Path(directory) / "result.json"
+        asked = {
+            "FILTERS_WANTED": json.dumps(wanted),
+            "FILTERS_RESULT": str(result),
+            "PYTEST_XDIST_WORKER": f"filters{os.getpid()}",
+        }
+        said = subprocess.run(
+            [
+                *(sys.executable, "-m", "pytest", "-p", "tests.isolation.removing", "-p", "no:cacheprovider"),
+                *("-n", "0", "-m", "not e2e and not browser", *tests),
+            ],
+            cwd=ROOT,
+            env=os.environ | asked,
+            stdout=subprocess.PIPE,
+            stderr=None,
+            check=False,
+        )
+        found = json.loads(result.read_text()) if result.exists() else {}
+        if found.keys() != wanted.keys():
+            raise RuntimeError(said.stdout.decode())
+        return {name: one and Noticed(**one) for name, one in found.items()}
+
+
+def main(where: str = "-", *tests: str) -> None:
+    listed = read()
+    names = [one.name for one in all_filters()]
+    missing = {name for name in names if name not in listed or listed[name].by == NOBODY}
+    wanted = {name: "" for name in names if (name in missing if where == "-" else where in name)}
+    found = remove(wanted, tests or TESTS)
+    write({name: one for name in names if (one := found.get(name) or listed.get(name))})
+    print(f"{sum(one is not None for one in found.values())} of {len(wanted)} noticed")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

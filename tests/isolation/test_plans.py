@@ -1,0 +1,194 @@
+"""What row-level security costs the statements of recall: every one uses its index, and runs about as fast as without.
+
+``ISOLATION_ROWS=100000 scripts/test tests/isolation/test_plans.py -s`` prints the figures of
+docs/adr/0010-row-level-security-without-search-functions.md.
+"""
+
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection, connections
+
+from apps.apikeys.onboarding import Opened
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
+from apps.ingest.candidates import Proposal
+from apps.ingest.services import remember
+from apps.projects.scope import Scope
+from apps.recall import access
+from apps.recall.results import Filters
+from apps.recall.services import recall
+from benchmarks.isolation import sentences
+from memsync.embedded import roles
+from memsync.testing.databases import PASSWORD
+from tests.makers import NOW, make_scope
+
+pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
+
+ROWS = int(os.environ.get("ISOLATION_ROWS", "3000"))
+TENANTS = 20
+RUNS = 15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statement:
+    sql: str
+    values: Any
+
+    @property
+    def name(self) -> str:
+        tables = [word for word in self.sql.replace("(", " ").split() if word.startswith("memories_")]
+        return f"{', '.join(dict.fromkeys(tables))} [{len(self.sql)} characters]"
+
+
+@pytest.fixture
+def scope(acme: Opened) -> Scope:
+    found = make_scope(acme, project_id=acme.project.pk)
+    said = [
+        Proposal(text=Plaintext(text), importance=0.6, session_id="talk", speaker="Hannah") for text in sentences(50)
+    ]
+    remember(found, said, now=NOW)
+    return found
+
+
+def statements_of_recall(scope: Scope) -> list[Statement]:
+    """Every statement that recall sends about memories, words and vectors."""
+    heard: list[Statement] = []
+
+    def listen(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        if "memories_" in sql and sql.lstrip().lower().startswith(("select", "with")):
+            heard.append(Statement(sql, params))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(listen):
+        for filters in (Filters(), Filters(session_id="talk"), Filters(as_of=NOW, known_at=NOW)):
+            recall(scope, Plaintext("What did Hannah repair in Tallinn?"), filters=filters, limit=10, now=NOW)
+    access.flush()
+    return list({one.sql: one for one in heard}.values())
+
+
+def fill(superuser_url: str, tenant_id: int) -> None:
+    """Many more memories, of this space and of other tenants' spaces, as large as real ones.  They do not open."""
+    name = connections["default"].settings_dict["NAME"]
+    with psycopg.connect(f"{superuser_url.rsplit('/', 1)[0]}/{name}", autocommit=True) as admin:
+        admin.execute("set session_replication_role = replica")  # other tenants and their spaces need not exist
+        last = _one(admin, "select max(id) from memories_memory")
+        each = ROWS // TENANTS
+        # Copy number c of the memory with this id; every TENANTS-th copy stays in the space, the others go elsewhere.
+        admin.execute(
+            "create temp table copies as select m.id as of, %s + row_number() over () as id, "
+            "case when c %% %s = 0 then 0 else 1000000 + c %% %s end as away, c from memories_memory m, "
+            "generate_series(1, %s) c where m.tenant_id = %s",
+            [last, TENANTS, TENANTS, max(TENANTS, each * TENANTS // 50), tenant_id],
+        )
+        for table, key in (
+            ("memories_memory", "id"),
+            ("memories_memoryvector", "memory_id"),
+            ("memories_posting", "memory_id"),
+        ):
+            changed = {
+                "tenant_id": "t.tenant_id + copies.away",
+                "space_id": "t.space_id + copies.away",
+                key: "copies.id",
+                "public_id": "md5(copies.id::text)",
+                "vector_id": "gen_random_uuid()",
+                "slot": "null",
+                "token": "t.token + copies.c / 10",
+            }
+            if table == "memories_memoryvector":
+                changed["id"] = "copies.id"
+            columns = [
+                column
+                for (column,) in admin.execute(
+                    "select attname from pg_attribute where attrelid = %s::regclass and attnum > 0 "
+                    "and not attisdropped and attgenerated = ''",
+                    [table],
+                )
+            ]
+            values = ", ".join(changed.get(column, f't."{column}"') for column in columns)
+            names = ", ".join(f'"{column}"' for column in columns)
+            admin.execute(
+                f"insert into {table} ({names}) select {values} from {table} t join copies on copies.of = t.{key} "  # noqa: S608
+                f"on conflict do nothing".encode()
+            )
+            admin.execute(f"vacuum analyze {table}".encode())
+
+
+def _one(admin: Any, sql: str) -> int:
+    return int(admin.execute(sql).fetchone()[0])
+
+
+@contextmanager
+def without_row_security() -> Iterator[None]:
+    settings = connections["default"].settings_dict
+    usual = settings["USER"], settings["PASSWORD"]
+    connections["default"].close()
+    settings["USER"], settings["PASSWORD"] = roles.OWNER, PASSWORD
+    try:
+        yield
+    finally:
+        connections["default"].close()
+        settings["USER"], settings["PASSWORD"] = usual
+
+
+def scans(plan: dict[str, Any]) -> Iterator[str]:
+    """Each scan of a table in a plan."""
+    if "Relation Name" in plan:
+        yield f"{plan['Node Type']} on {plan['Relation Name']}"
+    for part in plan.get("Plans", ()):
+        yield from scans(part)
+
+
+def plan(scope: Scope, statement: Statement) -> dict[str, Any]:
+    with tenant_transaction(scope), connection.cursor() as cursor:
+        cursor.execute(f"explain (format json) {statement.sql}", statement.values)
+        (found,) = cursor.fetchone() or (None,)
+    (whole,) = found if isinstance(found, list) else json.loads(str(found))
+    return dict(whole["Plan"])
+
+
+def milliseconds(scope: Scope, statement: Statement) -> float:
+    took = []
+    with tenant_transaction(scope), connection.cursor() as cursor:
+        for _ in range(RUNS):
+            started = time.perf_counter()
+            cursor.execute(statement.sql, statement.values)
+            cursor.fetchall()
+            took.append((time.perf_counter() - started) * 1000)
+    return statistics.median(took)
+
+
+def test_recall_scans_no_table_under_row_level_security(
+    scope: Scope, superuser_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statements = statements_of_recall(scope)
+    fill(superuser_url, scope.tenant_id)
+
+    held = {one: (list(scans(plan(scope, one))), milliseconds(scope, one)) for one in statements}
+    with without_row_security():
+        free = {one: (list(scans(plan(scope, one))), milliseconds(scope, one)) for one in statements}
+
+    with capsys.disabled():
+        for one in statements:
+            same = "the same plan" if held[one][0] == free[one][0] else f"{free[one][0]} -> {held[one][0]}"
+            print(f"\n{one.name}: {free[one][1]:.2f} ms, {held[one][1]:.2f} ms under policies, {same}")  # noqa: T201
+    assert len(statements) >= 4
+    assert [scan for scans_, _ in held.values() for scan in scans_ if scan.startswith("Seq Scan")] == []
+
+
+def test_a_statement_that_scans_its_table_is_found_out(scope: Scope, superuser_url: str) -> None:
+    fill(superuser_url, scope.tenant_id)
+
+    every = Statement("select count(*) from memories_memory where importance > %s", [0.1])
+    with without_row_security():
+        found = list(scans(plan(scope, every)))
+
+    assert found == ["Seq Scan on memories_memory"]

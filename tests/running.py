@@ -1,0 +1,92 @@
+"""A running ``memsync up``, as a user starts it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, LiteralString
+
+import httpx
+import psycopg
+import pytest
+
+from memsync.embedded.postgres import free_port
+
+OURS = (
+    "DATABASE",
+    "KEYRING",
+    "OPERATOR",
+    "CELERY",
+    "CACHE",
+    "SECRET",
+    "DEPLOYMENT",
+    "MEMSYNC",
+    "DJANGO",
+    "KMS",
+    "ALLOW_LOCAL_KEK",
+    "EMBED",
+)
+
+
+class Up:
+    """A running `memsync up --json`, and what it printed when it was ready."""
+
+    def __init__(self, home: Path, *arguments: str, **environment: str) -> None:
+        self.home = home
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+        self.environment |= {"MEMSYNC_HOME": str(home), **environment}
+        self.port = free_port()
+        errors = home.parent / "up.stderr"
+        command = [sys.executable, "-m", "memsync.cli", "up", "--json", "--port", str(self.port), *arguments]
+        with errors.open("ab") as stderr:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, env=self.environment)
+        assert self.process.stdout
+        line = self.process.stdout.readline()
+        if not line:
+            self.stop()
+            pytest.fail(f"`memsync up` ended: {errors.read_text()[-3000:]}")
+        self.ready: dict[str, Any] = json.loads(line)
+
+    def stop(self, deadly: signal.Signals | None = signal.SIGTERM) -> int:
+        """The exit code.  deadly: None where somebody else has told it to stop."""
+        if deadly is not None and self.process.poll() is None:
+            self.process.send_signal(deadly)
+        code = self.process.wait(60)
+        assert self.process.stdout
+        self.process.stdout.close()
+        return code
+
+    def run(self, *arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "memsync.cli", *arguments]
+        environment = self.environment | {"MEMSYNC_HOME": str(home or self.home)}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+    def call(self, path: str, body: dict[str, Any], *, key: str) -> dict[str, Any]:
+        headers = {"X-API-Key": key, "X-End-User-ID": "alice"}
+        answer = httpx.post(self.ready["url"] + path, json=body, headers=headers, timeout=30, trust_env=False)
+        answer.raise_for_status()
+        content: dict[str, Any] = answer.json()
+        return content
+
+    @property
+    def owner_url(self) -> str:
+        environment = json.loads((self.home / "instance.json").read_text())["environment"]
+        return str(environment["DATABASE_OWNER_URL"])
+
+    def ask(self, query: LiteralString) -> Any:
+        """One value from the database, as its owner."""
+        with psycopg.connect(self.owner_url) as connection:
+            row = connection.execute(query).fetchone()
+        assert row
+        return row[0]
+
+    def do(self, statements: LiteralString) -> None:
+        with psycopg.connect(self.owner_url) as connection:
+            connection.execute(statements)
+
+    def processes(self) -> dict[str, int]:
+        """What runs, the database included."""
+        state = json.loads(self.run("status", "--json").stdout)
+        return {name: part["pid"] for name, part in (state["processes"] | {"database": state["database"]}).items()}
