@@ -4,7 +4,7 @@ from typing import Any
 
 worker_class = "memsync.web_worker.QuietWorker"  # gthread, and refusals that quote nothing
 preload_app = True  # imported once, before the fork: two seconds and 60 MB less.  The model is loaded after it
-threads = 4
+threads = 8  # one that sends slowly holds one of them
 timeout = 60
 graceful_timeout = 12
 keepalive = 75

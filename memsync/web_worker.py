@@ -1,4 +1,4 @@
-"""gunicorn's worker, with refusals that quote nothing.
+"""gunicorn's worker, with refusals that quote nothing, and without patience for those who stop sending.
 
 What is no HTTP never reaches Django: gunicorn answers it itself, and its own answer and log line repeat the header or
 request line it could not read, which may be somebody's text or key.
@@ -6,6 +6,8 @@ request line it could not read, which may be somebody's text or key.
 
 import json
 import logging
+import socket
+import struct
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,11 +18,15 @@ from memsync.middleware import HEADERS
 
 if TYPE_CHECKING:
 
-    class ThreadWorker: ...
+    class ThreadWorker:
+        def handle(self, conn: Any) -> Any: ...
 else:
     from gunicorn.workers.gthread import ThreadWorker
 
 logger = logging.getLogger(__name__)
+
+# Of silence within a request, in seconds.  A thread waits for its client, so that a few silent ones would stop a worker.
+STALL_SECONDS: Final = 20
 
 STATUSES: Final[dict[type[Exception], tuple[int, str, str]]] = {
     errors.LimitRequestLine: (414, "URI Too Long", "The address is too long."),
@@ -33,6 +39,11 @@ FAILED: Final = (500, "Internal Server Error", "Something failed here, and the l
 
 
 class QuietWorker(ThreadWorker):
+    def handle(self, conn: Any) -> Any:
+        # By the kernel: gunicorn sets Python's own time limit of the socket back to none.
+        conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", STALL_SECONDS, 0))
+        return super().handle(conn)
+
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         status, reason, message = answer_to(exc)
         request_id = uuid.uuid4().hex
