@@ -25,7 +25,7 @@ else:
 
 logger = logging.getLogger(__name__)
 
-# Of silence within a request, in seconds.  A thread waits for its client, so that a few silent ones would stop a worker.
+# Of silence within a request.  A thread waits for its client, so that a few silent ones would stop a worker.
 STALL_SECONDS: Final = 20
 
 STATUSES: Final[dict[type[Exception], tuple[int, str, str]]] = {
