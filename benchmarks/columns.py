@@ -83,6 +83,20 @@ MAIN: dict[str, Columns] = {
     ),
     "memories_owntype": Columns(plain="id created_at tenant_id name parent group prior half_life_days ttl replaced_by"),
     "memories_typerule": Columns(plain="id created_at tenant_id change_id type name sources words unless key_prefix"),
+    "entities_entity": Columns(plain="id created_at tenant_id space_id type is_user needs_review merged_into_id"),
+    "entities_entityalias": Columns(
+        sealed="alias_ct",
+        keyed="alias_mac",
+        plain="id created_at tenant_id space_id entity_id parent_id origin_id key_version is_role",
+    ),
+    "entities_entitymention": Columns(
+        plain="id created_at tenant_id space_id entity_id memory_id alias_id origin_id how is_unsure"
+    ),
+    "entities_entityclaim": Columns(
+        sealed="claim_ct",
+        plain="id created_at tenant_id space_id memory_id subject_id object_id subject_origin_id object_origin_id "
+        "key_version",
+    ),
     "edges_ontology": Columns(plain="id created_at tenant_id content_types relation_types"),
     "imports_importjob": Columns(
         sealed="details_ct errors_ct",

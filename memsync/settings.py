@@ -44,6 +44,7 @@ INSTALLED_APPS = [
     "apps.memories",
     "apps.history",
     "apps.edges",
+    "apps.entities",
     "apps.summaries",
     "apps.ingest",
     "apps.imports",

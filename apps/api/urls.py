@@ -33,6 +33,7 @@ from apps.api.memory.upload import UploadView
 from apps.api.reference import DocsView, SchemaView
 from apps.api.v1.add_turn import AddTurnView
 from apps.api.v1.audit import EventsView
+from apps.api.v1.entities import EntitiesView, EntityView, MergeView, UnmergeView
 from apps.api.v1.facts import ContradictionsView, FactsQueryView, FactsView
 from apps.api.v1.history import AppendHistoryView, DeleteHistoryView, ListHistoryView
 from apps.api.v1.listing import ListView
@@ -96,6 +97,10 @@ urlpatterns = [
     path("v1/facts", FactsView.as_view()),
     path("v1/facts/query", FactsQueryView.as_view()),
     path("v1/facts/contradictions", ContradictionsView.as_view()),
+    path("v1/entities", EntitiesView.as_view()),
+    path("v1/entities/<int:entity_id>", EntityView.as_view()),
+    path("v1/entities/<int:entity_id>/merge", MergeView.as_view()),
+    path("v1/entities/<int:entity_id>/unmerge", UnmergeView.as_view()),
     path("v1/history/append", AppendHistoryView.as_view()),
     path("v1/history/list", ListHistoryView.as_view()),
     path("v1/history/delete", DeleteHistoryView.as_view()),

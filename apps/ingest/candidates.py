@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from apps.adapters.extractors.base import Proposed
 from apps.core.plaintext import Plaintext
+from apps.entities.said import NOBODY
+from apps.entities.said import Reading as EntityReading
 from apps.memories.predicates import Claim
 from apps.memories.types import TYPES, MemoryType
 
@@ -179,6 +181,8 @@ class Candidate:
     memory_id: int | None = None
     review_id: int | None = None
 
+    # identify: who and what it is about, and how they stand to each other
+    about: EntityReading = NOBODY
     # classify: of a type that is the tenant's own, what it means, and for how long it is kept
     own: MemoryType | None = None
     lasts: timedelta | None = None

@@ -1,9 +1,9 @@
 """The write path, on one screen.
 
-Before the lock: what does it say, is it worth keeping, by which keyed handles is it known, what is its vector.  Under
-the lock of the space, in one transaction: is it there already, must a person look at it first, does it replace
-something, what is it related to, and then the write.  Only ``index`` writes; ``encrypt`` seals inside it, because a
-seal is bound to the row's id.  The lock makes the look final: two workers cannot dedupe against the same past
+Before the lock: what does it say and of whom, is it worth keeping, by which keyed handles is it known, what is its
+vector.  Under the lock of the space, in one transaction: is it there already, must a person look at it first, does it
+replace something, what is it related to, and then the write.  Only ``index`` writes; ``encrypt`` seals inside it,
+because a seal is bound to the row's id.  The lock makes the look final: two workers cannot dedupe against the same past
 (docs/adr/0003).
 """
 
@@ -18,6 +18,7 @@ from apps.ingest.steps.dedupe import dedupe, honour_reference
 from apps.ingest.steps.embed import embed
 from apps.ingest.steps.extract import extract
 from apps.ingest.steps.hold import Queue
+from apps.ingest.steps.identify import identify
 from apps.ingest.steps.index import index
 from apps.ingest.steps.resolve import resolve
 from apps.ingest.steps.supersede import close, supersede
@@ -29,6 +30,7 @@ def run(proposals: Sequence[Proposal], tools: Tools) -> list[list[Candidate]]:
     batch = [extract(proposal, now=tools.now) for proposal in proposals]
     candidates = [candidate for one in batch for candidate in one]
     classify(candidates, tools.types)
+    identify(candidates, tools)
     resolve(candidates, tools)
     embed(candidates, tools)
     with tenant_transaction(tools.scope):

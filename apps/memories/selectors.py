@@ -57,6 +57,23 @@ def get_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> l
     return opened
 
 
+def readable_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> list[OpenedMemory]:
+    """Those of these memories of the scope's one space that may be read and open, in the order given."""
+    if not scope.spaces or not memory_ids:
+        return []
+    with tenant_transaction(scope):
+        rows = Memory.objects.within(scope).existing(now).filter(pk__in=list(memory_ids)).to_open()
+        by_id = {row.pk: row for row in rows}
+    cipher = open_space(scope.tenant, scope.space)
+    opened = []
+    for row in (by_id[memory_id] for memory_id in memory_ids if memory_id in by_id):
+        try:
+            opened.append(open_memory(row, cipher, scope.space))
+        except DecryptError as error:
+            integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
+    return opened
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """memories: of this page, newest first; those that fail their seal are left out.  total: of all pages."""

@@ -333,6 +333,23 @@ TABLE = (
     Row(route="/v1/facts/query", method="GET", permission="memory:read", status=200, stranger=200),
     Row(route="/v1/facts/query", method="POST", permission="memory:read", body={"limit": 3}, status=200, stranger=200),
     Row(route="/v1/facts/contradictions", method="GET", permission="memory:read", status=200, stranger=200),
+    Row(route="/v1/entities", method="GET", permission="memory:read", status=200, stranger=200),
+    Row(route="/v1/entities/<int:entity_id>", method="GET", permission="memory:read", status=404, stranger=404),
+    Row(
+        route="/v1/entities/<int:entity_id>/merge",
+        method="POST",
+        permission="memory:update",
+        body={"with_entity_id": 2**53 - 2},
+        status=404,
+        stranger=404,
+    ),
+    Row(
+        route="/v1/entities/<int:entity_id>/unmerge",
+        method="POST",
+        permission="memory:update",
+        status=404,
+        stranger=404,
+    ),
     Row(
         route="/v1/history/append",
         method="POST",

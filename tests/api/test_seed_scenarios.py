@@ -1,5 +1,6 @@
 """What flat text loses, told by the seeds in examples: said over HTTP in their words, and asked for."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -43,6 +44,71 @@ def test_a_preference_that_changed_is_the_same_whichever_way_it_is_told(alice: C
     say(alice, "I prefer dark mode", at="2026-09-01T10:00:00Z")
 
     assert ask(alice, "what display mode does the user prefer?") == ["actually I switched to light mode"]
+
+
+# -- seed 003, scenario 3: the entity fragmentation problem ------------------------------------------------------------
+
+
+def entity(caller: Caller, name: str) -> Any:
+    """The one entity that goes by this name, whole."""
+    (one,) = caller("GET", f"/v1/entities?q={name}").json()["entities"]
+    return caller("GET", f"/v1/entities/{one['id']}").json()
+
+
+def related(one: Any, type_: str) -> list[tuple[int, str]]:
+    return [
+        (relation["entity"]["id"], relation["entity"]["name"])
+        for relation in one["relations"]
+        if (relation["type"], relation["direction"]) == (type_, "outgoing")
+    ]
+
+
+TOLD = ("Priya manages the project", "Priya is the engineering manager", "Sarah works for Priya")
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
+def test_who_somebody_works_for_and_what_they_are_is_two_steps(alice: Caller, order: tuple[int, ...]) -> None:
+    """Whichever of the three was said first, Priya is one."""
+    for number in order:
+        say(alice, TOLD[number])
+
+    sarah = entity(alice, "Sarah")
+    ((priya_id, name),) = related(sarah, "reports_to")
+    priya = alice("GET", f"/v1/entities/{priya_id}").json()
+
+    assert (name, priya["slug"], priya["type"]) == ("Priya", "e_priya", "person")
+    assert priya["attributes"] == {"has_role": ["engineering manager"]}
+    assert [project for _, project in related(priya, "manages")] == ["project"]
+    assert (priya["mention_count"], sarah["mention_count"]) == (3, 1)
+    assert entity(alice, "the engineering manager")["id"] == priya_id
+
+
+def test_it_is_robust_to_other_names_of_hers(alice: Caller) -> None:
+    say(alice, "Priya (some people still call her P. Sharma, or just 'the EM') runs our planning meetings")
+    say(alice, "Priya is the engineering manager")
+    say(alice, "The EM works with Olga")
+    say(alice, "Sarah works for P. Sharma")
+
+    ((priya_id, _),) = related(entity(alice, "Sarah"), "reports_to")
+    priya = alice("GET", f"/v1/entities/{priya_id}").json()
+
+    assert {"Priya", "P. Sharma", "the EM"} <= {priya["name"], *priya["aliases"]}
+    assert priya["attributes"] == {"has_role": ["engineering manager"]}
+    assert [name for _, name in related(priya, "works_with")] == ["Olga"]
+    assert priya["mention_count"] == 4
+
+
+def test_what_nothing_says_is_one_is_merged_by_hand(alice: Caller) -> None:
+    say(alice, "Priya is the engineering manager")
+    say(alice, "Sarah works for P. Sharma")
+    ((fragment, _),) = related(entity(alice, "Sarah"), "reports_to")
+    priya = entity(alice, "Priya")
+    assert fragment != priya["id"]
+
+    alice("POST", f"/v1/entities/{fragment}/merge", {"with_entity_id": priya["id"]})
+
+    assert [one for one, _ in related(entity(alice, "Sarah"), "reports_to")] == [priya["id"]]
+    assert entity(alice, "P. Sharma")["attributes"] == {"has_role": ["engineering manager"]}
 
 
 # -- seed 000: the user's diet changes ---------------------------------------------------------------------------------

@@ -56,6 +56,7 @@ EVERYONE = {
     "apps/apikeys/services.py": "creates a key for the scope's tenant",
     "apps/core/scoping.py": "defines it",
     "apps/edges/services.py": "creates edges of the scope's one space",
+    "apps/entities/known.py": "writes who memories of the scope's one space are about",
     "apps/history/turns.py": "creates turns of the scope's one space",
     "apps/ingest/derived.py": "creates links of the scope's one space",
     "apps/ingest/steps/hold.py": "creates what waits for review in the scope's one space",

@@ -124,6 +124,7 @@ def settle(api: Api, who: Somebody) -> None:
     """Something of theirs in every place, with their word in it."""
     texts = [f"The {who.word} box number {n} is kept on shelf {n}." for n in range(3)]
     texts += [f"I live in {who.word.title()}ville.", f"I live in {who.word.title()}burg."]
+    texts += [f"My manager is {who.word.title()}."]
     added = [api.said(who, "POST", "/memory/add", {"text": text, "importance": 0.8}) for text in texts]
     memories = [memory_id for one in added for memory_id in one["memory_ids"]]
     first, second, *_ = memories
@@ -141,12 +142,15 @@ def settle(api: Api, who: Somebody) -> None:
     state = {**named, "namespace": ["users", "alice"], "key": "profile", "value": {"tone": who.word}}
     api.said(who, "POST", "/v1/state/put", state)
     summary = api.said(who, "POST", "/memory/summarize", {"memory_ids": memories[:3], "lossless": True})
+    entities = api.said(who, "GET", "/v1/entities")["entities"]
     decisions = api.said(who, "GET", "/memory/decisions")["decisions"]
     who.ids = {
         "memory_id": [*memories, *([summary["summary_id"]] if summary.get("summary_id") else [])],
         "edge_id": [next(value for name, value in edge.items() if name in ("edge_id", "id", "relation_id"))],
         "request_id": [next(value for name, value in asked.items() if name in ("id", "request_id"))],
         "decision_id": [one.get("decision_id", one.get("id")) for one in decisions],
+        "entity_id": [one["id"] for one in entities],
+        "with_entity_id": [entities[-1]["id"]],
         "job_id": ["imp_000000000000000000000000"],
     }
 
@@ -182,6 +186,8 @@ def nobody_s() -> dict[str, list[Any]]:
         "edge_id": [ABSENT],
         "request_id": [ABSENT],
         "decision_id": [f"dec_{ABSENT}"],
+        "entity_id": [ABSENT],
+        "with_entity_id": [ABSENT],
         "job_id": ["imp_0"],
     }
 
@@ -201,6 +207,7 @@ def view(api: Api, who: Somebody) -> Iterator[tuple[str, bytes]]:
         yield f"history of {memory_id}", api.call(who, "GET", f"/memory/{memory_id}/history")[1]
         yield f"relations of {memory_id}", api.call(who, "GET", f"/memory/{memory_id}/relations")[1]
     yield "requests", api.call(who, "GET", f"/memory/forget-requests/{who.ids['request_id'][0]}")[1]
+    yield "entities", api.call(who, "GET", "/v1/entities")[1]
     yield "decisions", api.call(who, "GET", "/memory/decisions")[1]
     yield "turns", api.call(who, "POST", "/v1/history/list", {**named, "session_id": "s1"})[1]
     yield "state", api.call(who, "POST", "/v1/state/list", {**named, "namespace_prefix": ["users"]})[1]

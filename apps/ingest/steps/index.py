@@ -1,4 +1,4 @@
-"""The only step that writes: rows, words, vectors, edges, decisions, history, audit and outbox, in one transaction."""
+"""The only step that writes: rows, words, vectors, entities, edges, decisions, history, audit and outbox, at once."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,13 @@ from apps.audit.services import enqueue, record
 from apps.core.sequences import take_ids
 from apps.edges.opened import NewEdge
 from apps.edges.services import write_edges
+from apps.entities.resolving import resolve as resolve_entities
 from apps.ingest import models
 from apps.ingest.candidates import STORED, Candidate
 from apps.ingest.shelf import Known, Shelf
 from apps.ingest.steps.encrypt import encrypt
 from apps.ingest.steps.hold import write_waiting
+from apps.ingest.steps.identify import said_of
 from apps.ingest.tools import Tools
 from apps.memories import claims, periods, postings
 from apps.memories.embedding import vector_row
@@ -60,6 +62,8 @@ def index(batch: Sequence[Sequence[Candidate]], edges: Sequence[NewEdge], shelf:
         shelf.cipher,
         now=shelf.now,
     )
+    about = [one for one in map(said_of, new) if one is not None]
+    resolve_entities(shelf.scope, shelf.space.pk, shelf.cipher, about, now=shelf.now)
     if edges:
         write_edges(shelf.scope, shelf.cipher, edges, now=tools.now)
     _join_clusters(new, shelf, tools)

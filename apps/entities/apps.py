@@ -1,0 +1,21 @@
+from typing import Final
+
+from django.apps import AppConfig
+
+# A sealed space keeps no entities: which memories are about one person is what sealing hides.  What hangs on an entity
+# goes with it.  Parameters: tenant and space.
+GONE: Final = "delete from entities_entity where tenant_id = %s and space_id = %s"
+
+
+class EntitiesConfig(AppConfig):
+    name = "apps.entities"
+    verbose_name = "Entities"
+
+    def ready(self) -> None:
+        from apps.crypto.sealed_tables import register
+        from apps.entities.resealing import Aliases, EntityClaims
+        from apps.memories.profiles import STRIPPED
+
+        register(Aliases())
+        register(EntityClaims())
+        STRIPPED.append(GONE)

@@ -1,0 +1,295 @@
+"""Entities of one space as resolution sees them, and what becomes of them: read in a few questions, written at once."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+import orjson
+
+from apps.core.scoping import ScopedQuerySet
+from apps.core.sequences import take_ids
+from apps.crypto.services import DecryptError, SpaceCipher
+from apps.entities.given_names import gender_of
+from apps.entities.models import ALIAS, CLAIM, Entity, EntityAlias, EntityClaim, EntityMention, How
+from apps.entities.names import normalised
+from apps.entities.resealing import ALIASES, alias_mac
+from apps.entities.vocabulary import ORGANIZATION, PRODUCT, PROJECT, TEAM
+from apps.memories import integrity
+from apps.memories.models import Memory
+from apps.projects.scope import Scope
+
+LOOKED_THROUGH: Final = 1_000  # names of a space, newest first, that are opened to find one that is spelled alike
+IDS_AT_ONCE: Final = 8
+EARLIER: Final = 3  # memories of a session that a pronoun may reach back to
+_LOOSE: Final = frozenset({ORGANIZATION, TEAM, PRODUCT, PROJECT})  # which of these a name is, people mix up
+
+
+@dataclass(slots=True, kw_only=True)
+class Alias:
+    """parent_id: of the longer name that it was made up from, as long as nobody said it.  is_new, is_changed: to be
+    written."""
+
+    id: int
+    text: str = field(repr=False)
+    is_role: bool = False
+    parent_id: int | None = None
+    is_new: bool = False
+    is_changed: bool = False
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Known:
+    """names: by their normalised form."""
+
+    id: int
+    type: str = ""
+    is_user: bool = False
+    needs_review: bool = False
+    names: dict[str, Alias] = field(default_factory=dict, repr=False)
+    is_new: bool = False
+    is_changed: bool = False
+
+    @property
+    def proper(self) -> list[str]:
+        """The names, normalised, that are no roles."""
+        return [name for name, alias in self.names.items() if not alias.is_role]
+
+    @property
+    def gender(self) -> str:
+        return next((gender for name in self.names if (gender := gender_of(name))), "")
+
+    def may_be_a(self, type_: str) -> bool:
+        return not type_ or not self.type or type_ == self.type or {type_, self.type} <= _LOOSE
+
+    def learn_type(self, type_: str) -> None:
+        if type_ and not self.type:
+            self.type, self.is_changed = type_, True
+
+
+class Directory:
+    """The space's entities, as far as they were asked for.  Inside the transaction that holds the space's lock."""
+
+    def __init__(self, scope: Scope, space_id: int, cipher: SpaceCipher, *, now: datetime) -> None:
+        self.scope, self.space_id, self.cipher, self.now = scope, space_id, cipher, now
+        self.by_id: dict[int, Known] = {}
+        self.by_name: dict[str, list[Known]] = {}
+        self._asked: set[str] = set()
+        self._user: Known | None = None
+        self._lost: list[int] = []
+        self._mentions: list[EntityMention] = []
+        self._claims: list[EntityClaim] = []
+        self._is_looked_through = False
+        self._ids: dict[str, list[int]] = {}
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def ask(self, names: Iterable[str]) -> None:
+        """Read who goes by one of these names, normalised."""
+        wanted = {name for name in names if name} - self._asked
+        if not wanted:
+            return
+        self._asked |= wanted
+        macs = [alias_mac(self.cipher, name) for name in wanted]
+        named = self._aliases().filter(alias_mac__in=macs).values("entity_id")
+        self._take(self._aliases().filter(entity_id__in=named))
+
+    def called(self, name: str, type_: str = "") -> list[Known]:
+        return [known for known in self.by_name.get(name, ()) if known.may_be_a(type_)]
+
+    def user(self) -> Known:
+        """The end user; made where nobody spoke of them yet."""
+        if self._user is None:
+            row = Entity.objects.within(self.scope).filter(space_id=self.space_id, is_user=True).first()
+            if row is None:
+                self._user = self.make("person", is_user=True)
+            else:
+                self._user = self.by_id.get(row.pk) or self._known(row)
+        return self._user
+
+    def spelled(self) -> list[tuple[str, Known]]:
+        """The newest names of the space that are no roles, with whose they are."""
+        if not self._is_looked_through:
+            self._take(self._aliases().filter(is_role=False).order_by("-pk")[:LOOKED_THROUGH])
+            self._is_looked_through = True
+        return [(name, known) for known in self.by_id.values() for name in known.proper]
+
+    def latest(self, among: Sequence[Known]) -> Known:
+        """Whoever of these was spoken of last."""
+        ids = [known.id for known in among]
+        rows = EntityMention.objects.within(self.scope).filter(space_id=self.space_id, entity_id__in=ids)
+        newest = rows.order_by("-memory_id", "-pk").values_list("entity_id", flat=True).first()
+        met = [mention.entity_id for mention in self._mentions if mention.entity_id in ids]
+        wanted = met[-1] if met else newest
+        return next((known for known in among if known.id == wanted), among[-1])
+
+    def of_session(self, session: str) -> list[Known]:
+        """Who the last memories of a session are about, the last last."""
+        if not self.cipher.is_searchable:
+            return []
+        memories = Memory.objects.within(self.scope).live(self.now).filter(
+            space_id=self.space_id, session_token=self.cipher.session_token(session)
+        )  # fmt: skip
+        ids = list(memories.order_by("-pk").values_list("pk", flat=True)[:EARLIER])
+        rows = EntityMention.objects.within(self.scope).filter(space_id=self.space_id, memory_id__in=ids)
+        met = list(dict.fromkeys(rows.order_by("memory_id", "-pk").values_list("entity_id", flat=True)))
+        self._take(self._aliases().filter(entity_id__in=[one for one in met if one not in self.by_id]))
+        return [self.by_id[one] for one in met if one in self.by_id]
+
+    def _aliases(self) -> ScopedQuerySet[EntityAlias]:
+        rows = EntityAlias.objects.within(self.scope).filter(space_id=self.space_id)
+        return rows.select_related("entity").order_by("pk")
+
+    def _take(self, rows: Iterable[EntityAlias]) -> None:
+        for row in rows:
+            known = self.by_id.get(row.entity_id) or self._known(row.entity)
+            try:
+                text = self.cipher.open(ALIAS, row.pk, bytes(row.alias_ct)).reveal()
+            except DecryptError as error:
+                integrity.note(self.scope, error, row.pk, space_id=self.space_id, table=ALIASES, now=self.now)
+                continue
+            if normalised(text) not in known.names and row.pk not in self._lost:
+                alias = Alias(id=row.pk, text=text, is_role=row.is_role, parent_id=row.parent_id)
+                self._enter(known, alias)
+
+    def _known(self, row: Entity) -> Known:
+        known = Known(id=row.pk, type=row.type, is_user=row.is_user, needs_review=row.needs_review)
+        self.by_id[known.id] = known
+        return known
+
+    def _enter(self, known: Known, alias: Alias) -> None:
+        name = normalised(alias.text)
+        known.names[name] = alias
+        self.by_name.setdefault(name, []).append(known)
+
+    # --- deciding -----------------------------------------------------------------------------------------------------
+
+    def make(self, type_: str, *, is_user: bool = False, needs_review: bool = False) -> Known:
+        known = Known(id=self._next_id("entity"), type=type_, is_user=is_user, needs_review=needs_review, is_new=True)
+        self.by_id[known.id] = known
+        return known
+
+    def name(self, known: Known, text: str, *, is_role: bool = False, parent: Alias | None = None) -> Alias:
+        """Give it this name, unless it has it.  What was a short form, and is said now, stands by itself."""
+        alias = known.names.get(normalised(text))
+        if alias is None:
+            parent_id = parent.id if parent else None
+            alias = Alias(id=self._next_id("entityalias"), text=text, is_role=is_role, parent_id=parent_id, is_new=True)
+            self._enter(known, alias)
+        elif alias.parent_id is not None and parent is None:
+            alias.text, alias.parent_id, alias.is_changed = text, None, True
+        return alias
+
+    def take_away(self, known: Known, name: str) -> None:
+        """It goes by this name, normalised, no longer."""
+        alias = known.names.pop(name)
+        self.by_name[name].remove(known)
+        if not alias.is_new:
+            self._lost.append(alias.id)
+
+    def flag(self, known: Known) -> None:
+        if not known.needs_review:
+            known.needs_review = known.is_changed = True
+
+    def mention(self, known: Known, memory_id: int, alias: Alias | None, how: How, *, is_unsure: bool) -> None:
+        self._mentions.append(
+            EntityMention(
+                tenant_id=self.scope.tenant_id,
+                space_id=self.space_id,
+                entity_id=known.id,
+                memory_id=memory_id,
+                alias_id=alias.id if alias else None,
+                origin_id=known.id,
+                how=how,
+                is_unsure=is_unsure,
+                created_at=self.now,
+            )
+        )
+
+    def claim(self, subject: Known, memory_id: int, predicate: str, object_: Known | None, value: str) -> None:
+        claim_id = self._next_id("entityclaim")
+        said = orjson.dumps({"predicate": predicate, "value": value})
+        self._claims.append(
+            EntityClaim(
+                id=claim_id,
+                tenant_id=self.scope.tenant_id,
+                space_id=self.space_id,
+                memory_id=memory_id,
+                subject_id=subject.id,
+                object_id=object_.id if object_ else None,
+                subject_origin_id=subject.id,
+                object_origin_id=object_.id if object_ else None,
+                claim_ct=self.cipher.seal(CLAIM, claim_id, said),
+                key_version=self.cipher.key_version,
+                created_at=self.now,
+            )
+        )
+
+    def _next_id(self, table: str) -> int:
+        ids = self._ids.setdefault(table, [])
+        if not ids:
+            ids += take_ids(IDS_AT_ONCE, sequence=f"entities_{table}_id_seq")
+        return ids.pop(0)
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    def write(self) -> None:
+        """Everything that was decided.  What nobody spoke of in the end is not kept."""
+        met = self._met()
+        self._write_entities(met)
+        self._write_aliases([known for known in self.by_id.values() if not known.is_new or known.id in met])
+        mine = EntityAlias.objects.within(self.scope).filter(space_id=self.space_id)
+        if self._lost:
+            mine.filter(pk__in=self._lost).delete()
+            for mention in self._mentions:
+                mention.alias_id = None if mention.alias_id in self._lost else mention.alias_id
+        EntityMention.everyone.bulk_create(self._mentions)
+        EntityClaim.everyone.bulk_create(self._claims)
+
+    def _met(self) -> Collection[int]:
+        ends = {one for claim in self._claims for one in (claim.subject_id, claim.object_id) if one is not None}
+        return ends | {mention.entity_id for mention in self._mentions}
+
+    def _write_entities(self, met: Collection[int]) -> None:
+        Entity.everyone.bulk_create(
+            Entity(
+                id=known.id,
+                tenant_id=self.scope.tenant_id,
+                space_id=self.space_id,
+                type=known.type,
+                is_user=known.is_user,
+                needs_review=known.needs_review,
+                created_at=self.now,
+            )
+            for known in self.by_id.values()
+            if known.is_new and known.id in met
+        )
+        mine = Entity.objects.within(self.scope).filter(space_id=self.space_id)
+        for known in self.by_id.values():
+            if known.is_changed and not known.is_new:
+                mine.filter(pk=known.id).update(type=known.type, needs_review=known.needs_review)
+
+    def _write_aliases(self, whose: Sequence[Known]) -> None:
+        every = [(known, alias) for known in whose for alias in known.names.values()]
+        new = [(known, alias) for known, alias in every if alias.is_new]
+        EntityAlias.everyone.bulk_create(self._alias_row(known, alias) for known, alias in new)
+        mine = EntityAlias.objects.within(self.scope).filter(space_id=self.space_id)
+        for _, alias in every:
+            if alias.is_changed and not alias.is_new:
+                sealed = self.cipher.seal(ALIAS, alias.id, alias.text.encode())
+                mine.filter(pk=alias.id).update(parent_id=None, alias_ct=sealed, key_version=self.cipher.key_version)
+
+    def _alias_row(self, known: Known, alias: Alias) -> EntityAlias:
+        return EntityAlias(
+            id=alias.id,
+            tenant_id=self.scope.tenant_id,
+            space_id=self.space_id,
+            entity_id=known.id,
+            parent_id=alias.parent_id,
+            origin_id=known.id,
+            alias_mac=alias_mac(self.cipher, alias.text),
+            alias_ct=self.cipher.seal(ALIAS, alias.id, alias.text.encode()),
+            key_version=self.cipher.key_version,
+            is_role=alias.is_role,
+            created_at=self.now,
+        )

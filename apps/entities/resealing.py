@@ -1,0 +1,44 @@
+"""Sealing anew what this app sealed, and keying anew the names by which entities are found."""
+
+from typing import ClassVar, Final
+
+from apps.crypto.sealed_tables import SealedColumns, write_columns
+from apps.crypto.services import DecryptError, SpaceCipher
+from apps.entities.models import ALIAS, CLAIM, EntityAlias, EntityClaim
+from apps.entities.names import normalised
+from apps.projects.scope import Scope, SpaceRef
+
+ALIASES: Final = "entity_alias"  # the tables' names among sealed ones
+CLAIMS: Final = "entity_claim"
+
+
+def alias_mac(cipher: SpaceCipher, alias: str) -> bytes:
+    """By which an alias is found; however it is spelled, the same."""
+    return cipher.identity_mac("entity.alias", normalised(alias))
+
+
+class Aliases(SealedColumns):
+    name = ALIASES
+    model = EntityAlias
+    columns: ClassVar = {"alias_ct": ALIAS}
+
+    def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
+        if space is None:
+            return 0
+        made = []
+        for row in EntityAlias.objects.within(scope).filter(space_id=space.id).order_by("pk").iterator(1_000):
+            try:
+                alias = before.open(ALIAS, row.pk, bytes(row.alias_ct)).reveal()
+            except DecryptError:
+                continue  # it is in quarantine, or will be when it is next read
+            made.append([row.pk, alias_mac(after, alias)])
+        write_columns(self.table, {"id": "bigint", "alias_mac": "bytea"}, made, scope)
+        return len(made)
+
+
+class EntityClaims(SealedColumns):
+    """Known by its ends, and has no handles."""
+
+    name = CLAIMS
+    model = EntityClaim
+    columns: ClassVar = {"claim_ct": CLAIM}

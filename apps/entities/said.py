@@ -1,0 +1,76 @@
+"""What a text says of somebody or something, in the words that it uses for them.  Read by rules, and resolved here.
+
+Pure: plain values between the rules of extraction and the entities of a space.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from apps.core.plaintext import Plaintext
+
+MOST_NAMED: Final = 24  # in one memory; a list of a hundred names is a list
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """Words that stand for one entity.  Of name, role, pronoun and is_user at least one is there.
+
+    name: as it was written.  role: by which somebody is known for as long as they have it: "my manager", "the CTO";
+    is_shared: several may have it at once, as sisters do.  pronoun: she, he, they or it.  type: empty where the text
+    does not tell.  is_sure: may be an entity that was not known before; else it is linked where it is known.
+    also: other names that the text gives it.
+    """
+
+    name: str = field(default="", repr=False)
+    role: str = field(default="", repr=False)
+    pronoun: str = ""
+    type: str = ""
+    is_user: bool = False
+    is_sure: bool = True
+    is_shared: bool = False
+    also: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A relation, or with a value alone, a fact about the subject.  predicate: canonical.
+
+    value: beside an object, which of the kind it is: ``related_to``, "sister".  is_implied: by the object's role alone,
+    as in "my boss is late": news only of somebody who was not known before.
+    """
+
+    subject: Named
+    predicate: str
+    object: Named | None = None
+    value: str = field(default="", repr=False)
+    is_implied: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """named: in the order of the text, what stands in ``told`` among it."""
+
+    named: Sequence[Named] = ()
+    told: Sequence[Told] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.named)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What one stored memory says.  may_meet: whether it may bring an entity that was not known before, and tell how
+    entities stand to each other; what an assistant says may not.  voice: of the speaker, where they have a name.  turn:
+    what was said in one turn, or in one session, has the same.
+    """
+
+    memory_id: int
+    reading: Reading
+    turn: object = None
+    session: str | None = None
+    voice: Plaintext | None = None
+    may_meet: bool = True
+
+
+NOBODY: Final = Reading()

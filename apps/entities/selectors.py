@@ -1,0 +1,289 @@
+"""Reading entities.  One shows as long as a memory that may be read mentions it; a name, as long as one says it.
+
+Whether it shows is never stored: it follows from the memories, at the moment of asking.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+from django.db.models import Count, Exists, OuterRef, Q
+
+from apps.core.errors import NotFound
+from apps.core.scoping import ScopedQuerySet, tenant_transaction
+from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
+from apps.entities.models import ALIAS, CLAIM, Entity, EntityAlias, EntityClaim, EntityMention
+from apps.entities.names import is_full, normalised
+from apps.entities.opened import Described, OpenedEntity, OpenedRelation, Page
+from apps.entities.resealing import ALIASES, CLAIMS, alias_mac
+from apps.entities.vocabulary import OTHER, PERSON, named_for
+from apps.memories import integrity
+from apps.memories.models import Memory, MemoryQuerySet
+from apps.projects.scope import Scope
+
+CLAIMS_AT_MOST: Final = 500  # of one entity, newest first
+WORDS_IN_A_NAME: Final = 4
+NAMES_IN_A_QUESTION: Final = 64  # runs of words that are looked up
+
+
+class EntityNotFound(NotFound):
+    """There is no such entity."""
+
+    code = "ENTITY_NOT_FOUND"
+
+
+def list_entities(
+    scope: Scope,
+    *,
+    type_: str | None = None,
+    q: str | None = None,
+    needs_review: bool | None = None,
+    before: int | None = None,
+    limit: int,
+    now: datetime,
+) -> Page:
+    """Of the scope's one space, newest first.  q: a name or an alias, exactly, however it is spelled."""
+    if not scope.spaces:
+        return Page()
+    with tenant_transaction(scope):
+        cipher = _cipher(scope)
+        if cipher is None:
+            return Page()
+        rows = _shown(scope, now=now)
+        if type_ is not None:
+            rows = rows.filter(type="" if type_ == OTHER else type_)
+        if q is not None:
+            rows = rows.filter(Exists(_named(scope, [alias_mac(cipher, q)], now=now).filter(entity_id=OuterRef("pk"))))
+        if needs_review is not None:
+            rows = rows.filter(needs_review=needs_review)
+        if before is not None:
+            rows = rows.filter(pk__lt=before)
+        found = list(rows.order_by("-pk")[: limit + 1])
+        shown = found[:limit]
+        opened = _open(scope, shown, cipher, now=now)
+    return Page(
+        entities=[opened[row.pk] for row in shown],
+        next_before=shown[-1].pk if len(found) > limit else None,
+    )
+
+
+def get_entity(scope: Scope, entity_id: int, *, before: int | None = None, limit: int, now: datetime) -> Described:
+    """One with its relations and what mentions it; of one that was merged, the one that it is.  Raises EntityNotFound.
+
+    before: an id of a memory; only older ones.  limit: of memories.
+    """
+    if not scope.spaces or not 0 < entity_id < 2**63:
+        raise EntityNotFound
+    with tenant_transaction(scope):
+        cipher = _cipher(scope)
+        if cipher is None:
+            raise EntityNotFound
+        row = canonical(scope, entity_id, now=now)
+        said = _claims(scope, row.pk, cipher, now=now)
+        others = {one for claim, _ in said for one in (claim.subject_id, claim.object_id) if one not in (None, row.pk)}
+        shown = list(_shown(scope, now=now).filter(pk__in=others))
+        opened = _open(scope, [row, *shown], cipher, now=now)
+        mentions = _mentions(scope, now=now).filter(entity_id=row.pk)
+        if before is not None:
+            mentions = mentions.filter(memory_id__lt=before)
+        ids = list(mentions.order_by("-memory_id").values_list("memory_id", flat=True).distinct()[: limit + 1])
+    return Described(
+        entity=opened[row.pk],
+        attributes=_attributes(row.pk, said),
+        relations=_relations(row.pk, said, opened),
+        memory_ids=ids[:limit],
+        next_before=ids[limit - 1] if len(ids) > limit else None,
+    )
+
+
+def memories_of(scope: Scope, entity_ids: Collection[int], *, limit: int, now: datetime) -> list[tuple[int, int]]:
+    """(memory, how many of these entities it mentions): what recall may return, most entities first, then the newest.
+
+    Read along the index of mentions, so that it costs what these entities are mentioned, not what the space holds.
+    """
+    if not scope.spaces or not entity_ids:
+        return []
+    with tenant_transaction(scope):
+        live = Memory.objects.within(scope).live(now)
+        rows = EntityMention.objects.within(scope).filter(
+            space_id=scope.space.id, entity_id__in=list(entity_ids), memory_id__in=live.values("pk")
+        )
+        counted = rows.values("memory_id").annotate(entities=Count("entity_id", distinct=True))
+        found = counted.order_by("-entities", "-memory_id").values_list("memory_id", "entities")[:limit]
+        return [(memory_id, entities) for memory_id, entities in found]
+
+
+def entities_named_in(scope: Scope, text: str, *, now: datetime) -> list[int]:
+    """Ids of the entities whose names stand in a text, as in a question.  Names are compared by their macs: nothing is
+    opened."""
+    if not scope.spaces:
+        return []
+    words = normalised(text).split()
+    runs = [" ".join(words[at : at + size]) for size in range(WORDS_IN_A_NAME, 0, -1) for at in range(len(words))]
+    with tenant_transaction(scope):
+        cipher = _cipher(scope)
+        if cipher is None:
+            return []
+        macs = [alias_mac(cipher, run) for run in list(dict.fromkeys(runs))[:NAMES_IN_A_QUESTION]]
+        return sorted(set(_named(scope, macs, now=now).values_list("entity_id", flat=True)))
+
+
+def canonical(scope: Scope, entity_id: int, *, now: datetime) -> Entity:
+    """The entity that this id stands for, if it shows.  Inside the tenant's transaction.  Raises EntityNotFound."""
+    mine = Entity.objects.within(scope).filter(space_id=scope.space.id)
+    merged = mine.filter(pk=entity_id).values_list("merged_into_id", flat=True).first()
+    row = _shown(scope, now=now).filter(pk=merged or entity_id).first()
+    if row is None:
+        raise EntityNotFound
+    return row
+
+
+def _cipher(scope: Scope) -> SpaceCipher | None:
+    """None of a sealed space, which keeps no entities, and of one that is gone."""
+    try:
+        cipher = open_space(scope.tenant, scope.space)
+    except SpaceShredded:
+        return None
+    return cipher if cipher.is_searchable else None
+
+
+def _readable(scope: Scope, *, now: datetime) -> MemoryQuerySet:
+    return Memory.objects.within(scope).existing(now)
+
+
+def _mentions(scope: Scope, *, now: datetime) -> ScopedQuerySet[EntityMention]:
+    """In memories that may be read."""
+    readable = _readable(scope, now=now).values("pk")
+    return EntityMention.objects.within(scope).filter(space_id=scope.space.id, memory_id__in=readable)
+
+
+def _shown(scope: Scope, *, now: datetime) -> ScopedQuerySet[Entity]:
+    rows = Entity.objects.within(scope).filter(space_id=scope.space.id, merged_into=None)
+    readable = _readable(scope, now=now).values("pk")
+    claims = EntityClaim.objects.within(scope).filter(space_id=scope.space.id, memory_id__in=readable)
+    return rows.filter(
+        Exists(_mentions(scope, now=now).filter(entity_id=OuterRef("pk")))
+        | Exists(claims.filter(subject_id=OuterRef("pk")))
+        | Exists(claims.filter(object_id=OuterRef("pk")))
+    )
+
+
+def _named(scope: Scope, macs: Sequence[bytes], *, now: datetime) -> ScopedQuerySet[EntityAlias]:
+    """Names that a readable memory says, and short forms of such."""
+    said = _mentions(scope, now=now)
+    return EntityAlias.objects.within(scope).filter(
+        Q(Exists(said.filter(alias_id=OuterRef("pk")))) | Q(Exists(said.filter(alias_id=OuterRef("parent_id")))),
+        space_id=scope.space.id,
+        alias_mac__in=list(macs),
+    )
+
+
+def _open(scope: Scope, rows: Sequence[Entity], cipher: SpaceCipher, *, now: datetime) -> dict[int, OpenedEntity]:
+    ids = [row.pk for row in rows]
+    mentions = _mentions(scope, now=now).filter(entity_id__in=ids)
+    counts: dict[int, int] = dict(
+        mentions.values("entity_id").annotate(n=Count("memory_id", distinct=True)).values_list("entity_id", "n")
+    )
+    names = _names(scope, ids, cipher, now=now)
+    return {
+        row.pk: OpenedEntity(
+            id=row.pk,
+            type=row.type or OTHER,
+            name=_best(row, names.get(row.pk, [])),
+            aliases=_others(row, names.get(row.pk, [])),
+            is_user=row.is_user,
+            needs_review=row.needs_review,
+            mention_count=counts.get(row.pk, 0),
+            created_at=row.created_at,
+        )
+        for row in rows
+    }
+
+
+def _names(
+    scope: Scope, ids: Sequence[int], cipher: SpaceCipher, *, now: datetime
+) -> dict[int, list[tuple[str, bool]]]:
+    """By the entity's id, the names that readable memories say, oldest first, and whether each is a role."""
+    said = _mentions(scope, now=now).filter(alias_id=OuterRef("pk"))
+    rows = EntityAlias.objects.within(scope).filter(Exists(said), space_id=scope.space.id, entity_id__in=list(ids))
+    found: dict[int, list[tuple[str, bool]]] = {}
+    for row in rows.order_by("pk"):
+        try:
+            text = cipher.open(ALIAS, row.pk, bytes(row.alias_ct)).reveal()
+        except DecryptError as error:
+            integrity.note(scope, error, row.pk, space_id=row.space_id, table=ALIASES, now=now)
+            continue
+        found.setdefault(row.entity_id, []).append((text, row.is_role))
+    return found
+
+
+def _best(row: Entity, names: Sequence[tuple[str, bool]]) -> str:
+    """The fullest name that is no role: of persons one with a surname, before one with an initial."""
+    if row.is_user and not names:
+        return "user"
+
+    def fullness(named: tuple[str, bool]) -> tuple[bool, bool, int]:
+        name = normalised(named[0])
+        return not named[1], row.type != PERSON or is_full(name), len(name) if len(name.split()[0]) > 1 else 0
+
+    return max(names, key=fullness)[0] if names else ""
+
+
+def _others(row: Entity, names: Sequence[tuple[str, bool]]) -> list[str]:
+    best = normalised(_best(row, names))
+    others = {normalised(name): name for name, _ in reversed(names) if normalised(name) != best}
+    return list(reversed(others.values()))
+
+
+def _claims(
+    scope: Scope, entity_id: int, cipher: SpaceCipher, *, now: datetime
+) -> list[tuple[EntityClaim, dict[str, Any]]]:
+    """What holds now of the entity, the newest statement first, at most CLAIMS_AT_MOST."""
+    live = Memory.objects.within(scope).live(now).values("pk")
+    rows = EntityClaim.objects.within(scope).filter(
+        Q(subject_id=entity_id) | Q(object_id=entity_id), space_id=scope.space.id, memory_id__in=live
+    )
+    found = []
+    for row in rows.order_by("-memory_id", "pk").select_related("memory")[:CLAIMS_AT_MOST]:
+        try:
+            found.append((row, orjson.loads(cipher.open_bytes(CLAIM, row.pk, bytes(row.claim_ct)))))
+        except DecryptError as error:
+            integrity.note(scope, error, row.pk, space_id=row.space_id, table=CLAIMS, now=now)
+    return found
+
+
+def _attributes(entity_id: int, said: Iterable[tuple[EntityClaim, Mapping[str, Any]]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for row, claim in said:
+        if row.subject_id == entity_id and row.object_id is None:
+            values = found.setdefault(claim["predicate"], [])
+            if claim["value"] not in values:
+                values.append(claim["value"])
+    return found
+
+
+def _relations(
+    entity_id: int, said: Iterable[tuple[EntityClaim, Mapping[str, Any]]], opened: Mapping[int, OpenedEntity]
+) -> list[OpenedRelation]:
+    """Each once, whichever memories say it; ends that became one in a merge are none."""
+    by_ends: dict[tuple[str, bool, int, str], list[EntityClaim]] = {}
+    for row, claim in said:
+        is_outgoing = row.subject_id == entity_id
+        other = opened.get((row.object_id if is_outgoing else row.subject_id) or 0)
+        if row.object_id is None or other is None or other.id == entity_id:
+            continue
+        object_ = other if is_outgoing else opened[entity_id]
+        type_ = named_for(claim["predicate"], object_.type)
+        by_ends.setdefault((type_, is_outgoing, other.id, claim["value"]), []).append(row)
+    return [
+        OpenedRelation(
+            type=type_,
+            is_outgoing=is_outgoing,
+            other=opened[other_id],
+            value=value,
+            since=min(row.memory.valid_from or row.memory.created_at for row in rows),
+            memory_ids=[row.memory_id for row in rows],
+        )
+        for (type_, is_outgoing, other_id, value), rows in by_ends.items()
+    ]

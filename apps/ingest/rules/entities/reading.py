@@ -1,0 +1,413 @@
+"""Reads who a statement is about and how they stand to each other, from its words and from its canonical key."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from apps.entities.said import MOST_NAMED, NOBODY, Named, Reading, Told
+from apps.entities.vocabulary import HAS_ROLE, ORGANIZATION, PERSON, PLACE, TEAM
+from apps.ingest.rules import language
+from apps.ingest.rules.entities.ends import End, ends_of, type_of
+from apps.ingest.rules.entities.tables import COLLEAGUES, NO_PERSONS, OFFICES, ROLES, SAME_ROLE, VERBS
+from apps.ingest.rules.lexicon import BOSS, OCCUPATIONS, REPORTEE
+from apps.ingest.rules.sentences import fold, lower
+from apps.ingest.rules.subjects import is_name, slug
+
+LONGEST: Final = 2_000  # characters of a statement that is read for relations; of a document only names are
+USER: Final = Named(is_user=True, type=PERSON)
+_WIDEST: Final = 70  # characters between two ends that are told to stand to each other
+
+_ADVERBS = r"(?:now |also |currently |just |still |actually |mainly |mostly |both |always |only |really |already )*"
+_VERBS = [
+    (re.compile(rf",? ?(?:who |which |that |and )?{_ADVERBS}(?:{verb.says}) {_ADVERBS}(?:the |our |my |a |an )?"), verb)
+    for verb in VERBS
+]
+_AND = re.compile(r"(?:,? (?:and|&) |, )(?:the |our |my |a )?")
+_TOGETHER = re.compile(r" (?:both |all )?(?:work|collaborate|pair)(?: closely)? together\b")
+_ON_TEAM = re.compile(r" (?:both |all )?work(?: closely)? together (?:on|in) (?:the |our )?")
+_APPOSED = re.compile(
+    r",? \(?|(?:'s name)? (?:is|was) (?:now )?(?:called |named )?|, called |, named | called | named |: "
+)
+_IS_APPOSED = re.compile(r", | \(| (?:is|'s|became|becomes) (?:now |also |actually |officially )*")
+_ALSO_KNOWN = re.compile(
+    r",? \(?(?:also known as|better known as|aka|a\.k\.a\.|or simply|or just|(?:who )?(?:also |usually )?goes by"
+    r"|nicknamed|(?:is |for short |also )?called) [\"']?"
+)
+_SHORT_FOR = re.compile(r" (?:is short for|stands for|means|is what we call) (?:the )?")
+_CALLED = re.compile(
+    r"\b(?:calls?|nicknamed) (?:it|him|her|them) [\"']?"
+    r"(?P<name>(?:[A-Z]\. )?[A-Z][\w -]{1,30}?|the [\w -]{2,30}?)[\"']?"
+    r"(?:,? or (?:just |simply )?[\"']?(?P<other>[A-Z][\w -]{1,30}?|the [\w -]{2,30}?)[\"']?)?(?=[.,;!)]|$)"
+)
+_IS_A = re.compile(
+    r"(?:'s|'m|'re| is| am| are| became| becomes| works as| work as| was (?:made|appointed|promoted to))"
+    r" (?:now |also |currently |still )*(?P<article>an?|the|our|your)? ?(?P<role>[\w-]+(?: [\w-]+){0,3}?)"
+    r"(?= (?:at|for|of|in|on|with|and|here|who|now)\b|[.,;!?)]|$)"
+)
+_AT_WORK = re.compile(r" (?:at|for|with) (?:the )?$")
+_NOT = re.compile(
+    r"\b(?:no longer|not|never|used to|former(?:ly)?|ex|isn't|wasn't|anymore|any more|if|would|might|could)\b"
+)
+
+
+def read_entities(text: str, *, key: str | None = None, value: str | None = None, many_valued: bool = False) -> Reading:
+    """Of one kept statement.  key, value: canonical, where it has them.  Never an exception."""
+    plain = fold(text)
+    low = lower(plain)
+    is_english = not language.is_foreign(low)
+    ends = ends_of(plain, low, is_english=is_english)
+    if not ends and not key:
+        return NOBODY
+    if len(text) > LONGEST or not is_english:
+        return Reading(named=_once(end.named for end in ends if not end.named.is_user and not end.named.pronoun))
+    if key in _OWN_NAME and value and (name := _surface(value, plain)):
+        return Reading(named=[Named(is_user=True, name=name, type=PERSON)])
+    reader = _Reader(plain, low, ends)
+    told = reader.read()
+    told += [one for one in _of_key(key, value, many_valued, plain, low) if not _is_told(one, told)] if key else []
+    inside = [named for one in told for named in (one.subject, one.object) if named is not None]
+    named = _once([*(end.named for end in reader.ends), *inside])
+    return Reading(named=[one for one in named if _stands(one) or one in inside], told=told)
+
+
+def _stands(named: Named) -> bool:
+    """Whether a mention by itself is worth noting: the user is in every one of their memories."""
+    return not named.is_user and named.pronoun != "it" and bool(named.name or named.role or named.pronoun)
+
+
+def _once(named: Iterable[Named]) -> list[Named]:
+    """Each once; what is a guess only where it is not known better."""
+    every = list(dict.fromkeys(named))
+    sure = {one.name.lower() for one in every if one.is_sure}
+    return [one for one in every if one.is_sure or not one.name or one.name.lower() not in sure][:MOST_NAMED]
+
+
+class _Reader:
+    """One statement while it is read; an end that is told more of is put back richer."""
+
+    def __init__(self, plain: str, low: str, ends: list[End]) -> None:
+        self.plain, self.low, self.ends = plain, low, ends
+        self.told: list[Told] = []
+
+    def read(self) -> list[Told]:
+        is_denied = _NOT.search(self.low) is not None
+        self._join_roles(tells=not is_denied)
+        self._join_offices(tells=not is_denied)
+        self._join_aliases()
+        if not is_denied:
+            self._read_offices()
+            self._read_verbs()
+            self._read_together()
+        return self.told
+
+    def _gap(self, at: int) -> str:
+        return self.low[self.ends[at].end : self.ends[at + 1].start]
+
+    def _put(self, at: int, named: Named) -> Named:
+        end = self.ends[at]
+        self.ends[at] = replace_end(end, named)
+        self.told = [_with(told, end.named, named) for told in self.told]
+        return named
+
+    def _join_roles(self, *, tells: bool) -> None:
+        """ "My sister Ana", "Ana, my sister": one person, by name and by role."""
+        at = 0
+        while at < len(self.ends):
+            if self.ends[at].role and self.ends[at].whose:
+                self._join_role(at, tells=tells)
+            at += 1
+
+    def _join_role(self, at: int, *, tells: bool) -> None:
+        end = self.ends[at]
+        named = end.named
+        after, before = at + 1, at - 1
+        if after < len(self.ends) and self._names_person(after) and _APPOSED.fullmatch(self._gap(at)):
+            named = self._one_person(at, after)
+        elif before >= 0 and self._names_person(before) and _IS_APPOSED.fullmatch(self._gap(before)):
+            named = self._one_person(at, before)
+        owner = USER if end.whose == "my" else self._owner(end)
+        if owner is not None and tells and (named.is_sure or named.name):
+            self.told.append(replace(_relation(owner, end.role, named), is_implied=not named.name))
+
+    def _names_person(self, at: int) -> bool:
+        end = self.ends[at]
+        is_lower = self.plain == self.low and end.named.type == PERSON
+        is_written = end.named.is_sure or is_lower or is_name(self.plain, end.start, end.end)
+        return bool(end.named.name) and end.named.type in ("", PERSON) and is_written
+
+    def _one_person(self, role_at: int, name_at: int) -> Named:
+        """Both ends made one, at the place of the name."""
+        role, name = self.ends[role_at], self.ends[name_at]
+        named = replace(name.named, role=role.named.role, is_shared=role.named.is_shared, type=PERSON, is_sure=True)
+        self.ends[name_at] = replace_end(name, named)
+        del self.ends[role_at]
+        return named
+
+    def _owner(self, end: End) -> Named | None:
+        if end.whose.endswith("'s"):
+            name = self.plain[end.start : end.start + len(end.whose) - 2]
+            return Named(name=name, type=PERSON, is_sure=is_name(self.plain, end.start, end.start + len(name)))
+        return Named(pronoun={"his": "he", "her": "she", "their": "they"}[end.whose])
+
+    def _join_aliases(self) -> None:
+        at = 0
+        while at + 1 < len(self.ends):
+            one, other, gap = self.ends[at], self.ends[at + 1], self._gap(at)
+            if one.named.name and other.named.name:
+                if _ALSO_KNOWN.fullmatch(gap) or (gap == " (" and self.plain[other.end : other.end + 1] == ")"):
+                    self._put(at, _also_called(one.named, [other.named.name]))
+                    del self.ends[at + 1]
+                    continue
+                if _SHORT_FOR.fullmatch(gap):
+                    self._put(at + 1, _also_called(other.named, [one.named.name]))
+                    del self.ends[at]
+                    continue
+            at += 1
+        called = _CALLED.search(self.plain)
+        if called:
+            before = [at for at, end in enumerate(self.ends) if end.end <= called.start() and end.named.name]
+            if before:
+                named = self.ends[before[-1]].named
+                self.ends = [end for end in self.ends if end.start < called.start("name") or end.start >= called.end()]
+                names = tuple(name for name in (called["name"], called["other"]) if name)
+                self._put(before[-1], _also_called(named, names))
+
+    def _join_offices(self, *, tells: bool) -> None:
+        """ "Our CTO is Petra": the office before whoever has it."""
+        at = 0
+        while at + 1 < len(self.ends):
+            end = self.ends[at]
+            if end.role and not end.whose and self._names_person(at + 1) and _APPOSED.fullmatch(self._gap(at)):
+                named = self._one_person(at, at + 1)
+                if tells:
+                    self.told.append(Told(subject=named, predicate=HAS_ROLE, value=end.role))
+            at += 1
+
+    def _read_offices(self) -> None:
+        """ "Priya is the engineering manager", "Tom is a nurse at the Charité"."""
+        for at, end in enumerate(self.ends):
+            match = _IS_A.match(self.low, end.end)
+            if match is None or not self._is_somebody(at):
+                continue
+            role = SAME_ROLE.get(match["role"], match["role"])
+            is_office = role in OFFICES and match["article"] in ("the", "our", None)
+            if not is_office and not (match["article"] and role.split()[-1] in OCCUPATIONS):
+                continue
+            named = end.named
+            if not named.is_user and not named.pronoun:
+                known_by = f"the {role}" if is_office and match["article"] and not named.role else named.role
+                named = self._put(at, replace(named, role=known_by, type=PERSON, is_sure=True))
+            self.told.append(Told(subject=named, predicate=HAS_ROLE, value=role))
+            self._drop_inside(at, match.start(), match.end())
+            if at + 1 < len(self.ends) and _AT_WORK.fullmatch(self.low[match.end("role") : self.ends[at + 1].start]):
+                employer = self.ends[at + 1].named
+                if employer.name:
+                    self.told.append(Told(subject=named, predicate="works_at", object=self._sure(at + 1, "")))
+
+    def _drop_inside(self, at: int, start: int, end: int) -> None:
+        """The words of the role are no further person."""
+        mine = self.ends[at]
+        self.ends[:] = [one for one in self.ends if one is mine or not (one.start >= start and one.end <= end)]
+
+    def _is_somebody(self, at: int) -> bool:
+        end = self.ends[at]
+        if end.named.is_user:
+            return self.low[end.start : end.end] in ("i", "user", "the user")
+        if end.named.pronoun:
+            return end.named.pronoun in ("she", "he")
+        may_be = end.named.type in ("", PERSON) and bool(end.named.name or end.whose)
+        return may_be and (end.named.is_sure or is_name(self.plain, end.start, end.end))
+
+    def _read_verbs(self) -> None:
+        for at in range(len(self.ends) - 1):
+            gap = self._gap(at)
+            if len(gap) > _WIDEST or "\n" in gap:
+                continue
+            verb = next((verb for pattern, verb in _VERBS if pattern.fullmatch(gap)), None)
+            if verb is None or not self._may_be_subject(at):
+                continue
+            subjects = [self._sure(one, verb.subject) for one in self._listed_before(at)]
+            objects = [self._sure(one, verb.object) for one in self._listed_after(at + 1)]
+            for subject in subjects:
+                for object_ in objects:
+                    ends = (object_, subject) if verb.turned else (subject, object_)
+                    self._tell(*ends, verb.predicate)
+
+    def _tell(self, subject: Named, object_: Named, predicate: str) -> None:
+        if predicate == "member_of" and object_.type not in ("", TEAM, ORGANIZATION):
+            return
+        if predicate == "member_of" and object_.type in ("", ORGANIZATION) and object_.name:
+            predicate = "works_at"
+        if predicate == "located_at" and object_.type not in ("", PLACE):
+            return
+        self.told.append(Told(subject=subject, predicate=predicate, object=object_))
+
+    def _may_be_subject(self, at: int) -> bool:
+        """ "The new tool that Ana uses": the words before must not make it another verb's object."""
+        end = self.ends[at]
+        named = end.named
+        return (
+            named.is_sure
+            or named.is_user
+            or bool(named.pronoun or named.role)
+            or is_name(self.plain, end.start, end.end)
+        )
+
+    def _sure(self, at: int, type_: str) -> Named:
+        """The end as one that is spoken of by name: a verb has told that it is one, and perhaps of which type."""
+        named = self.ends[at].named
+        if named.name and not named.is_user:
+            return self._put(at, replace(named, is_sure=True, type=named.type or type_))
+        return named
+
+    def _listed_before(self, at: int) -> list[int]:
+        found = [at]
+        while found[0] > 0 and _AND.fullmatch(self._gap(found[0] - 1)) and self._may_be_subject(found[0] - 1):
+            found.insert(0, found[0] - 1)
+        return found
+
+    def _listed_after(self, at: int) -> list[int]:
+        found = [at]
+        while found[-1] + 1 < len(self.ends) and _AND.fullmatch(self._gap(found[-1])):
+            if self._is_next_subject(found[-1] + 1):
+                break
+            found.append(found[-1] + 1)
+        return found
+
+    def _is_next_subject(self, at: int) -> bool:
+        """Whether a verb of its own follows: "… with Ana and Tom manages the team"."""
+        gap = self._gap(at) if at + 1 < len(self.ends) else ""
+        return self.ends[at].named.is_user or any(pattern.fullmatch(gap) for pattern, _ in _VERBS)
+
+    def _read_together(self) -> None:
+        """ "John and Sarah work together on the platform team"."""
+        for at in range(len(self.ends) - 1):
+            if _AND.fullmatch(self._gap(at)) and _TOGETHER.match(self.low, self.ends[at + 1].end):
+                pair = [self._sure(one, PERSON) for one in (at, at + 1)]
+                pair.sort(key=lambda named: not named.is_user)
+                self.told.append(Told(subject=pair[0], predicate="works_with", object=pair[1]))
+                if at + 2 < len(self.ends) and _ON_TEAM.fullmatch(self._gap(at + 1)):
+                    for one in pair:
+                        self._tell(one, self._sure(at + 2, TEAM), "member_of")
+
+
+def _also_called(named: Named, names: Sequence[str]) -> Named:
+    """One of the names may be an office: "the EM" is whoever has it."""
+    said = [name.lower().removeprefix("the ") for name in names]
+    office = next((SAME_ROLE.get(one, one) for one in said if one in OFFICES), "")
+    role = named.role or (f"the {office}" if office else "")
+    return replace(named, also=(*named.also, *names), role=role, is_sure=True)
+
+
+def replace_end(end: End, named: Named) -> End:
+    return End(end.start, end.end, named, role=end.role, whose=end.whose)
+
+
+def _with(told: Told, old: Named, new: Named) -> Told:
+    return replace(
+        told,
+        subject=new if told.subject is old else told.subject,
+        object=new if told.object is old else told.object,
+    )
+
+
+def _relation(owner: Named, role: str, named: Named) -> Told:
+    """How the owner of a role stands to whoever has it."""
+    if role in BOSS:
+        return Told(subject=owner, predicate="reports_to", object=named)
+    if role in REPORTEE:
+        return Told(subject=owner, predicate="manages", object=named)
+    if role in COLLEAGUES:
+        return Told(subject=owner, predicate="works_with", object=named)
+    return Told(subject=owner, predicate="related_to", object=named, value=role)
+
+
+# --- from the canonical key: what the other rules found, also where nothing is written like a name -------------------
+
+_OWN_NAME: Final = ("user.name", "user.preferred_name")
+# The last part of a key, with the relation and the type of its object.
+_ATTRIBUTES: Final = {
+    "reports_to": ("reports_to", PERSON),
+    "team": ("member_of", TEAM),
+    "employer": ("works_at", ""),
+    "location": ("located_at", PLACE),
+}
+_LISTED: Final = {"manages": "manages", "works_with": "works_with"}
+_ROLE_KEYS: Final = {slug(role): role for role in ROLES if role not in NO_PERSONS} | {"spouse": "spouse"}
+
+
+def _of_key(key: str, value: str | None, many_valued: bool, plain: str, low: str) -> Iterator[Told]:
+    parts = key.split(".")
+    if value is None or len(parts) < 2 or _NOT.search(low):
+        return
+    attribute = parts[-2] if many_valued and len(parts) > 2 else parts[-1]
+    about = parts[: -2 if many_valued and len(parts) > 2 else -1]
+    meant = parts[-1] if many_valued else value
+    if attribute == "managed_by":
+        thing, boss = _surface(".".join(about), plain), _surface(value, plain)
+        if thing and boss:
+            yield Told(
+                subject=_person(boss), predicate="manages", object=Named(name=thing, type=type_of(thing.lower()))
+            )
+        return
+    subject, name = _subject(about, plain), _surface(meant, plain)
+    if subject is None or not name:
+        return
+    if attribute in _ATTRIBUTES:
+        predicate, type_ = _ATTRIBUTES[attribute]
+        yield Told(subject=subject, predicate=predicate, object=Named(name=name, type=type_ or type_of(name.lower())))
+    elif attribute in _LISTED:
+        yield Told(subject=subject, predicate=_LISTED[attribute], object=_person(name))
+    elif attribute in _ROLE_KEYS and subject.is_user and is_plain_name(name):
+        role = _ROLE_KEYS[attribute]
+        yield _relation(subject, role, replace(_person(name), role=f"my {role}", is_shared=many_valued))
+
+
+def is_plain_name(words: str) -> bool:
+    return 0 < len(words.split()) < 4 and not any(c.isdigit() for c in words)
+
+
+def _person(name: str) -> Named:
+    return Named(name=name, type=PERSON)
+
+
+def _subject(about: list[str], plain: str) -> Named | None:
+    if about == ["user"]:
+        return USER
+    if len(about) == 2 and about[0] == "user" and about[1] in _ROLE_KEYS:
+        role = _ROLE_KEYS[about[1]]
+        return Named(role=f"my {role}", type=PERSON)
+    name = _surface(about[0], plain) if len(about) == 1 else ""
+    return _person(name) if name else None
+
+
+_SPAN = re.compile(r"[^\W_]+(?:[.'&+#-]+[^\W_]+)*")
+
+
+def _surface(canonical: str, plain: str) -> str:
+    """The words of the text that a canonical value stands for; empty where they cannot be told."""
+    first, size = canonical.split("_")[0], canonical.count("_") + 1
+    tokens = list(_SPAN.finditer(plain))
+    for at, token in enumerate(tokens):
+        if not token[0].lower().startswith(first[:3]):
+            continue
+        for last in range(at, min(at + size + 1, len(tokens))):
+            said = plain[token.start() : tokens[last].end()].removesuffix("'s")
+            if slug(said) == canonical:
+                return said
+    return ""
+
+
+def _is_told(one: Told, told: Sequence[Told]) -> bool:
+    """Whether the words told it already: the same ends, however they were found."""
+
+    def ends(each: Told) -> tuple[str, ...]:
+        object_ = each.object or USER
+        return (
+            slug(each.subject.name or each.subject.role) if not each.subject.is_user else "user",
+            slug(object_.name or object_.role),
+        )
+
+    mine = ends(one)
+    return any(mine == ends(other) or (one.object and other.object and mine[1] == ends(other)[1]) for other in told)
