@@ -350,7 +350,7 @@ class Shelf:
         """Which memory holds each of these slots now, be it of this batch or at rest."""
         if not slots:
             return {}
-        rows = Memory.objects.within(self.scope).live(self.now).filter(space_id=self.space.pk, slot__in=slots)
+        rows = Memory.objects.within(self.scope).live(self.now).filter(slot__in=slots)
         at_rest = {bytes(slot): memory_id for memory_id, slot in rows.values_list("pk", "slot") if slot}
         known = {one.slot: one.id for one in self.by_id.values() if one.slot in slots and one.is_current}
         return at_rest | {slot: memory_id for slot, memory_id in known.items() if slot is not None}

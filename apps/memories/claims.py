@@ -81,17 +81,6 @@ def facts(
     return found
 
 
-def claims_of(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> dict[int, Claim]:
-    """Of those of these memories that claim something, by the memory's id.  Of the scope's one space."""
-    if not scope.spaces:
-        return {}
-    with tenant_transaction(scope):
-        cipher = open_space(scope.tenant, scope.space)
-        rows = MemoryClaim.objects.within(scope).filter(space_id=scope.space.id, memory_id__in=list(memory_ids))
-        opened = {row.memory_id: _opened(scope, row, cipher, now=now) for row in rows}
-    return {memory_id: claim for memory_id, claim in opened.items() if claim is not None}
-
-
 def subject_mac(cipher: SpaceCipher, about: str) -> bytes:
     return cipher.identity_mac("claim.subject", about)
 

@@ -52,10 +52,12 @@ left join lateral (
     order by earlier.id desc limit 1
 ) before on m.session_token is not null
 left join lateral (
-    select embedding_ct from memories_memoryvector where memory_id = m.id and embedder = %s limit 1
+    select embedding_ct from memories_memoryvector
+    where tenant_id = m.tenant_id and memory_id = m.id and embedder = %s limit 1
 ) vector on true
 left join lateral (
-    select embedding_ct from memories_memoryvector where memory_id = before.id and embedder = %s limit 1
+    select embedding_ct from memories_memoryvector
+    where tenant_id = m.tenant_id and memory_id = before.id and embedder = %s limit 1
 ) before_vector on true
 """
 

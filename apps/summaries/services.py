@@ -127,7 +127,7 @@ def _wanted(scope: Scope, memory_ids: Sequence[int], now: datetime) -> list[Memo
         raise MemoryNotFound
     own = lineage.sources_among(scope, [row.pk for row in rows if row.is_summary])
     plain = {row.pk for row in rows if not row.is_summary} | {one for sources in own.values() for one in sources}
-    live = Memory.objects.within(scope).live(now).filter(pk__in=plain, space_id=scope.space.id, is_summary=False)
+    live = Memory.objects.within(scope).live(now).filter(pk__in=plain, is_summary=False)
     return list(live.order_by("pk"))
 
 

@@ -62,9 +62,13 @@ def finish(opened: Opened, *, seconds: float = 60.0) -> None:
 
 def step(opened: Opened) -> Outcome:
     """One batch of the newest job."""
+    return working.import_chunk(opened.scope, newest(opened), now=datetime.now(UTC))
+
+
+def newest(opened: Opened) -> int:
+    """The id of the tenant's newest job."""
     with tenant_transaction(opened.scope):
-        job_id = ImportJob.objects.within(opened.scope).order_by("-pk").values_list("pk", flat=True)[0]
-    return working.import_chunk(opened.scope, job_id, now=datetime.now(UTC))
+        return ImportJob.objects.within(opened.scope).order_by("-pk").values_list("pk", flat=True)[0]
 
 
 def seen(caller: Caller, job: Any) -> Any:
@@ -366,6 +370,15 @@ def test_list_is_newest_first_and_can_be_narrowed(acme: Opened, alice: Caller) -
     assert ([one["filename"] for one in cancelled["jobs"]], cancelled["total"]) == (["1.jsonl"], 1)
     for bad in ("status=over", "limit=many", "limit=-1"):
         assert alice("GET", f"/imports?{bad}").status_code == 422
+
+
+def test_workers_are_told_of_the_open_jobs_of_each_tenant(acme: Opened, globex: Opened, alice: Caller) -> None:
+    start(alice, jsonl(records(1)))
+    finish(acme)
+    for caller in (alice, Caller(globex.keys[Environment.PRODUCTION])):
+        start(caller, jsonl(records(1)))
+
+    assert sorted(working.open_jobs()) == sorted((one.scope.tenant_id, newest(one)) for one in (acme, globex))
 
 
 def test_old_jobs_are_forgotten(acme: Opened, alice: Caller) -> None:

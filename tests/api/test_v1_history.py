@@ -269,6 +269,20 @@ def test_facts_go_along_where_policy_and_key_allow_it(alice: Caller, acme: Opene
     assert alice("GET", f"/memory/{other_of_two['deleted_fact_ids'][0][2:]}").status_code == 404
 
 
+def test_a_fact_of_many_turns_goes_with_the_last_of_them(alice: Caller, acme: Opened) -> None:
+    set_policy(acme.tenant, key_deletes="retire", actor="test", now=datetime.now(UTC))
+    may = Caller(make_api_key(acme.scope, scopes=["*", "memory:delete"]).text)
+    append(alice, *[{"content": "My cat is called Tom."}] * 7, extract=True)
+    turns = [turn["id"] for turn in post(alice, "list", SESSION)["items"]]
+
+    gone = [
+        len(post(may, "delete", ALICE | {"ids": ids, "delete_derived_facts": True})["deleted_fact_ids"])
+        for ids in ([turns[0]], turns[1:6], [turns[6]])
+    ]
+
+    assert gone == [0, 0, 1]
+
+
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from django.db import DatabaseError, ProgrammingError, connection, connections, 
 from apps.apikeys.onboarding import Opened
 from apps.audit.chain import NO_HASH, digest
 from apps.audit.models import AuditEvent
+from apps.audit.selectors import all_entries, count_rows
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from memsync.testing.databases import KEPT_FROM_TRUNCATE
@@ -47,6 +48,17 @@ def test_rows_of_no_tenant_are_a_chain_of_their_own(acme: Opened) -> None:
         record(None, actor="anonymous", action="session.refused", now=NOW)
 
     assert [entry.seq for entry in entries(0)] == list(range(1, before + 2))
+
+
+def test_one_chain_can_be_read_and_counted_by_itself(acme: Opened, globex: Opened) -> None:
+    note(acme, "a", "b")
+    note(globex, "c")
+
+    for chain in (acme.scope.tenant_id, globex.scope.tenant_id, 0):
+        with transaction.atomic(using="operator"):
+            found = list(all_entries(chain, using="operator"))
+        assert found == entries(chain)
+        assert count_rows(chain, using="operator") == len(found)
 
 
 def test_what_is_rolled_back_leaves_no_gap(acme: Opened) -> None:

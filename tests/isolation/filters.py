@@ -129,9 +129,11 @@ class _Module:
             yield self._made(call, "scope", function, (start, end), f"unwalled({rows}, {padding}{argument})")
         if called in LOOKUPS:
             for keyword in call.keywords:
-                column = (keyword.arg or "").split("__")[0]
-                is_tenant = column in ("pk", "id", "uid") and TENANT_VALUE.search(self._text(keyword.value))
-                if kind := WALLS.get(column, "tenant" if is_tenant else ""):
+                columns = (keyword.arg or "").split("__")
+                is_tenant = columns[0] in ("pk", "id", "uid") and TENANT_VALUE.search(self._text(keyword.value))
+                # Of ``space__tenant_id`` the last: it is about the space's tenant.
+                kinds = [WALLS[column] for column in columns if column in WALLS]
+                if kind := kinds[-1] if kinds else "tenant" if is_tenant else "":
                     start, end = self._span(keyword)
                     if comma := re.compile(r"\s*,\s*").match(self.text, end):
                         end = comma.end()
