@@ -140,7 +140,7 @@ def _claim(scope: Scope, turn: Turn, *, now: datetime) -> int | None:
         cursor.execute(
             # A few at a time, and none that another is at: the old ones are no use to anybody.
             "delete from ingest_turnreceipt where tenant_id = %s and id in (select id from ingest_turnreceipt "
-            "where tenant_id = %s and space_id = %s and created_at <= %s limit 100 for update skip locked)",
+            "where tenant_id = %s and space_id = %s and created_at <= %s order by id limit 100 for update skip locked)",
             [scope.tenant_id, scope.tenant_id, scope.space.id, now - REPLAY_WINDOW],
         )
         cursor.execute(

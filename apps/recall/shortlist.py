@@ -26,10 +26,12 @@ _POOL = """
 with member as (select unnest(%s::bigint[]) as id),
 following as (
     select after.id from member
-    cross join lateral (select * from memories_memory where tenant_id = %s and id = member.id limit 1) m
+    cross join lateral (
+        select * from memories_memory where tenant_id = %s and space_id = %s and id = member.id limit 1
+    ) m
     cross join lateral (
         select memory.id from memories_memory memory
-        where memory.tenant_id = m.tenant_id and memory.space_id = m.space_id
+        where memory.tenant_id = %s and memory.space_id = %s
           and memory.session_token = m.session_token and memory.id > m.id
           and memory.retention_status = 'active' and (memory.expires_at is null or memory.expires_at > %s) {where}
         order by memory.id limit 1
@@ -41,10 +43,12 @@ select m.id, m.text_ct, vector.embedding_ct, before.id, before.text_ct, before_v
     m.actor_token, m.from_assistant, m.session_token, coalesce(m.event_at, m.created_at), m.created_at, m.importance,
     m.access_count, m.metadata_ct, m.revision, m.type, m.confidence, m.last_accessed_at
 from pool
-cross join lateral (select * from memories_memory where tenant_id = %s and id = pool.id limit 1) m
+cross join lateral (
+    select * from memories_memory where tenant_id = %s and space_id = %s and id = pool.id limit 1
+) m
 left join lateral (
     select earlier.id, earlier.text_ct from memories_memory earlier
-    where earlier.tenant_id = m.tenant_id and earlier.space_id = m.space_id
+    where earlier.tenant_id = %s and earlier.space_id = %s
       and earlier.session_token = m.session_token and earlier.id < m.id
       and earlier.retention_status = 'active' and {before}
       and (earlier.expires_at is null or earlier.expires_at > %s)
@@ -155,12 +159,12 @@ def _note(search: Search, error: DecryptError, memory_id: int, *, table: str = i
 
 
 def _fetch(search: Search, ids: Sequence[int]) -> Iterable[tuple[Any, ...]]:
-    tenant, project = search.scope.tenant_id, search.scope.project_id
+    mine, project = [search.scope.tenant_id, search.space.id], search.scope.project_id
     before, at = true_sql("earlier", search.moment, now=search.now)
     with connection.cursor() as cursor:
         cursor.execute(
             _POOL.format(where=search.where, before=before),
-            [list(ids), tenant, search.now, *search.values, tenant, *at, search.now,
+            [list(ids), *mine, *mine, search.now, *search.values, *mine, *mine, *at, search.now,
              project, project, search.embedder, search.embedder],
         )  # fmt: skip
         rows: list[tuple[Any, ...]] = cursor.fetchall()
