@@ -1,6 +1,6 @@
 """Claims: what memories say of whom, and which held at a time, as was known at another."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import ClassVar, Final
