@@ -19,7 +19,7 @@ from apps.memories import integrity
 from apps.memories.models import Memory
 from apps.projects.scope import Scope
 
-LOOKED_THROUGH: Final = 1_000  # names of a space, newest first, that are opened to find one that is spelled alike
+LOOKED_THROUGH: Final = 400  # names of a space, newest first, that are opened to find one that is spelled alike
 IDS_AT_ONCE: Final = 8
 EARLIER: Final = 3  # memories of a session that a pronoun may reach back to
 _LOOSE: Final = frozenset({ORGANIZATION, TEAM, PRODUCT, PROJECT})  # which of these a name is, people mix up
@@ -91,8 +91,10 @@ class Directory:
             return
         self._asked |= wanted
         macs = [alias_mac(self.cipher, name) for name in wanted]
-        named = self._aliases().filter(alias_mac__in=macs).values("entity_id")
-        self._take(self._aliases().filter(entity_id__in=named))
+        # In two questions: as one, the planner may read every name of the space.
+        found = set(self._aliases().filter(alias_mac__in=macs).values_list("entity_id", flat=True))
+        if found:
+            self._take(self._aliases().filter(entity_id__in=found))
 
     def called(self, name: str, type_: str = "") -> list[Known]:
         return [known for known in self.by_name.get(name, ()) if known.may_be_a(type_)]
