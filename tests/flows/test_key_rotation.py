@@ -17,10 +17,10 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto import lifecycle
 from apps.crypto.lifecycle import KeyInUse, RowsRemain
 from apps.crypto.models import KeyKind
-from apps.crypto.services import key_version_of
+from apps.crypto.services import DecryptError, key_version_of
 from apps.ingest import pipeline, services, work
 from apps.ingest.candidates import Outcome, Proposal
-from apps.memories import resealing
+from apps.memories import integrity, resealing
 from apps.memories.editing import Edit, edit
 from apps.memories.feedback import give_feedback
 from apps.memories.models import Memory, MemoryFeedback, MemoryTransition, MemoryVector, QuarantinedRow
@@ -470,6 +470,15 @@ def test_after_a_compromise_what_was_known_is_known_again(scope: Scope) -> None:
 
     assert not again.is_stored
     assert not ref.is_stored
+
+
+def test_a_key_and_what_is_broken_are_counted_for_one_tenant(scope: Scope, globex: Opened) -> None:
+    for one in (scope, make_scope(globex)):
+        integrity.note(one, DecryptError("tag"), 1, space_id=one.space.id, now=NOW)
+    integrity.flush()
+
+    assert keys.status(scope, now=NOW).quarantined == 1
+    assert keys.count_under(scope, 1, kind=KeyKind.IDENTITY) == 2, "its space and itself"
 
 
 def test_after_a_compromise_both_old_keys_retire_as_soon_as_nothing_needs_them(scope: Scope) -> None:
