@@ -132,7 +132,7 @@ def _wait_for_vectors(scope: Scope, workers: Workers, say: Say) -> int:
 
 
 def _found(scope: Scope) -> tuple[Counter[tuple[str, str]], int, int]:
-    """Every text that opens, by whose it is; how many vectors there are; and how many chunks are left."""
+    """Every text that opens, but for summaries, by whose it is; how many vectors there are, and how many chunks."""
     names = {_space_of(scope, name): name for name in (IMPORTER, *(f"customer{n}" for n in range(OTHERS)))}
     found: Counter[tuple[str, str]] = Counter()
     for space in list_spaces(scope):
@@ -140,7 +140,8 @@ def _found(scope: Scope) -> tuple[Counter[tuple[str, str]], int, int]:
             continue
         cipher = open_space(scope.tenant, space.ref)
         with tenant_transaction(scope):
-            rows = Memory.objects.within_tenant(scope).filter(space_id=space.pk).only("pk", "text_ct").order_by("pk")
+            rows = Memory.objects.within_tenant(scope).filter(space_id=space.pk).exclude(type="summary")
+            rows = rows.only("pk", "text_ct").order_by("pk")
             found.update((names[space.pk], open_text(row, cipher).reveal()) for row in rows.iterator(2_000))
     with tenant_transaction(scope):
         vectors = MemoryVector.objects.within(scope).filter(space_id__in=names).count()
