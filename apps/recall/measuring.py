@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from apps.core.plaintext import Plaintext
 from apps.memories.words import bm25
+from apps.recall.expected import is_of_kind
 from apps.recall.question import Question, date_match
 from apps.recall.ranking import Features
 
@@ -33,10 +34,11 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spoken:
-    """What was said, as far as it is measured.  vector: None while there is none."""
+    """What was said, as far as it is measured.  vector: None while there is none.  is_question: it ends as one."""
 
     terms: Sequence[str]
     vector: NDArray[np.float32] | None
+    is_question: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +84,9 @@ def measure(
         in_session=turn.session is not None and turn.session == session_token,
         date_match=date_match(question.dates, turn.said_at),
         length=len(turn.terms),
-        ends_with_question=turn.text.reveal().rstrip().endswith("?"),
+        is_question=turn.is_question,
+        follows_question=before is not None and before.is_question,
+        is_expected=is_of_kind(question.expected, turn.text.reveal()),
         created_at=turn.created_at,
         importance=turn.importance,
         access_count=turn.access_count,
@@ -91,6 +95,10 @@ def measure(
         last_accessed_at=turn.last_accessed_at,
         said_at=turn.said_at,
     )
+
+
+def is_question(text: str) -> bool:
+    return text.rstrip().endswith("?")
 
 
 def _cosine(one: NDArray[np.float32] | None, other: NDArray[np.float32] | None) -> float:

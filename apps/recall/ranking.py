@@ -15,6 +15,7 @@ class Features:
 
     cosine, previous_cosine: with the question.  similarity: of the memory with the previous one of its session.
     words, previous_words: exact BM25.  Those of the previous are 0 at the start of a session.
+    follows_question: the previous turn is a question.  is_expected: it holds an answer of the kind that was asked for.
     """
 
     id: int
@@ -30,7 +31,9 @@ class Features:
     in_session: bool = False
     date_match: float = 0.0
     length: int = 0
-    ends_with_question: bool = False
+    is_question: bool = False
+    follows_question: bool = False
+    is_expected: bool = False
     created_at: datetime
     importance: float = 0.5
     access_count: int = 0
@@ -53,13 +56,16 @@ Weights = Mapping[str, float]
 
 # Found by measuring on dialogue and on assistant chats: score fusion, not reciprocal ranks (docs/adr/0004).
 DIALOGUE: Weights = {
-    "semantic": 1.0, "lexical": 0.30, "actor": 0.10, "authored": 0.0, "session": 0.20, "date": 0.25, "length": 0.04,
-    "question": -0.10, "continuity": 0.05,
+    "semantic": 1.0, "lexical": 0.30, "actor": 0.13, "authored": 0.0, "session": 0.30, "date": 0.45, "length": 0.04,
+    "question": -0.13, "answer": 0.03, "expected": 0.15, "continuity": 0.05,
 }  # fmt: skip
-ASSISTANT_CHAT: Weights = {**DIALOGUE, "authored": 0.20, "session": 0.10, "length": 0.0, "question": 0.0}
+ASSISTANT_CHAT: Weights = {
+    **DIALOGUE, "actor": 0.10, "authored": 0.20, "session": 0.10, "date": 0.25, "length": 0.0, "question": 0.0,
+    "answer": 0.0, "expected": 0.05,
+}  # fmt: skip
 MEMORYSYNC: Weights = {"semantic": 0.40, "cluster": 0.20, "recency": 0.15, "importance": 0.15, "usage": 0.10}
 
-PREVIOUS_COSINE, PREVIOUS_WORDS = 0.3, 0.35  # how much of the previous turn is read into a turn
+PREVIOUS_COSINE, PREVIOUS_WORDS = 0.3, 0.2  # how much of the previous turn is read into a turn
 LONGEST = 25  # content terms beyond which a text is long enough
 RECENCY_HALF_LIFE_HOURS = 72.0
 BEHIND = 1e-6  # of score, between a summary and its sources
@@ -91,7 +97,8 @@ def _default_weights(candidates: Sequence[Features], asked: Weights | None) -> W
 def _most(given: Weights) -> float:
     """The sum for a candidate that is perfect in everything; 1 where nothing counts."""
     own = given["semantic"] + given["lexical"] + given["actor"] + given["authored"]
-    most = own * (1 + given["session"]) + given["date"] + given["length"] * math.log1p(LONGEST) + given["continuity"]
+    most = own * (1 + given["session"]) + given["length"] * math.log1p(LONGEST)
+    most += given["date"] + given["answer"] + given["expected"] + given["continuity"]
     return most if most > 0 else 1.0
 
 
@@ -130,7 +137,9 @@ def rank_default(candidates: Sequence[Features], *, weights: Weights | None = No
             "session": given["session"] * (best[one.session] if one.session is not None else own),
             "date": given["date"] * one.date_match,
             "length": given["length"] * math.log1p(min(one.length, LONGEST)),
-            "question": given["question"] if one.ends_with_question else 0.0,
+            "question": given["question"] * one.is_question,
+            "answer": given["answer"] * one.follows_question,
+            "expected": given["expected"] * one.is_expected,
             "continuity": given["continuity"] * one.in_session,
         }
         ranked.append(_ranked(one.id, {name: scale * value for name, value in factors.items()}))

@@ -21,7 +21,7 @@ from apps.memories.periods import true_sql
 from apps.memories.sealing import HANDLES, TAGS, TEXT, open_embedding
 from apps.memories.words import terms
 from apps.projects.scope import Scope, SpaceRef
-from apps.recall.measuring import Statistics, Turn, measure
+from apps.recall.measuring import Statistics, Turn, is_question, measure
 from apps.recall.question import Question
 from apps.recall.results import Filters
 from apps.recall.search import Ranking, conditions, moment_of
@@ -133,6 +133,7 @@ def _turn(row: tuple[Any, ...], handles: Handles, cipher: SpaceCipher) -> Turn:
         text=text,
         terms=terms(text.reveal()),
         vector=open_embedding(row[0], bytes(row[6]), cipher) if row[6] else None,
+        is_question=is_question(text.reveal()),
         actor=cipher.actor_token(handles.actor) if handles.actor else None,
         from_assistant=row[7],
         session=cipher.session_token(handles.session) if handles.session else None,

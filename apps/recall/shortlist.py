@@ -15,7 +15,7 @@ from apps.memories import integrity, postings
 from apps.memories.periods import true_sql
 from apps.memories.sealing import METADATA, TEXT, open_embedding
 from apps.memories.words import terms
-from apps.recall.measuring import Spoken, Statistics, Turn, measure
+from apps.recall.measuring import Spoken, Statistics, Turn, is_question, measure
 from apps.recall.question import Question
 from apps.recall.ranking import Features
 from apps.recall.search import Search
@@ -98,14 +98,15 @@ def open_shortlist(
             _note(search, error, memory_id)
             continue
         if memory_id not in spoken:
-            spoken[memory_id] = Spoken(terms=terms(text.reveal()), vector=_vector(search, memory_id, vector_blob))
+            spoken[memory_id] = _spoken(text, _vector(search, memory_id, vector_blob))
         if before_id is not None and before_id not in spoken:
-            spoken[before_id] = _spoken(search, before_id, bytes(before_blob), before_vector_blob)
+            spoken[before_id] = _before(search, before_id, bytes(before_blob), before_vector_blob)
         turn = Turn(
             id=memory_id,
             text=text,
             terms=spoken[memory_id].terms,
             vector=spoken[memory_id].vector,
+            is_question=spoken[memory_id].is_question,
             actor=actor,
             from_assistant=from_assistant,
             session=session,
@@ -133,14 +134,19 @@ def has_metadata(
     return all(said.get(name) == value for name, value in wanted.items())
 
 
-def _spoken(search: Search, memory_id: int, blob: bytes, vector_blob: bytes | None) -> Spoken:
+def _spoken(text: Plaintext, vector: NDArray[np.float32] | None) -> Spoken:
+    said = text.reveal()
+    return Spoken(terms=terms(said), vector=vector, is_question=is_question(said))
+
+
+def _before(search: Search, memory_id: int, blob: bytes, vector_blob: bytes | None) -> Spoken:
     """The turn before.  One that fails its seal says nothing, and takes nothing from the turn after it."""
     try:
-        words = terms(search.cipher.open(TEXT, memory_id, blob).reveal())
+        text = search.cipher.open(TEXT, memory_id, blob)
     except DecryptError as error:
         _note(search, error, memory_id)
-        return Spoken(terms=[], vector=None)
-    return Spoken(terms=words, vector=_vector(search, memory_id, vector_blob))
+        return Spoken(terms=[], vector=None, is_question=False)
+    return _spoken(text, _vector(search, memory_id, vector_blob))
 
 
 def _vector(search: Search, memory_id: int, blob: bytes | None) -> NDArray[np.float32] | None:

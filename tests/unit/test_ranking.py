@@ -29,7 +29,8 @@ FEATURES = st.builds(
     Features, id=st.integers(1, 10**6), cosine=COSINE, previous_cosine=COSINE, similarity=st.floats(-0.9, 1),
     has_previous=st.booleans(), words=st.floats(0, 40), previous_words=st.floats(0, 40), is_actor=st.booleans(),
     from_assistant=st.booleans(), session=st.sampled_from([None, 1, 2]), in_session=st.booleans(),
-    date_match=FRACTION, length=st.integers(0, 4000), ends_with_question=st.booleans(),
+    date_match=FRACTION, length=st.integers(0, 4000), is_question=st.booleans(),
+    follows_question=st.booleans(), is_expected=st.booleans(),
     created_at=st.integers(-40_000, 40_000).map(lambda hours: NOW - timedelta(hours=hours)),
     importance=FRACTION, access_count=st.integers(0, 10**6),
 )  # fmt: skip
@@ -179,7 +180,7 @@ def test_words_count_relative_to_the_best_of_the_pool() -> None:
 
     weight = weights_used("default", pool)["lexical"]
     shares = [ranked[memory_id].factors["lexical"] / weight for memory_id in (1, 2, 3)]
-    assert shares == pytest.approx([1.0, (1.0 + 0.35 * 2.0) / 4.0, 0.0])
+    assert shares == pytest.approx([1.0, (1.0 + 0.2 * 2.0) / 4.0, 0.0])
 
 
 def test_without_a_word_in_common_nothing_divides_by_zero() -> None:

@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from apps.ingest.rules import read_turn
-from apps.memories import dates
+from apps.ingest.rules import dates, read_turn
 
 WEDNESDAY = datetime(2026, 3, 11, 9, 0, tzinfo=UTC)
 

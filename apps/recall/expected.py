@@ -1,0 +1,45 @@
+"""The kind of answer a question expects, and whether a text holds one of that kind.  Pure.
+
+Expected answer types are the oldest feature of question answering (Li and Roth 2002): a text with a time in it answers
+"when", one with a number "how many", one with a name "who" and "where".
+"""
+
+import re
+from typing import Final
+
+_NUMBERS = (
+    "one two three four five six seven eight nine ten eleven twelve dozen couple few several once twice both first "
+    "second third half"
+)
+_TIMES = (
+    "yesterday today tonight tomorrow last next ago week weekend month year morning recently soon since monday tuesday "
+    "wednesday thursday friday saturday sunday january february march april june july august september october "
+    "november december"
+)
+_NAMED = "country city place town state book movie film song band game team company school name"
+
+# What is asked, and what answers it.
+_KINDS: Final = (
+    (
+        re.compile(r"\bwhen\b|\bhow long\b|\b(?:what|which) (?:year|month|date|day|time)\b", re.IGNORECASE),
+        re.compile(rf"\b(?:{'|'.join(_TIMES.split())}|(?:19|20)\d\d|\d{{1,2}}(?:st|nd|rd|th))\b", re.IGNORECASE),
+    ),
+    (
+        re.compile(r"\bhow (?:many|much|often|old)\b", re.IGNORECASE),
+        re.compile(rf"\b(?:\d+|{'|'.join(_NUMBERS.split())})\b", re.IGNORECASE),
+    ),
+    (
+        re.compile(rf"\b(?:who|whom|whose|where)\b|\b(?:what|which) (?:{'|'.join(_NAMED.split())})\b", re.IGNORECASE),
+        # A capital that no sentence asks for.
+        re.compile(r"(?<=[^\s.!?] )[A-Z][a-z]+"),
+    ),
+)
+
+
+def kinds_expected(question: str) -> tuple[re.Pattern[str], ...]:
+    """What would be seen in an answer, each as a pattern; none where the question gives no hint."""
+    return tuple(answer for asked, answer in _KINDS if asked.search(question))
+
+
+def is_of_kind(kinds: tuple[re.Pattern[str], ...], text: str) -> bool:
+    return any(kind.search(text) for kind in kinds)
