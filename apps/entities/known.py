@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 import orjson
+from django.db import connection
 
 from apps.core.scoping import ScopedQuerySet
 from apps.core.sequences import take_ids
@@ -19,7 +20,7 @@ from apps.memories import integrity
 from apps.memories.models import Memory
 from apps.projects.scope import Scope
 
-LOOKED_THROUGH: Final = 1_000  # names of a space, newest first, that are opened to find one that is spelled alike
+LOOKED_THROUGH: Final = 400  # names of a space, newest first, that are opened to find one that is spelled alike
 IDS_AT_ONCE: Final = 8
 EARLIER: Final = 3  # memories of a session that a pronoun may reach back to
 _LOOSE: Final = frozenset({ORGANIZATION, TEAM, PRODUCT, PROJECT})  # which of these a name is, people mix up
@@ -91,8 +92,10 @@ class Directory:
             return
         self._asked |= wanted
         macs = [alias_mac(self.cipher, name) for name in wanted]
-        named = self._aliases().filter(alias_mac__in=macs).values("entity_id")
-        self._take(self._aliases().filter(entity_id__in=named))
+        # In two questions: as one, the planner may read every name of the space.
+        found = set(self._aliases().filter(alias_mac__in=macs).values_list("entity_id", flat=True))
+        if found:
+            self._take(self._aliases().filter(entity_id__in=found))
 
     def called(self, name: str, type_: str = "") -> list[Known]:
         return [known for known in self.by_name.get(name, ()) if known.may_be_a(type_)]
@@ -127,9 +130,8 @@ class Directory:
         """Who the last memories of a session are about, the last last."""
         if not self.cipher.is_searchable:
             return []
-        memories = Memory.objects.within(self.scope).live(self.now).filter(
-            space_id=self.space_id, session_token=self.cipher.session_token(session)
-        )  # fmt: skip
+        mine = Memory.objects.within(self.scope).live(self.now)
+        memories = mine.filter(session_token=self.cipher.session_token(session))
         ids = list(memories.order_by("-pk").values_list("pk", flat=True)[:EARLIER])
         rows = EntityMention.objects.within(self.scope).filter(space_id=self.space_id, memory_id__in=ids)
         met = list(dict.fromkeys(rows.order_by("memory_id", "-pk").values_list("entity_id", flat=True)))
@@ -238,13 +240,20 @@ class Directory:
         met = self._met()
         self._write_entities(met)
         self._write_aliases([known for known in self.by_id.values() if not known.is_new or known.id in met])
-        mine = EntityAlias.objects.within(self.scope).filter(space_id=self.space_id)
         if self._lost:
-            mine.filter(pk__in=self._lost).delete()
+            self._delete_lost()
             for mention in self._mentions:
                 mention.alias_id = None if mention.alias_id in self._lost else mention.alias_id
         EntityMention.everyone.bulk_create(self._mentions)
         EntityClaim.everyone.bulk_create(self._claims)
+
+    def _delete_lost(self) -> None:
+        # Not by Django, which would collect what goes along and then delete by ids alone.
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "delete from entities_entityalias where tenant_id = %s and space_id = %s and id = any(%s)",
+                [self.scope.tenant_id, self.space_id, self._lost],
+            )
 
     def _met(self) -> Collection[int]:
         ends = {one for claim in self._claims for one in (claim.subject_id, claim.object_id) if one is not None}

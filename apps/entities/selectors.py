@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import orjson
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import BooleanField, Count, OuterRef, Q, QuerySet, Subquery, Value
 
 from apps.core.errors import NotFound
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
@@ -19,7 +19,7 @@ from apps.entities.opened import Described, OpenedEntity, OpenedRelation, Page
 from apps.entities.resealing import ALIASES, CLAIMS, alias_mac
 from apps.entities.vocabulary import OTHER, PERSON, named_for
 from apps.memories import integrity
-from apps.memories.models import Memory, MemoryQuerySet
+from apps.memories.models import Memory
 from apps.projects.scope import Scope
 
 CLAIMS_AT_MOST: Final = 500  # of one entity, newest first
@@ -54,7 +54,8 @@ def list_entities(
         if type_ is not None:
             rows = rows.filter(type="" if type_ == OTHER else type_)
         if q is not None:
-            rows = rows.filter(Exists(_named(scope, [alias_mac(cipher, q)], now=now).filter(entity_id=OuterRef("pk"))))
+            whose = set(_named(scope, [alias_mac(cipher, q)], now=now).values_list("entity_id", flat=True))
+            rows = rows.filter(pk__in=whose)
         if needs_review is not None:
             rows = rows.filter(needs_review=needs_review)
         if before is not None:
@@ -105,11 +106,10 @@ def memories_of(scope: Scope, entity_ids: Collection[int], *, limit: int, now: d
     if not scope.spaces or not entity_ids:
         return []
     with tenant_transaction(scope):
-        live = Memory.objects.within(scope).live(now)
-        rows = EntityMention.objects.within(scope).filter(
-            space_id=scope.space.id, entity_id__in=list(entity_ids), memory_id__in=live.values("pk")
+        rows = EntityMention.objects.within(scope).filter(space_id=scope.space.id, entity_id__in=list(entity_ids))
+        counted = (
+            rows.filter(_live(scope, now=now)).values("memory_id").annotate(entities=Count("entity_id", distinct=True))
         )
-        counted = rows.values("memory_id").annotate(entities=Count("entity_id", distinct=True))
         found = counted.order_by("-entities", "-memory_id").values_list("memory_id", "entities")[:limit]
         return [(memory_id, entities) for memory_id, entities in found]
 
@@ -148,34 +148,44 @@ def _cipher(scope: Scope) -> SpaceCipher | None:
     return cipher if cipher.is_searchable else None
 
 
-def _readable(scope: Scope, *, now: datetime) -> MemoryQuerySet:
-    return Memory.objects.within(scope).existing(now)
+def _any(rows: QuerySet[Any]) -> Subquery:
+    """Whether there is one of these, looked up row by row along an index.  Of a plain EXISTS the planner makes a join,
+    and where it has no statistics yet, one that reads the whole space for each row."""
+    return Subquery(rows.annotate(there=Value(True)).values("there")[:1], output_field=BooleanField())
+
+
+def _readable(scope: Scope, *, now: datetime) -> Subquery:
+    """Of a row with a ``memory_id``: whether that memory may be read."""
+    return _any(Memory.objects.within(scope).existing(now).filter(pk=OuterRef("memory_id")))
+
+
+def _live(scope: Scope, *, now: datetime) -> Subquery:
+    """Of a row with a ``memory_id``: whether that memory may be recalled."""
+    return _any(Memory.objects.within(scope).live(now).filter(pk=OuterRef("memory_id")))
 
 
 def _mentions(scope: Scope, *, now: datetime) -> ScopedQuerySet[EntityMention]:
     """In memories that may be read."""
-    readable = _readable(scope, now=now).values("pk")
-    return EntityMention.objects.within(scope).filter(space_id=scope.space.id, memory_id__in=readable)
+    rows = EntityMention.objects.within(scope).filter(space_id=scope.space.id)
+    return rows.filter(_readable(scope, now=now))
 
 
 def _shown(scope: Scope, *, now: datetime) -> ScopedQuerySet[Entity]:
     rows = Entity.objects.within(scope).filter(space_id=scope.space.id, merged_into=None)
-    readable = _readable(scope, now=now).values("pk")
-    claims = EntityClaim.objects.within(scope).filter(space_id=scope.space.id, memory_id__in=readable)
+    claims = EntityClaim.objects.within(scope).filter(space_id=scope.space.id).filter(_readable(scope, now=now))
     return rows.filter(
-        Exists(_mentions(scope, now=now).filter(entity_id=OuterRef("pk")))
-        | Exists(claims.filter(subject_id=OuterRef("pk")))
-        | Exists(claims.filter(object_id=OuterRef("pk")))
+        Q(_any(_mentions(scope, now=now).filter(entity_id=OuterRef("pk"))))
+        | Q(_any(claims.filter(subject_id=OuterRef("pk"))))
+        | Q(_any(claims.filter(object_id=OuterRef("pk"))))
     )
 
 
 def _named(scope: Scope, macs: Sequence[bytes], *, now: datetime) -> ScopedQuerySet[EntityAlias]:
     """Names that a readable memory says, and short forms of such."""
     said = _mentions(scope, now=now)
-    return EntityAlias.objects.within(scope).filter(
-        Q(Exists(said.filter(alias_id=OuterRef("pk")))) | Q(Exists(said.filter(alias_id=OuterRef("parent_id")))),
-        space_id=scope.space.id,
-        alias_mac__in=list(macs),
+    rows = EntityAlias.objects.within(scope).filter(space_id=scope.space.id, alias_mac__in=list(macs))
+    return rows.filter(
+        Q(_any(said.filter(alias_id=OuterRef("pk")))) | Q(_any(said.filter(alias_id=OuterRef("parent_id"))))
     )
 
 
@@ -206,9 +216,9 @@ def _names(
 ) -> dict[int, list[tuple[str, bool]]]:
     """By the entity's id, the names that readable memories say, oldest first, and whether each is a role."""
     said = _mentions(scope, now=now).filter(alias_id=OuterRef("pk"))
-    rows = EntityAlias.objects.within(scope).filter(Exists(said), space_id=scope.space.id, entity_id__in=list(ids))
+    rows = EntityAlias.objects.within(scope).filter(space_id=scope.space.id, entity_id__in=list(ids))
     found: dict[int, list[tuple[str, bool]]] = {}
-    for row in rows.order_by("pk"):
+    for row in rows.filter(_any(said)).order_by("pk"):
         try:
             text = cipher.open(ALIAS, row.pk, bytes(row.alias_ct)).reveal()
         except DecryptError as error:
@@ -240,10 +250,9 @@ def _claims(
     scope: Scope, entity_id: int, cipher: SpaceCipher, *, now: datetime
 ) -> list[tuple[EntityClaim, dict[str, Any]]]:
     """What holds now of the entity, the newest statement first, at most CLAIMS_AT_MOST."""
-    live = Memory.objects.within(scope).live(now).values("pk")
-    rows = EntityClaim.objects.within(scope).filter(
-        Q(subject_id=entity_id) | Q(object_id=entity_id), space_id=scope.space.id, memory_id__in=live
-    )
+    rows = EntityClaim.objects.within(scope).filter(space_id=scope.space.id)
+    ends = rows.filter(subject_id=entity_id).union(rows.filter(object_id=entity_id)).values_list("pk", flat=True)
+    rows = rows.filter(pk__in=list(ends)).filter(_live(scope, now=now))
     found = []
     for row in rows.order_by("-memory_id", "pk").select_related("memory")[:CLAIMS_AT_MOST]:
         try:

@@ -16,7 +16,7 @@ from apps.projects.scope import Scope
 from apps.recall import access
 from apps.recall.composing import Composed, question_of
 from apps.recall.composing import compose as fill
-from apps.recall.question import asked_dates, date_match
+from apps.recall.question import asked_dates, asked_window, date_match
 from apps.recall.results import Filters, Hit
 from apps.recall.routing import Plan, plan
 from apps.recall.services import recall
@@ -26,6 +26,8 @@ from apps.recall.synthesis import synthesize as quote
 WIDEST: Final = 50  # memories looked at before a route picks its own
 SLOT_TYPES: Final = tuple(name for name, type_ in TYPES.items() if type_.group)
 LISTED_TYPES: Final = tuple(name for name, type_ in TYPES.items() if not type_.group and name != "summary")
+# What may tell that something happened, where it has a date of its own: "I joined the team on May 9th" is a relation.
+HAPPENING: Final = ("event", "decision", "relation", "fact")
 MOST_QUOTES: Final = {"canonical": 1, "structured": 5, "hybrid": 3}
 
 
@@ -68,7 +70,7 @@ def search_routed(scope: Scope, query: Plaintext, *, limit: int, wanted: str | N
     hits: list[Hit] = []
     if not chosen.is_refused:
         hits = _by_route(scope, query, chosen, limit=limit, now=now)
-        if not hits and wanted is None and chosen.route != "hybrid":
+        if not hits and wanted is None and chosen.route != "hybrid" and _window(query, chosen, now=now) is None:
             reason = f"the {chosen.route} route found nothing: recall in general"
             chosen = replace(chosen, route="hybrid", reasoning=[*chosen.reasoning, reason])
             hits = _by_route(scope, query, chosen, limit=limit, now=now)
@@ -110,12 +112,22 @@ def _by_route(scope: Scope, query: Plaintext, chosen: Plan, *, limit: int, now: 
 
 def _structured(scope: Scope, query: Plaintext, chosen: Plan, *, limit: int, now: datetime) -> list[Hit]:
     """Of the kinds that the question names, or else of what happens; of the time it names, if any; oldest first."""
+    window = _window(query, chosen, now=now)
+    if window is not None:
+        found = recall(scope, query, filters=Filters(types=HAPPENING, happened=window), limit=WIDEST, now=now).hits
+        return sorted(found[:limit], key=lambda hit: (_when(hit.memory), hit.memory.id))
     dates = asked_dates(query.reveal())
     types = tuple(chosen.kinds) or (() if dates else LISTED_TYPES)
     hits = recall(scope, query, filters=Filters(types=types), limit=WIDEST, now=now).hits
     if dates:
         hits = [hit for hit in hits if date_match(dates, _when(hit.memory)) > 0]
     return sorted(hits[:limit], key=lambda hit: (_when(hit.memory), hit.memory.id))
+
+
+def _window(query: Plaintext, chosen: Plan, *, now: datetime) -> tuple[datetime, datetime] | None:
+    """The time of which the question asks what happened, where it says so by how long ago it was."""
+    asks = chosen.route == "structured" and "event" in chosen.kinds
+    return asked_window(query.reveal(), now) if asks else None
 
 
 def _when(memory: OpenedMemory) -> datetime:

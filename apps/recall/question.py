@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 from apps.core.plaintext import Plaintext
+from apps.memories import dates
 from apps.memories.words import terms
 from apps.recall.expected import kinds_expected
 
@@ -77,6 +78,18 @@ def asked_dates(text: str) -> list[AskedDate]:
     if not found:
         found = [AskedDate(_int(m[2] or m[4]), _month(m[1] or m[3] or m[5]), None) for m in _MONTH_ALONE.finditer(text)]
     return found or [AskedDate(int(m[1]), None, None) for m in _YEAR.finditer(text)]
+
+
+def asked_window(text: str, now: datetime) -> tuple[datetime, datetime] | None:
+    """The time [from, to) that a question names by where it lies from now: "last Tuesday", "in the past week"."""
+    if asked_dates(text):
+        return None
+    when = dates.find(text.casefold(), now)
+    if when is None or when.at is None or when.precision == "unknown":
+        return None
+    first, last = when.range or (when.at, when.at)
+    first, last = (one.replace(hour=0, minute=0, second=0, microsecond=0) for one in (first, last))
+    return first, last + timedelta(days=1)
 
 
 def date_match(asked: Sequence[AskedDate], when: datetime | None) -> float:

@@ -13,6 +13,7 @@ class Filters:
     """Which memories a recall may return.  Empty means any.  tags: any of them.  since, until: created, inclusive.
 
     as_of: what held then, be it replaced since.  known_at: by what had been written then; alone, of that time itself.
+    happened: what has a date of its own in [from, to), or a stretch of time that reaches into it.
     """
 
     types: Sequence[str] = ()
@@ -26,6 +27,7 @@ class Filters:
     metadata: Mapping[str, object] = field(default_factory=dict)
     as_of: datetime | None = None
     known_at: datetime | None = None
+    happened: tuple[datetime, datetime] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

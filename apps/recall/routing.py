@@ -33,7 +33,7 @@ _ABOUT_IT = re.compile(
 
 _KINDS: Final = {
     "decision": r"decisions?|decide[ds]?|chose|agreed",
-    "event": r"events?|happened|appointments?|meetings?|trips?|visits?",
+    "event": r"events?|happened|did (?:i|we) do|appointments?|meetings?|trips?|visits?",
     "task": r"tasks?|to-?dos?|reminders?|deadlines?|due",
     "preference": r"preferences?|likes?|dislikes?|favou?rites?|prefers?",
     "instruction": r"instructions?|rules?",
@@ -42,7 +42,7 @@ _KINDS: Final = {
 }
 _ANALYTICAL = re.compile(
     r"\b(?:why|how come|compare|trends?|patterns?|summari[sz]e|overview|in what ways|how many|how often|list"
-    r"|all (?:my|the|of)|every|timeline|history|what happened|which of)\b"
+    r"|all (?:my|the|of)|every|timeline|history|what happened|what did (?:i|we) do|which of)\b"
 )
 _FACTUAL = re.compile(
     r"\b(?:who|what|when|where|which|how (?:much|old|long)|does|did|is|are|was|has|have|do i|am i|my)\b"

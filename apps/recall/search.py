@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,14 @@ class Leg(Protocol):
         ...
 
 
+# What is dated by when it was said has no date of its own, and of what is dated "unknown" nobody knows.
+_HAPPENED: Final = (
+    "memory.event_at is not null and memory.event_precision <> 'unknown' "
+    "and memory.event_at is distinct from memory.valid_from "
+    "and coalesce(memory.event_range, tstzrange(memory.event_at, memory.event_at, '[]')) && %s::tstzrange"
+)
+
+
 def conditions(filters: Filters, scope: Scope, cipher: SpaceCipher, *, now: datetime) -> tuple[str, list[Any], bool]:
     """The whole filter as SQL on ``memory``, its values, and whether the caller asked for any of it.
 
@@ -72,6 +80,9 @@ def conditions(filters: Filters, scope: Scope, cipher: SpaceCipher, *, now: date
         asked.append(("memory.created_at >= %s", filters.since))
     if filters.until:
         asked.append(("memory.created_at <= %s", filters.until))
+    if filters.happened:
+        begin, end = filters.happened
+        asked.append((_HAPPENED, f"[{begin.isoformat()},{end.isoformat()})"))
     if not filters.include_summaries:
         asked.append(("memory.is_summary = %s", False))
     if filters.session_id and cipher.is_searchable:

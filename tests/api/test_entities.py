@@ -7,6 +7,7 @@ import pytest
 from apps.apikeys.onboarding import Opened
 from apps.core.scoping import tenant_transaction
 from apps.entities.models import Entity, EntityAlias, EntityClaim, EntityMention
+from apps.entities.selectors import entities_named_in, memories_of
 from apps.memories.models import Memory
 from apps.memories.profiles import set_profile
 from apps.tenants.models import Profile
@@ -170,6 +171,16 @@ def test_somebody_elses_entities_are_none(alice: Caller) -> None:
     assert listed(bob) == []
     assert bob("GET", f"/v1/entities/{dana['id']}").status_code == 404
     assert bob("POST", f"/v1/entities/{dana['id']}/merge", {"with_entity_id": dana["id"]}).status_code == 404
+
+
+def test_a_name_in_a_question_leads_to_what_mentions_it(alice: Caller, acme: Opened) -> None:
+    said = [say(alice, text)["id"] for text in ("My manager is Dana.", "Tom is a chemist.", "Dana lives in Leeds.")]
+    scope = make_scope(acme)
+
+    asked = entities_named_in(scope, "Where does Dana live?", now=NOW)
+    found = memories_of(scope, asked, limit=10, now=NOW)
+
+    assert [memory_id for memory_id, _ in found] == [said[2], said[0]]
 
 
 # -- merging -----------------------------------------------------------------------------------------------------------

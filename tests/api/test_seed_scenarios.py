@@ -1,6 +1,7 @@
 """What flat text loses, told by the seeds in examples: said over HTTP in their words, and asked for."""
 
 import itertools
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -44,6 +45,63 @@ def test_a_preference_that_changed_is_the_same_whichever_way_it_is_told(alice: C
     say(alice, "I prefer dark mode", at="2026-09-01T10:00:00Z")
 
     assert ask(alice, "what display mode does the user prefer?") == ["actually I switched to light mode"]
+
+
+# -- seed 003, scenario 2: the temporal confusion problem --------------------------------------------------------------
+
+
+@pytest.fixture
+def tuesday() -> date:
+    """The last one, as somebody says it who is asked today."""
+    today = datetime.now(UTC).date()
+    return today - timedelta(days=(today.weekday() - 2) % 7 + 1)
+
+
+@pytest.fixture
+def employed(alice: Caller, tuesday: date) -> Caller:
+    say(alice, f"User joined the platform team on {tuesday:%B} {tuesday.day}th", at=f"{tuesday}T16:00:00Z")
+    say(alice, "User works at Volkswagen", at=f"{tuesday}T16:05:00Z")
+    say(alice, "I prefer short meetings at work", at=f"{tuesday}T16:06:00Z")
+    before = tuesday - timedelta(days=21)
+    say(alice, "I went to the dentist yesterday", at=f"{before}T09:00:00Z")
+    return alice
+
+
+def happened(caller: Caller, question: str) -> list[str]:
+    found = caller("POST", "/memory/search/routed", {"query": question, "k": 10}).json()
+    return [memory["text"] for memory in found["memories"]]
+
+
+def test_what_happened_at_a_time_is_what_has_a_date_in_it(employed: Caller, tuesday: date) -> None:
+    joined = f"User joined the platform team on {tuesday:%B} {tuesday.day}th"
+
+    assert happened(employed, "What happened last Tuesday?") == [joined]
+    assert joined in ask(employed, "What happened last Tuesday?"), "recall in general tells it beside the rest"
+
+
+def test_of_a_time_in_which_nothing_happened_nothing_is_told(employed: Caller) -> None:
+    assert happened(employed, "What happened two days after tomorrow?") == []
+    assert happened(employed, "What happened a year ago?") == []
+
+
+def test_an_event_of_a_week_is_met_by_every_window_that_it_reaches_into(alice: Caller) -> None:
+    today = datetime.now(UTC).date()
+    last_week = today - timedelta(days=today.weekday() + 7)
+    say(alice, "I went hiking in the Alps last week", at=f"{today}T00:00:01Z")
+
+    assert happened(alice, "What did I do last week?") == ["I went hiking in the Alps last week"]
+    assert happened(alice, f"What happened {(today - last_week).days} days ago?") == [
+        "I went hiking in the Alps last week"
+    ]
+
+
+def test_who_joined_what_is_known_of_both_ends(employed: Caller) -> None:
+    team = entity(employed, "platform team")
+
+    assert [(one["type"], one["direction"], one["entity"]["name"]) for one in team["relations"]] == [
+        ("member_of", "incoming", "user")
+    ]
+    assert [memory["type"] for memory in team["memories"]] == ["relation"]
 
 
 # -- seed 003, scenario 3: the entity fragmentation problem ------------------------------------------------------------

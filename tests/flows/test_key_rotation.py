@@ -17,10 +17,10 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto import lifecycle
 from apps.crypto.lifecycle import KeyInUse, RowsRemain
 from apps.crypto.models import KeyKind
-from apps.crypto.services import key_version_of
-from apps.ingest import pipeline, services
+from apps.crypto.services import DecryptError, key_version_of
+from apps.ingest import pipeline, services, work
 from apps.ingest.candidates import Outcome, Proposal
-from apps.memories import resealing
+from apps.memories import integrity, resealing
 from apps.memories.editing import Edit, edit
 from apps.memories.feedback import give_feedback
 from apps.memories.models import Memory, MemoryFeedback, MemoryTransition, MemoryVector, QuarantinedRow
@@ -239,6 +239,20 @@ def test_a_row_that_does_not_open_is_put_aside_and_the_rest_is_done(scope: Scope
         assert Memory.objects.within(scope).get(pk=broken.pk).key_version == 1
 
 
+def test_a_vector_that_does_not_open_is_made_anew(scope: Scope) -> None:
+    with tenant_transaction(scope):
+        broken = MemoryVector.objects.within(scope).order_by("pk")[0]
+        MemoryVector.objects.within(scope).filter(pk=broken.pk).update(embedding_ct=b"gone")
+
+    one = finish(rotation.rotate(scope, reason="test", now=NOW))
+    while work.drain(now=later(minutes=1)):
+        pass
+
+    assert one.state == "done"
+    assert get_memory(scope, broken.memory_id, now=NOW).is_embedded
+    assert versions_of(scope) == {"said": {2}, "sealed": {2}}
+
+
 def test_a_second_rotation_waits_for_the_first(scope: Scope) -> None:
     rotation.rotate(scope, reason="test", now=NOW)
 
@@ -332,6 +346,21 @@ def test_rows_that_were_left_behind_are_found_and_done(scope: Scope) -> None:
     finish(KeyRotation.objects.get(state="running"), now=later(days=31))
 
     assert versions_of(scope) == {"said": {2}, "sealed": {2}}
+
+
+def test_rows_that_were_left_behind_are_asked_for_once_whatever_another_tenant_does(
+    scope: Scope, globex: Opened
+) -> None:
+    theirs = make_scope(globex)
+    remember(theirs, SAID[0])
+    one = rotation.rotate(scope, reason="test", now=NOW)
+    KeyRotation.objects.filter(pk=one.pk).update(state="done", finished_at=NOW)
+    rotation.rotate(theirs, reason="test", now=NOW)
+
+    first, again = rotation.reseal(scope, now=NOW), rotation.reseal(scope, now=NOW)
+
+    assert first is not None
+    assert (first.tenant_id, again) == (scope.tenant_id, None)
 
 
 def test_a_key_in_use_is_not_destroyed_and_neither_is_one_with_a_row_in_quarantine(scope: Scope) -> None:
@@ -441,6 +470,15 @@ def test_after_a_compromise_what_was_known_is_known_again(scope: Scope) -> None:
 
     assert not again.is_stored
     assert not ref.is_stored
+
+
+def test_a_key_and_what_is_broken_are_counted_for_one_tenant(scope: Scope, globex: Opened) -> None:
+    for one in (scope, make_scope(globex)):
+        integrity.note(one, DecryptError("tag"), 1, space_id=one.space.id, now=NOW)
+    integrity.flush()
+
+    assert keys.status(scope, now=NOW).quarantined == 1
+    assert keys.count_under(scope, 1, kind=KeyKind.IDENTITY) == 2, "its space and itself"
 
 
 def test_after_a_compromise_both_old_keys_retire_as_soon_as_nothing_needs_them(scope: Scope) -> None:

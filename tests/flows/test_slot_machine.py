@@ -247,6 +247,16 @@ def test_a_correction_of_the_same_time_takes_the_place_of_what_was_wrong(scope: 
     assert [held(scope, 4, known_at=known) for known in (5, 8)] == [wrong.memory_ids, right.memory_ids]
 
 
+def test_a_correction_of_an_earlier_time_leaves_the_later_one_as_it_was(scope: Scope) -> None:
+    lisbon, porto = say(scope, "I live in Lisbon."), say(scope, "I live in Porto.", on=5)
+    say(scope, "I live in Lisbon.", on=10)
+
+    braga = say(scope, "I live in Braga.", on=3, told=20)
+
+    assert [held(scope, at) for at in (1, 3, 5, 10)] == [one.memory_ids for one in (lisbon, braga, porto, lisbon)]
+    assert held(scope, 4, known_at=15) == lisbon.memory_ids
+
+
 def test_what_was_over_before_it_was_told_again_stays_over(scope: Scope) -> None:
     google = say(scope, "I work at Google.")
     say(scope, "I left Google.", on=10)

@@ -213,6 +213,15 @@ class NextEmbedder(FakeEmbedder):
     id = "fake/2"
 
 
+def test_nearly_the_same_words_are_a_near_duplicate(scope: Scope) -> None:
+    (first,) = remember(scope, "The dog sleeps on the sofa.", importance=0.6)
+
+    (again,) = remember(scope, "The dog sleeps on the sofa!?", importance=0.6)
+
+    assert again.memory_ids == first.memory_ids
+    assert again.decisions[0].reason == "near_duplicate"
+
+
 def test_a_vector_of_another_model_makes_nothing_a_near_duplicate(
     scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,8 @@ from apps.apikeys.onboarding import Opened
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_space
+from apps.edges.opened import NewEdge
+from apps.edges.services import connect
 from apps.ingest import services
 from apps.ingest.candidates import Proposal
 from apps.ingest.models import TurnReceipt
@@ -70,6 +72,17 @@ def test_the_turn_after_is_the_next_of_ones_own(acme: Opened, globex: Opened, mo
     found = recalling.recall(mine, Plaintext(TALK[0]), limit=50, now=NOW)
 
     assert [hit.memory.text.reveal() for hit in found.hits] == list(TALK[:2])
+
+
+def test_a_relation_leads_to_what_nothing_else_finds(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recalling, "DEPTH", 1)
+    mine = make_scope(acme)
+    heron, boats = remember(mine, TALK[0], TALK[4])
+    connect(mine, [NewEdge(from_id=heron, to_id=boats, type="caused_by")], now=NOW)
+
+    found = recalling.recall(mine, Plaintext(TALK[0]), limit=50, now=NOW)
+
+    assert {hit.memory.id for hit in found.hits} == {heron, boats}
 
 
 def test_a_hundred_old_receipts_of_ones_own_go_with_each_turn(acme: Opened, globex: Opened) -> None:

@@ -1,13 +1,21 @@
 """Reading a question: its voice, its names, its dates."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.plaintext import Plaintext
-from apps.recall.question import MAX_CHARACTERS, AskedDate, ask, asked_dates, date_match, words_that_may_name
+from apps.recall.question import (
+    MAX_CHARACTERS,
+    AskedDate,
+    ask,
+    asked_dates,
+    asked_window,
+    date_match,
+    words_that_may_name,
+)
 
 
 def voiced(text: str, *names: str) -> str:
@@ -147,3 +155,26 @@ def test_any_question_can_be_read(text: str, names: list[str]) -> None:
     question = ask(Plaintext(text), participants=names)
 
     assert 0.0 <= date_match(question.dates, at(2026, 11, 21)) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("asked", "first", "last"),
+    [
+        ("What happened last Tuesday?", (2026, 11, 17), (2026, 11, 17)),
+        ("What happened yesterday?", (2026, 11, 20), (2026, 11, 20)),
+        ("What did I do last week?", (2026, 11, 9), (2026, 11, 15)),
+        ("What happened 3 days ago?", (2026, 11, 18), (2026, 11, 18)),
+        ("What did we do last month?", (2026, 10, 1), (2026, 10, 31)),
+    ],
+)
+def test_a_time_is_asked_about_by_how_long_ago_it_was(
+    asked: str, first: tuple[int, int, int], last: tuple[int, int, int]
+) -> None:
+    begin, end = asked_window(asked, datetime(2026, 11, 21, 12, tzinfo=UTC)) or (None, None)
+
+    assert (begin, end) == (datetime(*first, tzinfo=UTC), datetime(*last, tzinfo=UTC) + timedelta(days=1))
+
+
+@pytest.mark.parametrize("asked", ["What happened on 7 May 2023?", "Where do I live?", "What happened long ago?"])
+def test_of_a_date_or_of_no_time_there_is_no_window(asked: str) -> None:
+    assert asked_window(asked, datetime(2026, 11, 21, 12, tzinfo=UTC)) is None

@@ -502,6 +502,14 @@ def test_several_keys_are_revoked_at_once(operator: Client, acme: Opened, globex
     authenticate(acme.keys[Environment.PRODUCTION], now=datetime.now(UTC))
 
 
+def test_a_rotation_is_shown_with_its_own_tenant(operator: Client, acme: Opened, globex: Opened) -> None:
+    ask_for_rotation(globex.scope, reason="test", now=datetime.now(UTC))
+
+    shown = page(operator, "crypto_tenantkeystate_changelist")
+
+    assert (shown.count("none yet"), shown.count("asked: 0 of 0 rows")) == (1, 1)
+
+
 def test_keys_are_found_by_state(operator: Client, acme: Opened) -> None:
     issued = make_api_key(acme.scope, name="left over")
     operator.post(reverse("admin:apikeys_apikey_revoke", args=[issued.key.pk]))

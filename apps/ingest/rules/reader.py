@@ -5,13 +5,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
-from apps.ingest.rules import code, dates, filler, idle, injection, language, roles, transient
+from apps.ingest.rules import code, filler, idle, injection, language, roles, transient
 from apps.ingest.rules import secrets as credentials
 from apps.ingest.rules.finding import Decision, Finding
 from apps.ingest.rules.keys import Claim, Clause, claims_of, constraint_claim, instruction_claim, signature
 from apps.ingest.rules.kinds import Kind, is_past_state, kind_of
 from apps.ingest.rules.sentences import Span, clauses, fold, lower, sentences, trimmed
 from apps.ingest.rules.subjects import EXPLICIT, lead_end, subject_of
+from apps.memories import dates
 
 LONG_TEXT = 2_000  # above this a text is a document and is kept whole
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")

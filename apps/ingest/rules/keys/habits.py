@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from apps.ingest.rules.dates import SEASONS
 from apps.ingest.rules.keys.claim import (
     STOP,
     Claim,
@@ -17,6 +16,7 @@ from apps.ingest.rules.keys.claim import (
 )
 from apps.ingest.rules.lexicon import THINGS, listed
 from apps.ingest.rules.subjects import slug
+from apps.memories.dates import SEASONS
 
 _TASTE = re.compile(
     r"\b(?P<verb>(?:really |absolutely |totally |just |still |also |both |actually |now |never |do |always )*(?:love"

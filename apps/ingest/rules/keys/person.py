@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from apps.ingest.rules.dates import MONTHS
 from apps.ingest.rules.keys.claim import (
     STOP,
     Claim,
@@ -28,6 +27,7 @@ from apps.ingest.rules.lexicon import (
     listed,
 )
 from apps.ingest.rules.subjects import is_name, slug
+from apps.memories.dates import MONTHS
 
 _NAME = re.compile(
     r"\b(?:(?:my|the) (?:first |full |last |real |preferred |legal )?name(?:'s| is)(?: now| actually)?|(?:call"
