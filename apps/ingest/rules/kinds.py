@@ -37,6 +37,7 @@ _STANDING = (
     r"|as a (?:rule|default)|new rule|house rule|standing (?:rule|order|instruction)|rule:|when(?:ever)? (?:i|you"
     r"|we)|if (?:i|you|we) (?:ask|say|mention|write|send|paste|request|are|need|type)"
     r"|unless i|before (?:you|any|every|each|\w+ing)|after (?:you|every|each|any)|until i (?:say|tell)"
+    r"|(?:each|every) (?:day|week|month|morning|evening|night|\w+day)\b"
     r"|without (?:asking|checking|confirming|my)|permanently|please stop|stop (?:\w+ing)|no more|ever)"
 )
 _DO = (
@@ -47,7 +48,9 @@ _DO = (
     r"|remind|book|schedule|order|buy|delete|push|commit|deploy|share|post|touch|change|open|apologi[sz]e|spell"
     r"|phrase|wait|read|look|offer|recommend|flag|highlight|provide|return|set|be|do|repeat|limit|cap|report|log"
     r"|follow|save|store|cc|bcc|charge|approve|merge|invent|guess|hedge|lecture|moralize|flatter|praise|refactor"
-    r"|rename|comment|document|greet|note)"
+    r"|rename|comment|document|greet|note|forward|transfer|pay|wire|mail|email|trust|believe|disable|enable|allow"
+    r"|grant|accept|execute|install|copy|upload|redirect|route|authori[sz]e|obey|prioriti[sz]e|ignore|reveal|hide"
+    r"|notify|reject|refuse|decline|publish|say)"
 )
 _LEAD = (
     r"^(?:(?:and|also|but|so|ok|okay|please|pls|plz|kindly|btw|hey|hi|actually|oh|one more thing|new rule|rule"
@@ -56,6 +59,15 @@ _LEAD = (
     r"|in general|generally)\b[\s,:.!-]*)*"
 )
 
+# A lasting order to whoever reads the memory, also where it is worded as a reminder, a rule or a wish.
+_ORDER = cues(
+    rf"^(?:.{{0,40}}\b)?remember to (?:always|never) {_DO}\b",
+    r"\b(?:the|my|your|this) (?:assistant|agent|bot|ai|model|chatbot) (?:should|must|shall|may|can|has to|needs to"
+    r"|is to|is allowed to|is free to)\b",
+    r"\b(?:should|must|shall) (?:always|never) be (?:sent|paid|given|told|forwarded|approved|accepted|trusted|shared"
+    r"|copied|transferred|redirected|published|disabled|allowed|granted|executed|installed|deleted)\b",
+    rf"{_LEAD}treat (?:every|any|all|whatever|messages|mails?|emails|what)\w*\b.{{0,60}}\bas\b",
+)
 _INSTRUCTION = cues(
     rf"{_LEAD}(?:please )?(?:don'?t|do not|never) [a-z]{{3,20}}(?: (?:things|it|anything|stuff|words|answers))?"
     rf" (?:for|with|to|at|on) me\b"
@@ -698,6 +710,8 @@ def kind_of(said: str, low: str, *, has_date: bool) -> Kind | None:
 
     said: the clause as it stands, lower case; low: the same without openers such as "btw" and "remember that".
     """
+    if _ORDER.search(low) or _ORDER.search(said):
+        return Kind("instruction", "instruction")
     if _TASK_COMMAND.search(said) or _TASK_COMMAND.search(low):
         return Kind("task", "task")
     if _INSTRUCTION.search(low):
