@@ -1,5 +1,6 @@
 """/v1/entities: who memories are about, by whatever name, and how they stand to each other."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from apps.memories.models import Memory
 from apps.memories.profiles import set_profile
 from apps.tenants.models import Profile
 from tests.api.conftest import Caller
-from tests.makers import NOW, make_scope
+from tests.makers import NOW, make_project, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 
@@ -277,3 +278,41 @@ def test_pages_follow_on_each_other(alice: Caller) -> None:
 @pytest.mark.parametrize("query", ["?type=dragon", "?limit=0", "?cursor=x", "?needs_review=yes", "?q="])
 def test_what_is_asked_wrongly_is_refused(alice: Caller, query: str) -> None:
     assert alice("GET", f"/v1/entities{query}").status_code == 422
+
+
+# -- for recall --------------------------------------------------------------------------------------------------------
+
+
+def test_memories_are_found_by_the_entities_that_a_question_names(acme: Opened, globex: Opened, alice: Caller) -> None:
+    texts = ("My manager is Dana Weber.", "Dana lives in Leeds.", "My colleague Olga works with Dana.", "I like tea.")
+    first, second, third, _ = (say(alice, text)["id"] for text in texts)
+    scope, now = make_scope(acme), datetime.now(UTC)
+
+    ids = entities_named_in(scope, "Where do Dana and OLGA live, says my manager?", now=now)
+
+    assert {one["name"] for one in listed(alice) if one["id"] in ids} == {"Dana Weber", "Olga"}
+    assert memories_of(scope, ids, limit=9, now=now) == [(third, 2), (second, 1), (first, 1)]
+    assert memories_of(scope, ids, limit=1, now=now) == [(third, 2)]
+    assert entities_named_in(scope, "Where does nobody live?", now=now) == []
+    for stranger in (make_scope(acme, "bob"), make_scope(globex)):
+        assert entities_named_in(stranger, "Where does Dana live?", now=now) == []
+        assert memories_of(stranger, ids, limit=9, now=now) == []
+
+
+def test_memories_that_recall_may_not_return_are_not_found(acme: Opened, alice: Caller) -> None:
+    old, new = say(alice, "I work at Volkswagen.")["id"], say(alice, "I work at Bosch now.")["id"]
+    scope, now = make_scope(acme), datetime.now(UTC)
+
+    ids = entities_named_in(scope, "Volkswagen or Bosch?", now=now)
+
+    assert len(ids) == 2
+    assert memories_of(scope, ids, limit=9, now=now) == [(new, 1)]
+    assert old not in [memory_id for memory_id, _ in memories_of(scope, ids, limit=9, now=now)]
+
+
+def test_another_project_knows_nobody_of_this_one(acme: Opened, alice: Caller) -> None:
+    other = alice.with_headers(X_Project_ID=make_project(acme.scope, "Other"))
+    say(other, "My manager is Dana.")
+
+    assert [one["name"] for one in listed(other)] == ["user", "Dana"]
+    assert listed(alice) == listed(alice, "?q=dana") == []

@@ -47,7 +47,7 @@ def _any(names: frozenset[str]) -> str:
 
 
 _KIND = (
-    r"(?:(?:new|old|older|younger|little|big|eldest|oldest|youngest|twin|best|former|current|direct|dear|late|step"
+    r"(?:(?:new|old|older|younger|little|big|eldest|oldest|youngest|twin|former|current|direct|dear|late|step"
     r"|own|other|favou?rite) )*"
 )
 _ROLE: Final = re.compile(
@@ -57,6 +57,10 @@ _OFFICE: Final = re.compile(rf"\b(?:the|our) (?:new |current |acting |interim )?
 _USER: Final = re.compile(r"\b(?:i(?=\b(?!\.\w))|me|myself|we|us)\b|(?:^|(?<=[.!?] ))(?:the )?user\b(?!'s)")
 _PRONOUN: Final = re.compile(r"\b(?P<p>she|he|they|him|them|it)\b|\b(?P<her>her)\b(?! \w+(?<!\band)(?<!\bon)(?<!\bin))")
 _SAME_PRONOUN: Final = {"him": "he", "them": "they", "her": "she"}
+_MANY: Final = ("sisters", "brothers", "sons", "daughters", "cousins", "colleagues", "friends", "flatmates")
+_SEVERAL: Final = re.compile(
+    rf"\bhave (?:\d|two|three|four|five) (?:\w+ )?(?P<role>{'|'.join(_MANY)})(?:,| called| named|:) "
+)
 _THING: Final = re.compile(
     rf"\b(?P<whose>the|our|my) (?P<name>(?:(?!(?:the|our|my|and|or|is|are|was|to|of|on|in|for|new|old|whole)\b)"
     rf"[\w&'-]+ ){{0,3}}(?P<kind>{_any(TEAM_WORDS | THING_WORDS)}))\b"
@@ -68,6 +72,7 @@ _ROLE_WORDS, _OFFICE_WORDS, _THING_WORDS = (
     frozenset(word for name in names for word in _WORD.findall(name))
     for names in (ROLES, OFFICES, TEAM_WORDS | THING_WORDS)
 )
+_ROLE_WORDS_OF_MANY = frozenset(_MANY)
 _OPENS: Final = re.compile(r"(?:^|[.!?:;\n\u2022*-]\s|\n)[\s\"'(\[*-]*$")
 _FORMER: Final = re.compile(r"\bformer\b|\bex-|\bold \w+$|\blate\b")
 
@@ -76,7 +81,7 @@ def ends_of(plain: str, low: str, *, is_english: bool) -> list[End]:
     """In the order of the text, none over another.  plain: folded; low: the same in lower case."""
     taken = bytearray(len(plain))
     found: list[End] = []
-    names = list(_names(plain, low))
+    names = list(_names(plain, low, is_english=is_english))
     words = frozenset(_WORD.findall(low)) if is_english else frozenset()
     for end in [*_roles(plain, low, words), *names, *_rest(low, words)]:
         if any(taken[end.start : end.end]):
@@ -104,6 +109,10 @@ def _roles(plain: str, low: str, words: frozenset[str]) -> Iterator[End]:
             is_shared=role not in ONLY_ONE,
         )
         yield End(match.start(), match.end(), named, role=role, whose=match["whose"] if not own else "my")
+    for match in _SEVERAL.finditer(low) if words & _ROLE_WORDS_OF_MANY else ():
+        role = match["role"].removesuffix("s")
+        named = Named(role=f"my {role}", type=PERSON, is_sure=False, is_shared=True)
+        yield End(match.start("role"), match.end("role"), named, role=role, whose="my")
     for match in _OFFICE.finditer(low) if words & _OFFICE_WORDS else ():
         role = SAME_ROLE.get(match["role"], match["role"])
         yield End(match.start(), match.end(), Named(role=f"the {role}", type=PERSON, is_sure=False), role=role)
@@ -125,26 +134,26 @@ def _rest(low: str, words: frozenset[str]) -> Iterator[End]:
         yield End(match.start(), match.end(), Named(pronoun=_SAME_PRONOUN.get(said, said)))
 
 
-def _names(plain: str, low: str) -> Iterator[End]:
-    """Words with capitals that follow on each other."""
+def _names(plain: str, low: str, *, is_english: bool) -> Iterator[End]:
+    """Words with capitals that follow on each other.  Elsewhere than in English a capital alone makes no name."""
     tokens = list(_TOKEN.finditer(plain))
     capitals = sum(token[0][:1].isupper() for token in tokens)
     is_headline = capitals > 3 and capitals > 0.6 * len(tokens)
     at = 0
     while at < len(tokens):
-        if not _begins_name(tokens[at], low):
+        if not _begins_name(tokens[at], low) and not _begins_place(tokens, at, low):
             at += 1
             continue
         last = at
         while not plain[tokens[last].start() : tokens[last].end()].endswith("'s") and last + 1 < len(tokens):
-            following = _continues(plain, tokens, last)
+            following = _continues(plain, tokens, last, joins=JOINING if is_english else frozenset())
             if following is None:
                 break
             last = following
         start, end = tokens[at].start(), tokens[last].end()
         if plain[start:end].endswith("'s"):
             end -= 2
-        yield _name(plain, low, start, end, is_headline=is_headline)
+        yield _name(plain, low, start, end, knows_only=is_headline or not is_english)
         at = last + 1
 
 
@@ -156,7 +165,13 @@ def _begins_name(token: re.Match[str], low: str) -> bool:
     return len(word) > 1 or is_initial
 
 
-def _continues(plain: str, tokens: list[re.Match[str]], last: int) -> int | None:
+def _begins_place(tokens: list[re.Match[str]], at: int, low: str) -> bool:
+    """ "New York", though "new" begins no name."""
+    is_written = at + 1 < len(tokens) and tokens[at][0][:1].isupper() and tokens[at + 1][0][:1].isupper()
+    return is_written and low[tokens[at].start() : tokens[at + 1].end()].removesuffix("'s") in PLACES
+
+
+def _continues(plain: str, tokens: list[re.Match[str]], last: int, *, joins: frozenset[str]) -> int | None:
     """The token to which the name goes on, if it does."""
     word, following = tokens[last][0], tokens[last + 1]
     gap = plain[tokens[last].end() : following.start()]
@@ -167,7 +182,7 @@ def _continues(plain: str, tokens: list[re.Match[str]], last: int) -> int | None
         return last + 1 if ends not in NO_NAMES or ends in TEAM_WORDS else None
     if following[0][0].isdigit() and len(following[0]) < 4:
         return last + 1
-    if following[0] in JOINING and last + 2 < len(tokens):
+    if following[0] in joins and last + 2 < len(tokens):
         after = tokens[last + 2]
         if (
             plain[following.end() : after.start()] == " "
@@ -180,7 +195,7 @@ def _continues(plain: str, tokens: list[re.Match[str]], last: int) -> int | None
     return None
 
 
-def _name(plain: str, low: str, start: int, end: int, *, is_headline: bool) -> End:
+def _name(plain: str, low: str, start: int, end: int, *, knows_only: bool) -> End:
     name, said = plain[start:end], low[start:end]
     type_ = type_of(said, before=low[max(0, start - 6) : start])
     is_known = type_ != "" or said in COMPANY_NAMES or said in PRODUCT_NAMES or said.split()[0] in GIVEN_NAMES
@@ -189,7 +204,7 @@ def _name(plain: str, low: str, start: int, end: int, *, is_headline: bool) -> E
     is_sure = is_known or (not (opens and " " not in name) and not is_acronym)
     if plain[end : end + 2] == "'s" and is_name(plain, start, end):
         is_sure = True
-    return End(start, end, Named(name=name, type=type_, is_sure=is_sure and not (is_headline and not is_known)))
+    return End(start, end, Named(name=name, type=type_, is_sure=is_sure and (is_known or not knows_only)))
 
 
 def type_of(said: str, *, before: str = "") -> str:

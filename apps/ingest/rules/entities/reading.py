@@ -9,7 +9,7 @@ from apps.entities.said import MOST_NAMED, NOBODY, Named, Reading, Told
 from apps.entities.vocabulary import HAS_ROLE, ORGANIZATION, PERSON, PLACE, TEAM
 from apps.ingest.rules import language
 from apps.ingest.rules.entities.ends import End, ends_of, type_of
-from apps.ingest.rules.entities.tables import COLLEAGUES, NO_PERSONS, OFFICES, ROLES, SAME_ROLE, VERBS
+from apps.ingest.rules.entities.tables import COLLEAGUES, NO_NAMES, NO_PERSONS, OFFICES, ROLES, SAME_ROLE, VERBS
 from apps.ingest.rules.lexicon import BOSS, OCCUPATIONS, REPORTEE
 from apps.ingest.rules.sentences import fold, lower
 from apps.ingest.rules.subjects import is_name, slug
@@ -27,7 +27,7 @@ _AND = re.compile(r"(?:,? (?:and|&) |, )(?:the |our |my |a )?")
 _TOGETHER = re.compile(r" (?:both |all )?(?:work|collaborate|pair)(?: closely)? together\b")
 _ON_TEAM = re.compile(r" (?:both |all )?work(?: closely)? together (?:on|in) (?:the |our )?")
 _APPOSED = re.compile(
-    r",? \(?|(?:'s name)? (?:is|was) (?:now )?(?:called |named )?|, called |, named | called | named |: "
+    r",? \(?|: |(?:'s name)? (?:is|was) (?:now )?(?:called |named )?|, called |, named | called | named |: "
 )
 _IS_APPOSED = re.compile(r", | \(| (?:is|'s|became|becomes) (?:now |also |actually |officially )*")
 _ALSO_KNOWN = re.compile(
@@ -42,7 +42,8 @@ _CALLED = re.compile(
 )
 _IS_A = re.compile(
     r"(?:'s|'m|'re| is| am| are| became| becomes| works as| work as| was (?:made|appointed|promoted to))"
-    r" (?:now |also |currently |still )*(?P<article>an?|the|our|your)? ?(?P<role>[\w-]+(?: [\w-]+){0,3}?)"
+    r" (?:now |also |currently |still )*(?P<article>an?|the|our|your)? ?(?:new |current |acting |interim )?"
+    r"(?P<role>[\w-]+(?: [\w-]+){0,3}?)"
     r"(?= (?:at|for|of|in|on|with|and|here|who|now)\b|[.,;!?)]|$)"
 )
 _AT_WORK = re.compile(r" (?:at|for|with) (?:the )?$")
@@ -55,7 +56,7 @@ def read_entities(text: str, *, key: str | None = None, value: str | None = None
     """Of one kept statement.  key, value: canonical, where it has them.  Never an exception."""
     plain = fold(text)
     low = lower(plain)
-    is_english = not language.is_foreign(low)
+    is_english = key is not None or not language.is_foreign(low)
     ends = ends_of(plain, low, is_english=is_english)
     if not ends and not key:
         return NOBODY
@@ -124,11 +125,22 @@ class _Reader:
         after, before = at + 1, at - 1
         if after < len(self.ends) and self._names_person(after) and _APPOSED.fullmatch(self._gap(at)):
             named = self._one_person(at, after)
+            self._join_more(at, end)
         elif before >= 0 and self._names_person(before) and _IS_APPOSED.fullmatch(self._gap(before)):
             named = self._one_person(at, before)
         owner = USER if end.whose == "my" else self._owner(end)
         if owner is not None and tells and (named.is_sure or named.name):
             self.told.append(replace(_relation(owner, end.role, named), is_implied=not named.name))
+
+    def _join_more(self, first: int, role: End) -> None:
+        """ "My sisters Mia and Zoe": the others of whom the role is told."""
+        is_plural = role.whose == "my" and self.low[role.start : role.end].endswith("s")
+        at = first + 1
+        while is_plural and at < len(self.ends) and _AND.fullmatch(self._gap(at - 1)) and self._names_person(at):
+            one = replace(self.ends[at].named, role=role.named.role, is_shared=True, type=PERSON, is_sure=True)
+            self._put(at, one)
+            self.told.append(_relation(USER, role.role, one))
+            at += 1
 
     def _names_person(self, at: int) -> bool:
         end = self.ends[at]
@@ -201,9 +213,9 @@ class _Reader:
             self.told.append(Told(subject=named, predicate=HAS_ROLE, value=role))
             self._drop_inside(at, match.start(), match.end())
             if at + 1 < len(self.ends) and _AT_WORK.fullmatch(self.low[match.end("role") : self.ends[at + 1].start]):
-                employer = self.ends[at + 1].named
+                employer = self._sure(at + 1, "")
                 if employer.name:
-                    self.told.append(Told(subject=named, predicate="works_at", object=self._sure(at + 1, "")))
+                    self.told.append(Told(subject=named, predicate="works_at", object=employer))
 
     def _drop_inside(self, at: int, start: int, end: int) -> None:
         """The words of the role are no further person."""
@@ -241,6 +253,8 @@ class _Reader:
             predicate = "works_at"
         if predicate == "located_at" and object_.type not in ("", PLACE):
             return
+        if predicate == "manages" and object_.is_user:
+            subject, predicate, object_ = object_, "reports_to", subject
         self.told.append(Told(subject=subject, predicate=predicate, object=object_))
 
     def _may_be_subject(self, at: int) -> bool:
@@ -335,6 +349,7 @@ _ATTRIBUTES: Final = {
 }
 _LISTED: Final = {"manages": "manages", "works_with": "works_with"}
 _ROLE_KEYS: Final = {slug(role): role for role in ROLES if role not in NO_PERSONS} | {"spouse": "spouse"}
+_ENTITY_KEYS: Final = _ATTRIBUTES.keys() | _LISTED.keys() | _ROLE_KEYS.keys()
 
 
 def _of_key(key: str, value: str | None, many_valued: bool, plain: str, low: str) -> Iterator[Told]:
@@ -346,10 +361,12 @@ def _of_key(key: str, value: str | None, many_valued: bool, plain: str, low: str
     meant = parts[-1] if many_valued else value
     if attribute == "managed_by":
         thing, boss = _surface(".".join(about), plain), _surface(value, plain)
-        if thing and boss:
+        if thing and boss and thing.lower() not in NO_NAMES:
             yield Told(
                 subject=_person(boss), predicate="manages", object=Named(name=thing, type=type_of(thing.lower()))
             )
+        return
+    if attribute not in _ENTITY_KEYS:
         return
     subject, name = _subject(about, plain), _surface(meant, plain)
     if subject is None or not name:
@@ -379,9 +396,14 @@ def _subject(about: list[str], plain: str) -> Named | None:
         role = _ROLE_KEYS[about[1]]
         return Named(role=f"my {role}", type=PERSON)
     name = _surface(about[0], plain) if len(about) == 1 else ""
-    return _person(name) if name else None
+    if name:
+        return _person(name)
+    # Whom the turn spoke of before is told by a pronoun here.
+    pronoun = _HE_OR_SHE.search(plain.lower()) if len(about) == 1 else None
+    return Named(pronoun=pronoun[1]) if pronoun else None
 
 
+_HE_OR_SHE = re.compile(r"\b(s?he)\b")
 _SPAN = re.compile(r"[^\W_]+(?:[.'&+#-]+[^\W_]+)*")
 
 
