@@ -130,7 +130,8 @@ class MemoryAdmin(OperatorAdmin):
         return format_html("<ol>{}</ol>", told) if told else "Nothing is recorded."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        has_vector = Exists(MemoryVector._default_manager.using(OPERATOR).filter(memory_id=OuterRef("pk")))
+        vectors = MemoryVector._default_manager.using(OPERATOR)
+        has_vector = Exists(vectors.filter(tenant_id=OuterRef("tenant_id"), memory_id=OuterRef("pk")))
         rows = super().get_queryset(request).select_related("tenant", "space", "project")
         annotated: QuerySet[Any] = rows.annotate(has_vector=has_vector)
         return annotated

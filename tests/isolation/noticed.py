@@ -1,8 +1,10 @@
 """Which test notices that a filter is gone: the list, and what makes it.
 
-python -m tests.isolation.noticed                      looks for tests for what is not listed yet
-python -m tests.isolation.noticed apps/recall          for what is in these files, listed or not
-python -m tests.isolation.noticed "" tests/api         for everything, among these tests
+python -m tests.isolation.noticed - tests/api/test_mine.py    looks among these tests for what is not listed yet
+python -m tests.isolation.noticed apps/recall                 among all of them, for what is in these files
+python -m tests.isolation.noticed "" tests/api                for everything, among these tests
+
+Of a filter 25 tests are asked, the cheapest first of those that come by it; FILTERS_MOST_TESTS says how many.
 """
 
 import json
@@ -18,8 +20,12 @@ from typing import Final
 from tests.isolation.filters import ROOT, all_filters
 
 LIST: Final = Path(__file__).with_name("noticed.txt")
-NOBODY: Final = "-"  # instead of a test, of a filter for which none was found yet
+NEW: Final = "-"  # for what is not listed yet
 TESTS: Final = ("tests/api", "tests/audit", "tests/crypto", "tests/flows", "tests/unit", "tests/web")
+
+# Those that nothing can notice, by name, and why: whatever the rows are, another condition of the same statement lets
+# exactly the same ones through.  None so far: what would have been one was left out, or the statement rewritten.
+EQUIVALENT: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +75,16 @@ def remove(wanted: Mapping[str, str], tests: Sequence[str]) -> dict[str, Noticed
         return {name: one and Noticed(**one) for name, one in found.items()}
 
 
-def main(where: str = "-", *tests: str) -> None:
+def main(where: str = NEW, *tests: str) -> None:
     listed = read()
-    names = [one.name for one in all_filters()]
-    missing = {name for name in names if name not in listed or listed[name].by == NOBODY}
-    wanted = {name: "" for name in names if (name in missing if where == "-" else where in name)}
-    found = remove(wanted, tests or TESTS)
+    names = [one.name for one in all_filters() if one.name not in EQUIVALENT]
+    wanted = {name: "" for name in names if (name not in listed if where == NEW else where in name)}
+    found = remove(wanted, tests or TESTS) if wanted else {}
     write({name: one for name in names if (one := found.get(name) or listed.get(name))})
-    print(f"{sum(one is not None for one in found.values())} of {len(wanted)} noticed")  # noqa: T201
+    for name, one in found.items():
+        if one is None:
+            print(f"not noticed: {name}")  # noqa: T201
+    print(f"{sum(one is not None for one in found.values())} of {len(found)} noticed")  # noqa: T201
 
 
 if __name__ == "__main__":
