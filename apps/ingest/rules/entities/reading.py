@@ -15,6 +15,7 @@ from apps.ingest.rules.sentences import fold, lower
 from apps.ingest.rules.subjects import is_name, slug
 
 LONGEST: Final = 2_000  # characters of a statement that is read for relations; of a document only names are
+MOST_READ: Final = 20_000
 USER: Final = Named(is_user=True, type=PERSON)
 _WIDEST: Final = 70  # characters between two ends that are told to stand to each other
 
@@ -54,7 +55,7 @@ _NOT = re.compile(
 
 def read_entities(text: str, *, key: str | None = None, value: str | None = None, many_valued: bool = False) -> Reading:
     """Of one kept statement.  key, value: canonical, where it has them.  Never an exception."""
-    plain = fold(text)
+    plain = fold(text[:MOST_READ])
     low = lower(plain)
     is_english = key is not None or not language.is_foreign(low)
     ends = ends_of(plain, low, is_english=is_english)
