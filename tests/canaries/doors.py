@@ -178,6 +178,9 @@ def keep_transcripts(visitor: Visitor) -> None:
     call("/v1/facts", **fact, client_ref=take("fact reference"))
     call("/v1/facts/query", subject=fact["subject"], predicate=take("asked predicate"))
     visitor.call("GET", "/v1/facts/query?subject=" + take("asked subject"))
+    somebody = take("entity")
+    call("/v1/memory/add_turn", text=f"My manager is {somebody.capitalize()}.")
+    visitor.call("GET", f"/v1/entities?q={somebody}")
     session = {"session_id": take("history session")}
     said = {"role": "user", "content": f"My cat is called {take('history')}.",
             "payload": {take("payload key"): take("payload")},
