@@ -27,6 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     recall.add_argument("files", nargs="+", type=Path, metavar="FILE", help="one haystack a line, as JSON")
     recall.add_argument("--gated", action="store_true", help="let extraction decide what is kept")
     recall.add_argument("--profile", choices=("default", "memorysync", "rrf"), help="the ranking profile")
+    recall.add_argument(
+        "--without", action="append", default=[], metavar="LEG", help="leave this way of finding out (repeatable)"
+    )
+    recall.add_argument(
+        "--ablate",
+        choices=("legs", "all"),
+        help="say what each leg, or each leg and factor, is worth by leaving it out",
+    )
     recall.add_argument("--json", type=Path, metavar="OUT", help="also write everything, with each ranking, to OUT")
 
     latency = verbs.add_parser("latency", help="adds and queries over HTTP beside the bare limit of the same run")
@@ -108,8 +116,14 @@ def _recall(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for file in options.files:
         now = datetime.now(UTC)
+        ways = recall.ablations(without=options.without, factors=options.ablate == "all")
         report = recall.run(
-            file, find_tenant_scope(running.tenant), gated=options.gated, profile=options.profile, now=now
+            file,
+            find_tenant_scope(running.tenant),
+            gated=options.gated,
+            profile=options.profile,
+            ways=ways if options.ablate else ways[:1],
+            now=now,
         )
         tables = recall.table(report)
         figures = {
@@ -128,7 +142,10 @@ def _recall(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
             console.print(f"{name.replace('_', ' ')}: {value}", highlight=False)
         for unit, categories in tables.items():
             console.print(_scores_table(f"{unit}, {file.name}", categories))
-        result[file.name] = {**figures, "scores": tables, "rankings": report.rows}
+        worth = recall.worth(report)
+        if options.ablate:
+            console.print(_figures_table(f"what each is worth, {file.name}", worth))
+        result[file.name] = {**figures, "worth": worth, "scores": tables, "rankings": report.rows}
     return result
 
 
@@ -136,7 +153,8 @@ def _scores_table(title: str, categories: dict[str, dict[str, dict[str, float]]]
     names = list(next(iter(categories["all"].values())))
     table = Table("category", "ranking", *names, title=title)
     for category, rankings in categories.items():
-        for place, (ranking, scores) in enumerate(rankings.items()):
+        shown = {name: scores for name, scores in rankings.items() if not name.startswith(("with", "factor "))}
+        for place, (ranking, scores) in enumerate(shown.items()):
             table.add_row("" if place else category, ranking, *(f"{100 * scores[name]:.1f}" for name in names))
         table.add_section()
     return table

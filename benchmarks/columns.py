@@ -97,6 +97,9 @@ MAIN: dict[str, Columns] = {
         plain="id created_at tenant_id space_id memory_id subject_id object_id subject_origin_id object_origin_id "
         "key_version",
     ),
+    "recall_recalltrace": Columns(
+        sealed="trace_ct", plain="id created_at tenant_id space_id query_id profile key_version"
+    ),
     "edges_ontology": Columns(plain="id created_at tenant_id content_types relation_types"),
     "imports_importjob": Columns(
         sealed="details_ct errors_ct",

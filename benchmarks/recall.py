@@ -10,11 +10,13 @@ import json
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from django.conf import settings
 
 from apps.adapters.registry import get_embedder
 from apps.core.plaintext import Plaintext
@@ -28,8 +30,10 @@ from apps.memories.sealing import open_text
 from apps.memories.spaces import meet_end_user
 from apps.memories.words import bm25, terms
 from apps.projects.scope import Scope
+from apps.recall.legs import graph
 from apps.recall.question import ask, words_that_may_name
-from apps.recall.services import rank_legs, recall
+from apps.recall.ranking import ASSISTANT_CHAT, DIALOGUE
+from apps.recall.services import LEGS, rank_legs, recall
 from benchmarks.scores import mean, score
 
 BATCH = 50  # as in one bulk add
@@ -67,14 +71,40 @@ def read(path: Path) -> list[Haystack]:
     ]
 
 
-def run(path: Path, scope: Scope, *, gated: bool, profile: str | None, now: datetime) -> Report:
-    """Load the set into fresh end users, ask every question, and score.  scope: without spaces."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One way of asking.  legs: in place of the usual ones.  weights: in place of the profile's own."""
+
+    name: str
+    legs: Sequence[str] | None = None
+    weights: Mapping[str, float] | None = None
+
+
+def ablations(*, without: Sequence[str], factors: bool) -> list[Way]:
+    """As usual; with each usual leg left out and each other one added; and with each factor of the ranking at nothing.
+
+    without: names of legs that are left out of all of them.
+    """
+    usual = [leg for leg in settings.RECALL_LEGS if leg not in without]
+    every = [*(leg.name for leg in LEGS), graph.NAME]
+    ways = [Way(name="as usual", legs=usual)]
+    ways += [Way(name=f"without {leg}", legs=[one for one in usual if one != leg]) for leg in usual]
+    ways += [Way(name=f"with {leg}", legs=[*usual, leg]) for leg in every if leg not in {*usual, *without}]
+    names = [name for name, weight in {**DIALOGUE, **ASSISTANT_CHAT}.items() if weight or DIALOGUE[name]]
+    return ways + [Way(name=f"factor {name} at 0", legs=usual, weights={name: 0.0}) for name in names if factors]
+
+
+def run(path: Path, scope: Scope, *, gated: bool, profile: str | None, ways: Sequence[Way], now: datetime) -> Report:
+    """Load the set into fresh end users, ask every question, and score.  scope: without spaces.
+
+    ways: the first is the one that is called "fused"; others are asked as well, each under its name.
+    """
     report = Report(file=path.name, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
     for haystack in read(path):
         space = meet_end_user(scope, f"{path.stem}/{haystack.name}/{now.timestamp()}", now=now)
         ids = _load(scope.in_spaces(space), haystack, report, gated=gated, now=now)
         embed_the_rest(scope.in_spaces(space), ids, now=now)
-        _question(scope.in_spaces(space), haystack, ids, report, profile=profile, now=now)
+        _question(scope.in_spaces(space), haystack, ids, report, profile=profile, ways=ways, now=now)
     return report
 
 
@@ -123,21 +153,32 @@ def _proposal(item: dict[str, Any], *, gated: bool) -> Proposal:
 
 
 def _question(
-    scope: Scope, haystack: Haystack, owners: dict[int, str], report: Report, *, profile: str | None, now: datetime
+    scope: Scope,
+    haystack: Haystack,
+    owners: dict[int, str],
+    report: Report,
+    *,
+    profile: str | None,
+    ways: Sequence[Way],
+    now: datetime,
 ) -> None:
     session_of = {item["id"]: item["session"] for item in haystack.items}
     plain = _Plain(haystack, *_opened(scope))
     for question in haystack.questions:
         query = Plaintext(question["question"])
-        started = time.perf_counter()
-        fused = [hit.memory.id for hit in recall(scope, query, limit=200, profile=profile, now=now).hits]
-        report.query_ms.append((time.perf_counter() - started) * 1000)
+        asked: dict[str, list[int]] = {}
+        for way in ways:
+            started = time.perf_counter()
+            found = recall(scope, query, limit=200, profile=profile, legs=way.legs, weights=way.weights, now=now)
+            if way is ways[0]:
+                report.query_ms.append((time.perf_counter() - started) * 1000)
+            asked["fused" if way is ways[0] else way.name] = [hit.memory.id for hit in found.hits]
         legs = {
             name: [one for one, _ in ranking] for name, ranking in rank_legs(scope, query, limit=200, now=now).items()
         }
         reference = plain.rank(query)
         report.differences += legs["lexical"][:DEEPEST] != reference[:DEEPEST]
-        rankings = {**legs, "bm25 on plaintext": reference, "fused": fused}
+        rankings = {**legs, "bm25 on plaintext": reference, **asked}
         gold = question["gold"]
         row: dict[str, Any] = {"haystack": haystack.name, "id": question["id"], "category": str(question["category"])}
         for name, ranking in rankings.items():
@@ -206,6 +247,30 @@ def parse_time(text: str) -> datetime:
         except ValueError:
             continue
     raise ValueError(f"unknown form of time: {text!r}")
+
+
+def worth(report: Report) -> list[dict[str, Any]]:
+    """Of every way of asking what the whole is worth with it: the mean of the categories' NDCG@10, of all questions
+    the rest; and what that is less than as usual, in hundredths."""
+    names = [name for name in report.rows[0] if name == "fused" or (" " in name and name != "bm25 on plaintext")]
+    tables, figures = table(report), {}
+    for name in names:
+        categories = [scores[name]["ndcg@10"] for one, scores in tables["items"].items() if one != "all"]
+        items, sessions = tables["items"]["all"][name], tables["sessions"]["all"][name]
+        figures[name] = {
+            "ndcg@10": sum(categories) / len(categories),
+            "all@10": items["all@10"],
+            "frac@40": items["frac@40"],
+            "sessions frac@5": sessions["frac@5"],
+            "sessions frac@10": sessions["frac@10"],
+        }
+    usual = figures["fused"]
+    return [
+        {"way": name}
+        | {key: round(100 * value, 2) for key, value in scores.items()}
+        | {f"worth, {key}": round(100 * (usual[key] - scores[key]), 2) for key in ("ndcg@10", "sessions frac@5")}
+        for name, scores in figures.items()
+    ]
 
 
 def table(report: Report) -> dict[str, dict[str, dict[str, dict[str, float]]]]:

@@ -54,6 +54,7 @@ app.conf.beat_schedule = {
     "sign the audit trail": {"task": "audit.checkpoint", "schedule": 10.0},
     "close what nobody reviewed": {"task": "ingest.expire_candidates", "schedule": 3600.0},
     "close requests to forget": {"task": "retention.expire_requests", "schedule": 3600.0},
+    "let go of old traces": {"task": "recall.sweep_traces", "schedule": 3600.0},
     "go on with changes of types": {"task": "types.tend", "schedule": 15.0},
     "tend the keys": {"task": "keys.tend", "schedule": 60.0},
 }

@@ -17,6 +17,7 @@ OURS = (
     "key",
     "keys",
     "prepare",
+    "recall",
     "restore",
     "shred",
     "space",
@@ -38,6 +39,7 @@ HELP = """memsync: encrypted memory for AI agents
   memsync keys ...      rotate, watch, wrap anew and destroy the keys that memories are sealed under
   memsync space ...     list spaces; seal the sensitive ones, so that nothing of them is searchable at rest
   memsync types ...     add, split and give up types of memories, and take what is there along
+  memsync recall ...    list, show and replay traces of recalls
   memsync audit ...     check that nothing in the audit trail was changed; list and export it
   memsync shred ...     erase a space or a tenant for good
   memsync backup        back up the data and, apart from it, the keyring

@@ -176,6 +176,10 @@ EMBEDDER = {
     "BACKEND": env.str("EMBEDDER_BACKEND", default="apps.adapters.embedders.local.LocalEmbedder"),
     "OPTIONS": env.json("EMBEDDER_OPTIONS", default={"cache_dir": str(MEMSYNC_HOME / "models")}),
 }
+RECALL_LEGS = env.list("RECALL_LEGS", default=["dense", "lexical", "slot", "temporal", "graph"])
+RECALL_BUDGET_MS = env.float("RECALL_BUDGET_MS", default=2000.0)
+RECALL_TRACE_SHARE = env.float("RECALL_TRACE_SHARE", default=0.0)  # of recalls, 0 to 1, that leave a trace
+RECALL_TRACE_DAYS = env.int("RECALL_TRACE_DAYS", default=7)
 AUDIT_CHECKPOINT_DIR = env.str("AUDIT_CHECKPOINT_DIR", default=str(MEMSYNC_HOME / "checkpoints"))
 _extractor_url = env.str("EXTRACTOR_URL", default="")
 EXTRACTOR: dict[str, Any] | None = (

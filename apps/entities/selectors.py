@@ -24,7 +24,7 @@ from apps.projects.scope import Scope
 
 CLAIMS_AT_MOST: Final = 500  # of one entity, newest first
 WORDS_IN_A_NAME: Final = 4
-NAMES_IN_A_QUESTION: Final = 64  # runs of words that are looked up
+NAMES_IN_A_QUESTION: Final = 96  # runs of words that are looked up
 
 
 class EntityNotFound(NotFound):
@@ -120,7 +120,7 @@ def entities_named_in(scope: Scope, text: str, *, now: datetime) -> list[int]:
     if not scope.spaces:
         return []
     words = normalised(text).split()
-    runs = [" ".join(words[at : at + size]) for size in range(WORDS_IN_A_NAME, 0, -1) for at in range(len(words))]
+    runs = [" ".join(words[at : at + size]) for size in range(1, WORDS_IN_A_NAME + 1) for at in range(len(words))]
     with tenant_transaction(scope):
         cipher = _cipher(scope)
         if cipher is None:

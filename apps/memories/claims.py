@@ -1,11 +1,12 @@
 """Claims: what memories say of whom, and which held at a time, as was known at another."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import orjson
+from django.db import connection
 
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
@@ -79,6 +80,56 @@ def facts(
             except DecryptError as error:
                 integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
     return found
+
+
+_CLAIMING: Final = """
+select memory.id, min(asked.place)
+from unnest(%s::bytea[], %s::bytea[]) with ordinality asked(subject, predicate, place)
+cross join lateral (
+    select memory_id from memories_memoryclaim
+    where tenant_id = %s and space_id = %s and subject_mac = asked.subject and predicate_mac = asked.predicate
+) claim
+cross join lateral (
+    select * from memories_memory where tenant_id = %s and space_id = %s and id = claim.memory_id limit 1
+) memory
+where memory.retention_status = 'active' and (memory.expires_at is null or memory.expires_at > %s) {where}
+group by memory.id order by 2, 1 desc limit %s
+"""
+
+
+def claiming(
+    scope: Scope,
+    space: SpaceRef,
+    pairs: Sequence[tuple[str, str]],
+    cipher: SpaceCipher,
+    *,
+    where: str,
+    values: Sequence[Any],
+    limit: int,
+    now: datetime,
+) -> list[tuple[int, float]]:
+    """(memory id, score) of those that claim one of these (about, attribute) pairs, the first pair's first.
+
+    where, values: further conditions on ``memory`` as SQL; they hold before the limit.  Inside the tenant's
+    transaction.  In a sealed space there is nothing to look up: see ``claims_of``.
+    """
+    if not pairs:
+        return []
+    mine = [scope.tenant_id, space.id]
+    asked = [
+        [subject_mac(cipher, about) for about, _ in pairs],
+        [predicate_mac(cipher, attribute) for _, attribute in pairs],
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(_CLAIMING.format(where=where), [*asked, *mine, *mine, now, *values, limit])
+        return [(memory_id, 1 / place) for memory_id, place in cursor.fetchall()]
+
+
+def claims_of(scope: Scope, space: SpaceRef, cipher: SpaceCipher, *, now: datetime) -> dict[int, tuple[str, str]]:
+    """What every memory of a space claims, by its id: (about, attribute).  Opens all of them, as in a sealed space."""
+    rows = MemoryClaim.objects.within(scope).filter(space_id=space.id)
+    opened = {row.memory_id: _opened(scope, row, cipher, now=now) for row in rows}
+    return {memory_id: (claim.about, claim.attribute) for memory_id, claim in opened.items() if claim is not None}
 
 
 def subject_mac(cipher: SpaceCipher, about: str) -> bytes:

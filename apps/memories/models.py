@@ -5,8 +5,10 @@ from datetime import datetime
 from typing import Self
 
 from django.contrib.postgres.fields import ArrayField, DateTimeRangeField
+from django.contrib.postgres.fields.ranges import RangeStartsWith
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Coalesce
 from pgvector.django import BitField
 
 from apps.core.scoping import InTenant, ScopedManager, ScopedModel, ScopedQuerySet
@@ -240,6 +242,15 @@ class Memory(ScopedModel):
                 name="memory_expiring",
             ),
             models.Index(fields=("tenant", "key_version", "id"), name="memory_key_version"),
+            # Of a time asked about: see ``apps.memories.times``.
+            models.Index("tenant", "space", Coalesce("event_at", "created_at"), "id", name="memory_said_at"),
+            models.Index(
+                "tenant",
+                "space",
+                RangeStartsWith("event_range"),
+                condition=models.Q(event_range__isnull=False),
+                name="memory_stretch",
+            ),
             # What the database looks up when the row that these refer to goes.
             models.Index(
                 fields=("tenant", "project"), condition=models.Q(project__isnull=False), name="memory_project"

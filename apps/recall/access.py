@@ -1,12 +1,14 @@
 """What was read, written later and together: a read answers without waiting for a write.
 
-Two things come of it.  Of each memory that recall returned, how often.  And for the audit trail, who read in which
-space: one row for each credential, space and kind of reading, however many requests there were.
+Three things come of it.  Of each memory that recall returned, how often.  For the audit trail, who read in which
+space: one row for each credential, space and kind of reading, however many requests there were.  And traces of recalls,
+where any are kept.
 """
 
 import atexit
 import logging
 import threading
+import uuid
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,12 +20,18 @@ from django.utils import timezone
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.memories.services import count_accesses
-from apps.projects.scope import Scope
+from apps.projects.scope import Scope, SpaceRef
+from apps.recall.replaying import Trace
+from apps.recall.traces import keep
 
 logger = logging.getLogger(__name__)
 
 EVERY_SECONDS = 1.0
+MOST_TRACES = 1_000  # of one tenant, waiting; more are not kept
 MOST_SPACES = 4  # named in one row of the trail; of more only how many
+
+
+Traced = tuple[SpaceRef, uuid.UUID, Trace]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,7 @@ class _Batch:
     memories: Counter[int] = field(default_factory=Counter)
     requests: Counter[_Reader] = field(default_factory=Counter)
     hits: Counter[_Reader] = field(default_factory=Counter)
+    traces: list[Traced] = field(default_factory=list)
 
 
 _lock = threading.Lock()
@@ -50,9 +59,12 @@ _waiting: dict[int, _Batch] = {}
 _timer: threading.Timer | None = None
 
 
-def note(scope: Scope, memory_ids: Sequence[int]) -> None:
-    """Remember that a recall returned these, or nothing.  Written after EVERY_SECONDS; a crash before then loses it."""
-    _note(scope, "memory.recall", memory_ids, hits=len(memory_ids))
+def note(scope: Scope, memory_ids: Sequence[int], *, traces: Sequence[Traced] = ()) -> None:
+    """Remember that a recall returned these, or nothing.  Written after EVERY_SECONDS; a crash before then loses it.
+
+    traces: of it, to be kept.
+    """
+    _note(scope, "memory.recall", memory_ids, hits=len(memory_ids), traces=traces)
 
 
 def note_read(scope: Scope) -> None:
@@ -81,7 +93,7 @@ def flush() -> None:
             logger.warning("access counts were not written", extra={"error": type(error).__name__})
 
 
-def _note(scope: Scope, action: str, memory_ids: Sequence[int], *, hits: int) -> None:
+def _note(scope: Scope, action: str, memory_ids: Sequence[int], *, hits: int, traces: Sequence[Traced] = ()) -> None:
     global _timer
     reader = _Reader(scope.principal.label, action, _spaces(scope))
     with _lock:
@@ -89,6 +101,7 @@ def _note(scope: Scope, action: str, memory_ids: Sequence[int], *, hits: int) ->
         batch.memories.update(memory_ids)
         batch.requests[reader] += 1
         batch.hits[reader] += hits
+        batch.traces += traces[: max(0, MOST_TRACES - len(batch.traces))]
         if _timer is None:
             _timer = threading.Timer(EVERY_SECONDS, _flush_in_background)
             _timer.daemon = True
@@ -116,6 +129,8 @@ def _write(batch: _Batch, *, now: datetime) -> None:
                 count=requests,
                 now=now,
             )
+    for space, query_id, trace in batch.traces:
+        keep(batch.scope, space, query_id, trace)
 
 
 def _flush_in_background() -> None:

@@ -4,3 +4,10 @@ from django.apps import AppConfig
 class RecallConfig(AppConfig):
     name = "apps.recall"
     verbose_name = "Recall"
+
+    def ready(self) -> None:
+        from apps.crypto.sealed_tables import register
+        from apps.recall import checks  # noqa: F401  (importing registers them)
+        from apps.recall.resealing import Traces
+
+        register(Traces())

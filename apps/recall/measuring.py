@@ -43,7 +43,8 @@ class Spoken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn(Spoken):
-    """One opened memory.  actor, session: keyed tokens.  said_at: when it happened, or else was stored."""
+    """One opened memory.  actor, session: keyed tokens.  said_at: when it happened, or else was stored.  stretch: all
+    the time that it tells of, where a leg reads that here and not in the database."""
 
     id: int
     text: Plaintext
@@ -57,6 +58,7 @@ class Turn(Spoken):
     type: str
     confidence: float
     last_accessed_at: datetime | None
+    stretch: tuple[datetime, datetime] | None = None
 
 
 def measure(
@@ -82,7 +84,7 @@ def measure(
         from_assistant=turn.from_assistant,
         session=turn.session,
         in_session=turn.session is not None and turn.session == session_token,
-        date_match=date_match(question.dates, turn.said_at),
+        date_match=_time_match(question, turn.said_at),
         length=len(turn.terms),
         is_question=turn.is_question,
         follows_question=before is not None and before.is_question,
@@ -95,6 +97,13 @@ def measure(
         last_accessed_at=turn.last_accessed_at,
         said_at=turn.said_at,
     )
+
+
+def _time_match(question: Question, said_at: datetime) -> float:
+    if question.window is not None:
+        since, until = question.window
+        return float(since <= said_at < until)
+    return date_match(question.dates, said_at)
 
 
 def is_question(text: str) -> bool:

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from apps.core.plaintext import Plaintext
 from apps.memories import dates
+from apps.memories.times import Window
 from apps.memories.words import terms
 from apps.recall.expected import kinds_expected
 
@@ -25,6 +26,7 @@ _MONTH_ALONE = re.compile(
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
+MOST_YEARS = 12  # in which a date without a year is looked for, the latest
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +40,25 @@ class AskedDate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """voiced: the text to embed, names of participants put into the first person, the voice memories are written in.
+    """text: as it was asked.  voiced: to embed, names of participants put into the first person, the voice memories are
+    written in.
 
     terms: to look up, the participants' names left out.  actors: their keyed tokens.  expected: kinds of answer.
+    window: the time [from, to) that it names by how long ago it was.
     """
 
+    text: Plaintext
     voiced: Plaintext
     terms: Sequence[str]
     actors: frozenset[int]
     dates: Sequence[AskedDate]
     expected: tuple[re.Pattern[str], ...]
     intent: str
+    window: tuple[datetime, datetime] | None = None
+
+    @property
+    def has_time(self) -> bool:
+        return bool(self.dates) or self.window is not None
 
 
 def words_that_may_name(text: str) -> list[str]:
@@ -57,17 +67,28 @@ def words_that_may_name(text: str) -> list[str]:
     return [word for word in dict.fromkeys(found) if len(word) > 1][:64]
 
 
-def ask(query: Plaintext, *, participants: Sequence[str] = (), actors: frozenset[int] = frozenset()) -> Question:
-    """Read a query.  participants: those of its words that name somebody who speaks in the space, in lower case."""
+def ask(
+    query: Plaintext,
+    *,
+    participants: Sequence[str] = (),
+    actors: frozenset[int] = frozenset(),
+    now: datetime | None = None,
+) -> Question:
+    """Read a query.  participants: those of its words that name somebody who speaks in the space, in lower case.
+
+    now: from when "last Tuesday" is told; without it no such words are read.
+    """
     text = query.reveal()[:MAX_CHARACTERS]
     words = terms(_without(text, participants)) or terms(text)
     return Question(
+        text=Plaintext(text),
         voiced=Plaintext(_in_first_person(text, participants)),
         terms=words,
         actors=actors,
         dates=asked_dates(text),
         expected=kinds_expected(text),
         intent=_intent(text),
+        window=asked_window(text, now) if now is not None else None,
     )
 
 
@@ -90,6 +111,34 @@ def asked_window(text: str, now: datetime) -> tuple[datetime, datetime] | None:
     first, last = when.range or (when.at, when.at)
     first, last = (one.replace(hour=0, minute=0, second=0, microsecond=0) for one in (first, last))
     return first, last + timedelta(days=1)
+
+
+def windows(question: Question, *, years: tuple[int, int] | None) -> list[Window]:
+    """The times asked about, as they are looked up.  years: the first and the last of which there is anything."""
+    found = [Window(since=question.window[0], until=question.window[1], worth=1.0)] if question.window else []
+    first, last = years or (1, 0)
+    for asked in question.dates:
+        for year in (asked.year,) if asked.year else range(max(first, last - MOST_YEARS + 1), last + 1):
+            with suppress(ValueError, OverflowError):  # no such day in that year, or no such year
+                found += _windows_of(asked, year)
+    return found
+
+
+def _windows_of(asked: AskedDate, year: int) -> list[Window]:
+    """With the worth that ``date_match`` gives to what lies in them."""
+    begin = datetime(year, asked.month or 1, asked.day or 1, tzinfo=UTC)
+    if asked.day:
+        return [
+            Window(since=begin - timedelta(days=days), until=begin + timedelta(days=days + 1), worth=worth)
+            for days, worth in ((1, 1.0), (7, 0.7))
+        ]
+    if asked.month:
+        after = (begin + timedelta(days=31)).replace(day=1)
+        return [
+            Window(since=begin, until=after, worth=1.0),
+            Window(since=after, until=after + timedelta(days=10), worth=0.5),
+        ]
+    return [Window(since=begin, until=begin.replace(year=year + 1), worth=0.3)]
 
 
 def date_match(asked: Sequence[AskedDate], when: datetime | None) -> float:

@@ -2,8 +2,8 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from apps.memories.vitality import days_since, half_life_of, liveliness, salience, salience_factor
@@ -68,6 +68,7 @@ MEMORYSYNC: Weights = {"semantic": 0.40, "cluster": 0.20, "recency": 0.15, "impo
 PREVIOUS_COSINE, PREVIOUS_WORDS = 0.3, 0.2  # how much of the previous turn is read into a turn
 LONGEST = 25  # content terms beyond which a text is long enough
 RECENCY_HALF_LIFE_HOURS = 72.0
+CONTRADICTED = 0.5  # of its score is left to the weaker of two that contradict each other
 BEHIND = 1e-6  # of score, between a summary and its sources
 PROFILES = ("default", "memorysync", "rrf", "typed", "salience")
 
@@ -256,3 +257,32 @@ def behind_their_sources(ranked: Sequence[Ranked], sources: Mapping[int, Sequenc
             one = _ranked(one.id, {**one.factors, "sources": lowest - BEHIND - one.score})
         placed.append(one)
     return in_order(placed)
+
+
+def lift(ranked: Sequence[Ranked], carried: Mapping[int, float]) -> Sequence[Ranked]:
+    """A memory is worth what a path carries to it, where that is more than it is worth by itself.  carried: by id.
+
+    What no path improves is as it was; where none does, so is the ranking.
+    """
+    own = {one.id: one for one in ranked}
+    improved = []
+    for memory_id, score in carried.items():
+        one = own.get(memory_id, Ranked(id=memory_id, score=0.0, factors={}))
+        if score > one.score:
+            improved.append(Ranked(id=memory_id, score=score, factors={**one.factors, "graph": score - one.score}))
+    if not improved:
+        return ranked
+    moved = {one.id for one in improved}
+    return in_order([*(one for one in ranked if one.id not in moved), *improved])
+
+
+def lower(ranked: Sequence[Ranked], contradicted: Collection[int]) -> Sequence[Ranked]:
+    """A memory that a surer or newer one contradicts loses half of its score."""
+    if not contradicted:
+        return ranked
+    return in_order([_lowered(one) if one.id in contradicted and one.score > 0 else one for one in ranked])
+
+
+def _lowered(one: Ranked) -> Ranked:
+    loss = (CONTRADICTED - 1) * one.score
+    return replace(one, score=one.score + loss, factors={**one.factors, "contradiction": loss})

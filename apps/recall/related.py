@@ -6,7 +6,7 @@ says why.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -20,12 +20,11 @@ from apps.memories.periods import recallable
 from apps.memories.sealing import open_text
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.legs.graph import HOPS, SEEDS, Reached, follow
-from apps.recall.ranking import Ranked, in_order
+from apps.recall.ranking import Ranked, lift, lower
 from apps.recall.results import Filters
 from apps.recall.search import conditions, moment_of
 from apps.recall.shortlist import has_metadata
 
-CONTRADICTED: Final = 0.5  # of its score is left to the weaker of two that contradict each other
 LOOKED_AT: Final = 64  # of the ranking, for contradictions
 
 
@@ -109,32 +108,3 @@ class Relations:
                     self.texts[row.pk] = text
             except DecryptError as error:
                 integrity.note(self.scope, error, row.pk, space_id=self.space.id, now=self.now)
-
-
-def lift(ranked: Sequence[Ranked], carried: Mapping[int, float]) -> Sequence[Ranked]:
-    """A memory is worth what a path carries to it, where that is more than it is worth by itself.  carried: by id.
-
-    What no path improves is as it was; where none does, so is the ranking.
-    """
-    own = {one.id: one for one in ranked}
-    improved = []
-    for memory_id, score in carried.items():
-        one = own.get(memory_id, Ranked(id=memory_id, score=0.0, factors={}))
-        if score > one.score:
-            improved.append(Ranked(id=memory_id, score=score, factors={**one.factors, "graph": score - one.score}))
-    if not improved:
-        return ranked
-    moved = {one.id for one in improved}
-    return in_order([*(one for one in ranked if one.id not in moved), *improved])
-
-
-def lower(ranked: Sequence[Ranked], contradicted: Collection[int]) -> Sequence[Ranked]:
-    """A memory that a surer or newer one contradicts loses half of its score."""
-    if not contradicted:
-        return ranked
-    return in_order([_lowered(one) if one.id in contradicted and one.score > 0 else one for one in ranked])
-
-
-def _lowered(one: Ranked) -> Ranked:
-    loss = (CONTRADICTED - 1) * one.score
-    return replace(one, score=one.score + loss, factors={**one.factors, "contradiction": loss})

@@ -54,7 +54,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall:
-    """The memories that best answer a query, best first."""
+    """The memories that best answer a query, best first.
+
+    legs: the ways of finding that were taken.  legs_cut: those left out because the time was up.
+    """
 
     query_id: uuid.UUID
     hits: Sequence[Hit]
@@ -62,3 +65,5 @@ class Recall:
     latency_ms: float
     intent: str
     dense_available: bool = True
+    legs: Sequence[str] = ()
+    legs_cut: Sequence[str] = ()

@@ -5,9 +5,9 @@ elsewhere, so the same question ranks the same memories the same way; only where
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -16,13 +16,15 @@ from django.db import connection
 
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
+from apps.memories.claims import claims_of
 from apps.memories.handles import Handles
 from apps.memories.periods import true_sql
 from apps.memories.sealing import HANDLES, TAGS, TEXT, open_embedding
 from apps.memories.words import terms
 from apps.projects.scope import Scope, SpaceRef
+from apps.recall.asked_claims import asked_claims
 from apps.recall.measuring import Statistics, Turn, is_question, measure
-from apps.recall.question import Question
+from apps.recall.question import Question, windows
 from apps.recall.results import Filters
 from apps.recall.search import Ranking, conditions, moment_of
 from apps.recall.shortlist import Opened, has_metadata
@@ -30,7 +32,8 @@ from apps.recall.shortlist import Opened, has_metadata
 _EVERYTHING = """
 select memory.id, memory.text_ct, memory.handles_ct, memory.tags_ct, memory.metadata_ct, memory.revision,
     vector.embedding_ct, memory.from_assistant, coalesce(memory.event_at, memory.created_at), memory.created_at,
-    memory.importance, memory.access_count, (true {where}), memory.type, memory.confidence, memory.last_accessed_at
+    memory.importance, memory.access_count, (true {where}), memory.type, memory.confidence, memory.last_accessed_at,
+    lower(memory.event_range), upper(memory.event_range)
 from memories_memory memory
 left join memories_memoryvector vector
     on vector.tenant_id = memory.tenant_id and vector.memory_id = memory.id and vector.embedder = %s
@@ -83,17 +86,58 @@ def open_sealed(
     return OpenedSpace(turns=turns, before=_before(turns), wanted=frozenset(wanted), actors=actors)
 
 
-def rank_sealed(opened: OpenedSpace, question: Question, vector: Any, *, limit: int) -> dict[str, Ranking]:
-    """What each leg finds, as the database's legs would: (memory id, score), best first."""
-    statistics = statistics_of(opened, question)
-    wanted = [turn for turn in opened.turns if turn.id in opened.wanted]
-    dense = (
-        [(turn.id, float(vector @ turn.vector)) for turn in wanted if turn.vector is not None]
-        if vector is not None
-        else []
-    )
-    scored = ((turn.id, statistics.score(question, turn.terms)) for turn in wanted)
-    return {"dense": _best(dense, limit), "lexical": _best([one for one in scored if one[1] > 0], limit)}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SealedLegs:
+    """What each leg finds in an opened space, as the database's legs would: (memory id, score), best first.
+
+    There are no entities in a sealed space, and so no leg by them.  Inside the tenant's transaction.
+    """
+
+    scope: Scope
+    space: SpaceRef
+    cipher: SpaceCipher
+    opened: OpenedSpace
+    question: Question
+    vector: Any
+    now: datetime
+
+    def named(self) -> dict[str, Callable[[int], Ranking]]:
+        """By the leg's name; each takes the limit."""
+        return {"dense": self.dense, "lexical": self.lexical, "slot": self.slot, "temporal": self.temporal}
+
+    def dense(self, limit: int) -> Ranking:
+        if self.vector is None:
+            return []
+        cosines = ((turn.id, float(self.vector @ turn.vector)) for turn in self._wanted if turn.vector is not None)
+        return _best(cosines, limit)
+
+    def lexical(self, limit: int) -> Ranking:
+        statistics = statistics_of(self.opened, self.question)
+        scored = ((turn.id, statistics.score(self.question, turn.terms)) for turn in self._wanted)
+        return _best((one for one in scored if one[1] > 0), limit)
+
+    def slot(self, limit: int) -> Ranking:
+        pairs = {pair: place for place, pair in enumerate(asked_claims(self.question.text.reveal()), start=1)}
+        if not pairs:
+            return []
+        claims = claims_of(self.scope, self.space, self.cipher, now=self.now)
+        scored = [(one.id, 1 / pairs[claims[one.id]]) for one in self._wanted if claims.get(one.id) in pairs]
+        return _newest_of_the_best(scored, limit)
+
+    def temporal(self, limit: int) -> Ranking:
+        if not self.question.has_time or not self.opened.turns:
+            return []
+        years = [turn.said_at.astimezone(UTC).year for turn in self.opened.turns]
+        asked = windows(self.question, years=(min(years), max(years)))
+        scored = [
+            (turn.id, max((one.worth for one in asked if one.meets(turn.said_at, turn.stretch)), default=0.0))
+            for turn in self._wanted
+        ]
+        return _newest_of_the_best([one for one in scored if one[1] > 0], limit)
+
+    @property
+    def _wanted(self) -> Iterator[Turn]:
+        return (turn for turn in self.opened.turns if turn.id in self.opened.wanted)
 
 
 def shortlist_sealed(
@@ -144,6 +188,7 @@ def _turn(row: tuple[Any, ...], handles: Handles, cipher: SpaceCipher) -> Turn:
         type=row[13],
         confidence=row[14],
         last_accessed_at=row[15],
+        stretch=(row[16], row[17]) if row[16] and row[17] else None,
     )
 
 
@@ -166,5 +211,9 @@ def _before(turns: Sequence[Turn]) -> dict[int, Turn]:
     return {later.id: earlier for said in sessions.values() for earlier, later in pairwise(said)}
 
 
-def _best(scored: Ranking, limit: int) -> Ranking:
+def _best(scored: Iterable[tuple[int, float]], limit: int) -> Ranking:
     return sorted(scored, key=lambda one: (-one[1], one[0]))[:limit]
+
+
+def _newest_of_the_best(scored: Iterable[tuple[int, float]], limit: int) -> Ranking:
+    return sorted(scored, key=lambda one: (-one[1], -one[0]))[:limit]

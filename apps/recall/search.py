@@ -13,6 +13,7 @@ from apps.memories.lineage import FRESH
 from apps.memories.periods import Moment, true_sql
 from apps.memories.postings import AskedTerms
 from apps.projects.scope import Scope, SpaceRef
+from apps.recall.question import Question
 from apps.recall.results import Filters
 
 Ranking = list[tuple[int, float]]  # (memory id, score), best first
@@ -20,9 +21,10 @@ Ranking = list[tuple[int, float]]  # (memory id, score), best first
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """One space searched for one question, blinded: keyed tokens, and a vector to be blinded.
+    """One space searched for one question; what reaches the database of it is keyed tokens and a vector, blinded.
 
-    asked: the question's terms, each once, in their order.  vector: as the embedder made it, None while it is down.
+    question: as it was read; in this process alone.  asked: its terms, each once, in their order.  vector: as the
+    embedder made it, None while it is down.
     Tokens are of each key version that rows may be under.
     documents, average_length: of the space's index, for BM25.
     where, values: the filter, as SQL conditions on ``memory``; ``is_filtered`` when a caller asked for one.
@@ -32,6 +34,7 @@ class Search:
     scope: Scope
     space: SpaceRef
     cipher: SpaceCipher
+    question: Question
     asked: AskedTerms
     vector: NDArray[np.float32] | None
     embedder: str

@@ -2,11 +2,13 @@
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 import numpy as np
+from django.conf import settings
 from numpy.typing import NDArray
 
 from apps.adapters.embedders.base import Embedder
@@ -28,33 +30,35 @@ from apps.memories.words import normalised
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall import access
-from apps.recall.fusion import reciprocal_rank, union
+from apps.recall.fusion import union
+from apps.recall.legs import graph
 from apps.recall.legs.dense import Dense
+from apps.recall.legs.entity import Entity
 from apps.recall.legs.lexical import Lexical
+from apps.recall.legs.slot import Slot
+from apps.recall.legs.temporal import Temporal
 from apps.recall.question import Question, ask, words_that_may_name
-from apps.recall.ranking import (
-    PROFILES,
-    Features,
-    Ranked,
-    behind_their_sources,
-    rank_default,
-    rank_memorysync,
-    rank_salience,
-    rank_typed,
-    weights_used,
-)
+from apps.recall.ranking import PROFILES, Ranked, behind_their_sources, weights_used
 from apps.recall.related import Related, Relations
+from apps.recall.replaying import Trace, first_of_each, rank
 from apps.recall.results import Explanation, Filters, Hit, Recall
-from apps.recall.sealed import OpenedSpace, open_sealed, rank_sealed, shortlist_sealed
+from apps.recall.sealed import OpenedSpace, SealedLegs, open_sealed, shortlist_sealed
 from apps.recall.search import Leg, Ranking, Search, conditions, moment_of
 from apps.recall.shortlist import Opened, open_shortlist
+from apps.recall.traces import is_wanted
 
-LEGS: tuple[Leg, ...] = (Dense(), Lexical())
+# In the order in which they run, and the last are the first to be cut; which of them do, says RECALL_LEGS.  Along
+# relations, ``graph``, recall goes from what they found.
+LEGS: tuple[Leg, ...] = (Dense(), Lexical(), Slot(), Temporal(), Entity())
 DEPTH = 64  # of each leg; the union of two is the shortlist
 
 
 class UnknownProfile(Invalid):
     """No such ranking profile."""
+
+
+class UnknownLeg(Invalid):
+    """No such way of finding."""
 
 
 def recall(
@@ -67,33 +71,43 @@ def recall(
     profile: str | None = None,
     weights: Mapping[str, float] | None = None,
     session_id: str | None = None,
+    legs: Collection[str] | None = None,
     now: datetime,
 ) -> Recall:
     """The memories of the scope's spaces that best answer the query, best first; at most ``limit``, never padded.
 
     depth: 1 for what is found by itself, 2 and 3 for what lies at most that many relations away from it as well.
     profile: one of PROFILES.  weights: override the profile's; ``graph`` weighs what relations carry.
-    session_id: memories of this session are preferred a little, and none are left out.  Raises UnknownProfile.
+    session_id: memories of this session are preferred a little, and none are left out.
+    legs: the ways of finding, by name, in place of RECALL_LEGS.  Those for which RECALL_BUDGET_MS leaves no time are
+    cut, which the answer says.  Raises UnknownProfile, UnknownLeg.
     """
     started = time.perf_counter()
+    if legs is not None and not set(legs) <= {graph.NAME, *(leg.name for leg in LEGS)}:
+        raise UnknownLeg
     chosen = profile or "default"
     if chosen not in PROFILES:
         raise UnknownProfile(f"profile is one of {', '.join(PROFILES)}.")
     options = _Options(
         filters=filters or Filters(), limit=limit, depth=min(max(depth, 1), 3), profile=chosen, weights=weights,
-        session_id=session_id, now=now,
+        session_id=session_id, legs=frozenset(settings.RECALL_LEGS if legs is None else legs),
+        budget=Budget(settings.RECALL_BUDGET_MS, started), now=now,
     )  # fmt: skip
     found = [_recall_in(scope, space, query, options) for space in scope.spaces]
     hits = [hit for one in found for hit in one.hits]
     hits = sorted(hits, key=lambda hit: (-hit.score, -hit.memory.id))[:limit]
-    access.note(scope, [hit.memory.id for hit in hits])
+    query_id = uuid.uuid4()
+    traces = [one.traced for one in found if one.traced is not None] if is_wanted(query_id) else []
+    access.note(scope, [hit.memory.id for hit in hits], traces=[(space, query_id, trace) for space, trace in traces])
     return Recall(
-        query_id=uuid.uuid4(),
+        query_id=query_id,
         hits=hits,
         profile=chosen,
         latency_ms=(time.perf_counter() - started) * 1000,
         intent=ask(query).intent,
         dense_available=all(one.is_dense for one in found),
+        legs=_in_order_of_legs(name for one in found for name in one.legs),
+        legs_cut=_in_order_of_legs(name for one in found for name in one.cut),
     )
 
 
@@ -113,6 +127,18 @@ def rank_legs(scope: Scope, query: Plaintext, *, limit: int, now: datetime) -> d
     return {name: ranking[:limit] for name, ranking in rankings.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """milliseconds: from ``started`` on, by the clock of ``time.perf_counter``; 0 is without end."""
+
+    milliseconds: float
+    started: float
+
+    @property
+    def is_spent(self) -> bool:
+        return 0 < self.milliseconds < (time.perf_counter() - self.started) * 1000
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Options:
     filters: Filters
@@ -121,6 +147,8 @@ class _Options:
     profile: str
     weights: Mapping[str, float] | None
     session_id: str | None
+    legs: frozenset[str]
+    budget: Budget
     now: datetime
 
 
@@ -140,8 +168,13 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
+    """Of one space.  legs, cut: names of those that ran and of those that did not for want of time."""
+
     hits: Sequence[Hit] = ()
     is_dense: bool = True
+    legs: Sequence[str] = ()
+    cut: Sequence[str] = ()
+    traced: tuple[SpaceRef, Trace] | None = None
 
 
 class _SpaceChanged(Exception):
@@ -155,7 +188,7 @@ def _recall_in(scope: Scope, space: SpaceRef, query: Plaintext, options: _Option
             # One moment for all of it: a memory replaced between two statements would be missing with its successor,
             # and so would one that is keyed anew between the look at the key versions and the search.
             with tenant_transaction(scope, snapshot=True):
-                return _Found(hits=_hits(scope, asked, options), is_dense=asked.vector is not None)
+                return _found(scope, asked, options)
         except _SpaceChanged:
             continue
         except (Space.DoesNotExist, SpaceShredded):  # erased meanwhile
@@ -176,7 +209,7 @@ def _ask(scope: Scope, space: SpaceRef, query: Plaintext, filters: Filters, *, n
             actors = [token for token in tokens if token in opened.actors]
         else:
             actors = present(scope, space, list(tokens), replaced=moment_of(filters, now=now) is not None, now=now)
-    question = ask(query, participants=[tokens[token] for token in actors], actors=frozenset(actors))
+    question = ask(query, participants=[tokens[token] for token in actors], actors=frozenset(actors), now=now)
     vector = _embed(embedder, question.voiced)
     return _Asked(space=space, cipher=cipher, question=question, vector=vector, opened=opened)
 
@@ -200,6 +233,7 @@ def _search(scope: Scope, asked: _Asked, filters: Filters, now: datetime) -> Sea
         scope=scope,
         space=asked.space,
         cipher=cipher,
+        question=asked.question,
         asked=AskedTerms.under(cipher.live(), list(dict.fromkeys(asked.question.terms))),
         vector=asked.vector,
         embedder=get_embedder().id,
@@ -213,33 +247,64 @@ def _search(scope: Scope, asked: _Asked, filters: Filters, now: datetime) -> Sea
     )
 
 
-def _shortlist(scope: Scope, asked: _Asked, options: _Options) -> tuple[dict[str, Ranking], list[Opened]]:
+def _shortlist(scope: Scope, asked: _Asked, options: _Options) -> tuple[dict[str, Ranking], list[str], list[Opened]]:
+    """What each leg found, which were cut, and all of it opened and measured."""
     session_token = asked.cipher.session_token(options.session_id) if options.session_id else None
     if asked.opened is not None:
-        rankings = rank_sealed(asked.opened, asked.question, asked.vector, limit=DEPTH)
+        sealed = SealedLegs(
+            scope=scope, space=asked.space, cipher=asked.cipher, opened=asked.opened, question=asked.question,
+            vector=asked.vector, now=options.now,
+        ).named()  # fmt: skip
+        rankings, cut = _run([(leg.name, sealed[leg.name]) for leg in LEGS if leg.name in sealed], options)
         ids = union([[memory_id for memory_id, _ in ranking] for ranking in rankings.values()], limit=DEPTH)
-        return rankings, shortlist_sealed(asked.opened, asked.question, asked.vector, ids, session_token=session_token)
+        opened = shortlist_sealed(asked.opened, asked.question, asked.vector, ids, session_token=session_token)
+        return rankings, cut, opened
     search = _search(scope, asked, options.filters, options.now)
-    rankings = {leg.name: leg.rank(search, limit=DEPTH) for leg in LEGS}
+    rankings, cut = _run([(leg.name, partial(_rank_leg, leg, search)) for leg in LEGS], options)
     ids = union([[memory_id for memory_id, _ in ranking] for ranking in rankings.values()], limit=DEPTH)
-    return rankings, open_shortlist(
-        search, asked.question, ids, session_token=session_token, metadata=options.filters.metadata
-    )
+    metadata = options.filters.metadata
+    return rankings, cut, open_shortlist(search, asked.question, ids, session_token=session_token, metadata=metadata)
 
 
-def _hits(scope: Scope, asked: _Asked, options: _Options) -> list[Hit]:
+def _rank_leg(leg: Leg, search: Search, limit: int) -> Ranking:
+    return leg.rank(search, limit=limit)
+
+
+def _run(
+    legs: Sequence[tuple[str, Callable[[int], Ranking]]], options: _Options
+) -> tuple[dict[str, Ranking], list[str]]:
+    """What the wanted legs find, and which were cut: once the time is up, all that come after one that found something.
+    An answer that is late is better than none."""
+    rankings: dict[str, Ranking] = {}
+    cut: list[str] = []
+    for name, find in legs:
+        if name not in options.legs:
+            continue
+        if options.budget.is_spent and any(rankings.values()):
+            cut.append(name)
+        else:
+            rankings[name] = find(DEPTH)
+    return rankings, cut
+
+
+def _found(scope: Scope, asked: _Asked, options: _Options) -> _Found:
     """The best of the space, opened whole.  Inside the snapshot.
 
     Where the text opens and another field does not, the rest is ranked once more without that row: it takes nobody's
     place, and no score tells how much of it opened.  So it is with a summary that a source left.
     """
-    rankings, opened = _shortlist(scope, asked, options)
+    rankings, cut, opened = _shortlist(scope, asked, options)
+    follows = graph.NAME in options.legs and options.depth > 1
+    if follows and options.budget.is_spent:
+        follows, cut = False, [*cut, graph.NAME]
+    options = options if follows else replace(options, depth=1)
     failed: set[int] = set()
     while True:
         features = [one.features for one in opened]
-        ranked = _rank(options.profile, features, rankings, options.weights, options.now)
-        related = _behind_sources(scope, asked, _relate(scope, asked, options, ranked, opened, without=failed))
-        kept = _collapse(related, opened)[: options.limit]
+        ranked = rank(options.profile, features, rankings, options.weights, options.now)
+        related, sources = _behind_sources(scope, asked, _relate(scope, asked, options, ranked, opened, without=failed))
+        alike = _alike(related, opened)
+        kept = first_of_each(related.ranked, alike)[: options.limit]
         memories = _open_whole(scope, asked, [one.id for one in kept], options)
         gone = {one.id for one in kept} - memories.keys()
         if not gone:
@@ -248,7 +313,7 @@ def _hits(scope: Scope, asked: _Asked, options: _Options) -> list[Hit]:
         opened = [one for one in opened if one.features.id not in gone]
     legs = _places(rankings)
     used = weights_used(options.profile, features, options.weights)
-    return [
+    hits = [
         Hit(
             memory=memories[one.id],
             score=one.score,
@@ -257,14 +322,26 @@ def _hits(scope: Scope, asked: _Asked, options: _Options) -> list[Hit]:
         for one in kept
         if one.id in memories
     ]
+    ran = [name for name in rankings if name != "dense" or asked.vector is not None]
+    trace = Trace(
+        now=options.now, profile=options.profile, limit=options.limit, weights=options.weights, rankings=rankings,
+        cut=cut, features=features, contradicted=list(related.contradicted), sources=sources, alike=alike,
+        carried={one: min(1.0, _graph_weight(options) * path.score) for one, path in related.reached.items()},
+        ids=[one.id for one in kept], scores=[one.score for one in kept],
+    )  # fmt: skip
+    legs_run = [*ran, graph.NAME] if follows else ran
+    return _Found(hits=hits, is_dense=asked.vector is not None, legs=legs_run, cut=cut, traced=(asked.space, trace))
 
 
-def _behind_sources(scope: Scope, asked: _Asked, related: Related) -> Related:
-    """Summaries take no place of their sources; a question for an overview may be answered by a summary alone."""
+def _behind_sources(scope: Scope, asked: _Asked, related: Related) -> tuple[Related, Mapping[int, Sequence[int]]]:
+    """Summaries take no place of their sources; a question for an overview may be answered by a summary alone.
+
+    And the sources of those that were held to that, by the summary's id.
+    """
     if asked.question.intent == "analytical":
-        return related
+        return related, {}
     sources = lineage.sources_among(scope, [one.id for one in related.ranked])
-    return replace(related, ranked=behind_their_sources(related.ranked, sources)) if sources else related
+    return (replace(related, ranked=behind_their_sources(related.ranked, sources)) if sources else related), sources
 
 
 def _relate(
@@ -335,54 +412,33 @@ def _open_whole(scope: Scope, asked: _Asked, ids: Sequence[int], options: _Optio
     return memories
 
 
-def _rank(
-    profile: str,
-    features: Sequence[Features],
-    rankings: Mapping[str, Ranking],
-    weights: Mapping[str, float] | None,
-    now: datetime,
-) -> list[Ranked]:
-    if profile == "memorysync":
-        return rank_memorysync(features, now=now, weights=weights)
-    if profile in ("rrf", "typed", "salience"):
-        fused = reciprocal_rank(_exact(name, ranking, features) for name, ranking in rankings.items())
-        if profile == "typed":
-            return rank_typed(features, fused, now=now)
-        if profile == "salience":
-            return rank_salience(features, fused, now=now)
-        return [Ranked(id=one, score=score, factors={"rrf": score}) for one, score in fused]
-    return rank_default(features, weights=weights)
-
-
-def _exact(leg: str, ranking: Ranking, features: Sequence[Features]) -> list[int]:
-    """The leg's finds in the order of their exact scores: rounding in an index, which a new key changes, moves none."""
-    scores = {one.id: one.cosine if leg == "dense" else one.words for one in features}
-    found = (memory_id for memory_id, _ in ranking if memory_id in scores)
-    return sorted(found, key=lambda memory_id: (-scores[memory_id], memory_id))
-
-
-def _collapse(related: Related, opened: Sequence[Opened]) -> list[Ranked]:
-    """Of memories that say the same words, the best placed one."""
-    found = {one.features.id: one.text for one in opened} | dict(related.texts)
-    seen: set[str] = set()
-    kept = []
+def _alike(related: Related, opened: Sequence[Opened]) -> dict[int, int]:
+    """The memories that say the same words as another, each with the number of its kind."""
+    texts = {one.features.id: one.text for one in opened} | dict(related.texts)
+    kinds: dict[str, list[int]] = {}
     for one in related.ranked:
-        text = normalised(found[one.id].reveal())
-        if text not in seen:
-            seen.add(text)
-            kept.append(one)
-    return kept
+        kinds.setdefault(normalised(texts[one.id].reveal()), []).append(one.id)
+    alike = [ids for ids in kinds.values() if len(ids) > 1]
+    return {memory_id: kind for kind, ids in enumerate(alike) for memory_id in ids}
 
 
 def _places(rankings: Mapping[str, Ranking]) -> dict[int, dict[str, dict[str, float]]]:
     places: dict[int, dict[str, dict[str, float]]] = {}
     for name, ranking in rankings.items():
-        for rank, (memory_id, score) in enumerate(ranking, start=1):
-            places.setdefault(memory_id, {})[name] = {"rank": rank, "score": round(score, 6)}
+        for place, (memory_id, score) in enumerate(ranking, start=1):
+            places.setdefault(memory_id, {})[name] = {"rank": place, "score": round(score, 6)}
     return places
 
 
-def _matched_by(legs: Mapping[str, object]) -> str:
+def _matched_by(legs: Collection[str]) -> str:
+    """By meaning and by words, or by one of them, or else by what did find it."""
     if not legs:
         return "context"  # the turn after one that a leg found
-    return "both" if len(legs) > 1 else {"dense": "vector", "lexical": "words"}[next(iter(legs))]
+    called = [name for leg, name in (("dense", "vector"), ("lexical", "words")) if leg in legs]
+    return "both" if len(called) == 2 else called[0] if called else next(iter(legs))
+
+
+def _in_order_of_legs(names: Iterable[str]) -> list[str]:
+    """Each once."""
+    met = set(names)
+    return [name for name in (*(leg.name for leg in LEGS), graph.NAME) if name in met]

@@ -70,6 +70,7 @@ EVERYONE = {
     "apps/memories/periods.py": "keeps when memories of the scope's one space held",
     "apps/memories/truth.py": "notes what became of memories that were read within the scope",
     "apps/imports/services.py": "creates a job of the scope's tenant, and its chunks",
+    "apps/recall/traces.py": "keeps traces of recalls in the scope's one space",
     "apps/projects/services.py": "creates projects of the scope's tenant",
     "apps/summaries/clusters.py": "creates clusters and members of the scope's tenant",
     "apps/upkeep/retyping.py": "notes what was done to memories of the scope's tenant",

@@ -28,7 +28,7 @@ SECRET = "Tulip-Harbour-8841"
 @pytest.fixture(autouse=True)
 def _nothing_is_counted_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Accesses are counted by a timer, which may go off when the test's database is gone."""
-    monkeypatch.setattr(access, "note", lambda scope, memory_ids: None)
+    monkeypatch.setattr(access, "note", lambda scope, memory_ids, **_: None)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from apps.ingest.services import remember
 from apps.projects.scope import Scope
 from apps.recall import access
 from apps.recall.results import Filters
-from apps.recall.services import recall
+from apps.recall.services import LEGS, recall
 from benchmarks.isolation import sentences
 from memsync.embedded import roles
 from memsync.testing.databases import PASSWORD
@@ -36,6 +36,7 @@ pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 ROWS = int(os.environ.get("ISOLATION_ROWS", "3000"))
 TENANTS = 20
 RUNS = 15
+QUESTION = "What did Hannah repair in Tallinn on 12 May 2026, and where do I live?"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +46,8 @@ class Statement:
 
     @property
     def name(self) -> str:
-        tables = [word for word in self.sql.replace("(", " ").split() if word.startswith("memories_")]
+        words = self.sql.replace("(", " ").replace('"', " ").split()
+        tables = [word for word in words if word.startswith(("memories_", "entities_"))]
         return f"{', '.join(dict.fromkeys(tables))} [{len(self.sql)} characters]"
 
 
@@ -53,24 +55,26 @@ class Statement:
 def scope(acme: Opened) -> Scope:
     found = make_scope(acme, project_id=acme.project.pk)
     said = [
-        Proposal(text=Plaintext(text), importance=0.6, session_id="talk", speaker="Hannah") for text in sentences(50)
+        Proposal(text=Plaintext(text), importance=0.6, session_id="talk", speaker="Hannah")
+        for text in (*sentences(50), "I live in Porto.", "Hannah Berg moved to Tallinn in May 2026.")
     ]
     remember(found, said, now=NOW)
     return found
 
 
 def statements_of_recall(scope: Scope) -> list[Statement]:
-    """Every statement that recall sends about memories, words and vectors."""
+    """Every statement that recall sends about memories, words, vectors, claims, times and entities."""
     heard: list[Statement] = []
 
     def listen(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
-        if "memories_" in sql and sql.lstrip().lower().startswith(("select", "with")):
+        if ("memories_" in sql or "entities_" in sql) and sql.lstrip().lower().startswith(("select", "with")):
             heard.append(Statement(sql, params))
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(listen):
         for filters in (Filters(), Filters(session_id="talk"), Filters(as_of=NOW, known_at=NOW)):
-            recall(scope, Plaintext("What did Hannah repair in Tallinn?"), filters=filters, limit=10, now=NOW)
+            for legs in (None, [*(leg.name for leg in LEGS), "graph"]):
+                recall(scope, Plaintext(QUESTION), filters=filters, legs=legs, limit=10, now=NOW)
     access.flush()
     return list({one.sql: one for one in heard}.values())
 
@@ -93,18 +97,29 @@ def fill(superuser_url: str, tenant_id: int) -> None:
             ("memories_memory", "id"),
             ("memories_memoryvector", "memory_id"),
             ("memories_posting", "memory_id"),
+            ("memories_memoryclaim", "memory_id"),
+            ("entities_entitymention", "memory_id"),
+            ("entities_entity", ""),
+            ("entities_entityalias", ""),
         ):
             changed = {
                 "tenant_id": "t.tenant_id + copies.away",
                 "space_id": "t.space_id + copies.away",
-                key: "copies.id",
+                key or "id": "copies.id" if key else "copies.id * 1000 + t.id",
                 "public_id": "md5(copies.id::text)",
                 "vector_id": "gen_random_uuid()",
                 "slot": "null",
                 "token": "t.token + copies.c / 10",
+                "event_at": "t.event_at - copies.c * interval '1 hour'",
+                "created_at": "t.created_at - copies.c * interval '1 hour'",
+                "subject_mac": "decode(md5(copies.id::text), 'hex')",
+                "alias_mac": "decode(md5((copies.id * 1000 + t.id)::text), 'hex')",
+                "is_user": "false",
             }
-            if table == "memories_memoryvector":
-                changed["id"] = "copies.id"
+            if key == "memory_id" and table != "memories_posting":
+                changed["id"] = "copies.id * 1000 + t.id"
+            # What belongs to no one memory is there as often as one memory is.
+            of = f"t.{key}" if key else "(select min(of) from copies)"
             columns = [
                 column
                 for (column,) in admin.execute(
@@ -116,7 +131,7 @@ def fill(superuser_url: str, tenant_id: int) -> None:
             values = ", ".join(changed.get(column, f't."{column}"') for column in columns)
             names = ", ".join(f'"{column}"' for column in columns)
             admin.execute(
-                f"insert into {table} ({names}) select {values} from {table} t join copies on copies.of = t.{key} "  # noqa: S608
+                f"insert into {table} ({names}) select {values} from {table} t join copies on copies.of = {of} "  # noqa: S608
                 f"on conflict do nothing".encode()
             )
             admin.execute(f"vacuum analyze {table}".encode())

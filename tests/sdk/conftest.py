@@ -26,7 +26,7 @@ def _static_root() -> None:
 @pytest.fixture(autouse=True)
 def _accesses_are_not_counted_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """A timer's thread would write after the test has ended."""
-    monkeypatch.setattr(access, "note", lambda scope, memory_ids: None)
+    monkeypatch.setattr(access, "note", lambda scope, memory_ids, **_: None)
 
 
 class Sync:

@@ -88,6 +88,10 @@ class RoutingOutput(serializers.Serializer[Any]):
     computation_tier = serializers.CharField()
     depth = serializers.IntegerField()
     dense_available = serializers.BooleanField()
+    legs = serializers.ListField(child=serializers.CharField(), help_text="The ways of finding that were taken.")
+    legs_cut = serializers.ListField(
+        child=serializers.CharField(), help_text="Those left out because the time for the query was up."
+    )
 
 
 class QueryOutput(serializers.Serializer[Any]):
@@ -174,5 +178,7 @@ def _body(found: Recall, fields: Mapping[str, Any], *, depth: int) -> dict[str, 
             "computation_tier": tier,
             "depth": depth,
             "dense_available": found.dense_available,
+            "legs": list(found.legs),
+            "legs_cut": list(found.legs_cut),
         },
     }

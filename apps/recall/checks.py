@@ -1,0 +1,25 @@
+"""What must hold of the ways of finding.  Ids: memsync.E020 to E029."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import Error, register
+
+from apps.recall.legs import graph
+from apps.recall.services import LEGS
+
+
+@register()
+def check_legs(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
+    known = [*(leg.name for leg in LEGS), graph.NAME]
+    unknown = [name for name in settings.RECALL_LEGS if name not in known]
+    if unknown or not settings.RECALL_LEGS:
+        return [
+            Error(
+                f"RECALL_LEGS names no way of finding, or one that there is not: {', '.join(unknown) or 'none'}.",
+                hint=f"There are {', '.join(known)}.",
+                id="memsync.E020",
+            )
+        ]
+    return []

@@ -1,0 +1,22 @@
+"""By what the question asks of whom: memories that claim it, such as where somebody lives."""
+
+from apps.memories.claims import claiming
+from apps.recall.asked_claims import asked_claims
+from apps.recall.search import Ranking, Search
+
+
+class Slot:
+    name = "slot"
+
+    def rank(self, search: Search, *, limit: int) -> Ranking:
+        """The likeliest property first.  Subject and property are compared by their keyed forms."""
+        return claiming(
+            search.scope,
+            search.space,
+            asked_claims(search.question.text.reveal()),
+            search.cipher,
+            where=search.where,
+            values=search.values,
+            limit=limit,
+            now=search.now,
+        )

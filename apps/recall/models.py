@@ -1,0 +1,35 @@
+"""What a recall did, kept for a few days where the operator wants it: ids and numbers, and no word of anybody."""
+
+from typing import Final
+
+from django.db import models
+
+from apps.core.scoping import ScopedManager, ScopedModel
+
+TRACE: Final = "recall.trace"  # the name bound into the seal
+
+
+class RecallTrace(ScopedModel):
+    """One recall in one space.  created_at: the recall's own time.
+
+    trace_ct: what ``apps.recall.traces`` keeps.  It has no text, and is sealed all the same: which memories answer one
+    question together, and how near each is to it, tells of what they say.
+    """
+
+    space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    query_id = models.UUIDField()
+    profile = models.CharField(max_length=16)
+    trace_ct = models.BinaryField()
+    key_version = models.IntegerField()
+
+    objects = ScopedManager["RecallTrace"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (models.UniqueConstraint(fields=("tenant", "query_id", "space"), name="trace_once_per_space"),)
+        indexes = (
+            models.Index(fields=("tenant", "created_at", "id"), name="trace_by_time"),
+            models.Index(fields=("tenant", "key_version", "id"), name="trace_key_version"),
+        )
+
+    def __str__(self) -> str:
+        return f"trace {self.pk} of {self.query_id}"

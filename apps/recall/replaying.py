@@ -1,0 +1,133 @@
+"""From what is known of each candidate to the order of the answer, and the same again from what a trace keeps.  Pure.
+
+Recall and replay both come by here, so that what a replay shows is what recall would do.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
+from typing import Any, Final
+
+from apps.recall.fusion import reciprocal_rank
+from apps.recall.ranking import (
+    Features,
+    Ranked,
+    Weights,
+    behind_their_sources,
+    lift,
+    lower,
+    rank_default,
+    rank_memorysync,
+    rank_salience,
+    rank_typed,
+)
+
+VERSION: Final = 1
+_TIMES: Final = ("created_at", "last_accessed_at", "said_at")
+
+Ranking = Sequence[tuple[int, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """One recall in one space, without a word of it.
+
+    rankings: what each leg found.  carried: what relations brought to a memory.  contradicted: those that have a
+    stronger one against them.  sources: of each summary that stands behind its own.  alike: the memories that say the
+    same words as others, each with the number of its kind.  ids, scores: what was answered, best first.
+    """
+
+    now: datetime
+    profile: str
+    limit: int
+    weights: Weights | None
+    rankings: Mapping[str, Ranking]
+    cut: Sequence[str]
+    features: Sequence[Features]
+    carried: Mapping[int, float] = field(default_factory=dict)
+    contradicted: Sequence[int] = ()
+    sources: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    alike: Mapping[int, int] = field(default_factory=dict)
+    ids: Sequence[int] = ()
+    scores: Sequence[float] = ()
+
+    def replay(self) -> list[Ranked]:
+        """What would be answered today from what was found then."""
+        ranked: Sequence[Ranked] = rank(self.profile, self.features, self.rankings, self.weights, self.now)
+        ranked = lower(lift(ranked, self.carried), set(self.contradicted))
+        ranked = behind_their_sources(ranked, self.sources) if self.sources else ranked
+        return first_of_each(ranked, self.alike)[: self.limit]
+
+    def as_json(self) -> dict[str, Any]:
+        """To be sealed.  Features are rows of numbers under one row of names."""
+        return asdict(self) | {
+            "version": VERSION,
+            "features": [[getattr(one, name) for name in _NAMES] for one in self.features],
+            "names": _NAMES,
+        }
+
+    @classmethod
+    def of_json(cls, said: Mapping[str, Any]) -> "Trace":
+        """As ``as_json`` made it, read from JSON.  A feature that is unknown by now is passed over."""
+        known = {name: value for name, value in said.items() if name in {one.name for one in fields(cls)}}
+        numbered = {
+            name: {int(one): value for one, value in said[name].items()} for name in ("carried", "sources", "alike")
+        }
+        return cls(**known | numbered | {
+            "now": datetime.fromisoformat(said["now"]),
+            "rankings": {leg: [(one, score) for one, score in found] for leg, found in said["rankings"].items()},
+            "features": [_features(dict(zip(said["names"], row, strict=True))) for row in said["features"]],
+        })  # fmt: skip
+
+
+_NAMES: Final = tuple(one.name for one in fields(Features))
+
+
+def _features(said: dict[str, Any]) -> Features:
+    for name in _TIMES:
+        said[name] = datetime.fromisoformat(said[name]) if said[name] else None
+    return Features(**{name: value for name, value in said.items() if name in _NAMES})
+
+
+def rank(
+    profile: str,
+    features: Sequence[Features],
+    rankings: Mapping[str, Ranking],
+    weights: Weights | None,
+    now: datetime,
+) -> list[Ranked]:
+    """By the profile of this name.  rankings: of each leg, for the profiles that go by ranks."""
+    if profile == "memorysync":
+        return rank_memorysync(features, now=now, weights=weights)
+    if profile in ("rrf", "typed", "salience"):
+        fused = reciprocal_rank(_exact(name, ranking, features) for name, ranking in rankings.items())
+        if profile == "typed":
+            return rank_typed(features, fused, now=now)
+        if profile == "salience":
+            return rank_salience(features, fused, now=now)
+        return [Ranked(id=one, score=score, factors={"rrf": score}) for one, score in fused]
+    return rank_default(features, weights=weights)
+
+
+def first_of_each(ranked: Sequence[Ranked], alike: Mapping[int, int]) -> list[Ranked]:
+    """Of memories that say the same words, the best placed one.  alike: as in ``Trace``."""
+    seen: set[int] = set()
+    kept = []
+    for one in ranked:
+        kind = alike.get(one.id)
+        if kind is None:
+            kept.append(one)
+        elif kind not in seen:
+            seen.add(kind)
+            kept.append(one)
+    return kept
+
+
+def _exact(leg: str, ranking: Ranking, features: Sequence[Features]) -> list[int]:
+    """The leg's finds in the order of their exact scores: rounding in an index, which a new key changes, moves none."""
+    measured = {one.id for one in features}
+    if leg not in ("dense", "lexical"):
+        return [memory_id for memory_id, _ in ranking if memory_id in measured]
+    scores = {one.id: one.cosine if leg == "dense" else one.words for one in features}
+    found = (memory_id for memory_id, _ in ranking if memory_id in scores)
+    return sorted(found, key=lambda memory_id: (-scores[memory_id], memory_id))

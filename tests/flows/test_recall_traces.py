@@ -1,0 +1,250 @@
+"""Traces of recalls: kept only where wanted, without a word, and replayed to the same order whatever came since.
+
+RECALL_REPLAYS=1000 pytest tests/flows/test_recall_traces.py      replays a thousand after a thousand more writes
+"""
+
+import io
+import json
+import os
+import random
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import override_settings
+
+from apps.apikeys.onboarding import Opened
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
+from apps.crypto.sealed_tables import TABLES
+from apps.edges.opened import NewEdge
+from apps.edges.services import connect
+from apps.ingest.candidates import Proposal
+from apps.ingest.services import remember
+from apps.memories.profiles import set_profile
+from apps.memories.spaces import reread_space
+from apps.projects.scope import Scope
+from apps.recall import access
+from apps.recall.models import RecallTrace
+from apps.recall.results import Recall
+from apps.recall.services import recall
+from apps.recall.tasks import sweep_traces
+from apps.recall.traces import TraceNotFound, list_traces, replay, replay_since, sweep
+from apps.retention.rows import tables_of_a_space
+from apps.tenants.models import Profile
+from tests.makers import NOW, make_scope
+
+pytestmark = [pytest.mark.django_db(databases="__all__"), pytest.mark.usefixtures("traced")]
+
+REPLAYS = int(os.environ.get("RECALL_REPLAYS", "25"))
+WHO = ("Ann", "Ben", "Priya", "my sister", "the baker", "the neighbour")
+DID = ("painted", "sold", "repaired", "lost", "planted", "photographed", "carried", "found")
+WHAT = ("the fence", "a violin", "two lemon trees", "the old boat", "a blue sofa", "the kitchen", "a map of Lisbon")
+PROFILES = ("default", "memorysync", "rrf", "typed", "salience")
+
+
+@pytest.fixture
+def traced() -> Any:
+    with override_settings(RECALL_TRACE_SHARE=1.0):
+        yield
+
+
+def sentence(chance: random.Random) -> str:
+    day = chance.randrange(1, 28)
+    return f"{chance.choice(WHO)} {chance.choice(DID)} {chance.choice(WHAT)} on {day} May 2026."
+
+
+def say(scope: Scope, texts: list[str], *, days: float = 0.0) -> list[int]:
+    proposals = [
+        Proposal(text=Plaintext(text), importance=0.7, session_id=f"s{at // 7}", speaker=("Ann", "Ben")[at % 2])
+        for at, text in enumerate(texts)
+    ]
+    outcomes = remember(scope, proposals, now=NOW + timedelta(days=days))
+    return [one for outcome in outcomes for one in outcome.memory_ids]
+
+
+def ask(scope: Scope, question: str, **options: Any) -> Recall:
+    return recall(scope, Plaintext(question), now=NOW + timedelta(minutes=1), limit=10, **options)
+
+
+def ids(answer: Recall) -> list[int]:
+    return [hit.memory.id for hit in answer.hits]
+
+
+def say_json(*arguments: str) -> Any:
+    out = io.StringIO()
+    call_command("recall", *arguments, "--json", stdout=out)
+    (line,) = out.getvalue().splitlines()
+    return json.loads(line)
+
+
+@pytest.mark.parametrize("profile", [Profile.SEARCHABLE, Profile.SEALED])
+def test_replay_after_many_more_writes_gives_the_same_ids_in_the_same_order(acme: Opened, profile: Profile) -> None:
+    chance, scope = random.Random(6), make_scope(acme)
+    if profile == Profile.SEALED:
+        set_profile(scope, scope.space.id, profile, now=NOW)
+        scope = reread_space(scope)
+    made = say(scope, [sentence(chance) for _ in range(60)])
+    connect(scope, [NewEdge(from_id=made[0], to_id=made[at], type="caused_by") for at in (9, 17)], now=NOW)
+    answers = {}
+    for at in range(REPLAYS if profile == Profile.SEARCHABLE else min(REPLAYS, 25)):
+        answer = ask(scope, f"When was it: {sentence(chance)}", profile=PROFILES[at % len(PROFILES)], depth=1 + at % 3)
+        answers[answer.query_id] = ids(answer)
+    access.flush()
+
+    for _ in range(0, len(answers), 50):
+        say(scope, [sentence(chance) for _ in range(min(50, len(answers)))], days=1)
+
+    again = list(replay_since(scope, NOW, now=NOW + timedelta(days=2)))
+    assert {one.kept.query_id: list(one.again) for one in again} == answers
+    assert all(one.is_same for one in again)
+    assert any(one.trace.carried for one in again), "relations took part"
+    later = [ids(ask(scope, "When was it: Ann painted the fence on 3 May 2026.")) for _ in range(1)]
+    assert later[0] != next(iter(answers.values()))
+
+
+def test_nothing_is_kept_until_it_is_wanted(acme: Opened) -> None:
+    scope = make_scope(acme)
+    say(scope, ["Ann painted the fence."])
+
+    with override_settings(RECALL_TRACE_SHARE=0.0):
+        ask(scope, "the fence")
+    access.flush()
+
+    assert list_traces(scope) == []
+
+
+def test_a_share_of_them_is_kept(acme: Opened) -> None:
+    scope = make_scope(acme)
+    say(scope, ["Ann painted the fence."])
+
+    with override_settings(RECALL_TRACE_SHARE=0.5):
+        kept = {ask(scope, "the fence").query_id.int % 1_000_000 < 500_000 for _ in range(20)}
+        access.flush()
+
+    assert 0 < len(list_traces(scope)) < 20
+    assert kept == {True, False}
+
+
+def test_a_trace_has_no_word_and_is_sealed(acme: Opened) -> None:
+    scope = make_scope(acme)
+    say(scope, ["Ann hid the platinum spoon."])
+    answer = ask(scope, "Where is the platinum spoon?")
+    access.flush()
+
+    (one,) = replay(scope, answer.query_id, now=NOW)
+    assert "platinum" not in json.dumps(one.trace.as_json(), default=str)
+    assert "spoon" not in json.dumps(one.trace.as_json(), default=str)
+    with tenant_transaction(scope):
+        (row,) = RecallTrace.objects.within(scope)
+    assert str(answer.hits[0].memory.id).encode() not in bytes(row.trace_ct)
+    assert RecallTrace in {getattr(table, "model", None) for table in TABLES}
+    assert "recall_recalltrace" in tables_of_a_space()
+
+
+def test_what_became_of_the_answer_is_said(acme: Opened) -> None:
+    scope = make_scope(acme)
+    say(scope, ["I live in Lisbon."])
+    answer = ask(scope, "Where do I live?")
+    access.flush()
+
+    say(scope, ["I live in Porto now."], days=3)
+
+    (one,) = replay(scope, answer.query_id, now=NOW + timedelta(days=4))
+    assert list(one.again) == ids(answer)
+    assert one.became == {ids(answer)[0]: "superseded"}
+
+
+def test_traces_are_nobody_elses(acme: Opened, globex: Opened) -> None:
+    mine, bobs, theirs = make_scope(acme), make_scope(acme, "bob"), make_scope(globex)
+    for scope in (mine, bobs, theirs):
+        say(scope, ["Ann painted the fence."])
+    answers = [ask(scope, "the fence") for scope in (mine, bobs, theirs)]
+    access.flush()
+
+    assert {one.query_id for one in list_traces(mine)} == {answer.query_id for answer in answers[:2]}
+    with pytest.raises(TraceNotFound):
+        replay(mine, answers[2].query_id, now=NOW)
+    assert {one.kept.query_id for one in replay_since(theirs, NOW, now=NOW)} == {answers[2].query_id}
+    assert {one.kept.space_id for one in replay_since(mine, NOW, now=NOW)} == {mine.space.id, bobs.space.id}
+    (one,) = replay(mine, answers[0].query_id, now=NOW)
+    assert one.became == {}
+
+
+def test_traces_are_let_go_after_some_days(acme: Opened, globex: Opened) -> None:
+    mine, theirs = make_scope(acme), make_scope(globex)
+    for scope in (mine, theirs):
+        say(scope, ["Ann painted the fence."])
+        ask(scope, "the fence")
+    access.flush()
+
+    assert sweep(mine, now=NOW + timedelta(days=6)) == 0
+    assert sweep(mine, now=NOW + timedelta(days=8)) == 1
+
+    assert (len(list_traces(mine)), len(list_traces(theirs))) == (0, 1)
+    sweep_traces()
+    assert len(list_traces(theirs)) in (0, 1), "by the clock of the worker"
+
+
+def test_a_trace_of_a_space_that_is_gone_is_not_kept(acme: Opened) -> None:
+    scope = make_scope(acme)
+    say(scope, ["Ann painted the fence."])
+    ask(scope, "the fence")
+
+    with tenant_transaction(scope), connection.cursor() as cursor:
+        cursor.execute("update projects_space set owner_id = owner_id + 1000000 where id = %s", [scope.space.id])
+    access.flush()
+
+    assert list_traces(scope) == []
+
+
+def test_the_command_lists_shows_and_replays(acme: Opened) -> None:
+    scope = make_scope(acme)
+    say(scope, ["Ann painted the fence.", "Ben sold a violin."])
+    answer = ask(scope, "Who painted the fence?")
+    access.flush()
+    query_id = str(answer.query_id)
+
+    (listed,) = say_json("list")
+    (shown,) = say_json("show", query_id)
+    assert (listed["query_id"], listed["space"]) == (query_id, scope.space.id)
+    assert shown["then"] == shown["again"] == ids(answer)
+    assert shown["scores"] == [hit.score for hit in answer.hits]
+    assert sum(shown["factors"][str(ids(answer)[0])].values()) == pytest.approx(answer.hits[0].score)
+    assert say_json("replay", query_id) == {"replayed": 1, "same": 1, "different": []}
+    assert say_json("replay", "--since", "2026-01-01") == {"replayed": 1, "same": 1, "different": []}
+    for words in (["list"], ["show", query_id], ["replay", query_id]):
+        out = io.StringIO()
+        call_command("recall", *words, stdout=out)
+        assert out.getvalue()
+
+
+def test_the_command_tells_what_would_be_answered_in_another_order(
+    acme: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scope = make_scope(acme)
+    say(scope, ["Ann painted the fence.", "Ben sold a violin."])
+    ask(scope, "Who painted the fence?")
+    access.flush()
+
+    monkeypatch.setattr(
+        "apps.recall.replaying.rank_default",
+        lambda features, weights: [replace(one, score=-one.score) for one in _usual(features, weights)],
+    )
+    with pytest.raises(CommandError, match="1 of 1"):
+        say_json("replay", "--since", "2026-01-01")
+
+
+def _usual(features: Any, weights: Any) -> Any:
+    from apps.recall.ranking import rank_default
+
+    return list(reversed(rank_default(features, weights=weights)))
+
+
+@pytest.mark.parametrize("words", [["show", "nonsense"], ["replay"], ["replay", "--since", "soon"]])
+def test_the_command_refuses_what_it_does_not_understand(acme: Opened, words: list[str]) -> None:
+    with pytest.raises(CommandError):
+        call_command("recall", *words)
