@@ -162,6 +162,16 @@ MAIN: dict[str, Columns] = {
         plain="id created_at tenant_id space_id project_id state key_version requested_by expires_at decided_at "
         "decided_by forgotten",
     ),
+    "retention_hold": Columns(
+        plain="id created_at tenant_id level project_id space_id memory_id case set_by lifted_at lifted_by"
+    ),
+    "retention_retentionrun": Columns(
+        plain="id created_at tenant_id token leased_until finished_at times_resumed archived deleted purged"
+    ),
+    "projects_retentionpolicy": Columns(
+        plain="id created_at tenant_id level project_id space_id active_days archive_days grace_days task_ttl_seconds "
+        "event_max_age_seconds superseded_max_age_seconds superseded_max_count revision updated_at updated_by"
+    ),
     "upkeep_keyrotation": Columns(
         plain="id created_at tenant_id actor reason is_compromise state window from_version to_version identity_to "
         "rows_total rows_done rows_quarantined started_at finished_at warned_at"

@@ -55,6 +55,16 @@ app.conf.beat_schedule = {
     "close what nobody reviewed": {"task": "ingest.expire_candidates", "schedule": 3600.0},
     "close requests to forget": {"task": "retention.expire_requests", "schedule": 3600.0},
     "let go of old traces": {"task": "recall.sweep_traces", "schedule": 3600.0},
+    "let go of what was kept long enough": {
+        "task": "retention.sweep",
+        "schedule": 900.0,
+        "options": {"expires": 900.0},
+    },
+    "say what was not recalled for long": {
+        "task": "retention.tier",
+        "schedule": 3600.0,
+        "options": {"expires": 3600.0},
+    },
     "go on with changes of types": {"task": "types.tend", "schedule": 15.0},
     "tend the keys": {"task": "keys.tend", "schedule": 60.0},
 }

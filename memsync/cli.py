@@ -19,6 +19,7 @@ OURS = (
     "prepare",
     "recall",
     "restore",
+    "retention",
     "shred",
     "space",
     "tenant",
@@ -40,6 +41,7 @@ HELP = """memsync: encrypted memory for AI agents
   memsync space ...     list spaces; seal the sensitive ones, so that nothing of them is searchable at rest
   memsync types ...     add, split and give up types of memories, and take what is there along
   memsync recall ...    list, show and replay traces of recalls
+  memsync retention ... say what is kept for how long, what goes next and why; legal holds
   memsync audit ...     check that nothing in the audit trail was changed; list and export it
   memsync shred ...     erase a space or a tenant for good
   memsync backup        back up the data and, apart from it, the keyring

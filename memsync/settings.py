@@ -199,6 +199,10 @@ EXTRACTOR: dict[str, Any] | None = (
 EXTRACTOR_SECONDS = env.float("EXTRACTOR_SECONDS", default=8.0)
 EXTRACTOR_DAILY_CALLS = env.int("EXTRACTOR_DAILY_CALLS", default=10_000)
 EXTRACTOR_DAILY_TOKENS = env.int("EXTRACTOR_DAILY_TOKENS", default=10_000_000)
+RETENTION_DAYS = env.int("RETENTION_DAYS", default=90)  # 0: for good, where no policy says less
+RETENTION_ARCHIVE_DAYS = env.int("RETENTION_ARCHIVE_DAYS", default=0)
+RETENTION_BATCH = env.int("RETENTION_BATCH", default=500)  # rows of one transaction
+RETENTION_PAUSE = env.float("RETENTION_PAUSE", default=1.0)  # after a batch, as many times as long as it took
 REVIEW_DAYS = env.int("REVIEW_DAYS", default=30)
 EMBED_INLINE_SECONDS = env.float("EMBED_INLINE_SECONDS", default=2.0)
 

@@ -27,6 +27,7 @@ from apps.memories.trust import Trust, trust_of
 from apps.memories.words import terms
 from apps.projects.models import Review, Space
 from apps.projects.scope import Scope, SpaceRef
+from apps.projects.policies import task_ttl_cap
 from apps.projects.selectors import review_policy
 from apps.tenants.models import Tenant
 
@@ -161,6 +162,7 @@ class Shelf:
     _near: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
     _policy: Tenant | None = None
     _review: Review | None = None
+    _task_cap: int | None = None  # seconds; 0: none
 
     @classmethod
     def locked(cls, candidates: Sequence[Candidate], tools: Tools) -> Self:
@@ -280,10 +282,21 @@ class Shelf:
     def end_of(self, candidate: Candidate) -> datetime | None:
         """When the candidate's time would be over, or None for never."""
         if candidate.proposal.kept is not None:
-            return candidate.proposal.kept.expires_at
-        minutes = candidate.proposal.ttl_minutes
-        lasts = timedelta(minutes=minutes) if minutes else candidate.lasts
-        return self.now + lasts if lasts else None
+            end = candidate.proposal.kept.expires_at
+        else:
+            minutes = candidate.proposal.ttl_minutes
+            lasts = timedelta(minutes=minutes) if minutes else candidate.lasts
+            end = self.now + lasts if lasts else None
+        return self._capped(end) if candidate.type == "task" else end
+
+    def _capped(self, end: datetime | None) -> datetime | None:
+        """No task lasts longer than the policies of the tenant, the project and the space let it."""
+        if self._task_cap is None:
+            self._task_cap = task_ttl_cap(self.scope) or 0
+        if not self._task_cap:
+            return end
+        latest = self.now + timedelta(seconds=self._task_cap)
+        return latest if end is None else min(end, latest)
 
     def said_at(self, candidate: Candidate) -> datetime:
         """Since when it is said to hold: what comes from elsewhere says so, else when it was said."""

@@ -251,6 +251,26 @@ class Memory(ScopedModel):
                 condition=models.Q(event_range__isnull=False),
                 name="memory_stretch",
             ),
+            # What the retention looks for, each by the time that it counts from.
+            models.Index(
+                fields=("tenant", "retention_expires_at"),
+                condition=models.Q(retention_status__in=("active", "archived")),
+                name="memory_ageing",
+            ),
+            models.Index(
+                fields=("tenant", "archive_at"), condition=models.Q(retention_status="archived"), name="memory_archived"
+            ),
+            models.Index(
+                fields=("tenant", "hard_delete_at"),
+                condition=models.Q(retention_status__in=("soft_deleted", "hard_delete_pending")),
+                name="memory_leaving",
+            ),
+            models.Index(
+                fields=("tenant", "created_at"), condition=models.Q(type="event"), name="memory_ageing_events"
+            ),
+            models.Index(
+                fields=("tenant", "superseded_at"), condition=models.Q(validity="superseded"), name="memory_replaced"
+            ),
             # What the database looks up when the row that these refer to goes.
             models.Index(
                 fields=("tenant", "project"), condition=models.Q(project__isnull=False), name="memory_project"

@@ -146,8 +146,8 @@ def _implied(row: MemoryTransition, replaced: Iterable[tuple[int, int | None]]) 
     if row.event == "revived":
         before = [other_id for pk, other_id in replaced if pk < row.pk]
         return _states("archived", "active") | {"superseded_by": {"old": before[-1] if before else None, "new": None}}
-    if row.event == "soft_deleted":
-        return _states("active", "soft_deleted")
+    if row.event in ("soft_deleted", "archived"):
+        return _states("active", row.event)
     return {}
 
 

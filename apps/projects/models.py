@@ -9,6 +9,11 @@ from apps.core.scoping import ScopedManager, ScopedModel
 from apps.projects.scope import Environment, SpaceKind, SpaceRef
 from apps.tenants.models import Profile
 
+RULES = (
+    "active_days", "archive_days", "grace_days", "task_ttl_seconds", "event_max_age_seconds",
+    "superseded_max_age_seconds", "superseded_max_count",
+)  # fmt: skip
+
 
 def new_project_id() -> str:
     return f"proj_{secrets.token_hex(8)}"
@@ -96,3 +101,63 @@ class Space(ScopedModel):
             identity_version=self.identity_version,
             is_sealed=self.profile == Profile.SEALED,
         )
+
+
+class Level(models.TextChoices):
+    """What a rule or a legal hold is for."""
+
+    TENANT = "tenant"
+    PROJECT = "project"
+    SPACE = "space"
+    MEMORY = "memory"
+
+
+class RetentionPolicy(ScopedModel):
+    """How long memories are kept: of the whole tenant, of one project or of one space.  A rule that is None says
+    nothing; of those that levels say the strictest holds (``apps.projects.policies``).
+
+    active_days: until they are archived or deleted.  archive_days: from then until they are deleted; 0 archives
+    nothing.  grace_days: from the deletion until they are gone for good.
+    """
+
+    level = models.CharField(max_length=8, choices=Level)
+    project = models.ForeignKey(
+        Project, models.CASCADE, null=True, related_name="+", db_constraint=False, db_index=False
+    )
+    space = models.ForeignKey(Space, models.CASCADE, null=True, related_name="+", db_constraint=False, db_index=False)
+    active_days = models.IntegerField(null=True)
+    archive_days = models.IntegerField(null=True)
+    grace_days = models.IntegerField(null=True)
+    task_ttl_seconds = models.BigIntegerField(null=True)
+    event_max_age_seconds = models.BigIntegerField(null=True)
+    superseded_max_age_seconds = models.BigIntegerField(null=True)
+    superseded_max_count = models.IntegerField(null=True)
+    revision = models.IntegerField(default=1)
+    updated_at = models.DateTimeField()
+    updated_by = models.CharField(max_length=64)
+
+    objects = ScopedManager["RetentionPolicy"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.UniqueConstraint(
+                fields=("tenant",), condition=models.Q(level=Level.TENANT), name="retention_policy_of_tenant"
+            ),
+            models.UniqueConstraint(
+                fields=("tenant", "project"),
+                condition=models.Q(project__isnull=False),
+                name="retention_policy_of_project",
+            ),
+            models.UniqueConstraint(
+                fields=("tenant", "space"), condition=models.Q(space__isnull=False), name="retention_policy_of_space"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(level=Level.TENANT, project__isnull=True, space__isnull=True)
+                | models.Q(level=Level.PROJECT, project__isnull=False, space__isnull=True)
+                | models.Q(level=Level.SPACE, project__isnull=True, space__isnull=False),
+                name="retention_policy_names_its_target",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"retention of {self.level} {self.project_id or self.space_id or self.tenant_id}"

@@ -1,9 +1,11 @@
-"""The erasure ledger: what was erased, and may come back with no backup of the data.  And requests to forget."""
+"""The erasure ledger: what was erased, and may come back with no backup of the data.  Requests to forget.  Legal holds,
+and runs of the retention."""
 
 from django.db import models
 
 from apps.core.scoping import ScopedManager, ScopedModel
 from apps.crypto.models import InKeyring
+from apps.projects.models import Level
 from apps.retention.states import RequestState
 
 CHOICE, REASON = "forget_request.choice", "forget_request.reason"  # the names bound into the seals
@@ -84,3 +86,58 @@ class ForgetRequest(ScopedModel):
 
     def __str__(self) -> str:
         return f"forget request {self.pk}: {self.state}"
+
+
+class Hold(ScopedModel):
+    """A legal hold: what it is for is not deleted until it is lifted.  case: the reference of whoever asked for it.
+
+    project_id, space_id, memory_id: the one that the level names; none of them for the whole tenant.
+    """
+
+    level = models.CharField(max_length=8, choices=Level)
+    project_id = models.BigIntegerField(null=True)
+    space_id = models.BigIntegerField(null=True)
+    memory_id = models.BigIntegerField(null=True)
+    case = models.CharField(max_length=64)
+    set_by = models.CharField(max_length=64)
+    lifted_at = models.DateTimeField(null=True)
+    lifted_by = models.CharField(max_length=64, blank=True)
+
+    objects = ScopedManager["Hold"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (models.CheckConstraint(condition=models.Q(level__in=Level.values), name="hold_level"),)
+        indexes = (
+            models.Index(fields=("tenant", "id"), condition=models.Q(lifted_at__isnull=True), name="holds_in_force"),
+        )
+
+    def __str__(self) -> str:
+        return f"hold {self.pk}: {self.case}"
+
+
+class RetentionRun(ScopedModel):
+    """One run of the retention over one tenant; counts only.  At most one of a tenant is not finished.
+
+    token: of whoever works at it, until leased_until; then somebody else may go on with it.
+    """
+
+    token = models.UUIDField()
+    leased_until = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+    times_resumed = models.IntegerField(default=0)
+    archived = models.BigIntegerField(default=0)
+    deleted = models.BigIntegerField(default=0)
+    purged = models.BigIntegerField(default=0)
+
+    objects = ScopedManager["RetentionRun"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.UniqueConstraint(
+                fields=("tenant",), condition=models.Q(finished_at__isnull=True), name="retention_one_run"
+            ),
+        )
+        indexes = (models.Index(fields=("tenant", "-id"), name="retention_runs"),)
+
+    def __str__(self) -> str:
+        return f"retention run {self.pk}"

@@ -30,7 +30,7 @@ from apps.memories.models import Memory
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind
 from apps.projects.selectors import SpaceNotFound
-from apps.retention import ledger, rows
+from apps.retention import holds, ledger, rows
 from apps.retention.models import ErasedKind
 from apps.tenants.models import EndUser, Tenant
 
@@ -76,9 +76,9 @@ def plan_space(scope: Scope, space_uid: uuid.UUID) -> Shredded:
 def shred_space(scope: Scope, space_uid: uuid.UUID, *, request_id: str = "", now: datetime) -> Shredded:
     """Erase what the space holds, for good.  Its owner may go on, in a new space.
 
-    Raises SpaceNotFound or AlreadyShredded.
+    Raises SpaceNotFound, AlreadyShredded or Held.
     """
-    _get_space(scope, space_uid)
+    holds.check_free(scope, space_id=_get_space(scope, space_uid).pk)
     ledger.note_space(scope.tenant.uid, space_uid, actor=scope.principal.label, request_id=request_id, now=now)
     return finish_space(scope, space_uid, request_id=request_id, now=now)
 
@@ -123,10 +123,12 @@ def plan_tenant(tenant: Tenant) -> Shredded:
 
 def shred_tenant(scope: Scope, *, request_id: str = "", now: datetime) -> Shredded:
     """Erase the scope's tenant for good.  Its row stays, closed and without its name, which is free again; the audit
-    trail stays too.  Raises AlreadyShredded; KeysUnavailable when the key provider cannot be reached: run it again.
+    trail stays too.  Raises AlreadyShredded or Held; KeysUnavailable when the key provider cannot be reached: run it
+    again.
     """
     if not plan_tenant(_tenant_of(scope)).rows:
         raise AlreadyShredded
+    holds.check_free(scope)
     ledger.note_tenant(scope.tenant.uid, actor=scope.principal.label, request_id=request_id, now=now)
     return finish_tenant(scope, request_id=request_id, now=now)
 

@@ -1,14 +1,18 @@
-"""Closing requests to forget that nobody decided."""
+"""The retention by schedule, and closing requests to forget that nobody decided."""
 
 import logging
 
 from celery import shared_task
+from django.conf import settings
 from django.utils import timezone
 
-from apps.projects.system import system_scopes
+from apps.projects.system import find_system_scope, system_scopes
 from apps.retention.requests import expire_requests
+from apps.retention.sweeping import RunUnderway, sweep, tier
 
 logger = logging.getLogger(__name__)
+
+SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
 
 
 @shared_task(name="retention.expire_requests")  # type: ignore[untyped-decorator]  # Celery has no types
@@ -20,3 +24,35 @@ def expire_due_requests(**_: object) -> None:
             expire_requests(scope, now=now)
         except Exception as error:  # noqa: BLE001  (whatever it is, the tenants behind this one are not to wait for it)
             logger.warning("a tenant was not swept", extra={"tenant": scope.tenant_id, "error": type(error).__name__})
+
+
+@shared_task(name="retention.sweep")  # type: ignore[untyped-decorator]
+def sweep_tenants(**_: object) -> None:
+    """Ring for every tenant.  Rings that were missed are made good by the next: what is due stays due."""
+    for scope in system_scopes():
+        sweep_tenant.apply_async(kwargs={"tenant_id": scope.tenant_id}, expires=3600.0)
+
+
+@shared_task(name="retention.sweep_tenant")  # type: ignore[untyped-decorator]
+def sweep_tenant(tenant_id: int, **_: object) -> None:
+    """Take out what is due in one tenant, for a while, and ring again if that was not all."""
+    scope = find_system_scope(tenant_id)
+    if scope is None:
+        return
+    try:
+        done = sweep(scope, now=timezone.now(), seconds=SLICE_SECONDS, pause=settings.RETENTION_PAUSE)
+    except RunUnderway:
+        return  # whoever is at it takes what is due
+    if not done.is_done:
+        sweep_tenant.apply_async(kwargs={"tenant_id": tenant_id}, expires=3600.0)
+
+
+@shared_task(name="retention.tier")  # type: ignore[untyped-decorator]
+def tier_memories(**_: object) -> None:
+    """Put memories in the tier of their last recall, in every tenant."""
+    now = timezone.now()
+    for scope in system_scopes():
+        try:
+            tier(scope, now=now)
+        except Exception as error:  # noqa: BLE001  (as above)
+            logger.warning("a tenant was not tiered", extra={"tenant": scope.tenant_id, "error": type(error).__name__})

@@ -72,6 +72,7 @@ EVERYONE = {
     "apps/imports/services.py": "creates a job of the scope's tenant, and its chunks",
     "apps/recall/traces.py": "keeps traces of recalls in the scope's one space",
     "apps/projects/services.py": "creates projects of the scope's tenant",
+    "apps/retention/holds.py": "sets holds of the scope's tenant",
     "apps/summaries/clusters.py": "creates clusters and members of the scope's tenant",
     "apps/upkeep/retyping.py": "notes what was done to memories of the scope's tenant",
     "apps/upkeep/type_changes.py": "creates types and rules of the scope's tenant",

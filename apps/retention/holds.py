@@ -1,0 +1,166 @@
+"""Legal holds: what they are for is not deleted, whatever a policy says or a person asks, until they are lifted.
+
+Each memory says whether it is held (``legal_hold``), so that every way to delete sees it without asking; what is made
+under a hold later is marked at the beginning of each run, before anything is deleted for good.
+"""
+
+import re
+from datetime import datetime
+from typing import Final
+
+from django.db import connection
+
+from apps.audit.services import record
+from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.locks import lock
+from apps.core.scoping import tenant_transaction
+from apps.memories.models import Memory
+from apps.projects.models import Level, Project, Space
+from apps.projects.scope import Scope
+from apps.retention.models import Hold
+
+CASE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}", re.ASCII)
+BATCH: Final = 2_000
+
+# Whether a hold is for ``memory``.
+_FOR: Final = """(hold.level = 'tenant' or hold.project_id = memory.project_id or hold.space_id = memory.space_id
+    or hold.memory_id = memory.id)"""
+
+
+class CaseRefused(Invalid):
+    """A case is 1 to 64 letters, digits, dots, dashes, slashes and underscores: a reference, and no story."""
+
+
+class HoldNotFound(NotFound):
+    """There is no such hold in force."""
+
+    code = "HOLD_NOT_FOUND"
+
+
+class HeldTargetNotFound(NotFound):
+    """What is to be held is not there."""
+
+    code = "HELD_TARGET_NOT_FOUND"
+
+
+class Held(Conflict):
+    """A legal hold forbids to delete this; `memsync retention holds` lists them."""
+
+    code = "LEGAL_HOLD"
+
+
+def hold(scope: Scope, level: Level, target_id: int, *, case: str, now: datetime) -> Hold:
+    """Hold the tenant, a project, a space or a memory, deleted ones that can still be restored included.
+
+    Raises CaseRefused, HeldTargetNotFound.
+    """
+    if not CASE.fullmatch(case):
+        raise CaseRefused
+    with tenant_transaction(scope):
+        lock("legal holds", scope.tenant_id)
+        _check(scope, level, target_id)
+        target = {} if level == Level.TENANT else {f"{level}_id": target_id}
+        row = Hold.everyone.create(
+            tenant_id=scope.tenant_id, level=level, case=case, set_by=scope.principal.label, created_at=now, **target
+        )
+        _record(scope, "retention.hold", row, now=now)
+    count = mark(scope)
+    with tenant_transaction(scope):
+        _record(scope, "retention.held", row, count=count, now=now)
+    return row
+
+
+def lift(scope: Scope, hold_id: int, *, now: datetime) -> int:
+    """End a hold; how many memories nothing holds any more.  What of them is past its time goes with the next run.
+
+    Raises HoldNotFound.
+    """
+    with tenant_transaction(scope):
+        lock("legal holds", scope.tenant_id)
+        row = Hold.objects.within(scope).filter(pk=hold_id, lifted_at=None).first()
+        if row is None:
+            raise HoldNotFound
+        row.lifted_at, row.lifted_by = now, scope.principal.label
+        row.save(update_fields=["lifted_at", "lifted_by"])
+        with connection.cursor() as cursor:
+            # In one piece: a memory that is let go must not be held by a hold that begins meanwhile.
+            cursor.execute(
+                "update memories_memory set legal_hold = false where tenant_id = %(tenant)s and id in ("
+                "select memory.id from memories_memory memory, retention_hold hold "
+                "where hold.tenant_id = %(tenant)s and hold.id = %(hold)s and memory.tenant_id = %(tenant)s "
+                f"and memory.legal_hold and {_FOR} and not exists ("
+                "select from retention_hold hold where hold.tenant_id = %(tenant)s and hold.lifted_at is null "
+                f"and {_FOR}) order by memory.id for no key update of memory)",
+                {"tenant": scope.tenant_id, "hold": hold_id},
+            )
+            count = int(cursor.rowcount)
+        _record(scope, "retention.lift", row, count=count, now=now)
+    return count
+
+
+def mark(scope: Scope) -> int:
+    """Say in each memory under a hold that it is held; how many did not say so."""
+    count = 0
+    while marked := _mark_batch(scope):
+        count += marked
+    return count
+
+
+def list_holds(scope: Scope, *, lifted: bool = False) -> list[Hold]:
+    """Those in force, oldest first; and, if asked for, those that were lifted."""
+    with tenant_transaction(scope):
+        rows = Hold.objects.within(scope).order_by("pk")
+        return list(rows if lifted else rows.filter(lifted_at=None))
+
+
+def check_free(scope: Scope, *, space_id: int | None = None) -> None:
+    """Raises Held where a hold is for the space, or for anything in it; of no space, for anything of the tenant."""
+    with tenant_transaction(scope):
+        rows = Hold.objects.within(scope).filter(lifted_at=None)
+        memories = Memory.objects.within_tenant(scope).filter(legal_hold=True)
+        if space_id is not None:
+            rows = rows.filter(level=Level.TENANT) | rows.filter(space_id=space_id)
+            memories = memories.filter(space_id=space_id)
+        if rows.exists() or memories.exists():
+            raise Held
+
+
+def _mark_batch(scope: Scope) -> int:
+    with tenant_transaction(scope):
+        lock("legal holds", scope.tenant_id)
+        if not Hold.objects.within(scope).filter(lifted_at=None).exists():
+            return 0
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "update memories_memory set legal_hold = true where tenant_id = %(tenant)s and id in ("
+                "select memory.id from memories_memory memory where memory.tenant_id = %(tenant)s "
+                "and not memory.legal_hold and exists (select from retention_hold hold "
+                f"where hold.tenant_id = %(tenant)s and hold.lifted_at is null and {_FOR}) "
+                "order by memory.id limit %(most)s for no key update of memory)",
+                {"tenant": scope.tenant_id, "most": BATCH},
+            )
+            return int(cursor.rowcount)
+
+
+def _check(scope: Scope, level: Level, target_id: int) -> None:
+    if level == Level.TENANT:
+        return
+    there = {
+        Level.PROJECT: Project.objects.within(scope),
+        Level.SPACE: Space.objects.within(scope),
+        Level.MEMORY: Memory.objects.within_tenant(scope),
+    }[level]
+    if not there.filter(pk=target_id).exists():
+        raise HeldTargetNotFound
+
+
+def _record(scope: Scope, action: str, row: Hold, *, count: int = 1, now: datetime) -> None:
+    record(
+        scope,
+        actor=scope.principal.label,
+        action=action,
+        target=f"hold:{row.pk}",
+        reason=row.case,
+        count=count,
+        now=now,
+    )

@@ -1,0 +1,94 @@
+"""What the retention is going to do: which memories, when, and by whose word.  Changes nothing."""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from django.db import connection
+
+from apps.core.scoping import tenant_transaction
+from apps.projects.policies import all_policies
+from apps.projects.scope import Environment, Scope
+from apps.retention.rules import ARCHIVE_DAYS, ARCHIVED, DELETED, Rule, archive_days, rules_of
+
+SAMPLE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaving:
+    """Memories that one rule takes on one day (UTC).  step: archived, soft_deleted or purged.
+
+    ids: the first of them.  is_held: a legal hold keeps them; they go when it is lifted, if that is later.
+    """
+
+    day: date
+    step: str
+    rule: str
+    level: str
+    target_id: int
+    value: int | None
+    is_held: bool
+    count: int
+    ids: list[int]
+
+
+def preview(
+    scope: Scope,
+    *,
+    until: datetime,
+    environment: Environment | None = None,
+    sample: int = SAMPLE,
+    now: datetime,
+) -> list[Leaving]:
+    """The next step of every memory of the tenant that takes one until then, by day; what is overdue counts as of its
+    own day.  A memory that several rules take stands with the earliest."""
+    with tenant_transaction(scope, snapshot=True):
+        policies = all_policies(scope)
+        rules = list(rules_of(policies))
+        parts, parameters = [], {"archive": archive_days(policies), "most": sample, "tenant": scope.tenant_id}
+        parameters["environment"] = environment.value if environment else None
+        for number, rule in enumerate(rules):
+            sql, values = _numbered(scope, rule, number, until=until, now=now)
+            parts.append(sql)
+            parameters |= values
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "select (due at time zone 'UTC')::date, rule, archives, legal_hold, count(*), "  # noqa: S608  (fixed texts of ours)
+                "(array_agg(id order by id))[:%(most)s] from ("
+                f"select distinct on (id) * from ({' union all '.join(parts)}) every order by id, due, rule) first "
+                "group by 1, 2, 3, 4 order by 1, 2, 3, 4",
+                parameters,
+            )
+            found = cursor.fetchall()
+    return [
+        _leaving(rules[number], day, archives, is_held, count, ids)
+        for day, number, archives, is_held, count, ids in found
+    ]
+
+
+def _numbered(
+    scope: Scope, rule: Rule, number: int, *, until: datetime, now: datetime
+) -> tuple[str, dict[str, object]]:
+    """The rule's part of the question; its parameters have names of their own."""
+    names = rule.parameters(scope.tenant_id, now=now, until=until - rule.lasts)
+    sql = (
+        f"select memory.id, {rule.due} as due, {number} as rule, memory.legal_hold, "  # noqa: S608  (fixed texts of ours)
+        f"{ARCHIVE_DAYS} > 0 and memory.retention_status = 'active' as archives from memories_memory memory "
+        f"where {rule.where()} and (%(environment)s::text is null or memory.environment = %(environment)s)"
+    )
+    for name in ("target", "count", "lasts", "now", "until"):
+        sql = sql.replace(f"%({name})s", f"%({name}_{number})s")
+    return sql, {f"{name}_{number}": names[name] for name in ("target", "count", "lasts", "now", "until")}
+
+
+def _leaving(rule: Rule, day: date, archives: bool, is_held: bool, count: int, ids: list[int]) -> Leaving:
+    return Leaving(
+        day=day,
+        step=rule.outcome or (ARCHIVED if archives else DELETED),
+        rule=rule.name,
+        level=rule.level,
+        target_id=rule.target_id,
+        value=rule.value,
+        is_held=is_held,
+        count=count,
+        ids=list(ids),
+    )

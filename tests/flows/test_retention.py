@@ -1,0 +1,590 @@
+"""Retention: what leaves, when and by whose word; and that nothing leaves otherwise, twice or back."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from apps.apikeys.onboarding import Opened
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
+from apps.edges.services import NewEdge, connect
+from apps.ingest import services as ingest
+from apps.ingest.candidates import Outcome, Proposal, Reading
+from apps.memories.editing import Edit, edit
+from apps.memories.models import Memory, MemoryTransition, MemoryVector
+from apps.memories.retiring import restore
+from apps.memories.selectors import MemoryNotFound
+from apps.projects.policies import Level, PolicyLoosened, PolicyRefused, in_force, set_policy
+from apps.projects.scope import Scope
+from apps.projects.selectors import get_project
+from apps.retention import holds, previewing, sweeping
+from apps.retention.forgetting import Choice, forget
+from apps.retention.holds import Held, HoldNotFound
+from apps.retention.models import RetentionRun
+from apps.retention.shredding import shred_space, shred_tenant
+from apps.retention.sweeping import RunUnderway, sweep, tier
+from tests.makers import NOW, make_project, make_scope, make_tenant
+
+pytestmark = pytest.mark.django_db(databases="__all__")
+
+DAY = timedelta(days=1)
+HORIZON = 200
+
+
+@dataclass
+class Line:
+    """A memory as the naive reference sees it.  Days count from NOW."""
+
+    project: int | None
+    space: int
+    type: str = "fact"
+    pinned: bool = False
+    status: str = "active"
+    made: int = 0
+    expires: int | None = None
+    superseded: int | None = None
+    slot: bytes | None = None
+    archived: int | None = None
+    deleted: int | None = None
+    is_held: bool = False
+
+
+Said = Mapping[tuple[str, int], Mapping[str, int]]
+
+
+def least(said: Said, line: Line, rule: str, default: int | None) -> int | None:
+    """What holds for one memory, by reading every level each time."""
+    own = said.get(("tenant", 0), {}).get(rule, default)
+    values = [
+        own,
+        said.get(("project", line.project or 0), {}).get(rule),
+        said.get(("space", line.space), {}).get(rule),
+    ]
+    return min((value for value in values if value is not None), default=None)
+
+
+def step(lines: list[Line], said: Said, day: int) -> None:
+    """What one sweep on this day does, one memory after the other."""
+    for line in lines:
+        if line.is_held or line.status == "purged":
+            continue
+        is_exempt = line.pinned or line.type == "constraint"
+        there = line.status in ("active", "archived")
+        if there and line.expires is not None and line.expires <= day:
+            line.status, line.deleted = "soft_deleted", day
+            continue
+        active = least(said, line, "active_days", 90)
+        archive = least(said, line, "archive_days", 0) or 0
+        if line.status == "active" and not is_exempt and active is not None and line.made + active <= day:
+            if archive:
+                line.status, line.archived = "archived", day
+            else:
+                line.status, line.deleted = "soft_deleted", day
+    for line in lines:
+        if line.is_held or line.status not in ("active", "archived"):
+            continue
+        is_exempt = line.pinned or line.type == "constraint"
+        archive = least(said, line, "archive_days", 0) or 0
+        if line.status == "archived" and line.archived is not None and line.archived + archive <= day:
+            line.status, line.deleted = "soft_deleted", day
+        event = least(said, line, "event_max_age_seconds", None)
+        is_old_event = line.type == "event" and event is not None and line.made * 86_400 + event <= day * 86_400
+        replaced = least(said, line, "superseded_max_age_seconds", None)
+        is_old_value = line.superseded is not None and replaced is not None
+        is_old_value = is_old_value and (line.superseded or 0) * 86_400 + (replaced or 0) <= day * 86_400
+        if line.status != "soft_deleted" and not is_exempt and (is_old_event or is_old_value):
+            line.status, line.deleted = "soft_deleted", day
+    _count(lines, said, day)
+    for line in lines:
+        grace = min(7, least(said, line, "grace_days", 7) or 0)
+        if line.status == "soft_deleted" and not line.is_held and (line.deleted or 0) + grace <= day:
+            line.status = "purged"
+
+
+def _count(lines: list[Line], said: Said, day: int) -> None:
+    # By one rule at a time, as each level's is looked at alone: the strictest wins.
+    levels = sorted({key for key, rules in said.items() if "superseded_max_count" in rules},
+                    key=lambda key: (("tenant", "project", "space").index(key[0]), key[1]))  # fmt: skip
+    for level, target in levels:
+        most = said[level, target]["superseded_max_count"]
+        for slot in {(line.space, line.slot) for line in lines if line.slot is not None}:
+            there = [
+                (line.superseded, number, line)
+                for number, line in enumerate(lines)
+                if (line.space, line.slot) == slot
+                and line.superseded is not None
+                and line.status in ("active", "archived")
+            ]
+            for _, _, line in sorted(there, key=lambda one: one[:2], reverse=True)[most:]:
+                is_meant = level == "tenant" or target == (line.project if level == "project" else line.space)
+                if is_meant and not line.pinned and not line.is_held:
+                    line.status, line.deleted = "soft_deleted", day
+
+
+def lay(scope: Scope, lines: Sequence[Line]) -> list[int]:
+    """Rows as the lines say; their contents are not opened here."""
+    rows = []
+    with tenant_transaction(scope):
+        for number, line in enumerate(lines):
+            made = NOW + line.made * DAY
+            rows.append(
+                Memory(
+                    tenant_id=scope.tenant_id, space_id=line.space, project_id=line.project, environment="production",
+                    public_id=f"mem_{number:032x}", created_at=made, updated_at=made, created_txid=1, changed_txid=1,
+                    type=line.type, slot=line.slot, text_mac=bytes(16), key_version=1, text_ct=b"x", handles_ct=b"x",
+                    pinned=line.pinned, validity="current" if line.superseded is None else "superseded",
+                    superseded_at=None if line.superseded is None else NOW + line.superseded * DAY,
+                    expires_at=None if line.expires is None else NOW + line.expires * DAY,
+                    retention_expires_at=made + 90 * DAY, legal_hold=line.is_held,
+                )
+            )  # fmt: skip
+        made_rows = Memory.everyone.bulk_create(rows)
+    return [row.pk for row in made_rows]
+
+
+def statuses(scope: Scope, ids: Sequence[int]) -> list[str]:
+    with tenant_transaction(scope):
+        found = dict(Memory.objects.within_tenant(scope).filter(pk__in=ids).values_list("pk", "retention_status"))
+    return [found.get(one, "purged") for one in ids]
+
+
+def tighten(scope: Scope, said: Said, *, now: datetime = NOW) -> None:
+    for (level, target), rules in said.items():
+        if rules:
+            set_policy(scope, Level(level), target, rules, loosens=True, now=now)
+
+
+def remember(scope: Scope, *texts: str, now: datetime = NOW, **fields: Any) -> list[Outcome]:
+    return ingest.remember(scope, [Proposal(text=Plaintext(text), **fields) for text in texts], now=now)
+
+
+# -- 200 days ----------------------------------------------------------------------------------------------------------
+
+
+def test_each_row_leaves_on_its_day_and_nothing_comes_back(acme: Opened) -> None:
+    alice, bob = make_scope(acme, "alice"), make_scope(acme, "bob")
+    web = get_project(acme.scope, make_project(acme.scope, "web")).pk
+    home, hers, his = acme.project.pk, alice.space.id, bob.space.id
+    said: Said = {
+        ("tenant", 0): {"event_max_age_seconds": 20 * 86_400, "superseded_max_count": 2},
+        ("project", web): {"active_days": 30, "archive_days": 0, "grace_days": 2},
+        ("space", his): {"superseded_max_age_seconds": 10 * 86_400, "active_days": 60},
+    }
+    tighten(acme.scope, said)
+    slot = bytes(range(16))
+    lines = [
+        Line(home, hers),
+        Line(home, hers, made=50),
+        Line(home, hers, pinned=True),
+        Line(home, hers, type="constraint"),
+        Line(home, hers, pinned=True, expires=40),
+        Line(home, hers, expires=10),
+        Line(home, hers, type="event"),
+        Line(home, hers, type="event", pinned=True),
+        *(Line(home, hers, superseded=day, slot=slot) for day in (1, 2, 3, 4)),
+        Line(web, hers),
+        Line(web, his, made=100),
+        Line(home, his),
+        Line(home, his, superseded=5, slot=slot),
+        Line(home, hers, is_held=True),
+        Line(home, hers, expires=20, is_held=True),
+    ]
+    ids = lay(acme.scope, lines)
+    left: dict[int, list[tuple[int, str]]] = {one: [] for one in ids}
+    before = ["active"] * len(ids)
+
+    for day in range(HORIZON + 1):
+        sweep(acme.scope, now=NOW + day * DAY)
+        step(lines, said, day)
+        found = statuses(acme.scope, ids)
+        assert found == [line.status for line in lines], day
+        for one, was, here in zip(ids, before, found, strict=True):
+            if was != here:
+                left[one].append((day, here))
+        before = found
+
+    assert [left[one] for one in ids] == [
+        [(90, "soft_deleted"), (97, "purged")],
+        [(140, "soft_deleted"), (147, "purged")],
+        [],
+        [],
+        [(40, "soft_deleted"), (47, "purged")],
+        [(10, "soft_deleted"), (17, "purged")],
+        [(20, "soft_deleted"), (27, "purged")],
+        [],
+        [(0, "soft_deleted"), (7, "purged")],
+        [(0, "soft_deleted"), (7, "purged")],
+        [(90, "soft_deleted"), (97, "purged")],
+        [(90, "soft_deleted"), (97, "purged")],
+        [(30, "soft_deleted"), (32, "purged")],
+        [(130, "soft_deleted"), (132, "purged")],
+        [(60, "soft_deleted"), (67, "purged")],
+        [(15, "soft_deleted"), (22, "purged")],
+        [],
+        [],
+    ]
+
+
+def test_archived_in_between_where_a_policy_archives(acme: Opened) -> None:
+    alice = make_scope(acme)
+    tighten(acme.scope, {("tenant", 0): {"active_days": 40, "archive_days": 60}})
+    (one,) = lay(acme.scope, [Line(acme.project.pk, alice.space.id)])
+    seen = []
+    for day in (39, 40, 99, 100, 106, 107, 108):
+        sweep(acme.scope, now=NOW + day * DAY)
+        seen.append(statuses(acme.scope, [one])[0])
+
+    assert seen == ["active", "archived", "archived", "soft_deleted", "soft_deleted", "purged", "purged"]
+    with tenant_transaction(acme.scope):
+        events = MemoryTransition.objects.within(acme.scope).filter(memory_id=one).order_by("pk")
+        assert list(events.values_list("event", flat=True)) == ["archived", "soft_deleted", "purged"]
+
+
+RULE = {
+    "active_days": st.integers(1, 120),
+    "archive_days": st.integers(0, 60),
+    "grace_days": st.integers(0, 7),
+    "event_max_age_seconds": st.integers(1, 100).map(lambda days: days * 86_400),
+    "superseded_max_age_seconds": st.integers(1, 100).map(lambda days: days * 86_400),
+    "superseded_max_count": st.integers(1, 3),
+}
+some_rules = st.fixed_dictionaries({}, optional=RULE)
+
+
+@given(data=st.data())
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+def test_random_policies_do_what_a_naive_reading_of_them_does(acme: Opened, data: st.DataObject) -> None:
+    number = next(EXAMPLES)
+    tenant = make_tenant(f"random-{number}")
+    scope, spaces = tenant.scope, [make_scope(tenant, name).space.id for name in ("alice", "bob")]
+    projects = [tenant.project.pk, get_project(scope, make_project(scope, "web")).pk]
+    said: dict[tuple[str, int], Mapping[str, int]] = {("tenant", 0): data.draw(some_rules)}
+    said |= {("project", one): data.draw(some_rules) for one in projects}
+    said |= {("space", one): data.draw(some_rules) for one in spaces}
+    tighten(scope, said)
+    line = st.builds(
+        Line,
+        project=st.sampled_from([*projects, None]),
+        space=st.sampled_from(spaces),
+        type=st.sampled_from(["fact", "event", "constraint"]),
+        pinned=st.booleans(),
+        made=st.integers(-30, 0),
+        expires=st.none() | st.integers(0, 150),
+        superseded=st.none() | st.integers(-10, 0),
+        slot=st.none() | st.sampled_from([b"a" * 16, b"b" * 16]),
+        is_held=st.sampled_from([False, False, False, True]),
+    )
+    lines = data.draw(st.lists(line, min_size=1, max_size=12))
+    held: set[tuple[int, bytes]] = set()
+    for one in lines:
+        if one.slot is not None and one.superseded is None:  # one current row in a slot
+            if (one.space, one.slot) in held:
+                one.superseded = 0
+            held.add((one.space, one.slot))
+    ids = lay(scope, lines)
+    days = sorted(set(data.draw(st.lists(st.integers(0, 220), min_size=3, max_size=12))))
+
+    for day in days:
+        sweep(scope, now=NOW + day * DAY)
+        step(lines, said, day)
+        assert statuses(scope, ids) == [one.status for one in lines], (day, said, lines)
+
+
+EXAMPLES = itertools.count()
+
+
+# -- one run at a time, stopped anywhere -------------------------------------------------------------------------------
+
+
+def test_a_run_that_stops_within_a_batch_leaves_nothing_half_and_the_next_ends_it(
+    acme: Opened, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.RETENTION_BATCH = 3
+    ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id) for _ in range(10)])
+    calls = itertools.count()
+    real = sweeping._transitions
+
+    def dies(*arguments: Any, **named: Any) -> None:
+        real(*arguments, **named)
+        if next(calls) == 2:
+            raise RuntimeError("killed")
+
+    monkeypatch.setattr(sweeping, "_transitions", dies)
+    with pytest.raises(RuntimeError):
+        sweep(acme.scope, now=NOW + 90 * DAY)
+    assert statuses(acme.scope, ids) == ["soft_deleted"] * 6 + ["active"] * 4
+    with pytest.raises(RunUnderway):
+        sweep(acme.scope, now=NOW + 90 * DAY)
+    lose_lease(acme.scope)
+
+    done = sweep(acme.scope, now=NOW + 90 * DAY)
+
+    assert (done.deleted, done.is_done) == (4, True)
+    assert statuses(acme.scope, ids) == ["soft_deleted"] * 10
+    with tenant_transaction(acme.scope):
+        (run,) = RetentionRun.objects.within(acme.scope)
+        noted = MemoryTransition.objects.within(acme.scope).filter(memory_id__in=ids)
+        assert (run.deleted, run.times_resumed, run.finished_at) == (10, 1, NOW + 90 * DAY)
+        assert noted.count() == 10
+
+
+def test_a_run_that_lost_its_lease_changes_nothing_more(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id)])
+    real, once = sweeping._due, itertools.count()
+
+    def slow(*arguments: Any, **named: Any) -> Any:
+        found = real(*arguments, **named)
+        if found and not next(once):
+            lose_lease(acme.scope)
+            with tenant_transaction(acme.scope), connection.cursor() as cursor:
+                cursor.execute("update retention_retentionrun set token = gen_random_uuid()")
+        return found
+
+    monkeypatch.setattr(sweeping, "_due", slow)
+    with pytest.raises(sweeping.LeaseLost):
+        sweep(acme.scope, now=NOW + 90 * DAY)
+
+    assert statuses(acme.scope, ids) == ["active"]
+
+
+def test_a_run_in_slices_goes_on_where_it_was_and_missed_runs_are_one(acme: Opened, settings: Any) -> None:
+    settings.RETENTION_BATCH = 2
+    ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id, made=day) for day in range(6)])
+
+    first = sweep(acme.scope, now=NOW + 150 * DAY, seconds=0.0)
+    assert not first.is_done
+    assert sweep(acme.scope, now=NOW + 150 * DAY).is_done
+    assert statuses(acme.scope, ids) == ["soft_deleted"] * 6
+    with tenant_transaction(acme.scope):
+        assert [run.deleted for run in RetentionRun.objects.within(acme.scope)] == [6]
+
+
+def lose_lease(scope: Scope) -> None:
+    with tenant_transaction(scope):
+        RetentionRun.objects.within(scope).update(leased_until=datetime(2000, 1, 1, tzinfo=UTC))
+
+
+# -- what goes along ---------------------------------------------------------------------------------------------------
+
+
+def test_what_is_gone_for_good_takes_along_all_that_was_made_of_it(acme: Opened) -> None:
+    scope = make_scope(acme)
+    (kept,) = remember(scope, "The bus to the airport leaves at ten past six.", importance=0.6, now=NOW + 50 * DAY)
+    (gone,) = remember(scope, "Maria Lopez works at Initech in Lisbon.", tags=("work",))
+    ids = list(gone.memory_ids)
+    edge = NewEdge(from_id=ids[0], to_id=kept.memory_ids[0], type="supports")
+    connect(scope, [edge], now=NOW + 50 * DAY)
+    edit(scope, Edit(memory_id=ids[0], tags=("work", "people")), now=NOW + 51 * DAY)
+    assert mentions(scope, ids) > 3
+    assert sealed_changes(scope, ids) == 1
+
+    sweep(acme.scope, now=NOW + 90 * DAY)
+    sweep(acme.scope, now=NOW + 97 * DAY)
+
+    assert mentions(scope, ids) == 0
+    with tenant_transaction(acme.scope):
+        assert MemoryVector.objects.within(acme.scope).filter(memory_id__in=kept.memory_ids).exists()
+    assert sealed_changes(scope, ids) == 0
+    with pytest.raises(MemoryNotFound):
+        restore(scope, ids[0], now=NOW + 97 * DAY)
+
+
+def sealed_changes(scope: Scope, ids: Sequence[int]) -> int:
+    with tenant_transaction(scope):
+        noted = MemoryTransition.objects.within(scope).filter(memory_id__in=ids)
+        return noted.exclude(diff_ct=None).count()
+
+
+def mentions(scope: Scope, ids: Sequence[int]) -> int:
+    """Rows of any table that name one of these memories, those of its history and of decisions aside."""
+    found = 0
+    with tenant_transaction(scope), connection.cursor() as cursor:
+        cursor.execute(
+            "select c.relname, a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid "
+            "where c.relkind = 'r' and a.attname in ('memory_id', 'from_memory_id', 'to_memory_id', 'summary_id') "
+            "and c.relname not in ('memories_memorytransition', 'ingest_candidate', 'ingest_reviewitem')"
+        )
+        for table, column in cursor.fetchall():
+            asked = f"select count(*) from {table} where {column} = any(%s)"  # noqa: S608  (names of our catalogue)
+            cursor.execute(asked, [list(ids)])
+            found += cursor.fetchone()[0]
+        cursor.execute("select count(*) from memories_memory where id = any(%s)", [list(ids)])
+        return int(found + cursor.fetchone()[0])
+
+
+# -- policies ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_policy_can_be_made_stricter_and_not_looser(acme: Opened) -> None:
+    scope, space = acme.scope, make_scope(acme).space.id
+    set_policy(scope, Level.TENANT, 0, {"active_days": 60}, now=NOW)
+    set_policy(scope, Level.SPACE, space, {"active_days": 30, "superseded_max_count": 3}, now=NOW)
+
+    with pytest.raises(PolicyLoosened) as refused:
+        set_policy(scope, Level.SPACE, space, {"active_days": 31, "superseded_max_count": 4, "grace_days": 3}, now=NOW)
+    assert [one["field"] for one in refused.value.details] == ["active_days", "superseded_max_count"]
+    with pytest.raises(PolicyLoosened):
+        set_policy(scope, Level.PROJECT, acme.project.pk, {"active_days": 61}, now=NOW)
+    with pytest.raises(PolicyLoosened):
+        set_policy(scope, Level.TENANT, 0, {"archive_days": 60}, now=NOW)
+    for rules in ({}, {"active_days": 0}, {"days": 3}, {"task_ttl_seconds": 59}, {"grace_days": 8}):
+        with pytest.raises(PolicyRefused):
+            set_policy(scope, Level.TENANT, 0, rules, now=NOW)
+
+    here = in_force(scope, project_id=acme.project.pk, space_ids=[space])
+    assert (here["active_days"].value, here["active_days"].level) == (30, "space")
+    assert (here["grace_days"].value, here["grace_days"].level) == (7, "default")
+    assert here["task_ttl_seconds"].value is None
+    assert in_force(scope, project_id=None)["active_days"].value == 60
+
+    set_policy(scope, Level.TENANT, 0, {"active_days": 365}, loosens=True, now=NOW)
+    assert in_force(scope, project_id=None)["active_days"].value == 365
+
+
+def test_policies_and_runs_of_another_tenant_change_nothing_here(acme: Opened, globex: Opened) -> None:
+    set_policy(globex.scope, Level.TENANT, 0, {"active_days": 1, "superseded_max_count": 1}, now=NOW)
+    ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id)])
+    theirs = lay(globex.scope, [Line(globex.project.pk, make_scope(globex).space.id)])
+
+    sweep(globex.scope, now=NOW + 30 * DAY)
+    sweep(acme.scope, now=NOW + 30 * DAY)
+
+    assert statuses(acme.scope, ids) == ["active"]
+    assert statuses(globex.scope, theirs) == ["soft_deleted"]
+    assert in_force(acme.scope, project_id=None)["active_days"].value == 90
+
+
+def test_a_task_lasts_no_longer_than_the_strictest_level_says(acme: Opened) -> None:
+    scope = make_scope(acme, project_id=acme.project.pk)
+    assert ends(scope, "Water the plants on the balcony.", ttl_minutes=1440) == NOW + DAY
+    set_policy(acme.scope, Level.TENANT, 0, {"task_ttl_seconds": 3_600}, now=NOW)
+    set_policy(acme.scope, Level.SPACE, scope.space.id, {"task_ttl_seconds": 600}, now=NOW)
+
+    assert ends(scope, "Call the dentist about the tooth.", ttl_minutes=1440) == NOW + timedelta(seconds=600)
+    assert ends(scope, "Pay the electricity bill.", ttl_minutes=5) == NOW + timedelta(minutes=5)
+    assert ends(scope, "Return the books to the library.") == NOW + timedelta(seconds=600)
+    assert ends(scope, "The library closes at nine in the evening.", type_="fact") is None
+    bob = make_scope(acme, "bob", project_id=acme.project.pk)
+    assert ends(bob, "Call the dentist about the tooth.") == NOW + timedelta(hours=1)
+
+
+def ends(scope: Scope, text: str, *, type_: str = "task", **fields: Any) -> datetime | None:
+    """When what is remembered of this is over."""
+    read = Reading(
+        type=type_, key=None, value=None, many_valued=False, closes=None, event_at=None, event_precision="",
+        event_range=None, source_strength=0.95, said_at=NOW,
+    )  # fmt: skip
+    (one,) = remember(scope, text, reviewed=read, **fields)
+    with tenant_transaction(scope):
+        return Memory.objects.within(scope).get(pk=one.memory_ids[0]).expires_at
+
+
+def test_the_tier_says_when_it_was_last_recalled(acme: Opened) -> None:
+    ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id, made=day) for day in (0, 200)])
+    with tenant_transaction(acme.scope):
+        Memory.objects.within_tenant(acme.scope).filter(pk=ids[1]).update(tier="cold")
+    seen = []
+    for day in (29, 30, 209, 210):
+        tier(acme.scope, now=NOW + day * DAY)
+        seen.append(tiers(acme.scope, ids)[0])
+    with tenant_transaction(acme.scope):
+        rows = Memory.objects.within_tenant(acme.scope).filter(pk__in=ids)
+        rows.update(last_accessed_at=NOW + 215 * DAY)
+    assert tier(acme.scope, now=NOW + 216 * DAY) == 2
+
+    assert seen == ["hot", "warm", "warm", "cold"]
+    assert tiers(acme.scope, ids) == ["hot", "hot"]
+
+
+def tiers(scope: Scope, ids: Sequence[int]) -> list[str]:
+    with tenant_transaction(scope):
+        return list(
+            Memory.objects.within_tenant(scope).filter(pk__in=ids).order_by("pk").values_list("tier", flat=True)
+        )
+
+
+# -- legal holds -------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_held_stays_whatever_its_time_and_goes_when_it_is_let_go(acme: Opened, globex: Opened) -> None:
+    alice, bob = make_scope(acme, "alice"), make_scope(acme, "bob")
+    lines = [Line(acme.project.pk, alice.space.id), Line(acme.project.pk, bob.space.id)]
+    hers, his = lay(acme.scope, lines)
+    theirs = lay(globex.scope, [Line(globex.project.pk, make_scope(globex).space.id)])
+    row = holds.hold(acme.scope, Level.SPACE, alice.space.id, case="case-17", now=NOW)
+    later = replace(lines[0], made=1)
+    with tenant_transaction(acme.scope):
+        Memory.objects.within_tenant(acme.scope).filter(pk=hers).update(public_id="mem_hers")
+    (late,) = lay(acme.scope, [later])
+
+    for day in (91, 98, 150):
+        sweep(acme.scope, now=NOW + day * DAY)
+    sweep(globex.scope, now=NOW + 91 * DAY)
+
+    assert statuses(acme.scope, [hers, his, late]) == ["active", "purged", "active"]
+    assert statuses(globex.scope, theirs) == ["soft_deleted"]
+    assert forget(alice, Choice(memory_ids=(hers,)), now=NOW) == []
+    found = previewing.preview(acme.scope, until=NOW + 150 * DAY, now=NOW + 150 * DAY)
+    assert [(one.rule, one.is_held, one.ids) for one in found] == [
+        ("active_days", True, [hers]), ("active_days", True, [late])
+    ]  # fmt: skip
+    with pytest.raises(Held):
+        shred_space(acme.scope, alice.space.uid, now=NOW)
+    with pytest.raises(Held):
+        shred_tenant(acme.scope, now=NOW)
+
+    with pytest.raises(HoldNotFound):
+        holds.lift(globex.scope, row.pk, now=NOW)
+    assert holds.lift(acme.scope, row.pk, now=NOW + 150 * DAY) == 2
+    with pytest.raises(HoldNotFound):
+        holds.lift(acme.scope, row.pk, now=NOW)
+    sweep(acme.scope, now=NOW + 150 * DAY)
+
+    assert statuses(acme.scope, [hers, late]) == ["soft_deleted", "soft_deleted"]
+    assert holds.list_holds(acme.scope) == []
+    assert holds.list_holds(globex.scope, lifted=True) == []
+
+
+def test_of_two_holds_the_other_still_holds(acme: Opened) -> None:
+    space = make_scope(acme).space.id
+    (one,) = lay(acme.scope, [Line(acme.project.pk, space)])
+    first = holds.hold(acme.scope, Level.MEMORY, one, case="a", now=NOW)
+    holds.hold(acme.scope, Level.PROJECT, acme.project.pk, case="b", now=NOW)
+
+    assert holds.lift(acme.scope, first.pk, now=NOW) == 0
+    sweep(acme.scope, now=NOW + 100 * DAY)
+
+    assert statuses(acme.scope, [one]) == ["active"]
+
+
+# -- the preview -------------------------------------------------------------------------------------------------------
+
+
+def test_the_preview_says_what_then_happens(acme: Opened) -> None:
+    alice = make_scope(acme)
+    tighten(
+        acme.scope, {("tenant", 0): {"active_days": 20}, ("space", alice.space.id): {"event_max_age_seconds": 864_000}}
+    )
+    home = acme.project.pk
+    lines = [
+        Line(home, alice.space.id),
+        Line(home, alice.space.id, type="event"),
+        Line(home, alice.space.id, expires=3),
+    ]
+    ids = lay(acme.scope, lines)
+
+    found = previewing.preview(acme.scope, until=NOW + 30 * DAY, now=NOW)
+
+    assert [(one.rule, one.level, one.step, (one.day - NOW.date()).days, one.ids) for one in found] == [
+        ("ttl", "platform", "soft_deleted", 3, [ids[2]]),
+        ("event_max_age_seconds", "space", "soft_deleted", 10, [ids[1]]),
+        ("active_days", "tenant", "soft_deleted", 20, [ids[0]]),
+    ]
+    assert statuses(acme.scope, ids) == ["active"] * 3
