@@ -26,8 +26,8 @@ from apps.memories.services import expire
 from apps.memories.trust import Trust, trust_of
 from apps.memories.words import terms
 from apps.projects.models import Review, Space
-from apps.projects.scope import Scope, SpaceRef
 from apps.projects.policies import task_ttl_cap
+from apps.projects.scope import Scope, SpaceRef
 from apps.projects.selectors import review_policy
 from apps.tenants.models import Tenant
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any
 
 from django.db import connection
 
@@ -36,16 +37,23 @@ def preview(
     *,
     until: datetime,
     environment: Environment | None = None,
+    project_id: int | None = None,
     sample: int = SAMPLE,
     now: datetime,
 ) -> list[Leaving]:
     """The next step of every memory of the tenant that takes one until then, by day; what is overdue counts as of its
-    own day.  A memory that several rules take stands with the earliest."""
+    own day.  A memory that several rules take stands with the earliest.
+
+    project_id: only of it and of no project.
+    """
     with tenant_transaction(scope, snapshot=True):
         policies = all_policies(scope)
         rules = list(rules_of(policies))
-        parts, parameters = [], {"archive": archive_days(policies), "most": sample, "tenant": scope.tenant_id}
-        parameters["environment"] = environment.value if environment else None
+        parts: list[str] = []
+        parameters: dict[str, Any] = {
+            "archive": archive_days(policies), "most": sample, "tenant": scope.tenant_id,
+            "environment": environment.value if environment else None, "project": project_id,
+        }  # fmt: skip
         for number, rule in enumerate(rules):
             sql, values = _numbered(scope, rule, number, until=until, now=now)
             parts.append(sql)
@@ -65,15 +73,14 @@ def preview(
     ]
 
 
-def _numbered(
-    scope: Scope, rule: Rule, number: int, *, until: datetime, now: datetime
-) -> tuple[str, dict[str, object]]:
+def _numbered(scope: Scope, rule: Rule, number: int, *, until: datetime, now: datetime) -> tuple[str, dict[str, Any]]:
     """The rule's part of the question; its parameters have names of their own."""
     names = rule.parameters(scope.tenant_id, now=now, until=until - rule.lasts)
     sql = (
         f"select memory.id, {rule.due} as due, {number} as rule, memory.legal_hold, "  # noqa: S608  (fixed texts of ours)
         f"{ARCHIVE_DAYS} > 0 and memory.retention_status = 'active' as archives from memories_memory memory "
-        f"where {rule.where()} and (%(environment)s::text is null or memory.environment = %(environment)s)"
+        f"where {rule.where()} and (%(environment)s::text is null or memory.environment = %(environment)s) "
+        "and (%(project)s::bigint is null or coalesce(memory.project_id, %(project)s) = %(project)s)"
     )
     for name in ("target", "count", "lasts", "now", "until"):
         sql = sql.replace(f"%({name})s", f"%({name}_{number})s")

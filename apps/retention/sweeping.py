@@ -214,7 +214,7 @@ def purge(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
     stays in their history.  Inside the tenant's transaction, the rows locked."""
     _transitions(scope, ids, "purged", now=now)
     with connection.cursor() as cursor:
-        mine = {"tenant": scope.tenant_id, "ids": list(ids)}
+        mine: dict[str, Any] = {"tenant": scope.tenant_id, "ids": list(ids)}
         # Old and new values of what was changed are content too.
         cursor.execute(
             "update memories_memorytransition set diff_ct = null, key_version = null, changed_fields = '{}' "

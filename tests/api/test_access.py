@@ -312,6 +312,16 @@ TABLE = (
         stranger=403,
     ),
     Row(route="/v1/quota", method="GET", permission="memory:read", status=200, stranger=200),
+    Row(route="/v1/retention", method="GET", permission="retention:read", status=200, stranger=403),
+    Row(
+        route="/v1/retention",
+        method="PUT",
+        permission="retention:write",
+        body={"level": "tenant", "active_days": 30},
+        status=200,
+        stranger=403,
+    ),
+    Row(route="/v1/retention/preview", method="GET", permission="retention:read", status=200, stranger=403),
     Row(route="/v1/audit/events", method="GET", permission="audit:read", status=200, stranger=403),
     Row(route="/v1/memory/status/<int:memory_id>", method="GET", permission="memory:read", status=200, stranger=404),
     Row(

@@ -22,11 +22,11 @@ from apps.memories.models import Memory, MemoryTransition, MemoryVector
 from apps.memories.retiring import restore
 from apps.memories.selectors import MemoryNotFound
 from apps.projects.policies import Level, PolicyLoosened, PolicyRefused, in_force, set_policy
-from apps.projects.scope import Scope
+from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
 from apps.retention import holds, previewing, sweeping
 from apps.retention.forgetting import Choice, forget
-from apps.retention.holds import Held, HoldNotFound
+from apps.retention.holds import CaseRefused, Held, HeldTargetNotFound, HoldNotFound
 from apps.retention.models import RetentionRun
 from apps.retention.shredding import shred_space, shred_tenant
 from apps.retention.sweeping import RunUnderway, sweep, tier
@@ -128,11 +128,11 @@ def _count(lines: list[Line], said: Said, day: int) -> None:
                     line.status, line.deleted = "soft_deleted", day
 
 
-def lay(scope: Scope, lines: Sequence[Line]) -> list[int]:
+def lay(scope: Scope, lines: Sequence[Line], *, first: int = 0) -> list[int]:
     """Rows as the lines say; their contents are not opened here."""
     rows = []
     with tenant_transaction(scope):
-        for number, line in enumerate(lines):
+        for number, line in enumerate(lines, start=first):
             made = NOW + line.made * DAY
             rows.append(
                 Memory(
@@ -450,6 +450,12 @@ def test_a_policy_can_be_made_stricter_and_not_looser(acme: Opened) -> None:
 
 def test_policies_and_runs_of_another_tenant_change_nothing_here(acme: Opened, globex: Opened) -> None:
     set_policy(globex.scope, Level.TENANT, 0, {"active_days": 1, "superseded_max_count": 1}, now=NOW)
+    set_policy(globex.scope, Level.PROJECT, globex.project.pk, {"archive_days": 0}, now=NOW)
+    set_policy(acme.scope, Level.PROJECT, acme.project.pk, {"archive_days": 0}, now=NOW)
+    set_policy(acme.scope, Level.TENANT, 0, {"superseded_max_count": 2}, now=NOW)
+    for one in (acme, globex):
+        replaced = [Line(one.project.pk, make_scope(one).space.id, superseded=day, slot=b"a" * 16) for day in (1, 2)]
+        lay(one.scope, [replace(line, made=60) for line in replaced], first=50)
     ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id)])
     theirs = lay(globex.scope, [Line(globex.project.pk, make_scope(globex).space.id)])
 
@@ -486,7 +492,8 @@ def ends(scope: Scope, text: str, *, type_: str = "task", **fields: Any) -> date
         return Memory.objects.within(scope).get(pk=one.memory_ids[0]).expires_at
 
 
-def test_the_tier_says_when_it_was_last_recalled(acme: Opened) -> None:
+def test_the_tier_says_when_it_was_last_recalled(acme: Opened, globex: Opened) -> None:
+    theirs = lay(globex.scope, [Line(globex.project.pk, make_scope(globex).space.id)])
     ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id, made=day) for day in (0, 200)])
     with tenant_transaction(acme.scope):
         Memory.objects.within_tenant(acme.scope).filter(pk=ids[1]).update(tier="cold")
@@ -501,6 +508,7 @@ def test_the_tier_says_when_it_was_last_recalled(acme: Opened) -> None:
 
     assert seen == ["hot", "warm", "warm", "cold"]
     assert tiers(acme.scope, ids) == ["hot", "hot"]
+    assert tiers(globex.scope, theirs) == ["hot"]
 
 
 def tiers(scope: Scope, ids: Sequence[int]) -> list[str]:
@@ -564,6 +572,23 @@ def test_of_two_holds_the_other_still_holds(acme: Opened) -> None:
     assert statuses(acme.scope, [one]) == ["active"]
 
 
+def test_a_hold_on_a_memory_keeps_its_space_and_no_other(acme: Opened, globex: Opened) -> None:
+    alice, bob = make_scope(acme, "alice"), make_scope(acme, "bob")
+    hers, _ = lay(acme.scope, [Line(acme.project.pk, alice.space.id), Line(acme.project.pk, bob.space.id)])
+    (theirs,) = lay(globex.scope, [Line(globex.project.pk, make_scope(globex).space.id)])
+    holds.hold(globex.scope, Level.MEMORY, theirs, case="b", now=NOW)
+    holds.check_free(acme.scope)
+    holds.hold(acme.scope, Level.MEMORY, hers, case="a", now=NOW)
+    with pytest.raises(HeldTargetNotFound):
+        holds.hold(acme.scope, Level.MEMORY, theirs, case="a", now=NOW)
+    with pytest.raises(CaseRefused):
+        holds.hold(acme.scope, Level.TENANT, 0, case="about Mr. Smith", now=NOW)
+
+    with pytest.raises(Held):
+        holds.check_free(acme.scope, space_id=alice.space.id)
+    holds.check_free(acme.scope, space_id=bob.space.id)
+
+
 # -- the preview -------------------------------------------------------------------------------------------------------
 
 
@@ -579,6 +604,8 @@ def test_the_preview_says_what_then_happens(acme: Opened) -> None:
         Line(home, alice.space.id, expires=3),
     ]
     ids = lay(acme.scope, lines)
+    bob, web = make_scope(acme, "bob"), get_project(acme.scope, make_project(acme.scope, "web")).pk
+    (his,) = lay(acme.scope, [Line(web, bob.space.id, type="event", made=25)], first=50)
 
     found = previewing.preview(acme.scope, until=NOW + 30 * DAY, now=NOW)
 
@@ -588,3 +615,8 @@ def test_the_preview_says_what_then_happens(acme: Opened) -> None:
         ("active_days", "tenant", "soft_deleted", 20, [ids[0]]),
     ]
     assert statuses(acme.scope, ids) == ["active"] * 3
+    until = NOW + 60 * DAY
+    assert previewing.preview(acme.scope, until=until, environment=Environment.STAGING, now=NOW) == []
+    here = previewing.preview(acme.scope, until=until, project_id=home, now=NOW)
+    assert his not in {one for part in here for one in part.ids}
+    assert previewing.preview(acme.scope, until=until, project_id=web, now=NOW)[0].ids == [his]

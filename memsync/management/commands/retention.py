@@ -118,7 +118,7 @@ class Command(PlainCommand):
         self.say(table)
 
     def run_now(self, scope: Scope, options: dict[str, Any]) -> None:
-        console = Console(file=self.stderr._out)  # type: ignore[attr-defined]  # Django wraps the stream
+        console = Console(stderr=True)
         with Progress(
             SpinnerColumn(), TextColumn("{task.description}"), console=console, disable=options["json"], transient=True
         ) as bar:
