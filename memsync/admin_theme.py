@@ -58,6 +58,9 @@ UNFOLD: dict[str, Any] = {
                 "items": [
                     _item("Outbox", "outbox", "audit_outboxevent_changelist"),
                     _item("Quarantine", "gpp_maybe", "memories_quarantinedrow_changelist"),
+                    _item("Retention policies", "auto_delete", "projects_retentionpolicy_changelist"),
+                    _item("Retention runs", "cleaning_services", "retention_retentionrun_changelist"),
+                    _item("Legal holds", "gavel", "retention_hold_changelist"),
                     _item("Audit trail", "history", "audit_auditevent_changelist"),
                 ],
             },

@@ -30,13 +30,12 @@ _MARK: Final = f"""update memories_memory set legal_hold = true where tenant_id 
       and exists (select from retention_hold hold
                    where hold.tenant_id = %(tenant)s and hold.lifted_at is null and {_FOR})
     order by memory.id limit %(most)s for no key update of memory)"""  # noqa: S608  (fixed texts of ours)
-_LET_GO: Final = f"""update memories_memory set legal_hold = false where tenant_id = %(tenant)s and id in (
-    select memory.id from memories_memory memory, retention_hold hold
-     where hold.tenant_id = %(tenant)s and hold.id = %(hold)s and memory.tenant_id = %(tenant)s
-       and memory.legal_hold and {_FOR}
-       and not exists (select from retention_hold hold
-                        where hold.tenant_id = %(tenant)s and hold.lifted_at is null and {_FOR})
-    order by memory.id for no key update of memory)"""  # noqa: S608  (fixed texts of ours)
+_LET_GO: Final = f"""update memories_memory memory set legal_hold = false
+    where memory.tenant_id = %(tenant)s and memory.legal_hold
+      and exists (select from retention_hold hold
+                   where hold.tenant_id = %(tenant)s and hold.id = %(hold)s and {_FOR})
+      and not exists (select from retention_hold hold
+                       where hold.tenant_id = %(tenant)s and hold.lifted_at is null and {_FOR})"""  # noqa: S608  (ours)
 
 
 class CaseRefused(Invalid):

@@ -492,7 +492,8 @@ def ends(scope: Scope, text: str, *, type_: str = "task", **fields: Any) -> date
         return Memory.objects.within(scope).get(pk=one.memory_ids[0]).expires_at
 
 
-def test_the_tier_says_when_it_was_last_recalled(acme: Opened, globex: Opened) -> None:
+def test_the_tier_says_when_it_was_last_recalled(acme: Opened, globex: Opened, settings: Any) -> None:
+    settings.RETENTION_BATCH = 1
     theirs = lay(globex.scope, [Line(globex.project.pk, make_scope(globex).space.id)])
     ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id, made=day) for day in (0, 200)])
     with tenant_transaction(acme.scope):
@@ -572,6 +573,28 @@ def test_of_two_holds_the_other_still_holds(acme: Opened) -> None:
     assert statuses(acme.scope, [one]) == ["active"]
 
 
+def test_a_hold_on_a_tenant_is_for_every_memory_of_it_and_of_no_other(
+    acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holds, "BATCH", 1)
+    (theirs,) = lay(globex.scope, [Line(globex.project.pk, make_scope(globex).space.id)])
+    ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id)] * 2)
+    row = holds.hold(acme.scope, Level.TENANT, 0, case="a", now=NOW)
+    assert held(acme.scope) == ids
+    assert held(globex.scope) == []
+
+    holds.hold(globex.scope, Level.TENANT, 0, case="b", now=NOW)
+    assert holds.lift(acme.scope, row.pk, now=NOW) == 2
+    assert held(acme.scope) == []
+    assert held(globex.scope) == [theirs]
+
+
+def held(scope: Scope) -> list[int]:
+    with tenant_transaction(scope):
+        rows = Memory.objects.within_tenant(scope).filter(legal_hold=True)
+        return list(rows.order_by("pk").values_list("pk", flat=True))
+
+
 def test_a_hold_on_a_memory_keeps_its_space_and_no_other(acme: Opened, globex: Opened) -> None:
     alice, bob = make_scope(acme, "alice"), make_scope(acme, "bob")
     hers, _ = lay(acme.scope, [Line(acme.project.pk, alice.space.id), Line(acme.project.pk, bob.space.id)])
@@ -605,7 +628,7 @@ def test_the_preview_says_what_then_happens(acme: Opened) -> None:
     ]
     ids = lay(acme.scope, lines)
     bob, web = make_scope(acme, "bob"), get_project(acme.scope, make_project(acme.scope, "web")).pk
-    (his,) = lay(acme.scope, [Line(web, bob.space.id, type="event", made=25)], first=50)
+    (his,) = lay(acme.scope, [Line(web, bob.space.id, type="event", made=15)], first=50)
 
     found = previewing.preview(acme.scope, until=NOW + 30 * DAY, now=NOW)
 

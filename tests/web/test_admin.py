@@ -32,9 +32,14 @@ from apps.ingest.models import Candidate, ReviewItem
 from apps.ingest.services import remember
 from apps.memories import integrity
 from apps.memories.models import Memory, MemoryVector, QuarantinedRow
-from apps.projects.models import Project, Space
+from apps.projects.models import Project, RetentionPolicy, Space
+from apps.projects.policies import Level
+from apps.projects.policies import set_policy as set_retention
 from apps.projects.scope import Environment
 from apps.projects.selectors import get_project, list_projects
+from apps.retention.holds import hold
+from apps.retention.models import Hold, RetentionRun
+from apps.retention.sweeping import sweep
 from apps.tenants.models import EndUser, Tenant
 from apps.tenants.services import set_policy
 from apps.upkeep.asking import ask_for_rewrap, ask_for_rotation
@@ -79,6 +84,9 @@ def memories(acme: Opened, now: Any) -> list[int]:
     integrity.flush()
     ask_for_rotation(scope, reason="test", now=now)
     ask_for_rewrap(scope.principal, now=now)
+    set_retention(scope, Level.SPACE, scope.space.id, {"active_days": 30}, now=now)
+    hold(scope, Level.TENANT, 0, case="case-17", now=now)
+    sweep(scope, now=now)
     return list(Memory._default_manager.using("operator").values_list("id", flat=True))
 
 
@@ -202,6 +210,9 @@ ROWS: dict[type[models.Model], list[str]] = {  # every registered model, and its
     OutboxEvent: [],
     KeyRotation: [],
     KeyRewrap: [],
+    RetentionPolicy: [],
+    Hold: [],
+    RetentionRun: [],
 }
 OF_THE_LIST = {"add", "create", "issue", "rewrap"}
 # Pages of the site itself; and those that Django registers for every model, which are closed here.
