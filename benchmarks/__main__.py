@@ -76,6 +76,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     retype.add_argument("--rows", type=int, default=20_000, help="memories of the tenant (default 20000)")
     retype.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
 
+    swept = verbs.add_parser("sweep", help="the retention takes out many memories while others are asked for")
+    swept.add_argument("--rows", type=int, default=1_000_000, help="that are past their time (default 1000000)")
+    swept.add_argument("--live", type=int, default=1000, help="in the space that is asked (default 1000)")
+    swept.add_argument("--runs", type=int, default=200, help="recalls before and after (default 200)")
+    swept.add_argument("--pause", type=float, default=1.0, help="as RETENTION_PAUSE (default 1.0)")
+    swept.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+
     verbs.add_parser("columns", help="every column as sealed, keyed or plain: the table of docs/security.md")
 
     options = parser.parse_args(arguments)
@@ -101,7 +108,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.verb == "retype":
         return _retype(options)
     with instance() as running:
-        run = {"recall": _recall, "latency": _latency, "leakage": _leakage, "isolation": _isolation}[options.verb]
+        run = {"recall": _recall, "latency": _latency, "leakage": _leakage, "isolation": _isolation, "sweep": _sweep}[
+            options.verb
+        ]
         result = run(running, options)
     if options.json:
         options.json.write_text(json.dumps(result, indent=1))
@@ -172,6 +181,16 @@ def _latency(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     console.print(table)
     for name, ratio in result["ratios"].items():
         console.print(f"{name}: {ratio:.2f}", highlight=False)
+    return result
+
+
+def _sweep(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import sweep
+
+    result = sweep.run(running, rows=options.rows, live=options.live, runs=options.runs, pause=options.pause)
+    for name, value in result.items():
+        shown = f"p50 {value[0]:.1f} ms, p95 {value[1]:.1f} ms" if isinstance(value, tuple) else f"{value:,}"
+        console.print(f"{name}: {shown}", highlight=False)
     return result
 
 

@@ -1,13 +1,16 @@
 """Retention: what leaves, when and by whose word; and that nothing leaves otherwise, twice or back."""
 
 import itertools
+import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -364,6 +367,51 @@ def test_a_run_in_slices_goes_on_where_it_was_and_missed_runs_are_one(acme: Open
     assert statuses(acme.scope, ids) == ["soft_deleted"] * 6
     with tenant_transaction(acme.scope):
         assert [run.deleted for run in RetentionRun.objects.within(acme.scope)] == [6]
+
+
+CHILD = """
+import django; django.setup()
+from datetime import datetime
+from apps.projects.system import find_tenant_scope
+from apps.retention.sweeping import sweep
+sweep(find_tenant_scope("acme"), now=datetime.fromisoformat("{now}"), told=lambda done: print(done.total, flush=True))
+"""
+
+
+@pytest.mark.django_db(transaction=True, databases="__all__")
+def test_whenever_a_run_is_killed_the_next_goes_on_and_the_end_is_the_same(acme: Opened) -> None:
+    ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id) for _ in range(60)])
+    for batches in (1, 2, 3, 1):
+        kill_after(batches, now=NOW + 90 * DAY)
+        lose_lease(acme.scope)
+        with tenant_transaction(acme.scope):
+            found = dict(Memory.objects.within_tenant(acme.scope).values_list("pk", "retention_status"))
+            lives = MemoryTransition.objects.within(acme.scope).filter(event="soft_deleted")
+            assert lives.count() == sum(status == "soft_deleted" for status in found.values())
+        assert set(found.values()) == {"active", "soft_deleted"}
+
+    assert sweep(acme.scope, now=NOW + 90 * DAY).is_done
+
+    assert statuses(acme.scope, ids) == ["soft_deleted"] * 60
+    with tenant_transaction(acme.scope):
+        (run,) = RetentionRun.objects.within(acme.scope)
+        noted = MemoryTransition.objects.within(acme.scope).filter(event="soft_deleted")
+        assert (run.deleted, run.times_resumed, noted.count()) == (60, 4, 60)
+
+
+def kill_after(batches: int, *, now: datetime) -> None:
+    """A sweep in a process of its own, killed after so many batches."""
+    environment = dict(os.environ) | {"DJANGO_SETTINGS_MODULE": "tests.settings", "RETENTION_BATCH": "3"}
+    for alias, name in (("default", "DATABASE_URL"), ("keyring", "KEYRING_URL")):
+        base, _, rest = environment[name].rpartition("/")
+        _, mark, options = rest.partition("?")
+        environment[name] = f"{base}/{connections[alias].settings_dict['NAME']}{mark}{options}"
+    command = [sys.executable, "-c", CHILD.format(now=now.isoformat())]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        for _ in range(batches):
+            assert child.stdout.readline()
+        child.kill()
 
 
 def lose_lease(scope: Scope) -> None:
