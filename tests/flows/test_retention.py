@@ -27,7 +27,7 @@ from apps.memories.selectors import MemoryNotFound
 from apps.projects.policies import Level, PolicyLoosened, PolicyRefused, in_force, set_policy
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
-from apps.retention import holds, previewing, sweeping
+from apps.retention import holds, previewing, sweeping, tasks
 from apps.retention.forgetting import Choice, forget
 from apps.retention.holds import CaseRefused, Held, HeldTargetNotFound, HoldNotFound
 from apps.retention.models import RetentionRun
@@ -412,6 +412,29 @@ def kill_after(batches: int, *, now: datetime) -> None:
         for _ in range(batches):
             assert child.stdout.readline()
         child.kill()
+
+
+def test_the_schedule_rings_for_every_open_tenant_and_again_until_all_is_done(
+    acme: Opened, globex: Opened, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.RETENTION_BATCH, settings.RETENTION_PAUSE = 2, 0.0
+    long_ago = -300
+    ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id, made=long_ago) for _ in range(5)])
+    rung: list[int] = []
+    monkeypatch.setattr(tasks.sweep_tenant, "apply_async", lambda kwargs, expires: rung.append(kwargs["tenant_id"]))
+    tasks.sweep_tenants()
+    assert rung == [acme.tenant.pk, globex.tenant.pk]
+
+    monkeypatch.setattr(tasks, "SLICE_SECONDS", 0.0)
+    tasks.sweep_tenant(acme.tenant.pk)
+    assert rung == [acme.tenant.pk, globex.tenant.pk, acme.tenant.pk]
+    monkeypatch.setattr(tasks, "SLICE_SECONDS", 60.0)
+    tasks.sweep_tenant(acme.tenant.pk)
+    tasks.tier_memories()
+
+    assert len(rung) == 3
+    assert statuses(acme.scope, ids) == ["soft_deleted"] * 5
+    tasks.sweep_tenant(0)
 
 
 def lose_lease(scope: Scope) -> None:
