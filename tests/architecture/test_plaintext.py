@@ -178,8 +178,8 @@ QUESTIONS: dict[str, tuple[Any, str]] = {
     "ask": (services, "ask"),
     "search": (services, "_search"),
     "open": (services, "open_shortlist"),
-    "rank": (services, "_rank"),
-    "collapse": (services, "_collapse"),
+    "rank": (services, "rank"),
+    "collapse": (services, "first_of_each"),
     "open memory": (services, "open_memory"),
 }
 
