@@ -552,6 +552,23 @@ def test_a_task_lasts_no_longer_than_the_strictest_level_says(acme: Opened) -> N
     assert ends(bob, "Call the dentist about the tooth.") == NOW + timedelta(hours=1)
 
 
+def test_of_three_generations_the_newest_replaced_one_stays_beside_the_active(acme: Opened) -> None:
+    """Seed 000's own number: superseded_max_count 1."""
+    scope = make_scope(acme, project_id=acme.project.pk)
+    set_policy(acme.scope, Level.TENANT, 0, {"superseded_max_count": 1}, now=NOW)
+    ids = [
+        remember(scope, f"I live in {city}.", now=NOW + day * DAY)[0].memory_ids[0]
+        for day, city in enumerate(("Lisbon", "Porto", "Berlin"))
+    ]
+
+    sweep(acme.scope, now=NOW + 4 * DAY)
+
+    assert statuses(scope, ids) == ["soft_deleted", "active", "active"]
+    with tenant_transaction(scope):
+        rows = Memory.objects.within(scope).in_bulk(ids)
+    assert [rows[one].validity for one in ids] == ["superseded", "superseded", "current"]
+
+
 def ends(scope: Scope, text: str, *, type_: str = "task", **fields: Any) -> datetime | None:
     """When what is remembered of this is over."""
     read = Reading(
