@@ -150,15 +150,16 @@ class _Resolver:
         found.known.learn_type(named.type)
         return replace(found, aliases=self._called(found.known, named, said))
 
-    def _user(self, named: Named, said: Said) -> _Found:
-        """Whoever speaks: the end user, or one of several who have names."""
+    def _user(self, named: Named, said: Said) -> _Found | None:
+        """Whoever speaks: the end user, or one of several who have names.  None where such a name has no letter."""
         if said.voice is None:
             known = self.directory.user()
             names = [self.directory.name(known, named.name)] if named.name and said.may_meet else []
             return _Found(known=known, how=How.USER, aliases=names)
         name = said.voice.reveal()
+        if not normalised(name):
+            return None
         found = self._by_name(Named(name=name, type=PERSON), said)
-        assert found is not None or not said.may_meet  # noqa: S101  (who speaks is somebody)
         return found or _Found(known=self.directory.user(), how=How.USER)
 
     def _by_pronoun(self, pronoun: str, said: Said) -> Known | None:

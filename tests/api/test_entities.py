@@ -144,6 +144,15 @@ def test_what_an_assistant_says_makes_nobody_known(alice: Caller) -> None:
     assert (olga["mention_count"], stands(olga)) == (2, {("incoming", "works_with", "user")})
 
 
+@pytest.mark.parametrize("speaker", ["🦜\u202e", "…", "1."])
+def test_who_speaks_under_no_name_says_nothing_of_themselves(alice: Caller, speaker: str) -> None:
+    turn = {"tenant_id": "acme", "user_id": "alice", "text": "I work with Priya at Google.", "speaker": speaker}
+    said = alice("POST", "/v1/memory/add_turn", turn)
+
+    assert said.status_code == 201, said.content
+    assert {one["name"] for one in listed(alice)} >= {"Priya"}
+
+
 def test_stated_facts_are_between_entities(alice: Caller) -> None:
     for subject, predicate, object_ in (
         ("Sarah", "reports-to", "Priya"),
