@@ -150,18 +150,16 @@ def instance(family: Family) -> Iterator[tuple[Visitor, Path, Path]]:
                     sys.exit(f"canary: no instance could be started: {(printed / 'stderr').read_text()[-2000:]}")
                 ready = json.loads(line)
                 found = read_environment(home)
-                yield (
-                    Visitor(
-                        url=ready["url"],
-                        home=home,
-                        key=ready["keys"]["production"],
-                        operator=ready["operator"],
-                        owner_url=found["DATABASE_OWNER_URL"],
-                        environment=environment | found,
-                        family=family,
-                    ),
-                    temporary,
-                    printed,
+                visitor = Visitor(
+                    url=ready["url"],
+                    home=home,
+                    key=ready["keys"]["production"],
+                    operator=ready["operator"],
+                    owner_url=found["DATABASE_OWNER_URL"],
+                    environment=environment | found,
+                    family=family,
                 )
+                with visitor.http:
+                    yield visitor, temporary, printed
             finally:
                 up.send_signal(signal.SIGTERM)
