@@ -50,5 +50,5 @@ def _exact(value: Any) -> Any:
     if isinstance(value, list):
         return [_exact(inner) for inner in value]
     if isinstance(value, int) and not isinstance(value, bool):
-        return value if -LARGEST <= value < LARGEST else value % LARGEST
+        return max(-LARGEST, min(LARGEST - 1, value))  # what is out of bounds stays so
     return value

@@ -122,6 +122,7 @@ class RetentionPreviewView(ApiView):
         the key and, where it is pinned to one, in its project."""
         now = self.now()
         until = now + timedelta(days=self.read_parameters(PreviewInput)["days"])
+        self.scope()  # a project that is named must be there, although the answer is of all that the key reaches
         scope = _key(request)
         found = preview(scope, until=until, environment=scope.environment, project_id=scope.project_id, now=now)
         return Response({"leaving": [_leaving(one) for one in found]})
