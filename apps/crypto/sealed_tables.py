@@ -145,6 +145,21 @@ class SealedColumns:
         """Nothing here is known by a handle; a table with handles says how to make them anew."""
         return 0
 
+    def remake(self, scope: Scope, rows: Any, types: Mapping[str, str], handles: Callable[[Any], Sequence[Any]]) -> int:
+        """Make the handles of these rows anew; how many there were.  types: column to its type.
+
+        handles: of one row, in the order of the columns.  A row of which it raises DecryptError keeps those it has: it
+        is in quarantine, or will be when it is next read.
+        """
+        made = []
+        for row in rows.order_by("pk").iterator(1_000):
+            try:
+                made.append([row.pk, *handles(row)])
+            except DecryptError:
+                continue
+        write_columns(self.table, {"id": "bigint", **types}, made, scope)
+        return len(made)
+
     def open_one(self, scope: Scope, row_id: int) -> None:
         """Raises DecryptError if it does not open."""
         row = self.model.objects.within(scope).filter(pk=row_id).first()

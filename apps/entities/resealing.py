@@ -2,8 +2,8 @@
 
 from typing import ClassVar, Final
 
-from apps.crypto.sealed_tables import SealedColumns, write_columns
-from apps.crypto.services import DecryptError, SpaceCipher
+from apps.crypto.sealed_tables import SealedColumns
+from apps.crypto.services import SpaceCipher
 from apps.entities.models import ALIAS, CLAIM, EntityAlias, EntityClaim
 from apps.entities.names import normalised
 from apps.projects.scope import Scope, SpaceRef
@@ -25,15 +25,12 @@ class Aliases(SealedColumns):
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         if space is None:
             return 0
-        made = []
-        for row in EntityAlias.objects.within(scope).filter(space_id=space.id).order_by("pk").iterator(1_000):
-            try:
-                alias = before.open(ALIAS, row.pk, bytes(row.alias_ct)).reveal()
-            except DecryptError:
-                continue  # it is in quarantine, or will be when it is next read
-            made.append([row.pk, alias_mac(after, alias)])
-        write_columns(self.table, {"id": "bigint", "alias_mac": "bytea"}, made, scope)
-        return len(made)
+
+        def handles(row: EntityAlias) -> list[bytes]:
+            return [alias_mac(after, before.open(ALIAS, row.pk, bytes(row.alias_ct)).reveal())]
+
+        mine = EntityAlias.objects.within(scope).filter(space_id=space.id)
+        return self.remake(scope, mine, {"alias_mac": "bytea"}, handles)
 
 
 class EntityClaims(SealedColumns):

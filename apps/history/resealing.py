@@ -1,11 +1,11 @@
 """Sealing anew what this app sealed: turns and state.  See ``apps.crypto.sealed_tables``."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import orjson
 
 from apps.core.plaintext import Plaintext
-from apps.crypto.sealed_tables import SealedColumns, write_columns
+from apps.crypto.sealed_tables import SealedColumns
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.history import states
 from apps.history.models import HistoryTurn, StateItem
@@ -21,16 +21,14 @@ class Turns(SealedColumns):
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         if space is None:
             return 0
-        made: list[list[Any]] = []
-        for row in HistoryTurn.objects.within(scope).filter(space_id=space.id).order_by("pk").iterator(1_000):
-            try:
-                opened = self.open_columns(row, before)
-            except DecryptError:
-                continue
+
+        def handles(row: HistoryTurn) -> Handles:
+            opened = self.open_columns(row, before)
             content, about = opened["content_ct"] or b"", opened["about_ct"] or b""
-            made.append([row.pk, *handles_of(after, orjson.loads(about), row.seq, Plaintext(content.decode()))])
-        write_columns(self.table, {"id": "bigint", **dict.fromkeys(Handles._fields, "bytea")}, made, scope)
-        return len(made)
+            return handles_of(after, orjson.loads(about), row.seq, Plaintext(content.decode()))
+
+        mine = HistoryTurn.objects.within(scope).filter(space_id=space.id)
+        return self.remake(scope, mine, dict.fromkeys(Handles._fields, "bytea"), handles)
 
 
 class States(SealedColumns):

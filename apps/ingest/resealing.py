@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from django.db import connection
 
-from apps.crypto.sealed_tables import SealedColumns, write_columns
-from apps.crypto.services import DecryptError, SpaceCipher
+from apps.crypto.sealed_tables import SealedColumns
+from apps.crypto.services import SpaceCipher
 from apps.ingest import waiting
 from apps.ingest.models import CLIENT_REF, CONTENT, IngestReceipt, ReviewItem, ReviewState, TurnReceipt
 from apps.ingest.review import TABLE
@@ -32,15 +32,13 @@ class Receipts(SealedColumns):
                 [scope.tenant_id, space.id],
             )
         TurnReceipt.objects.within(scope).filter(space_id=space.id).delete()
-        made = []
-        for row in IngestReceipt.objects.within(scope).filter(space_id=space.id).order_by("pk").iterator(1_000):
-            try:
-                client_ref = before.open(CLIENT_REF, row.pk, bytes(row.client_ref_ct)).reveal()
-            except DecryptError:
-                continue
-            made.append([row.pk, after.identity_mac("client_ref", client_ref)])
-        write_columns(self.table, {"id": "bigint", "client_ref_mac": "bytea"}, made, scope)
-        return len(made)
+
+        def handles(row: IngestReceipt) -> list[bytes]:
+            client_ref = before.open(CLIENT_REF, row.pk, bytes(row.client_ref_ct)).reveal()
+            return [after.identity_mac("client_ref", client_ref)]
+
+        mine = IngestReceipt.objects.within(scope).filter(space_id=space.id)
+        return self.remake(scope, mine, {"client_ref_mac": "bytea"}, handles)
 
 
 class ReviewItems(SealedColumns):
@@ -54,13 +52,9 @@ class ReviewItems(SealedColumns):
             return 0
         mine = ReviewItem.objects.within(scope).filter(space_id=space.id)
         mine.exclude(state=ReviewState.PENDING).update(digest=b"")
-        made = []
-        for row in mine.filter(state=ReviewState.PENDING).order_by("pk").iterator(1_000):
-            try:
-                content = waiting.opened(row, before)
-            except DecryptError:
-                continue
-            said = waiting.proposal_of(row, content, text=None, pinned=False)
-            made.append([row.pk, text_mac(after, said.text, voice=voice(said))])
-        write_columns(self.table, {"id": "bigint", "digest": "bytea"}, made, scope)
-        return len(made)
+
+        def handles(row: ReviewItem) -> list[bytes]:
+            said = waiting.proposal_of(row, waiting.opened(row, before), text=None, pinned=False)
+            return [text_mac(after, said.text, voice=voice(said))]
+
+        return self.remake(scope, mine.filter(state=ReviewState.PENDING), {"digest": "bytea"}, handles)

@@ -281,15 +281,12 @@ class EndUsers(SealedColumns):
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         if space is not None:
             return 0
-        made = []
-        for person in EndUser.objects.within(scope).order_by("pk").iterator(1_000):
-            try:
-                external_id = before.open(EXTERNAL_ID, person.pk, bytes(person.external_ct)).reveal()
-            except DecryptError:
-                continue
-            made.append([person.pk, after.identity_mac("end_user", external_id)])
-        write_columns(self.table, {"id": "bigint", "external_mac": "bytea"}, made, scope)
-        return len(made)
+
+        def handles(person: EndUser) -> list[bytes]:
+            external_id = before.open(EXTERNAL_ID, person.pk, bytes(person.external_ct)).reveal()
+            return [after.identity_mac("end_user", external_id)]
+
+        return self.remake(scope, EndUser.objects.within(scope), {"external_mac": "bytea"}, handles)
 
 
 # --- what is sealed once and never changes ----------------------------------------------------------------------------
