@@ -7,7 +7,7 @@ not it carries a reference.  Two workers never hold the same chunk, nor the seco
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum, auto
@@ -26,7 +26,7 @@ from apps.imports.payload import Line, unpacked
 from apps.imports.records import read_record
 from apps.ingest.candidates import Outcome as Remembered
 from apps.ingest.candidates import Proposal
-from apps.ingest.services import remember_for
+from apps.ingest.services import remember_each
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope, system_scopes
@@ -147,7 +147,8 @@ def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCiphe
         else:
             by_person.setdefault(found.end_user, {})[line.number] = found.proposal
     for person in sorted(by_person):  # in one order, so that two imports do not wait for each other in a circle
-        results |= _remember(own, person, by_person[person], now=now)
+        # Vectors from the outbox: a file goes in at the speed of the database, not of the embedder.
+        results |= remember_each(own, person, by_person[person], embeds_later=True, now=now)
     tally = Tally()
     for number in sorted(results):
         tally.add(number, results[number])
@@ -167,25 +168,6 @@ def _open_lines(scope: Scope, chunk: ImportChunk, cipher: SpaceCipher) -> list[L
     if chunk.space_id is not None:
         cipher = open_space(scope.tenant, Space.objects.within(scope).get(pk=chunk.space_id).ref)
     return unpacked(cipher.open_bytes(PAYLOAD, chunk.pk, bytes(chunk.payload_ct)))
-
-
-def _remember(scope: Scope, person: str, proposals: Mapping[int, Proposal], *, now: datetime) -> dict[int, Result]:
-    """All of them at once; if one is refused, each by itself, so that only that one is lost.
-
-    Vectors come later, from the outbox: a file goes in at the speed of the database, not of the embedder.
-    """
-    try:
-        _, outcomes = remember_for(scope, person, list(proposals.values()), embeds_later=True, now=now)
-        return dict(zip(proposals, outcomes, strict=True))
-    except Unavailable:
-        raise
-    except DomainError as refusal:
-        if len(proposals) == 1:
-            return dict.fromkeys(proposals, refusal)
-    results: dict[int, Result] = {}
-    for number, one in proposals.items():
-        results |= _remember(scope, person, {number: one}, now=now)
-    return results
 
 
 # --- the job --------------------------------------------------------------------------------------------------------

@@ -1,10 +1,11 @@
 """Remembering: the ways in to the pipeline."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from django.db import transaction
 
+from apps.core.errors import DomainError, Unavailable
 from apps.crypto.services import SpaceShredded
 from apps.ingest import pipeline
 from apps.ingest.candidates import Candidate, DecisionMade, Outcome, Proposal
@@ -49,6 +50,27 @@ def remember_for(
         # Between the look and the lock: what is said now belongs to their new space.
         found = scope.in_spaces(meet_end_user(scope, end_user, now=now))
         return found, remember(found, proposals, embeds_later=embeds_later, now=now)
+
+
+def remember_each(
+    scope: Scope, end_user: str, proposals: Mapping[int, Proposal], *, embeds_later: bool = False, now: datetime
+) -> dict[int, Outcome | DomainError]:
+    """As ``remember_for``, all of it at once; if one is refused, each by itself, so that only that one is lost.
+
+    By the same numbers: what became of each proposal.  Raises Unavailable, and then the rest is not tried.
+    """
+    try:
+        _, outcomes = remember_for(scope, end_user, list(proposals.values()), embeds_later=embeds_later, now=now)
+        return dict(zip(proposals, outcomes, strict=True))
+    except Unavailable:
+        raise
+    except DomainError as refusal:
+        if len(proposals) == 1:
+            return dict.fromkeys(proposals, refusal)
+    results: dict[int, Outcome | DomainError] = {}
+    for number, one in proposals.items():
+        results |= remember_each(scope, end_user, {number: one}, embeds_later=embeds_later, now=now)
+    return results
 
 
 def _decision(candidate: Candidate) -> DecisionMade:

@@ -7,12 +7,12 @@ import pytest
 
 from apps.adapters.errors import AdapterError
 from apps.api.fields import MAX_TEXT, PLATFORM_OWNED
-from apps.api.memory import bulk_add
 from apps.api.memory.shapes import MemoryOutput, SkipOutput, StoredOutput
 from apps.api.v1.status import StatusOutput
 from apps.api.views import ApiView
 from apps.apikeys.onboarding import Opened
 from apps.core.errors import Invalid, Unavailable
+from apps.ingest import services
 from apps.ingest.steps import embed
 from apps.projects.scope import Environment
 from tests.api.conftest import Caller
@@ -327,14 +327,14 @@ def test_metadata_of_an_item_names_its_session_and_speaker(alice: Caller) -> Non
 
 
 def test_item_refused_by_the_service_is_the_only_one_lost(alice: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    remember_for = bulk_add.remember_for
+    remember_for = services.remember_for
 
-    def picky(scope: Any, end_user: str, proposals: Any, *, now: datetime) -> Any:
+    def picky(scope: Any, end_user: str, proposals: Any, **options: Any) -> Any:
         if any("number 1 " in one.text.reveal() for one in proposals):
             raise Invalid("not this one")
-        return remember_for(scope, end_user, proposals, now=now)
+        return remember_for(scope, end_user, proposals, **options)
 
-    monkeypatch.setattr(bulk_add, "remember_for", picky)
+    monkeypatch.setattr(services, "remember_for", picky)
 
     answer = bulk(alice, numbered(3))
 
@@ -349,7 +349,7 @@ def test_outage_fails_the_whole_call_so_that_it_is_sent_again(
     def fail(*args: Any, **kwargs: Any) -> Any:
         raise failure
 
-    monkeypatch.setattr(bulk_add, "remember_for", fail)
+    monkeypatch.setattr(services, "remember_for", fail)
 
     assert alice("POST", "/memory/bulk-add", {"items": numbered(2)}).status_code == 503
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import OpenApiExample, extend_schema
@@ -15,10 +14,9 @@ from apps.api.fields import Flag, Input
 from apps.api.memory.add import RememberInput, proposal
 from apps.api.memory.shapes import DecisionOutput, decisions_body
 from apps.api.views import ApiView, EndUserMissing
-from apps.core.errors import DomainError, Unavailable
+from apps.core.errors import DomainError
 from apps.ingest.candidates import Outcome, Proposal
-from apps.ingest.services import remember_for
-from apps.projects.scope import Scope
+from apps.ingest.services import remember_each
 
 MAX_ITEMS: Final = 50
 
@@ -103,7 +101,7 @@ class BulkAddView(ApiView):
         if all(isinstance(results.get(index), EndUserMissing) for index in range(len(fields["items"]))):
             raise EndUserMissing
         for person, proposals in by_person.items():
-            results |= _remember_each(base, person, proposals, now=now)
+            results |= remember_each(base, person, proposals, now=now)
         return Response(_body([results[index] for index in sorted(results)]), status=207)
 
 
@@ -115,22 +113,6 @@ def _checked(item: object) -> Mapping[str, Any]:
     except serializers.ValidationError as found:
         raise invalid(found) from found
     return dict(body.validated_data)
-
-
-def _remember_each(scope: Scope, person: str, proposals: Mapping[int, Proposal], *, now: datetime) -> dict[int, Result]:
-    """All in one transaction; if one of them is refused, each in its own, so that only that one is lost."""
-    try:
-        _, outcomes = remember_for(scope, person, list(proposals.values()), now=now)
-        return dict(zip(proposals, outcomes, strict=True))
-    except Unavailable:
-        raise
-    except DomainError as refusal:
-        if len(proposals) == 1:
-            return dict.fromkeys(proposals, refusal)
-    results: dict[int, Result] = {}
-    for index, one in proposals.items():
-        results |= _remember_each(scope, person, {index: one}, now=now)
-    return results
 
 
 def _body(results: Sequence[Result]) -> dict[str, Any]:
