@@ -2,13 +2,14 @@
 
 import logging
 import time
+from functools import partial
 
 from celery import shared_task
 from django.utils import timezone
 
 from apps.ingest import work
 from apps.ingest.waiting import expire_candidates
-from apps.projects.system import system_scopes
+from apps.projects.system import sweep_each_tenant
 
 logger = logging.getLogger(__name__)
 
@@ -29,9 +30,4 @@ def drain(**_: object) -> None:
 @shared_task(name="ingest.expire_candidates")  # type: ignore[untyped-decorator]
 def expire_due_candidates(**_: object) -> None:
     """Let go of what nobody reviewed in time, in every tenant."""
-    now = timezone.now()
-    for scope in system_scopes():
-        try:
-            expire_candidates(scope, now=now)
-        except Exception as error:  # noqa: BLE001  (whatever it is, the tenants behind this one are not to wait for it)
-            logger.warning("a tenant was not swept", extra={"tenant": scope.tenant_id, "error": type(error).__name__})
+    sweep_each_tenant(partial(expire_candidates, now=timezone.now()), logger)

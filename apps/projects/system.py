@@ -1,6 +1,7 @@
 """Scopes for work that nobody asked for by name: schedules and the outbox."""
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 
 from apps.projects.scope import SYSTEM, Environment, Scope, TenantRef
 from apps.tenants.models import Tenant
@@ -19,6 +20,15 @@ def system_scopes() -> Iterator[Scope]:
     """One scope for each open tenant, in the order they were made."""
     for tenant in Tenant.objects.filter(closed_at=None).order_by("pk").iterator():
         yield system_scope(tenant)
+
+
+def sweep_each_tenant(sweep: Callable[[Scope], object], logger: logging.Logger) -> None:
+    """Do this in each open tenant.  Where it fails, that is logged, and the tenants behind it do not wait for it."""
+    for scope in system_scopes():
+        try:
+            sweep(scope)
+        except Exception as error:  # noqa: BLE001  (whatever it is)
+            logger.warning("a tenant was not swept", extra={"tenant": scope.tenant_id, "error": type(error).__name__})
 
 
 def find_system_scope(tenant_id: int) -> Scope | None:

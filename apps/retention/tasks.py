@@ -1,12 +1,13 @@
 """The retention by schedule, and closing requests to forget that nobody decided."""
 
 import logging
+from functools import partial
 
 from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from apps.projects.system import find_system_scope, system_scopes
+from apps.projects.system import find_system_scope, sweep_each_tenant, system_scopes
 from apps.retention.requests import expire_requests
 from apps.retention.sweeping import RunUnderway, sweep, tier
 
@@ -18,12 +19,7 @@ SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
 @shared_task(name="retention.expire_requests")  # type: ignore[untyped-decorator]  # Celery has no types
 def expire_due_requests(**_: object) -> None:
     """Close what is past its time, in every tenant."""
-    now = timezone.now()
-    for scope in system_scopes():
-        try:
-            expire_requests(scope, now=now)
-        except Exception as error:  # noqa: BLE001  (whatever it is, the tenants behind this one are not to wait for it)
-            logger.warning("a tenant was not swept", extra={"tenant": scope.tenant_id, "error": type(error).__name__})
+    sweep_each_tenant(partial(expire_requests, now=timezone.now()), logger)
 
 
 @shared_task(name="retention.sweep")  # type: ignore[untyped-decorator]
@@ -54,5 +50,5 @@ def tier_memories(**_: object) -> None:
     for scope in system_scopes():
         try:
             tier(scope, now=now)
-        except Exception as error:  # noqa: BLE001  (as above)
+        except Exception as error:  # noqa: BLE001  (whatever it is, the tenants behind this one are not to wait for it)
             logger.warning("a tenant was not tiered", extra={"tenant": scope.tenant_id, "error": type(error).__name__})

@@ -14,6 +14,7 @@ from typing import IO, Any, cast
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, ProgrammingError
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from apps.core.errors import DomainError
 from apps.projects.scope import Principal
@@ -66,6 +67,13 @@ class PlainCommand(BaseCommand):
     def say_whole(self, text: str) -> None:
         """To a person who will copy it: never broken into lines, however narrow the terminal."""
         Console(file=cast("IO[str]", self.stdout)).print(text, soft_wrap=True)
+
+    def bar(self, options: dict[str, Any]) -> Progress:
+        """On stderr, so that what is printed can be read by a program."""
+        return Progress(
+            TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
+            console=Console(stderr=True), disable=options["json"], transient=True,
+        )  # fmt: skip
 
     def say_json(self, answer: Any) -> None:
         self.stdout.write(json.dumps(answer))

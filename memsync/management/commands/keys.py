@@ -10,8 +10,6 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from apps.crypto import lifecycle
@@ -118,7 +116,7 @@ class Command(PlainCommand):
 
     def _see_it_through(self, scope: Scope, one: KeyRotation, options: dict[str, Any]) -> None:
         """Work at it, beside whatever workers there are."""
-        with self._bar(options) as bar:
+        with self.bar(options) as bar:
             line = bar.add_task(scope.tenant.name, total=max(1, one.rows_total))
             while True:
                 workers = tending.workers_for(one, now=timezone.now())
@@ -130,13 +128,6 @@ class Command(PlainCommand):
                     return
                 if outcome == rotation.Outcome.BUSY:
                     time.sleep(PAUSE_SECONDS)
-
-    def _bar(self, options: dict[str, Any]) -> Progress:
-        """On stderr, so that what is printed can be read by a program."""
-        return Progress(
-            TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
-            console=Console(stderr=True), disable=options["json"], transient=True,
-        )  # fmt: skip
 
     # -- status --------------------------------------------------------------------------------------------------------
 
@@ -181,7 +172,7 @@ class Command(PlainCommand):
             else:
                 self.say(f"{total:,} keys would be wrapped under version {version}.")
             return
-        with self._bar(options) as bar:
+        with self.bar(options) as bar:
             line = bar.add_task("keys", total=max(1, total))
             rewrapped = keys.rewrap(
                 operator(), progress=lambda done: bar.update(line, completed=done), now=timezone.now()

@@ -11,8 +11,6 @@ from typing import Any, Final
 from django.core.management.base import CommandError
 from django.utils import timezone
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from apps.memories.registry import Registry, read_registry
@@ -176,7 +174,7 @@ class Command(PlainCommand):
         self._see_through(scope, type_changes.commit(scope, planned, now=timezone.now()), options)
 
     def _preview(self, scope: Scope, planned: Planned, options: dict[str, Any]) -> None:
-        with self._bar(options) as bar:
+        with self.bar(options) as bar:
             total = type_changes.count_eligible(scope, planned.sources)
             line = bar.add_task(scope.tenant.name, total=max(1, total))
             found = retyping.preview(
@@ -227,7 +225,7 @@ class Command(PlainCommand):
 
     def _work(self, scope: Scope, change: TypeChange, options: dict[str, Any]) -> None:
         """Work at it, beside or instead of a worker."""
-        with self._bar(options) as bar:
+        with self.bar(options) as bar:
             total = (
                 type_changes.count_to_undo(scope, change) if change.state == ChangeState.UNDOING else change.rows_total
             )
@@ -239,13 +237,6 @@ class Command(PlainCommand):
                 bar.update(line, completed=change.rows_restored + change.rows_kept if is_undone else change.rows_seen)
                 if outcome == Outcome.BUSY:
                     time.sleep(PAUSE_SECONDS)
-
-    def _bar(self, options: dict[str, Any]) -> Progress:
-        """On stderr, so that what is printed can be read by a program."""
-        return Progress(
-            TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn(),
-            console=Console(stderr=True), disable=options["json"], transient=True,
-        )  # fmt: skip
 
 
 def _add_definition(verb: ArgumentParser) -> None:
