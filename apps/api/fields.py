@@ -319,7 +319,12 @@ class Ids(serializers.ListField):
     def to_internal_value(self, data: Any) -> list[int]:
         if not isinstance(data, list):
             self.fail("not_a_list")
-        return list(dict.fromkeys(super().to_internal_value(data)))
+        return list(super().to_internal_value(data))
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        # Repeated ids are left out once they have been counted, as whoever reads the published limit counts them.
+        ids = super().run_validation(data)
+        return list(dict.fromkeys(ids)) if isinstance(ids, list) else ids
 
 
 class Weights(serializers.DictField):

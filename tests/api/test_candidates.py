@@ -1,9 +1,11 @@
 """/v1/candidates: what waits, and who decides."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from apps.api.candidates.views import MOST_AT_ONCE
 from apps.apikeys.onboarding import Opened
 from apps.projects.scope import Environment
 from apps.projects.selectors import default_project
@@ -121,6 +123,16 @@ def test_many_are_decided_at_once(alice: Caller, reviewer: Caller) -> None:
         (10**12, "refused", "CANDIDATE_NOT_FOUND"),
     ]
     assert alice("GET", f"/memory/{body['results'][0]['memory_id']}").json()["pinned"] is True
+
+
+def test_an_id_said_again_counts_towards_the_most_and_is_decided_once(alice: Caller, reviewer: Caller) -> None:
+    candidate_id = tell(alice)
+
+    def decide(*ids: int) -> Any:
+        return reviewer("POST", "/v1/candidates/bulk", {"action": "reject", "candidate_ids": list(ids)})
+
+    assert decide(*[candidate_id] * (MOST_AT_ONCE + 1)).status_code == 422
+    assert [one["candidate_id"] for one in decide(*[candidate_id] * MOST_AT_ONCE).json()["results"]] == [candidate_id]
 
 
 def test_the_queue_is_narrowed_and_paged(alice: Caller, reviewer: Caller) -> None:
