@@ -129,7 +129,8 @@ MAIN: dict[str, Columns] = {
     "tenants_enduser": Columns(sealed="external_ct", keyed="external_mac", plain="id created_at tenant_id key_version"),
     "tenants_organization": Columns(plain="id created_at name"),
     "tenants_tenant": Columns(
-        plain="id created_at uid organization_id name key_deletes new_spaces changes instructions ai_extract closed_at"
+        plain="id created_at uid organization_id name key_deletes new_spaces changes instructions ai_extract ai_rerank "
+        "closed_at"
     ),
     "tenants_membership": Columns(plain="id created_at organization_id user_id role"),
     "projects_project": Columns(plain="id created_at tenant_id public_id name is_default archived_at review"),

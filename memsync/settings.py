@@ -199,6 +199,24 @@ EXTRACTOR: dict[str, Any] | None = (
 EXTRACTOR_SECONDS = env.float("EXTRACTOR_SECONDS", default=8.0)
 EXTRACTOR_DAILY_CALLS = env.int("EXTRACTOR_DAILY_CALLS", default=10_000)
 EXTRACTOR_DAILY_TOKENS = env.int("EXTRACTOR_DAILY_TOKENS", default=10_000_000)
+_reranker_url = env.str("RERANKER_URL", default="")
+RERANKER: dict[str, Any] | None = (
+    {
+        "BACKEND": "apps.adapters.rerankers.http.HttpReranker",
+        "OPTIONS": {
+            "url": _reranker_url,
+            "model": env.str("RERANKER_MODEL", default=""),
+            "key": env_secret("RERANKER_KEY", "") or None,
+            "self_hosted": env.bool("RERANKER_SELF_HOSTED", default=False),
+            **env.json("RERANKER_OPTIONS", default={}),
+        },
+    }
+    if _reranker_url
+    else None
+)
+RERANKER_SECONDS = env.float("RERANKER_SECONDS", default=0.5)
+RERANKER_TEXTS = env.int("RERANKER_TEXTS", default=50)  # of the best, what it is given to read
+RERANKER_PROFILES = env.list("RERANKER_PROFILES", default=["salience"])
 RETENTION_DAYS = env.int("RETENTION_DAYS", default=90)  # 0: for good, where no policy says less
 RETENTION_ARCHIVE_DAYS = env.int("RETENTION_ARCHIVE_DAYS", default=0)
 RETENTION_BATCH = env.int("RETENTION_BATCH", default=500)  # rows of one transaction

@@ -1,4 +1,4 @@
-"""What must hold of the key provider before anything is encrypted under it, and of the extraction model.  Ids:
+"""What must hold of the key provider before anything is encrypted under it, and of the models behind endpoints.  Ids:
 memsync.E010 to E019."""
 
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.checks import Error, register
 from django.core.exceptions import ImproperlyConfigured
 
-from apps.adapters.registry import LocalKekNotAllowed, get_extractor, get_kms
+from apps.adapters.registry import LocalKekNotAllowed, get_extractor, get_kms, get_reranker
 
 
 @register()
@@ -42,4 +42,13 @@ def check_extractor(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Er
         get_extractor()
     except ImproperlyConfigured as error:
         return [Error(str(error), hint="Correct EXTRACTOR_URL and the settings beside it.", id="memsync.E013")]
+    return []
+
+
+@register()
+def check_reranker(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
+    try:
+        get_reranker()
+    except ImproperlyConfigured as error:
+        return [Error(str(error), hint="Correct RERANKER_URL and the settings beside it.", id="memsync.E014")]
     return []

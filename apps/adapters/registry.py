@@ -12,6 +12,7 @@ from django.utils.module_loading import import_string
 from apps.adapters.embedders.base import Embedder
 from apps.adapters.extractors.base import Extractor
 from apps.adapters.kms.base import KekProvider
+from apps.adapters.rerankers.base import Reranker
 
 
 class LocalKekNotAllowed(ImproperlyConfigured):
@@ -33,6 +34,14 @@ def get_extractor() -> Extractor | None:
     Constructing it reaches nothing.  Raises ImproperlyConfigured.
     """
     return cast("Extractor", _instance("EXTRACTOR")) if settings.EXTRACTOR else None
+
+
+def get_reranker() -> Reranker | None:
+    """The cross-encoder named by ``settings.RERANKER``; None where there is none.
+
+    Constructing it reaches nothing.  Raises ImproperlyConfigured.
+    """
+    return cast("Reranker", _instance("RERANKER")) if settings.RERANKER else None
 
 
 def get_kms() -> KekProvider:

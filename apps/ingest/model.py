@@ -23,7 +23,7 @@ from apps.ingest.candidates import ModelReading, Proposal
 from apps.ingest.rules import read_turn
 from apps.ingest.steps.extract import is_user
 from apps.projects.scope import Scope
-from apps.tenants.models import Egress, Tenant
+from apps.tenants.selectors import may_leave
 
 # What the rules see at once to say nothing is not worth a call.
 IDLE: Final = frozenset({"filler", "too_short", "code_only", "not_user_turn", "nothing_said"})
@@ -45,7 +45,7 @@ def read_ahead(scope: Scope, proposals: Sequence[Proposal], *, now: datetime) ->
         reading = None
         if proposal.reading is None and _is_for_models(proposal):
             if is_allowed is None:
-                is_allowed = _may_leave(scope, extractor)
+                is_allowed = may_leave(scope.tenant_id, "ai_extract", self_hosted=extractor.is_self_hosted)
             reading = _reading(scope, extractor, proposal, is_allowed=is_allowed, deadline=deadline, now=now)
         read.append(replace(proposal, reading=reading) if reading is not None else proposal)
     return read
@@ -54,11 +54,6 @@ def read_ahead(scope: Scope, proposals: Sequence[Proposal], *, now: datetime) ->
 def _is_for_models(proposal: Proposal) -> bool:
     """Not what is kept as it is, nor what somebody else than the user said, nor documents."""
     return not proposal.is_meant and is_user(proposal) and len(proposal.text) <= MOST_TEXT
-
-
-def _may_leave(scope: Scope, extractor: Extractor) -> bool:
-    policy = Tenant.objects.values_list("ai_extract", flat=True).get(pk=scope.tenant_id)
-    return policy == Egress.ALLOW or (policy == Egress.SELF_HOSTED_ONLY and extractor.is_self_hosted)
 
 
 def _reading(

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.checks import Error, register
 
 from apps.recall.legs import graph
+from apps.recall.ranking import PROFILES
 from apps.recall.services import LEGS
 
 
@@ -20,6 +21,19 @@ def check_legs(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
                 f"RECALL_LEGS names no way of finding, or one that there is not: {', '.join(unknown) or 'none'}.",
                 hint=f"There are {', '.join(known)}.",
                 id="memsync.E020",
+            )
+        ]
+    return []
+
+
+@register()
+def check_reranked_profiles(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
+    if unknown := [name for name in settings.RERANKER_PROFILES if name not in PROFILES]:
+        return [
+            Error(
+                f"RERANKER_PROFILES names ranking profiles that there are not: {', '.join(unknown)}.",
+                hint=f"There are {', '.join(PROFILES)}.",
+                id="memsync.E021",
             )
         ]
     return []

@@ -69,15 +69,23 @@ PREVIOUS_COSINE, PREVIOUS_WORDS = 0.3, 0.2  # how much of the previous turn is r
 LONGEST = 25  # content terms beyond which a text is long enough
 RECENCY_HALF_LIFE_HOURS = 72.0
 CONTRADICTED = 0.5  # of its score is left to the weaker of two that contradict each other
+RERANKED = 0.6  # of a score is a cross-encoder's word, where one read the memory
 BEHIND = 1e-6  # of score, between a summary and its sources
 PROFILES = ("default", "memorysync", "rrf", "typed", "salience")
 
 
-def weights_used(profile: str, candidates: Sequence[Features], asked: Weights | None = None) -> Weights:
+def weights_used(
+    profile: str, candidates: Sequence[Features], asked: Weights | None = None, *, reranked: bool = False
+) -> Weights:
     """What each factor of a profile is multiplied by for these candidates, so that no score exceeds 1.
 
-    asked: in place of the profile's own; names that it does not know are passed over.
+    asked: in place of the profile's own; names that it does not know are passed over.  reranked: as ``rerank`` does.
     """
+    own = _weights_of(profile, candidates, asked)
+    return {**own, "rerank": RERANKED} if reranked else own
+
+
+def _weights_of(profile: str, candidates: Sequence[Features], asked: Weights | None) -> Weights:
     if profile == "rrf":
         return {"rrf": 1.0}
     if profile == "typed":
@@ -215,6 +223,28 @@ def rank_salience(candidates: Sequence[Features], fused: Sequence[tuple[int, flo
         )
         ranked.append(_ranked(memory_id, {"rrf": score, "salience": score * (salience_factor(value) - 1)}))
     return in_order(ranked)
+
+
+def rerank(ranked: Sequence[Ranked], relevance: Mapping[int, float]) -> list[Ranked]:
+    """0.6 x what a cross-encoder says + 0.4 x the score, min-max over the candidates (seed 002; seed-systems R11).
+
+    relevance: 0..1, of the best that it was given to read; what it did not read counts as 0 there, and so stays behind
+    all that it read.  The factors are scaled along, so that they still sum to the score.
+    """
+    if not relevance or not ranked:
+        return list(ranked)
+    low, high = min(one.score for one in ranked), max(one.score for one in ranked)
+    scale = (1 - RERANKED) / (high - low) if high > low else 0.0
+    return in_order(
+        [
+            _ranked(one.id, {
+                **{name: scale * value for name, value in one.factors.items()},
+                "least": -scale * low,
+                "rerank": RERANKED * relevance.get(one.id, 0.0),
+            })
+            for one in ranked
+        ]
+    )  # fmt: skip
 
 
 def _in_context(one: Features) -> float:

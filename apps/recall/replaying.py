@@ -6,6 +6,7 @@ Recall and replay both come by here, so that what a replay shows is what recall 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 from apps.recall.fusion import reciprocal_rank
@@ -20,6 +21,7 @@ from apps.recall.ranking import (
     rank_memorysync,
     rank_salience,
     rank_typed,
+    rerank,
 )
 
 VERSION: Final = 1
@@ -34,7 +36,8 @@ class Trace:
 
     rankings: what each leg found.  carried: what relations brought to a memory.  contradicted: those that have a
     stronger one against them.  sources: of each summary that stands behind its own.  alike: the memories that say the
-    same words as others, each with the number of its kind.  ids, scores: what was answered, best first.
+    same words as others, each with the number of its kind.  relevance: what a cross-encoder said of those that it
+    read.  ids, scores: what was answered, best first.
     """
 
     now: datetime
@@ -48,12 +51,15 @@ class Trace:
     contradicted: Sequence[int] = ()
     sources: Mapping[int, Sequence[int]] = field(default_factory=dict)
     alike: Mapping[int, int] = field(default_factory=dict)
+    relevance: Mapping[int, float] = field(default_factory=dict)
     ids: Sequence[int] = ()
     scores: Sequence[float] = ()
 
     def replay(self) -> list[Ranked]:
         """What would be answered today from what was found then."""
-        ranked: Sequence[Ranked] = rank(self.profile, self.features, self.rankings, self.weights, self.now)
+        ranked: Sequence[Ranked] = rank(
+            self.profile, self.features, self.rankings, self.weights, self.now, self.relevance
+        )
         ranked = lower(lift(ranked, self.carried), set(self.contradicted))
         ranked = behind_their_sources(ranked, self.sources) if self.sources else ranked
         return first_of_each(ranked, self.alike)[: self.limit]
@@ -71,7 +77,8 @@ class Trace:
         """As ``as_json`` made it, read from JSON.  A feature that is unknown by now is passed over."""
         known = {name: value for name, value in said.items() if name in {one.name for one in fields(cls)}}
         numbered = {
-            name: {int(one): value for one, value in said[name].items()} for name in ("carried", "sources", "alike")
+            name: {int(one): value for one, value in said.get(name, {}).items()}
+            for name in ("carried", "sources", "alike", "relevance")
         }
         return cls(**known | numbered | {
             "now": datetime.fromisoformat(said["now"]),
@@ -95,8 +102,22 @@ def rank(
     rankings: Mapping[str, Ranking],
     weights: Weights | None,
     now: datetime,
+    relevance: Mapping[int, float] = MappingProxyType({}),
 ) -> list[Ranked]:
-    """By the profile of this name.  rankings: of each leg, for the profiles that go by ranks."""
+    """By the profile of this name, and then as a cross-encoder says of those that it read.
+
+    rankings: of each leg, for the profiles that go by ranks.
+    """
+    return rerank(_rank(profile, features, rankings, weights, now), relevance)
+
+
+def _rank(
+    profile: str,
+    features: Sequence[Features],
+    rankings: Mapping[str, Ranking],
+    weights: Weights | None,
+    now: datetime,
+) -> list[Ranked]:
     if profile == "memorysync":
         return rank_memorysync(features, now=now, weights=weights)
     if profile in ("rrf", "typed", "salience"):

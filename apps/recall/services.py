@@ -1,5 +1,6 @@
 """Recall: the memories that best answer a query, with the reason for each."""
 
+import math
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from apps.adapters.embedders.base import Embedder
 from apps.adapters.errors import AdapterError
 from apps.adapters.registry import get_embedder
+from apps.audit.services import record
 from apps.core.errors import Invalid
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -29,7 +31,7 @@ from apps.memories.sealing import open_memory
 from apps.memories.words import normalised
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
-from apps.recall import access
+from apps.recall import access, reranking
 from apps.recall.fusion import union
 from apps.recall.legs import graph
 from apps.recall.legs.dense import Dense
@@ -41,6 +43,7 @@ from apps.recall.question import Question, ask, words_that_may_name
 from apps.recall.ranking import PROFILES, Ranked, behind_their_sources, weights_used
 from apps.recall.related import Related, Relations
 from apps.recall.replaying import Trace, first_of_each, rank
+from apps.recall.reranking import NOT_READ, Reread
 from apps.recall.results import Explanation, Filters, Hit, Recall
 from apps.recall.sealed import OpenedSpace, SealedLegs, open_sealed, shortlist_sealed
 from apps.recall.search import Leg, Ranking, Search, conditions, moment_of
@@ -98,6 +101,10 @@ def recall(
     hits = sorted(hits, key=lambda hit: (-hit.score, -hit.memory.id))[:limit]
     query_id = uuid.uuid4()
     traces = [one.traced for one in found if one.traced is not None] if is_wanted(query_id) else []
+    for one in found:
+        if one.reread is not None:
+            with tenant_transaction(scope):
+                record(scope, actor=scope.principal.label, action="ai.rerank", reason=one.reread, now=now)
     access.note(scope, [hit.memory.id for hit in hits], traces=[(space, query_id, trace) for space, trace in traces])
     return Recall(
         query_id=query_id,
@@ -135,8 +142,13 @@ class Budget:
     started: float
 
     @property
+    def seconds_left(self) -> float:
+        """Below 0 once it is spent; infinity where there is no end."""
+        return self.milliseconds / 1000 - (time.perf_counter() - self.started) if self.milliseconds > 0 else math.inf
+
+    @property
     def is_spent(self) -> bool:
-        return 0 < self.milliseconds < (time.perf_counter() - self.started) * 1000
+        return self.seconds_left < 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,13 +180,17 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """Of one space.  legs, cut: names of those that ran and of those that did not for want of time."""
+    """Of one space.  legs, cut: names of those that ran and of those that did not for want of time.
+
+    reread: how it went with the cross-encoder, where it was asked.
+    """
 
     hits: Sequence[Hit] = ()
     is_dense: bool = True
     legs: Sequence[str] = ()
     cut: Sequence[str] = ()
     traced: tuple[SpaceRef, Trace] | None = None
+    reread: str | None = None
 
 
 class _SpaceChanged(Exception):
@@ -298,10 +314,11 @@ def _found(scope: Scope, asked: _Asked, options: _Options) -> _Found:
     if follows and options.budget.is_spent:
         follows, cut = False, [*cut, graph.NAME]
     options = options if follows else replace(options, depth=1)
+    reread = _reread(scope, asked, options, rankings, opened)
     failed: set[int] = set()
     while True:
         features = [one.features for one in opened]
-        ranked = rank(options.profile, features, rankings, options.weights, options.now)
+        ranked = rank(options.profile, features, rankings, options.weights, options.now, reread.relevance)
         related, sources = _behind_sources(scope, asked, _relate(scope, asked, options, ranked, opened, without=failed))
         alike = _alike(related, opened)
         kept = first_of_each(related.ranked, alike)[: options.limit]
@@ -312,7 +329,7 @@ def _found(scope: Scope, asked: _Asked, options: _Options) -> _Found:
         failed |= gone
         opened = [one for one in opened if one.features.id not in gone]
     legs = _places(rankings)
-    used = weights_used(options.profile, features, options.weights)
+    used = weights_used(options.profile, features, options.weights, reranked=bool(reread.relevance))
     hits = [
         Hit(
             memory=memories[one.id],
@@ -327,10 +344,28 @@ def _found(scope: Scope, asked: _Asked, options: _Options) -> _Found:
         now=options.now, profile=options.profile, limit=options.limit, weights=options.weights, rankings=rankings,
         cut=cut, features=features, contradicted=list(related.contradicted), sources=sources, alike=alike,
         carried={one: min(1.0, _graph_weight(options) * path.score) for one, path in related.reached.items()},
-        ids=[one.id for one in kept], scores=[one.score for one in kept],
+        relevance=reread.relevance, ids=[one.id for one in kept], scores=[one.score for one in kept],
     )  # fmt: skip
     legs_run = [*ran, graph.NAME] if follows else ran
-    return _Found(hits=hits, is_dense=asked.vector is not None, legs=legs_run, cut=cut, traced=(asked.space, trace))
+    if reread.outcome is not None:
+        (legs_run if reread.relevance else cut).append(reranking.NAME)
+    return _Found(
+        hits=hits, is_dense=asked.vector is not None, legs=legs_run, cut=cut, traced=(asked.space, trace),
+        reread=reread.outcome,
+    )  # fmt: skip
+
+
+def _reread(
+    scope: Scope, asked: _Asked, options: _Options, rankings: Mapping[str, Ranking], opened: Sequence[Opened]
+) -> Reread:
+    """What a cross-encoder says of the best.  It may take RERANKER_SECONDS of the snapshot, which holds no lock."""
+    if options.profile not in settings.RERANKER_PROFILES or settings.RERANKER is None or options.budget.is_spent:
+        return NOT_READ
+    texts = {one.features.id: one.text for one in opened}
+    ranked = rank(options.profile, [one.features for one in opened], rankings, options.weights, options.now)
+    return reranking.reread(
+        scope, asked.question.text, [(one.id, texts[one.id]) for one in ranked], seconds=options.budget.seconds_left
+    )
 
 
 def _behind_sources(scope: Scope, asked: _Asked, related: Related) -> tuple[Related, Mapping[int, Sequence[int]]]:
@@ -441,4 +476,4 @@ def _matched_by(legs: Collection[str]) -> str:
 def _in_order_of_legs(names: Iterable[str]) -> list[str]:
     """Each once."""
     met = set(names)
-    return [name for name in (*(leg.name for leg in LEGS), graph.NAME) if name in met]
+    return [name for name in (*(leg.name for leg in LEGS), graph.NAME, reranking.NAME) if name in met]

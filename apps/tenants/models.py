@@ -49,7 +49,7 @@ class Instructions(models.TextChoices):
 
 
 class Egress(models.TextChoices):
-    """Whether what the tenant's people say may be shown to a language model."""
+    """Whether what the tenant's people say may be shown to a model behind an endpoint."""
 
     ALLOW = "allow", "To any that the operator has named"
     SELF_HOSTED_ONLY = "self_hosted_only", "To one that the operator runs"
@@ -70,6 +70,9 @@ class Tenant(BaseModel):
     ai_extract = models.CharField(
         max_length=16, choices=Egress, default=Egress.SELF_HOSTED_ONLY, db_default=Egress.SELF_HOSTED_ONLY.value
     )
+    ai_rerank = models.CharField(
+        max_length=16, choices=Egress, default=Egress.SELF_HOSTED_ONLY, db_default=Egress.SELF_HOSTED_ONLY.value
+    )
     closed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -79,6 +82,7 @@ class Tenant(BaseModel):
             models.CheckConstraint(condition=models.Q(new_spaces__in=Profile.values), name="tenant_new_spaces"),
             models.CheckConstraint(condition=models.Q(changes__in=Changes.values), name="tenant_changes"),
             models.CheckConstraint(condition=models.Q(ai_extract__in=Egress.values), name="tenant_ai_extract"),
+            models.CheckConstraint(condition=models.Q(ai_rerank__in=Egress.values), name="tenant_ai_rerank"),
             models.CheckConstraint(
                 condition=models.Q(instructions__in=Instructions.values), name="tenant_instructions"
             ),

@@ -1,7 +1,7 @@
 """Finding tenants and organizations by the names that people use."""
 
 from apps.core.errors import Conflict, NotFound
-from apps.tenants.models import Organization, Tenant
+from apps.tenants.models import Egress, Organization, Tenant
 
 
 class TenantNotFound(NotFound):
@@ -37,3 +37,12 @@ def find_organization(name: str) -> Organization | None:
     if len(found) > 1:
         raise OrganizationNotUnique
     return found[0] if found else None
+
+
+def may_leave(tenant_id: int, policy: str, *, self_hosted: bool) -> bool:
+    """Whether a model behind an endpoint may read what the tenant's people say.
+
+    policy: ``ai_extract`` or ``ai_rerank``.  self_hosted: whether the operator runs the endpoint.
+    """
+    said = Tenant.objects.values_list(policy, flat=True).get(pk=tenant_id)
+    return said == Egress.ALLOW or (said == Egress.SELF_HOSTED_ONLY and self_hosted)

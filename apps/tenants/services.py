@@ -34,7 +34,7 @@ class TenantAlreadyClosed(Conflict):
 
 class UnknownPolicy(Invalid):
     """key_deletes is deny or retire, new_spaces searchable or sealed, changes replace or dispute, instructions review
-    or keep, ai_extract allow, self_hosted_only or deny."""
+    or keep, ai_extract and ai_rerank allow, self_hosted_only or deny."""
 
 
 def open_organization(name: str, *, now: datetime) -> Organization:
@@ -67,6 +67,7 @@ POLICIES: Final[dict[str, type[TextChoices]]] = {
     "changes": Changes,
     "instructions": Instructions,
     "ai_extract": Egress,
+    "ai_rerank": Egress,
 }
 
 
@@ -74,7 +75,8 @@ def set_policy(tenant: Tenant, *, actor: str, now: datetime, **policy: str) -> T
     """key_deletes: what API keys may delete, ``deny`` nothing, ``retire`` hide memories for 7 days.  new_spaces: how
     spaces begin, ``searchable`` or ``sealed``.  changes: whether another value of a claim replaces the older one, or
     both stand disputed.  instructions: whether those that extraction finds wait for review.  ai_extract: whether a
-    language model may read what is said.  Raises UnknownPolicy."""
+    language model may read what is said.  ai_rerank: whether a cross-encoder may read what was found.  Raises
+    UnknownPolicy."""
     if any(name not in POLICIES or value not in POLICIES[name].values for name, value in policy.items()):
         raise UnknownPolicy
     with tenant_transaction(tenant):

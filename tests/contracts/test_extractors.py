@@ -10,9 +10,9 @@ import orjson
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from apps.adapters.breaker import Breaker
 from apps.adapters.extractors.asking import read_answer
 from apps.adapters.extractors.base import ExtractionFailed, Extractor, Proposed
-from apps.adapters.extractors.breaker import Breaker
 from apps.adapters.extractors.chat import MOST_TEXT, ChatExtractor
 from apps.adapters.extractors.fakes.chat import FAULTS, FakeChat, proposed
 

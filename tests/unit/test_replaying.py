@@ -28,6 +28,7 @@ TRACE = Trace(
     contradicted=[1],
     sources={2: [3]},
     alike={2: 0, 3: 0},
+    relevance={},
     ids=[4, 3],
     scores=[0.95, 0.5],
 )
@@ -54,3 +55,11 @@ def test_of_what_says_the_same_the_first_is_left() -> None:
     ranked = rank("default", TRACE.features, {}, None, NOW)
 
     assert [one.id for one in first_of_each(ranked, {1: 0, 2: 1, 3: 1, 4: 0})] == [1, 2]
+
+
+def test_what_a_cross_encoder_said_takes_part_and_survives_json() -> None:
+    trace = replace(TRACE, carried={}, contradicted=[], sources={}, alike={}, relevance={1: 0.2, 2: 0.1, 3: 0.9})
+
+    again = Trace.of_json(orjson.loads(orjson.dumps(trace.as_json(), option=orjson.OPT_NON_STR_KEYS)))
+
+    assert [one.id for one in again.replay()] == [3, 1, 2]

@@ -19,7 +19,7 @@ from apps.memories.vitality import (
     salience_factor,
 )
 from apps.recall.fusion import K, reciprocal_rank
-from apps.recall.ranking import Features, rank_salience, rank_typed
+from apps.recall.ranking import RERANKED, Features, Ranked, rank_salience, rank_typed, rerank
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -166,6 +166,30 @@ def test_the_salience_profile_is_reciprocal_rank_times_one_half_and_half_of_sali
 
     assert (first.id, first.score) == (2, pytest.approx(2 / 62))
     assert (second.id, second.score) == (1, pytest.approx(2 / 61 * 0.525))
+
+
+def test_a_cross_encoder_has_six_tenths_of_the_say() -> None:
+    """R11: 0.6 x reranker + 0.4 x normalised reciprocal rank; min-max over the candidates."""
+    fused = [
+        Ranked(id=n, score=score, factors={"rrf": score}) for n, score in ((1, 2 / 61), (2, 1.5 / 61), (3, 1 / 61))
+    ]
+
+    ranked = rerank(fused, {1: 0.1, 2: 0.5, 3: 0.9})
+
+    assert RERANKED == 0.6
+    scores = {one.id: one.score for one in ranked}
+    assert scores == pytest.approx({1: 0.6 * 0.1 + 0.4, 2: 0.6 * 0.5 + 0.4 * 0.5, 3: 0.6 * 0.9})
+    assert [one.id for one in ranked] == [3, 2, 1]
+    assert all(one.score == pytest.approx(sum(one.factors.values())) for one in ranked)
+
+
+def test_what_a_cross_encoder_did_not_read_stays_behind_what_it_did() -> None:
+    """R11: it may be given the best alone."""
+    fused = [Ranked(id=n, score=1 / (60 + n), factors={"rrf": 1 / (60 + n)}) for n in range(1, 6)]
+
+    assert [one.id for one in rerank(fused, {1: 0.0, 2: 0.0, 3: 0.5})] == [3, 1, 2, 4, 5]
+    assert rerank(fused, {}) == fused
+    assert [one.id for one in rerank(fused[:1], {1: 0.5})] == [1]
 
 
 # --- lifetimes, identity ----------------------------------------------------------------------------------------------

@@ -52,7 +52,8 @@ class Command(PlainCommand):
             "new_spaces=searchable, the default, or new_spaces=sealed: of new end users nothing searchable is kept; "
             "changes=replace, the default, or changes=dispute, which keeps both values until somebody decides; "
             "instructions=review, the default, or instructions=keep: what extraction finds takes effect at once; "
-            "ai_extract=self_hosted_only, the default, allow or deny: which language model may read what is said",
+            "ai_extract=self_hosted_only, the default, allow or deny: which language model may read what is said; "
+            "ai_rerank, of the same values: which cross-encoder may read what was found",
         )
         add_json(policy)
         quota = verbs.add_parser(
@@ -96,6 +97,7 @@ class Command(PlainCommand):
                         "changes": tenant.changes,
                         "instructions": tenant.instructions,
                         "ai_extract": tenant.ai_extract,
+                        "ai_rerank": tenant.ai_rerank,
                         "created_at": tenant.created_at.isoformat(),
                         "closed_at": tenant.closed_at.isoformat() if tenant.closed_at else None,
                     }

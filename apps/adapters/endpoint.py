@@ -1,0 +1,127 @@
+"""A model's endpoint over HTTP: one question in JSON, one answer within a time.
+
+The address comes from the operator's settings and from nowhere else; redirects are not followed.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import httpx
+import orjson
+from django.core.exceptions import ImproperlyConfigured
+
+from apps.adapters.breaker import Breaker
+
+LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
+CONNECT_SECONDS: Final = 2.0
+MOST_ANSWER: Final = 1_048_576  # bytes
+
+
+class CallFailed(Exception):
+    """cause: ``timeout``, ``unavailable``, ``throttled``, ``circuit_open`` or ``malformed``."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(cause)
+        self.cause = cause
+
+
+class Endpoint:
+    """path: below ``url``.  self_hosted: texts stay with the operator there; the loopback always is.
+
+    setting: how the settings that say so begin, for what is said of them.  Raises ImproperlyConfigured.
+    """
+
+    def __init__(
+        self,
+        *,
+        setting: str,
+        url: str,
+        path: str,
+        key: str | None = None,
+        self_hosted: bool = False,
+        breaker: Breaker | None = None,
+    ) -> None:
+        parts = urlsplit(url)
+        is_local = parts.hostname in LOOPBACK
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
+            raise ImproperlyConfigured(
+                f"{setting}_URL is an http or https address up to and with /v1, without a query."
+            )
+        if parts.scheme == "http" and not (is_local or self_hosted):
+            raise ImproperlyConfigured(
+                f"{setting}_URL names another machine without TLS, and what people say would travel in clear: use "
+                f"https, or set {setting}_SELF_HOSTED=1 if the network in between is yours."
+            )
+        self.is_self_hosted: Final = is_local or self_hosted
+        self._address: Final = f"{url.rstrip('/')}{path}"
+        self._headers: Final = {"Content-Type": "application/json"} | (
+            {"Authorization": f"Bearer {key}"} if key else {}
+        )
+        self._breaker: Final = breaker or Breaker()
+
+    def ask(self, body: Mapping[str, Any], *, seconds: float) -> bytes:
+        """Answers or raises CallFailed within ``seconds``."""
+        if not self._breaker.lets_through():
+            raise CallFailed("circuit_open")
+        try:
+            raw = _within(seconds, lambda deadline: self._post(orjson.dumps(body), deadline))
+        except CallFailed:
+            self._breaker.note(is_success=False)
+            raise
+        self._breaker.note(is_success=True)  # it answers; whether with sense is another matter
+        return raw
+
+    def _post(self, body: bytes, deadline: float) -> bytes:
+        seconds = max(0.05, deadline - time.monotonic())
+        timeout = httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds))
+        try:
+            # A client for each call: calls are few and long, and what goes wrong with one stays with it.
+            with (
+                httpx.Client(timeout=timeout, follow_redirects=False, trust_env=False) as client,
+                client.stream("POST", self._address, content=body, headers=self._headers) as response,
+            ):
+                if response.status_code != httpx.codes.OK:
+                    failed = "throttled" if response.status_code == httpx.codes.TOO_MANY_REQUESTS else "unavailable"
+                    raise CallFailed(failed)
+                return _read(response, deadline)
+        except httpx.TimeoutException:
+            failed = "timeout"
+        except (httpx.HTTPError, httpx.InvalidURL):
+            failed = "unavailable"
+        # Raised out here so that it brings no request along: its body holds what somebody said.
+        raise CallFailed(failed)
+
+
+def _read(response: httpx.Response, deadline: float) -> bytes:
+    raw = bytearray()
+    for piece in response.iter_bytes():
+        raw += piece
+        if len(raw) > MOST_ANSWER:
+            raise CallFailed("malformed")
+        if time.monotonic() > deadline:
+            raise CallFailed("timeout")
+    return bytes(raw)
+
+
+def _within(seconds: float, call: Callable[[float], bytes]) -> bytes:
+    """In a thread of its own, because a socket's timeout does not bound a call: looking up a name, and an answer that
+    drips byte by byte, both escape it.  What was begun ends by itself soon after, and is forgotten."""
+    deadline = time.monotonic() + seconds
+    answer: Future[bytes] = Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(call(deadline))
+        except BaseException as error:  # noqa: BLE001 -- it is raised in the thread that waits
+            answer.set_exception(error)
+
+    threading.Thread(target=run, name="model endpoint", daemon=True).start()
+    try:
+        return answer.result(timeout=seconds)
+    except TimeoutError:
+        pass
+    raise CallFailed("timeout")

@@ -1,0 +1,35 @@
+"""The promise every reranker keeps; ``tests/contracts/test_rerankers.py`` holds each of them to it."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from apps.adapters.errors import AdapterError
+
+
+class RerankFailed(AdapterError):
+    """The model gave nothing that could be used.
+
+    cause: ``timeout``, ``unavailable``, ``throttled``, ``circuit_open`` or ``malformed``.
+    """
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(f"the reranking model failed: {cause}", permanent=False)
+        self.cause = cause
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """A cross-encoder behind an endpoint that the operator has named: it reads a question and a text together.
+
+    is_self_hosted: texts stay with the operator.
+    """
+
+    @property
+    def is_self_hosted(self) -> bool: ...
+
+    def score(self, query: str, texts: Sequence[str], *, seconds: float) -> list[float]:
+        """How well each text answers the query, 0..1, in the order of ``texts``.
+
+        Answers or raises RerankFailed within ``seconds``.
+        """
+        ...

@@ -1,0 +1,89 @@
+"""A reranker on the loopback that counts the words two texts share, and what goes wrong with real ones."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from apps.adapters.kms.fakes.service import Answer, FakeService, Request
+
+FAULTS: Final = ("not_json", "missing", "twice", "out_of_range", "not_a_number", "no_results", "error_500",
+                 "throttled_429", "redirect", "disconnect", "down", "slow", "drip", "endless")  # fmt: skip
+
+_WORD: Final = re.compile(r"\w+")
+
+
+class FakeRerank(FakeService):
+    """fault: one of FAULTS, or empty.  asked: the bodies of the requests, newest last.  logits: bare scores.
+
+    likes: words that make a text all that is wanted, whatever was asked.
+    """
+
+    content_type = "application/json"
+
+    def __init__(self, *, logits: bool = False, likes: str = "") -> None:
+        self.fault = ""
+        self.logits = logits
+        self.likes = likes
+        self.asked: Final[list[dict[str, Any]]] = []
+        super().__init__()
+
+    @property
+    def base_url(self) -> str:
+        return f"{self.url}/v1"
+
+    def break_with(self, fault: str) -> None:
+        """Fail in this way from now on."""
+        self.fault = fault
+        if fault == "down":
+            self.take_down()
+        self.slow_seconds = 30.0 if fault == "slow" else 0.0
+        self.drip_seconds = 0.2 if fault == "drip" else 0.0
+        self.redirect_to = "http://127.0.0.1:9" if fault == "redirect" else ""
+        self.throttled = fault == "throttled_429"
+        self.fail_next = 10**9 if fault == "error_500" else 0
+
+    def answer(self, request: Request) -> Answer:
+        body = request.json()
+        self.asked.append(body)
+        self.calls["rerank"] += 1
+        if self.fault == "disconnect":
+            raise ConnectionResetError
+        return Answer(200, self._results(body))
+
+    def answer_throttled(self) -> Answer:
+        return Answer(429, {"message": "too many requests"})
+
+    def answer_denied(self) -> Answer:
+        return Answer(401, {"message": "invalid key"})
+
+    def answer_failed(self) -> Answer:
+        return Answer(500, {"message": "internal error"})
+
+    def _results(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        if self.fault == "no_results":
+            return {"data": []}
+        scores = [self._score(body["query"], text) for text in body["documents"]]
+        results: list[dict[str, Any]] = [{"index": at, "relevance_score": score} for at, score in enumerate(scores)]
+        results.sort(key=lambda one: -one["relevance_score"])  # as real ones do: best first
+        if self.fault == "missing":
+            results.pop()
+        elif self.fault == "twice":
+            results[-1] = dict(results[0])
+        elif self.fault == "out_of_range":
+            results[0]["relevance_score"] = 7.5
+        elif self.fault == "not_a_number":
+            results[0]["relevance_score"] = "best"
+        elif self.fault == "not_json":
+            return {"results": json.dumps(results)}
+        elif self.fault == "endless":
+            results[0]["document"] = "x" * 2_000_000
+        return {"id": "rerank-1", "results": results}
+
+    def _score(self, query: str, text: str) -> float:
+        asked, said = (set(_WORD.findall(one.lower())) for one in (query, text))
+        score = 0.01 + 0.9 * len(asked & said) / max(1, len(asked))
+        if self.likes:
+            score = 0.99 if self.likes in text else 0.01
+        return math.log(score / (1 - score)) if self.logits else score

@@ -1,0 +1,142 @@
+"""A cross-encoder in recall: 0.6 of the score is its word, and what becomes of an answer when it says none."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from apps.adapters.registry import get_reranker
+from apps.adapters.rerankers.fakes.rerank import FakeRerank
+from apps.apikeys.onboarding import Opened
+from apps.audit.models import AuditEvent
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
+from apps.ingest import services
+from apps.ingest.candidates import Proposal
+from apps.recall.results import Recall
+from apps.recall.services import recall
+from apps.tenants.services import set_policy
+from tests.makers import NOW, make_scope
+
+pytestmark = pytest.mark.django_db(databases="__all__")
+
+QUERY = "where does the heron nest?"
+LIKED = "It came back on Sunday to nest."
+TEXTS = ("The heron does nest where the northern lock is.", LIKED, "The harbour nest was empty.")
+
+
+@pytest.fixture
+def endpoint(settings: Any) -> Iterator[FakeRerank]:
+    with FakeRerank(likes="Sunday") as service:
+        settings.RERANKER = {
+            "BACKEND": "apps.adapters.rerankers.http.HttpReranker",
+            "OPTIONS": {"url": service.base_url, "model": "small"},
+        }
+        yield service
+
+
+@pytest.fixture
+def tenant(acme: Opened) -> Opened:
+    services.remember(
+        make_scope(acme), [Proposal(text=Plaintext(text), importance=0.6, deduplicate=False) for text in TEXTS], now=NOW
+    )
+    return acme
+
+
+def ask(tenant: Opened, **options: Any) -> Recall:
+    return recall(make_scope(tenant), Plaintext(QUERY), now=NOW, **{"profile": "salience"} | options)
+
+
+def texts(found: Recall) -> list[str]:
+    return [hit.memory.text.reveal() for hit in found.hits]
+
+
+def calls(tenant: Opened) -> list[str]:
+    with tenant_transaction(tenant.scope):
+        rows = AuditEvent.objects.filter(tenant_id=tenant.scope.tenant_id, action="ai.rerank").order_by("pk")
+        return [row.reason for row in rows]
+
+
+def test_what_it_likes_comes_first_with_factors_that_sum_to_the_score(tenant: Opened, endpoint: FakeRerank) -> None:
+    found = ask(tenant)
+
+    assert texts(found)[0] == LIKED
+    assert sorted(endpoint.asked[0]["documents"]) == sorted(TEXTS)
+    assert endpoint.asked[0]["query"] == QUERY
+    assert "rerank" in found.legs
+    for hit in found.hits:
+        assert hit.score == pytest.approx(sum(hit.explanation.factors.values()))
+        assert 0 <= hit.score <= 1
+    assert found.hits[0].explanation.factors["rerank"] == pytest.approx(0.6 * 0.99)
+    assert found.hits[0].explanation.weights["rerank"] == 0.6
+    assert calls(tenant) == ["ok"]
+
+
+def test_without_one_recall_is_as_ever(tenant: Opened) -> None:
+    found = ask(tenant)
+
+    assert texts(found)[0] == TEXTS[0]
+    assert "rerank" not in (*found.legs, *found.legs_cut)
+
+
+def test_a_profile_that_is_not_named_is_not_read(tenant: Opened, endpoint: FakeRerank) -> None:
+    found = ask(tenant, profile="default")
+
+    assert texts(found)[0] == TEXTS[0]
+    assert not endpoint.requests
+
+
+def test_any_profile_can_be_named(tenant: Opened, endpoint: FakeRerank, settings: Any) -> None:
+    settings.RERANKER_PROFILES = ["default"]
+
+    assert texts(ask(tenant, profile="default"))[0] == LIKED
+
+
+@pytest.mark.parametrize("fault", ["down", "slow", "missing", "throttled_429"])
+def test_one_that_fails_is_named_as_cut_and_the_answer_is_as_without(
+    fault: str, tenant: Opened, endpoint: FakeRerank, settings: Any
+) -> None:
+    settings.RERANKER_SECONDS = 0.3
+    endpoint.break_with(fault)
+
+    found = ask(tenant)
+
+    assert texts(found)[0] == TEXTS[0]
+    assert "rerank" in found.legs_cut
+    assert found.latency_ms < 2_000
+    assert len(calls(tenant)) == 1
+    assert calls(tenant) != ["ok"]
+
+
+@pytest.mark.parametrize("policy", ["deny", "self_hosted_only"])
+def test_a_tenant_that_does_not_let_it_read_is_not_read(
+    policy: str, tenant: Opened, endpoint: FakeRerank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_policy(tenant.tenant, ai_rerank=policy, actor="test", now=NOW)
+    monkeypatch.setattr(get_reranker(), "is_self_hosted", False)
+
+    found = ask(tenant)
+
+    assert texts(found)[0] == TEXTS[0]
+    assert "rerank" not in (*found.legs, *found.legs_cut)
+    assert not endpoint.requests
+    assert calls(tenant) == []
+
+
+def test_only_the_best_are_read_and_the_others_stay_behind_them(
+    tenant: Opened, endpoint: FakeRerank, settings: Any
+) -> None:
+    settings.RERANKER_TEXTS = 2
+    plain = [hit.memory.id for hit in ask(tenant, profile="rrf").hits]
+
+    found = ask(tenant)
+
+    assert len(endpoint.asked[0]["documents"]) == 2
+    assert len(found.hits) == len(plain) == 3
+    assert "rerank" in found.hits[-1].explanation.factors
+    assert found.hits[-1].explanation.factors["rerank"] == 0
+
+
+def test_nothing_found_is_not_read(acme: Opened, endpoint: FakeRerank) -> None:
+    assert ask(acme).hits == []
+    assert not endpoint.requests
