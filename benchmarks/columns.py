@@ -210,7 +210,15 @@ KEYRING: dict[str, Columns] = {
     ),
     "crypto_servicekey": Columns(sealed="wrapped", keyed="check_value", plain=f"{_WRAPPED} name"),
     "crypto_spacesecret": Columns(plain="space_uid tenant_uid salt destroyed_at"),
-    "retention_erasureentry": Columns(plain="id tenant_uid kind target_uid target_id erased_at actor request_id"),
+    "retention_erasureentry": Columns(
+        plain="id tenant_uid kind target_uid target_id erased_at actor request_id erasure_uid"
+    ),
+    "retention_erasure": Columns(
+        plain="uid tenant_uid environment kind target nonce with_sources state counts actor method step_up_age_seconds "
+        "request_id requested_at deleted_at purged_at finished_at",
+    ),
+    "retention_receipt": Columns(plain="index receipt_uid tenant_uid erasure_uid phase issued_at body leaf"),
+    "retention_receiptcheckpoint": Columns(plain="size note made_at"),
     "django_migrations": Columns(plain="id app name applied"),
 }
 

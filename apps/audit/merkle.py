@@ -1,4 +1,7 @@
-"""A tree of hashes over a list, and the proof that one entry is in it.  RFC 6962, section 2.1."""
+"""A tree of hashes over a list, the proof that one entry is in it, and the proof that the list only grew.
+
+RFC 6962, section 2.1.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -46,6 +49,50 @@ def root_of_path(one: bytes, index: int, size: int, siblings: Sequence[bytes]) -
         return _node(left, beside) if left is not None else None
     right = root_of_path(one, index - middle, size - middle, lower)
     return _node(beside, right) if right is not None else None
+
+
+def growth(leaves: Sequence[bytes], old_size: int) -> list[bytes]:
+    """The proof that these leaves begin with the first ``old_size`` of them, lowest first.  Section 2.1.2.
+
+    old_size: from 1 to the number of leaves.
+    """
+    return _growth(leaves, old_size, is_whole=True)
+
+
+def has_grown(old_size: int, old_root: bytes, size: int, new_root: bytes, proof: Sequence[bytes]) -> bool:
+    """Whether the tree of the new root begins with that of the old one, as the proof shows."""
+    if not 1 <= old_size <= size:
+        return False
+    found = _grown(old_size, old_root, size, proof, is_whole=True)
+    return found == (old_root, new_root)
+
+
+def _growth(leaves: Sequence[bytes], old_size: int, *, is_whole: bool) -> list[bytes]:
+    if old_size == len(leaves):
+        return [] if is_whole else [root(leaves)]
+    middle = _split(len(leaves))
+    if old_size <= middle:
+        return [*_growth(leaves[:middle], old_size, is_whole=is_whole), root(leaves[middle:])]
+    return [*_growth(leaves[middle:], old_size - middle, is_whole=False), root(leaves[:middle])]
+
+
+def _grown(
+    old_size: int, old_root: bytes, size: int, proof: Sequence[bytes], *, is_whole: bool
+) -> tuple[bytes, bytes] | None:
+    """The roots, old and new, that the proof leads to; None where it does not fit."""
+    if old_size == size:
+        if is_whole:
+            return (old_root, old_root) if not proof else None
+        return (proof[0], proof[0]) if len(proof) == 1 else None
+    if not proof:
+        return None
+    middle = _split(size)
+    *lower, beside = proof
+    if old_size <= middle:
+        found = _grown(old_size, old_root, middle, lower, is_whole=is_whole)
+        return found and (found[0], _node(found[1], beside))
+    found = _grown(old_size - middle, old_root, size - middle, lower, is_whole=False)
+    return found and (_node(beside, found[0]), _node(beside, found[1]))
 
 
 def _node(left: bytes, right: bytes) -> bytes:

@@ -48,6 +48,7 @@ class ServiceName(models.TextChoices):
     PEPPER = "pepper"
     CURSOR = "cursor"
     AUDIT = "audit"
+    RECEIPT = "receipt"
 
 
 class WrappedKey(models.Model):

@@ -5,6 +5,7 @@ under a hold later is marked at the beginning of each run, before anything is de
 """
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -30,6 +31,13 @@ _MARK: Final = f"""update memories_memory set legal_hold = true where tenant_id 
       and exists (select from retention_hold hold
                    where hold.tenant_id = %(tenant)s and hold.lifted_at is null and {_FOR})
     order by memory.id limit %(most)s for no key update of memory)"""  # noqa: S608  (fixed texts of ours)
+# Those in force that are for any of these memories or spaces.
+_OVER: Final = f"""select hold.case from retention_hold hold
+    where hold.tenant_id = %(tenant)s and hold.lifted_at is null
+      and (hold.level = 'tenant' or hold.space_id = any(%(spaces)s) or exists (
+        select from memories_memory memory where memory.tenant_id = hold.tenant_id
+          and (memory.id = any(%(memories)s) or memory.space_id = any(%(spaces)s)) and {_FOR}))
+    order by hold.id"""  # noqa: S608  (fixed texts of ours)
 _LET_GO: Final = f"""update memories_memory memory set legal_hold = false
     where memory.tenant_id = %(tenant)s and memory.legal_hold
       and exists (select from retention_hold hold
@@ -68,7 +76,7 @@ def hold(scope: Scope, level: Level, target_id: int, *, case: str, now: datetime
     if not CASE.fullmatch(case):
         raise CaseRefused
     with tenant_transaction(scope):
-        lock("legal holds", scope.tenant_id)
+        hold_off(scope)
         _check(scope, level, target_id)
         target = {} if level == Level.TENANT else {f"{level}_id": target_id}
         row = Hold.everyone.create(
@@ -87,7 +95,7 @@ def lift(scope: Scope, hold_id: int, *, now: datetime) -> int:
     Raises HoldNotFound.
     """
     with tenant_transaction(scope):
-        lock("legal holds", scope.tenant_id)
+        hold_off(scope)
         row = Hold.objects.within(scope).filter(pk=hold_id, lifted_at=None).first()
         if row is None:
             raise HoldNotFound
@@ -128,9 +136,24 @@ def check_free(scope: Scope, *, space_id: int | None = None) -> None:
             raise Held
 
 
+def cases_over(scope: Scope, *, memory_ids: Sequence[int], space_ids: Sequence[int]) -> list[str]:
+    """The cases of the holds in force that are for any of these memories, or for anything in these spaces.
+
+    Inside the tenant's transaction.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_OVER, {"tenant": scope.tenant_id, "memories": list(memory_ids), "spaces": list(space_ids)})
+        return [case for (case,) in cursor.fetchall()]
+
+
+def hold_off(scope: Scope) -> None:
+    """No hold is set or lifted until the transaction ends."""
+    lock("legal holds", scope.tenant_id)
+
+
 def _mark_batch(scope: Scope) -> int:
     with tenant_transaction(scope):
-        lock("legal holds", scope.tenant_id)
+        hold_off(scope)
         if not Hold.objects.within(scope).filter(lifted_at=None).exists():
             return 0
         with connection.cursor() as cursor:

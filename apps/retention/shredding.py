@@ -65,7 +65,7 @@ class Shredded:
 
 def plan_space(scope: Scope, space_uid: uuid.UUID) -> Shredded:
     """What shredding the space would delete.  Raises SpaceNotFound or AlreadyShredded."""
-    space = _get_space(scope, space_uid)
+    space = get_space(scope, space_uid)
     with tenant_transaction(scope):
         found = {table: rows.count(scope, table, space_id=space.pk) for table in rows.tables_of_a_space()}
     return Shredded(
@@ -78,7 +78,7 @@ def shred_space(scope: Scope, space_uid: uuid.UUID, *, request_id: str = "", now
 
     Raises SpaceNotFound, AlreadyShredded or Held.
     """
-    holds.check_free(scope, space_id=_get_space(scope, space_uid).pk)
+    holds.check_free(scope, space_id=get_space(scope, space_uid).pk)
     ledger.note_space(scope.tenant.uid, space_uid, actor=scope.principal.label, request_id=request_id, now=now)
     return finish_space(scope, space_uid, request_id=request_id, now=now)
 
@@ -162,7 +162,8 @@ def finish_tenant(scope: Scope, *, request_id: str = "", now: datetime) -> Shred
     return Shredded(kind=ErasedKind.TENANT, uid=uid, rows=deleted, salts=salts, keys=keys, key_encryption_keys=keks)
 
 
-def _get_space(scope: Scope, space_uid: uuid.UUID) -> Space:
+def get_space(scope: Scope, space_uid: uuid.UUID) -> Space:
+    """Raises SpaceNotFound or AlreadyShredded."""
     with tenant_transaction(scope):
         space = Space.objects.within(scope).filter(uid=space_uid).first()
     if space is not None:

@@ -25,6 +25,7 @@ from apps.projects.policies import all_policies
 from apps.projects.scope import Scope
 from apps.retention import holds
 from apps.retention.models import RetentionRun
+from apps.retention.removing import note_steps, purge
 from apps.retention.rules import ARCHIVE_DAYS, ARCHIVED, DELETED, PURGED, Rule, archive_days, rules_of
 
 LEASE: Final = timedelta(minutes=2)  # longer than any batch
@@ -209,22 +210,6 @@ def _delete(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
     _leave(scope, ids, "soft_deleted", now=now)
 
 
-def purge(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
-    """Delete these memories for good, and with them what was made of them; that they were there, ids and times only,
-    stays in their history.  Inside the tenant's transaction, the rows locked."""
-    _transitions(scope, ids, "purged", now=now)
-    with connection.cursor() as cursor:
-        mine: dict[str, Any] = {"tenant": scope.tenant_id, "ids": list(ids)}
-        # Old and new values of what was changed are content too.
-        cursor.execute(
-            "update memories_memorytransition set diff_ct = null, key_version = null, changed_fields = '{}' "
-            "where tenant_id = %(tenant)s and memory_id = any(%(ids)s) and diff_ct is not null",
-            mine,
-        )
-        # Not by Django, which would collect what goes along and then delete by ids alone.
-        cursor.execute("delete from memories_memory where tenant_id = %(tenant)s and id = any(%(ids)s)", mine)
-
-
 def _update(scope: Scope, ids: Sequence[int], what: str, *, now: datetime) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
@@ -236,18 +221,7 @@ def _update(scope: Scope, ids: Sequence[int], what: str, *, now: datetime) -> No
 
 def _leave(scope: Scope, ids: Sequence[int], event: str, *, now: datetime) -> None:
     MemoryVector.objects.within(scope).filter(memory_id__in=ids).update(live=False)
-    _transitions(scope, ids, event, now=now)
-
-
-def _transitions(scope: Scope, ids: Sequence[int], event: str, *, now: datetime) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "insert into memories_memorytransition "
-            "(tenant_id, memory_id, space_id, txid, event, actor, changed_fields, created_at) "
-            "select tenant_id, id, space_id, changed_txid, %(event)s, %(actor)s, '{}', %(now)s from memories_memory "
-            "where tenant_id = %(tenant)s and id = any(%(ids)s) order by id",
-            {"tenant": scope.tenant_id, "ids": list(ids), "event": event, "actor": scope.principal.label, "now": now},
-        )
+    note_steps(scope, ids, event, now=now)
 
 
 def _note(scope: Scope, run: RetentionRun, rule: Rule, step: str, column: str, count: int, *, now: datetime) -> None:
