@@ -191,6 +191,14 @@ MAIN: dict[str, Columns] = {
     ),
     "accounts_user_groups": Columns(plain="id user_id group_id"),
     "accounts_user_user_permissions": Columns(plain="id user_id permission_id"),
+    "accounts_assertion": Columns(
+        keyed="session binding", plain="id created_at user_id authenticated_at expires_at used_at"
+    ),
+    "account_emailaddress": Columns(plain="id user_id email verified primary"),
+    "account_emailconfirmation": Columns(plain="id email_address_id created sent key"),
+    # Seeds of authenticators and of recovery codes are sealed inside the JSON; passkeys are public keys.
+    "mfa_authenticator": Columns(plain="id user_id type data created_at last_used_at"),
+    "usersessions_usersession": Columns(plain="id user_id created_at ip last_seen_at session_key user_agent data"),
     "auth_group": Columns(plain="id name"),
     "auth_group_permissions": Columns(plain="id group_id permission_id"),
     "auth_permission": Columns(plain="id name content_type_id codename"),

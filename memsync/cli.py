@@ -16,9 +16,9 @@ OURS = (
     "doctor",
     "key",
     "keys",
+    "people",
     "prepare",
     "recall",
-    "receipt",
     "restore",
     "retention",
     "shred",
@@ -37,6 +37,7 @@ HELP = """memsync: encrypted memory for AI agents
   memsync doctor        look at every part, and say what is not well
   memsync demo          replay a conversation: what is kept, what is refused, what is found again
   memsync tenant ...    create and list tenants; say what their keys may delete
+  memsync people ...    say who signs in to the browser, and as what
   memsync key ...       issue, list, rotate and revoke API keys
   memsync keys ...      rotate, watch, wrap anew and destroy the keys that memories are sealed under
   memsync space ...     list spaces; seal the sensitive ones, so that nothing of them is searchable at rest
@@ -45,7 +46,6 @@ HELP = """memsync: encrypted memory for AI agents
   memsync retention ... say what is kept for how long, what goes next and why; legal holds
   memsync audit ...     check that nothing in the audit trail was changed; list and export it
   memsync shred ...     erase a space or a tenant for good
-  memsync receipt ...   list, download and check the receipts of what was erased
   memsync backup        back up the data and, apart from it, the keyring
   memsync restore       bring backups back, without what was erased since
   memsync prepare       migrate and grant; on an empty database make the first tenant
@@ -114,9 +114,7 @@ def _run(given: Sequence[str]) -> None:
 
 
 def _reads_only_a_file(given: Sequence[str]) -> bool:
-    """An exported audit trail, or a receipt, is checked where nothing else of memsync is."""
-    if list(given[:2]) == ["receipt", "verify"]:
-        return True
+    """An exported audit trail is checked where nothing else of memsync is."""
     return list(given[:2]) == ["audit", "verify"] and any(one.split("=")[0] == "--file" for one in given)
 
 

@@ -1,11 +1,16 @@
-"""What every answer carries for the browser's sake, and what an error page of the admin may say."""
+"""What every answer carries for the browser's sake, what an error page may say, and when a session is over."""
 
 from collections.abc import Callable
 from typing import Final
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.utils import timezone
+
+from apps.accounts import sessions
+from apps.web.pages import Refusal, refusal
 
 OF_THE_BODY: Final = ("Content-Type", "Content-Length", "Content-Encoding", "Content-Disposition", "Content-Language")
 Next = Callable[[HttpRequest], HttpResponseBase]
@@ -58,11 +63,31 @@ class PlainErrorPages:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         sentence = PAGES.get(response.status_code)
-        if sentence is None or not response.headers.get("Content-Type", "").startswith("text/html"):
+        is_page = response.headers.get("Content-Type", "").startswith("text/html")
+        if sentence is None or not is_page or isinstance(response, Refusal):
             return response
+        if request.path_info.startswith("/app/") and response.status_code < 500:
+            return refusal(request, sentence, status=response.status_code)
         response.close()
         page = f"<!doctype html><title>{response.status_code}</title><p>{sentence}</p>"
         kept = {name: value for name, value in response.headers.items() if name not in OF_THE_BODY}
         plain = HttpResponse(page, status=response.status_code, headers=kept)
         plain.cookies = response.cookies
         return plain
+
+
+class SessionLimits:
+    """Ends a session that was not used for a while, or that is a day's work old, before anything is done with it."""
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if settings.SESSION_COOKIE_NAME in request.COOKIES:
+            now = timezone.now()
+            if sessions.is_over(request.session, now=now):
+                request.session.flush()
+                request.user = AnonymousUser()
+            else:
+                sessions.note_use(request.session, now=now)
+        return self.get_response(request)

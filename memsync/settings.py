@@ -32,6 +32,10 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "csp",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.usersessions",
     "memsync",
     "apps.core",
     "apps.adapters",
@@ -52,6 +56,7 @@ INSTALLED_APPS = [
     "apps.upkeep",
     "apps.retention",
     "apps.api",
+    "apps.web",
 ]
 MIDDLEWARE = [
     "apps.api.middleware.RequestIdMiddleware",
@@ -64,6 +69,8 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "memsync.middleware.SessionLimits",
+    "allauth.account.middleware.AccountMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -153,14 +160,47 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-LOGIN_URL = "/admin/login/"
-LOGIN_REDIRECT_URL = "/admin/"
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",  # of the operators' site
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/admin/"  # of the operators' site; people go where apps.web.adapters says
 SESSION_COOKIE_AGE = 12 * 3600
+SESSION_IDLE_SECONDS = env.int("SESSION_IDLE_SECONDS", default=1800)
+SESSION_MAX_SECONDS = env.int("SESSION_MAX_SECONDS", default=SESSION_COOKIE_AGE)  # however busy
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_HTTPONLY = True
+CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = env.bool("COOKIE_SECURE", default=False)
 CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE
 # The prefix makes the browser insist: this host only, over TLS only.
 SESSION_COOKIE_NAME = "__Host-sessionid" if SESSION_COOKIE_SECURE else "sessionid"
 CSRF_COOKIE_NAME = "__Host-csrftoken" if SESSION_COOKIE_SECURE else "csrftoken"
+CSRF_FAILURE_VIEW = "apps.web.pages.csrf_failure"
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+# People are made by `memsync people add`: nobody signs up, nobody gets mail.
+ACCOUNT_ADAPTER = "apps.web.adapters.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
+ACCOUNT_SESSION_REMEMBER = False
+ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = False  # this session stays; the others end with the old password's hash
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 300
+# Counted in the database by apps.web.attempts, for all processes alike; allauth would count in each by itself.
+ACCOUNT_RATE_LIMITS = False
+MFA_RATE_LIMITS = False
+MFA_ADAPTER = "apps.web.adapters.FactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_WEBAUTHN_USER_VERIFICATION = "required"
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_FORMS = {"activate_totp": "apps.web.forms.AddCodesForm"}
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_TOTP_ISSUER = "memsync"
+MFA_TOTP_TOLERANCE = 1
 
 # --- keys and adapters ----------------------------------------------------------------------------------------------
 KMS = {
@@ -178,8 +218,6 @@ EMBEDDER = {
 }
 RECALL_LEGS = env.list("RECALL_LEGS", default=["dense", "lexical", "slot", "temporal", "graph"])
 RECALL_BUDGET_MS = env.float("RECALL_BUDGET_MS", default=2000.0)
-RECALL_CACHE_SECONDS = env.float("RECALL_CACHE_SECONDS", default=60.0)
-RECALL_CACHE_ANSWERS = env.int("RECALL_CACHE_ANSWERS", default=100)  # of a project, in each process
 RECALL_TRACE_SHARE = env.float("RECALL_TRACE_SHARE", default=0.0)  # of recalls, 0 to 1, that leave a trace
 RECALL_TRACE_DAYS = env.int("RECALL_TRACE_DAYS", default=7)
 AUDIT_CHECKPOINT_DIR = env.str("AUDIT_CHECKPOINT_DIR", default=str(MEMSYNC_HOME / "checkpoints"))

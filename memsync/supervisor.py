@@ -214,7 +214,7 @@ class Supervisor:
             self.secrets["probe_key"] = answer["probe_key"]
         # Nobody can make the same keys again: until they have been shown they survive a start that fails from here on.
         if answer["operator"]["password"]:
-            self.secrets["not_shown"] = {"keys": answer["keys"], "operator": answer["operator"]}
+            self.secrets["not_shown"] = {name: answer[name] for name in ("keys", "operator", "owner")}
         instance.write(self.home / instance.SECRETS_FILE, self.secrets)
         answer.update(self.secrets.get("not_shown", {}))
         return answer
@@ -310,6 +310,7 @@ class Supervisor:
             "project": answer["project"],
             "keys": answer["keys"],
             "operator": answer["operator"],
+            "owner": answer["owner"],
             "started_in_s": round(time.monotonic() - self.begun, 2),
         }
         if self.options.json:
@@ -458,7 +459,7 @@ def _parser() -> argparse.ArgumentParser:
         "--workers", type=_whole(64), default=2, help="processes of the web server (default: %(default)s)"
     )
     starting.add_argument("--json", action="store_true", help="print one line of JSON when ready")
-    starting.add_argument("--reissue", action="store_true", help="make new keys and a new operator password")
+    starting.add_argument("--reissue", action="store_true", help="make new keys and new passwords")
     starting.set_defaults(run=up)
     stopping = commands.add_parser("down", help="stop what `memsync up` runs in this home")
     stopping.add_argument(

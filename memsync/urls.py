@@ -5,5 +5,6 @@ from django.urls import include, path
 
 urlpatterns = [
     path("admin/", admin.site.urls),
+    path("app/", include("apps.web.urls")),
     path("", include("apps.api.urls")),
 ]

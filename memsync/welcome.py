@@ -10,7 +10,8 @@ from rich.text import Text
 def show(said: dict[str, Any], *, home: Path) -> None:
     """No boxes and no wrapping: keys and commands are there to be copied."""
     console = Console(soft_wrap=True, highlight=False)
-    url, keys, operator = said["url"], said["keys"], said["operator"]
+    url, keys = said["url"], said["keys"]
+    people = url.replace("127.0.0.1", "localhost")  # browsers know no passkeys for an address of numbers
 
     def line(label: str, value: str | None, note: str = "") -> None:
         shown = Text(value, style="bold") if value else Text("shown once, when it was made", style="dim")
@@ -24,20 +25,23 @@ def show(said: dict[str, Any], *, home: Path) -> None:
     line("tenant", said["tenant"], f"project {said['project']}")
     for environment, key in keys.items():
         line(f"{environment} key", key)
-    line("admin", f"{url}/admin/")
-    line("sign in as", operator["email"])
-    line("with password", operator["password"])
+    line("memories", f"{people}/app/", "for people: look, delete, bring back")
+    line("sign in as", said["owner"]["email"])
+    line("with password", said["owner"]["password"])
+    line("admin", f"{url}/admin/", "for operators, who see no memory")
+    line("sign in as", said["operator"]["email"])
+    line("with password", said["operator"]["password"])
     line("data and keys", str(home), "back up kek.json apart from the database")
     console.print()
     if keys.get("development"):
         call = f"curl -s {{}} -H 'X-API-Key: {keys['development']}' -H 'X-End-User-ID: alice'"
         call += " -H 'Content-Type: application/json' -d '{}'"
-        console.print("Keys and password are shown this once; the keys are valid for 90 days. `memsync key issue`")
-        console.print("makes another, `memsync up --reissue` all of them and the password.\n")
+        console.print("Keys and passwords are shown this once; the keys are valid for 90 days. `memsync key issue`")
+        console.print("makes another, `memsync up --reissue` all of them and the passwords.\n")
         console.print("Remember something, then ask for it:\n")
         print(call.format(f"{url}/memory/add", '{"text": "I moved to Lisbon in May and cycle to work."}'))
         print(call.format(f"{url}/memory/query", '{"query": "How do I get to the office?"}'))
     else:
-        console.print("`memsync up --reissue` makes new keys and a new password.")
+        console.print("`memsync up --reissue` makes new keys and new passwords.")
     console.print("\nCtrl-C stops everything. The data stays.")
     console.file.flush()

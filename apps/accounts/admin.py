@@ -1,5 +1,8 @@
 """People who sign in."""
 
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
@@ -9,6 +12,8 @@ from apps.accounts.models import User
 from apps.core.admin import NamedAdmin, display
 
 admin.site.unregister(Group)  # rights come from a person's role in an organization
+for model in (EmailAddress, Authenticator, UserSession):  # nobody's business but the person's
+    admin.site.unregister(model)
 
 
 class NewUserForm(UserCreationForm):  # type: ignore[misc]  # unfold ships no types

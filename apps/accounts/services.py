@@ -3,8 +3,31 @@
 import secrets
 
 from django.db import transaction
+from django.http import HttpRequest
 
+from apps.accounts import factors
 from apps.accounts.models import User
+from apps.core.errors import NotFound
+
+
+class PersonNotFound(NotFound):
+    """Nobody with this address signs in here; `memsync people list` shows who does."""
+
+    code = "PERSON_NOT_FOUND"
+
+
+def get_person(email: str) -> User:
+    """Raises PersonNotFound."""
+    person = User.objects.filter(email=_address(email)).first()
+    if person is None:
+        raise PersonNotFound
+    return person
+
+
+def person_of(request: HttpRequest) -> User:
+    """Who is signed in here, behind a guard that let nobody else through."""
+    assert isinstance(request.user, User)  # noqa: S101  (a mistake of ours otherwise)
+    return request.user
 
 
 def make_operator(email: str) -> str:
@@ -13,7 +36,7 @@ def make_operator(email: str) -> str:
     Their sessions end: Django's are bound to the password's hash.
     """
     password = secrets.token_urlsafe(15)
-    email = User.objects.normalize_email(email).lower()
+    email = _address(email)
     with transaction.atomic():
         user = User.objects.select_for_update().filter(email=email).first()
         if user is None:
@@ -22,3 +45,27 @@ def make_operator(email: str) -> str:
             user.set_password(password)
             user.save(update_fields=["password"])
     return password
+
+
+def meet_person(email: str, *, full_name: str = "") -> tuple[User, str | None]:
+    """The person with this address and their password, where they were made just now; else None in its place."""
+    with transaction.atomic():
+        there = User.objects.select_for_update().filter(email=_address(email)).first()
+        if there is not None:
+            return there, None
+        password = secrets.token_urlsafe(15)
+        return User.objects.create_user(email, password, full_name=full_name), password
+
+
+def start_over(person: User) -> str:
+    """A new password, and none of the old passkeys, codes and sessions: for somebody who has lost theirs."""
+    password = secrets.token_urlsafe(15)
+    with transaction.atomic():
+        factors.remove_all(person.pk)
+        person.set_password(password)
+        person.save(update_fields=["password"])
+    return password
+
+
+def _address(email: str) -> str:
+    return User.objects.normalize_email(email).lower()

@@ -92,6 +92,7 @@ STATUSES: Final[Mapping[type[DomainError], int]] = {
 BY_STATUS: Final[Mapping[int, type[DomainError]]] = {
     status: kind for kind, status in STATUSES.items() if kind is not LimitReached
 }
+FOR_PEOPLE: Final = ("/admin/", "/app/")
 OF_THE_BODY: Final = ("Content-Type", "Content-Length", "Content-Encoding", "Content-Disposition", "Content-Language")
 
 
@@ -180,11 +181,11 @@ def _findings(detail: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[
 
 
 def in_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """The same refusal as JSON, unless it is JSON already or meant for a person in the admin.
+    """The same refusal as JSON, unless it is JSON already or meant for a person.
 
     Django, its middleware and the static files answer in HTML; a client that expects JSON loses such a message.
     """
-    if response.status_code < 400 or request.path_info.startswith("/admin/"):
+    if response.status_code < 400 or request.path_info.startswith(FOR_PEOPLE):
         return response
     if response.headers.get("Content-Type", "").startswith("application/json"):
         return response

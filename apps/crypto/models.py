@@ -49,6 +49,7 @@ class ServiceName(models.TextChoices):
     CURSOR = "cursor"
     AUDIT = "audit"
     RECEIPT = "receipt"
+    FACTORS = "factors"
 
 
 class WrappedKey(models.Model):

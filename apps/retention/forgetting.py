@@ -12,6 +12,7 @@ from apps.core.errors import Invalid
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.memories import integrity
+from apps.memories.browsing import standing_as
 from apps.memories.models import Memory, MemoryQuerySet
 from apps.memories.retiring import retire
 from apps.memories.sealing import open_tags
@@ -27,7 +28,8 @@ class NothingChosen(Invalid):
 class Choice:
     """Which memories: those of these ids, or those that pass every filter given.
 
-    tags: a memory must have all of them.  before, after: when it was remembered, neither moment included.
+    tags: a memory must have all of them.  before, after: when it was remembered, neither moment included.  standing:
+    ``current``, ``replaced`` or ``archived``; without, whatever can be read by its id.
     """
 
     memory_ids: tuple[int, ...] = ()
@@ -37,6 +39,8 @@ class Choice:
     tier: str | None = None
     before: datetime | None = None
     after: datetime | None = None
+    type: str | None = None
+    standing: str | None = None
 
     @property
     def filters(self) -> dict[str, Any]:
@@ -100,7 +104,7 @@ def _chosen(
 ) -> Iterator[Memory]:
     """In the order of their ids, as everybody locks memories."""
     rows = Memory.objects.within(scope).existing(now).filter(legal_hold=False)
-    rows = _narrowed(rows, choice, cipher).order_by("pk")
+    rows = _narrowed(rows, choice, cipher, now=now).order_by("pk")
     if locked:
         rows = rows.select_for_update(no_key=True)
     for row in rows.only("pk", "tenant_id", "space_id", "retention_status", "validity", "tags_ct", "revision"):
@@ -109,13 +113,17 @@ def _chosen(
             yield row
 
 
-def _narrowed(rows: MemoryQuerySet, choice: Choice, cipher: SpaceCipher) -> MemoryQuerySet:
+def _narrowed(rows: MemoryQuerySet, choice: Choice, cipher: SpaceCipher, *, now: datetime) -> MemoryQuerySet:
     if choice.memory_ids:
         rows = rows.filter(pk__in=[memory_id for memory_id in choice.memory_ids if 0 < memory_id < 2**63])
     if choice.source:
         rows = rows.filter(source=choice.source)
     if choice.event_type:
         rows = rows.filter(event_type=choice.event_type)
+    if choice.type:
+        rows = rows.filter(type=choice.type)
+    if choice.standing:
+        rows = standing_as(rows, choice.standing, now)
     if choice.tier:
         rows = rows.filter(tier=choice.tier)
     if choice.before:

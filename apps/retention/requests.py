@@ -122,6 +122,39 @@ def get_request(scope: Scope, request_id: int, *, now: datetime) -> OpenedReques
     return _opened(row, *_content(row, cipher), now=now)
 
 
+def list_in_tenant(
+    scope: Scope, *, state: RequestState | None = None, limit: int, offset: int = 0, now: datetime
+) -> tuple[list[tuple[OpenedRequest, Scope]], int]:
+    """Of all spaces of the tenant, newest first, each with the scope where it was made; and how many there are.
+
+    Those that fail their seal are left out.  scope: of a person.  Raises PersonNeeded.
+    """
+    _check_person(scope)
+    with tenant_transaction(scope):
+        rows = ForgetRequest.objects.within(scope)
+        if state is not None:
+            rows = rows.filter(_in_state(state, now))
+        total = rows.count()
+        page = [(row, _inside(scope, row)) for row in rows.order_by("-pk")[offset : offset + limit]]
+    found = []
+    for row, there in page:
+        opened = _open(there, row, open_space(scope.tenant, there.space), now=now)
+        if opened is not None:
+            found.append((opened, there))
+    return found, total
+
+
+def get_in_tenant(scope: Scope, request_id: int, *, now: datetime) -> tuple[OpenedRequest, Scope]:
+    """One of them, of a whole tenant.  Raises PersonNeeded, ForgetRequestNotFound, DecryptError."""
+    _check_person(scope)
+    with tenant_transaction(scope):
+        row = ForgetRequest.objects.within(scope).filter(pk=_checked(request_id)).first()
+        if row is None:
+            raise ForgetRequestNotFound
+        there = _inside(scope, row)
+    return _opened(row, *_content(row, open_space(scope.tenant, there.space)), now=now), there
+
+
 def cancel(scope: Scope, request_id: int, *, now: datetime) -> OpenedRequest:
     """Take a request back, for the end user whose memories it is about.  Cancelling again changes nothing.
 
@@ -204,13 +237,17 @@ def _new(
 
 
 def _to_decide(scope: Scope, request_id: int) -> ForgetRequest:
-    if scope.principal.kind == "api_key":
-        raise PersonNeeded
+    _check_person(scope)
     rows = ForgetRequest.objects.within(scope).filter(pk=_checked(request_id))
     row = rows.select_for_update(no_key=True).first()
     if row is None:
         raise ForgetRequestNotFound
     return row
+
+
+def _check_person(scope: Scope) -> None:
+    if scope.principal.kind == "api_key":
+        raise PersonNeeded
 
 
 def _decide(scope: Scope, row: ForgetRequest, state: RequestState, action: str, *, now: datetime) -> None:

@@ -64,11 +64,18 @@ MAY_CONNECT = {MAIN: (OWNER, APP, OPERATOR, BROKER), KEYRING: (OWNER, KEYS)}
 # -- the operator's rule ----------------------------------------------------------------------------------------------
 # Every column of every table may be read, except columns of these types (ciphertext, keyed hashes, vectors) ...
 SEALED_TYPES = ("bytea", "vector", "halfvec", "sparsevec", "bit", "varbit")
-# ... and except these tables, whose plain columns would tell too much.
-CLOSED_TO_OPERATOR = ("memories_posting*",)
+# ... and except these tables, whose plain columns would tell, or allow, too much.
+CLOSED_TO_OPERATOR = (
+    "memories_posting*",
+    # What would let somebody be another person: keys of sessions, secrets of second factors, leave to delete.
+    "django_session",
+    "usersessions_*",
+    "mfa_*",
+    "account_*",
+    "accounts_assertion",
+)
 # What Django's admin itself writes, again without the columns of those types.
 WRITTEN_BY_OPERATOR = (
-    "django_session",
     "django_admin_log",
     "auth_*",
     "accounts_*",

@@ -21,6 +21,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Models that belong to no tenant, and why.
 GLOBAL = {
+    "account.EmailAddress": "of the library that signs people in; nobody here has one",
+    "account.EmailConfirmation": "of the library that signs people in; nothing is confirmed by mail",
+    "accounts.Assertion": "leave that a person was given; a person may work for several organizations",
     "accounts.User": "a person may work for several organizations",
     "accounts.User_groups": "Django's own link between a person and groups",
     "accounts.User_user_permissions": "Django's own link between a person and permissions",
@@ -38,6 +41,7 @@ GLOBAL = {
     "crypto.ServiceKey": "keys of the whole deployment, in the keyring database",
     "crypto.SpaceSecret": "in the keyring database, by the tenant's uid; evidence outlives the tenant",
     "crypto.TenantKey": "in the keyring database, by the tenant's uid; evidence outlives the tenant",
+    "mfa.Authenticator": "a person's second factors; a person may work for several organizations",
     "memories.MemoryPosting": "has a composite key instead of an id; its tenant_id is guarded by row-level security",
     "retention.Erasure": "in the keyring database, by the tenant's uid; it outlives what it erased",
     "retention.Receipt": "in the keyring database, by the tenant's uid; it outlives what it says was erased",
@@ -47,6 +51,7 @@ GLOBAL = {
     "tenants.Membership": "belongs to an organization",
     "tenants.Organization": "owns tenants",
     "tenants.Tenant": "is the tenant",
+    "usersessions.UserSession": "sessions of people",
     "upkeep.KeyRewrap": "about the keys of the whole deployment",
     "upkeep.TypeChange": "one worker tends the changes of all tenants; names of types, ids and counts only",
     "upkeep.KeyRotation": "one worker tends the rotations of all tenants; ids, versions and counts only",

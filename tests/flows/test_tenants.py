@@ -15,9 +15,10 @@ from apps.projects import services as projects
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import ProjectNotFound, default_project, find_project, get_project, list_projects
 from apps.tenants import services as tenants
+from apps.tenants.members import reach_of
 from apps.tenants.models import Tenant
 from apps.tenants.selectors import OrganizationNotUnique, TenantNotFound, find_organization, get_tenant
-from memsync.first_run import OPERATOR, ensure_first_run
+from memsync.first_run import OPERATOR, OWNER, ensure_first_run
 from tests.makers import make_project, make_tenant
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -173,6 +174,10 @@ def test_empty_deployment_gets_a_tenant_keys_and_somebody_to_sign_in(now: dateti
     person = sign_in(username=said["operator"]["email"], password=said["operator"]["password"])
     assert person is not None
     assert person.is_staff
+    owner = sign_in(username=said["owner"]["email"], password=said["owner"]["password"])
+    assert owner is not None
+    assert not owner.is_staff
+    assert [(reach.tenant.name, reach.role) for reach in reach_of(owner.pk)] == [("default", "owner")]
 
 
 def test_second_start_makes_nothing_and_shows_no_secret(now: datetime) -> None:
@@ -183,6 +188,7 @@ def test_second_start_makes_nothing_and_shows_no_secret(now: datetime) -> None:
     assert second == first | {
         "keys": dict.fromkeys(first["keys"]),
         "operator": {"email": OPERATOR, "password": None},
+        "owner": {"email": OWNER, "password": None},
     }
     assert Tenant.objects.count() == 1
     assert authenticate(first["keys"]["production"], now=now).tenant.name == "default"

@@ -18,6 +18,7 @@ SAID: dict[str, Any] = {
     "project": "proj_588ee79199afae54",
     "keys": {"production": KEY, "staging": KEY, "development": KEY},
     "operator": {"email": "operator@memsync.local", "password": "sheNP7LBdctZWNV--BAr"},
+    "owner": {"email": "owner@memsync.local", "password": "a7Xk2pQvLmZt-W9_cRdE"},
     "started_in_s": 5.0,
 }
 
@@ -81,3 +82,5 @@ def test_secrets_are_shown_unbroken_and_nothing_follows_them(
     lines = capsys.readouterr().out.splitlines()
     assert sum(line.endswith(KEY) for line in lines) == 3
     assert any(line.endswith("sheNP7LBdctZWNV--BAr") for line in lines)
+    assert any(line.endswith("a7Xk2pQvLmZt-W9_cRdE") for line in lines)
+    assert any("http://localhost:8000/app/" in line for line in lines)

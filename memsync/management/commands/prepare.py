@@ -30,7 +30,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="print one line of JSON")
-        parser.add_argument("--reissue", action="store_true", help="make new keys and a new operator password")
+        parser.add_argument("--reissue", action="store_true", help="make new keys and new passwords")
         parser.add_argument(
             "--probe-key", action="store_true", help="make the key with which `memsync up` tries itself"
         )
@@ -64,8 +64,9 @@ def _secrets(found: Mapping[str, Any]) -> Iterator[str]:
     for environment, text in found["keys"].items():
         if text:
             yield f"  {environment} key: {text}"
-    if found["operator"]["password"]:
-        yield f"  sign in as {found['operator']['email']} with {found['operator']['password']}"
+    for who, where in (("owner", "/app/"), ("operator", "/admin/")):
+        if found[who]["password"]:
+            yield f"  sign in at {where} as {found[who]['email']} with {found[who]['password']}"
 
 
 def migrate(alias: str) -> bool:

@@ -161,6 +161,7 @@ def _described(opened: Opened) -> dict[str, Any]:
         "project": opened.project.public_id,
         "keys": {environment.value: text for environment, text in opened.keys.items()},
         "operator": None,
+        "owner": None,
         "started_in_s": None,
     }
 

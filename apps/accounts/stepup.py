@@ -1,0 +1,178 @@
+"""Step-up: whoever sits at this browser has proved a moment ago to be the person who signed in.
+
+Read from what django-allauth notes in the session of each authentication, and judged here, because its own question
+(`did_recently_reauthenticate`) says yes to people with nothing to prove themselves with, and takes recovery codes and
+passwords for as good as a passkey.  This one says no unless everything is as it should be:
+
+- it was asked for and shown in this session, after signing in: signing in is no step-up;
+- with a passkey or an authenticator's code, and that factor is still the person's;
+- at most ``MAX_AGE_SECONDS`` ago by the database's clock, and not more than ``SKEW_SECONDS`` from now.
+
+What cannot be taken back (many memories at once, a person, a project, a tenant) takes an assertion as well: leave for
+one deed, bound to what exactly is to be done and used once.
+"""
+
+import hashlib
+import math
+import secrets
+import struct
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.db import IntegrityError, connection, transaction
+from django.http import HttpRequest
+
+from apps.accounts import factors, sessions
+from apps.accounts.models import Assertion
+from apps.core.errors import Forbidden
+
+MAX_AGE_SECONDS: Final = 300
+SKEW_SECONDS: Final = 5
+METHODS: Final = factors.SECOND
+
+
+class StepUpRequired(Forbidden):
+    """Confirm that it is you, with a passkey or a code, and try again."""
+
+    code = "STEP_UP_REQUIRED"
+
+
+class StepUpSpent(StepUpRequired):
+    """This confirmation has carried one such deed already: confirm again."""
+
+
+class AssertionRefused(Forbidden):
+    """What was confirmed is not what is asked for now, or it was done already. Look at it again and confirm anew."""
+
+    code = "ASSERTION_REFUSED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepUp:
+    """method: ``webauthn`` or ``totp``.  at: seconds since 1970, as noted in the session.  age_seconds: when asked."""
+
+    method: str
+    at: float
+    age_seconds: float
+
+
+def require_step_up(
+    request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS, methods: Collection[str] = METHODS
+) -> StepUp:
+    """The newest step-up of this session that counts.  Raises StepUpRequired."""
+    found = find_step_up(request, max_age=max_age, methods=methods)
+    if found is None:
+        raise StepUpRequired
+    return found
+
+
+def find_step_up(
+    request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS, methods: Collection[str] = METHODS
+) -> StepUp | None:
+    """As ``require_step_up``, or None."""
+    person = request.user
+    if not person.is_authenticated or not person.is_active or sessions.NAME not in request.session:
+        return None
+    theirs = factors.ids_of(person.pk)
+    now = database_seconds()
+    for record in reversed(factors.records(request)):
+        kind = str(record.get("type"))
+        if record.get("method") != "mfa" or kind not in METHODS or kind not in methods:
+            continue
+        if theirs.get(record.get("id", 0)) == kind and _is_recent(record, now, max_age):
+            return StepUp(method=kind, at=record["at"], age_seconds=now - record["at"])
+    return None
+
+
+def find_password(request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS) -> StepUp | None:
+    """The newest time that the password was asked for and shown after signing in.  Good for one thing: adding the
+    first passkey or authenticator.  None for whoever has one."""
+    person = request.user
+    if not person.is_authenticated or not person.is_active or factors.has_second_factor(person.pk):
+        return None
+    now = database_seconds()
+    for record in reversed(factors.records(request)):
+        if record.get("method") == "password" and _is_recent(record, now, max_age):
+            return StepUp(method="password", at=record["at"], age_seconds=now - record["at"])
+    return None
+
+
+def has_just_added_factor(request: HttpRequest) -> bool:
+    """Whether one was added in this session at most as long ago as a step-up holds.  Whoever did has confirmed who they
+    are before, and shown the new one: enough to be shown their recovery codes, and for nothing that deletes."""
+    now = database_seconds()
+    return any(_is_recent(one, now, MAX_AGE_SECONDS, mark="added") for one in factors.records(request))
+
+
+def issue_assertion(request: HttpRequest, *, action: str, target: str, count: int) -> str:
+    """Leave to do this once, for the page that asks for the last word: a nonce, which is kept nowhere here.
+
+    Raises StepUpRequired; StepUpSpent where the step-up has carried such a deed.
+    """
+    step_up = require_step_up(request)
+    session, nonce = _session(request), secrets.token_urlsafe(32)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "delete from accounts_assertion where user_id = %s and expires_at < clock_timestamp() - interval '1 day'",
+            [request.user.pk],
+        )
+        spent = Assertion.objects.filter(session=session, authenticated_at=step_up.at).exclude(used_at=None)
+        if spent.exists():
+            raise StepUpSpent
+        cursor.execute(
+            "insert into accounts_assertion (user_id, session, binding, authenticated_at, created_at, expires_at)"
+            " values (%s, %s, %s, %s, clock_timestamp(), clock_timestamp() + %s * interval '1 second')",
+            [request.user.pk, session, _binding(action, target, count, nonce), step_up.at, MAX_AGE_SECONDS],
+        )
+    return nonce
+
+
+def use_assertion(request: HttpRequest, nonce: str, *, action: str, target: str, count: int) -> StepUp:
+    """Take the leave that was given for exactly this; the step-up that it was given after.
+
+    One statement, so that of two who use it at once one is refused.  Raises StepUpRequired, StepUpSpent,
+    AssertionRefused.
+    """
+    step_up = require_step_up(request)
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(
+                "update accounts_assertion set used_at = clock_timestamp()"
+                " where user_id = %s and session = %s and binding = %s and used_at is null"
+                " and expires_at > clock_timestamp()",
+                [request.user.pk, _session(request), _binding(action, target, count, nonce)],
+            )
+            if cursor.rowcount != 1:
+                raise AssertionRefused
+    except IntegrityError:
+        raise StepUpSpent from None
+    return step_up
+
+
+def database_seconds() -> float:
+    """Now, in seconds since 1970, by the one clock that all processes share."""
+    with connection.cursor() as cursor:
+        cursor.execute("select extract(epoch from clock_timestamp())::float8")
+        ((seconds,),) = cursor.fetchall()
+    return float(seconds)
+
+
+def _is_recent(record: Mapping[str, Any], now: float, max_age: float, *, mark: str = "reauthenticated") -> bool:
+    at = record.get("at")
+    if record.get(mark) is not True or not isinstance(at, float) or not math.isfinite(at):
+        return False
+    return -SKEW_SECONDS <= now - at <= max_age
+
+
+def _session(request: HttpRequest) -> bytes:
+    return hashlib.sha256(str(request.session[sessions.NAME]).encode()).digest()
+
+
+def _binding(action: str, target: str, count: int, nonce: str) -> bytes:
+    """Each part behind its length, so that no two lists of parts are the same bytes."""
+    digest = hashlib.sha256()
+    for part in (action, target, str(count), nonce):
+        raw = part.encode()
+        digest.update(struct.pack(">I", len(raw)) + raw)
+    return digest.digest()

@@ -1,0 +1,44 @@
+"""Sealing what belongs to the deployment and to no tenant: the secrets of people's second factors."""
+
+import base64
+import uuid
+from typing import Final
+
+from django.conf import settings
+
+from apps.core.plaintext import Plaintext
+from apps.crypto import aead
+from apps.crypto.envelope import KEY_BYTES, Box, DecryptError, key_version_of
+from apps.crypto.keyring import UnwrappedKey, service_key
+from apps.crypto.models import ServiceName
+
+_NOBODY: Final = uuid.UUID(int=0)  # stands where the envelope wants a tenant and a space
+
+
+def seal_for_deployment(field: str, text: Plaintext) -> str:
+    """The sealed form of ``text`` in Base64; it opens only as this ``field``.  Raises KeysUnavailable."""
+    box = _box(service_key(ServiceName.FACTORS))
+    return base64.b64encode(box.seal(field, 0, text.reveal().encode())).decode("ascii")
+
+
+def open_for_deployment(field: str, sealed: str) -> Plaintext:
+    """What ``seal_for_deployment`` sealed as this field.  Raises DecryptError, KeysMissing, KeysUnavailable."""
+    try:
+        blob = base64.b64decode(sealed, validate=True)
+    except ValueError:
+        raise DecryptError("encoding") from None
+    key = service_key(ServiceName.FACTORS, key_version_of(blob))
+    return Plaintext(_box(key).open(field, 0, blob).decode())
+
+
+def _box(key: UnwrappedKey) -> Box:
+    deployment: str = settings.DEPLOYMENT_ID
+    prk = aead.extract(b"mem/1|service|factors", key.key)
+    return Box(
+        aead.expand(prk, f"mem/1|{deployment}".encode(), KEY_BYTES),
+        key_version=key.version,
+        deployment=deployment,
+        tenant=_NOBODY,
+        environment="",
+        space=_NOBODY,
+    )

@@ -1,0 +1,37 @@
+"""A key for the secrets of people's second factors."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("crypto", "0005_sign_receipts"),
+    ]
+
+    operations = [
+        migrations.RemoveConstraint(
+            model_name="servicekey",
+            name="service_key_name",
+        ),
+        migrations.AlterField(
+            model_name="servicekey",
+            name="name",
+            field=models.CharField(
+                choices=[
+                    ("pepper", "Pepper"),
+                    ("cursor", "Cursor"),
+                    ("audit", "Audit"),
+                    ("receipt", "Receipt"),
+                    ("factors", "Factors"),
+                ],
+                max_length=16,
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="servicekey",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("name__in", ["pepper", "cursor", "audit", "receipt", "factors"])),
+                name="service_key_name",
+            ),
+        ),
+    ]

@@ -1,0 +1,115 @@
+"""Who of a tenant's organization may do what.  A role is held in an organization, and so in each of its tenants."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from apps.audit.services import record
+from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.scoping import tenant_transaction
+from apps.tenants.models import Membership, Organization, Role, Tenant
+from apps.tenants.selectors import TenantNotFound
+
+MAY_READ: Final = frozenset({Role.OWNER, Role.ADMIN, Role.DEVELOPER, Role.ANALYST})
+MAY_DELETE: Final = frozenset({Role.OWNER, Role.ADMIN})
+
+
+class RoleRefused(Invalid):
+    """A role is owner, admin, developer, analyst or billing."""
+
+
+class NotAMember(NotFound):
+    """This person has no role in that tenant's organization."""
+
+    code = "NOT_A_MEMBER"
+
+
+class LastOwner(Conflict):
+    """An organization keeps one owner: make somebody else one first."""
+
+    code = "LAST_OWNER"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """A tenant that a person works for, and as what."""
+
+    tenant: Tenant
+    role: Role
+
+    @property
+    def may_read(self) -> bool:
+        """Memories, opened."""
+        return self.role in MAY_READ
+
+    @property
+    def may_delete(self) -> bool:
+        """And restore, and decide about requests to forget."""
+        return self.role in MAY_DELETE
+
+
+def reach_of(user_id: int) -> list[Reach]:
+    """Every open tenant that this person has a role in, by name."""
+    roles = dict(Membership.objects.filter(user_id=user_id).values_list("organization_id", "role"))
+    tenants = Tenant.objects.filter(organization_id__in=roles, closed_at=None).select_related("organization")
+    return [Reach(tenant=tenant, role=Role(roles[tenant.organization_id])) for tenant in tenants.order_by("name", "id")]
+
+
+def get_reach(user_id: int, name: str) -> Reach:
+    """Raises TenantNotFound for a tenant that is absent, closed or not this person's."""
+    found = next((one for one in reach_of(user_id) if one.tenant.name == name), None)
+    if found is None:
+        raise TenantNotFound
+    return found
+
+
+def list_members(tenant: Tenant) -> list[Membership]:
+    members = Membership.objects.filter(organization_id=tenant.organization_id).select_related("user")
+    return list(members.order_by("user__email", "id"))
+
+
+def give_role(tenant: Tenant, user_id: int, role: str, *, actor: str, now: datetime) -> Membership:
+    """The role in the tenant's organization, in place of the one there was.  Raises RoleRefused, LastOwner."""
+    if role not in Role.values:
+        raise RoleRefused
+    with tenant_transaction(tenant):
+        there = _locked(tenant, user_id)
+        if there is None:
+            there = Membership.objects.create(
+                organization_id=tenant.organization_id, user_id=user_id, role=role, created_at=now
+            )
+        if there.role == Role.OWNER and role != Role.OWNER:
+            _check_another_owner(there)
+        there.role = role
+        there.save(update_fields=["role"])
+        _record(tenant, "member.role", user_id, actor=actor, reason=f"role={role}", now=now)
+    return there
+
+
+def take_role(tenant: Tenant, user_id: int, *, actor: str, now: datetime) -> None:
+    """Raises NotAMember, LastOwner."""
+    with tenant_transaction(tenant):
+        there = _locked(tenant, user_id)
+        if there is None:
+            raise NotAMember
+        if there.role == Role.OWNER:
+            _check_another_owner(there)
+        there.delete()
+        _record(tenant, "member.remove", user_id, actor=actor, now=now)
+
+
+def _locked(tenant: Tenant, user_id: int) -> Membership | None:
+    """Under the organization's lock, so that two owners cannot remove each other at once."""
+    Organization.objects.select_for_update().get(pk=tenant.organization_id)
+    rows = Membership.objects.filter(organization_id=tenant.organization_id, user_id=user_id)
+    return rows.first()
+
+
+def _check_another_owner(there: Membership) -> None:
+    owners = Membership.objects.filter(organization_id=there.organization_id, role=Role.OWNER)
+    if not owners.exclude(pk=there.pk).exists():
+        raise LastOwner
+
+
+def _record(tenant: Tenant, action: str, user_id: int, *, actor: str, reason: str = "", now: datetime) -> None:
+    record(tenant, actor=actor, action=action, target=f"account:{user_id}", reason=reason, now=now)

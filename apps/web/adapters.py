@@ -1,0 +1,60 @@
+"""What django-allauth asks of us: who may sign up (nobody), where to go next, how secrets of factors are kept."""
+
+from typing import Any, Final
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.mfa.adapter import DefaultMFAAdapter
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from apps.accounts import factors
+from apps.core.plaintext import Plaintext
+from apps.crypto.deployment import open_for_deployment, seal_for_deployment
+
+PREFIX: Final = "/app/"
+SECRET: Final = "mfa_authenticator.data"  # noqa: S105  (the name bound into the seal)
+
+
+def is_own_page(url: str | None) -> bool:
+    """Whether a browser may be sent there after signing in: one of these pages, on this host, and nowhere else."""
+    if not url or not url.startswith(PREFIX) or not url.isprintable():
+        return False
+    return url_has_allowed_host_and_scheme(url, allowed_hosts=None)
+
+
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ships no types
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return False
+
+    def is_safe_url(self, url: str | None) -> bool:
+        return is_own_page(url)
+
+    def get_login_redirect_url(self, request: HttpRequest) -> str:
+        return reverse("web_home")
+
+    def get_logout_redirect_url(self, request: HttpRequest) -> str:
+        return reverse("account_login")
+
+    def send_mail(self, template_prefix: str, email: str, context: Any) -> None:
+        """Nothing here sends mail."""
+
+    def send_notification_mail(self, *args: Any, **kwargs: Any) -> None:
+        """Nor of this."""
+
+
+class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ships no types
+    """Seeds of authenticators and recovery codes are sealed under a key of the deployment; passkeys are public keys."""
+
+    def encrypt(self, text: str) -> str:
+        return seal_for_deployment(SECRET, Plaintext(text))
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return open_for_deployment(SECRET, encrypted_text).reveal()
+
+    def generate_authenticator_name(self, user: Any, type: Any) -> str:  # noqa: A002  (allauth's name)
+        count = sum(1 for kind in factors.ids_of(user.pk).values() if kind == factors.PASSKEY)
+        return f"Passkey {count + 1}"
+
+    def get_public_key_credential_rp_entity(self) -> dict[str, str]:
+        return {**super().get_public_key_credential_rp_entity(), "name": "memsync"}

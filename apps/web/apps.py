@@ -1,0 +1,27 @@
+from typing import Any
+
+from django.apps import AppConfig
+
+
+class WebConfig(AppConfig):
+    name = "apps.web"
+    verbose_name = "Pages for people"
+
+    def ready(self) -> None:
+        from allauth.account.signals import user_logged_in as signed_in_here
+        from django.contrib.auth.signals import user_logged_in
+        from django.utils import timezone
+
+        from apps.accounts import sessions
+        from apps.web import attempts
+
+        def begin(request: Any, **_: Any) -> None:
+            """Of every session, the operators' too."""
+            sessions.begin(request.session, now=timezone.now())
+
+        def note(user: Any, **_: Any) -> None:
+            """The operators' site notes its own."""
+            attempts.note(user.pk, "session.open", now=timezone.now())
+
+        user_logged_in.connect(begin, weak=False, dispatch_uid="web.begin_session")
+        signed_in_here.connect(note, weak=False, dispatch_uid="web.note_session")

@@ -1,0 +1,89 @@
+"""Forms of signing in and of confirming who one is.  What they refuse they refuse in a sentence beside the field."""
+
+from typing import Any
+
+from allauth.account.forms import ChangePasswordForm
+from allauth.core import context
+from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal import auth as totp
+from django import forms
+from django.utils import timezone
+
+from apps.accounts import factors
+from apps.core.plaintext import Plaintext
+from apps.crypto.deployment import open_for_deployment, seal_for_deployment
+from apps.web import attempts
+
+SEED = "seed_ct"  # in the session, until the authenticator has shown its first code
+FIELD = "session.seed"
+
+WRONG = "This code is not right. Codes of an authenticator change every half minute, and each works once."
+RECOVERY = "Recovery codes are for signing in. To confirm a deletion, use a passkey or your authenticator."
+
+
+class CodeInput(forms.TextInput):
+    def __init__(self) -> None:
+        super().__init__({"autocomplete": "one-time-code", "inputmode": "text", "autocapitalize": "off"})
+
+
+def _compact(code: str) -> str:
+    return "".join(code.split())
+
+
+class SignInCodeForm(AuthenticateForm):  # type: ignore[misc]  # allauth ships no types
+    """An authenticator's code, or a recovery code."""
+
+    code = forms.CharField(label="Code", max_length=32, widget=CodeInput())
+
+    def clean_code(self) -> str:
+        code = self.cleaned_data["code"] = _compact(self.cleaned_data["code"])
+        if not attempts.is_first_use(self.user.pk, code, now=timezone.now()):
+            raise forms.ValidationError(WRONG)
+        return str(super().clean_code())
+
+
+class StepUpCodeForm(ReauthenticateForm):  # type: ignore[misc]  # allauth ships no types
+    """An authenticator's code and nothing else; a recovery code is refused and stays good."""
+
+    code = forms.CharField(label="Code of your authenticator", max_length=32, widget=CodeInput())
+
+    def clean_code(self) -> str:
+        code = _compact(self.cleaned_data["code"])
+        if len(code) != 6:
+            raise forms.ValidationError(RECOVERY)
+        row = Authenticator.objects.filter(user=self.user, type=factors.CODE).first()
+        is_first = attempts.is_first_use(self.user.pk, code, now=timezone.now())
+        if row is None or not is_first or not row.wrap().validate_code(code):
+            raise forms.ValidationError(WRONG)
+        self.authenticator = row
+        return code
+
+
+class AddCodesForm(forms.Form):
+    """The first code of a new authenticator.  Its seed waits in the session, sealed."""
+
+    code = forms.CharField(label="The code it shows now", max_length=32, widget=CodeInput())
+
+    def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+        session = context.request.session
+        if not self.is_bound or SEED not in session:
+            session[SEED] = seal_for_deployment(FIELD, Plaintext(totp.generate_totp_secret()))
+        self.secret = open_for_deployment(FIELD, session[SEED]).reveal()
+
+    def clean_code(self) -> str:
+        code = _compact(self.cleaned_data["code"])
+        is_first = attempts.is_first_use(self.user.pk, code, now=timezone.now())
+        if not is_first or not totp.validate_totp_code(self.secret, code):
+            raise forms.ValidationError(WRONG)
+        return code
+
+
+class NewPasswordForm(ChangePasswordForm):  # type: ignore[misc]  # allauth ships no types
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.help_text = ""
+            field.widget.attrs.pop("placeholder", None)

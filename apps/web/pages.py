@@ -1,0 +1,209 @@
+"""What every page for people goes through: who may open it, what is refused and how, what the browser may load.
+
+A page says what it needs; one that says nothing cannot be routed (``tests/web/test_deletes.py``).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from functools import wraps
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.views.decorators.http import require_http_methods
+
+from apps.accounts import factors, stepup
+from apps.accounts.services import person_of
+from apps.accounts.stepup import StepUpRequired
+from apps.adapters.errors import AdapterError
+from apps.core.errors import Conflict, DomainError, Forbidden, Invalid, LimitReached, Malformed, NotFound, Unavailable
+from apps.projects.scope import Principal, Scope
+from apps.projects.selectors import scope_in
+from apps.tenants.members import Reach, get_reach
+
+if TYPE_CHECKING:  # views import no models
+    from apps.accounts.models import User
+
+P = ParamSpec("P")
+View = Callable[..., HttpResponseBase]
+
+# These pages load a stylesheet, and for passkeys scripts of ours; nothing inline, nothing from elsewhere.
+POLICY: Final = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
+    " base-uri 'none'; frame-ancestors 'none'"
+)
+STATUSES: Final[Mapping[type[DomainError], int]] = {
+    NotFound: 404,
+    Forbidden: 403,
+    Conflict: 409,
+    Invalid: 422,
+    Malformed: 400,
+    LimitReached: 429,
+    Unavailable: 503,
+}
+
+
+class Need(StrEnum):
+    """What a page asks of whoever opens it; each asks for what stands above it too, down to the tenant's own."""
+
+    NOBODY = "nobody"
+    PERSON = "a person who signed in"
+    FACTOR = "who has shown a second factor in this session"
+    FRESH = "who has confirmed moments ago, to change passkeys and codes"
+    READER = "who may read in the tenant that the address names"
+    DECIDER = "who may delete there"
+    STEP_UP = "who may, and has stepped up"
+    ASSERTION = "who may, has stepped up, and was given leave for exactly this"
+
+
+OF_A_TENANT: Final = frozenset({Need.READER, Need.DECIDER, Need.STEP_UP, Need.ASSERTION})
+DELETING: Final = frozenset({Need.DECIDER, Need.STEP_UP, Need.ASSERTION})
+STEPPED_UP: Final = frozenset({Need.STEP_UP, Need.ASSERTION})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class At:
+    """Who is here, in which tenant, and when.  scope: of the person at work in the tenant, reaching no space yet."""
+
+    person: "User"
+    reach: Reach
+    scope: Scope
+    now: datetime
+
+    @property
+    def tenant(self) -> str:
+        return self.reach.tenant.name
+
+
+class AmbiguousCredentials(Malformed):
+    """Send an API key or a browser session, not both; these pages take no key."""
+
+    code = "ambiguous_credentials"
+
+
+class RoleTooLow(Forbidden):
+    """Your role in this tenant does not allow that: owners and admins delete, billing reads no memories."""
+
+    code = "ROLE_TOO_LOW"
+
+
+def needs(need: Need, *, methods: str = "GET") -> Callable[[View], View]:
+    """methods: those it takes, with blanks between; HEAD goes with GET."""
+    allowed = [*methods.split(), *(["HEAD"] if "GET" in methods.split() else [])]
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            try:
+                response = _open(need, view, request, *args, **kwargs)
+            except StepUpRequired:
+                response = to_step_up(request)
+            except DomainError as error:
+                response = refusal(request, error.message, status=status_of(error))
+                if isinstance(error, LimitReached):
+                    response["Retry-After"] = str(max(1, int(error.retry_after)))
+            except AdapterError as error:
+                if error.permanent:
+                    raise
+                response = refusal(request, "A part of the service is away. Try again in a while.", status=503)
+            response.headers.setdefault("Content-Security-Policy", POLICY)
+            return response
+
+        checked = require_http_methods(allowed)(guarded)
+        checked.need = need  # type: ignore[attr-defined]  # for the guard test, which asks every route
+        return checked
+
+    return decorate
+
+
+def in_tenant(
+    need: Need, *, methods: str = "GET"
+) -> Callable[[Callable[Concatenate[HttpRequest, At, P], HttpResponseBase]], View]:
+    """As ``needs``, for a page below ``t/<tenant>/``: it is handed where it is in place of the tenant's name."""
+    assert need in OF_A_TENANT  # noqa: S101  (a mistake of ours, seen at the first import)
+
+    def decorate(view: Callable[Concatenate[HttpRequest, At, P], HttpResponseBase]) -> View:
+        def opened(request: HttpRequest, *args: Any, tenant: str, **kwargs: Any) -> HttpResponseBase:
+            person = person_of(request)
+            reach = get_reach(person.pk, tenant)
+            if not (reach.may_delete if need in DELETING else reach.may_read):
+                raise RoleTooLow
+            if need in STEPPED_UP:
+                stepup.require_step_up(request)
+            scope = scope_in(reach.tenant, principal=Principal(kind="account", id=person.pk))
+            return view(request, At(person=person, reach=reach, scope=scope, now=timezone.now()), *args, **kwargs)
+
+        return needs(need, methods=methods)(wraps(view)(opened))
+
+    return decorate
+
+
+def show(
+    request: HttpRequest, template: str, *, status: int = 200, at: At | None = None, **context: Any
+) -> HttpResponse:
+    """at: for a tenant's page, whose name and places stand above it."""
+    return HttpResponse(render_to_string(f"web/{template}.html", {**context, "at": at}, request), status=status)
+
+
+class Refusal(HttpResponse):
+    """A page that says already what was refused: nothing else may be put in its place."""
+
+
+def refusal(request: HttpRequest, message: str, *, status: int) -> HttpResponse:
+    """A page of one sentence and a way back."""
+    title = HTTPStatus(status).phrase
+    body = render_to_string("web/refused.html", {"message": message, "title": title, "status": status}, request)
+    return Refusal(body, status=status, headers={"Content-Security-Policy": POLICY})
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """For Django: a form that did not come from one of our pages, or from one that was shown to somebody else."""
+    message = "This form is too old, or did not come from this site. Go back, reload the page and try again."
+    return refusal(request, message, status=403)
+
+
+def status_of(error: DomainError) -> int:
+    return next((STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES), 500)
+
+
+def to_step_up(request: HttpRequest) -> HttpResponse:
+    """To the page that asks who you are, and then back to this one's address: never on with what was posted."""
+    return _redirect("account_reauthenticate", next=request.get_full_path())
+
+
+def _open(need: Need, view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    if "X-API-Key" in request.headers or request.headers.get("Authorization", "").lower().startswith("bearer "):
+        raise AmbiguousCredentials
+    if need == Need.NOBODY:
+        return view(request, *args, **kwargs)
+    if not request.user.is_authenticated:
+        return _redirect("account_login", next=request.get_full_path())
+    if need == Need.PERSON:
+        return view(request, *args, **kwargs)
+    is_enrolled = factors.has_second_factor(request.user.pk)
+    if need == Need.FRESH:
+        return view(request, *args, **kwargs) if _is_fresh(request, is_enrolled) else to_step_up(request)
+    if not is_enrolled:
+        messages.warning(request, "Add a passkey or an authenticator app first: without one nothing here opens.")
+        return _redirect("mfa_index")
+    if not factors.was_asked_for_one(request):
+        return to_step_up(request)
+    return view(request, *args, **kwargs)
+
+
+def _is_fresh(request: HttpRequest, is_enrolled: bool) -> bool:
+    if not is_enrolled:
+        return stepup.find_password(request) is not None
+    return stepup.find_step_up(request) is not None or stepup.has_just_added_factor(request)
+
+
+def _redirect(name: str, **query: str) -> HttpResponse:
+    return HttpResponseRedirect(f"{reverse(name)}?{urlencode(query)}" if query else reverse(name))

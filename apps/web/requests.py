@@ -1,0 +1,89 @@
+"""Requests to forget, which programs make and people decide."""
+
+from typing import Any, Final
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from apps.accounts import stepup
+from apps.memories.browsing import look_at, owner_of
+from apps.projects.scope import Scope
+from apps.retention.forgetting import preview
+from apps.retention.requests import OpenedRequest, confirm, get_in_tenant, list_in_tenant, refuse
+from apps.retention.states import RequestState
+from apps.web.memories import PAGE, SAMPLE, _page_number, _pages
+from apps.web.pages import At, Need, in_tenant, show
+
+CONFIRM: Final = "forget_request.confirm"
+
+
+@in_tenant(Need.DECIDER)
+def requests(request: HttpRequest, at: At) -> HttpResponse:
+    asked = request.GET.get("state", RequestState.PENDING.value)
+    state = RequestState(asked) if asked in {one.value for one in RequestState} else None
+    number = _page_number(request)
+    found, total = list_in_tenant(at.scope, state=state, limit=PAGE, offset=(number - 1) * PAGE, now=at.now)
+    return show(
+        request,
+        "requests",
+        at=at,
+        found=[{"request": one, "owner": owner_of(there, now=at.now), "chosen": _chosen(one)} for one, there in found],
+        total=total,
+        state=state.value if state else "all",
+        states=[one.value for one in RequestState],
+        pages=_pages(total, number),
+        query=f"state={state.value if state else 'all'}",
+    )
+
+
+@in_tenant(Need.ASSERTION, methods="GET POST")
+def confirm_request(request: HttpRequest, at: At, request_id: int) -> HttpResponse:
+    """GET shows what would go; POST lets it go, if it is still the same."""
+    one, there = get_in_tenant(at.scope, request_id, now=at.now)
+    ids = preview(there, one.choice, now=at.now) if one.state == RequestState.PENDING else []
+    asked: dict[str, Any] = {"action": CONFIRM, "target": _target(at.scope, one), "count": len(ids)}
+    if request.method == "POST":
+        stepup.use_assertion(request, request.POST.get("assertion", ""), **asked)
+        gone = confirm(at.scope, request_id, now=at.now)
+        messages.success(request, f"Confirmed: {len(gone):,} deleted. They can be brought back for seven days.")
+        return HttpResponseRedirect(reverse("web_requests", args=[at.tenant]))
+    is_open = one.state == RequestState.PENDING
+    return show(
+        request,
+        "confirm_request",
+        at=at,
+        one=one,
+        chosen=_chosen(one),
+        owner=owner_of(there, now=at.now),
+        space=there.space,
+        count=len(ids),
+        sample=[look_at(there, memory_id, now=at.now) for memory_id in ids[-SAMPLE:][::-1]],
+        is_open=is_open,
+        assertion=stepup.issue_assertion(request, **asked) if is_open else "",
+    )
+
+
+@in_tenant(Need.DECIDER, methods="POST")
+def refuse_request(request: HttpRequest, at: At, request_id: int) -> HttpResponse:
+    refuse(at.scope, request_id, now=at.now)
+    messages.success(request, "Refused: everything stays as it is.")
+    return HttpResponseRedirect(reverse("web_requests", args=[at.tenant]))
+
+
+def _target(scope: Scope, one: OpenedRequest) -> str:
+    return f"{scope.tenant.uid}/forget_request:{one.id}"
+
+
+def _chosen(one: OpenedRequest) -> str:
+    """What was asked for, in a few words that name labels and times and nothing that was said."""
+    if one.choice.memory_ids:
+        count = len(one.choice.memory_ids)
+        return "one memory" if count == 1 else f"{count:,} memories by their ids"
+    said = []
+    for name, value in one.choice.filters.items():
+        text = (
+            f"{len(value)} tags" if name == "tags" else value if isinstance(value, str) else f"{value:%Y-%m-%d %H:%M}"
+        )
+        said.append(text if name == "tags" else f"{name.replace('_', ' ')} {text}")
+    return "whatever has " + ", ".join(said)

@@ -1,0 +1,115 @@
+"""What a person looks for, as an address says it: plain labels and days, no word of anybody's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Final, Self
+
+from django.utils.http import urlencode
+
+from apps.core.errors import Malformed
+from apps.memories.browsing import Sought, Standing
+from apps.retention.forgetting import Choice
+
+LONGEST: Final = 64
+
+
+class FilterRefused(Malformed):
+    """A filter is not understood: days are written as 2026-11-22, and labels have at most 64 characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seeking:
+    """since, until: days, both included.  project: public id, or nothing for every project."""
+
+    standing: Standing = Standing.CURRENT
+    type: str = ""
+    source: str = ""
+    since: date | None = None
+    until: date | None = None
+    project: str = ""
+    page: int = 1
+
+    @classmethod
+    def read(cls, given: Mapping[str, str]) -> Self:
+        """Raises FilterRefused."""
+        try:
+            return cls(
+                standing=Standing(given.get("status") or Standing.CURRENT),
+                type=_label(given.get("type")),
+                source=_label(given.get("source")),
+                since=_day(given.get("since")),
+                until=_day(given.get("until")),
+                project=_label(given.get("project")),
+                page=min(max(int(given.get("page") or 1), 1), 1_000_000),
+            )
+        except ValueError:
+            raise FilterRefused from None
+
+    @property
+    def query(self) -> str:
+        """For an address, without the page."""
+        return urlencode(self.fields)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        said = {
+            "status": self.standing.value,
+            "type": self.type,
+            "source": self.source,
+            "since": self.since.isoformat() if self.since else "",
+            "until": self.until.isoformat() if self.until else "",
+            "project": self.project,
+        }
+        return {name: value for name, value in said.items() if value}
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Beyond how they stand."""
+        return bool(self.type or self.source or self.since or self.until)
+
+    @property
+    def sought(self) -> Sought:
+        return Sought(
+            standing=self.standing, type=self.type, source=self.source, after=self._after, before=self._before
+        )
+
+    @property
+    def choice(self) -> Choice:
+        """The same, to be forgotten."""
+        return Choice(
+            type=self.type or None,
+            source=self.source or None,
+            after=self._after,
+            before=self._before,
+            standing=self.standing.value,
+        )
+
+    @property
+    def _after(self) -> datetime | None:
+        # "After" leaves its moment out, and a day that is included begins with its midnight.
+        return _midnight(self.since) - timedelta(microseconds=1) if self.since else None
+
+    @property
+    def _before(self) -> datetime | None:
+        return _midnight(self.until + timedelta(days=1)) if self.until else None
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def _label(text: str | None) -> str:
+    text = (text or "").strip()
+    if len(text) > LONGEST or not text.isprintable():
+        raise ValueError
+    return text
+
+
+def _day(text: str | None) -> date | None:
+    if not text:
+        return None
+    day = date.fromisoformat(text)
+    if not 1970 <= day.year <= 9000:
+        raise ValueError
+    return day

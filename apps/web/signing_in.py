@@ -1,0 +1,287 @@
+"""Signing in, confirming who one is, and what one does that with.
+
+django-allauth does the work; these views say who may ask and how often, and what the pages look like.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from allauth.account.forms import ReauthenticateForm as PasswordForm
+from allauth.account.internal.flows.reauthentication import reauthenticate_by_password
+from allauth.account.views import LoginView, LogoutView, PasswordChangeView
+from allauth.mfa.base.views import AuthenticateView
+from allauth.mfa.recovery_codes.views import GenerateRecoveryCodesView, ViewRecoveryCodesView
+from allauth.mfa.totp.views import ActivateTOTPView, DeactivateTOTPView
+from allauth.mfa.webauthn.forms import ReauthenticateWebAuthnForm
+from allauth.mfa.webauthn.internal.auth import begin_authentication
+from allauth.mfa.webauthn.views import AddWebAuthnView, LoginWebAuthnView, RemoveWebAuthnView
+from allauth.usersessions.views import ListUserSessionsView
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.urls import reverse, reverse_lazy
+from django.utils import timezone
+
+from apps.accounts import factors, sessions
+from apps.accounts.services import person_of
+from apps.core.errors import LimitReached
+from apps.tenants.members import reach_of
+from apps.web import attempts
+from apps.web.adapters import is_own_page
+from apps.web.forms import SEED, NewPasswordForm, SignInCodeForm, StepUpCodeForm
+from apps.web.pages import POLICY, Need, needs, show
+
+if TYPE_CHECKING:  # views import no models
+    from apps.accounts.models import User
+
+
+class TooManyAttempts(LimitReached):
+    """Too many attempts. Wait a little, and try again."""
+
+    code = "TOO_MANY_ATTEMPTS"
+
+
+class SignIn(LoginView):  # type: ignore[misc]  # allauth ships no types
+    template_name = "web/sign_in.html"
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        _limit_sign_in(request, request.POST.get("login", ""))
+        response: HttpResponseBase = super().post(request, *args, **kwargs)
+        return response
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        attempts.note(None, "session.refused", now=timezone.now())
+        response: HttpResponse = super().form_invalid(form)
+        return response
+
+
+class SignInWithPasskey(LoginWebAuthnView):  # type: ignore[misc]  # allauth ships no types
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        _limit_sign_in(request, "")
+        response: HttpResponseBase = super().post(request, *args, **kwargs)
+        return response
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        attempts.note(None, "session.refused", reason="passkey", now=timezone.now())
+        messages.error(self.request, "This passkey was not accepted.")
+        return HttpResponseRedirect(reverse("account_login"))
+
+
+class SignInWithCode(AuthenticateView):  # type: ignore[misc]  # allauth ships no types
+    """After the password: a passkey, an authenticator's code, or a recovery code."""
+
+    template_name = "web/sign_in_code.html"
+    form_class = SignInCodeForm
+
+    def _build_forms(self) -> Any:
+        """Before what was posted is looked at."""
+        if self.request.method == "POST":
+            _limit_codes(self.stage.login.user)
+        return super()._build_forms()
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        types = factors.types_of(self.stage.login.user.pk)
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        return context | {"has_passkey": factors.PASSKEY in types}
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        attempts.note(None, "session.refused", reason="second factor", now=timezone.now())
+        response: HttpResponse = super().form_invalid(form)
+        return response
+
+
+@needs(Need.PERSON, methods="GET POST")
+def step_up(request: HttpRequest) -> HttpResponseBase:
+    """Confirm who it is: with a passkey or an authenticator, or, while there is neither, with the password."""
+    person = person_of(request)
+    types = factors.types_of(person.pk)
+    data = request.POST if request.method == "POST" else None
+    if data is not None:
+        _limit_codes(person)
+    form: Any = None
+    if not types & factors.SECOND:
+        form, kind = PasswordForm(user=person, data=data), "password"
+    elif data is not None and "credential" in data:
+        form, kind = ReauthenticateWebAuthnForm(user=person, data=data), factors.PASSKEY
+    else:
+        form, kind = StepUpCodeForm(user=person, data=data), factors.CODE
+    if data is not None and form.is_valid():
+        if kind == "password":
+            reauthenticate_by_password(request)
+        else:
+            form.save()
+        sessions.renew(request)
+        attempts.note(person.pk, "session.step_up", reason=kind, now=timezone.now())
+        return HttpResponseRedirect(_next(request))
+    if data is not None:
+        attempts.note(None, "session.step_up", reason=kind, now=timezone.now())
+    return show(
+        request,
+        "step_up",
+        status=200 if data is None else 422,
+        form=form if kind != factors.PASSKEY else StepUpCodeForm(user=person),
+        refused_passkey=kind == factors.PASSKEY,
+        has_passkey=factors.PASSKEY in types,
+        has_codes=factors.CODE in types,
+        has_neither=not types & factors.SECOND,
+        options={"request_options": begin_authentication(person)} if factors.PASSKEY in types else None,
+        next=_next(request),
+    )
+
+
+@needs(Need.PERSON)
+def account(request: HttpRequest) -> HttpResponseBase:
+    """Who one is here, and what one shows it with."""
+    there = factors.factors_of(request.user.pk or 0)
+    return show(
+        request,
+        "account",
+        passkeys=[one for one in there if one.type == factors.PASSKEY],
+        codes=next((one for one in there if one.type == factors.CODE), None),
+        recovery=next((one for one in there if one.type == factors.RECOVERY), None),
+        has_second=any(one.type in factors.SECOND for one in there),
+        reaches=reach_of(request.user.pk or 0),
+    )
+
+
+class AddPasskey(AddWebAuthnView):  # type: ignore[misc]  # allauth ships no types
+    template_name = "web/add_passkey.html"
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        response: HttpResponse = super().form_valid(form)
+        return _enrolled(self.request, response, "passkey")
+
+
+class RemovePasskey(RemoveWebAuthnView):  # type: ignore[misc]  # allauth ships no types
+    template_name = "web/remove_factor.html"
+    success_url = reverse_lazy("mfa_index")
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        if not _may_remove(self.request, self.get_object()):
+            return HttpResponseRedirect(reverse("mfa_index"))
+        _note_factor(self.request, "factor.remove", "passkey")
+        response: HttpResponse = super().form_valid(form)
+        return response
+
+
+class AddCodes(ActivateTOTPView):  # type: ignore[misc]  # allauth ships no types
+    template_name = "web/add_codes.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        seed: str = context["form"].secret
+        return context | {"seed": " ".join(seed[start : start + 4] for start in range(0, len(seed), 4))}
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        response: HttpResponse = super().form_valid(form)
+        self.request.session.pop(SEED, None)
+        return _enrolled(self.request, response, "authenticator")
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if request.method == "POST":
+            _limit_codes(person_of(request))
+        response: HttpResponseBase = super().dispatch(request, *args, **kwargs)
+        # The picture is drawn into the page; nothing else may bring pictures along.
+        response.headers["Content-Security-Policy"] = POLICY.replace("img-src 'self'", "img-src 'self' data:")
+        return response
+
+
+class RemoveCodes(DeactivateTOTPView):  # type: ignore[misc]  # allauth ships no types
+    template_name = "web/remove_factor.html"
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        if not _may_remove(self.request, self.authenticator):
+            return HttpResponseRedirect(reverse("mfa_index"))
+        _note_factor(self.request, "factor.remove", "authenticator")
+        response: HttpResponse = super().form_valid(form)
+        return response
+
+
+class RecoveryCodes(ViewRecoveryCodesView):  # type: ignore[misc]  # allauth ships no types
+    template_name = "web/recovery_codes.html"
+
+
+class NewRecoveryCodes(GenerateRecoveryCodesView):  # type: ignore[misc]  # allauth ships no types
+    template_name = "web/new_recovery_codes.html"
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        _note_factor(self.request, "factor.add", "recovery codes")
+        response: HttpResponse = super().form_valid(form)
+        return response
+
+
+class ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth ships no types
+    template_name = "web/change_password.html"
+    form_class = NewPasswordForm
+    success_url = reverse_lazy("mfa_index")
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        _limit_codes(person_of(request))
+        response: HttpResponseBase = super().post(request, *args, **kwargs)
+        return response
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        _note_factor(self.request, "account.password", "")
+        response: HttpResponse = super().form_valid(form)
+        return response
+
+
+class Sessions(ListUserSessionsView):  # type: ignore[misc]  # allauth ships no types
+    template_name = "web/sessions.html"
+
+
+@needs(Need.NOBODY)
+def inactive(request: HttpRequest) -> HttpResponseBase:
+    return show(request, "refused", status=403, title="Switched off", message="This account has been switched off.")
+
+
+def _view(need: Need, kind: Any, *, methods: str = "GET POST") -> Callable[..., HttpResponseBase]:
+    return needs(need, methods=methods)(kind.as_view())
+
+
+sign_in = _view(Need.NOBODY, SignIn)
+sign_in_passkey = _view(Need.NOBODY, SignInWithPasskey)
+sign_in_code = _view(Need.NOBODY, SignInWithCode)
+sign_out = _view(Need.NOBODY, LogoutView, methods="POST")
+add_passkey = _view(Need.FRESH, AddPasskey)
+remove_passkey = _view(Need.FRESH, RemovePasskey)
+add_codes = _view(Need.FRESH, AddCodes)
+remove_codes = _view(Need.FRESH, RemoveCodes)
+recovery_codes = _view(Need.FRESH, RecoveryCodes, methods="GET")
+new_recovery_codes = _view(Need.FRESH, NewRecoveryCodes)
+change_password = _view(Need.PERSON, ChangePassword)
+list_sessions = _view(Need.PERSON, Sessions)
+
+
+def _limit_sign_in(request: HttpRequest, named: str) -> None:
+    if wait := attempts.seconds_to_wait(request.META.get("REMOTE_ADDR", ""), named, now=timezone.now()):
+        raise TooManyAttempts(retry_after=wait)
+
+
+def _limit_codes(person: "User") -> None:
+    if wait := attempts.seconds_to_wait_for_code(person.pk, now=timezone.now()):
+        raise TooManyAttempts(retry_after=wait)
+
+
+def _next(request: HttpRequest) -> str:
+    asked = request.POST.get("next") or request.GET.get("next")
+    return asked if asked and is_own_page(asked) else reverse("mfa_index")
+
+
+def _enrolled(request: HttpRequest, response: HttpResponse, kind: str) -> HttpResponse:
+    factors.note_enrolled(request)
+    sessions.renew(request)
+    _note_factor(request, "factor.add", kind)
+    return response
+
+
+def _may_remove(request: HttpRequest, authenticator: Any) -> bool:
+    there = factors.ids_of(request.user.pk or 0)
+    if any(kind in factors.SECOND for pk, kind in there.items() if pk != authenticator.pk):
+        return True
+    messages.error(request, "This is the last one: add another before you remove it.")
+    return False
+
+
+def _note_factor(request: HttpRequest, action: str, kind: str) -> None:
+    attempts.note(request.user.pk, action, reason=kind, now=timezone.now())

@@ -1,0 +1,38 @@
+"""The pages for people.  The names of the first ones are those that django-allauth looks for."""
+
+from django.urls import path
+
+from apps.web import memories, requests, signing_in
+
+SPACE = "t/<str:tenant>/spaces/<int:space_id>"
+
+urlpatterns = [
+    path("", memories.home, name="web_home"),
+    path("sign-in", signing_in.sign_in, name="account_login"),
+    path("sign-in/code", signing_in.sign_in_code, name="mfa_authenticate"),
+    path("sign-in/passkey", signing_in.sign_in_passkey, name="mfa_login_webauthn"),
+    path("sign-out", signing_in.sign_out, name="account_logout"),
+    path("switched-off", signing_in.inactive, name="account_inactive"),
+    path("step-up", signing_in.step_up, name="account_reauthenticate"),
+    path("step-up", signing_in.step_up, name="mfa_reauthenticate"),
+    path("step-up", signing_in.step_up, name="mfa_reauthenticate_webauthn"),
+    path("account", signing_in.account, name="mfa_index"),
+    path("account", signing_in.account, name="mfa_list_webauthn"),
+    path("account/passkeys/add", signing_in.add_passkey, name="mfa_add_webauthn"),
+    path("account/passkeys/<int:pk>/remove", signing_in.remove_passkey, name="mfa_remove_webauthn"),
+    path("account/authenticator/add", signing_in.add_codes, name="mfa_activate_totp"),
+    path("account/authenticator/remove", signing_in.remove_codes, name="mfa_deactivate_totp"),
+    path("account/recovery-codes", signing_in.recovery_codes, name="mfa_view_recovery_codes"),
+    path("account/recovery-codes/new", signing_in.new_recovery_codes, name="mfa_generate_recovery_codes"),
+    path("account/password", signing_in.change_password, name="account_change_password"),
+    path("account/sessions", signing_in.list_sessions, name="usersessions_list"),
+    path("t/<str:tenant>", memories.owners, name="web_tenant"),
+    path("t/<str:tenant>/requests", requests.requests, name="web_requests"),
+    path("t/<str:tenant>/requests/<int:request_id>/confirm", requests.confirm_request, name="web_confirm_request"),
+    path("t/<str:tenant>/requests/<int:request_id>/refuse", requests.refuse_request, name="web_refuse_request"),
+    path(SPACE, memories.memories, name="web_memories"),
+    path(f"{SPACE}/delete", memories.delete_many, name="web_delete_many"),
+    path(f"{SPACE}/memories/<int:memory_id>", memories.memory, name="web_memory"),
+    path(f"{SPACE}/memories/<int:memory_id>/delete", memories.delete_memory, name="web_delete_memory"),
+    path(f"{SPACE}/memories/<int:memory_id>/restore", memories.restore_memory, name="web_restore_memory"),
+]

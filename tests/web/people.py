@@ -1,0 +1,78 @@
+"""People at their browsers, for tests: made by the services that make them, signed in as the pages see it."""
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
+from django.test import Client
+
+from apps.accounts.models import User
+from apps.accounts.services import meet_person
+from apps.core.plaintext import Plaintext
+from apps.ingest.candidates import Proposal
+from apps.ingest.services import remember
+from apps.projects.scope import Scope
+from apps.tenants.members import give_role
+from apps.tenants.models import Role, Tenant
+
+RECORDS = AUTHENTICATION_METHODS_SESSION_KEY
+OF_WHOM = "account_authentication_methods_user"
+
+
+@dataclass(frozen=True)
+class Person:
+    user: User
+    password: str
+    client: Client
+    seed: str | None = None
+
+    def factor(self, kind: str = "totp") -> Authenticator:
+        return Authenticator.objects.get(user=self.user, type=kind)
+
+    def code(self, *, steps: int = 0) -> str:
+        """What the authenticator shows; steps: half minutes from now."""
+        assert self.seed is not None
+        return str(format_hotp_value(hotp_value(self.seed, int(time.time()) // 30 + steps)))
+
+    def sign_in(self) -> Client:
+        """A session that was opened with the password alone, as the operators' site opens one."""
+        self.client.force_login(self.user, backend="django.contrib.auth.backends.ModelBackend")
+        return self.client
+
+    def show_factor(self, *, kind: str = "totp", ago: float | None = None) -> Client:
+        """Signed in with a second factor; ago: and stepped up so many seconds ago by the test's clock."""
+        client = self.sign_in()
+        record: dict[str, Any] = {"method": "mfa", "type": kind, "id": self.factor(kind).pk}
+        records = [{"method": "password", "at": time.time() - 900}, record | {"at": time.time() - 900}]
+        if ago is not None:
+            records.append(record | {"at": time.time() - ago, "reauthenticated": True})
+        note(client, self.user, records)
+        return client
+
+
+def note(client: Client, user: User, records: list[dict[str, Any]]) -> None:
+    """What django-allauth would have written into the session."""
+    session = client.session
+    session[RECORDS], session[OF_WHOM] = records, str(user.pk)
+    session.save()
+
+
+def make_person(tenant: Tenant, role: str = Role.OWNER, *, email: str = "", factor: bool = True) -> Person:
+    user, password = meet_person(email or f"{role}@{tenant.name}.example")
+    assert password is not None
+    give_role(tenant, user.pk, role, actor="command:0", now=datetime.now(UTC))
+    seed = generate_totp_secret() if factor else None
+    if seed:
+        TOTP.activate(user, seed)
+    return Person(user, password, Client(raise_request_exception=False), seed)
+
+
+def say(scope: Scope, *texts: str, now: datetime | None = None) -> list[int]:
+    """The ids of what is remembered of these, in order."""
+    proposals = [Proposal(text=Plaintext(text), importance=0.9, deduplicate=False) for text in texts]
+    outcomes = remember(scope, proposals, now=now or datetime.now(UTC))
+    return [outcome.memory_ids[0] for outcome in outcomes]

@@ -1,0 +1,357 @@
+"""Looking through memories, deleting one or many, bringing back, and deciding about requests to forget."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from apps.apikeys.onboarding import Opened
+from apps.audit.models import AuditEvent
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
+from apps.ingest.candidates import Proposal
+from apps.ingest.services import remember
+from apps.memories.models import Memory
+from apps.memories.retiring import GRACE
+from apps.projects.models import Level
+from apps.projects.scope import Environment, Scope
+from apps.retention.forgetting import Choice, forget
+from apps.retention.holds import hold
+from apps.retention.requests import ask, get_request
+from apps.tenants.models import Role
+from tests.makers import make_project, make_scope
+from tests.web.people import Person, make_person, say
+
+pytestmark = pytest.mark.django_db(databases="__all__")
+
+KEY = "The spare key lies under the blue flower pot."
+SWITCH = "The attic light switch is behind the door."
+BIKE = "My bicycle has the frame number WX-4711."
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def address(scope: Scope, rest: str = "") -> str:
+    return f"/app/t/{scope.tenant.name}/spaces/{scope.space.id}{rest}"
+
+
+def text_of(response: Any) -> str:
+    assert response.status_code == 200, (response.status_code, response.get("Location"))
+    return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).replace("&#x27;", "'").split())
+
+
+def status_of(scope: Scope, memory_id: int) -> str:
+    with tenant_transaction(scope):
+        return Memory.objects.within(scope).get(pk=memory_id).retention_status
+
+
+def assertion_in(response: Any) -> str:
+    (found,) = re.findall(r'name="assertion"\s+value="([^"]+)"', response.content.decode())
+    return str(found)
+
+
+@pytest.fixture
+def browser(owner: Person) -> Client:
+    """The owner's, who has stepped up a second ago."""
+    return owner.show_factor(ago=1)
+
+
+# -- looking ---------------------------------------------------------------------------------------------------------
+
+
+def test_person_sees_the_tenants_people_by_their_names_and_what_was_said(
+    browser: Client, alice_scope: Scope, globex: Opened
+) -> None:
+    say(alice_scope, KEY)
+    say(make_scope(globex, "zoe", now=now()), SWITCH)
+
+    people = text_of(browser.get("/app/t/acme"))
+    shown = text_of(browser.get(address(alice_scope)))
+
+    assert "alice" in people
+    assert "1 current memory" in people
+    assert "zoe" not in people
+    assert KEY in shown
+    assert SWITCH not in shown
+
+
+def test_looking_is_audited(browser: Client, owner: Person, alice_scope: Scope) -> None:
+    (memory_id,) = say(alice_scope, KEY)
+
+    browser.get(address(alice_scope))
+    browser.get(address(alice_scope, f"/memories/{memory_id}"))
+
+    with tenant_transaction(alice_scope):
+        rows = AuditEvent.objects.filter(action="memory.browse").order_by("id")
+        assert [(row.actor, row.target, row.count) for row in rows] == [
+            (f"account:{owner.user.pk}", f"space:{alice_scope.space.id}", 1),
+            (f"account:{owner.user.pk}", f"memory:{memory_id}", 1),
+        ]
+
+
+def test_environments_are_apart(browser: Client, acme: Opened) -> None:
+    staging = make_scope(acme, "alice", environment=Environment.STAGING, now=now())
+    say(staging, KEY)
+
+    assert "alice" not in text_of(browser.get("/app/t/acme"))
+    assert "alice" in text_of(browser.get("/app/t/acme?environment=staging"))
+    assert KEY in text_of(browser.get(address(staging)))
+
+
+def test_end_user_is_found_by_their_id_without_naming_them_in_an_address(browser: Client, alice_scope: Scope) -> None:
+    found = browser.post("/app/t/acme", {"end_user": "alice", "environment": "production"})
+    strange = browser.post("/app/t/acme", {"end_user": "bob", "environment": "production"})
+
+    assert found["Location"] == address(alice_scope)
+    assert "There is nobody of this name" in text_of(strange)
+
+
+def test_list_can_be_narrowed_and_says_nothing_else(browser: Client, alice_scope: Scope) -> None:
+    told = [
+        (Proposal(text=Plaintext(KEY), importance=0.9, source="notes"), now() - timedelta(days=40)),
+        (Proposal(text=Plaintext(SWITCH), importance=0.9, source="mail"), now()),
+    ]
+    for proposal, moment in told:
+        remember(alice_scope, [proposal], now=moment)
+    today, month_ago = now().date(), now().date() - timedelta(days=30)
+
+    def texts(query: str) -> set[str]:
+        shown = text_of(browser.get(address(alice_scope, f"?{query}")))
+        return {text for text in (KEY, SWITCH) if text in shown}
+
+    assert texts("") == {KEY, SWITCH}
+    assert texts("source=notes") == {KEY}
+    assert texts(f"since={month_ago}") == {SWITCH}
+    assert texts(f"until={month_ago}") == {KEY}
+    assert texts(f"since={today}&until={today}") == {SWITCH}
+    assert texts("type=nothing") == set()
+    assert texts("status=archived") == set()
+    assert texts("status=replaced") == set()
+
+
+@pytest.mark.parametrize(
+    "query", ["since=yesterday", "status=gone", "page=x", "source=" + "x" * 65, "until=0001-01-01"]
+)
+def test_filter_that_is_not_understood_is_said_so(query: str, browser: Client, alice_scope: Scope) -> None:
+    assert browser.get(address(alice_scope, f"?{query}")).status_code == 400
+
+
+def test_project_narrows_to_its_own_and_to_those_of_none(browser: Client, acme: Opened, alice_scope: Scope) -> None:
+    other = make_project(acme.scope, "other", now=now())
+    say(make_scope(acme, "alice", project_id=acme.project.pk, now=now()), KEY)
+    say(alice_scope, SWITCH)
+
+    shown = text_of(browser.get(address(alice_scope, f"?project={other}")))
+
+    assert KEY not in shown
+    assert SWITCH in shown
+    assert browser.get(address(alice_scope, "?project=proj_nowhere")).status_code == 404
+
+
+def test_long_lists_come_in_pages(browser: Client, alice_scope: Scope) -> None:
+    say(alice_scope, *(f"The locker number {number} holds a red scarf." for number in range(30)))
+
+    first, second = (text_of(browser.get(address(alice_scope, f"?page={page}"))) for page in (1, 2))
+
+    assert "page 1 of 2" in first
+    assert first.count("red scarf") == 25
+    assert second.count("red scarf") == 5
+
+
+def test_what_was_said_is_shown_as_text(browser: Client, alice_scope: Scope) -> None:
+    (memory_id,) = say(alice_scope, 'Remember <script>alert("x")</script> and <img src=x onerror=alert(1)> for me.')
+
+    for page in ("", f"/memories/{memory_id}", f"/memories/{memory_id}/delete", "/delete"):
+        shown = browser.get(address(alice_scope, page)).content.decode()
+        assert "&lt;script&gt;" in shown
+        assert "<script>alert" not in shown
+        assert "<img src=x" not in shown
+
+
+def test_reader_is_shown_no_deleting_and_nothing_deleted(acme: Opened, alice_scope: Scope) -> None:
+    kept, gone = say(alice_scope, KEY, SWITCH)
+    forget(alice_scope, Choice(memory_ids=(gone,)), now=now())
+    reader = make_person(acme.tenant, Role.ANALYST).show_factor(ago=1)
+
+    shown = text_of(reader.get(address(alice_scope)))
+
+    assert KEY in shown
+    assert "Delete" not in shown
+    assert "recently deleted" not in shown
+    assert reader.get(address(alice_scope, "?status=deleted")).status_code == 404
+    assert reader.get(address(alice_scope, f"/memories/{gone}")).status_code == 404
+    assert reader.get(address(alice_scope, f"/memories/{kept}")).status_code == 200
+    assert reader.get("/app/t/acme/requests").status_code == 403
+
+
+# -- deleting and bringing back --------------------------------------------------------------------------------------
+
+
+def test_one_is_deleted_and_brought_back(browser: Client, alice_scope: Scope) -> None:
+    (memory_id,) = say(alice_scope, KEY)
+    page = address(alice_scope, f"/memories/{memory_id}/delete")
+    assert KEY in text_of(browser.get(page))
+
+    assert browser.post(page)["Location"] == address(alice_scope)
+
+    assert status_of(alice_scope, memory_id) == "soft_deleted"
+    assert KEY not in text_of(browser.get(address(alice_scope)))
+    assert KEY in text_of(browser.get(address(alice_scope, "?status=deleted")))
+
+    back = browser.post(address(alice_scope, f"/memories/{memory_id}/restore"))
+
+    assert back["Location"] == address(alice_scope, f"/memories/{memory_id}")
+    assert status_of(alice_scope, memory_id) == "active"
+    assert KEY in text_of(browser.get(address(alice_scope)))
+
+
+def test_what_is_past_its_grace_is_gone_from_the_pages(browser: Client, alice_scope: Scope) -> None:
+    (memory_id,) = say(alice_scope, KEY)
+    forget(alice_scope, Choice(memory_ids=(memory_id,)), now=now() - GRACE - timedelta(minutes=1))
+
+    assert KEY not in text_of(browser.get(address(alice_scope, "?status=deleted")))
+    assert browser.get(address(alice_scope, f"/memories/{memory_id}")).status_code == 404
+    assert browser.post(address(alice_scope, f"/memories/{memory_id}/restore")).status_code == 302
+    assert status_of(alice_scope, memory_id) == "soft_deleted"
+
+
+def test_what_is_held_is_not_deleted(browser: Client, alice_scope: Scope) -> None:
+    held, free = say(alice_scope, KEY, SWITCH)
+    hold(alice_scope, Level.MEMORY, held, case="case-17", now=now())
+
+    one = browser.post(address(alice_scope, f"/memories/{held}/delete"))
+    preview = browser.get(address(alice_scope, "/delete"))
+    browser.post(address(alice_scope, "/delete"), {"assertion": assertion_in(preview)})
+
+    assert one.status_code == 409
+    assert "Delete 1 memory?" in text_of(preview)
+    assert (status_of(alice_scope, held), status_of(alice_scope, free)) == ("active", "soft_deleted")
+
+
+def test_many_are_deleted_as_they_were_shown(browser: Client, alice_scope: Scope) -> None:
+    for text, source in ((KEY, "notes"), (BIKE, "notes"), (SWITCH, "mail")):
+        remember(alice_scope, [Proposal(text=Plaintext(text), importance=0.9, source=source)], now=now())
+
+    preview = browser.get(address(alice_scope, "/delete?source=notes&status=current"))
+    shown = text_of(preview)
+    assert "Delete 2 memories?" in shown
+    assert KEY in shown
+    assert SWITCH not in shown
+
+    answer = browser.post(
+        address(alice_scope, "/delete?source=notes&status=current"), {"assertion": assertion_in(preview)}
+    )
+
+    assert answer["Location"] == address(alice_scope, "?status=deleted")
+    assert SWITCH in text_of(browser.get(address(alice_scope)))
+    deleted = text_of(browser.get(address(alice_scope, "?status=deleted")))
+    assert KEY in deleted
+    assert BIKE in deleted
+
+
+def test_what_was_confirmed_for_some_deletes_no_others(browser: Client, alice_scope: Scope) -> None:
+    ids = say(alice_scope, KEY, SWITCH)
+    preview = browser.get(address(alice_scope, "/delete?type=nothing"))
+    assert preview.status_code == 409
+
+    nonce = assertion_in(browser.get(address(alice_scope, "/delete")))
+    (added,) = say(alice_scope, BIKE)
+    refused = browser.post(address(alice_scope, "/delete"), {"assertion": nonce})
+
+    assert refused.status_code == 403
+    assert "What was confirmed is not what is asked for now" in text_of_refused(refused)
+    assert {status_of(alice_scope, one) for one in [*ids, added]} == {"active"}
+
+
+def text_of_refused(response: Any) -> str:
+    return re.sub(r"<[^>]+>", " ", response.content.decode())
+
+
+def test_one_confirmation_deletes_many_once(browser: Client, alice_scope: Scope) -> None:
+    say(alice_scope, KEY)
+    nonce = assertion_in(browser.get(address(alice_scope, "/delete")))
+    assert browser.post(address(alice_scope, "/delete"), {"assertion": nonce}).status_code == 302
+    say(alice_scope, SWITCH)
+
+    again = browser.post(address(alice_scope, "/delete"), {"assertion": nonce})
+    anew = browser.get(address(alice_scope, "/delete"))
+
+    assert again.status_code == 403
+    assert anew["Location"].startswith("/app/step-up?next=")
+
+
+def test_filters_outlast_a_step_up(owner: Person, alice_scope: Scope) -> None:
+    say(alice_scope, KEY)
+    stale = owner.show_factor(ago=301)
+
+    for send in (stale.get, stale.post):
+        answer = send(address(alice_scope, "/delete?source=notes"))
+        assert answer["Location"].endswith("%2Fdelete%3Fsource%3Dnotes")
+
+
+def test_another_space_is_not_found_by_its_number(browser: Client, globex: Opened) -> None:
+    theirs = make_scope(globex, "zoe", now=now())
+    (memory_id,) = say(theirs, SWITCH)
+
+    for page in ("", f"/memories/{memory_id}", f"/memories/{memory_id}/delete", "/delete"):
+        assert browser.get(f"/app/t/acme/spaces/{theirs.space.id}{page}").status_code == 404
+        assert browser.get(address(theirs, page)).status_code == 404
+    assert browser.get(f"/app/t/acme/spaces/{2**70}").status_code == 404
+
+
+def test_memory_of_another_space_is_not_found_below_ones_own(browser: Client, acme: Opened, alice_scope: Scope) -> None:
+    bob = make_scope(acme, "bob", now=now())
+    (theirs,) = say(bob, SWITCH)
+
+    for page in (f"/memories/{theirs}", f"/memories/{theirs}/delete"):
+        assert browser.get(address(alice_scope, page)).status_code == 404
+    browser.post(address(alice_scope, f"/memories/{theirs}/delete"))
+    browser.post(address(alice_scope, f"/memories/{theirs}/restore"))
+    assert status_of(bob, theirs) == "active"
+
+
+# -- requests to forget ----------------------------------------------------------------------------------------------
+
+
+def test_request_is_shown_with_its_reason_and_confirmed(browser: Client, alice_scope: Scope) -> None:
+    kept, asked_for = say(alice_scope, KEY, SWITCH)
+    one, _ = ask(alice_scope, Choice(memory_ids=(asked_for,)), reason=Plaintext("She asked me to."), now=now())
+
+    listed = text_of(browser.get("/app/t/acme/requests"))
+    preview = browser.get(f"/app/t/acme/requests/{one.id}/confirm")
+    answer = browser.post(f"/app/t/acme/requests/{one.id}/confirm", {"assertion": assertion_in(preview)})
+
+    assert "One memory of alice" in listed
+    assert "She asked me to." in listed
+    assert SWITCH in text_of(preview)
+    assert answer["Location"] == "/app/t/acme/requests"
+    assert (status_of(alice_scope, kept), status_of(alice_scope, asked_for)) == ("active", "soft_deleted")
+    assert get_request(alice_scope, one.id, now=now()).forgotten == 1
+    assert "1 deleted" in text_of(browser.get("/app/t/acme/requests?state=confirmed"))
+
+
+def test_request_is_refused_and_nothing_goes(browser: Client, alice_scope: Scope) -> None:
+    (memory_id,) = say(alice_scope, KEY)
+    one, _ = ask(alice_scope, Choice(source="notes", memory_ids=(memory_id,)), now=now())
+
+    assert browser.post(f"/app/t/acme/requests/{one.id}/refuse").status_code == 302
+
+    assert status_of(alice_scope, memory_id) == "active"
+    assert get_request(alice_scope, one.id, now=now()).state == "refused"
+    assert browser.post(f"/app/t/acme/requests/{one.id}/refuse").status_code == 409
+    assert "is refused" in text_of(browser.get(f"/app/t/acme/requests/{one.id}/confirm"))
+
+
+def test_requests_of_another_tenant_are_not_there(browser: Client, globex: Opened) -> None:
+    theirs = make_scope(globex, "zoe", now=now())
+    (memory_id,) = say(theirs, KEY)
+    one, _ = ask(theirs, Choice(memory_ids=(memory_id,)), now=now())
+
+    assert "Nobody waits" in text_of(browser.get("/app/t/acme/requests"))
+    assert browser.get(f"/app/t/acme/requests/{one.id}/confirm").status_code == 404
+    assert browser.post(f"/app/t/acme/requests/{one.id}/refuse").status_code == 404
+    assert get_request(theirs, one.id, now=now()).state == "pending"
