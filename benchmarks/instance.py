@@ -37,6 +37,7 @@ def instance(**settings: str) -> Iterator[Instance]:
     # A busy machine may still be stopping it when the directory goes, which is no reason to lose what was measured.
     with tempfile.TemporaryDirectory(prefix="memsync-bench-", ignore_cleanup_errors=True) as home:
         environment = {name: value for name, value in os.environ.items() if not name.endswith("_URL")}
+        settings = {"RECALL_CACHE_SECONDS": "0"} | settings  # what is measured is the search, not the keeping
         environment |= {"MEMSYNC_HOME": home, **settings}
         command = [sys.executable, "-m", "memsync.cli", "up", "--json", "--port", str(free_port())]
         log = Path(home) / "up.log"

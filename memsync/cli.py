@@ -19,6 +19,7 @@ OURS = (
     "people",
     "prepare",
     "recall",
+    "receipt",
     "restore",
     "retention",
     "shred",
@@ -46,6 +47,7 @@ HELP = """memsync: encrypted memory for AI agents
   memsync retention ... say what is kept for how long, what goes next and why; legal holds
   memsync audit ...     check that nothing in the audit trail was changed; list and export it
   memsync shred ...     erase a space or a tenant for good
+  memsync receipt ...   list, download and check the receipts of what was erased
   memsync backup        back up the data and, apart from it, the keyring
   memsync restore       bring backups back, without what was erased since
   memsync prepare       migrate and grant; on an empty database make the first tenant
@@ -114,7 +116,9 @@ def _run(given: Sequence[str]) -> None:
 
 
 def _reads_only_a_file(given: Sequence[str]) -> bool:
-    """An exported audit trail is checked where nothing else of memsync is."""
+    """An exported audit trail, or a receipt, is checked where nothing else of memsync is."""
+    if list(given[:2]) == ["receipt", "verify"]:
+        return True
     return list(given[:2]) == ["audit", "verify"] and any(one.split("=")[0] == "--file" for one in given)
 
 

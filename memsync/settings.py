@@ -218,6 +218,8 @@ EMBEDDER = {
 }
 RECALL_LEGS = env.list("RECALL_LEGS", default=["dense", "lexical", "slot", "temporal", "graph"])
 RECALL_BUDGET_MS = env.float("RECALL_BUDGET_MS", default=2000.0)
+RECALL_CACHE_SECONDS = env.float("RECALL_CACHE_SECONDS", default=60.0)
+RECALL_CACHE_ANSWERS = env.int("RECALL_CACHE_ANSWERS", default=100)  # of a project, in each process
 RECALL_TRACE_SHARE = env.float("RECALL_TRACE_SHARE", default=0.0)  # of recalls, 0 to 1, that leave a trace
 RECALL_TRACE_DAYS = env.int("RECALL_TRACE_DAYS", default=7)
 AUDIT_CHECKPOINT_DIR = env.str("AUDIT_CHECKPOINT_DIR", default=str(MEMSYNC_HOME / "checkpoints"))

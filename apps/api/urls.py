@@ -39,6 +39,7 @@ from apps.api.v1.history import AppendHistoryView, DeleteHistoryView, ListHistor
 from apps.api.v1.listing import ListView
 from apps.api.v1.quota import QuotaView
 from apps.api.v1.recall import PromptQueryView, RecallView
+from apps.api.v1.receipts import ReceiptKeysView, ReceiptsView, ReceiptView
 from apps.api.v1.retention import RetentionPreviewView, RetentionView
 from apps.api.v1.state import (
     DeleteStateView,
@@ -97,6 +98,9 @@ urlpatterns = [
     path("v1/retention", RetentionView.as_view()),
     path("v1/retention/preview", RetentionPreviewView.as_view()),
     path("v1/audit/events", EventsView.as_view()),
+    path("v1/receipts", ReceiptsView.as_view()),
+    path("v1/receipts/<str:receipt_id>", ReceiptView.as_view()),
+    path("v1/receipt-keys", ReceiptKeysView.as_view()),
     path("v1/facts", FactsView.as_view()),
     path("v1/facts/query", FactsQueryView.as_view()),
     path("v1/facts/contradictions", ContradictionsView.as_view()),

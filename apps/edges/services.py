@@ -15,6 +15,7 @@ from apps.edges.sealing import seal_metadata
 from apps.edges.selectors import edges_of
 from apps.memories.models import Memory
 from apps.memories.selectors import MemoryNotFound
+from apps.memories.spaces import touch
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 
@@ -53,6 +54,7 @@ def connect(scope: Scope, edges: Sequence[NewEdge], *, now: datetime) -> list[Ed
         cipher = lock_space(scope)
         _check_ends(scope, edges, now=now)
         written = write_edges(scope, cipher, edges, now=now)
+        touch(scope, scope.space.id)
         record(
             scope,
             actor=scope.principal.label,
@@ -72,7 +74,9 @@ def disconnect(scope: Scope, memory_id: int, edge_id: int, *, now: datetime) -> 
     with tenant_transaction(scope):
         if not scope.spaces or edge_id not in {edge.id for edge in edges_of(scope, [memory_id], now=now)}:
             raise RelationNotFound
+        lock_space(scope)
         MemoryEdge.objects.within(scope).filter(pk=edge_id).delete()
+        touch(scope, scope.space.id)
         record(scope, actor=scope.principal.label, action="relation.delete", target=f"edge:{edge_id}", now=now)
 
 

@@ -9,7 +9,7 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceShredded
 from apps.entities.models import Entity, EntityAlias, EntityClaim, EntityMention
 from apps.entities.selectors import EntityNotFound, canonical
-from apps.memories.spaces import lock_space
+from apps.memories.spaces import lock_space, touch
 from apps.projects.scope import Scope
 
 # What moves, and the column that tells whose it was first.
@@ -53,6 +53,7 @@ def merge(scope: Scope, entity_id: int, other_id: int, *, now: datetime) -> int:
             mine.filter(merged_into_id=goes.pk).update(merged_into_id=stays.pk)
             mine.filter(pk=goes.pk).update(merged_into_id=stays.pk)
             mine.filter(pk=stays.pk).update(type=stays.type or goes.type, needs_review=False)
+            touch(scope, scope.space.id)
             record(scope, actor=scope.principal.label, action="entity.merge", target=f"entity:{stays.pk}", now=now)
     except SpaceShredded:
         raise EntityNotFound from None
@@ -75,6 +76,7 @@ def unmerge(scope: Scope, entity_id: int, *, now: datetime) -> int:
             for model, end, origin in _MOVES:
                 rows = model.objects.within(scope).filter(space_id=scope.space.id)
                 rows.filter(**{origin: entity_id}).update(**{end: entity_id})
+            touch(scope, scope.space.id)
             record(scope, actor=scope.principal.label, action="entity.unmerge", target=f"entity:{entity_id}", now=now)
     except SpaceShredded:
         raise EntityNotFound from None

@@ -16,6 +16,7 @@ from apps.memories import integrity
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.nearest import signs
 from apps.memories.sealing import as_sealed, open_text, seal_embedding
+from apps.memories.spaces import touch
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 
@@ -84,6 +85,7 @@ def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, 
     MemoryVector.everyone.bulk_create(
         vector_row(row, vectors[row.pk], opened[row.space_id], embedder.id, now) for row in rows
     )
+    touch(scope, *opened)
     return len(rows)
 
 

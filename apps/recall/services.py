@@ -1,10 +1,11 @@
 """Recall: the memories that best answer a query, with the reason for each."""
 
+import json
 import math
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import partial
 
@@ -32,6 +33,7 @@ from apps.memories.words import normalised
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall import access, reranking
+from apps.recall.cache import Kept, Place, answers
 from apps.recall.fusion import union
 from apps.recall.legs import graph
 from apps.recall.legs.dense import Dense
@@ -91,16 +93,16 @@ def recall(
     chosen = profile or "default"
     if chosen not in PROFILES:
         raise UnknownProfile(f"profile is one of {', '.join(PROFILES)}.")
+    query_id = uuid.uuid4()
     options = _Options(
         filters=filters or Filters(), limit=limit, depth=min(max(depth, 1), 3), profile=chosen, weights=weights,
         session_id=session_id, legs=frozenset(settings.RECALL_LEGS if legs is None else legs),
-        budget=Budget(settings.RECALL_BUDGET_MS, started), now=now,
+        budget=Budget(settings.RECALL_BUDGET_MS, started), is_traced=is_wanted(query_id), now=now,
     )  # fmt: skip
     found = [_recall_in(scope, space, query, options) for space in scope.spaces]
     hits = [hit for one in found for hit in one.hits]
     hits = sorted(hits, key=lambda hit: (-hit.score, -hit.memory.id))[:limit]
-    query_id = uuid.uuid4()
-    traces = [one.traced for one in found if one.traced is not None] if is_wanted(query_id) else []
+    traces = [one.traced for one in found if one.traced is not None] if options.is_traced else []
     for one in found:
         if one.reread is not None:
             with tenant_transaction(scope):
@@ -120,7 +122,10 @@ def recall(
 
 def rank_legs(scope: Scope, query: Plaintext, *, limit: int, now: datetime) -> dict[str, Ranking]:
     """What each leg finds by itself, for measuring: one space, no filter.  The lexical scores are exact."""
-    asked = _ask(scope, scope.space, query, Filters(), now=now)
+    with tenant_transaction(scope):
+        row, cipher = _enter(scope, scope.space)
+        spoken = _who_speaks(scope, row.ref, cipher, query, Filters(), now=now)
+    asked = _ask(row.ref, cipher, spoken, query, now=now)
     with tenant_transaction(scope, snapshot=True):
         search = _search(scope, asked, Filters(), now)
         rankings = {leg.name: leg.rank(search, limit=max(limit, 2 * DEPTH)) for leg in LEGS}
@@ -161,7 +166,19 @@ class _Options:
     session_id: str | None
     legs: frozenset[str]
     budget: Budget
+    is_traced: bool
     now: datetime
+
+    @property
+    def wanted(self) -> str:
+        """All of it that an answer depends on, for telling equal questions.  Of the time, the day that words like
+        "yesterday" are counted from."""
+        weights = sorted(self.weights.items()) if self.weights is not None else None
+        return json.dumps(
+            [asdict(self.filters), self.limit, self.depth, self.profile, weights, self.session_id, sorted(self.legs),
+             f"{self.now:%Y-%m-%d}"],
+            sort_keys=True, default=str,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,33 +217,83 @@ class _SpaceChanged(Exception):
 def _recall_in(scope: Scope, space: SpaceRef, query: Plaintext, options: _Options) -> _Found:
     while True:
         try:
-            asked = _ask(scope, space, query, options.filters, now=options.now)
+            with tenant_transaction(scope):
+                row, cipher = _enter(scope, space)
+                place = _place(scope, row, cipher, query, options)
+                if (again := _found_again(scope, row.ref, cipher, place, options)) is not None:
+                    return again
+                spoken = _who_speaks(scope, row.ref, cipher, query, options.filters, now=options.now)
+            asked = _ask(row.ref, cipher, spoken, query, now=options.now)
             # One moment for all of it: a memory replaced between two statements would be missing with its successor,
             # and so would one that is keyed anew between the look at the key versions and the search.
             with tenant_transaction(scope, snapshot=True):
-                return _found(scope, asked, options)
+                found = _found(scope, asked, options)
+            if found.is_dense and not found.cut:
+                # As of the change that was looked at first: what was written meanwhile makes it void.
+                hits = [(hit.memory.id, hit.score, hit.explanation) for hit in found.hits]
+                answers.put(place, Kept(hits=hits, legs=found.legs), now=options.now)
+            return found
         except _SpaceChanged:
             continue
         except (Space.DoesNotExist, SpaceShredded):  # erased meanwhile
             return _Found()
 
 
-def _ask(scope: Scope, space: SpaceRef, query: Plaintext, filters: Filters, *, now: datetime) -> _Asked:
-    """Read the question.  Embedding may wait for a network, so it is done outside the transaction."""
-    embedder = get_embedder()
-    words = words_that_may_name(query.reveal())
-    with tenant_transaction(scope):
-        space = Space.objects.within(scope).get(pk=space.id).ref
-        cipher = open_space(scope.tenant, space)
-        tokens = {cipher.actor_token(word): word for word in words}
-        opened = None
-        if space.is_sealed:
-            opened = open_sealed(scope, space, cipher, filters, embedder=embedder.id, now=now)
-            actors = [token for token in tokens if token in opened.actors]
-        else:
-            actors = present(scope, space, list(tokens), replaced=moment_of(filters, now=now) is not None, now=now)
-    question = ask(query, participants=[tokens[token] for token in actors], actors=frozenset(actors), now=now)
-    vector = _embed(embedder, question.voiced)
+def _enter(scope: Scope, space: SpaceRef) -> tuple[Space, SpaceCipher]:
+    """The space as it is now.  Raises Space.DoesNotExist, SpaceShredded."""
+    row = Space.objects.within(scope).get(pk=space.id)
+    return row, open_space(scope.tenant, row.ref)
+
+
+def _place(scope: Scope, row: Space, cipher: SpaceCipher, query: Plaintext, options: _Options) -> Place:
+    return Place(
+        project=(scope.tenant_id, scope.environment, scope.project_id),
+        question=cipher.identity_mac("question", query.reveal(), options.wanted),
+        state=(row.txid, row.ref, get_embedder().id),
+    )
+
+
+def _found_again(scope: Scope, space: SpaceRef, cipher: SpaceCipher, place: Place, options: _Options) -> _Found | None:
+    """What was answered to the same question a moment ago, opened anew; None where it does not hold any more.
+
+    A recall that leaves a trace is searched for, so that there is something to trace.
+    """
+    kept = None if options.is_traced else answers.get(place, now=options.now)
+    if kept is None:
+        return None
+    memories = _open_whole(scope, space, cipher, [memory_id for memory_id, _, _ in kept.hits], options)
+    if len(memories) < len(kept.hits):
+        answers.drop(place)
+        return None
+    hits = [Hit(memory=memories[one], score=score, explanation=explanation) for one, score, explanation in kept.hits]
+    return _Found(hits=hits, legs=kept.legs)
+
+
+def _who_speaks(
+    scope: Scope, space: SpaceRef, cipher: SpaceCipher, query: Plaintext, filters: Filters, *, now: datetime
+) -> tuple[dict[int, str], OpenedSpace | None]:
+    """Those words of the question that name somebody who speaks in the space, by their tokens, and a sealed space
+    opened, where one has to be for that."""
+    tokens = {cipher.actor_token(word): word for word in words_that_may_name(query.reveal())}
+    if space.is_sealed:
+        opened = open_sealed(scope, space, cipher, filters, embedder=get_embedder().id, now=now)
+        return {token: word for token, word in tokens.items() if token in opened.actors}, opened
+    replaced = moment_of(filters, now=now) is not None
+    return {token: tokens[token] for token in present(scope, space, list(tokens), replaced=replaced, now=now)}, None
+
+
+def _ask(
+    space: SpaceRef,
+    cipher: SpaceCipher,
+    spoken: tuple[dict[int, str], OpenedSpace | None],
+    query: Plaintext,
+    *,
+    now: datetime,
+) -> _Asked:
+    """Read the question.  Embedding may wait for a network, so it is done outside of transactions."""
+    actors, opened = spoken
+    question = ask(query, participants=list(actors.values()), actors=frozenset(actors), now=now)
+    vector = _embed(get_embedder(), question.voiced)
     return _Asked(space=space, cipher=cipher, question=question, vector=vector, opened=opened)
 
 
@@ -322,7 +389,7 @@ def _found(scope: Scope, asked: _Asked, options: _Options) -> _Found:
         related, sources = _behind_sources(scope, asked, _relate(scope, asked, options, ranked, opened, without=failed))
         alike = _alike(related, opened)
         kept = first_of_each(related.ranked, alike)[: options.limit]
-        memories = _open_whole(scope, asked, [one.id for one in kept], options)
+        memories = _open_whole(scope, asked.space, asked.cipher, [one.id for one in kept], options)
         gone = {one.id for one in kept} - memories.keys()
         if not gone:
             break
@@ -434,16 +501,18 @@ def _step(step: Neighbour) -> dict[str, object]:
     return {"from": ends[0], "to": ends[1], "type": step.type, "confidence": step.confidence}
 
 
-def _open_whole(scope: Scope, asked: _Asked, ids: Sequence[int], options: _Options) -> dict[int, OpenedMemory]:
+def _open_whole(
+    scope: Scope, space: SpaceRef, cipher: SpaceCipher, ids: Sequence[int], options: _Options
+) -> dict[int, OpenedMemory]:
     """The memories by id, without those of which some field fails its seal."""
     memories: dict[int, OpenedMemory] = {}
     moment = moment_of(options.filters, now=options.now)
-    mine = recallable(Memory.objects.within(scope.in_spaces(asked.space)), moment, now=options.now)
+    mine = recallable(Memory.objects.within(scope.in_spaces(space)), moment, now=options.now)
     for row in mine.filter(pk__in=ids).to_open():
         try:
-            memories[row.pk] = open_memory(row, asked.cipher, asked.space)
+            memories[row.pk] = open_memory(row, cipher, space)
         except DecryptError as error:
-            integrity.note(scope, error, row.pk, space_id=asked.space.id, now=options.now)
+            integrity.note(scope, error, row.pk, space_id=space.id, now=options.now)
     return memories
 
 

@@ -48,9 +48,10 @@ class ReceiptNotFound(NotFound):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptFile:
-    """A receipt as its tenant may have it.  to_json: the file, complete in itself."""
+    """A receipt as its tenant may have it.  file: complete in itself.  index: its place in the log."""
 
     id: str
+    index: int
     erasure_id: str
     phase: Phase
     kind: str
@@ -162,6 +163,12 @@ def receipts_of_erasure(scope: Scope, erasure_uid: uuid.UUID) -> list[ReceiptFil
     return _files(list(rows.order_by("index")))
 
 
+def newest_checkpoint() -> str | None:
+    """Of the whole log; says nothing of anybody's receipts."""
+    newest = ReceiptCheckpoint.objects.order_by("-size").first()
+    return newest.note if newest else None
+
+
 def public_keys() -> KeySet:
     """With which receipts of this deployment are checked, the retired ones among them.  Raises KeysUnavailable."""
     service_key(ServiceName.RECEIPT)  # made on first use
@@ -229,6 +236,7 @@ def _file(
         file["growth"] = {"since": since, "path": [one.hex() for one in merkle.growth(leaves, since)]}
     return ReceiptFile(
         id=receipt["receipt"],
+        index=row.index,
         erasure_id=receipt["erasure"],
         phase=Phase(row.phase),
         kind=erasure.kind,

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db import connection
-
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
+from apps.memories.models import Memory
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
-from apps.retention import ledger
-from apps.retention.models import ErasedKind, ErasureEntry
+from apps.retention import ledger, removing
+from apps.retention.models import ErasedKind, Erasure, ErasureEntry
 from apps.retention.shredding import finish_space, finish_tenant, plan_tenant
 from apps.tenants.models import Tenant
 
@@ -58,21 +57,24 @@ def _resume_tenant(tenant: Tenant, entries: Sequence[ErasureEntry], done: Replay
     for uid in left:
         done.memories += finish_space(scope, uid, now=now).memories
         done.spaces += 1
-    done.memories += _delete_memories(scope, [one for one in entries if one.kind == ErasedKind.MEMORY], now=now)
+    done.memories += _erase_memories(scope, [one for one in entries if one.kind == ErasedKind.MEMORY], now=now)
 
 
-def _delete_memories(scope: Scope, entries: Sequence[ErasureEntry], *, now: datetime) -> int:
-    """A memory's vector and postings go with it.  A younger row of the same id is another memory: ids come anew."""
-    count = 0
+def _erase_memories(scope: Scope, entries: Sequence[ErasureEntry], *, now: datetime) -> int:
+    """A younger row of the same id is another memory: ids come anew."""
+    erased_at = {entry.target_id: entry.erased_at for entry in entries if entry.target_id is not None}
+    erasures = Erasure.objects.in_bulk({entry.erasure_uid for entry in entries if entry.erasure_uid})
+    with_sources = {
+        entry.target_id
+        for entry in entries
+        if entry.erasure_uid in erasures and erasures[entry.erasure_uid].with_sources
+    }
     with tenant_transaction(scope):
-        for entry in entries:
-            # Not by Django, which would collect what goes along and then delete by ids alone.
-            with connection.cursor() as cursor:
-                cursor.execute(
-                    "delete from memories_memory where tenant_id = %s and id = %s and created_at <= %s",
-                    [scope.tenant_id, entry.target_id or 0, entry.erased_at],
-                )
-                count += cursor.rowcount
-        if count:
+        rows = Memory.objects.within_tenant(scope).filter(pk__in=list(erased_at)).order_by("pk")
+        there = [pk for pk, created_at in rows.values_list("pk", "created_at") if created_at <= erased_at[pk]]
+    count = removing.erase(scope, [one for one in there if one in with_sources], with_sources=True, now=now)
+    count += removing.erase(scope, [one for one in there if one not in with_sources], with_sources=False, now=now)
+    if count:
+        with tenant_transaction(scope):
             record(scope, actor=scope.principal.label, action="memory.erase_again", count=count, now=now)
     return count

@@ -323,6 +323,9 @@ TABLE = (
     ),
     Row(route="/v1/retention/preview", method="GET", permission="retention:read", status=200, stranger=403),
     Row(route="/v1/audit/events", method="GET", permission="audit:read", status=200, stranger=403),
+    Row(route="/v1/receipts", method="GET", permission="receipts:read", status=200, stranger=403),
+    Row(route="/v1/receipts/<str:receipt_id>", method="GET", permission="receipts:read", status=404, stranger=403),
+    Row(route="/v1/receipt-keys", method="GET", permission="receipts:read", status=200, stranger=403),
     Row(route="/v1/memory/status/<int:memory_id>", method="GET", permission="memory:read", status=200, stranger=404),
     Row(
         route="/v1/memory/add_turn",

@@ -1,6 +1,7 @@
-"""`memsync shred`: erase a space or a tenant for good, or finish what was stopped."""
+"""`memsync shred`: erase memories, a person, a project or a tenant for good, or finish what was stopped."""
 
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -12,22 +13,36 @@ from apps.memories.spaces import find_end_user, list_spaces
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import SpaceNotFound, scope_in
+from apps.retention import erasing
+from apps.retention.erasing import Authorisation, Erased, Target, start_erasure
 from apps.retention.replay import resume
-from apps.retention.shredding import Shredded, plan_space, plan_tenant, shred_space, shred_tenant
 from apps.tenants.selectors import get_tenant
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
 
 WHAT = (
-    "Destroys what opens it and then deletes it. Nobody can take that back: not from a backup either, once those of "
-    "the keyring from before have expired."
+    "Deletes it with all that was derived from it; of a person or a tenant it first destroys what opens it. Nobody can "
+    "take that back: not from a backup either, once those from before have expired. Each has a signed receipt."
 )
+METHOD = "command line"
 
 
 class Command(PlainCommand):
-    help = f"Erase a space or a tenant for good. {WHAT}"
+    help = f"Erase memories, a person, a project or a tenant for good. {WHAT}"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True, metavar="space|tenant|resume")
+        verbs = parser.add_subparsers(
+            dest="verb", required=True, metavar="memory|topic|space|person|project|tenant|resume"
+        )
+        memory = verbs.add_parser("memory", help="erase single memories", description=WHAT)
+        memory.add_argument("ids", nargs="+", type=int, metavar="ID")
+        topic = verbs.add_parser(
+            "topic", help="erase everything that was ever remembered of the same thing", description=WHAT
+        )
+        topic.add_argument("id", type=int, metavar="ID", help="of any memory of it")
+        for verb in (memory, topic):
+            verb.add_argument(
+                "--with-sources", action="store_true", help="the turns and states that they were made of as well"
+            )
         space = verbs.add_parser("space", help="erase all memories of an end user in an environment", description=WHAT)
         which = space.add_mutually_exclusive_group(required=True)
         which.add_argument("--space", type=int, metavar="ID", help="the space's id, as `memsync space list` shows")
@@ -38,7 +53,10 @@ class Command(PlainCommand):
             default="production",
             help="of the end user's space (default: production)",
         )
-        space.add_argument("--tenant", metavar="NAME", help="whose (may be left out where there is one tenant)")
+        person = verbs.add_parser("person", help="erase an end user in every environment", description=WHAT)
+        person.add_argument("user", metavar="ID", help="the tenant's own id of the end user")
+        project = verbs.add_parser("project", help="erase every memory of a project", description=WHAT)
+        project.add_argument("project", metavar="ID", help="the project's: proj_...")
         tenant = verbs.add_parser(
             "tenant", help="erase everything of a tenant but its audit trail; its name is free again", description=WHAT
         )
@@ -48,54 +66,77 @@ class Command(PlainCommand):
             help="finish what was stopped",
             description="Erase whatever the erasure ledger says is erased and is still there.",
         )
-        for verb in (space, tenant):
+        for verb in (memory, topic, space, person, project):
+            verb.add_argument("--tenant", metavar="NAME", help="whose (may be left out where there is one tenant)")
+        for verb in (memory, topic, space, person, project, tenant):
             verb.add_argument("--dry-run", action="store_true", help="say what would go, and change nothing")
             verb.add_argument("--yes", action="store_true", help="do not ask")
             verb.add_argument(
                 "--request", default="", metavar="TEXT", help="a number that the ledger shall keep with it"
             )
-        for verb in (space, tenant, again):
+        for verb in (memory, topic, space, person, project, tenant, again):
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        {"space": self.space, "tenant": self.tenant, "resume": self.resume}[options["verb"]](options)
+        if options["verb"] == "resume":
+            self.resume(options)
+            return
+        name = options["name"] if options["verb"] == "tenant" else options["tenant"]
+        tenant = get_tenant(name) if options["verb"] == "tenant" else chosen_tenant(name)
+        scope = scope_in(tenant, principal=operator())
+        target, said, what = self.chosen(scope, options)
+        with_sources = bool(options.get("with_sources"))
+        plan = erasing.plan(scope, target, with_sources=with_sources)
+        if self.may_go_on(target, plan, said, what, options):
+            done = start_erasure(
+                scope,
+                target,
+                authorised=Authorisation(principal=scope.principal, method=METHOD),
+                with_sources=with_sources,
+                request_id=options["request"],
+                now=timezone.now(),
+            )
+            self.tell_done(done, options)
 
-    def space(self, options: dict[str, Any]) -> None:
-        scope = scope_in(chosen_tenant(options["tenant"]), principal=operator())
-        space = _space(scope, options)
-        plan = plan_space(scope, space.uid)
-        if self.may_go_on(plan, str(space.pk), "the space's id", options):
-            done = shred_space(scope, space.uid, request_id=options["request"][:64], now=timezone.now())
-            self.tell(done, options, is_done=True)
-
-    def tenant(self, options: dict[str, Any]) -> None:
-        tenant = get_tenant(options["name"])
-        plan = plan_tenant(tenant)
-        if self.may_go_on(plan, tenant.name, "the tenant's name", options):
-            scope = scope_in(tenant, principal=operator())
-            done = shred_tenant(scope, request_id=options["request"][:64], now=timezone.now())
-            self.tell(done, options, is_done=True)
+    def chosen(self, scope: Scope, options: dict[str, Any]) -> tuple[Target, str, str]:
+        """The target, what must be typed to confirm it, and what that is."""
+        match options["verb"]:
+            case "memory":
+                target = Target.memories(options["ids"])
+                return target, str(len(target.memory_ids)), "how many memories"
+            case "topic":
+                return Target.topic(options["id"]), str(options["id"]), "the memory's id"
+            case "space":
+                space = _space(scope, options)
+                return Target.space(space.uid), str(space.pk), "the space's id"
+            case "person":
+                return Target.end_user(_person(scope, options["user"])), options["user"], "the end user's id"
+            case "project":
+                return Target.of_project(options["project"]), options["project"], "the project's id"
+            case _:
+                return Target.tenant(), scope.tenant.name, "the tenant's name"
 
     def resume(self, options: dict[str, Any]) -> None:
+        carried = erasing.resume(now=timezone.now())
         done = resume(now=timezone.now())
         if options["json"]:
-            self.say_json(asdict(done))
+            self.say_json({**asdict(done), "carried_through": carried})
         else:
             self.say(
                 f"{done.entries} erasures in the ledger. Finished now: {done.tenants} tenants, {done.spaces} spaces, "
-                f"{done.memories} memories."
+                f"{done.memories} memories; carried through: {carried}."
             )
 
-    def may_go_on(self, plan: Shredded, name: str, what: str, options: dict[str, Any]) -> bool:
+    def may_go_on(self, target: Target, plan: Mapping[str, int], name: str, what: str, options: dict[str, Any]) -> bool:
         """Whether it shall be done.  Raises CommandError when it was not confirmed."""
         if options["dry_run"]:
-            self.tell(plan, options, is_done=False)
+            self.tell_plan(target, plan, options)
             return False
         if options["yes"]:
             return True
         if options["json"]:
             raise CommandError("With --json say --yes too: nobody can be asked.", returncode=2)
-        self.tell(plan, options, is_done=False)
+        self.tell_plan(target, plan, options)
         try:
             said = input(f"Type {what} ({name}) to erase it for good: ")
         except EOFError:
@@ -104,20 +145,43 @@ class Command(PlainCommand):
             raise CommandError("Nothing was erased.")
         return True
 
-    def tell(self, what: Shredded, options: dict[str, Any], *, is_done: bool) -> None:
+    def tell_plan(self, target: Target, plan: Mapping[str, int], options: dict[str, Any]) -> None:
         if options["json"]:
-            counts = {name: getattr(what, name) for name in ("memories", "salts", "keys", "key_encryption_keys")}
+            self.say_json({"kind": target.kind.value, "done": False, "counts": dict(plan)})
+        else:
+            self.say(_table("would be erased", plan))
+
+    def tell_done(self, done: Erased, options: dict[str, Any]) -> None:
+        (receipt,) = done.receipts
+        if options["json"]:
             self.say_json(
-                {"kind": what.kind.value, "uid": str(what.uid), "done": is_done, **counts, "rows": dict(what.rows)}
+                {
+                    "kind": done.kind.value,
+                    "done": True,
+                    "counts": dict(done.counts),
+                    "erasure": done.id,
+                    "receipt": receipt.id,
+                }
             )
             return
-        table = Table("erased" if is_done else "would be erased", "how many")
-        for name, number in sorted(what.rows.items()):
-            table.add_row(name, str(number))
-        table.add_row("salts destroyed", str(what.salts))
-        if what.keys:
-            table.add_row("keys destroyed", str(what.keys))
-        self.say(table)
+        self.say(_table("erased", done.counts))
+        self.say(f"Receipt {receipt.id}; `memsync receipt download` writes it to a file.")
+
+
+def _table(heading: str, counts: Mapping[str, int]) -> Table:
+    table = Table(heading, "how many")
+    for name, number in sorted(counts.items()):
+        table.add_row(name, str(number))
+    return table
+
+
+def _person(scope: Scope, external_id: str) -> int:
+    """The end user's id, from any environment that they are in.  Raises SpaceNotFound."""
+    for environment in Environment:
+        found = find_end_user(replace(scope, environment=environment), external_id)
+        if found is not None:
+            return found.owner_id
+    raise SpaceNotFound
 
 
 def _space(scope: Scope, options: dict[str, Any]) -> Space:
