@@ -44,6 +44,7 @@ MAIN: dict[str, Columns] = {
     "memories_memoryfeedback": Columns(
         sealed="comment_ct", plain="id created_at tenant_id memory_id space_id signal key_version"
     ),
+    "memories_tombstone": Columns(keyed="mac", plain="id created_at tenant_id space_id expires_at"),
     "memories_quarantinedrow": Columns(
         plain="id created_at tenant_id table record_id space_id reason last_seen_at times"
     ),

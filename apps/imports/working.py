@@ -8,7 +8,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Any, Final
@@ -27,6 +27,7 @@ from apps.imports.records import read_record
 from apps.ingest.candidates import Outcome as Remembered
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember_each
+from apps.memories import tombstones
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope, system_scopes
@@ -37,7 +38,7 @@ MOST_ERRORS: Final = 100
 MOST_ATTEMPTS: Final = 5
 KEPT_FOR: Final = timedelta(days=30)  # of what is said of a job that is over
 
-Result = Remembered | DomainError
+Result = Remembered | DomainError | None  # None: of somebody who was erased since the import began
 
 
 class Outcome(Enum):
@@ -118,7 +119,9 @@ class Tally:
     errors: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, number: int, result: Result) -> None:
-        if isinstance(result, DomainError):
+        if result is None:
+            self.counts["skipped"] += 1
+        elif isinstance(result, DomainError):
             self.counts["rejected"] += 1
             self.errors.append({"line": number, "reason": result.message})
         elif result.is_stored:
@@ -145,8 +148,13 @@ def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCiphe
                 is_stopped = True
                 break
         else:
-            by_person.setdefault(found.end_user, {})[line.number] = found.proposal
+            asked = replace(found.proposal, asked_at=job.created_at)
+            by_person.setdefault(found.end_user, {})[line.number] = asked
     for person in sorted(by_person):  # in one order, so that two imports do not wait for each other in a circle
+        erased_at = tombstones.hold_person(own, person)
+        if erased_at is not None and job.created_at <= erased_at:
+            results |= dict.fromkeys(by_person[person])
+            continue
         # Vectors from the outbox: a file goes in at the speed of the database, not of the embedder.
         results |= remember_each(own, person, by_person[person], embeds_later=True, now=now)
     tally = Tally()

@@ -108,6 +108,7 @@ class Proposal:
     stated: for a fact that is stated as one.
     reading: for what a language model was asked about.  is_overheard: said to somebody else, so that what is unsure
     waits for a person where the project does not say.
+    asked_at: when it was asked for, if it has waited in a queue since.
     """
 
     text: Plaintext
@@ -130,6 +131,7 @@ class Proposal:
     stated: Stated | None = None
     is_overheard: bool = False
     pinned: bool = False
+    asked_at: datetime | None = None
 
     @property
     def is_explicit(self) -> bool:

@@ -23,6 +23,7 @@ from apps.memories.periods import Periods, Stretch
 from apps.memories.periods import read as read_periods
 from apps.memories.sealing import open_embedding, open_text
 from apps.memories.services import expire
+from apps.memories.tombstones import texts_erased_at
 from apps.memories.trust import Trust, trust_of
 from apps.memories.words import terms
 from apps.projects.models import Review, Space
@@ -156,6 +157,7 @@ class Shelf:
     by_id: dict[int, Known] = field(default_factory=dict)
     receipts: dict[bytes, list[int]] = field(default_factory=dict)
     new_receipts: dict[bytes, str] = field(default_factory=dict)
+    erased_at: dict[bytes, datetime] = field(default_factory=dict)
     waiting: list[Candidate] = field(default_factory=list)
     _ids: list[int] = field(default_factory=list)
     _vectors: list[tuple[Known, Candidate, NDArray[np.float32]]] = field(default_factory=list)
@@ -185,6 +187,7 @@ class Shelf:
             raise KeyTurned
         shelf = cls(scope=scope, space=space, cipher=cipher, embedder=tools.embedder.id, now=tools.now)
         shelf._read(candidates)
+        shelf.erased_at = texts_erased_at(scope, cipher, [one.text_mac for one in candidates if one.is_wanted])
         return shelf
 
     @property

@@ -472,6 +472,29 @@ class SummarySource(ScopedModel):
         return f"{self.summary_id} from {self.source_id}"
 
 
+class Tombstone(ScopedModel):
+    """That something was erased at ``created_at``, so that nothing which was under way then brings it back.
+
+    mac: keyed twice, so that it is equal to nothing else that is kept: of a text's digest in its space; or, where space
+    is None, of an end user's in the tenant.  Goes at expires_at.
+    """
+
+    space = models.ForeignKey(
+        "projects.Space", models.CASCADE, null=True, related_name="+", db_constraint=False, db_index=False
+    )
+    mac = models.BinaryField(max_length=16)
+    expires_at = models.DateTimeField()
+
+    objects = ScopedManager["Tombstone"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (models.UniqueConstraint(fields=("tenant", "mac"), name="tombstone_once"),)
+        indexes = (models.Index(fields=("tenant", "expires_at"), name="tombstone_due"),)
+
+    def __str__(self) -> str:
+        return f"tombstone {self.pk}"
+
+
 class QuarantinedRow(ScopedModel):
     """A row that failed its seal: left out of every answer until it opens again.  Ids, codes and counts; no content.
 

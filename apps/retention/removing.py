@@ -15,7 +15,7 @@ from apps.audit.services import enqueue
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, SpaceShredded
 from apps.ingest.models import DerivedFact
-from apps.memories import lineage
+from apps.memories import lineage, tombstones
 from apps.memories.models import Memory
 from apps.memories.spaces import lock_space
 from apps.projects.models import Project, Space
@@ -128,7 +128,7 @@ def _by_space(scope: Scope, memory_ids: Sequence[int]) -> Iterator[tuple[int, li
 
 
 def _erase(scope: Scope, space_id: int, memory_ids: Sequence[int], *, with_sources: bool, now: datetime) -> int:
-    _lock(scope, space_id)
+    cipher = _lock(scope, space_id)
     chosen, derived = with_derived(scope, memory_ids)
     every = [*chosen, *derived]
     rows = Memory.objects.within_tenant(scope).filter(pk__in=every).order_by("pk").select_for_update()
@@ -148,6 +148,10 @@ def _erase(scope: Scope, space_id: int, memory_ids: Sequence[int], *, with_sourc
         ("recall_recalltrace", "space_id", [space_id]),
     ):
         _delete(scope, table, column, values)
+    if cipher is not None:
+        tombstones.bury_texts(
+            scope, space_id, cipher, [bytes(row.text_mac) for row in locked if not row.is_summary], now=now
+        )
     purge(scope, every, now=now)
     _tend(scope, clusters, now=now)
     return len(chosen)

@@ -26,6 +26,7 @@ from apps.audit.services import record
 from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
 from apps.crypto import services as crypto
+from apps.memories import tombstones
 from apps.memories.models import Memory
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind
@@ -85,7 +86,7 @@ def shred_space(scope: Scope, space_uid: uuid.UUID, *, request_id: str = "", now
 
 def finish_space(scope: Scope, space_uid: uuid.UUID, *, request_id: str = "", now: datetime) -> Shredded:
     """Do what the ledger says of a space.  Raises SpaceNotFound when it is done."""
-    space = _take_from_owner(scope, space_uid)
+    space = _take_from_owner(scope, space_uid, now=now)
     salts = crypto.destroy_salt(scope.tenant.uid, space_uid, now=now)
     crypto.drop_cached_keys(scope.tenant)
     tables = rows.tables_of_a_space()
@@ -171,12 +172,14 @@ def get_space(scope: Scope, space_uid: uuid.UUID) -> Space:
     raise AlreadyShredded if ledger.names(ErasedKind.SPACE, space_uid) else SpaceNotFound
 
 
-def _take_from_owner(scope: Scope, space_uid: uuid.UUID) -> Space:
+def _take_from_owner(scope: Scope, space_uid: uuid.UUID, *, now: datetime) -> Space:
     """The space, now nobody's; and the end user, where they have no other, forgotten as well."""
     with tenant_transaction(scope):
         space = Space.objects.within(scope).filter(uid=space_uid).first()
         if space is None:
             raise SpaceNotFound
+        if space.kind == SpaceKind.END_USER:
+            _bury(scope, space, now=now)
         # The person before the space, as by whoever meets them, or the two would wait for each other.
         person = EndUser.objects.within(scope).filter(pk=space.owner_id).select_for_update()
         is_person = space.kind == SpaceKind.END_USER and bool(person)
@@ -185,6 +188,12 @@ def _take_from_owner(scope: Scope, space_uid: uuid.UUID) -> Space:
         if is_person and not Space.objects.within(scope).filter(kind=space.kind, owner_id=space.owner_id).exists():
             _delete_row(scope, EndUser._meta.db_table, space.owner_id)
     return space
+
+
+def _bury(scope: Scope, space: Space, *, now: datetime) -> None:
+    owner = EndUser.objects.within(scope).filter(pk=space.owner_id).values_list("external_mac", flat=True).first()
+    if owner is not None:
+        tombstones.bury_person(scope, space.environment, bytes(owner), now=now)
 
 
 def _shut(scope: Scope, *, now: datetime) -> None:

@@ -7,6 +7,7 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
+from apps.memories.tombstones import forget_old
 from apps.projects.system import find_system_scope, sweep_each_tenant, system_scopes
 from apps.retention.requests import expire_requests
 from apps.retention.sweeping import RunUnderway, sweep, tier
@@ -20,6 +21,7 @@ SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
 def expire_due_requests(**_: object) -> None:
     """Close what is past its time, in every tenant."""
     sweep_each_tenant(partial(expire_requests, now=timezone.now()), logger)
+    sweep_each_tenant(partial(forget_old, now=timezone.now()), logger)
 
 
 @shared_task(name="retention.sweep")  # type: ignore[untyped-decorator]

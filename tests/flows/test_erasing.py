@@ -1,5 +1,6 @@
 """Erasing: nothing of it is found again, nobody else loses a word, and the receipt says what was done."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,12 +10,16 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.history.turns import NewTurn
 from apps.history.turns import read as read_history
+from apps.imports.services import start_import
+from apps.imports.working import work as work_imports
 from apps.ingest import work
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.ingest.transcripts import append_history
+from apps.memories import tombstones
 from apps.memories.models import Memory
 from apps.memories.selectors import get_memory
+from apps.memories.spaces import find_end_user
 from apps.projects.models import Level
 from apps.projects.scope import Environment, Principal, Scope
 from apps.recall.services import recall
@@ -247,3 +252,74 @@ def test_a_plan_changes_nothing_and_says_what_would_go(acme: Opened) -> None:
 
     assert ids_of(alice) == {dog}
     assert dict(erase(acme, Target.memories([dog])).counts) == planned
+
+
+# -- and does not come back --------------------------------------------------------------------------------------------
+
+
+def overhear(scope: Scope, text: str) -> list[int]:
+    """As a turn is distilled: nobody asked for just this to be remembered."""
+    (outcome,) = remember(scope, [Proposal(text=Plaintext(text))], now=NOW + timedelta(hours=1))
+    return outcome.memory_ids
+
+
+def test_what_was_erased_is_not_learnt_again_by_the_way_but_on_purpose_it_is(acme: Opened) -> None:
+    alice, bob = make_scope(acme), make_scope(acme, "bob")
+    (home,) = say(alice, HOME)
+    erase(acme, Target.memories([home]))
+
+    assert overhear(alice, HOME) == []
+    assert len(overhear(bob, HOME)) == 1
+    assert len(overhear(alice, "I work as a nurse.")) == 1
+    assert len(say(alice, HOME)) == 1
+
+
+def test_tombstones_are_dropped_when_their_time_is_over(acme: Opened) -> None:
+    alice = make_scope(acme)
+    (home,) = say(alice, HOME)
+    erase(acme, Target.memories([home]))
+
+    assert tombstones.forget_old(acme.scope, now=NOW + timedelta(days=89)) == 0
+    assert tombstones.forget_old(acme.scope, now=NOW + timedelta(days=90)) == 1
+
+    assert len(overhear(alice, HOME)) == 1
+
+
+def test_the_same_reference_is_not_remembered_a_second_time(acme: Opened) -> None:
+    alice = make_scope(acme)
+    told = [Proposal(text=Plaintext(HOME), importance=0.6, client_ref="ref-1")]
+    (first,) = remember(alice, told, now=NOW)
+    erase(acme, Target.memories(first.memory_ids))
+
+    (again,) = remember(alice, told, now=NOW + timedelta(hours=1))
+
+    assert again.reason == "already_ingested"
+    assert ids_of(alice) == set()
+
+
+def queue_import(acme: Opened, *lines: dict[str, str], now: datetime = NOW) -> int:
+    """The job's id; nothing of it is imported yet."""
+    content = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    return start_import(acme.scope, name="people.jsonl", content=content, end_user=None, now=now).job.pk
+
+
+def test_an_import_that_waited_brings_back_neither_a_text_nor_a_person(acme: Opened) -> None:
+    alice, bob = make_scope(acme), make_scope(acme, "bob")
+    (home,) = say(alice, HOME)
+    say(bob, DOG)
+    waiting = [
+        {"text": HOME, "end_user_id": "alice"}, {"text": "I work as a nurse.", "end_user_id": "alice"},
+        {"text": DOG, "end_user_id": "bob"}, {"text": DOG, "end_user_id": "carol"},
+    ]  # fmt: skip
+    job_id = queue_import(acme, *waiting)
+    start_erasure(acme.scope, Target.memories([home]), authorised=WORD, now=NOW + timedelta(minutes=1))
+    start_erasure(acme.scope, Target.space(bob.space.uid), authorised=WORD, now=NOW + timedelta(minutes=1))
+
+    work_imports(acme.scope.tenant_id, job_id, seconds=30, clock=lambda: NOW + timedelta(minutes=2))
+
+    assert set(texts_of(alice).values()) == {"I work as a nurse."}
+    assert find_end_user(acme.scope, "bob") is None
+    assert heard(make_scope(acme, "carol")) == {DOG}
+    later = queue_import(acme, {"text": DOG, "end_user_id": "bob"}, now=NOW + timedelta(minutes=3))
+    work_imports(acme.scope.tenant_id, later, seconds=30, clock=lambda: NOW + timedelta(minutes=4))
+    assert heard(make_scope(acme, "bob")) == {DOG}

@@ -26,11 +26,24 @@ def honour_reference(candidates: list[Candidate], shelf: Shelf) -> bool:
     return True
 
 
+def _was_erased(candidate: Candidate, shelf: Shelf) -> bool:
+    erased_at = shelf.erased_at.get(candidate.text_mac)
+    if erased_at is None:
+        return False
+    proposal = candidate.proposal
+    if proposal.asked_at is not None:
+        return proposal.asked_at <= erased_at
+    return proposal.source_kind == "auto" and not proposal.is_meant
+
+
 def dedupe(candidate: Candidate, shelf: Shelf) -> None:
     """Refuse what is already there: the same words, or nearly the same meaning with no word that is new.
 
-    Off where the proposal says ``deduplicate=False``.
+    Off where the proposal says ``deduplicate=False``.  What was erased is not learnt again by the way, nor by what was
+    asked for before.
     """
+    if candidate.is_wanted and _was_erased(candidate, shelf):
+        candidate.refuse("discarded_policy", "erased")
     if not candidate.is_wanted or not candidate.proposal.deduplicate:
         return
     if (kept := candidate.proposal.kept) is not None:

@@ -1,0 +1,79 @@
+"""What was erased is known again by a keyed hash, and not learnt again by what was under way when it was erased.
+
+Off for whoever says it anew on purpose.  After a compromise of the identity key these hashes fit nothing any more.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import connection
+
+from apps.core.locks import lock
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import SpaceCipher, end_user_mac, open_tenant
+from apps.memories.models import Tombstone
+from apps.projects.scope import Environment, Scope
+
+LAST: Final = timedelta(days=90)  # longer than anything waits in a queue
+
+
+def bury_texts(scope: Scope, space_id: int, cipher: SpaceCipher, digests: Iterable[bytes], *, now: datetime) -> None:
+    """digests: as ``text_mac`` makes them.  Inside the transaction that erases them, under the space's lock."""
+    _write(scope, space_id, [_of_text(cipher, digest) for digest in digests], now=now)
+
+
+def texts_erased_at(scope: Scope, cipher: SpaceCipher, digests: Sequence[bytes]) -> dict[bytes, datetime]:
+    """Those of these digests that were erased, and when.  Inside the tenant's transaction, under the space's lock."""
+    wanted = {_of_text(cipher, digest): digest for digest in digests}
+    rows = Tombstone.objects.within(scope).filter(mac__in=list(wanted))
+    return {wanted[bytes(mac)]: erased_at for mac, erased_at in rows.values_list("mac", "created_at")}
+
+
+def bury_person(scope: Scope, environment: str, external_mac: bytes, *, now: datetime) -> None:
+    """Inside the transaction that takes their space from them.  Waits for whoever holds the person."""
+    _hold(scope, external_mac)
+    _write(scope, None, [_of_person(scope, environment, external_mac)], now=now)
+
+
+def hold_person(scope: Scope, external_id: str) -> datetime | None:
+    """When this end user was erased in the scope's environment, if they were; until the transaction ends they are not.
+
+    Inside the tenant's transaction.
+    """
+    external_mac = end_user_mac(scope.tenant, external_id)
+    _hold(scope, external_mac)
+    mac = _of_person(scope, scope.environment, external_mac)
+    return Tombstone.objects.within(scope).filter(mac=mac).values_list("created_at", flat=True).first()
+
+
+def forget_old(scope: Scope, *, now: datetime) -> int:
+    """Drop those whose time is over; how many."""
+    with tenant_transaction(scope), connection.cursor() as cursor:
+        cursor.execute(
+            "delete from memories_tombstone where tenant_id = %s and expires_at <= %s", [scope.tenant_id, now]
+        )
+        return int(cursor.rowcount)
+
+
+def _hold(scope: Scope, external_mac: bytes) -> None:
+    lock("person", scope.tenant_id, external_mac.hex())
+
+
+def _of_text(cipher: SpaceCipher, digest: bytes) -> bytes:
+    return cipher.identity_mac("erased text", digest)
+
+
+def _of_person(scope: Scope, environment: Environment | str, external_mac: bytes) -> bytes:
+    return open_tenant(scope.tenant).identity_mac("erased end user", str(environment), external_mac)
+
+
+def _write(scope: Scope, space_id: int | None, macs: Sequence[bytes], *, now: datetime) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "insert into memories_tombstone (tenant_id, space_id, mac, created_at, expires_at) "
+            "select %s, %s, mac, %s, %s from unnest(%s::bytea[]) as mac "
+            "on conflict (tenant_id, mac) do update set created_at = excluded.created_at, "
+            "expires_at = excluded.expires_at",
+            [scope.tenant_id, space_id, now, now + LAST, sorted(set(macs))],
+        )
