@@ -226,6 +226,7 @@ KEYRING: dict[str, Columns] = {
         plain="uid tenant_uid environment kind target nonce with_sources state counts actor method step_up_age_seconds "
         "request_id requested_at deleted_at purged_at finished_at",
     ),
+    "retention_purge": Columns(plain="id started_at horizons tables finished_at"),
     "retention_receipt": Columns(plain="index receipt_uid tenant_uid erasure_uid phase issued_at body leaf"),
     "retention_receiptcheckpoint": Columns(plain="size note made_at"),
     "django_migrations": Columns(plain="id app name applied"),

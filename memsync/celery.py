@@ -60,6 +60,8 @@ app.conf.beat_schedule = {
         "schedule": 900.0,
         "options": {"expires": 900.0},
     },
+    "carry erasures through": {"task": "retention.carry_through", "schedule": 300.0, "options": {"expires": 300.0}},
+    "purge what was erased": {"task": "retention.purge", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "say what was not recalled for long": {
         "task": "retention.tier",
         "schedule": 3600.0,

@@ -263,6 +263,7 @@ RETENTION_DAYS = env.int("RETENTION_DAYS", default=90)  # 0: for good, where no 
 RETENTION_ARCHIVE_DAYS = env.int("RETENTION_ARCHIVE_DAYS", default=0)
 RETENTION_BATCH = env.int("RETENTION_BATCH", default=500)  # rows of one transaction
 RETENTION_PAUSE = env.float("RETENTION_PAUSE", default=1.0)  # after a batch, as many times as long as it took
+PURGE_REWRITE_MB = env.int("PURGE_REWRITE_MB", default=64)  # of a table; a larger one is not written anew by itself
 REVIEW_DAYS = env.int("REVIEW_DAYS", default=30)
 EMBED_INLINE_SECONDS = env.float("EMBED_INLINE_SECONDS", default=2.0)
 

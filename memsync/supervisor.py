@@ -171,6 +171,8 @@ class Supervisor:
         with psycopg.connect(server.url(roles.MAIN)) as superuser:
             roles.prepare_main(superuser)
             roles.release_queue(superuser)  # we hold the lock and ended the leftovers: no worker lives
+        with psycopg.connect(server.url(roles.KEYRING)) as superuser:
+            roles.prepare_keyring(superuser)
 
         def url(role: str, database: str, scheme: str = "postgres") -> str:
             return server.url(database, user=role, password=passwords[role], scheme=scheme)

@@ -16,7 +16,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final, Self
 
 from django.db import connection, transaction
@@ -34,14 +34,19 @@ from apps.projects.selectors import SpaceNotFound, get_project, scope_in
 from apps.recall.services import rank_legs
 from apps.retention import holds, ledger, receipt_log, removing, shredding
 from apps.retention.models import Erasure, ErasureState, Phase, TargetKind
-from apps.retention.receipt_log import KEYRING, ReceiptFile, erasure_id, written
+from apps.retention.receipt_log import (
+    DATA_BACKUPS_LAST,
+    KEYRING,
+    KEYRING_BACKUPS_LAST,
+    ReceiptFile,
+    erasure_id,
+    written,
+)
 from apps.retention.shredding import AlreadyShredded, finish_space, finish_tenant
 from apps.tenants.models import Tenant
 
 logger = logging.getLogger(__name__)
 
-DATA_BACKUPS_LAST: Final = timedelta(days=35)
-KEYRING_BACKUPS_LAST: Final = timedelta(days=7)
 ASKED: Final = 5  # erased memories of which recall is asked in their own words
 MOST_RANKED: Final = 50
 MOST_MEMORIES: Final = 10_000  # named one by one
@@ -241,10 +246,13 @@ def get_erasure(scope: Scope, public_id: str) -> Erased:
     return _erased(row, receipt_log.receipts_of_erasure(scope, row.uid))
 
 
-def resume(*, now: datetime) -> int:
-    """Carry through what was begun and stopped; how many."""
+def resume(*, begun_before: datetime | None = None, now: datetime) -> int:
+    """Carry through what was begun and stopped; how many.  begun_before: leave alone what may still be at work."""
     count = 0
-    for erasure in Erasure.objects.filter(state=ErasureState.REQUESTED).order_by("requested_at", "uid"):
+    begun = Erasure.objects.filter(state=ErasureState.REQUESTED)
+    if begun_before is not None:
+        begun = begun.filter(requested_at__lt=begun_before)
+    for erasure in begun.order_by("requested_at", "uid"):
         tenant = Tenant.objects.filter(uid=erasure.tenant_uid).first()
         if tenant is None:
             continue

@@ -164,6 +164,23 @@ class ReceiptCheckpoint(InKeyring, models.Model):
         return f"checkpoint of {self.size} receipts"
 
 
+class Purge(InKeyring, models.Model):
+    """One purge of the files of both databases.  At most one is not finished.
+
+    horizons: by database, a transaction's number; what was deleted before it is to be gone.  tables: by database and
+    name, how each that is done was done.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    started_at = models.DateTimeField()
+    horizons = models.JSONField()
+    tables = models.JSONField(default=dict)
+    finished_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"purge {self.pk}"
+
+
 class ForgetRequest(ScopedModel):
     """A program asked that memories of one space be forgotten; a person decides.
 

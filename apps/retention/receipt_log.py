@@ -37,6 +37,8 @@ from apps.retention.receipts import (
 )
 
 KEYRING: Final = "keyring"
+DATA_BACKUPS_LAST: Final = timedelta(days=35)  # as ``memsync backup --prune`` keeps them
+KEYRING_BACKUPS_LAST: Final = timedelta(days=7)
 CLOCKS_DIFFER: Final = timedelta(minutes=5)
 
 

@@ -90,6 +90,8 @@ ADD_ONLY_FOR_APP = ("audit_checkpoint*",)
 # ... and it may run these functions, which do as their owner what it may not do itself.
 RUN_BY_APP = ("audit_record",)
 
+MAINTAIN_SINCE = 170_000  # the version of the server that has this right
+
 Psycopg = Connection[tuple[Any, ...]]
 
 
@@ -127,12 +129,25 @@ def prepare_main(superuser: Psycopg) -> None:
     """superuser: a connection to the main database.  Makes what its migrations and the broker need but may not make."""
     with superuser.transaction():
         superuser.execute("create extension if not exists vector")
+        _lend_statistics(superuser, APP)
         database = Identifier(superuser.info.dbname)
         superuser.execute(SQL("grant create on database {} to {}").format(database, Identifier(BROKER)))
         superuser.execute(SQL("set local role {}").format(Identifier(BROKER)))
         install_queue(superuser)
         superuser.execute("reset role")
         superuser.execute(SQL("revoke create on database {} from {}").format(database, Identifier(BROKER)))
+
+
+def prepare_keyring(superuser: Psycopg) -> None:
+    """superuser: a connection to the keyring's database."""
+    with superuser.transaction():
+        _lend_statistics(superuser, KEYS)
+
+
+def _lend_statistics(superuser: Psycopg, role: str) -> None:
+    """Values of rows are in the planner's statistics too, and stay in that table's file when they are replaced."""
+    if superuser.info.server_version >= MAINTAIN_SINCE:
+        superuser.execute(SQL("grant maintain on pg_catalog.pg_statistic to {}").format(Identifier(role)))
 
 
 def install_queue(broker: Psycopg) -> None:
@@ -164,6 +179,7 @@ def grant_main(owner: Psycopg, *, app: str = APP, operator: str = OPERATOR) -> N
                 )
             for table in _matching(tables, ADD_ONLY_FOR_APP):
                 owner.execute(SQL("revoke update, delete on {} from {}").format(_public(table), Identifier(app)))
+            _let_maintain(owner, app)
             for function in RUN_BY_APP:
                 owner.execute(SQL("grant execute on function {} to {}").format(_public(function), Identifier(app)))
         if operator not in (me, app):
@@ -182,6 +198,7 @@ def grant_keyring(owner: Psycopg, *, keys: str = KEYS) -> None:
         with owner.transaction():
             _revoke_all(owner, keys)
             _grant_everything(owner, keys)
+            _let_maintain(owner, keys)
 
 
 def _tables(connection: Psycopg) -> dict[str, list[str]]:
@@ -213,6 +230,12 @@ def _grant_everything(connection: Psycopg, role: str) -> None:
         SQL("grant usage, select on all sequences in schema public to {}"),
     ):
         connection.execute(statement.format(Identifier(role)))
+
+
+def _let_maintain(connection: Psycopg, role: str) -> None:
+    """To take what was erased out of the files; nothing is read or changed by it (docs/adr/0016)."""
+    if connection.info.server_version >= MAINTAIN_SINCE:
+        connection.execute(SQL("grant maintain on all tables in schema public to {}").format(Identifier(role)))
 
 
 def _revoke_all(connection: Psycopg, role: str) -> None:

@@ -73,9 +73,9 @@ def _make_templates(superuser: roles.Psycopg) -> None:
         making = f"{template}_making"
         superuser.execute(SQL("drop database if exists {} with (force)").format(Identifier(making)))
         roles.create_database(superuser, making, may_connect=roles.MAY_CONNECT[database])
-        if database == roles.MAIN:
-            with _superuser(making) as inside:
-                roles.prepare_main(inside)
+        with _superuser(making) as inside:
+            prepare = roles.prepare_main if database == roles.MAIN else roles.prepare_keyring
+            prepare(inside)
         _migrate("default" if database == roles.MAIN else "keyring", making)
         with psycopg.connect(_role_url(roles.OWNER, making)) as owner:
             if database == roles.MAIN:

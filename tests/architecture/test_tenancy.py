@@ -44,6 +44,7 @@ GLOBAL = {
     "mfa.Authenticator": "a person's second factors; a person may work for several organizations",
     "memories.MemoryPosting": "has a composite key instead of an id; its tenant_id is guarded by row-level security",
     "retention.Erasure": "in the keyring database, by the tenant's uid; it outlives what it erased",
+    "retention.Purge": "of the whole main database; names of tables only",
     "retention.Receipt": "in the keyring database, by the tenant's uid; it outlives what it says was erased",
     "retention.ReceiptCheckpoint": "signs the log of all tenants' receipts; a number and a hash only",
     "retention.ErasureEntry": "in the keyring database, by the tenant's uid; it outlives what it says was erased",

@@ -567,6 +567,7 @@ def test_key_tables_live_in_the_keyring_alone() -> None:
         "crypto_servicekey",
         "retention_erasure",
         "retention_erasureentry",
+        "retention_purge",
         "retention_receipt",
         "retention_receiptcheckpoint",
     }

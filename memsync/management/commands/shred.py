@@ -13,7 +13,7 @@ from apps.memories.spaces import find_end_user, list_spaces
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import SpaceNotFound, scope_in
-from apps.retention import erasing
+from apps.retention import erasing, purging
 from apps.retention.erasing import Authorisation, Erased, Target, start_erasure
 from apps.retention.replay import resume
 from apps.tenants.selectors import get_tenant
@@ -31,7 +31,7 @@ class Command(PlainCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(
-            dest="verb", required=True, metavar="memory|topic|space|person|project|tenant|resume"
+            dest="verb", required=True, metavar="memory|topic|space|person|project|tenant|resume|purge"
         )
         memory = verbs.add_parser("memory", help="erase single memories", description=WHAT)
         memory.add_argument("ids", nargs="+", type=int, metavar="ID")
@@ -66,6 +66,14 @@ class Command(PlainCommand):
             help="finish what was stopped",
             description="Erase whatever the erasure ledger says is erased and is still there.",
         )
+        purge = verbs.add_parser(
+            "purge",
+            help="take what was erased out of the files of the database, now",
+            description="Vacuum every table, write it anew, and issue the receipts of that; the worker does it hourly.",
+        )
+        purge.add_argument(
+            "--rewrite", action="store_true", help="large tables too, which keeps everybody out while it lasts"
+        )
         for verb in (memory, topic, space, person, project):
             verb.add_argument("--tenant", metavar="NAME", help="whose (may be left out where there is one tenant)")
         for verb in (memory, topic, space, person, project, tenant):
@@ -74,12 +82,12 @@ class Command(PlainCommand):
             verb.add_argument(
                 "--request", default="", metavar="TEXT", help="a number that the ledger shall keep with it"
             )
-        for verb in (memory, topic, space, person, project, tenant, again):
+        for verb in (memory, topic, space, person, project, tenant, again, purge):
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["verb"] == "resume":
-            self.resume(options)
+        if options["verb"] in ("resume", "purge"):
+            self.resume(options) if options["verb"] == "resume" else self.purge(options)
             return
         name = options["name"] if options["verb"] == "tenant" else options["tenant"]
         tenant = get_tenant(name) if options["verb"] == "tenant" else chosen_tenant(name)
@@ -126,6 +134,17 @@ class Command(PlainCommand):
                 f"{done.entries} erasures in the ledger. Finished now: {done.tenants} tenants, {done.spaces} spaces, "
                 f"{done.memories} memories; carried through: {carried}."
             )
+
+    def purge(self, options: dict[str, Any]) -> None:
+        done = purging.purge(rewrite=options["rewrite"], now=timezone.now())
+        if options["json"]:
+            self.say_json(asdict(done))
+        else:
+            self.say(
+                f"{done.erasures} erasures purged; {done.rewritten} tables written anew, {done.reindexed} reindexed."
+            )
+        if done.waits:
+            raise CommandError(f"Somebody is still reading {', '.join(done.waits)}: run it again.")
 
     def may_go_on(self, target: Target, plan: Mapping[str, int], name: str, what: str, options: dict[str, Any]) -> bool:
         """Whether it shall be done.  Raises CommandError when it was not confirmed."""

@@ -1,0 +1,98 @@
+"""What is left of an erasure: in the tables, and in the files of the databases.
+
+Taken before: every value of every sealed or keyed column of every table of both databases.  Whatever of it is in no
+table afterwards was erased, and its bytes are looked for in the files of the server, indexes and statistics included.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import psycopg
+from psycopg.sql import SQL, Identifier
+
+KEY: Final = 8  # bytes of a value by which it is known: its last ones, which in a ciphertext are of its tag
+
+_COLUMNS: Final = """
+    select c.relname, a.attname, t.typname from pg_class c
+      join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+      join pg_type t on t.oid = a.atttypid
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+       and (t.typname in ('bytea', 'bit', '_bytea', '_int8') or (c.relname, a.attname) in
+            (('memories_posting', 'token'), ('memories_memory', 'public_id'), ('memories_memory', 'actor_token'),
+             ('memories_memory', 'session_token')))
+     order by 1, 2
+"""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """By database and column, the values in it, as they lie on the disk."""
+
+    values: Mapping[tuple[str, str], frozenset[bytes]] = field(default_factory=dict)
+
+    def all(self) -> set[bytes]:
+        return {value for values in self.values.values() for value in values}
+
+
+def take(*superusers: psycopg.Connection[Any]) -> Kept:
+    """superusers: one connection to each database."""
+    found: dict[tuple[str, str], frozenset[bytes]] = {}
+    for superuser in superusers:
+        for table, column, kind in superuser.execute(_COLUMNS).fetchall():
+            rows = superuser.execute(SQL("select {} from {}").format(Identifier(column), Identifier(table))).fetchall()
+            values = {raw for (value,) in rows for raw in _on_disk(value, kind) if len(raw) >= KEY}
+            found[superuser.info.dbname, f"{table}.{column}"] = frozenset(values)
+    return Kept(found)
+
+
+def gone(before: Kept, after: Kept) -> dict[str, set[bytes]]:
+    """By column, the values that are in no table any more."""
+    left = after.all()
+    found = {column: set(values) - left for (_, column), values in before.values.items()}
+    return {column: values for column, values in found.items() if values}
+
+
+def in_files(values: Mapping[str, Iterable[bytes]], *superusers: psycopg.Connection[Any]) -> dict[str, int]:
+    """By column, how many of its values are in some file of these databases; columns without any are left out."""
+    by_key = {raw[-KEY:]: column for column, raws in values.items() for raw in raws}
+    wanted = np.frombuffer(b"".join(sorted(by_key)), dtype="<u8")
+    wanted = np.sort(wanted)
+    hits: set[bytes] = set()
+    for superuser in superusers:
+        superuser.execute("checkpoint")
+        (folder,) = superuser.execute("show data_directory").fetchone() or ("",)
+        (oid,) = superuser.execute("select oid from pg_database where datname = current_database()").fetchone() or (0,)
+        for path in sorted((Path(folder) / "base" / str(oid)).iterdir()):
+            hits |= _found(path.read_bytes(), wanted)
+    counts: dict[str, int] = {}
+    for key in hits:
+        counts[by_key[key]] = counts.get(by_key[key], 0) + 1
+    return counts
+
+
+def _found(content: bytes, wanted: "np.ndarray[Any, np.dtype[np.uint64]]") -> set[bytes]:
+    hits: set[bytes] = set()
+    for start in range(KEY):
+        end = start + (len(content) - start) // KEY * KEY
+        if end <= start:
+            continue
+        here = np.frombuffer(content[start:end], dtype="<u8")
+        places = np.minimum(np.searchsorted(wanted, here), len(wanted) - 1)
+        hits |= {int(one).to_bytes(KEY, "little") for one in here[wanted[places] == here]}
+    return hits
+
+
+def _on_disk(value: Any, kind: str) -> list[bytes]:
+    if value is None:
+        return []
+    if kind in ("_bytea", "_int8"):
+        return [raw for one in value for raw in _on_disk(one, kind[1:])]
+    if kind in ("int8",):
+        return [int(value).to_bytes(8, "little", signed=True)]
+    if kind == "bit":
+        bits = str(value)
+        return [int(bits, 2).to_bytes(len(bits) // 8, "big")]
+    return [bytes(value) if kind == "bytea" else str(value).encode()]
