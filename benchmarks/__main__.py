@@ -43,6 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     latency.add_argument("--runs", type=int, default=100, help="measured calls of each kind (default 100)")
     latency.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
 
+    throughput = verbs.add_parser("throughput", help="requests a second beside a view that does nothing, and memory")
+    throughput.add_argument("--rows", type=int, default=1000, help="memories in the space (default 1000)")
+    throughput.add_argument("--callers", type=int, default=8, help="that ask at once (default 8)")
+    throughput.add_argument("--seconds", type=float, default=20.0, help="of each kind of request (default 20)")
+    throughput.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+
     extraction = verbs.add_parser("extraction", help="what the pipeline makes of labelled turns, as predictions")
     extraction.add_argument("labels", type=Path, metavar="LABELS")
     extraction.add_argument("--out", type=Path, required=True, metavar="PREDICTIONS")
@@ -108,9 +114,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.verb == "retype":
         return _retype(options)
     with instance() as running:
-        run = {"recall": _recall, "latency": _latency, "leakage": _leakage, "isolation": _isolation, "sweep": _sweep}[
-            options.verb
-        ]
+        run = {
+            "recall": _recall, "latency": _latency, "throughput": _throughput, "leakage": _leakage,
+            "isolation": _isolation, "sweep": _sweep,
+        }[options.verb]  # fmt: skip
         result = run(running, options)
     if options.json:
         options.json.write_text(json.dumps(result, indent=1))
@@ -227,6 +234,22 @@ def _isolation(running: Instance, options: argparse.Namespace) -> dict[str, Any]
             cursor, tenants=options.tenants, texts=options.texts, hits=options.hits, pairs=3000, queries=500,
             now=datetime.now(UTC),
         )  # fmt: skip
+    print(json.dumps(result, indent=1))
+    return result
+
+
+def _throughput(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import throughput
+
+    result = throughput.run(running, rows=options.rows, callers=options.callers, seconds=options.seconds)
+    rates = Table("asked for", "a second", "of a view that does nothing")
+    for name, rate in result["requests a second"].items():
+        rates.add_row(name, f"{rate:,.1f}", f"{result['share of a view that does nothing'][name]:.1%}")
+    console.print(rates)
+    memory = Table("processes", "how many", "MiB in all", "MiB of the largest")
+    for kind, of in result["MiB"].items():
+        memory.add_row(kind, str(of["processes"]), f"{of['all']:,.0f}", f"{of['largest']:,.0f}")
+    console.print(memory)
     print(json.dumps(result, indent=1))
     return result
 

@@ -20,11 +20,13 @@ from memsync.embedded.postgres import free_port
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """url, key: to call it over HTTP in its development environment.  tenant: to call its services in this process."""
+    """url, key: to call it over HTTP in its development environment.  tenant: to call its services in this process.
+    pid: of what supervises its processes."""
 
     url: str
     key: str
     tenant: str
+    pid: int
 
 
 @contextmanager
@@ -53,7 +55,7 @@ def instance(**settings: str) -> Iterator[Instance]:
                 MEMSYNC_HOME=home, DJANGO_SETTINGS_MODULE="memsync.settings", LOG_LEVEL="ERROR", **settings
             )
             django.setup()
-            yield Instance(url=ready["url"], key=ready["keys"]["development"], tenant=ready["tenant"])
+            yield Instance(url=ready["url"], key=ready["keys"]["development"], tenant=ready["tenant"], pid=up.pid)
         finally:
             up.terminate()
             up.wait(120)

@@ -6,9 +6,10 @@ import json
 import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -51,17 +52,17 @@ def run(running: Instance, *, rows: int, runs: int, is_sealed: bool = False) -> 
 
     is_sealed: of a sealed space, which has no legs to measure bare.
     """
-    caller = _Caller(running)
-    sentences = _sentences()
+    caller = Caller(running)
+    said = sentences()
     for start in range(0, rows, 50):
-        items = [{"text": next(sentences), "importance": 0.6} for _ in range(min(50, rows - start))]
+        items = [{"text": next(said), "importance": 0.6} for _ in range(min(50, rows - start))]
         caller.post("/memory/bulk-add", {"items": items, "deduplicate": False})
     if is_sealed:
         scope = _scope(running)
         set_profile(scope, scope.space.id, Profile.SEALED, now=datetime.now(UTC))
-    questions = [f"{random.choice(_WHO)} and {random.choice(_WHAT)}, when was that?" for _ in range(runs)]
+    questions = [ask_about(random) for _ in range(runs)]
     add = _measure(
-        lambda turn: caller.post("/memory/add", {"text": f"{next(sentences)} Note {turn}.", "importance": 0.6}), runs
+        lambda turn: caller.post("/memory/add", {"text": f"{next(said)} Note {turn}.", "importance": 0.6}), runs
     )
     query = _measure(lambda turn: caller.post("/memory/query", {"query": questions[turn], "k": 10}), runs)
     if is_sealed:
@@ -146,8 +147,14 @@ def _scope(running: Instance) -> Scope:
     return scope.in_spaces(space)
 
 
-def _sentences() -> Any:
-    chosen = random.Random(7)  # the same texts in every run
+def ask_about(chosen: ModuleType | random.Random) -> str:
+    """A question about something that ``sentences`` may have said."""
+    return f"{chosen.choice(_WHO)} and {chosen.choice(_WHAT)}, when was that?"
+
+
+def sentences() -> Iterator[str]:
+    """Without end, and the same in every run."""
+    chosen = random.Random(7)
     for number in itertools.count(1):
         yield " ".join((chosen.choice(_WHO), chosen.choice(_DID), chosen.choice(_WHAT), chosen.choice(_WHEN))) + (
             f" and paid {number} euros for it."
@@ -165,7 +172,7 @@ def _measure(call: Callable[[int], object], runs: int) -> tuple[float, float]:
     return statistics.median(times), statistics.quantiles(times, n=20)[-1]
 
 
-class _Caller:
+class Caller:
     """One kept-alive connection, as an SDK keeps."""
 
     def __init__(self, running: Instance) -> None:
@@ -174,9 +181,18 @@ class _Caller:
         self._headers = {"X-API-Key": running.key, "X-End-User-ID": END_USER, "Content-Type": "application/json"}
 
     def post(self, path: str, body: object) -> Any:
-        self._connection.request("POST", path, json.dumps(body), self._headers)
+        return self._ask("POST", path, json.dumps(body))
+
+    def get(self, path: str, *, expect: int = 200) -> Any:
+        return self._ask("GET", path, None, expect=expect)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _ask(self, method: str, path: str, body: str | None, *, expect: int | None = None) -> Any:
+        self._connection.request(method, path, body, self._headers)
         response = self._connection.getresponse()
         answer = json.loads(response.read())
-        if response.status >= 400:
+        if response.status >= 400 and response.status != expect:
             raise RuntimeError(f"{path} answered {response.status}: {answer}")
         return answer

@@ -26,8 +26,8 @@ def name_in_namespace(scope: Scope, namespace: str, user_id: str) -> str:
 
 def find_end_user(scope: Scope, external_id: str) -> SpaceRef | None:
     """The space of this end user in the scope's environment, or None when nothing was ever written there."""
-    mac = end_user_mac(scope.tenant, external_id)
     with tenant_transaction(scope):
+        mac = end_user_mac(scope.tenant, external_id)
         space = (
             Space.objects.within(scope)
             .filter(
