@@ -15,7 +15,7 @@ from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
 from apps.retention.sweeping import Swept, sweep
 from benchmarks.instance import Instance, superuser
-from benchmarks.latency import _COPY_COLUMNS, _Caller, _measure, _sentences
+from benchmarks.latency import _COPY_COLUMNS, Caller, _measure, sentences
 
 TABLES: Final = ("memories_memory", "memories_memoryvector", "memories_posting", "memories_memorytransition")
 WORDS: Final = 8  # keyed words of each copy
@@ -24,13 +24,13 @@ CHUNK: Final = 20_000
 
 def run(running: Instance, *, rows: int, live: int, runs: int, pause: float) -> dict[str, Any]:
     """Figures by name: seconds, rows a second, milliseconds (p50, p95) of recall, megabytes of the tables."""
-    caller, sentences = _Caller(running), _sentences()
+    caller, said = Caller(running), sentences()
     for start in range(0, live, 50):
-        items = [{"text": next(sentences), "importance": 0.6} for _ in range(min(50, live - start))]
+        items = [{"text": next(said), "importance": 0.6} for _ in range(min(50, live - start))]
         caller.post("/memory/bulk-add", {"items": items, "deduplicate": False})
-    leaving = _Caller(running)
+    leaving = Caller(running)
     leaving._headers |= {"X-End-User-ID": "leaving"}
-    leaving.post("/memory/add", {"text": next(sentences), "importance": 0.6})
+    leaving.post("/memory/add", {"text": next(said), "importance": 0.6})
     scope = replace(find_tenant_scope(running.tenant), environment=Environment.DEVELOPMENT)
     space = find_end_user(scope, "leaving")
     assert space is not None, "the add over HTTP made it"
@@ -77,7 +77,7 @@ def _copy(scope: Scope, rows: int, *, now: datetime) -> None:
             )  # fmt: skip
 
 
-def _swept(scope: Scope, caller: _Caller, name: str, now: datetime, runs: int, pause: float) -> dict[str, Any]:
+def _swept(scope: Scope, caller: Caller, name: str, now: datetime, runs: int, pause: float) -> dict[str, Any]:
     """One run of the retention, in a thread; recall meanwhile, again and again until it is done."""
     done: list[Swept] = []
     seconds = [0.0]
@@ -108,7 +108,7 @@ def _swept(scope: Scope, caller: _Caller, name: str, now: datetime, runs: int, p
     }
 
 
-def _recall(caller: _Caller, runs: int) -> tuple[float, float]:
+def _recall(caller: Caller, runs: int) -> tuple[float, float]:
     return _measure(lambda _: caller.post("/memory/query", {"query": "Who repaired the station clock?", "k": 10}), runs)
 
 

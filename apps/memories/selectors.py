@@ -10,6 +10,7 @@ from apps.crypto.services import DecryptError, open_space
 from apps.memories import integrity
 from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
+from apps.memories.rows import existing_rows
 from apps.memories.sealing import open_memory
 from apps.projects.scope import Scope
 
@@ -25,7 +26,7 @@ def get_memory(scope: Scope, memory_id: int, *, now: datetime) -> OpenedMemory:
     if not scope.spaces or not 0 < memory_id < 2**63:
         raise MemoryNotFound
     with tenant_transaction(scope):
-        row = Memory.objects.within(scope).existing(now).filter(pk=memory_id).to_open().first()
+        row = next(iter(existing_rows(scope, [memory_id], now=now)), None)
     space = next((space for space in scope.spaces if row is not None and space.id == row.space_id), None)
     if row is None or space is None:
         raise MemoryNotFound
@@ -42,7 +43,7 @@ def get_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> l
     if not scope.spaces or not all(0 < memory_id < 2**63 for memory_id in wanted):
         raise MemoryNotFound
     with tenant_transaction(scope):
-        rows = {row.pk: row for row in Memory.objects.within(scope).existing(now).filter(pk__in=wanted).to_open()}
+        rows = {row.pk: row for row in existing_rows(scope, wanted, now=now)}
     if len(rows) < len(wanted):
         raise MemoryNotFound
     spaces = {space.id: (space, open_space(scope.tenant, space)) for space in scope.spaces}
@@ -62,8 +63,7 @@ def readable_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime)
     if not scope.spaces or not memory_ids:
         return []
     with tenant_transaction(scope):
-        rows = Memory.objects.within(scope).existing(now).filter(pk__in=list(memory_ids)).to_open()
-        by_id = {row.pk: row for row in rows}
+        by_id = {row.pk: row for row in existing_rows(scope, memory_ids, now=now)}
     cipher = open_space(scope.tenant, scope.space)
     opened = []
     for row in (by_id[memory_id] for memory_id in memory_ids if memory_id in by_id):

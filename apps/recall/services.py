@@ -23,11 +23,10 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.edges.opened import Neighbour
 from apps.memories import integrity, lineage
-from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
 from apps.memories.participants import present
-from apps.memories.periods import recallable
 from apps.memories.postings import AskedTerms
+from apps.memories.rows import recallable_rows
 from apps.memories.sealing import open_memory
 from apps.memories.words import normalised
 from apps.projects.models import Space
@@ -507,8 +506,7 @@ def _open_whole(
     """The memories by id, without those of which some field fails its seal."""
     memories: dict[int, OpenedMemory] = {}
     moment = moment_of(options.filters, now=options.now)
-    mine = recallable(Memory.objects.within(scope.in_spaces(space)), moment, now=options.now)
-    for row in mine.filter(pk__in=ids).to_open():
+    for row in recallable_rows(scope.in_spaces(space), ids, moment, now=options.now):
         try:
             memories[row.pk] = open_memory(row, cipher, space)
         except DecryptError as error:

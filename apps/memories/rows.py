@@ -1,0 +1,56 @@
+"""Memories by their ids, as ``open_memory`` wants them, in a statement that is written once.
+
+Django would build it anew each time, which takes longer than PostgreSQL takes to answer it; every recall and every read
+by id comes by here.  Inside the tenant's transaction.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection
+
+from apps.memories.lineage import FRESH
+from apps.memories.models import Memory, MemoryVector
+from apps.memories.periods import Moment, true_sql
+from apps.projects.scope import Scope
+
+_FIELDS: Final = tuple(field.attname for field in Memory._meta.concrete_fields)
+_COLUMNS: Final = ", ".join(f"memory.{field.column}" for field in Memory._meta.concrete_fields)
+_VECTOR: Final = ("id", "memory_id", "embedder")
+
+_ROWS: Final = f"""
+select {_COLUMNS}, vector.id, vector.memory_id, vector.embedder
+  from memories_memory memory
+  left join memories_memoryvector vector on vector.tenant_id = memory.tenant_id and vector.memory_id = memory.id
+ where memory.tenant_id = %s and memory.space_id = any(%s) and memory.id = any(%s) and memory.environment = %s
+   and (%s::bigint is null or memory.project_id is null or memory.project_id = %s)
+   and (memory.expires_at is null or memory.expires_at > %s) and {FRESH}"""  # noqa: S608  (names of our own columns)
+
+
+def existing_rows(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[Memory]:
+    """Those of these that can be read by their id, as ``MemoryQuerySet.existing`` says; in no order."""
+    return _fetch(scope, ids, "memory.retention_status in ('active', 'archived')", [], now=now)
+
+
+def recallable_rows(scope: Scope, ids: Sequence[int], moment: Moment | None, *, now: datetime) -> list[Memory]:
+    """Those of these that recall may return, of the present or of the moment asked about; in no order."""
+    truth, values = true_sql("memory", moment, now=now)
+    return _fetch(scope, ids, f"memory.retention_status = 'active' and {truth}", values, now=now)
+
+
+def _fetch(scope: Scope, ids: Sequence[int], also: str, values: Sequence[Any], *, now: datetime) -> list[Memory]:
+    spaces, project = [space.id for space in scope.spaces], scope.project_id
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"{_ROWS} and {also}",  # fixed texts of ours
+            [scope.tenant_id, spaces, list(ids), scope.environment.value, project, project, now, now, *values],
+        )
+        return [_row(found) for found in cursor.fetchall()]
+
+
+def _row(found: Sequence[Any]) -> Memory:
+    row = Memory.from_db("default", _FIELDS, found[: len(_FIELDS)])
+    vector = found[len(_FIELDS) :]
+    row._state.fields_cache["vector"] = None if vector[0] is None else MemoryVector.from_db("default", _VECTOR, vector)
+    return row
