@@ -89,6 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     swept.add_argument("--pause", type=float, default=1.0, help="as RETENTION_PAUSE (default 1.0)")
     swept.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
 
+    verbs.add_parser("receipts", help="how long the check of a receipt takes, in logs of different lengths")
     verbs.add_parser("columns", help="every column as sealed, keyed or plain: the table of docs/security.md")
 
     options = parser.parse_args(arguments)
@@ -101,6 +102,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from benchmarks.columns import markdown
 
         print(markdown())
+        return 0
+    if options.verb == "receipts":
+        from benchmarks import receipts
+
+        print(json.dumps(receipts.run(), indent=1))
         return 0
     if options.verb == "extraction":
         from benchmarks import extraction as extracting

@@ -1,0 +1,172 @@
+"""Erasures and purges in a process of their own, killed at any statement: carried through later, with the same end."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pytest
+from django.db import connection, connections
+
+from apps.apikeys.onboarding import Opened
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
+from apps.ingest.candidates import Proposal
+from apps.ingest.services import remember
+from apps.memories.models import Memory
+from apps.memories.selectors import get_memory
+from apps.projects.scope import Scope
+from apps.retention import receipt_log, replay, rows
+from apps.retention.erasing import list_erasures, resume
+from apps.retention.models import ErasureState, Receipt
+from apps.retention.purging import purge
+from apps.retention.receipts import verify
+from tests.makers import make_scope
+
+pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
+
+KILLS: Final = int(os.environ.get("ERASURE_KILLS", "5"))
+NOW: Final = datetime.now(UTC)
+DONE: Final = "done"
+TEXTS: Final = ("I live in Lisbon.", "I moved to Porto.", "My dog Biscuit sleeps on the sofa.", "I work as a nurse.")
+# Says each statement before it is sent, and waits to be told to send it.
+CHILD: Final = """
+import json, sys, uuid
+from contextlib import ExitStack
+from datetime import datetime
+import django
+django.setup()
+from django.db import connections
+from apps.projects.scope import Principal
+from apps.projects.system import find_system_scope
+from apps.retention import erasing, purging, removing
+removing.BATCH = 2
+asked, now = json.loads(sys.argv[1]), datetime.fromisoformat(sys.argv[2])
+def wait(execute, sql, params, many, context):
+    sys.stdout.write("statement\\n")
+    sys.stdout.flush()
+    sys.stdin.readline()
+    return execute(sql, params, many, context)
+with ExitStack() as stack:
+    for alias in ("default", "keyring"):
+        stack.enter_context(connections[alias].execute_wrapper(wait))
+    if asked["verb"] == "purge":
+        purging.purge(now=now)
+    else:
+        by = erasing.Authorisation(principal=Principal(kind="account", id=3), method="session+webauthn")
+        what = {"memories": lambda: erasing.Target.memories(asked["ids"]),
+                "space": lambda: erasing.Target.space(uuid.UUID(asked["space"]))}[asked["verb"]]()
+        erasing.start_erasure(find_system_scope(asked["tenant"]), what, authorised=by, now=now)
+sys.stdout.write("done\\n")
+"""
+
+
+def run(asked: dict[str, Any], *, kill_at: int | None, now: datetime) -> int:
+    """How many statements it sent; killed before it sends that one."""
+    environment = dict(os.environ) | {"DJANGO_SETTINGS_MODULE": "tests.settings"}
+    for alias, name in (("default", "DATABASE_URL"), ("keyring", "KEYRING_URL")):
+        base, _, rest = environment[name].rpartition("/")
+        _, mark, options = rest.partition("?")
+        environment[name] = f"{base}/{connections[alias].settings_dict['NAME']}{mark}{options}"
+    command = [sys.executable, "-c", CHILD, json.dumps(asked), now.isoformat()]
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        for sent, line in enumerate(child.stdout):
+            if line.strip() == DONE:
+                return sent
+            if sent == kill_at:
+                child.kill()
+                return sent
+            child.stdin.write("\n")
+            child.stdin.flush()
+    raise AssertionError("the child ended before it was done")
+
+
+def say(scope: Scope) -> list[int]:
+    proposals = [Proposal(text=Plaintext(text), importance=0.6) for text in TEXTS]
+    return [one for outcome in remember(scope, proposals, now=NOW) for one in outcome.memory_ids]
+
+
+def asked_of(verb: str, scope: Scope, ids: list[int]) -> dict[str, Any]:
+    return {"verb": verb, "tenant": scope.tenant_id, "ids": ids[:3], "space": str(scope.space.uid)}
+
+
+def readable(scope: Scope, ids: list[int]) -> set[str]:
+    """The texts of those that are there; each of them opens whole, or it is not there at all."""
+    with tenant_transaction(scope):
+        there = list(Memory.objects.within(scope).filter(pk__in=ids).order_by("pk").values_list("pk", flat=True))
+    return {get_memory(scope, one, now=NOW).text.reveal() for one in there}
+
+
+def traces(scope: Scope, ids: list[int]) -> dict[str, int]:
+    """Rows that still belong to any of these memories, but the numbers in its history."""
+    found = {}
+    with tenant_transaction(scope), connection.cursor() as cursor:
+        for table in rows.tables_of_a_space():
+            columns = {column.name for column in connection.introspection.get_table_description(cursor, table)}
+            if "memory_id" in columns and table != "memories_memorytransition":
+                cursor.execute(f"select count(*) from {table} where memory_id = any(%s)", [ids])  # noqa: S608
+                found[table] = (cursor.fetchone() or (0,))[0]
+    return {table: count for table, count in found.items() if count}
+
+
+def test_an_erasure_killed_at_any_statement_is_carried_through(acme: Opened) -> None:
+    chance = random.Random(20261122)
+    lengths = {}
+    for verb in ("memories", "space"):
+        scope = make_scope(acme, f"whole {verb}")
+        lengths[verb] = run(asked_of(verb, scope, say(scope)), kill_at=None, now=NOW)
+    (whole, *_) = list_erasures(acme.scope)
+    neighbour = make_scope(acme, "neighbour")
+    kept = say(neighbour)
+
+    for number in range(KILLS):
+        verb = ("memories", "space")[number % 2]
+        scope = make_scope(acme, f"person {number}")
+        ids = say(scope)
+        before = len(list_erasures(acme.scope, limit=1_000))
+        run(asked_of(verb, scope, ids), kill_at=chance.randrange(lengths[verb]), now=NOW)
+        if verb == "memories":
+            assert readable(scope, ids) <= set(TEXTS)  # each that is there opens whole
+
+        resume(now=NOW + timedelta(minutes=1))
+        replay.resume(now=NOW + timedelta(minutes=1))
+
+        erasures = list_erasures(acme.scope, limit=1_000)
+        if len(erasures) == before:
+            assert readable(scope, ids) == set(TEXTS)  # it had not begun
+            continue
+        gone = ids[:3] if verb == "memories" else ids
+        assert traces(acme.scope, gone) == {}
+        assert readable(scope, ids) == (set(TEXTS[3:]) if verb == "memories" else set())
+        assert {one.state for one in erasures} == {ErasureState.DELETED}
+        mine = next(one for one in erasures if one.counts["memories"] == len(gone))
+        assert mine.counts["vectors"] == len(gone)
+    assert whole.counts["memories"] in (3, 4)
+    assert readable(neighbour, kept) == set(TEXTS)
+    assert Receipt.objects.count() == len(list_erasures(acme.scope, limit=1_000))
+    for receipt in receipt_log.receipts_of(acme.scope, limit=1_000):
+        assert verify(receipt.to_json(), receipt_log.public_keys()).receipt["phase"] == "deleted"
+
+
+def test_a_purge_killed_at_any_statement_is_carried_through(acme: Opened) -> None:
+    chance = random.Random(7)
+    scope = make_scope(acme)
+    run(asked_of("memories", scope, say(scope)), kill_at=None, now=NOW)
+    purging = {"verb": "purge", "tenant": scope.tenant_id, "ids": [], "space": ""}
+    length = run(purging, kill_at=None, now=NOW + timedelta(minutes=1))
+
+    for number in range(max(1, KILLS // 3)):
+        person = make_scope(acme, f"person {number}")
+        run(asked_of("memories", person, say(person)), kill_at=None, now=NOW)
+        run(purging, kill_at=chance.randrange(length), now=NOW + timedelta(minutes=2))
+        done = purge(now=NOW + timedelta(minutes=3))
+
+        assert done.waits == []
+        assert {one.state for one in list_erasures(acme.scope, limit=1_000)} == {ErasureState.PURGED}
