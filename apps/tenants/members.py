@@ -48,16 +48,18 @@ class Reach:
         return self.role in MAY_DELETE
 
 
-def reach_of(user_id: int) -> list[Reach]:
-    """Every open tenant that this person has a role in, by name."""
+def reach_of(user_id: int, *, closed: bool = False) -> list[Reach]:
+    """Every tenant that this person has a role in, by name.  closed: those too that are."""
     roles = dict(Membership.objects.filter(user_id=user_id).values_list("organization_id", "role"))
-    tenants = Tenant.objects.filter(organization_id__in=roles, closed_at=None).select_related("organization")
+    tenants = Tenant.objects.filter(organization_id__in=roles).select_related("organization")
+    if not closed:
+        tenants = tenants.filter(closed_at=None)
     return [Reach(tenant=tenant, role=Role(roles[tenant.organization_id])) for tenant in tenants.order_by("name", "id")]
 
 
-def get_reach(user_id: int, name: str) -> Reach:
-    """Raises TenantNotFound for a tenant that is absent, closed or not this person's."""
-    found = next((one for one in reach_of(user_id) if one.tenant.name == name), None)
+def get_reach(user_id: int, name: str, *, closed: bool = False) -> Reach:
+    """Raises TenantNotFound for a tenant that is absent, not this person's, or closed if that is not asked for."""
+    found = next((one for one in reach_of(user_id, closed=closed) if one.tenant.name == name), None)
     if found is None:
         raise TenantNotFound
     return found

@@ -42,10 +42,12 @@ class NothingMatches(Conflict):
 @needs(Need.FACTOR)
 def home(request: HttpRequest) -> HttpResponse:
     """The tenants that the person works for; straight on where it is one."""
-    reaches = [reach for reach in reach_of(request.user.pk or 0) if reach.may_read]
-    if len(reaches) == 1:
+    reaches = [reach for reach in reach_of(request.user.pk or 0, closed=True) if reach.may_read]
+    closed = [reach for reach in reaches if reach.tenant.closed_at is not None and reach.may_delete]
+    reaches = [reach for reach in reaches if reach.tenant.closed_at is None]
+    if len(reaches) == 1 and not closed:
         return HttpResponseRedirect(reverse("web_tenant", args=[reaches[0].tenant.name]))
-    return show(request, "home", reaches=reaches)
+    return show(request, "home", reaches=reaches, closed=closed)
 
 
 @in_tenant(Need.READER, methods="GET POST")
@@ -65,6 +67,7 @@ def owners(request: HttpRequest, at: At) -> HttpResponse:
         request,
         "owners",
         at=at,
+        place="memories",
         owners=found,
         total=total,
         environment=environment.value,
@@ -77,13 +80,14 @@ def owners(request: HttpRequest, at: At) -> HttpResponse:
 @in_tenant(Need.READER)
 def memories(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
     seeking = Seeking.read(request.GET)
-    scope = _space(at, space_id, seeking)
+    scope = find(at, space_id, seeking)
     found = browse(scope, seeking.sought, limit=PAGE, offset=(seeking.page - 1) * PAGE, now=at.now)
     types, sources = labels_of(scope)
     return show(
         request,
         "memories",
         at=at,
+        place="memories",
         owner=owner_of(scope, now=at.now),
         space=scope.space,
         found=found,
@@ -99,14 +103,14 @@ def memories(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
 
 @in_tenant(Need.READER)
 def memory(request: HttpRequest, at: At, space_id: int, memory_id: int) -> HttpResponse:
-    scope = _space(at, space_id)
+    scope = find(at, space_id)
     shown = _look_at(at, scope, memory_id)
     return show(request, "memory", at=at, owner=owner_of(scope, now=at.now), space=scope.space, shown=shown)
 
 
 @in_tenant(Need.STEP_UP, methods="GET POST")
 def delete_memory(request: HttpRequest, at: At, space_id: int, memory_id: int) -> HttpResponse:
-    scope = _space(at, space_id)
+    scope = find(at, space_id)
     shown = look_at(scope, memory_id, now=at.now)
     if shown.deleted_at is not None:
         raise MemoryNotFound
@@ -124,7 +128,7 @@ def delete_memory(request: HttpRequest, at: At, space_id: int, memory_id: int) -
 def delete_many(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
     """GET shows what would go and asks for the last word; POST is that word, and good for exactly what was shown."""
     seeking = replace(Seeking.read(request.GET), page=1)
-    scope = _space(at, space_id, seeking)
+    scope = find(at, space_id, seeking)
     ids = preview(scope, seeking.choice, now=at.now) if seeking.standing != Standing.DELETED else []
     if not ids:
         raise NothingMatches
@@ -151,7 +155,7 @@ def delete_many(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
 
 @in_tenant(Need.DECIDER, methods="POST")
 def restore_memory(request: HttpRequest, at: At, space_id: int, memory_id: int) -> HttpResponse:
-    scope = _space(at, space_id)
+    scope = find(at, space_id)
     try:
         restore(scope, memory_id, now=at.now)
     except Conflict as error:
@@ -169,7 +173,7 @@ def _look_at(at: At, scope: Scope, memory_id: int) -> Any:
     return shown
 
 
-def _space(at: At, space_id: int, seeking: Seeking | None = None) -> Scope:
+def find(at: At, space_id: int, seeking: Seeking | None = None) -> Scope:
     """At work in this space of the tenant, and in the project that was asked for.  Raises NotFound of either."""
     scope = at.scope
     if seeking is not None:

@@ -125,15 +125,18 @@ def needs(need: Need, *, methods: str = "GET") -> Callable[[View], View]:
 
 
 def in_tenant(
-    need: Need, *, methods: str = "GET"
+    need: Need, *, methods: str = "GET", closed: bool = False
 ) -> Callable[[Callable[Concatenate[HttpRequest, At, P], HttpResponseBase]], View]:
-    """As ``needs``, for a page below ``t/<tenant>/``: it is handed where it is in place of the tenant's name."""
+    """As ``needs``, for a page below ``t/<tenant>/``: it is handed where it is in place of the tenant's name.
+
+    closed: also of a tenant that is closed, whose receipts remain.
+    """
     assert need in OF_A_TENANT  # noqa: S101  (a mistake of ours, seen at the first import)
 
     def decorate(view: Callable[Concatenate[HttpRequest, At, P], HttpResponseBase]) -> View:
         def opened(request: HttpRequest, *args: Any, tenant: str, **kwargs: Any) -> HttpResponseBase:
             person = person_of(request)
-            reach = get_reach(person.pk, tenant)
+            reach = get_reach(person.pk, tenant, closed=closed)
             if not (reach.may_delete if need in DELETING else reach.may_read):
                 raise RoleTooLow
             if need in STEPPED_UP:

@@ -28,6 +28,7 @@ def requests(request: HttpRequest, at: At) -> HttpResponse:
         request,
         "requests",
         at=at,
+        place="requests",
         found=[{"request": one, "owner": owner_of(there, now=at.now), "chosen": _chosen(one)} for one, there in found],
         total=total,
         state=state.value if state else "all",

@@ -136,6 +136,7 @@ def account(request: HttpRequest) -> HttpResponseBase:
     return show(
         request,
         "account",
+        place="account",
         passkeys=[one for one in there if one.type == factors.PASSKEY],
         codes=next((one for one in there if one.type == factors.CODE), None),
         recovery=next((one for one in there if one.type == factors.RECOVERY), None),

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from apps.web import memories, requests, signing_in
+from apps.web import erasures, memories, requests, signing_in
 
 SPACE = "t/<str:tenant>/spaces/<int:space_id>"
 
@@ -30,6 +30,13 @@ urlpatterns = [
     path("t/<str:tenant>/requests", requests.requests, name="web_requests"),
     path("t/<str:tenant>/requests/<int:request_id>/confirm", requests.confirm_request, name="web_confirm_request"),
     path("t/<str:tenant>/requests/<int:request_id>/refuse", requests.refuse_request, name="web_refuse_request"),
+    path("t/<str:tenant>/erasures", erasures.erasures, name="web_erasures"),
+    path("t/<str:tenant>/erasures/<str:erasure_id>", erasures.erasure, name="web_erasure"),
+    path("t/<str:tenant>/receipts/<str:receipt_id>", erasures.receipt, name="web_receipt"),
+    path("t/<str:tenant>/erase", erasures.erase_tenant, name="web_erase_tenant"),
+    path("t/<str:tenant>/projects/<str:project_id>/erase", erasures.erase_project, name="web_erase_project"),
+    path(f"{SPACE}/erase", erasures.erase_person, name="web_erase_person"),
+    path(f"{SPACE}/memories/<int:memory_id>/erase", erasures.erase_memory, name="web_erase_memory"),
     path(SPACE, memories.memories, name="web_memories"),
     path(f"{SPACE}/delete", memories.delete_many, name="web_delete_many"),
     path(f"{SPACE}/memories/<int:memory_id>", memories.memory, name="web_memory"),

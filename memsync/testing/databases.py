@@ -114,17 +114,18 @@ def _point(alias: str, *, name: str, user: str | None = None) -> None:
 
 
 def _flush_unmanaged_tables_too() -> None:
-    """Between transactional tests Django empties the tables it manages; those that refer to them go along."""
-    from django.db import connections
+    """Between transactional tests Django empties the tables it manages; those that refer to them go along.
 
-    for alias in connections:
-        operations = connections[alias].ops
-        plain = operations.sql_flush
+    For every connection: a test that drives a browser has others than those that are there now.
+    """
+    from django.db.backends.postgresql.operations import DatabaseOperations
 
-        def cascading(*args: Any, plain: Any = plain, **options: Any) -> Any:
-            return plain(*args, **(options | {"allow_cascade": True}))
+    plain = DatabaseOperations.sql_flush
 
-        operations.sql_flush = cascading  # type: ignore[method-assign]
+    def cascading(self: Any, *args: Any, **options: Any) -> Any:
+        return plain(self, *args, **(options | {"allow_cascade": True}))
+
+    DatabaseOperations.sql_flush = cascading  # type: ignore[method-assign]
 
 
 def _role_url(role: str, database: str) -> str:

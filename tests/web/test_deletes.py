@@ -137,12 +137,14 @@ def test_what_keys_may_do_is_listed_and_nothing_else() -> None:
 class World:
     """What there is to be deleted, anew for each attempt, and the pages' forms as the owner was shown them."""
 
+    acme: Opened
     scope: Scope
     ids: list[int] = field(default_factory=list)
     request_id: int = 0
     form: dict[str, str] = field(default_factory=dict)
 
     def refill(self) -> None:
+        self.scope = make_scope(self.acme, "alice", project_id=self.acme.project.pk, now=datetime.now(UTC))
         self.ids = say(self.scope, *TEXTS)
         asked, _ = ask(self.scope, Choice(memory_ids=tuple(self.ids)), now=datetime.now(UTC))
         self.request_id, self.form = asked.id, {}
@@ -158,12 +160,23 @@ DEEDS: dict[str, Callable[[World], list[Any]]] = {
     "web_delete_memory": lambda world: ["acme", world.scope.space.id, world.ids[0]],
     "web_delete_many": lambda world: ["acme", world.scope.space.id],
     "web_confirm_request": lambda world: ["acme", world.request_id],
+    "web_erase_memory": lambda world: ["acme", world.scope.space.id, world.ids[0]],
+    "web_erase_person": lambda world: ["acme", world.scope.space.id],
+    "web_erase_project": lambda world: ["acme", world.acme.project.public_id],
+    "web_erase_tenant": lambda world: ["acme"],  # the last one: nothing comes after it
+}
+# What is to be typed, where it is not enough to have been shown the page.
+TYPED: dict[str, Callable[[World], Any]] = {
+    "web_erase_memory": lambda world: world.ids[0],
+    "web_erase_person": lambda _: "alice",
+    "web_erase_project": lambda world: world.acme.project.public_id,
+    "web_erase_tenant": lambda _: "acme",
 }
 
 
 @pytest.fixture
 def world(acme: Opened) -> World:
-    return World(make_scope(acme, "alice", now=datetime.now(UTC)))
+    return World(acme, make_scope(acme, "alice", now=datetime.now(UTC)))
 
 
 Who = Callable[["Cast"], Client]
@@ -246,6 +259,7 @@ PRINCIPALS: dict[str, Who] = {
     "owner, step-up 299 s": lambda cast: cast.owner.show_factor(ago=299),
 }
 MAY = {"admin, step-up 1 s", "owner, step-up 299 s"}
+SKIPPED = {("web_erase_tenant", "admin, step-up 1 s")}  # a tenant is erased once
 
 
 @pytest.fixture
@@ -260,6 +274,8 @@ def attempt(world: World, who: Client, name: str, *, owner: Person | None = None
     form = _form(who.get(address))
     if owner is not None and "assertion" not in form:
         form = _form(owner.show_factor(ago=1).get(address)) or form
+    if name in TYPED:
+        form["typed"] = TYPED[name](world)
     response = who.post(address, form)
     return response.status_code, world.gone
 
@@ -273,10 +289,14 @@ def _form(response: Any) -> dict[str, str]:
 Row = tuple[str, str, int, bool]  # route, principal, status, whether anything went
 
 
-def table(world: World, cast: Cast, *, principals: Iterable[str] = PRINCIPALS) -> list[Row]:
+def table(
+    world: World, cast: Cast, *, principals: Iterable[str] = PRINCIPALS, deeds: Iterable[str] = DEEDS
+) -> list[Row]:
     found = []
-    for name in DEEDS:
+    for name in deeds:
         for principal in principals:
+            if (name, principal) in SKIPPED:
+                continue
             world.refill()
             found.append((name, principal, *attempt(world, PRINCIPALS[principal](cast), name, owner=cast.owner)))
     return found
@@ -299,12 +319,12 @@ def table_of_programs(world: World, cast: Cast) -> list[Row]:
 
 
 def test_nothing_goes_but_by_who_may(world: World, cast: Cast) -> None:
-    found = [*table(world, cast), *table_of_programs(world, cast)]
+    found = [*table_of_programs(world, cast), *table(world, cast)]
 
     for row in found:
         print("{:28} {:22} {}  {}".format(*row[:3], "GONE" if row[3] else "stays"))  # noqa: T201
     went = {(name, principal) for name, principal, _, is_gone in found if is_gone}
-    assert went == {(name, principal) for name in DEEDS for principal in MAY}
+    assert went == {(name, principal) for name in DEEDS for principal in MAY} - SKIPPED
     assert {status for _, principal, status, _ in found if principal not in MAY} <= {302, 400, 401, 403, 404}
 
 
@@ -333,7 +353,7 @@ def test_absent_tenant_and_foreign_tenant_look_the_same(name: str, world: World,
     assert unmasked(foreign) == unmasked(absent)
 
 
-@pytest.mark.parametrize("name", DEEDS)
+@pytest.mark.parametrize("name", [name for name in DEEDS if name != "web_erase_tenant"])
 def test_another_tenants_things_are_not_found_below_ones_own(name: str, world: World, cast: Cast) -> None:
     world.refill()
     client = PRINCIPALS["other tenant's owner"](cast)
@@ -372,7 +392,10 @@ GUARDS: dict[str, tuple[Guard, set[str]]] = {
 }
 
 
-def _everybodys(_: int, name: str) -> members.Reach:
+ONE_OF_EACH = ("web_delete_memory", "web_delete_many")
+
+
+def _everybodys(_: int, name: str, **__: bool) -> members.Reach:
     return members.Reach(tenant=get_tenant(name), role=Role.OWNER)
 
 
@@ -381,14 +404,14 @@ def test_table_notices_when_a_guard_is_gone(
     guard: str, world: World, cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remove, through = GUARDS[guard]
-    assert {row[1] for row in table(world, cast, principals=through) if row[3]} == set()
+    assert {row[1] for row in table(world, cast, principals=through, deeds=ONE_OF_EACH) if row[3]} == set()
 
     remove(monkeypatch)
 
-    assert {row[1] for row in table(world, cast, principals=through) if row[3]} == through
+    assert {row[1] for row in table(world, cast, principals=through, deeds=ONE_OF_EACH) if row[3]} == through
 
 
-@pytest.mark.parametrize("name", ["web_delete_many", "web_confirm_request"])
+@pytest.mark.parametrize("name", ["web_delete_many", "web_confirm_request", "web_erase_memory", "web_erase_person"])
 def test_without_leave_nothing_of_many_goes_and_the_test_notices_its_absence(
     name: str, world: World, cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -396,9 +419,10 @@ def test_without_leave_nothing_of_many_goes_and_the_test_notices_its_absence(
     world.refill()
     address = reverse(name, args=DEEDS[name](world))
 
-    assert client.post(address).status_code == 403
+    form = {"typed": TYPED[name](world)} if name in TYPED else {}
+    assert client.post(address, form).status_code == 403
     assert not world.gone
 
     monkeypatch.setattr(memories.stepup, "use_assertion", _always)
-    assert client.post(address).status_code == 302
+    assert client.post(address, form).status_code == 302
     assert world.gone

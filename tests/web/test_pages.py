@@ -17,8 +17,11 @@ from apps.memories.models import Memory
 from apps.memories.retiring import GRACE
 from apps.projects.models import Level
 from apps.projects.scope import Environment, Scope
+from apps.projects.selectors import get_project
 from apps.retention.forgetting import Choice, forget
 from apps.retention.holds import hold
+from apps.retention.receipt_log import public_keys
+from apps.retention.receipts import verify
 from apps.retention.requests import ask, get_request
 from apps.tenants.models import Role
 from tests.makers import make_project, make_scope
@@ -355,3 +358,109 @@ def test_requests_of_another_tenant_are_not_there(browser: Client, globex: Opene
     assert browser.get(f"/app/t/acme/requests/{one.id}/confirm").status_code == 404
     assert browser.post(f"/app/t/acme/requests/{one.id}/refuse").status_code == 404
     assert get_request(theirs, one.id, now=now()).state == "pending"
+
+
+# -- erasing for good ------------------------------------------------------------------------------------------------
+
+
+def erase(browser: Client, page: str, typed: str) -> Any:
+    form = {"assertion": assertion_in(browser.get(page)), "typed": typed}
+    return browser.post(page, form)
+
+
+def receipts_on(browser: Client, page: str) -> list[str]:
+    return re.findall(r'href="(/app/t/[^/]+/receipts/rcp_[0-9a-f]+)"', browser.get(page).content.decode())
+
+
+def test_person_is_erased_everywhere_and_the_receipt_says_on_whose_word(
+    browser: Client, acme: Opened, alice_scope: Scope
+) -> None:
+    staging = make_scope(acme, "alice", environment=Environment.STAGING, now=now())
+    bob = make_scope(acme, "bob", now=now())
+    say(alice_scope, KEY)
+    say(staging, BIKE)
+    (his,) = say(bob, SWITCH)
+
+    done = erase(browser, address(alice_scope, "/erase"), "alice")
+
+    (receipt,) = receipts_on(browser, done["Location"])
+    file = browser.get(receipt)
+    assert file["Content-Disposition"].startswith('attachment; filename="rcp_')
+    assert verify(file.content, public_keys())
+    said = file.json()["receipt"]
+    assert said["authorised"]["method"] == "session+totp"
+    assert 0 <= said["authorised"]["step_up_age_s"] < 60
+    assert browser.get(address(alice_scope)).status_code == browser.get(address(staging)).status_code == 404
+    assert status_of(bob, his) == "active"
+    assert "A person in every environment" in text_of(browser.get("/app/t/acme/erasures"))
+
+
+@pytest.mark.parametrize("typed", ["", "Alice", "bob", "alice2"])
+def test_nothing_is_erased_until_the_name_is_typed(typed: str, browser: Client, alice_scope: Scope) -> None:
+    (memory_id,) = say(alice_scope, KEY)
+
+    answer = erase(browser, address(alice_scope, "/erase"), typed)
+
+    assert answer.status_code == 422
+    assert "nothing was erased" in text_of_refused(answer)
+    assert status_of(alice_scope, memory_id) == "active"
+
+
+def test_one_memory_is_erased_and_cannot_be_brought_back(browser: Client, alice_scope: Scope) -> None:
+    kept, gone = say(alice_scope, KEY, SWITCH)
+
+    done = erase(browser, address(alice_scope, f"/memories/{gone}/erase"), str(gone))
+
+    assert len(receipts_on(browser, done["Location"])) == 1
+    assert status_of(alice_scope, kept) == "active"
+    assert browser.get(address(alice_scope, f"/memories/{gone}")).status_code == 404
+    assert SWITCH not in text_of(browser.get(address(alice_scope, "?status=deleted")))
+
+
+def test_project_is_erased_and_stays_usable(browser: Client, acme: Opened, alice_scope: Scope) -> None:
+    project = make_project(acme.scope, "other", now=now())
+    inside = make_scope(acme, "alice", project_id=get_project(acme.scope, project).pk, now=now())
+    (theirs,) = say(inside, KEY)
+    (elsewhere,) = say(alice_scope, SWITCH)
+
+    done = erase(browser, f"/app/t/acme/projects/{project}/erase", project)
+
+    assert len(receipts_on(browser, done["Location"])) == 1
+    assert browser.get(address(alice_scope, f"/memories/{theirs}")).status_code == 404
+    assert status_of(alice_scope, elsewhere) == "active"
+    assert browser.get(address(alice_scope, f"?project={project}")).status_code == 200
+
+
+def test_what_is_held_is_not_erased_and_the_page_says_by_what(browser: Client, alice_scope: Scope) -> None:
+    (memory_id,) = say(alice_scope, KEY)
+    hold(alice_scope, Level.SPACE, alice_scope.space.id, case="case-17", now=now())
+
+    answer = browser.get(address(alice_scope, "/erase"))
+
+    assert answer.status_code == 409
+    assert "legal hold: case-17" in text_of_refused(answer)
+    assert status_of(alice_scope, memory_id) == "active"
+
+
+def test_receipts_of_an_erased_tenant_remain_and_are_nobody_elses(
+    browser: Client, alice_scope: Scope, globex: Opened
+) -> None:
+    say(alice_scope, KEY)
+
+    done = erase(browser, "/app/t/acme/erase", "acme")
+
+    (receipt,) = receipts_on(browser, done["Location"])
+    assert verify(browser.get(receipt).content, public_keys())
+    assert browser.get("/app/t/acme").status_code == 404
+    assert "receipts of its erasures" in text_of(browser.get("/app/"))
+    stranger = make_person(globex.tenant).show_factor(ago=1)
+    assert stranger.get(receipt).status_code == 404
+    assert stranger.get(f"/app/t/globex/receipts/{receipt.rsplit('/', 1)[1]}").status_code == 404
+    assert stranger.get(f"/app/t/globex/erasures/{done['Location'].rsplit('/', 1)[1]}").status_code == 404
+
+
+def test_reader_sees_no_erasures(acme: Opened, alice_scope: Scope) -> None:
+    reader = make_person(acme.tenant, Role.DEVELOPER).show_factor(ago=1)
+
+    for page in ("/app/t/acme/erasures", "/app/t/acme/erase", address(alice_scope, "/erase")):
+        assert reader.get(page).status_code == 403

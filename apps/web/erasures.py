@@ -1,0 +1,175 @@
+"""Erasing for good: a memory, a person, a project, a tenant; and the receipts of it."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from apps.accounts import stepup
+from apps.memories.browsing import look_at, owner_of
+from apps.projects.scope import SpaceKind
+from apps.projects.selectors import get_project, list_projects
+from apps.retention.erasing import (
+    Authorisation,
+    ErasureBlocked,
+    Target,
+    get_erasure,
+    list_erasures,
+    plan,
+    start_erasure,
+)
+from apps.retention.receipt_log import get_receipt
+from apps.tenants.members import reach_of
+from apps.web.memories import find
+from apps.web.pages import At, Need, in_tenant, show
+
+ACTION: Final = "erase"
+WHOLE: Final = 1  # a person, a project, a tenant: whatever is in it by then, so that traffic cannot keep it from going
+
+
+@in_tenant(Need.DECIDER, closed=True)
+def erasures(request: HttpRequest, at: At) -> HttpResponse:
+    return show(
+        request, "erasures", at=at, place="erasures", found=list_erasures(at.scope), projects=_projects(at), limit=100
+    )
+
+
+@in_tenant(Need.DECIDER, closed=True)
+def erasure(request: HttpRequest, at: At, erasure_id: str) -> HttpResponse:
+    found = get_erasure(at.scope, erasure_id)
+    return show(request, "erasure", at=at, place="erasures", one=found, counts=_counts(found.counts))
+
+
+@in_tenant(Need.DECIDER, closed=True)
+def receipt(request: HttpRequest, at: At, receipt_id: str) -> HttpResponse:
+    """The file, to be kept by whoever asked for the erasure, and checked anywhere."""
+    found = get_receipt(at.scope, receipt_id)
+    name = {"Content-Disposition": f'attachment; filename="{found.name}"'}
+    return HttpResponse(found.to_json(), content_type="application/json", headers=name)
+
+
+@in_tenant(Need.ASSERTION, methods="GET POST")
+def erase_memory(request: HttpRequest, at: At, space_id: int, memory_id: int) -> HttpResponse:
+    scope = find(at, space_id)
+    shown = look_at(scope, memory_id, now=at.now)
+    return _erase(
+        request,
+        at,
+        Target.memories([memory_id]),
+        named=f"memory:{memory_id}",
+        typed=str(memory_id),
+        what=f"memory {memory_id}",
+        type_this="its number",
+        quoted=shown.memory.text,
+        back=reverse("web_memory", args=[at.tenant, space_id, memory_id]),
+    )
+
+
+@in_tenant(Need.ASSERTION, methods="GET POST")
+def erase_person(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
+    """Of an end user everything in every environment; of what is nobody's, the space."""
+    scope = find(at, space_id)
+    owner = owner_of(scope, now=at.now)
+    is_person = scope.space.kind == SpaceKind.END_USER
+    name = owner.name.reveal() if owner.name else f"{scope.space.kind.value} {scope.space.owner_id}"
+    return _erase(
+        request,
+        at,
+        Target.end_user(scope.space.owner_id) if is_person else Target.space(scope.space.uid),
+        named=f"end_user:{scope.space.owner_id}" if is_person else f"space:{scope.space.uid}",
+        typed=name,
+        what=f"everything of {name}",
+        type_this="their id",
+        note="In every environment: production, staging and development." if is_person else "",
+        back=reverse("web_memories", args=[at.tenant, space_id]),
+    )
+
+
+@in_tenant(Need.ASSERTION, methods="GET POST")
+def erase_project(request: HttpRequest, at: At, project_id: str) -> HttpResponse:
+    project = get_project(at.scope, project_id)
+    return _erase(
+        request,
+        at,
+        Target.of_project(project.public_id),
+        named=f"project:{project.public_id}",
+        typed=project.public_id,
+        what=f"every memory of the project {project.name}",
+        type_this="its id",
+        note="The project itself stays, and can be used again.",
+        back=reverse("web_erasures", args=[at.tenant]),
+    )
+
+
+@in_tenant(Need.ASSERTION, methods="GET POST")
+def erase_tenant(request: HttpRequest, at: At) -> HttpResponse:
+    return _erase(
+        request,
+        at,
+        Target.tenant(),
+        named="tenant",
+        typed=at.tenant,
+        what=f"the tenant {at.tenant}",
+        type_this="its name",
+        note="Its keys are destroyed first, so that backups of its data cannot be opened once those of the keyring are "
+        "past their time. Every API key of it ends.",
+        back=reverse("web_erasures", args=[at.tenant]),
+    )
+
+
+def _erase(
+    request: HttpRequest, at: At, target: Target, *, named: str, typed: str, back: str, **said: Any
+) -> HttpResponse:
+    """GET says what goes and asks for the last word; POST, with the name typed and the leave that was given, erases."""
+    asked: dict[str, Any] = {"action": ACTION, "target": f"{at.scope.tenant.uid}/{named}", "count": WHOLE}
+    is_typed = request.POST.get("typed", "").strip() == typed
+    if request.method == "POST" and is_typed:
+        step_up = stepup.use_assertion(request, request.POST.get("assertion", ""), **asked)
+        authorised = Authorisation(
+            principal=at.scope.principal, method=f"session+{step_up.method}", step_up_age_s=int(step_up.age_seconds)
+        )
+        try:
+            done = start_erasure(at.scope, target, authorised=authorised, now=at.now)
+        except ErasureBlocked as error:
+            return _blocked(request, at, error, back=back, **said)
+        messages.success(request, "Erased. Keep the receipt: it proves what was done, and when.")
+        return HttpResponseRedirect(reverse("web_erasure", args=[_name_now(at), done.id]))
+    try:
+        counts = plan(at.scope, target)
+    except ErasureBlocked as error:
+        return _blocked(request, at, error, back=back, **said)
+    return show(
+        request,
+        "erase",
+        status=422 if request.method == "POST" else 200,
+        at=at,
+        counts=_counts(counts),
+        typed=typed,
+        is_wrong=request.method == "POST",
+        assertion=stepup.issue_assertion(request, **asked),
+        back=back,
+        **said,
+    )
+
+
+def _blocked(request: HttpRequest, at: At, error: ErasureBlocked, **context: Any) -> HttpResponse:
+    return show(request, "erase_blocked", status=409, at=at, blockers=error.details, **context)
+
+
+def _projects(at: At) -> list[Any]:
+    return [] if at.reach.tenant.closed_at else list_projects(at.scope)
+
+
+def _name_now(at: At) -> str:
+    """An erased tenant has lost its name."""
+    there = [reach for reach in reach_of(at.person.pk, closed=True) if reach.tenant.pk == at.reach.tenant.pk]
+    return there[0].tenant.name
+
+
+def _counts(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Memories first, then by number."""
+    return sorted(
+        ((name, count) for name, count in counts.items() if count), key=lambda one: (one[0] != "memories", -one[1])
+    )
