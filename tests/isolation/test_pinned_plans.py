@@ -1,0 +1,110 @@
+"""What recall's statements touch: rows of the space that is asked and no more, however many others there are, and each
+index that makes it so is missed where it is gone."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import psycopg
+import pytest
+from django.db import connection, connections
+
+from apps.projects.scope import Scope
+from memsync.embedded import roles
+from tests.isolation.test_plans import ROWS, TENANTS, Statement, fill, scans, scope, statements_of_recall
+
+__all__ = ["scope"]  # the fixture
+pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
+
+Plan = dict[str, Any]
+OWN: Final = ROWS // TENANTS + 60  # rows of the space that is asked, about
+MOST: Final = 3  # times all of them that one statement may touch in one table
+
+# What recall's statements go by.  One that is used no more is either missed, or this and docs/adr/0005 are out of date.
+PINNED: Final = frozenset(
+    {
+        "claim_about", "edge_in", "edge_out", "entity_by_alias", "memories_memory_pkey", "memories_posting_pkey",
+        "memory_in_space", "memory_said_at", "memory_stretch", "mentions_of_entity", "period_of_memory",
+        "summary_source_once", "vector_one_per_memory", "vector_signs",
+    }
+)  # fmt: skip
+
+
+@contextmanager
+def superuser(url: str) -> Iterator[psycopg.Cursor[Any]]:
+    """What it changes is taken back."""
+    name = connections["default"].settings_dict["NAME"]
+    with psycopg.connect(f"{url.rsplit('/', 1)[0]}/{name}") as admin, admin.cursor() as cursor:
+        yield cursor
+        admin.rollback()
+
+
+def explain(cursor: psycopg.Cursor[Any], scope: Scope, statement: str) -> Plan:
+    """How it was run for the application, with what it touched."""
+    cursor.execute("select set_config('app.tenant_id', %s, true)", [str(scope.tenant_id)])
+    cursor.execute(f"set local role {roles.APP}".encode())
+    cursor.execute(f"explain (analyze, timing off, format json) {statement}".encode())
+    (found,) = cursor.fetchone() or (None,)
+    cursor.execute("reset role")
+    (whole,) = found if isinstance(found, list) else json.loads(str(found))
+    return dict(whole["Plan"])
+
+
+def parts(plan: Plan) -> Iterator[Plan]:
+    yield plan
+    for part in plan.get("Plans", ()):
+        yield from parts(part)
+
+
+def touched(plan: Plan) -> Counter[str]:
+    """Rows of each table that were looked at, whether they were kept or not."""
+    rows: Counter[str] = Counter()
+    for part in parts(plan):
+        if "Relation Name" in part:
+            looked = part["Actual Rows"] + part.get("Rows Removed by Filter", 0)
+            looked += part.get("Rows Removed by Index Recheck", 0)
+            rows[part["Relation Name"]] += round(looked * part["Actual Loops"])
+    return rows
+
+
+def faults(plans: Iterable[Plan]) -> list[str]:
+    """What must not be: a table that is scanned, far more rows looked at than the space has, an index not used."""
+    found, used = [], set()
+    for plan in plans:
+        found += [scan for scan in scans(plan) if scan.startswith("Seq Scan")]
+        found += [f"{rows} rows of {table}" for table, rows in touched(plan).items() if rows > MOST * OWN]
+        used |= {part["Index Name"] for part in parts(plan) if "Index Name" in part}
+    return found + [f"{index} is not used" for index in sorted(PINNED - used)]
+
+
+def literal(statement: Statement) -> str:
+    with connection.cursor() as cursor:
+        return str(cursor.mogrify(statement.sql, statement.values))
+
+
+@pytest.fixture
+def statements(scope: Scope, superuser_url: str) -> list[str]:
+    found = [literal(one) for one in statements_of_recall(scope)]
+    fill(superuser_url, scope.tenant_id)
+    return found
+
+
+def test_recall_goes_by_its_indexes_and_touches_the_rows_of_its_space(
+    statements: list[str], scope: Scope, superuser_url: str
+) -> None:
+    with superuser(superuser_url) as cursor:
+        assert faults(explain(cursor, scope, one) for one in statements) == []
+
+
+def test_an_index_that_is_gone_is_missed(statements: list[str], scope: Scope, superuser_url: str) -> None:
+    with superuser(superuser_url) as cursor:
+        for index in sorted(PINNED):
+            cursor.execute("savepoint before")
+            # As good as dropped, also where a constraint is held by it.
+            cursor.execute("update pg_index set indisvalid = false where indexrelid = %s::regclass", [index])
+
+            assert f"{index} is not used" in faults(explain(cursor, scope, one) for one in statements)
+
+            cursor.execute("rollback to savepoint before")
