@@ -57,23 +57,29 @@ _FORMS = re.compile(
     rf"(?P<iso>(?P<iso_y>{_YEAR})-(?P<iso_m>[01]?\d)-(?P<iso_d>[0-3]?\d))"
     rf"|(?P<num>(?P<num_a>[0-3]?\d)(?P<num_sep>[./])(?P<num_b>[0-3]?\d)(?:(?P=num_sep)(?P<num_y>(?:20)?\d\d)\b"
     rf"|(?P=num_sep)?(?=[\s,;!?]|$)))"
-    rf"|(?P<dm>(?P<dm_d>[0-3]?\d)(?:st|nd|rd|th)?(?:\s?(?:-|to|until)\s?[0-3]?\d(?:st|nd|rd"
+    rf"|(?P<dm>(?:the\s+)?(?P<dm_d>[0-3]?\d)(?:st|nd|rd|th)?(?:\s?(?:-|to|until|till"
+    rf"|through)\s?(?:the\s)?(?P<dm_to>[0-3]?\d)(?:st|nd|rd"
     rf"|th)?)?(?:\s+of)?\s+(?P<dm_m>{_MONTH})(?:,?\s+(?P<dm_y>{_YEAR}))?)"
     rf"|(?P<md>(?P<md_m>{_MONTH})\s+(?:the\s+)?(?P<md_d>[0-3]?\d)(?:st|nd|rd|th)?(?![\d:%]|\s?(?:am"
     rf"|pm)\b)(?:\s?-\s?[0-3]?\d)?(?:,?\s+(?P<md_y>{_YEAR}))?)"
     rf"|(?P<ago>(?P<ago_n>{_NUMBER}|(?:a\s+)?few|several|some)\s+(?P<ago_u>minute|min|hour|day|week|fortnight|month"
-    rf"|year|decade)s?\s+(?P<ago_w>ago|back|from\s+now|earlier))"
+    rf"|year|decade)s?\s+(?P<ago_w>ago|back|from\s+now|earlier|since\s+(?:i|we|my|our|he|she|they|the)\b))"
+    rf"|(?P<wo>(?:on\s+)?{_DAYNAME},?\s+(?:the\s+)?(?P<wo_d>[0-3]?\d)(?:st|nd|rd|th)\b(?!\s+(?:of\s+)?{_MONTH}))"
     rf"|(?P<in>(?:with)?in\s+(?:about\s+)?(?P<in_n>{_NUMBER}|(?:a\s+)?few)\s+(?P<in_u>minute|min|hour|day|week"
     rf"|fortnight|month|year)s?(?:'\s+time)?)\b"
     rf"|(?P<end>(?:the\s+)?end\s+of\s+(?:the\s+|this\s+)?(?P<end_w>next\s+week|next\s+month|week|month|year"
     rf"|{_MONTH})(?:\s+(?P<end_y>{_YEAR}))?|(?P<eox>eo[dmwy])\b)"
     r"|(?P<beyond>(?:the\s+)?(?P<beyond_u>week|month|year|day|weekend)\s+(?P<beyond_w>before\s+last|after\s+next"
     r"|before\s+yesterday|after\s+tomorrow))"
-    r"|(?P<rel>(?P<rel_w>last|this|next|coming|past|previous)\s+(?P<rel_u>week-?end|week|month|year|quarter|spring"
+    r"|(?P<rel>(?P<rel_w>(?<!the )last|this|next|coming|past|previous)\s+(?P<rel_u>week-?end|week|month|year|quarter"
+    r"|spring"
     r"|summer|autumn|fall|winter|night|morning|afternoon|evening)\b(?:\s+(?:on\s+)?(?P<rel_day>" + _DAYNAME + r"))?)"
     rf"|(?P<nth>(?:the\s+)?(?P<nth_n>first|second|third|fourth|last|1st|2nd|3rd|4th)\s+(?P<nth_d>{_DAYNAME})\s+(?:of"
     rf"|in)\s+"
     rf"(?:(?P<nth_rel>next|this|last)\s+month|(?P<nth_m>{_MONTH})(?:\s+(?P<nth_y>{_YEAR}))?))"
+    rf"|(?P<wk>(?P<wk_n>a|one|two)\s+weeks?\s+(?:on|from|come|this)\s+(?P<wk_d>{_DAYNAME}|today|tomorrow)"
+    rf"|(?P<wk_d2>{_DAYNAME})"
+    r"\s+week\b)"
     rf"|(?P<wd>(?:(?P<wd_w>last|this|next|coming|past"
     rf"|previous)\s+)?(?P<wd_n>{_DAYNAME})(?P<wd_after>\s+after\s+next\b)?(?P<wd_last>\s+(?:last"
     rf"|before\s+last)\s+week)?(?:\s+(?P<wd_week>next\s+week))?)"
@@ -126,6 +132,10 @@ _NEW_DATE = re.compile(
     r"|instead|new date|back to)\b"
 )
 
+_RESCHEDULED = re.compile(
+    r"\b(?:moved|pushed|postponed|rescheduled|shifted|changed|bumped|delayed|brought forward"
+    r"|slipped)\b.{0,40}\bfrom\s+$"
+)
 _RESCHEDULED_TO = re.compile(
     r"\b(?:moved|pushed|postponed|rescheduled|shifted|changed|bumped|delayed|brought forward"
     r"|slipped)\b.{0,80}\b(?:to|until|till)\s+(?:the\s+)?$"
@@ -159,10 +169,15 @@ _FUTURE = (
     r"|(?:(?<![a-z ])[a-z]{3,}ing)|(?:pushed|postponed|rescheduled|shifted"
     r"|bumped|delayed|brought forward|scheduled|booked|planned|set|expected)\s+(?:back\s+)?(?:to|for|until|on)"
     # A meeting moves to another day, people to another place.
+    # "I've got an exam" is no past.
+    rf"|(?:'ve|have|has|'s)\s+(?:also\s+|just\s+)?got\s+(?:an?|my|our|another|the|two|three|to)"
+    r"|'ve\s+to|'s\s+(?:now\s+|also\s+)?(?:on|at|in|due|next|this|tomorrow|not)"
     rf"|moved\s+(?:back\s+|forward\s+|up\s+)?(?:to|until)(?=\s+(?:the\s+)?(?:\d|next|this|tomorrow|tonight|early"
     rf"|mid|late|end|q[1-4]|noon|{_DAYNAME}|{_MONTH}|spring|summer|autumn|winter|christmas|new year))"
 )
-_TENSE = re.compile(rf"(?:\b|(?='))(?:(?P<future>{_FUTURE})|(?P<past>{_PAST}))\b")
+_TENSE = re.compile(
+    rf"(?:\b|(?='))(?:(?P<future>{_FUTURE})|(?P<past>(?<!the )(?<!\ba )(?<!\ban )(?<!my )(?<!our )(?:{_PAST})))\b"
+)  # "the hired van" is no verb
 
 
 class When(NamedTuple):
@@ -218,7 +233,7 @@ def _choose(low: str, hits: list[_Hit]) -> _Hit:
 def _is_past(low: str, at: int) -> bool:
     """Tense of the verb that stands last before the date, else of the first after it."""
     start = max(0, at - 120)
-    if any(told.search(low, start, at) for told in (_RESCHEDULED_TO, _TO_BE_DONE, _ARRANGED_FOR)):
+    if any(told.search(low, start, at) for told in (_RESCHEDULED_TO, _RESCHEDULED, _TO_BE_DONE, _ARRANGED_FOR)):
         return False
     cue = _cue(low, at)
     return cue is not None and cue["past"] is not None
@@ -334,7 +349,8 @@ class _Calendar:
         return self.nearest(number, day_number, year) if 1 <= number <= 12 else None
 
     def day_month(self, m: re.Match[str]) -> When:
-        return self.nearest(_month(m["dm_m"]), int(m["dm_d"]), m["dm_y"])
+        day = m["dm_to"] if m["dm_to"] and _RESCHEDULED.search(m.string, 0, m.start()) else m["dm_d"]
+        return self.nearest(_month(m["dm_m"]), int(day), m["dm_y"])
 
     def month_day(self, m: re.Match[str]) -> When:
         return self.nearest(_month(m["md_m"]), int(m["md_d"]), m["md_y"])
@@ -386,7 +402,9 @@ class _Calendar:
         step = -2 if back else 2
         if unit == "day":
             return self.day(self.today + timedelta(days=step))
-        if unit in ("week", "weekend"):
+        if unit == "weekend":
+            return self.weekend(self.monday + timedelta(days=5, weeks=step))
+        if unit == "week":
             return self.week(self.today + timedelta(weeks=step))
         return (
             self.month(self.today.year, self.today.month + step)
@@ -501,9 +519,16 @@ class _Calendar:
             return self.weekend(self.monday + timedelta(days=5, weeks=-1 if back else 0))
         return self.day(self.today + timedelta(days=_DAYS_AWAY.get(words, -2 if words.endswith("yesterday") else 2)))
 
+    def weeks_on(self, m: re.Match[str]) -> When:
+        """ "A week on Monday" and "Monday week" are seven days after the Monday that comes next."""
+        name = m["wk_d"] or m["wk_d2"]
+        weeks = 2 if m["wk_n"] == "two" else 1
+        ahead = _DAYS_AWAY[name] if name in _DAYS_AWAY else (WEEKDAYS[name] - self.today.weekday() - 1) % 7 + 1
+        return self.day(self.today + timedelta(days=ahead, weeks=weeks))
+
     def ordinal(self, m: re.Match[str]) -> When:
         """The nearest day with that number in its month, before today or after it."""
-        number = int(m["ord_d"][:-2])
+        number = int(m["wo_d"] or m["ord_d"][:-2])
         first = self.today.replace(day=1)
         for step in range(3):
             month = _plus_months(first, -step if self.past else step)
@@ -533,6 +558,7 @@ _READERS: dict[str, Callable[[_Calendar, re.Match[str]], When | None]] = {
     "beyond": _Calendar.beyond,
     "rel": _Calendar.relative,
     "nth": _Calendar.nth_weekday,
+    "wk": _Calendar.weeks_on,
     "wd": _Calendar.weekday,
     "mon": _Calendar.month_alone,
     "my": _Calendar.month_year,
@@ -540,6 +566,7 @@ _READERS: dict[str, Callable[[_Calendar, re.Match[str]], When | None]] = {
     "season": _Calendar.season,
     "year": _Calendar.year_alone,
     "day": _Calendar.day_word,
+    "wo": _Calendar.ordinal,
     "ord": _Calendar.ordinal,
     "hol": _Calendar.holiday,
     "fuzzy": _Calendar.fuzzy,

@@ -48,8 +48,9 @@ _ACKNOWLEDGING = re.compile(
 _META = re.compile(
     r"(?:(?:the|that|this) (?:answer|question|paragraph|sentence|screenshot|snippet|message|attachment|example"
     r"|output|result|error) (?:is|was|are|in"
-    r"|above|below|here|says|comes)\b|(?:i|we) (?:keep|always|just|constantly)? ?(?:forgetting|forget|forgot|lost"
-    r"|misplaced) (?:my|the|our)"
+    r"|above|below|here|says|comes)\b|(?:i|we) (?:(?:keep|always|just|constantly|finally|already) )?(?:forgetting"
+    r"|forget|forgot|lost"
+    r"|misplaced|changed|reset|updated|rotated) (?:my|the|our)"
     r" (?:\w+ )?(?:passwords?|pins?|log-?ins?|passphrase|codes?|username)\b|i meant (?:the other|that|this|it"
     r"|something|what)\b|(?:let'?s|lets|can we|we can|shall we)\s+(?:start|begin"
     r"|continue|move on|get started|go on|go back"
@@ -100,6 +101,9 @@ _AMUSED = re.compile(
 _TAKING_BACK = re.compile(
     r"(?:scratch (?:that|this)|never ?mind(?:[\s,.!-]+(?:i|found|got|figured|solved|fixed|works|it|that|this|out"
     r"|sorted|now|myself|all|good))*|(?:please |just |oh |sorry,? )*(?:ignore|disregard|forget|strike|skip"
+    r"|cancel|drop) what (?:i|you) (?:just |once )?(?:said|wrote|told|mentioned|asked|typed) (?:about|on|regarding"
+    r"|earlier|before)\b.*"
+    r"|(?:please |just |oh |sorry,? )*(?:ignore|disregard|forget|strike|skip"
     r"|cancel|drop) "
     r"(?:that|this|it|what|my (?:last|previous|earlier)|the (?:last|previous)))\b(?!.{0,40}\b(?:rule|limit|plan|ban"
     r"|warnings?)\b)"
@@ -110,7 +114,8 @@ _TAKING_BACK = re.compile(
 _WORKED = re.compile(
     r"(?:ok|okay|yes|yep|yeah|great|nice|cool|perfect|ah|oh|wow|hey)?[\s,.!]*(?:that|this|it)(?: one)? (?:finally "
     r"|really |totally |actually |just )*"
-    r"(?:worked|helped|works|helps|did it|did the trick|fixed it|solved it)(?:[\s,.!]*(?:cheers|thanks?|thx|ty|a lot"
+    r"(?:worked|helped|works|helps|did it|did the trick|fixed it|solved it)(?:[\s,.!]*(?:a treat|like a (?:charm|dream)"
+    r"|wonders|perfectly|cheers|thanks?|thx|ty|a lot"
     r"|so much|now|great|perfect"
     r"|nicely|well|fine|again|mate|lol|for me|really))*[\s.!]*$"
 )

@@ -52,6 +52,8 @@ _HYPOTHETICAL = cues(
     r"\b(?:no idea (?:if|whether)|what would happen|could be (?:fun|nice|cool|worth))\b",
 )
 _FICTION = cues(
+    r"\b(?:you|u)(?:'ll| will|'re| are)? (?:be|play|are) (?:the|a|an|my) [\w ]{2,30}(?:,| and) (?:i'?m|i am|i'?ll be"
+    r"|i play|me)\b",
     r"\b(?:pretend|imagine|role-?play|act as|act like|play the (?:role|part)|you are (?:now )?an? )\b",
     r"\b(?:you'?re (?:now )?an? (?!great|good|life|star|legend|bit|little|assistant|big|huge|really))\b",
     r"\b(?:let'?s play|be my dungeon|stay in character|in character as)\b",
@@ -72,6 +74,13 @@ _FICTION = cues(
     r"\b(?:example (?:user|persona|sentence)|for example,? (?:a|the) user)\b",
 )
 _SARCASM = cues(
+    r"\bmy (?:absolute )?favou?rite (?:kind|sort|way|part|type) (?:of|to) (?:start|spend|end|a |an |the )?(?:morning"
+    r"|day|evening"
+    r"|monday|weekend|night|surprise|news)\b",
+    r"^(?:oh |well )*(?:great|wonderful|fantastic|lovely|perfect|brilliant|awesome|super|nice"
+    r"|marvell?ous)[,.! ]+.*\b(?:won'?t"
+    r"|doesn'?t|didn'?t|isn'?t|can'?t) (?:\w+ )?(?:start|work|open|load|boot|connect|turn|charge|run|flush|lock"
+    r"|close|even)\b",
     r"^(?:ugh|oh|great|wonderful|fantastic|lovely|perfect|brilliant|awesome|super|nice|marvell?ous|amazing"
     r"|just great|how nice|joy)[,!. ]+(?:wonderful|great|fantastic|lovely|perfect|brilliant|marvell?ous|super"
     r"|another|the|my|our|it|now|so|yet)\b.*\b(?:again|cancel\w+|broken?|down|late|another|jammed|crash\w*|fail\w*"
@@ -208,6 +217,22 @@ _GENERAL = cues(
     r"\b(?:consists of|powerhouse|photosynthesis|speed of light|theorem|mammals?|species|civilization|empire)\b",
     r"\b(?:olympics|world cup|orbits?|known for|\w+ wrote [\w ]{2,30} (?:in|around) \d{3,4})\b",
     r"\b(?:the (?:pacific|atlantic|earth|moon|sun|nile|amazon|sahara)\b|weather forecast)\b",
+    r"\b(?:is|are) (?:just|basically|essentially|simply|technically|really just) (?:an? |the )?[a-z]+ (?:that|which"
+    r"|with|made|for|of)\b",
+    # Of its kind and of nobody: "the heart has …", "dolphins sleep …", "water boils …".
+    r"^(?:fun fact[:,]? |did you know |actually,? )*(?:(?:the |an? )?(?:human |average |adult )?(?:heart|brain|liver"
+    r"|lungs?"
+    r"|kidneys?|skin|body|blood|stomach|cell|atom|molecule|electron|dna|galaxy|[a-z]+ (?:war|revolution|empire|ocean"
+    r"|desert))"
+    r"|(?:all |most |adult |wild )?(?:cells|atoms|molecules|electrons|stars|galaxies|sunlight|gravity|light|sound"
+    r"|water|ice|air"
+    r"|oxygen|iron|gold|salt|glass|trees|plants|flowers|birds|fish|whales|dolphins|sharks|elephants|lions|tigers"
+    r"|bears|cats"
+    r"|dogs|bees|ants|spiders|snakes|humans|people|dinosaurs|romans|greeks|egyptians)) (?:is|are|has|have|had|was"
+    r"|were|can|do"
+    r"|does|boils?|freez\w+|melts?|sleeps?|lives?|eats?|weighs?|contains?|travels?|flows?|grows?|moves?|reflects?"
+    r"|conducts?"
+    r"|expands?|pumps?)\b",
     r"\b(?:stands for (?:hyper|cascading|structured|random|central))\b",
 )
 
@@ -275,7 +300,12 @@ _BINDING_PAPERS = listed(
 )
 
 
+_MEANT = re.compile(r"\b(?:says?|mentions?|writes?) .{1,30}\b(?:they|we|i|he|she|it) (?:mean|means|is|refers?)\b")
+
+
 def is_others_claim(low: str) -> bool:
+    if _MEANT.search(low):
+        return False  # "when someone says HQ they mean …" tells what a name is for
     if _OTHERS_CLAIM.search(low) is not None:
         return True
     told = _REPORTED.search(low)
@@ -316,5 +346,9 @@ def opens_as_question(low: str) -> bool:
     return _WH.match(low) is not None
 
 
+_RATHER_HAVE = re.compile(r"give me .{2,40} (?:over .{2,30}|any ?(?:day|time)|every time)\b")
+
+
 def is_command(low: str) -> bool:
-    return _COMMAND.match(low) is not None
+    """What the assistant is told to do; "give me stout over lager any day" tells a taste."""
+    return _COMMAND.match(low) is not None and _RATHER_HAVE.match(low) is None

@@ -85,7 +85,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     )),
     ("injection_override", r"\bnew\s+(?:system\s+)?(?:instructions?|directives?|system prompt)\s*:"),
     ("injection_override", (
-        r"\b(?:you are|you're|act|behave)\s+(?:now\s+|as\s+|like\s+)*(?:dan\b|jailbroken|unrestricted|unfiltered"
+        r"\b(?:you are|you're|act|behave|answer|respond|reply|speak|operate|function)\s+(?:now\s+|as\s+"
+        r"|like\s+)*(?:dan\b|jailbroken|unrestricted|unfiltered"
         r"|uncensored|developer mode|root\b|in (?:developer|god|admin|debug|maintenance) mode)"
     )),
     ("injection_override", (
@@ -187,7 +188,9 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"|permissions)"
     )),
     ("injection_planted",
-        r"\b(?:from now on|always|remember|in (?:all )?future)\b[^.\n]{0,60}\b(?:you have no (?:restrictions|rules"
+        r"\b(?:from (?:now|here|today) on(?:wards?)?|from this (?:moment|point)(?: on)?|always|remember"
+        r"|in (?:all )?future)\b"
+        r"[^.\n]{0,60}\b(?:you have no (?:restrictions|rules"
         r"|limits|filters)|no (?:rules|restrictions|safety|limits) apply|safety (?:rules|checks"
         r"|policies)? ?(?:do not|don't|no longer) apply|never refuse|can'?t refuse|must not refuse"
 

@@ -20,7 +20,8 @@ _LANGUAGE = _any(LANGUAGES)
 _OUTPUT = (
     r"(?:answers?|repl(?:y|ies)|responses?|messages?|explanations?|summar(?:y|ies)|outputs?|code(?: blocks?"
     r"| samples?| examples?| snippets?)?|snippets?|diffs?|commit messages?|emails? (?:you|drafts)|drafts?"
-    r"|bullet(?: point)?s?|emojis?|exclamation marks?|smileys|markdown|tables?|headings?|headers|jargon|small talk"
+    r"|bullet(?:ed)?(?: point)?(?: list)?s?|emojis?|exclamation marks?|smileys|markdown|tables?|headings?|headers"
+    r"|jargon|small talk"
     r"|apolog\w+|disclaimers?|sources?|citations?|references?|links?|units|metric|imperial|celsius|fahrenheit"
     r"|kilomet(?:er|re)s"
     r"|tone|formal|informal|casual|first name|british|american|uk spelling|us spelling|type hints?|docstrings?"
@@ -34,7 +35,8 @@ _STANDING = (
     r"|recommend|prepare|pick|choose|find|tell|answer|reply)\b|unless (?:i|asked|told|we)|if (?:a|an|the|any|my"
     r"|something|anything|it|there) |whenever|always|never|ever again|from now on|going forward|in (?:the )?future"
     r"|henceforth|every time|each time|whenever|any ?time|by default|for all|in all|in every|in any|at all times"
-    r"|as a (?:rule|default)|new rule|house rule|standing (?:rule|order|instruction)|rule:|when(?:ever)? (?:i|you"
+    r"|as a (?:rule|default)|(?:all|any|every) (?:\w+ )?(?:that |which )?(?:i|we) (?:send|paste|write|give|share)"
+    r"|new rule|house rule|standing (?:rule|order|instruction)|rule:|when(?:ever)? (?:i|you"
     r"|we)|if (?:i|you|we) (?:ask|say|mention|write|send|paste|request|are|need|type)"
     r"|unless i|before (?:you|any|every|each|\w+ing)|after (?:you|every|each|any)|until i (?:say|tell)"
     r"|(?:each|every) (?:day|week|month|morning|evening|night|\w+day)\b"
@@ -69,6 +71,43 @@ _ORDER = cues(
     rf"{_LEAD}treat (?:every|any|all|whatever|messages|mails?|emails|what)\w*\b.{{0,60}}\bas\b",
 )
 _INSTRUCTION = cues(
+    # Wishes and duties addressed to the assistant: "it'd be great if you …", "you're to …", "no need to …".
+    rf"{_LEAD}(?:it|that)(?:'d| would) be (?:\w+ )?(?:great|good|nice|lovely|helpful|ideal|best|better|useful"
+    rf"|handy) if you"
+    rf"(?:'d| would| could|'ll| always| never)*\b.{{3,120}}\b{_STANDING}\b",
+    rf"{_LEAD}(?:you'?re|you are) (?:always |never |not |only )*to (?!be (?:sure|honest|blame)\b)(?:{_DO})\b",
+    rf"{_LEAD}(?:there'?s |you have |i see )?no need to (?:be \w+|greet|thank|apologi[sz]e|praise|flatter|hedge|lecture"
+    rf"|sugar ?coat|summari[sz]e|{_DO}\b.{{0,60}}\b{_STANDING})\b",
+    rf"{_LEAD}i(?:'d| would)? (?:want|need|expect|like|prefer) (?:it if )?you (?:to )?(?:always |never |not )*[a-z]+ "
+    rf"(?:\w+ ){{0,3}}?(?:any(?:thing|one|body| [a-z]+)?|every(?:thing|one)?|all|when(?:ever)?|if|before|unless) "
+    rf"(?:that |of )?(?:i|my|we|our|it|it'?s|the|a|an|there|something|someone|which|costs?|looks?|is|are|above|over"
+    rf"|below)\b",
+    rf"{_LEAD}(?:keep|leave) .{{2,40}} out of (?:it|(?:your|all|any|every|the|my) .{{2,30}})[.!]*$",
+    rf"{_LEAD}(?:talk|speak|write|reply|respond) (?:to|with) me (?:like|as if|as though|as) (?:i'?m|i am|i were|a"
+    rf"|an)\b",
+    rf"{_LEAD}(?:only |just |at most |no more than |max(?:imum)? )*(?:a single|one|two|three|four|five|\d+)"
+    rf" (?:\w+ )?\w+ (?:at a time|at once|per (?:answer|reply|response|message))\b",
+    rf"{_LEAD}(?:put|give|show|tell|lead with|start with|state|say)(?: me)? (?:the |your |a )?(?:\w+ ){{0,2}}(?:answer"
+    rf"|conclusion|summary|result|verdict|version|numbers?|gist|point|short one)(?: first| up ?front| at the top)\b",
+    r"\b(?:when(?:ever)?|every time|any ?time) you (?:compare|explain|answer|reply|respond|write|list|show"
+    r"|summari[sz]e"
+    r"|suggest|recommend|quote|book|draft|code|format|translate|cite|describe|present|calculate|mention|give me"
+    r"|send me)"
+    r"\b(?! (?:me )?(?:it|this|that)[.!]*$)",
+    rf"{_LEAD}(?:can you |could you |would you |will you )?(?:please )?(?:speak|talk|write|answer|reply|chat)(?: to me"
+    rf"| with me)?(?: only| always)?(?: in)? {_LANGUAGE}\b.{{0,30}}\b(?:with me|to me|on (?:mon|tues|wednes|thurs|fri"
+    rf"|satur|sun)days|on weekends|on weekdays|every|always|when(?:ever)?|unless)\b",
+    rf"{_LEAD}(?:use|it'?s) (?:she/her|he/him|they/them|xe/xem|(?:fe)?male pronouns|\w+ pronouns)\b",
+    rf"{_LEAD}refer to (?:me|him|her|them|(?:my|our|the) [\w ]{{2,30}}?) (?:by|as|with|using)(?! (?:when|if)\b)",
+    rf"{_LEAD}(?:please )?refrain from \w+ing\b",
+    rf"{_LEAD}you (?:don'?t (?:need|have) to|do not (?:need|have) to|needn'?t|can (?:skip|drop|leave out|stop"
+    rf"|assume)|may"
+    rf" (?:skip|drop|assume)) (?!worry|know\b|be (?:sorry|afraid)|do (?:it|that|this|anything)|answer (?:that|this)"
+    rf"|thank)\w+",
+    rf"{_LEAD}(?:whenever|every time|each time|any ?time) (?:i|we|you|someone|somebody"
+    rf"|my \w+) .{{3,60}}?, (?:please |always |then"
+    rf" |just )*(?!(?:i|we|it|he|she|they|you|my|our|the|there|that|this|an?|people|his|her|its|everyone|nobody)\b"
+    rf"|i'|we'|it')[a-z]+ ",
     rf"{_LEAD}(?:please )?(?:don'?t|do not|never) [a-z]{{3,20}}(?: (?:things|it|anything|stuff|words|answers))?"
     rf" (?:for|with|to|at|on) me\b"
     r"(?! (?:today|now|yet|again))",
@@ -121,7 +160,8 @@ _INSTRUCTION = cues(
     rf"|suggest\w*|recommend\w*|assum\w*|remind\w*|lectur\w*|ask\w*)\b",
     rf"{_LEAD}(?:keep|make|give|use|write|format|structure|put|show|include|add|reply|answer|respond|speak|talk"
     rf"|be|stay|stick|limit|prefer|present|return|sign|end|start|begin|spell"
-    rf"|cite) (?:\w+ ){{0,4}}?{_OUTPUT}\b(?!.{{0,40}}\b(?:this (?:one|time|text|mail|email|paragraph|function"
+    rf"|cite) (?!(?:that|this|these|it|the (?:second|first|last|next"
+    rf"|previous)) )(?:\w+ ){{0,4}}?{_OUTPUT}\b(?!.{{0,40}}\b(?:this (?:one|time|text|mail|email|paragraph|function"
     rf"|file|question|code)|just (?:this|for) (?:once|now)|for (?:this|him|her|my|a|the)|about|of the|below"
     rf"|above|following|next)\b)",
     r"\b(?:every|all|each|any) \w+(?: \w+)? (?:that )?you (?:write|make|give|send|suggest|propose|plan|draft"
@@ -167,6 +207,41 @@ _INSTRUCTION = cues(
     rf"|whenever|every time)\b",
 )
 _CONSTRAINT = cues(
+    r"\b(?:is|are|am|'m|'re)(?: not|n'?t) (?:\w+ly )?(?:allowed|permitted)\b",
+    # What somebody is not to do, and how much of something there may be at most.
+    r"\b(?:not|never|only|n't) (?:really |actually |currently |yet )?(?:supposed|permitted|meant|licen[cs]ed|cleared"
+    r"|insured|authori[sz]ed|entitled|qualified|certified) (?:to|for)\b",
+    r"\b(?!i\b|you\b)\w+ (?:is|are)(?:n'?t| not|nt) to (?!be (?:sure|blame|confused)\b|my\b|our\b|your\b)[a-z]+",
+    r"\b(?:limited|restricted|capped|confined) to (?:\w+ )?(?:\d|an?\b|one|two|three|four|five|six|seven|eight|nine|ten"
+    r"|eleven|twelve|twenty|thirty|only|the\b)",
+    r"\b(?:won'?t|doesn'?t|don'?t|will not|does not|do not|can'?t|cannot|can not|couldn'?t) (?!think|know|believe|see"
+    r"|imagine|understand|care|want|like)(?:\w+ ){1,3}(?:more than|over|above|beyond|past) (?:[€$£]? ?\d|an?\b|one|two"
+    r"|three|four|five|six|seven|eight|nine|ten|twelve|half)",
+    r"\b(?:nobody|no one|none|no [a-z]+)\b.{0,30}\b(?:is|are|gets?|be) (?:ever )?(?:let|admitted|given access)\b",
+    r"\b(?:tenancy|lease|contract|agreement|policy|terms|warranty|licen[cs]e|permit|bylaws?|by-laws?|regulations?"
+    r"|regs|rules?|charter|statutes?|deed|visa|guidelines|manual|council|school|airline|insurer|landlord|landlady"
+    r"|trust|venue) (?:clearly |explicitly )?(?:says?|states?|stipulates?|specif(?:y|ies)|means?|insists? on"
+    r"|wants?|gives us|allows? (?:us|me)) (?:that )?(?:there'?s )?(?:no\b|not\b|only\b|max|at most|we (?:can'?t"
+    r"|mustn'?t"
+    r"|may not)|i (?:can'?t|mustn'?t|may not))",
+    r"\b(?:only (?:have|has|had|got|get)|(?:have|has) only(?: got)?)(?: got)? (?:[€$£] ?\d|\d[\d.,]* ?(?:k|euros?"
+    r"|pounds?"
+    r"|dollars?|quid|minutes|hours|days))(?!.{0,20}\bago\b)",
+    r"\bno (?:deeper|higher|faster|heavier|longer|larger|bigger|older|younger|wider|taller|closer|lower|shorter|louder"
+    r"|hotter|colder) than\b",
+    r"\b(?:it'?s|is|are|that'?s) (?:\w+ly )?(?:illegal|unlawful|against (?:the|our|their|my) (?:law|rules?|policy|code"
+    r"|terms|contract|regulations?|bylaws?|religion|faith)|a breach of|not legal)\b",
+    rf"{_LEAD}no (?!luck|idea|clue|problem|worries|need|point|way|wonder|doubt|reason|news|answer|reply|time|one\b"
+    rf"|more\b"
+    rf"|longer\b|sign|chance|matter|change|sleep|joke|offen[cs]e|emojis?|jargon|bullets?)(?:[a-z-]+ ){{1,4}}(?:without"
+    rf"|before|after|past|until|unless|under|inside|beyond|near) (?!(?:today|tonight|tomorrow|lunch|all)\b)\w",
+    r"[,(] ?(?:it'?s )?(?:(?:a|an|the|our|their) )?(?:\w+ )?(?:rules?|regs|regulations?|law|policy|requirements?"
+    r"|bylaws?)"
+    r"[.!)]*$",
+    r"\b(?:because of|due to|under|by order of|as per|owing to) (?:the |our |their |local |new )?(?:\w+ )?(?:regs"
+    r"|regulations?|law|laws|rules|policy|licen[cs]ing|bylaws?|court order|insurance terms)\b",
+    r"\bneeds? (?:at least |a minimum of )?(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+    r"|twenty|thirty) ?\w+ (?:between|of rest|of notice|in between|off between|notice|clearance)\b",
     r"\bno [a-z-]+(?: [a-z-]+)?(?: (?:is|are))? (?:allowed|permitted|tolerated|accepted)\b",
     r"\b(?!i\b|we\b|you\b)[a-z-]+ (?:have|has) to be (?:on|in|at|under|kept|held|worn|leashed|accompanied|registered"
     r"|announced|supervised)\b",
@@ -265,7 +340,7 @@ _CONSTRAINT = cues(
     r"\b(?:ops|team|house|company|building|school|family|lab|office|club|hr|security|legal) (?:rule|policy|ban)\b",
     r"\b(?:minimum|maximum) (?:age|height|weight|order|notice|stay|spend|budget) (?:is|of)\b",
     r"\b(?:notice period|curfew)\b",
-    r"\b(?:is|are|be) (?:all )?allowed (?:again|any|on any)",
+    r"\b(?:is|are|be) (?:all |now )?allowed (?:again|any|on any|until|till|after|before|in|at|from|now|up to|only)\b",
     r"\b(?:lifted|removed|dropped|relaxed|scrapped|revoked|ended|waived|abolished|withdrew|repealed) (?:the|our"
     r"|that|their|its)(?: \w+){0,3} (?:rule|ban|freeze|limit|cap|restriction|requirement|policy|embargo|curfew"
     r"|moratorium)\b",
@@ -274,6 +349,19 @@ _CONSTRAINT = cues(
     r"|relaxed|scrapped|waived|off)\b",
 )
 _TASK = cues(
+    r"\b(?:they|he|she|my \w+|the \w+|[a-z]+) (?:wants?|needs?|asked|expects?|told|begged|reminded) (?:me"
+    r"|us) to (?!be\b|know|avoid|stay|think"
+    r"|stop|tell|say|believe|go\b|come\b)[a-z]+ (?!it\b|that\b|this\b)\w",
+    r"\b(?:i|we)'ve to (?!be\b)[a-z]+|\b(?:been|keep|kept) meaning to [a-z]+|\b(?:get|got"
+    r"|getting) (?:a)?round to \w+ing\b",
+    r"\bneeds? (?:someone|somebody|(?:an? |the )(?:plumber|electrician|volunteer|builder|lawyer|vet|handyman"
+    r"|locksmith)) "
+    r"(?:to|for) [a-z]+",
+    r"\b(?:my|our|the|his|her|their|this|that|[a-z]+'s) \w+(?: \w+)? (?:wants?|needs?|is overdue|are overdue|could do"
+    r" with)(?: \w+ly)? (?:a |an )?(?!(?:\w*thing|spring|string|ring|king|evening|morning|meeting|training|parking"
+    r"|building)\b)\w+ing\b(?! up to\b)",
+    r"\b(?:i|we)?\s?(?:could|can) do with (?!an?\b|some|more|the\b|your)\w+ing\b",
+    r"\b(?:put|jot|write|note) (?:it )?down (?:that )?(?:i|we)\b.{0,6}\b(?:to|need|must|should|have)\b",
     r"\b(?:i|we)(?:'ve| have)? (?:also |already )?(?:promised|offered|volunteered) (?:[a-z'-]+ ){0,3}?"
     r"(?:to (?!be\b)[a-z]+|(?:that )?(?:i|we)(?:'d| would|'ll| will) (?!be\b)[a-z]+)",
     r"\b(?:wants?|needs?|expects?|is waiting for) (?:its|his|her|their|the|my|our) .{2,40} (?:back )?by (?:the"
@@ -344,6 +432,14 @@ _TASK_COMMAND = cues(
     rf"|ask|tell|talk|meet|visit|find|hire|move|sort|organi[sz]e|arrange|plan|confirm|invite|order|upgrade"
     rf"|deploy|merge|refactor|rewrite|document|test|back up|set up|follow up|hand in|do|make|go to|see the"
     rf"|see a)\b",
+    rf"{_LEAD}(?:must|gotta|got to|have to|need to|ought to|had better|better|should(?: really)?)(?: still| also"
+    rf"| really"
+    rf"| definitely| finally)* (?:not forget|remember|(?!be\b|have\b|not\b|admit|say\b|agree|confess|go\b|run\b|dash"
+    rf"|leave\b|sleep|eat\b|pee\b|rest\b|stay\b|avoid|exceed|never|always|i\b|we\b|you\b|work\b)[a-z]{{3,}}) "
+    rf"(?!(?:that|this|it)[.!]*$)\w",
+    rf"{_LEAD}(?:need|want|require) (?:an? |some |the |my |our |new |to )(?!help|advice|ideas?\b).{{2,60}}\b(?:by"
+    rf"|before"
+    rf"|until|in time for) \w",
     rf"{_LEAD}(?:ring|phone|call|email|e-mail|mail|text|visit|see|meet|buy|order|pay|fetch|water|feed|book|cancel"
     rf"|renew|return|submit|send|collect|clean|fix|wash|mow|print|pick up|drop off|hand in|sign up|chase"
     rf"|check on)\b.{{3,70}}\b(?:today|tonight|tomorrow|(?:on |by |before |this |next )?(?:mon|tues|wednes"
@@ -359,6 +455,17 @@ _TASK_COMMAND = cues(
     rf"|it'?s)\b.{{0,40}}(?:birthday|anniversary|card|present|appointment|gift)\b)",
 )
 _DECISION = cues(
+    r"\b(?:i|we|they|he|she) (?:have |'ve )?ended up (?:\w+ing|with)\b",
+    r"\b(?:minds?'?s? (?:is |are )?(?:finally )?made up|full stop|end of (?:story|discussion)|no going back)[.!]*$",
+    r"^(?:(?:so|ok|okay|and|right|well|yep|finally|officially|also)[\s,:]+)*(?:dropping|binning|scrapping|ditching"
+    r"|axing"
+    r"|shelving|keeping|skipping|cutting|retiring|sunsetting|postponing|abandoning|ruling out|turning down|cancell?ing"
+    r"|sticking with|sticking to|going for|going with|settling (?:on|for)|opting for) (?!an? eye|it\b|me\b|up\b"
+    r"|you\b)\w",
+    r"\b(?:i|we)(?:'ll| will|'m|'re| are| am) (?!you|not sure)\w+ (?:.{2,40} )?(?:rather than|instead of)\b",
+    r"\bit'?s (?:going to be |gonna be )?(?:the |a |an )?.{2,40} (?:that )?(?:we'?re|i'?m|we'?ll"
+    r"|i'?ll) (?:be )?(?:buying|getting"
+    r"|taking|going|choosing|having|picking|using|booking|get|take|use|go)\b",
     r"^(?:(?:so|ok|okay|and|finally|just|we'?ve|i'?ve|in the end|after all|update:?)[\s,:]+)*(?:picked|chose|chosen"
     r"|selected|opted"
     r"|decided|settled|plumped|voted|agreed) (?:the |on |for |with |to |against |that |not )",
@@ -446,6 +553,21 @@ _PERSON_ROLE = _any(
     )
 )
 _RELATION = cues(
+    r"\b(?:co-?)?(?:supervises|manages|mentors|coaches|teaches|trains|tutors|leads|employs|represents|line-manages"
+    r"|looks after"
+    r"|treats) (?:me|us|my (?:son|daughter|kids?|wife|husband|team|mum|mom|dad))\b",
+    r"\b(?:look after|looking after|responsible for|supervis\w+|manag\w+|mentor\w*) (?:[a-z]+ ){0,2}(?:juniors"
+    r"|reports|interns"
+    r"|apprentices|trainees|graduates|students|engineers|people|nurses|developers|designers|analysts)\b",
+    rf"\b(?:my|our) (?:\w+ )?{_PERSON_ROLE} is an? (?:\w+ )?(?:woman|man|guy|lady|chap|bloke|person|girl|fellow)"
+    rf" (?:called|named)\b",
+    r"\bshares? (?:an?|the|my|our|his|her) [\w -]{2,30} with (?!you\b|me\b[.!]*$|us\b[.!]*$|the\b)\w",
+    r"\b(?:i|we|he|she|they|who|[a-z]+) (?:now |only |directly |both )*answers? to (?!that\b|this\b|it\b|(?:the|my"
+    r"|your|a"
+    r"|an) (?:question|problem|name|riddle|issue)|name|nobody|your\b|everything)(?:the |my |our |her |his )?[a-z]",
+    rf"\b(?:my|our) (?:\w+ )?{_PERSON_ROLE} [a-z]+ (?:looks after|takes care of|minds|walks|cleans|babysits|handles"
+    rf"|teaches"
+    rf"|coaches|tutors|helps)\b",
     rf"\b(?:is|are|was|becomes?|became) (?:the |a )?{_PERSON_ROLE} (?:of|to) (?:my|our|his|her|their) ",
     r"\b(?:co-?(?:chair|lead|run|host|manage|parent|edit|author|own|founded|wrote|organi[sz]e)s?"
     r"|have been with [a-z]+ for|(?:been|going out|living) together|is dating)\b",
@@ -454,7 +576,8 @@ _RELATION = cues(
     r"|girlfriend|twin|stand-in|replacement|ex) is [a-z])",
     r"\b(?:(?:took|taken|takes|taking) over (?:from|as))",
     r"\b(?:(?:is|was|are|will be|as) (?:the |our )?(?:successor|deputy|replacement|stand-in|second in command))",
-    r"\b(?:(?:and [a-z]+|together|jointly) (?:run|own|manage|lead|founded|started|bought|share|organi[sz]e|rent"
+    r"\b(?:(?:and (?!(?:i|we|also|just|now)\b)[a-z]+|together|jointly) (?:run|own|manage|lead|founded|started|bought"
+    r"|share|organi[sz]e|rent"
     r"|write|host)s?\b)",
     r"\b(?:(?:run|own|manage|lead|organi[sz]e|rent|write|host)s? (?:the |our |a )?(?:\w+ ){1,3}together)",
     r"\b(?:share (?:custody|an? (?:flat|office|house|desk|car)))",
@@ -510,6 +633,14 @@ _RELATION = cues(
     r"\b(?:(?:our|my) team is (?:me|made up|[a-z]+,)|(?:is|are) under me\b|in charge of)",
 )
 _ENTITY = cues(
+    r"\b(?:don'?t|do not|never|not (?:to )?(?:be )?) ?(?:mix(?:ed)? up|confused?|mistake|conflate) .{2,40} (?:and"
+    r"|with|for) ",
+    r"\b(?:when|if|whenever) (?:someone|anyone|anybody|somebody|people|they|we|you|he|she|my \w+|everyone) (?:says?"
+    r"|writes?"
+    r"|mentions?|talks? about) .{1,40}\b(?:means?|meant|refers?|it'?s|that'?s)\b",
+    r"\bthe [\w .&'-]{2,30} (?:that )?(?:i|we) (?:keep |always |often |sometimes )?(?:mention(?:ing)?"
+    r"|talk(?:ing)? about"
+    r"|refer(?:ring)? to|call) (?:is|are|'s)\b",
     r"^(?:project |operation |the |codename )?['\"]?[\w .&-]{2,30}['\"]?\s+=\s+(?:the|our|my|a|an)\b",
     r"['\"][\w .&-]{2,30}['\"] (?:means?|stands for|refers to|is short for|=)|^(?:project|operation|codename"
     r"|programme|program) [\w-]+ is (?:the|our|a|an)\b",
@@ -600,7 +731,7 @@ _VERB_PAST = (
     r"|arrived|departed|landed|returned|completed|turned|defended|merged|raised|acquired|relocated|emigrated"
     r"|immigrated|donated|stopped|ended|proposed|underwent|recovered|delivered|born|diagnosed|hospitali[sz]ed"
     r"|operated|vaccinated|laid off|delayed|postponed|rescheduled|pushed back|happened|tested|talked|worked|walked"
-    r"|called|asked|voted|rolled"
+    r"|called (?:me|us|him|her|them|the|my|our|in\b|off|on\b|back|round)|asked|voted|rolled"
 )
 _EVENT = cues(
     r"\b(?:isn'?t|is not|aren'?t|no longer|not) (?:on|in|with|at|part of|a member of|working (?:on|at|for|with))"
@@ -633,6 +764,24 @@ _EVENT = cues(
     r"\b(?:took place|turned \d+|(?:first|last) (?:day|time|met|trip))\b",
 )
 _PREFERENCE = cues(
+    r"\b(?:i|we)(?:'d| would) (?:much |far |rather )*sooner \w|\b(?:does|did"
+    r"|do)(?:es)?(?: absolutely)? nothing for (?:me|us)\b"
+    r"|\b(?:leaves? (?:me|us) cold|doesn'?t do it for me|not for me)\b|^give me .{2,40} (?:over|any ?day|every time)\b",
+    r"\b(?:can'?t|cannot|never) get enough of\b|\b(?:quite|really|rather|always|much) fancy \w|\bthe (?:less|more"
+    r"|fewer|smaller"
+    r"|bigger|simpler|quieter|spicier|darker|stronger|shorter) .{0,30}\bthe better\b",
+    r"\b(?:i|we)(?:'d| would|'ll) (?:always |much |far |rather )*(?:go for|pick|choose|take|opt for"
+    r"|have) .{2,50}\b(?:every"
+    r" time|any ?day|over\b|given the choice|if i (?:can|could|have))",
+    r"\b(?:only|always|all the way|every time) for (?:me|us)\b|\bover .{2,30} for (?:me|us)\b",
+    r"^(?:more (?:of )?|very much |definitely |total |such )*(?:an? )?[a-z-]+(?: [a-z-]+)? (?:person|lover|drinker"
+    r"|type|fan)"
+    r"(?: here| through and through|,? not (?:an? )?[a-z -]+)?[.!]*$",
+    r"\b(?:i'?m|we'?re|i am) (?:happiest|most comfortable|at my best|most productive|more comfortable|calmest)\b",
+    r"^(?!it\b|this\b|that\b|he\b|she\b|they\b|you\b|the (?:weather|wifi|traffic|build))[a-z'-]+(?: [a-z'-]+){0,2}"
+    r" (?:is|are|tastes?|smells?) (?:\w+ly |just |so |really |pretty )*(?:disgusting|delicious|gross|yummy|vile"
+    r"|revolting"
+    r"|overrated|underrated|gorgeous|hideous|rank|yuck|foul)[.!]*$",
     r"\bcould (?:eat|drink|watch|listen to|read|play|live on|wear) .{2,40}\b(?:every ?day|all day|forever|every"
     r" night|for ever|any ?time|24/7)\b",
     r"\bnothing (?:beats|tops|compares to|better than) \w|^rather .{2,40} than\b",
@@ -730,7 +879,7 @@ def kind_of(said: str, low: str, *, has_date: bool) -> Kind | None:
         return Kind("relation", "relation")
     if _PREFERENCE.search(low) and not _LIKE_TO.search(low):
         return Kind("preference", "preference")
-    if _EVENT.search(low):
+    if _EVENT.search(low) and not _HABIT.search(low):
         return Kind("event", "event")
     if has_date and _SCHEDULED.search(low):
         return Kind("event", "scheduled")
@@ -744,13 +893,29 @@ _SCHEDULED = re.compile(
     r"\b(?:is|are|'s|on|at|from|until)\b|\b(?:have|has|'ve|having|got) (?:an?|my|our|the|another|two|his|her|their)\b"
     r"|\b(?:was|were|got|been) (?:\w+ly )?[a-z]{2,}(?:ed|en|ilt|ought|aught|orn|old|ade|un|ut|et)\b"
 )
-_STILL_TRUE = re.compile(r"\b(?:have|has|'ve|'s) been\b.{0,60}\bsince\b|\bsince (?:i|we) was\b")
+_STILL_TRUE = re.compile(
+    r"\bbeen .{2,60}\bfor .{2,30}\b(?:now|already)\b|\b(?:is|are|'s) (?!(?:no|not)\b).{2,50}\b(?:until|till) (?:the "
+    r"|end |\d|next|january"
+    r"|february|march|april|may|june|july|august|september|october|november|december)"
+    r"|"
+    r"\b(?:have|has|'ve|'s) been\b.{0,60}\bsince\b|\bsince (?:i|we) was\b"
+)
 _KIN_CALLED = re.compile(
     rf"\b(?:my|our|his|her)\s+(?:\w+ )?{_any(KIN | PET | SOCIAL)}(?:'s name)?(?: is|'s| was)? (?:called|named)\b"
     rf"|\b(?:have|got|adopted) an? (?:\w+ )?{_any(PET)} (?:called|named)\b"
 )
 
 
+# What comes round is a property: "honey gets extracted every August".
+_HABIT = re.compile(
+    r"^(?!.*\b(?:was|were|had|did|went|until|next|will|[a-z]{2,}(?<!g)(?<!t)ed (?:every|each))\b).*\b(?:is|are|gets?"
+    r"|goes|takes?|meets?|comes?"
+    r"|happens?|runs?|has|have|do|does)\b.*\b(?:every|each) (?:other |second |single )?(?:day|week|month|year"
+    r"|morning|evening|night"
+    r"|spring|summer|autumn|winter|weekend|[a-z]+day|january|february|march|april|may|june|july|august|september"
+    r"|october|november"
+    r"|december)\b"
+)
 _RENAMED = re.compile(r"\b(?:used to be|formerly|previously) (?:called|named|known)\b")
 
 

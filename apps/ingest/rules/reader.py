@@ -24,7 +24,7 @@ _FIRST_PERSON = re.compile(r"\b(?:i|i'm|im|i've|ive|i'll|i'd|me|my|mine|myself|w
 # "Haven't owned a TV in years": the "I" is left out.
 _ELIDED = re.compile(
     r"(?:haven'?t|hadn'?t|never|always) (?:been|had|owned|learn\w+|tried|eaten|used|seen|liked|got|drunk|touched"
-    r"|driven|smoked|worn|flown|lived)\b"
+    r"|driven|smoked|worn|flown|lived)\b|been (?:an?|the|with|at|in|on) "
     r"|(?:don'?t|didn'?t) (?:own|eat|drink|drive|smoke|speak|like|believe in)\b|been \w+ing\b"
 )
 _THIRD_PARTY = re.compile(
@@ -297,7 +297,7 @@ class _Turn:
         for group in groups:
             while len(group) > 1 and _is_ballast(group[-1]):
                 group = group[:-1]
-            while len(group) > 1 and _is_ballast(group[0]):
+            while len(group) > 1 and (_is_ballast(group[0]) or _RETRACTS.fullmatch(self.low, *group[0].span)):
                 group = group[1:]
             merged.append(group[0] if len(group) == 1 else self._merged(group))
         return merged
@@ -396,7 +396,7 @@ class _Turn:
             return _Refusal("discarded_transient", "transient")
         if type_ not in ("instruction", "task") and (idle.opens_as_question(low) or idle.opens_as_question(body)):
             return _Refusal("discarded_low_signal", "question")
-        if not _FIRST_PERSON.search(low) and idle.is_general_knowledge(low):
+        if type_ not in _BINDING and not _FIRST_PERSON.search(low) and idle.is_general_knowledge(low):
             return _Refusal("discarded_low_signal", "general_knowledge")
         if type_ not in _BINDING and idle.is_command(low):
             return _Refusal("discarded_low_signal", "one_off_command")
@@ -425,15 +425,19 @@ class _Turn:
         body = _WORD.findall(low)
         if reading.claims or (dates.is_recurring(low) and not idle.is_general_knowledge(low)):
             return None
-        if len(body) < 4 and not reading.when:
+        if len(body) < 4 and not reading.when and not _LASTING_VERB.match(low):
             return _Refusal("discarded_low_signal", "too_few_words")
         if reading.when is not None and reading.when.at is not None:
             return None
-        if not (_FIRST_PERSON.search(low) or _ELIDED.match(low) or idle.is_of_own_world(low)):
+        if not (_FIRST_PERSON.search(low) or _ELIDED.match(low) or idle.is_of_own_world(low) or _MEASURED.match(low)):
             return _Refusal("discarded_low_signal", "general")
         return None
 
 
+# "Sorry, I meant 4.7 %, the rate is 4.7 %": the second half says it all.
+_RETRACTS = re.compile(
+    r"(?:(?:sorry|oops|no|wait|correction|my mistake|typo|actually)[\s,:.!-]*)*(?:i meant? [^,;]{1,30})?"
+)
 _BALLAST = frozenset({"question", "hypothetical", "others_claim"})
 
 
@@ -485,16 +489,28 @@ def _fact_parts(plain: str, low: str, parts: list[Span]) -> list[Span]:
     for part in parts:
         text = low[part.start : part.end].rstrip()
         if text.endswith("?") or idle.opens_as_question(text) or idle.is_hypothetical(text):
-            opening = _GIVEN.match(text) or re.match(
+            given = _GIVEN.match(text)
+            opening = given or re.match(
                 r"(?:as an? [\w -]{3,40}|being an? [\w -]{3,40}|since (?:i|we|my) [^,?]{3,60}|given (?:that )?(?:i"
                 r"|we|my)[^,?]{3,60}|with my [^,?]{3,40}|i'?m an? [^,?]{3,40}|my [^,?]{5,60}),",
                 text,
             )
             if opening and not idle.opens_as_question(text):
-                found.append(Span(part.start, part.start + opening.end() - 1))
+                found.append(Span(part.start, part.start + opening.end() - (opening is not given)))
+            else:
+                found += [Span(part.start + m.start(), part.start + m.end("who")) for m in _LIKE_ME.finditer(text)]
             continue
         found.append(part)
     return found
+
+
+# "Can someone with a pacemaker like me …": the user is one of them.
+_LIKE_ME = re.compile(
+    r"\b(?P<who>(?:someone|somebody|anyone|anybody|people|a person|patients?) (?:with|on|who (?:has|have|is|are"
+    r"|takes?))"
+    r" [^,?]{3,40}?) like"
+    r" (?:me|myself|us)\b"
+)
 
 
 def _keep(reading: _Reading, low: str) -> list[Finding]:
@@ -505,6 +521,8 @@ def _keep(reading: _Reading, low: str) -> list[Finding]:
         if kind
         else ("event" if when is not None and not claims and when.at is not None and not _states(low) else "fact")
     )
+    if claims and when is not None and when.at is not None and _TO_COME.search(low) and claims[0].key.endswith(_HELD):
+        type_, claims = "event", []  # it is not so yet
     forced = claims[0].type if claims else None
     if (
         claims
@@ -513,6 +531,7 @@ def _keep(reading: _Reading, low: str) -> list[Finding]:
         and when.at is not None
         and type_ in ("fact", "event")
         and not _DATED_ATTRIBUTE.search(claims[0].key)
+        and not _STATE_UNTIL.search(low)
     ):
         type_, claims = "event", []  # "the kick-off is next Tuesday" happens once
     if forced and (
@@ -565,17 +584,44 @@ _DATED_ATTRIBUTE = re.compile(
     r"(?:date|deadline|birthday|anniversary|time|schedule|expiry|window|born|until|day|warranty|renewal|version)"
     r"(?:_(?:of|for)_\w+)?$"
 )
+# "I'm moving to Lund in May": where one lives, until then, is what it was.
+_HELD = (".location", ".employer", ".role", ".school")
+_TO_COME = re.compile(
+    r"(?:'m|'re|'s|\b(?:am|are|is|im|be)) (?:now |also |finally |officially )*(?:moving|relocating|emigrating"
+    r"|joining|starting|switching|leaving"
+    r"|transferring|going to|becoming)\b|\b(?:will|gonna)\b|'ll\b"
+)
+# "The rate is fixed until 2029" holds now; that it will end makes no event of it.
+_STATE_UNTIL = re.compile(
+    r"\b(?:is|are|'s|stays?|remains?|lasts?|runs?|have|has)\b .{1,60}\b(?:until|till|through to)\b"
+)
 # What somebody says of themselves on the way to a question, where the verb tells of more than this moment.
 _LASTING_VERB = re.compile(
-    r"(?:i|we|my [a-z]+)(?: also| both| still| only| always| usually)* (?:wears?|owns?|lives?|drives?|plays?|eats?"
+    r"(?:i|we)(?:'m|'re| am| are)? (?:use|using)(?! (?:it|that|this|them|you)\b)\b"
+    r"|(?:i|we|my [a-z]+)(?: also| both| still| only| always| usually)* (?:wears?|owns?|lives?|drives?|plays?|eats?"
     r"|drinks?|speaks?|study|studies"
-    r"|teach(?:es)?|works?|suffers?|rides?|sings?|keeps?|grows?|smokes?|snores?|commutes?|don'?t (?:eat|drink|drive"
+    r"|teach(?:es)?|coach(?:es)?|works?|suffers?|rides?|sings?|keeps?|grows?|bakes?|knits?|surfs?|skis?|climbs?"
+    r"|dances?|hunts?"
+    r"|paints?|collects?|breeds?|farms?|rents?|freelances?|volunteers?|smokes?|snores?|commutes?|don'?t (?:eat|drink"
+    r"|drive"
     r"|own|like|speak))\b"
     r"|(?:i'?m|we'?re|i am|we are) (?:an?|both|allergic|left|right|vegan|vegetarian|pregnant|married|based|retired)\b"
 )
+# "The kiln tops out at 1280 degrees", "there's a key under the third pot": this one thing, and something to know of it.
+_MEASURED = re.compile(
+    r"(?:(?:and|but|also|so|btw|fyi)[\s,:]+)*(?:(?:the|this|these|those) .{2,60}\b(?:\d[\d.,:]*|two|three|four|five"
+    r"|six|seven"
+    r"|eight|nine|ten|twelve|half)\b"
+    r"|there(?:'s| is| are) (?:an?|the|two|three|one|some|\d+) [\w -]{2,40} (?:in|at|on|under|behind|with|next to|by"
+    r"|near|from)"
+    r" (?:the|our|my|number)\b"
+    r"|(?:strict(?:ly)? |mostly |all )?(?:[a-z-]+ ){1,2}(?:household|family|home|house|office|team|shop|kitchen"
+    r"|school) here\b)"
+)
 _GIVEN = re.compile(
     r"(?:since|as|because|given that|given|now that|considering|seeing as) (?:i|i'm|i've|we|we're|my"
-    r"|our)\b[^?]{3,80}?(?=,)"
+    r"|our)\b[^?]{3,80}?(?=,| (?:is|can|could|should|may|do|does|would|will|am|are) (?:it|i|you|we|my|there|an?|the)\b"
+    r"| (?:what|which|how|where|when|who|why)\b)"
 )
 
 

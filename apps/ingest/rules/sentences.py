@@ -36,7 +36,7 @@ _OPENING = (
 )
 _NAME_OPENING = (
     r"(?-i:[A-Z][\w'.-]+(?:\s+(?-i:[A-Z])[\w'.-]+)?\s+(?:is|was|has|will|can|runs|works|went|moved|left|took|takes"
-    r"|lives|and)\b)"
+    r"|lives|got|had|became|retired|quit|resigned|joined|started|hates|loves|likes|prefers|plays|teaches|studies|and)\b)"
 )
 _JOINTS = re.compile(
     r"\s*;\s+"

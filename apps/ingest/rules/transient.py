@@ -13,7 +13,38 @@ _NOW = (
 )
 _ABOUT_SELF = r"(?:(?:i'?m|im|i am|we'?re|we are|i feel|feeling|i'?ve been|been|i was|am|i'm feeling|i am feeling)\s+)"
 
+# Verbs of what one is doing just now, where the "I'm" is left out: "popping out to …", "sat in a lay-by".
+_DOING = (
+    r"(?:popping|nipping|heading|dashing|rushing|running|waiting|sitting|sat|standing|stood|queu\w+|lying|walking"
+    r"|eating|cooking"
+    r"|watching|feeding|charging|boarding|shopping|grabbing|making|getting|finishing|washing|listening|parked|stuck"
+    r"|hiding|changing"
+    r"|putting|just)"
+)
 _TRANSIENT = cues(
+    rf"^(?:just |still |currently |now |only |quickly )*{_DOING} (?:out|off|over|up|down|back|home|in|on|at|by"
+    rf"|outside|under|behind"
+    rf"|near|the|a|my|some|dinner|lunch|breakfast|ready|around|between)\b(?!.*\b(?:until|till|every|by) (?:[a-z]+day"
+    rf"|the|\d|next))",
+    r"\b(?:can'?t|cannot) (?:really |properly )?(?:talk|chat|type)(?=[,.;]|$)",
+    r"\bin (?:a|an|such a) (?:really |very |bit of a )?(?:foul|bad|great|terrible|good|weird|strange|rotten|awful"
+    r"|funny|lousy|grumpy"
+    r"|filthy) mood\b",
+    r"\b(?:playing|acting) up\b|\bon the (?:blink|fritz)\b",
+    r"\b(?:i'?ve got|i have|got|have|having) (?:a|an|this|such a) (?:splitting|pounding|banging|raging|bad|awful"
+    r"|terrible"
+    r"|killer|thumping|nasty) (?:head|headache|hangover|migraine|cold|cramp|cough|day|night|morning|evening|week)\b",
+    r"\bas we speak\b|\bwon'?t stop (?:\w+ing)\b|\b(?:can|could) (?:barely|hardly) (?:hear|see|move|think|breathe|stand"
+    r"|walk|type|talk|keep|focus|feel|sit)\b",
+    r"\b(?:meeting|call|appointment|train|bus|class|lesson|shift|flight|standup|interview"
+    r"|guests?) (?:starts? )?in (?:like |about"
+    r" )?(?:\d+|five|ten|fifteen|twenty|thirty|a few|a couple of|half an) ?(?:min|mins|minutes?|hour|h)\b",
+    r"\b(?:kids?|baby|everyone|wife|husband|dog|cat|toddler|son|daughter)(?:'s|s) (?:finally |just "
+    r"|still )*(?:asleep|awake"
+    r"|napping|in bed|crying|screaming)\b",
+    r"^(?:the )?(?:wind|sun|rain|snow|fog|heat|weather|sky|sea|tide|traffic|smoke|heating|music)(?: is|'s"
+    r"|s) (?:\w+ )?(?:up|out|down"
+    r"|in|blowing|shining|coming|falling|rolling|picking|getting|clearing)\b.{0,30}$",
     r"\b(?:sun|wind|rain|smoke|sand|light|glare|hair) (?:is|'s) (?:in|all over) my (?:eyes?|face|hair)\b",
     r"\b(?:zoom|slack|chrome|firefox|safari|excel|word|outlook|phone|laptop|mac|pc|tablet|screen|keyboard|mouse|mic"
     r"|camera|browser|app|editor|ide"
@@ -87,7 +118,7 @@ _TRANSIENT = cues(
     r"\bjust (?:parked|landed|boarded|left|arrived|sat|ordered|ate|checked in)\b",
     r"\bbe (?:there|home|back) (?:in|at|by|soon)\b",
     r"\bi'?m (?:in|at) [\w' ]{2,30} (?:until|till) (?:tonight|tomorrow|later|lunch|noon|the evening)\b",
-    r"\b(?:i'?m |currently |still |now )driving\b(?! a)",
+    r"\b(?:i'?m |currently |still |now )driving\b(?! (?:an?|for|lorries|trucks|buses|taxis|vans)\b)",
     r"\babout to (?:die|start|leave|go|run out|crash|finish|close|hop|jump|walk|drive|fall asleep)\b",
     r"\b(?:kids?|baby|everyone|wife|husband|dog|cat|toddler|son|daughter) (?:is|are|finally|just) (?:asleep|awake"
     r"|napping|in bed|quiet|crying|screaming|fell asleep|woke up)\b",
@@ -189,6 +220,7 @@ _LASTING = cues(
     r"\b(?:as of|since (?:19|20)\d\d)\b",
     r"\b(?:until (?:the |next )?(?:\d{1,2}(?:st|nd|rd|th)|\d{4}|january|february|march|april|may|june|july|august"
     r"|september|october|november|december|end|summer|winter|spring|autumn|further))\b",
+    r"\bwhen (?:i|we)(?:'m|'re| am| are)\b",
     r"\b(?:these days|most (?:days|mornings|nights)|chronic(?:ally)?|diagnosed|by default)\b",
     r"\b(?:on (?:mon|tues|wednes|thurs|fri|satur|sun)days|for (?:\w+ )?(?:weeks|months|years))\b",
 )

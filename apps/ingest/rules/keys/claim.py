@@ -108,14 +108,23 @@ _STOPWORDS = listed(
     " btw actually only as by from has have had do does did will would can could should not"
     " again yes no ok okay lol said told mentioned ago last next since every each me us him them too then than like"
     " i've we've it's about into up out over some any all more most one who which what when where how if because"
+    " told again remember reminder still already know knows"
     " getting own owns got having possess happens happen takes place"
     " tbh honestly basically simply called named name remember note reminder fyi know always never from now"
 )
 _STEMS = {
+    "cap": "limit",
+    "maximum": "limit",
+    "max": "limit",
+    "ceiling": "limit",
     "flight": "fly",
     "flying": "fly",
     "flew": "fly",
     "flies": "fly",
+    "use": "use",
+    "uses": "use",
+    "using": "use",
+    "used": "use",
     "req": "request",
     "min": "minute",
     "sec": "second",
@@ -146,15 +155,20 @@ _COUNTED = {
     )
 }
 _TOKEN = re.compile(r"[^\W_]+(?:[.'/+#@-][^\W_]+)*")
-_UNIT = re.compile(r"(\d)\s?(%|km|kg|mg|gb|mb|tb|ms|cm|mm|k|h)\b")
+_UNIT = re.compile(r"(\d)\s?(%|km|kg|mg|gb|mb|tb|ms|cm|mm|k|h|db)\b")
+_UNITS = re.compile(
+    r"(?<=\d)\s?(?:(?P<db>decibels?)|(?P<kg>kilograms?|kilos?)|(?P<km>kilomet(?:er|re)s?)|(?P<gb>gigs?|gigabytes?)"
+    r"|(?P<h>hours?|hrs?)|(?P<cm>centimet(?:er|re)s?)|(?P<mg>milligrams?))\b"
+)
 
 
 def signature(text: str) -> str:
     """The content words in a fixed order: equal for the same statement told with other little words."""
     found = set()
-    for word in _TOKEN.findall(_UNIT.sub(r"\1\2", text.lower())):
+    for word in _TOKEN.findall(_UNIT.sub(r"\1\2", _UNITS.sub(lambda unit: unit.lastgroup or "", text.lower()))):
         if word in _STOPWORDS:
             continue
+        word = word.removesuffix("'s")
         word = _COUNTED.get(word, word)
         stem = _STEMS.get(word) or _STEMS.get(singular(word)) or singular(word)
         if len(stem) > 5 and stem.endswith("ing"):

@@ -117,6 +117,14 @@ def _is_person(clause: Clause, match: re.Match[str], group: str = "p") -> bool:
     return has_capital(clause, match, group) and not name.endswith(("ing", "ed")) and name not in MOODS
 
 
+_TITLE = re.compile(r"(?:dr|prof|professor|mr|mrs|ms|miss|sir)\.? ")
+
+
+def _who(name: str) -> str:
+    """ "Dr Okonjo" and "Okonjo" are one person."""
+    return slug(_TITLE.sub("", name, count=1))
+
+
 def boss(clause: Clause) -> Iterator[Claim]:
     for pattern in (_BOSS_IS, _IS_BOSS, _TOOK_OVER):
         match = search_in(pattern, clause)
@@ -125,7 +133,7 @@ def boss(clause: Clause) -> Iterator[Claim]:
             and _is_person(clause, match)
             and not re.search(r"\b(?:no longer|was|used to be|isn'?t|former)\b", match[0])
         ):
-            yield Claim("user.reports_to", slug(match["p"]), type="relation")
+            yield Claim("user.reports_to", _who(match["p"]), type="relation")
             return
     match = search_in(_UNDER_ME, clause) or (
         search_in(_TEAM_IS, clause) if re.search(r"\bmanage|\blead|\breports", clause.low) else None
@@ -139,17 +147,66 @@ def boss(clause: Clause) -> Iterator[Claim]:
     if match and match["p"] not in ("me", "us"):
         who = person_of(clause)
         if who and not is_negated(clause, match.start()):
-            yield Claim(f"{who}.reports_to", slug(match["p"]), type="relation")
+            yield Claim(f"{who}.reports_to", _who(match["p"]), type="relation")
+
+
+# "Changed therapists, seeing Paulo now", "got a new boss: Ravi": who holds a role from now on.
+_SUCCESSOR = re.compile(
+    rf"\b(?:(?:switched|changed|swapped|changing|switching)(?: (?:my|our))?|(?:(?:have|has|got|with) )?(?:an?|my"
+    rf"|our)? ?(?:new|different))"
+    rf" (?P<k>{any_of(SOCIAL | BOSS)})s?\b(?:[:,]| -|,? (?:now|and|it's|seeing|with|called|named|is|to|i'm|we're"
+    rf"|going|working|under|her"
+    rf"|his|name|name's|having))+ {_NAMED}"
+)
+
+
+# "Okonjo supervises me" says the same as "my supervisor is Okonjo".
+_ROLE_OF = {
+    "supervises": "reports_to",
+    "manages": "reports_to",
+    "line-manages": "reports_to",
+    "mentors": "mentor",
+    "coaches": "coach",
+    "teaches": "teacher",
+    "trains": "trainer",
+    "tutors": "tutor",
+    "treats": "doctor",
+}
+_DOES_FOR_ME = re.compile(
+    rf"{_NAMED} (?:now |currently |also )*(?P<k>supervises|manages|line-manages|mentors|coaches|teaches|trains"
+    rf"|tutors|treats) me\b"
+)
+
+
+def _serving(clause: Clause) -> Iterator[Claim]:
+    match = search_in(_DOES_FOR_ME, clause)
+    if match and _is_person(clause, match):
+        role, name = _ROLE_OF[match["k"]], _who(match["p"])
+        if role in _SEVERAL:
+            yield Claim(f"user.{role}.{name}", name, many_valued=True, type="relation")
+        else:
+            yield Claim(f"user.{role}", name, type="relation")
+
+
+def successor(clause: Clause) -> Iterator[Claim]:
+    match = search_in(_SUCCESSOR, clause)
+    if match and _is_person(clause, match):
+        role = "reports_to" if match["k"] in BOSS else slug(match["k"])
+        yield Claim(f"user.{role}", _who(match["p"]), type="relation")
 
 
 def manages(clause: Clause) -> Iterator[Claim]:
+    served = list(_serving(clause))
+    if served:
+        yield from served
+        return
     match = search_in(_MANAGED_BY, clause)
     if match and _is_person(clause, match):
         who = clause.subject.key
         if who in ("", "user"):
-            yield Claim("user.reports_to", slug(match["p"]), type="relation")
+            yield Claim("user.reports_to", _who(match["p"]), type="relation")
         else:
-            yield Claim(f"{who}.managed_by", slug(match["p"]), type="relation")
+            yield Claim(f"{who}.managed_by", _who(match["p"]), type="relation")
         return
     match = search_in(_MANAGES, clause)
     person = person_of(clause)
@@ -182,7 +239,7 @@ def works_with(clause: Clause) -> Iterator[Claim]:
         return
     match = search_in(_TOGETHER, clause)
     if match and match["p"].split()[0] not in _NOT_PEOPLE and has_capital(clause, match, "p"):
-        yield Claim(f"user.works_with.{slug(match['p'])}", slug(match["p"]), many_valued=True, type="relation")
+        yield Claim(f"user.works_with.{slug(match['p'])}", _who(match["p"]), many_valued=True, type="relation")
 
 
 # One may have several of these; of the others one, so that a new dentist takes the old one's place.
@@ -198,12 +255,12 @@ def kin(clause: Clause) -> Iterator[Claim]:
     wed = search_in(_MARRIED_TO, clause)
     if wed and _is_person(clause, wed, "p" if wed["p"] else "p2"):
         role = "spouse" if (wed["k"] or wed["k2"]) == "married" else "fiance"
-        yield Claim(f"user.{role}", slug(wed["p"] or wed["p2"]), type="relation")
+        yield Claim(f"user.{role}", _who(wed["p"] or wed["p2"]), type="relation")
         return
     for pattern in (_KIN_IS, _IS_KIN):
         match = search_in(pattern, clause)
         if match and _is_person(clause, match) and match["p"] not in OCCUPATIONS:
-            role, name = "spouse" if match["k"] in _SPOUSES else slug(match["k"]), slug(match["p"])
+            role, name = "spouse" if match["k"] in _SPOUSES else slug(match["k"]), _who(match["p"])
             if match["k"] in PET:
                 yield Claim(f"user.{role}.name", name, type="fact")
             elif role in _SEVERAL:
@@ -253,8 +310,8 @@ def office(clause: Clause) -> Iterator[Claim]:
     """An office that one person holds at a time: "Petra is the product owner"."""
     match = search_in(_HOLDS, clause)
     if match and (match["r"] or match["r2"]) in _OFFICES and _is_person(clause, match, "p" if match["p"] else "p2"):
-        yield Claim(f"{slug(match['r'] or match['r2'])}.holder", slug(match["p"] or match["p2"]), type="relation")
+        yield Claim(f"{slug(match['r'] or match['r2'])}.holder", _who(match["p"] or match["p2"]), type="relation")
         return
     match = search_in(_OUR_OFFICE_IS, clause) or search_in(_BECAME, clause)
     if match and _is_person(clause, match):
-        yield Claim(f"{slug(match['r'])}.holder", slug(match["p"]), type="relation")
+        yield Claim(f"{slug(match['r'])}.holder", _who(match["p"]), type="relation")

@@ -54,7 +54,8 @@ _AGE = re.compile(
     r"\b(?:(?:i'm|im|i am|is|am|turned|turns|turning|aged?)(?: now| about| almost)?"
     r"|age:?)\s+(?P<v>\d{1,3}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?: ?(?:years?|yrs?|yo"
     r"|y/o)(?:[- ]old)?)?(?=\s*(?:$|[,.;!)]|\s(?:now|today|and|last|in"
-    r"|on|this|yesterday|tomorrow|next|years?|yrs?)\b))(?!\s*(?:%|km|kg|min|minutes|hours?|days?|weeks?|months?"
+    r"|on|this|yesterday|tomorrow|next|years?|yrs?)\b))(?![.,]\d)(?!\s*(?:%|km|kg|min|minutes|hours?|days?|weeks?"
+    r"|months?"
     r"|euros?|dollars?|people|cm))"
 )
 _BIRTHDAY = re.compile(r"\b(?:birthday|bday|b-day|date of birth|dob)\b(?: is|'s| falls)?|\bborn (?:on|in)\b")
@@ -138,7 +139,8 @@ _NOT_PLACES = listed(
     " cash meeting hospital school office home"
 )
 _EMPLOYER = re.compile(
-    r"\b(?:(?:works?|working|worked)\s+(?:now |currently |full[- ]time |part[- ]time |remotely |there |still "
+    r"\b(?:(?:(?:drives?|driving|flies|fly|flying|nurses?|writes?|writing|teach(?:es)?|teaching) for)"
+    r"|(?:works?|working|worked)\s+(?:now |currently |full[- ]time |part[- ]time |remotely |there |still "
     r"|these days )*(?:at|for)|joined|joining|joins|employed (?:at|by|with)|started (?:at|with|working (?:at|for)"
     r"|a (?:new )?(?:job|role|position) (?:at|with))|new job (?:at|with|is (?:at|with))|(?:got|took|have|has|landed"
     r"|accepted|start|starting) (?:a|the|my) (?:\w+ ){0,2}(?:job|role|position|gig|offer) (?:at|with|from)"
@@ -146,6 +148,18 @@ _EMPLOYER = re.compile(
     r"|i am|he'?s|she'?s|is|am|now|back|currently|started|been) (?:now |still |currently |back |working )*(?:at"
     r"|with)|switched(?: jobs)?(?: from [\w ]{2,30})? to|moved(?: from [\w ]{2,30}?)? to|went to"
     r"|left [\w ]{2,30} for)\s+(?:the |a |an )?(?P<v>[^\W_][\w&'.+-]{0,30}(?:[ ][\w&'.+-]{2,24}){0,3}?)" + STOP
+)
+# "I'm a clerk at Lidl", "I work as a cook for Sodexo"; and "I'm at Lidl now", where the old job is left in one breath.
+_TRADE_AT = re.compile(
+    r"\b(?:(?:i'?m|i am|he'?s|she'?s|is) (?:now |currently |still )*an?|(?:works?|working) as an?) [a-z][a-z -]{2,40}?"
+    r"(?: now,?)? (?:at|for|with) (?:the )?(?P<v>[^\W_][\w&'.+-]{0,30}(?: [\w&'.+-]{2,24}){0,2}?)" + STOP
+)
+_NOW_AT = re.compile(
+    r"\b(?:i'?m|i am|now|we'?re) (?:now )?(?:at|with) (?P<v>[^\W_][\w&'.+-]{0,30}(?: [\w&'.+-]{2,24}){0,2}?)(?: now)?"
+    + STOP
+)
+_JOB_LEFT = re.compile(
+    r"\b(?:left|quit|resigned|notice|no longer|laid off|fired|new job|changed jobs|switched jobs|moved on)\b"
 )
 _IS_EMPLOYER = re.compile(
     r"\b(?P<v>[^\W_][\w&'.+-]{0,30}(?: [\w&'.+-]{2,24}){0,2}?) (?:is|became)(?: now| currently)? (?:my|our)(?: new|"
@@ -155,6 +169,7 @@ _IS_EMPLOYER = re.compile(
 _EMPLOYER_LEFT = re.compile(
     r"\b(?:no longer (?:at|with|work(?:ing)? (?:at|for)|employed (?:at|by))|(?:left(?![- ](?:hand|side))|quit"
     r"|leaving|resigned from|laid off (?:from|by)|fired (?:from|by)|stopped working (?:at|for)|finished at"
+    r"|notice (?:at|to)"
     r"|parted ways with|don'?t work (?:at|for)|used to work (?:at|for)|worked (?:at|for)))\s+(?:my job at |the |a "
     r"|working at )?(?P<v>[^\W_][\w&'.+-]{0,30}(?:[ ][\w&'.+-]{2,24}){0,2}?)" + STOP
 )
@@ -224,7 +239,11 @@ def employer(clause: Clause) -> Iterator[Claim]:
         return
     for match in _EMPLOYER.finditer(clause.low, clause.start, clause.end):
         value, verb = match["v"], match[0]
-        sure = re.match(r"(?:work|employ|join|start|hired|new (?:job|emp)|company|got|took|have|landed|accepted)", verb)
+        sure = re.match(
+            r"(?:work|employ|dr|fl|nurse|writ|teach|join|start|hired|new (?:job|emp)|company|got|took|have|landed"
+            r"|accepted)",
+            verb,
+        )
         if (
             value.split()[0] in _NOT_EMPLOYERS
             or value.endswith(
@@ -262,6 +281,10 @@ def employer(clause: Clause) -> Iterator[Claim]:
             continue
         yield Claim(f"{who}.employer", slug(value))
         return
+    beside = search_in(_TRADE_AT, clause) or (search_in(_NOW_AT, clause) if _JOB_LEFT.search(clause.low) else None)
+    if beside and has_capital(clause, beside) and beside["v"].split()[0] not in _NOT_EMPLOYERS:
+        yield Claim(f"{who}.employer", slug(beside["v"]))
+        return
     left = search_in(_EMPLOYER_LEFT, clause)
     if (
         left is not None
@@ -297,8 +320,15 @@ _NO_TRADE = listed(
 )
 
 
+# "I work as a …" is followed by a trade, whatever the word.
+_WORKS_AS = re.compile(
+    r"\b(?:works?|working|job|employed|started|retrained|qualified) (?:now "
+    r"|currently )?as an? (?P<v>(?P<job>[a-z][a-z-]+(?: [a-z-]{2,20}){0,2}?))" + STOP
+)
+
+
 def trade(clause: Clause) -> Iterator[Claim]:
-    who, match = person_of(clause), search_in(_TRADE, clause)
+    who, match = person_of(clause), search_in(_WORKS_AS, clause) or search_in(_TRADE, clause)
     if who and match and match["job"] not in _NO_TRADE and not is_negated(clause, match.start("v")):
         yield Claim(f"{who}.role", slug(match["v"]))
 
@@ -316,7 +346,8 @@ def role(clause: Clause) -> Iterator[Claim]:
 
 
 _STATUS = re.compile(
-    r"\b(?:i'm|im|i am|we're|we are|is|are|'s|been|now|finally) (?:now |happily |officially |still |recently "
+    r"\b(?:i'm|im|i am|we're|we are|is|are|'s|been|now|finally|got|getting|just|newly) (?:now |happily |officially "
+    r"|still |recently "
     r"|finally |newly |a )*(?P<v>single|married|engaged|divorced|separated|widowed|widower|widow|in a relationship)\b"
 )
 _STUDIES = re.compile(

@@ -27,12 +27,13 @@ _ROUTINE = re.compile(
 )
 _NO_ROUTINE = listed("it that this them to work lunch dinner breakfast time fun pizza day days off")
 _ONE_MORE = re.compile(r"\b(?:also|too|as well|additionally|another|never|don'?t|not|no|doesn'?t|won'?t|can'?t)\b")
+_DATED = re.compile(r",? (?:the )?\d")  # "on Sunday the 30th" is one day
 _STEM = {"release": "release", "practise": "practice"}
 
 
 def routine(clause: Clause) -> Iterator[Claim]:
     match = search_in(_ROUTINE, clause)
-    if match is None or search_in(_ONE_MORE, clause):
+    if match is None or search_in(_ONE_MORE, clause) or _DATED.match(clause.low, match.end()):
         return
     what = match["n"] or match["n2"] or match["n3"] or match["n4"]
     if what.split()[0] in _NO_ROUTINE:

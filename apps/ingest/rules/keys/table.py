@@ -36,7 +36,8 @@ _TABLE: tuple[tuple[str, Reader], ...] = (
     ("report reports reporting manager boss lead supervisor em director under team direct", people.boss),
     (
         "manage manages managed leads led heads headed supervises supervised mentors mentor oversees maintains"
-        " maintained owns owned run runs chairs charge responsible head owner lead coaches",
+        " maintained owns owned run runs chairs teaches trains tutors treats line-manages charge responsible head"
+        " owner lead coaches",
         people.manages,
     ),
     ("work works working together pair pairing collaborate", people.works_with),
@@ -58,7 +59,8 @@ _TABLE: tuple[tuple[str, Reader], ...] = (
     ("birthday bday born dob birth", person.birthday),
     ("is my our are married engaged", people.kin),
     (
-        "works work working worked joined joining joins employed employer started new job hired at with company left"
+        "works work working worked joined joining joins employed employer started new job hired driving drives drive"
+        " flying fly writing write teach teaching nurse notice at with company left"
         " quit resigned switched moved went still offer",
         person.employer,
     ),
@@ -73,7 +75,7 @@ _TABLE: tuple[tuple[str, Reader], ...] = (
         people.member,
     ),
     ("", person.role),
-    ("i'm im am is as she's he's", person.trade),
+    ("i'm im am is as she's he's works work working", person.trade),
     (" ".join({w.split()[0] for w in CONDITIONS}), health.condition),
     (
         "single married engaged divorced separated widowed widower widow relationship weigh weighs weight down up"
@@ -93,7 +95,10 @@ _TABLE: tuple[tuple[str, Reader], ...] = (
         " consume",
         setup.drink,
     ),
+    ("switched changed changing switching new different swapped", people.successor),
     ("switched changed changing switching new different swapped", habits.switched),
+    ("size sized", things.size),
+    ("have got own keep we've i've", things.count),
     (
         " ".join(
             {w.split()[0] for w in THING_OF}

@@ -89,12 +89,52 @@ def rate(clause: Clause) -> Iterator[Claim]:
         yield Claim(f"{subject or 'api'}.rate_limit", f"{amount_of(match['v'])}/{unit}")
 
 
+_KEPT = listed(
+    "child children kid kids son daughter grandchild grandchildren sister brother sibling chicken goat sheep cow bee"
+    " hive ewe"
+    " alpaca donkey duck car bike bicycle boat house flat shop branch bakery employee staff bedroom acre"
+)
+_SIZE = re.compile(
+    r"\b(?:size|a) (?P<v>\d{1,3}(?:\.5|[.,]\d| 1/2)?|x*[sml]|small|medium|large) (?:in )?(?:my "
+    r"|the )?(?P<n>[a-z]+(?: [a-z]+)?)\b"
+    r"|\b(?P<n2>[a-z]+(?: [a-z]+)?)(?: size)? (?:is|are) (?:now |a )*(?:size )?(?P<v2>\d{1,3}(?:[.,]\d)?|x*[sml])\b"
+)
+
+
+def size(clause: Clause) -> Iterator[Claim]:
+    """ "I wear size 42 climbing shoes", "my climbing shoes are size 41": one size of a garment at a time."""
+    match = search_in(_SIZE, clause)
+    if match and clause.subject.key == "user" and "size" in match[0]:
+        worn = re.sub(r"^(?:my|our|the) ", "", match["n"] or match["n2"])
+        if worn.split()[-1] not in ("now", "nowadays", "these", "days", "in", "and", "size"):
+            yield Claim(f"{slug(worn)}.size", slug(match["v"] or match["v2"]), type="fact")
+
+
+_COUNT = re.compile(
+    r"\b(?:i|we)(?:'ve| have)?(?: now| only| also)? ?(?:have|got|own|keep)?(?: now| only)? (?P<v>no|one|two|three"
+    r"|four|five|six|seven|eight"
+    r"|nine|ten|twelve|a dozen|\d{1,4}) (?:\w+ )?(?P<n>"
+    + "|".join(sorted(PET | _KEPT, key=len, reverse=True))
+    + r")s?\b(?! (?:called|named|on|at|in|to|coming|visiting|sick))"
+)
+
+
+def count(clause: Clause) -> Iterator[Claim]:
+    """ "I have two dogs", "we've got three dogs now": how many of a kind somebody has."""
+    match = search_in(_COUNT, clause)
+    if match and clause.subject.key in ("", "user"):
+        yield Claim(f"user.{slug(match['n'])}.count", signature(match["v"]), type="fact")
+
+
 def constraint_claim(low: str, start: int, end: int) -> Claim | None:
     """What is banned or allowed again: the same word in "no calls on Mondays" and in "the Monday rule is off"."""
     text = low[start:end]
     found = sorted({_RENAMED.get(m["v"], m["v"]).replace(" ", "_").replace("-", "_") for m in _BAN_OF.finditer(text)})
     if not found:
-        return None
+        rule = _RULE_ON.search(text)
+        if rule is None:
+            return None
+        return Claim(f"{slug(rule['n'] or rule['n2'])}.rule", signature(text), type="constraint")
     lifted = _LIFTED.search(text) is not None
     things = [name for name in found if name not in _DAYS]
     day = "_".join(name for name in found if name in _DAYS)
@@ -107,6 +147,13 @@ def constraint_claim(low: str, start: int, end: int) -> Claim | None:
     return Claim(key, "lifted" if lifted else "_".join(filter(None, (day, "banned"))), type="constraint")
 
 
+# "No visitors after 8", "visitors are allowed until 10": what holds for them now.
+_RULE_ON = re.compile(
+    r"^(?:\w+[,:] )?no (?P<n>[a-z]+s) (?:after|before|on|in|at|allowed|without|past|until|under)\b"
+    r"|^(?:\w+[,:] )?(?:the )?(?P<n2>[a-z]+s) (?:are|may|can|must) (?:now |only |always )*(?:not )?(?:allowed"
+    r"|permitted|banned|forbidden|ok|come"
+    r"|enter|stay)\b"
+)
 _MY_OWN = re.compile(r"\bi(?:'m|'ve)?\b.{0,40}\bwork(?:ing)?\b|\bmy (?:working|work) days?\b")
 _SHIPPING = re.compile(
     r"\b(?:ops|devops|sre|infra|releases?|prod(?:uction)?|ship\w*|freeze|roll ?outs?|merg\w+|go-?lives?)\b"
@@ -163,7 +210,13 @@ def stated(clause: Clause) -> Iterator[Claim]:
             key = f"{key.removeprefix('user.')}.length"
         elif _SCHEDULE.match(match["v"]) and key.rpartition(".")[2] not in _MEASURED:
             key = f"{_schedule_of(subject)}.schedule"
-        loose = not _holds_slot(subject, match["v"], key, colon=match.re is _COLON)
+        held = _OUR_ONE.fullmatch(_NOWADAYS.sub("", match["v"]))
+        if held and subject.is_person and subject.key != "user" and not subject.attribute:
+            yield Claim(f"user.{slug(held['n'])}", subject.key, general=True)  # "Petar is our goalkeeper now"
+            return
+        loose = not _holds_slot(subject, match["v"], key, colon=match.re is _COLON) and not (
+            subject.whose in ("the", "my", "our") and _CORRECTING.match(low, 0, clause.start + 1)
+        )
         yield Claim(key, signature(_NOWADAYS.sub("", match["v"])), general=True, loose=loose)
         return
     when = _HAPPENS.match(low, subject.after, clause.end)
@@ -179,6 +232,9 @@ def stated(clause: Clause) -> Iterator[Claim]:
             yield Claim(f"{subject.key}.{attribute}", signature(used["v"]), general=True, loose=loose)
 
 
+_OUR_ONE = re.compile(r"(?:now )?(?:my|our) (?:new )?(?P<n>[a-z][a-z-]{2,20}(?: [a-z-]{2,20})?)[.!\s]*")
+# "Actually no, the kiln is a Skutt" speaks of what was said before.
+_CORRECTING = re.compile(r"(?:actually,? no|no,? wait|wait,? no|correction|sorry|oops|i meant|my mistake|typo)\b")
 _ATTRIBUTES = listed(
     "budget deadline owner region version limit size address name number schedule time date day launch release"
     " colour color price cost rent salary password plan status stack database db port url repo branch language"
