@@ -11,20 +11,10 @@ from django.utils import timezone
 
 from apps.accounts import sessions
 from apps.web.pages import Refusal, refusal
+from memsync.headers import HEADERS
 
 OF_THE_BODY: Final = ("Content-Type", "Content-Length", "Content-Encoding", "Content-Disposition", "Content-Language")
 Next = Callable[[HttpRequest], HttpResponseBase]
-
-HEADERS: Final = {
-    # Of answers that were made before the policy's own middleware was reached: they load nothing.
-    "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
 
 PAGES: Final = {
     400: "This request cannot be understood.",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gunicorn import util  # type: ignore[import-untyped]  # it ships no types
 from gunicorn.http import errors  # type: ignore[import-untyped]
 
-from memsync.middleware import HEADERS
+from memsync.headers import HEADERS
 
 if TYPE_CHECKING:
 

@@ -144,6 +144,9 @@ class World:
     form: dict[str, str] = field(default_factory=dict)
 
     def refill(self) -> None:
+        """Anew where something went."""
+        if self.ids and not self.gone:
+            return
         self.scope = make_scope(self.acme, "alice", project_id=self.acme.project.pk, now=datetime.now(UTC))
         self.ids = say(self.scope, *TEXTS)
         asked, _ = ask(self.scope, Choice(memory_ids=tuple(self.ids)), now=datetime.now(UTC))
