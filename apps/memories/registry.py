@@ -76,8 +76,13 @@ class Registry:
 
 def read_registry(scope: Scope) -> Registry:
     with tenant_transaction(scope):
-        own = [_own(row) for row in OwnType.objects.within(scope).order_by("pk")]
-        wordings = [wording_of(row) for row in TypeRule.objects.within(scope).order_by("pk")]
+        return registry_of(scope)
+
+
+def registry_of(scope: Scope) -> Registry:
+    """As ``read_registry``, inside the tenant's transaction."""
+    own = [_own(row) for row in OwnType.objects.within(scope).order_by("pk")]
+    wordings = [wording_of(row) for row in TypeRule.objects.within(scope).order_by("pk")]
     return Registry(own={one.type.name: one for one in own}, wordings=wordings)
 
 

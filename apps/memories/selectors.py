@@ -27,11 +27,12 @@ def get_memory(scope: Scope, memory_id: int, *, now: datetime) -> OpenedMemory:
         raise MemoryNotFound
     with tenant_transaction(scope):
         row = next(iter(existing_rows(scope, [memory_id], now=now)), None)
-    space = next((space for space in scope.spaces if row is not None and space.id == row.space_id), None)
-    if row is None or space is None:
-        raise MemoryNotFound
+        space = next((space for space in scope.spaces if row is not None and space.id == row.space_id), None)
+        if row is None or space is None:
+            raise MemoryNotFound
+        cipher = open_space(scope.tenant, space)
     try:
-        return open_memory(row, open_space(scope.tenant, space), space)
+        return open_memory(row, cipher, space)
     except DecryptError as error:
         integrity.note(scope, error, row.pk, space_id=space.id, now=now)
         raise
@@ -44,9 +45,9 @@ def get_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> l
         raise MemoryNotFound
     with tenant_transaction(scope):
         rows = {row.pk: row for row in existing_rows(scope, wanted, now=now)}
-    if len(rows) < len(wanted):
-        raise MemoryNotFound
-    spaces = {space.id: (space, open_space(scope.tenant, space)) for space in scope.spaces}
+        if len(rows) < len(wanted):
+            raise MemoryNotFound
+        spaces = {space.id: (space, open_space(scope.tenant, space)) for space in scope.spaces}
     opened = []
     for memory_id in wanted:
         space, cipher = spaces[rows[memory_id].space_id]
@@ -64,7 +65,7 @@ def readable_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime)
         return []
     with tenant_transaction(scope):
         by_id = {row.pk: row for row in existing_rows(scope, memory_ids, now=now)}
-    cipher = open_space(scope.tenant, scope.space)
+        cipher = open_space(scope.tenant, scope.space)
     opened = []
     for row in (by_id[memory_id] for memory_id in memory_ids if memory_id in by_id):
         try:
@@ -91,7 +92,7 @@ def list_memories(scope: Scope, *, limit: int | None, offset: int = 0, now: date
         total = live.count()
         end = None if limit is None else offset + limit
         rows = list(live.order_by("-created_at", "-pk").to_open()[offset:end])
-    cipher = open_space(scope.tenant, scope.space)
+        cipher = open_space(scope.tenant, scope.space)
     opened = []
     for row in rows:
         try:
