@@ -164,6 +164,10 @@ MAIN: dict[str, Columns] = {
         plain="id created_at tenant_id space_id project_id state key_version requested_by expires_at decided_at "
         "decided_by forgotten",
     ),
+    "retention_privacyrequest": Columns(
+        plain="id created_at tenant_id end_user_id kind state requested_by due_at started_at completed_at handled_by "
+        "attempts error records evidence",
+    ),
     "retention_hold": Columns(
         plain="id created_at tenant_id level project_id space_id memory_id case set_by lifted_at lifted_by"
     ),

@@ -18,6 +18,7 @@ OURS = (
     "keys",
     "people",
     "prepare",
+    "privacy",
     "recall",
     "receipt",
     "restore",
@@ -47,6 +48,7 @@ HELP = """memsync: encrypted memory for AI agents
   memsync retention ... say what is kept for how long, what goes next and why; legal holds
   memsync audit ...     check that nothing in the audit trail was changed; list and export it
   memsync shred ...     erase a space or a tenant for good
+  memsync privacy ...   see and carry out what people ask about all that is kept of them
   memsync receipt ...   list, download and check the receipts of what was erased
   memsync backup        back up the data and, apart from it, the keyring
   memsync restore       bring backups back, without what was erased since

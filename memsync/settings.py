@@ -264,6 +264,7 @@ RETENTION_ARCHIVE_DAYS = env.int("RETENTION_ARCHIVE_DAYS", default=0)
 RETENTION_BATCH = env.int("RETENTION_BATCH", default=500)  # rows of one transaction
 RETENTION_PAUSE = env.float("RETENTION_PAUSE", default=1.0)  # after a batch, as many times as long as it took
 PURGE_REWRITE_MB = env.int("PURGE_REWRITE_MB", default=64)  # of a table; a larger one is not written anew by itself
+PRIVACY_DAYS = env.int("PRIVACY_DAYS", default=30)  # to carry out what a person asks about all of theirs
 REVIEW_DAYS = env.int("REVIEW_DAYS", default=30)
 EMBED_INLINE_SECONDS = env.float("EMBED_INLINE_SECONDS", default=2.0)
 
@@ -290,7 +291,11 @@ SPECTACULAR_SETTINGS = {
         "apps.api.schema.add_refusals",
         "apps.api.links.add_links",
     ],
-    "ENUM_NAME_OVERRIDES": {"RouteEnum": "apps.api.memory.search_routed.CHOICES"},
+    "ENUM_NAME_OVERRIDES": {
+        "RouteEnum": "apps.api.memory.search_routed.CHOICES",
+        "PrivacyTypeEnum": "apps.api.v1.privacy.KINDS",
+        "TypeEnum": "apps.api.v1.entities.ENTITY_TYPES",
+    },
 }
 FEEDBACK_MOVES_IMPORTANCE = env.bool("FEEDBACK_MOVES_IMPORTANCE", default=True)
 RATE_LIMIT_TIER = env.str("RATE_LIMIT_TIER", default="unlimited")

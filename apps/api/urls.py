@@ -37,6 +37,7 @@ from apps.api.v1.entities import EntitiesView, EntityView, MergeView, UnmergeVie
 from apps.api.v1.facts import ContradictionsView, FactsQueryView, FactsView
 from apps.api.v1.history import AppendHistoryView, DeleteHistoryView, ListHistoryView
 from apps.api.v1.listing import ListView
+from apps.api.v1.privacy import PrivacyRequestsView
 from apps.api.v1.quota import QuotaView
 from apps.api.v1.recall import PromptQueryView, RecallView
 from apps.api.v1.receipts import ReceiptKeysView, ReceiptsView, ReceiptView
@@ -98,6 +99,7 @@ urlpatterns = [
     path("v1/retention", RetentionView.as_view()),
     path("v1/retention/preview", RetentionPreviewView.as_view()),
     path("v1/audit/events", EventsView.as_view()),
+    path("v1/privacy/requests", PrivacyRequestsView.as_view()),
     path("v1/receipts", ReceiptsView.as_view()),
     path("v1/receipts/<str:receipt_id>", ReceiptView.as_view()),
     path("v1/receipt-keys", ReceiptKeysView.as_view()),

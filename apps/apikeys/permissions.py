@@ -21,6 +21,7 @@ PERMISSIONS: dict[str, str] = {
     "audit:read": "read the tenant's audit trail, of all environments; never in a default set",
     "retention:read": "see what is kept for how long, and what goes when; never in a default set",
     "retention:write": "make retention stricter: what is past its time is deleted; never in a default set",
+    "privacy:request": "open and follow requests of end users for access, export or deletion; never in a default set",
     "receipts:read": "read the receipts of what was erased, of all environments; never in a default set",
     "org:cross_project_read": "read across projects",
 }

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from apps.core.admin import OperatorAdmin, display
 from apps.projects.models import RULES, RetentionPolicy
-from apps.retention.models import Hold, RetentionRun
+from apps.retention.models import Hold, PrivacyRequest, RetentionRun
 
 
 @admin.register(RetentionPolicy)
@@ -67,6 +67,24 @@ class RetentionRunAdmin(OperatorAdmin):
     @display(description="Run", ordering="id")
     def number(self, run: RetentionRun) -> str:
         return f"#{run.pk}"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("tenant")
+
+
+@admin.register(PrivacyRequest)
+class PrivacyRequestAdmin(OperatorAdmin):
+    heading = "Requests of people"
+    list_display = ("number", "tenant", "kind", "state", "created_at", "due_at", "completed_at", "handled_by")
+    list_filter = ("kind", "state", "tenant")
+    fields = (
+        "tenant", "end_user_id", "kind", "state", "created_at", "requested_by", "due_at", "started_at", "completed_at",
+        "handled_by", "attempts", "error", "records", "evidence",
+    )  # fmt: skip
+
+    @display(description="Request", ordering="id")
+    def number(self, request: PrivacyRequest) -> str:
+        return f"#{request.pk}"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("tenant")

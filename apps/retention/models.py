@@ -3,12 +3,13 @@ forget.  Legal holds, and runs of the retention."""
 
 import uuid
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
 from apps.core.scoping import ScopedManager, ScopedModel
 from apps.crypto.models import InKeyring
 from apps.projects.models import Level
-from apps.retention.states import RequestState
+from apps.retention.states import PrivacyKind, PrivacyState, RequestState
 
 CHOICE, REASON = "forget_request.choice", "forget_request.reason"  # the names bound into the seals
 
@@ -218,6 +219,48 @@ class ForgetRequest(ScopedModel):
 
     def __str__(self) -> str:
         return f"forget request {self.pk}: {self.state}"
+
+
+class PrivacyRequest(ScopedModel):
+    """A person asked to see, to take along or to have deleted all that is kept of them; somebody of the tenant does it.
+
+    Outlasts the person: of them only a number.  evidence: ids of receipts.  records: how many memories were handed over
+    or erased.  error: the code of why it failed last.
+    """
+
+    end_user_id = models.BigIntegerField()
+    kind = models.CharField(max_length=8)
+    state = models.CharField(max_length=12, default=PrivacyState.PENDING.value)
+    requested_by = models.CharField(max_length=64)
+    due_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    completed_at = models.DateTimeField(null=True)
+    handled_by = models.CharField(max_length=64, blank=True)
+    attempts = models.IntegerField(default=0)
+    error = models.CharField(max_length=64, blank=True)
+    records = models.BigIntegerField(null=True)
+    evidence = ArrayField(models.CharField(max_length=40), default=list)
+
+    objects = ScopedManager["PrivacyRequest"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(kind__in=[kind.value for kind in PrivacyKind]), name="privacy_request_kind"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state__in=[state.value for state in PrivacyState]), name="privacy_request_state"
+            ),
+            models.UniqueConstraint(
+                fields=("tenant", "end_user_id", "kind"),
+                condition=~models.Q(state=PrivacyState.COMPLETED.value),
+                name="privacy_request_once",
+            ),
+        )
+        indexes = (models.Index(fields=("tenant", "-id"), name="privacy_requests_newest"),)
+
+    def __str__(self) -> str:
+        return f"privacy request {self.pk}: {self.kind}, {self.state}"
 
 
 class Hold(ScopedModel):

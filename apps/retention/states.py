@@ -1,4 +1,4 @@
-"""What may become of a request to forget."""
+"""What may become of a request to forget, and of a person's request about all of theirs."""
 
 from enum import StrEnum
 
@@ -9,3 +9,20 @@ class RequestState(StrEnum):
     REFUSED = "refused"
     EXPIRED = "expired"
     CANCELLED = "cancelled"
+
+
+class PrivacyKind(StrEnum):
+    """What a person may ask about all that is kept of them."""
+
+    ACCESS = "access"
+    EXPORT = "export"
+    DELETE = "delete"
+
+
+class PrivacyState(StrEnum):
+    """pending -> in_progress -> completed or failed, which may be tried again."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    FAILED = "failed"

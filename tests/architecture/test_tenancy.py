@@ -81,6 +81,7 @@ EVERYONE = {
     "apps/imports/services.py": "creates a job of the scope's tenant, and its chunks",
     "apps/recall/traces.py": "keeps traces of recalls in the scope's one space",
     "apps/projects/services.py": "creates projects of the scope's tenant",
+    "apps/retention/privacy.py": "opens a request of the scope's one end user",
     "apps/retention/holds.py": "sets holds of the scope's tenant",
     "apps/summaries/clusters.py": "creates clusters and members of the scope's tenant",
     "apps/upkeep/retyping.py": "notes what was done to memories of the scope's tenant",

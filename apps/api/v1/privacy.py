@@ -1,0 +1,87 @@
+"""A person's requests about all that is kept of them: a key opens and follows them, somebody carries them out."""
+
+from typing import Any, ClassVar, Final
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import Choice, Input, Parameters, WholeInQuery
+from apps.api.views import ApiView
+from apps.retention.privacy import Asked, list_requests, open_request
+from apps.retention.states import PrivacyKind, PrivacyState
+
+KINDS: Final = [kind.value for kind in PrivacyKind]
+STATES: Final = [state.value for state in PrivacyState]
+
+
+class PrivacyInput(Input):
+    type = Choice(choices=KINDS)
+
+
+class PrivacyPage(Parameters):
+    """Which."""
+
+    limit = WholeInQuery(default=50, min_value=1, max_value=200)
+
+
+class PrivacyOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    user_id = serializers.IntegerField()
+    type = serializers.ChoiceField(choices=KINDS)
+    status = serializers.ChoiceField(choices=STATES)
+    requested_by = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    due_at = serializers.DateTimeField()
+    overdue = serializers.BooleanField()
+    completed_at = serializers.DateTimeField(allow_null=True)
+    records = serializers.IntegerField(allow_null=True)
+    receipts = serializers.ListField(child=serializers.CharField())
+
+
+class PrivacyRequestsOutput(serializers.Serializer[Any]):
+    requests = PrivacyOutput(many=True)
+
+
+class PrivacyRequestsView(ApiView):
+    permissions: ClassVar = {"GET": "privacy:request", "POST": "privacy:request"}
+
+    @extend_schema(operation_id="list_privacy_requests", parameters=[PrivacyPage], responses=PrivacyRequestsOutput)
+    def get(self, request: Request) -> Response:
+        """The end user's requests, newest first."""
+        fields, scope = self.read_parameters(PrivacyPage), self.reader()
+        if not scope.spaces:
+            return Response({"requests": []})
+        found = list_requests(scope, end_user_id=scope.space.owner_id, limit=fields["limit"], now=self.now())
+        return Response({"requests": [_body(one) for one in found]})
+
+    @extend_schema(
+        operation_id="open_privacy_request",
+        request=PrivacyInput,
+        responses={201: PrivacyOutput, 200: PrivacyOutput},
+    )
+    def post(self, request: Request) -> Response:
+        """Open the end user's request for access, export or deletion of all that is kept of them.
+
+        Nothing changes until somebody of the tenant carries it out.  Answers 201, or 200 with the one that is open.
+        """
+        fields = self.read(PrivacyInput)
+        asked, is_new = open_request(self.reader(), PrivacyKind(fields["type"]), now=self.now())
+        return Response(_body(asked), status=201 if is_new else 200)
+
+
+def _body(one: Asked) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "user_id": one.end_user_id,
+        "type": one.kind.value,
+        "status": one.state.value,
+        "requested_by": one.requested_by,
+        "created_at": one.created_at,
+        "due_at": one.due_at,
+        "overdue": one.is_overdue,
+        "completed_at": one.completed_at,
+        "records": one.records,
+        "receipts": list(one.evidence),
+    }

@@ -1,0 +1,109 @@
+"""`memsync privacy`: requests of people about all that is kept of them."""
+
+import os
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.utils import timezone
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from apps.projects.scope import Scope
+from apps.projects.selectors import scope_in
+from apps.retention.erasing import Authorisation
+from apps.retention.privacy import Asked, delete_person, hand_over, list_requests
+from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
+
+METHOD = "command line"
+
+
+class Command(PlainCommand):
+    help = "See and carry out requests of people about all that is kept of them."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|delete|export")
+        every = verbs.add_parser("list", help="show requests, newest first", description="Show requests, newest first.")
+        every.add_argument("--overdue", action="store_true", help="only those past their deadline")
+        delete = verbs.add_parser(
+            "delete",
+            help="carry out a request to delete",
+            description="Erase the person in every environment, for good; the request keeps the receipts.",
+        )
+        delete.add_argument("--yes", action="store_true", help="do not ask")
+        export = verbs.add_parser(
+            "export",
+            help="carry out a request for access or export",
+            description="Write all memories of the person, a line of JSON each. Nothing of it is kept here.",
+        )
+        export.add_argument("--to", type=Path, required=True, metavar="FILE", help="a new file, for its owner alone")
+        for verb in (delete, export):
+            verb.add_argument("request", type=int, metavar="ID", help="as `memsync privacy list` shows it")
+        for verb in (every, delete, export):
+            verb.add_argument("--tenant", metavar="NAME", help="whose (may be left out where there is one tenant)")
+            add_json(verb)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        verbs = {"list": self.list, "delete": self.delete, "export": self.export}
+        verbs[options["verb"]](scope_in(chosen_tenant(options["tenant"]), principal=operator()), options)
+
+    def list(self, scope: Scope, options: dict[str, Any]) -> None:
+        found = list_requests(scope, overdue=options["overdue"], now=timezone.now())
+        if options["json"]:
+            self.say_json([_line(one) for one in found])
+            return
+        table = Table("request", "person", "kind", "state", "due", "", box=SIMPLE_HEAD)
+        for one in found:
+            late = "[red]overdue[/red]" if one.is_overdue else one.error
+            table.add_row(str(one.id), str(one.end_user_id), one.kind, one.state, f"{one.due_at:%Y-%m-%d}", late)
+        self.say(table if found else "There are no requests.")
+
+    def delete(self, scope: Scope, options: dict[str, Any]) -> None:
+        if not options["yes"]:
+            if options["json"]:
+                raise CommandError("With --json say --yes too: nobody can be asked.", returncode=2)
+            try:
+                said = input(f"Type the request's number ({options['request']}) to erase the person for good: ")
+            except EOFError:
+                said = ""
+            if said.strip() != str(options["request"]):
+                raise CommandError("Nothing was erased.")
+        by = Authorisation(principal=scope.principal, method=METHOD)
+        self.tell(delete_person(scope, options["request"], authorised=by, now=timezone.now()), options)
+
+    def export(self, scope: Scope, options: dict[str, Any]) -> None:
+        lines = hand_over(scope, options["request"], now=timezone.now())
+        try:
+            descriptor = os.open(options["to"], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            raise CommandError(f"{options['to']} cannot be written: {error.strerror}", returncode=2) from error
+        count = 0
+        with os.fdopen(descriptor, "w", encoding="utf-8") as target:
+            for line in lines:
+                target.write(line.reveal())
+                count += 1
+        if options["json"]:
+            self.say_json({"request": options["request"], "records": count})
+        else:
+            self.say(f"{count} memories in {options['to']}.")
+
+    def tell(self, one: Asked, options: dict[str, Any]) -> None:
+        if options["json"]:
+            self.say_json(_line(one))
+        else:
+            self.say(f"Erased {one.records} memories. Receipts: {', '.join(one.evidence)}")
+
+
+def _line(one: Asked) -> dict[str, Any]:
+    return {
+        "request": one.id,
+        "person": one.end_user_id,
+        "kind": one.kind.value,
+        "state": one.state.value,
+        "due_at": one.due_at.isoformat(),
+        "overdue": one.is_overdue,
+        "error": one.error,
+        "records": one.records,
+        "receipts": [*one.evidence],
+    }
