@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -59,6 +59,7 @@ class PrivacyRequestsView(ApiView):
     @extend_schema(
         operation_id="open_privacy_request",
         request=PrivacyInput,
+        examples=[OpenApiExample("an export", {"type": "export"}, request_only=True)],
         responses={201: PrivacyOutput, 200: PrivacyOutput},
     )
     def post(self, request: Request) -> Response:
