@@ -11,7 +11,6 @@ from functools import wraps
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
@@ -107,7 +106,7 @@ def needs(need: Need, *, methods: str = "GET") -> Callable[[View], View]:
             except StepUpRequired:
                 response = to_step_up(request)
             except DomainError as error:
-                response = refusal(request, error.message, status=status_of(error))
+                response = refusal(request, _sentence(error), status=status_of(error))
                 if isinstance(error, LimitReached):
                     response["Retry-After"] = str(max(1, int(error.retry_after)))
             except AdapterError as error:
@@ -195,11 +194,15 @@ def _open(need: Need, view: View, request: HttpRequest, *args: Any, **kwargs: An
     if need == Need.FRESH:
         return view(request, *args, **kwargs) if _is_fresh(request, is_enrolled) else to_step_up(request)
     if not is_enrolled:
-        messages.warning(request, "Add a passkey or an authenticator app first: without one nothing here opens.")
         return _redirect("mfa_index")
     if not factors.was_asked_for_one(request):
         return to_step_up(request)
     return view(request, *args, **kwargs)
+
+
+def _sentence(error: DomainError) -> str:
+    """What is absent and what is somebody else's look the same."""
+    return "There is nothing here, or nothing that you may see." if isinstance(error, NotFound) else error.message
 
 
 def _is_fresh(request: HttpRequest, is_enrolled: bool) -> bool:

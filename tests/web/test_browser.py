@@ -135,7 +135,7 @@ def test_person_signs_in_with_a_passkey_deletes_brings_back_and_erases(
     page.get_by_label("Email").fill(owner.user.email)
     page.get_by_label("Password").fill(owner.password)
     page.get_by_role("button", name="Sign in", exact=True).click()
-    expect(page.get_by_text("Add a passkey or an authenticator app first")).to_be_visible()
+    expect(page.get_by_text("Until then no memories are shown")).to_be_visible()
     shoot(page, "account-empty")
     page.get_by_role("link", name="Add a passkey").click()
     shoot(page, "step-up-password")
