@@ -12,7 +12,7 @@ from typing import Final
 from django.db import connection
 
 from apps.audit.services import record
-from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.errors import Invalid, NotFound
 from apps.core.locks import lock
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory
@@ -60,12 +60,6 @@ class HeldTargetNotFound(NotFound):
     """What is to be held is not there."""
 
     code = "HELD_TARGET_NOT_FOUND"
-
-
-class Held(Conflict):
-    """A legal hold forbids to delete this; `memsync retention holds` lists them."""
-
-    code = "LEGAL_HOLD"
 
 
 def hold(scope: Scope, level: Level, target_id: int, *, case: str, now: datetime) -> Hold:
@@ -122,18 +116,6 @@ def list_holds(scope: Scope, *, lifted: bool = False) -> list[Hold]:
     with tenant_transaction(scope):
         rows = Hold.objects.within(scope).order_by("pk")
         return list(rows if lifted else rows.filter(lifted_at=None))
-
-
-def check_free(scope: Scope, *, space_id: int | None = None) -> None:
-    """Raises Held where a hold is for the space, or for anything in it; of no space, for anything of the tenant."""
-    with tenant_transaction(scope):
-        rows = Hold.objects.within(scope).filter(lifted_at=None)
-        memories = Memory.objects.within_tenant(scope).filter(legal_hold=True)
-        if space_id is not None:
-            rows = rows.filter(level=Level.TENANT) | rows.filter(space_id=space_id)
-            memories = memories.filter(space_id=space_id)
-        if rows.exists() or memories.exists():
-            raise Held
 
 
 def cases_over(scope: Scope, *, memory_ids: Sequence[int], space_ids: Sequence[int]) -> list[str]:

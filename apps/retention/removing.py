@@ -158,13 +158,19 @@ def _erase(scope: Scope, space_id: int, memory_ids: Sequence[int], *, with_sourc
 
 
 def _lock(scope: Scope, space_id: int) -> SpaceCipher | None:
-    """Nobody writes to the space until the transaction ends.  None where nothing of it can be read any more."""
+    """Nobody writes to the space until the transaction ends, and answers that are kept of it are void.
+
+    None where nothing of it can be read any more.
+    """
     space = Space.objects.within(scope).get(pk=space_id)
     there = replace(scope, environment=Environment(space.environment)).in_spaces(space.ref)
     try:
-        return lock_space(there)[1]
+        locked, cipher = lock_space(there)
     except SpaceShredded:
         return None
+    locked.txid += 1
+    locked.save(update_fields=["txid"])
+    return cipher
 
 
 def _sources(scope: Scope, memory_ids: Sequence[int]) -> list[int]:

@@ -2,7 +2,7 @@
 
 In this order, and each step may be done again.  A shredding that stopped anywhere is finished by ``resume``:
 
-1. the erasure ledger says so, and no restore can undo it;
+1. the erasure ledger says so, and no restore can undo it (``apps.retention.erasing``);
 2. no new request reaches it: the space is taken from its owner, who gets a new one with their next memory; the tenant
    is closed and its API keys revoked;
 3. salt or keys are destroyed: from here on nobody can read it, wherever a copy of the rows may be;
@@ -31,7 +31,7 @@ from apps.memories.models import Memory
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind
 from apps.projects.selectors import SpaceNotFound
-from apps.retention import holds, ledger, rows
+from apps.retention import ledger, rows
 from apps.retention.models import ErasedKind
 from apps.tenants.models import EndUser, Tenant
 
@@ -74,16 +74,6 @@ def plan_space(scope: Scope, space_uid: uuid.UUID) -> Shredded:
     )
 
 
-def shred_space(scope: Scope, space_uid: uuid.UUID, *, request_id: str = "", now: datetime) -> Shredded:
-    """Erase what the space holds, for good.  Its owner may go on, in a new space.
-
-    Raises SpaceNotFound, AlreadyShredded or Held.
-    """
-    holds.check_free(scope, space_id=get_space(scope, space_uid).pk)
-    ledger.note_space(scope.tenant.uid, space_uid, actor=scope.principal.label, request_id=request_id, now=now)
-    return finish_space(scope, space_uid, request_id=request_id, now=now)
-
-
 def finish_space(scope: Scope, space_uid: uuid.UUID, *, request_id: str = "", now: datetime) -> Shredded:
     """Do what the ledger says of a space.  Raises SpaceNotFound when it is done."""
     space = _take_from_owner(scope, space_uid, now=now)
@@ -120,18 +110,6 @@ def plan_tenant(tenant: Tenant) -> Shredded:
         salts=crypto.living_salts(tenant.uid),
         keys=crypto.living_keys(tenant.uid),
     )
-
-
-def shred_tenant(scope: Scope, *, request_id: str = "", now: datetime) -> Shredded:
-    """Erase the scope's tenant for good.  Its row stays, closed and without its name, which is free again; the audit
-    trail stays too.  Raises AlreadyShredded or Held; KeysUnavailable when the key provider cannot be reached: run it
-    again.
-    """
-    if not plan_tenant(_tenant_of(scope)).rows:
-        raise AlreadyShredded
-    holds.check_free(scope)
-    ledger.note_tenant(scope.tenant.uid, actor=scope.principal.label, request_id=request_id, now=now)
-    return finish_tenant(scope, request_id=request_id, now=now)
 
 
 def finish_tenant(scope: Scope, *, request_id: str = "", now: datetime) -> Shredded:
@@ -200,10 +178,6 @@ def _shut(scope: Scope, *, now: datetime) -> None:
     with tenant_transaction(scope):
         Tenant.objects.filter(pk=scope.tenant_id, closed_at=None).update(closed_at=now)
         ApiKey.objects.within(scope).filter(revoked_at=None).update(revoked_at=now)
-
-
-def _tenant_of(scope: Scope) -> Tenant:
-    return Tenant.objects.get(pk=scope.tenant_id)
 
 
 def _nameless(uid: uuid.UUID) -> str:

@@ -21,10 +21,10 @@ from apps.memories.models import QuarantinedRow
 from apps.memories.spaces import reread_space
 from apps.projects.scope import Scope
 from apps.recall import access
-from apps.retention.shredding import shred_space
 from apps.tenants.services import set_policy
 from apps.upkeep import rotation
 from tests.makers import NOW, make_scope
+from tests.shredding import shred_space
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 

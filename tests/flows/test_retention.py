@@ -27,11 +27,11 @@ from apps.memories.selectors import MemoryNotFound
 from apps.projects.policies import Level, PolicyLoosened, PolicyRefused, in_force, set_policy
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
-from apps.retention import holds, previewing, sweeping, tasks
+from apps.retention import erasing, holds, previewing, sweeping, tasks
+from apps.retention.erasing import ErasureBlocked, Target
 from apps.retention.forgetting import Choice, forget
-from apps.retention.holds import CaseRefused, Held, HeldTargetNotFound, HoldNotFound
+from apps.retention.holds import CaseRefused, HeldTargetNotFound, HoldNotFound
 from apps.retention.models import RetentionRun
-from apps.retention.shredding import shred_space, shred_tenant
 from apps.retention.sweeping import RunUnderway, sweep, tier
 from tests.makers import NOW, make_project, make_scope, make_tenant
 
@@ -312,14 +312,14 @@ def test_a_run_that_stops_within_a_batch_leaves_nothing_half_and_the_next_ends_i
     settings.RETENTION_BATCH = 3
     ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id) for _ in range(10)])
     calls = itertools.count()
-    real = sweeping._transitions
+    real = sweeping.note_steps
 
     def dies(*arguments: Any, **named: Any) -> None:
         real(*arguments, **named)
         if next(calls) == 2:
             raise RuntimeError("killed")
 
-    monkeypatch.setattr(sweeping, "_transitions", dies)
+    monkeypatch.setattr(sweeping, "note_steps", dies)
     with pytest.raises(RuntimeError):
         sweep(acme.scope, now=NOW + 90 * DAY)
     assert statuses(acme.scope, ids) == ["soft_deleted"] * 6 + ["active"] * 4
@@ -632,10 +632,9 @@ def test_what_is_held_stays_whatever_its_time_and_goes_when_it_is_let_go(acme: O
     assert [(one.rule, one.is_held, one.ids) for one in found] == [
         ("active_days", True, [hers]), ("active_days", True, [late])
     ]  # fmt: skip
-    with pytest.raises(Held):
-        shred_space(acme.scope, alice.space.uid, now=NOW)
-    with pytest.raises(Held):
-        shred_tenant(acme.scope, now=NOW)
+    for target in (Target.space(alice.space.uid), Target.tenant()):
+        with pytest.raises(ErasureBlocked):
+            erasing.plan(acme.scope, target)
 
     with pytest.raises(HoldNotFound):
         holds.lift(globex.scope, row.pk, now=NOW)
@@ -688,16 +687,16 @@ def test_a_hold_on_a_memory_keeps_its_space_and_no_other(acme: Opened, globex: O
     hers, _ = lay(acme.scope, [Line(acme.project.pk, alice.space.id), Line(acme.project.pk, bob.space.id)])
     (theirs,) = lay(globex.scope, [Line(globex.project.pk, make_scope(globex).space.id)])
     holds.hold(globex.scope, Level.MEMORY, theirs, case="b", now=NOW)
-    holds.check_free(acme.scope)
+    erasing.plan(acme.scope, Target.tenant())
     holds.hold(acme.scope, Level.MEMORY, hers, case="a", now=NOW)
     with pytest.raises(HeldTargetNotFound):
         holds.hold(acme.scope, Level.MEMORY, theirs, case="a", now=NOW)
     with pytest.raises(CaseRefused):
         holds.hold(acme.scope, Level.TENANT, 0, case="about Mr. Smith", now=NOW)
 
-    with pytest.raises(Held):
-        holds.check_free(acme.scope, space_id=alice.space.id)
-    holds.check_free(acme.scope, space_id=bob.space.id)
+    with pytest.raises(ErasureBlocked):
+        erasing.plan(acme.scope, Target.space(alice.space.uid))
+    erasing.plan(acme.scope, Target.space(bob.space.uid))
 
 
 # -- the preview -------------------------------------------------------------------------------------------------------

@@ -38,12 +38,11 @@ from apps.retention.shredding import (
     SpaceNotFound,
     plan_space,
     plan_tenant,
-    shred_space,
-    shred_tenant,
 )
 from apps.tenants.models import EndUser, Tenant
 from tests.api.conftest import Caller
 from tests.makers import NOW, make_scope, make_tenant
+from tests.shredding import shred_space, shred_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 
