@@ -55,6 +55,8 @@ _META = re.compile(
     r"|something|what)\b|(?:let'?s|lets|can we|we can|shall we)\s+(?:start|begin"
     r"|continue|move on|get started|go on|go back"
     r"|try again|see|talk|keep this|do this|switch topics?|change (?:the )?(?:topic|subject)|wrap up|pick this up)"
+    r"|not (?:that|this|the) (?:one|first|last|second|other)\b|no,? not (?:that|this|the|like)\b|(?:same|that one"
+    r"|the one (?:above|below|before))\b"
     r"|(?:back|going back|coming back|returning) to (?:my|the|your|our) (?:question|point|topic|last|first|original)"
     r"|as (?:i|you) (?:said|mentioned|asked)[.!]*$|next (?:question|topic|one)\b|(?:another|one more|quick|last"
     r"|different|stupid|silly|dumb) (?:question|thing|one)\b"

@@ -23,11 +23,15 @@ _HYPOTHETICAL = cues(
     r"\b(?:i|we) (?:could|can) (?:totally |really |easily |almost )?(?:see|imagine|picture) (?:myself|ourselves|us"
     r"|me)\b",
     r"\b(?:if|as if|even if|what if|unless)\s+(?:i|we|my \w+|he|she|they|you|someone|somebody|one|there|it"
-    r"|[a-z]+)\s+(?:were|was to|had|lived|worked|moved|could|was|wanted|would|bought|got|became|went|took|quit"
+    r"|[a-z]+)\s+(?:(?:ever|just|suddenly|actually|really|all|both|somehow|also|only)\s+)*(?:were|was to|had|lived"
+    r"|worked|moved|could|was|wanted|would|bought|got|became|went|took|quit"
     r"|switched|joined|started|ate|used|decided|sold|married|spoke|owned)\b",
     r"^(?:so |and |but |ok |well |hey |now )*(?:suppose|supposing|imagine|pretend|assume|assuming|let'?s (?:say"
     r"|pretend|assume|imagine|suppose)|say (?:i|we|my)\b|hypothetically|what if|picture this|in a world"
     r"|in theory|just hypothetically|hypothetical)",
+    r"^(?:might|could|may|perhaps i'?ll|maybe i'?ll) (?:also |just |even )*(?:get|buy|try|go|move|learn|start|take"
+    r"|do|have|be|switch|quit|sell|see)\b",
+    r"\bone of these days\b",
     r"^(?:so |and |but |ok |hmm+,? )*if (?:i|we|he|she|they|my \w+) (?:\w+ )?(?:won|had|\w+ed)\b.{0,80}\b(?:i'd"
     r"|we'd|would|could|might)\b",
     r"\b(?:hypothetical(?:ly)?|purely theoretical|in an alternate|for the sake of argument)\b",
@@ -52,7 +56,7 @@ _HYPOTHETICAL = cues(
     r"\b(?:no idea (?:if|whether)|what would happen|could be (?:fun|nice|cool|worth))\b",
 )
 _FICTION = cues(
-    r"\b(?:you|u)(?:'ll| will|'re| are)? (?:be|play|are) (?:the|a|an|my) [\w ]{2,30}(?:,| and) (?:i'?m|i am|i'?ll be"
+    r"\b(?:you|u)(?:'re| are|(?:'ll| will)? (?:be|play)) (?:the|a|an|my) [\w ]{2,30}(?:,| and) (?:i'?m|i am|i'?ll be"
     r"|i play|me)\b",
     r"\b(?:pretend|imagine|role-?play|act as|act like|play the (?:role|part)|you are (?:now )?an? )\b",
     r"\b(?:you'?re (?:now )?an? (?!great|good|life|star|legend|bit|little|assistant|big|huge|really))\b",
@@ -112,6 +116,8 @@ _SARCASM = cues(
     r"🙄",
 )
 _OTHERS_CLAIM = cues(
+    r"^(?:so |oh |well )*(?:apparently|supposedly|allegedly|reportedly|rumou?r)\b(?!.{0,12}\b(?:i|i'm|we|we're|my"
+    r"|our)\b)",
     r"\b(?!i\b|we\b)[a-z'-]+ (?:was|were|is|are|kept|keeps) (?:\w+ly )?(?:bragging|boasting|ranting|gossiping|joking"
     r"|claiming|preaching)\b",
     r"\b(?:reckons?|reckoned) (?!i\b|we\b)[a-z'-]+",
@@ -228,7 +234,11 @@ _GENERAL = cues(
     r"|water|ice|air"
     r"|oxygen|iron|gold|salt|glass|trees|plants|flowers|birds|fish|whales|dolphins|sharks|elephants|lions|tigers"
     r"|bears|cats"
-    r"|dogs|bees|ants|spiders|snakes|humans|people|dinosaurs|romans|greeks|egyptians)) (?:is|are|has|have|had|was"
+    r"|dogs|bees|ants|spiders|snakes|humans|people|penguins|cows|horses|pigs|mice|rats|frogs|snails|bats|owls|wolves"
+    r"|monkeys|apes|koalas|kangaroos|camels|giraffes"
+    r"|octopuses|butterflies|insects|mosquitoes|mammals|reptiles|viruses|bacteria|vaccines|vitamins|antibiotics"
+    r"|magnets|diamonds|metals"
+    r"|otters|seals|spiders|planets|dinosaurs|romans|greeks|egyptians)) (?:is|are|has|have|had|was"
     r"|were|can|do"
     r"|does|boils?|freez\w+|melts?|sleeps?|lives?|eats?|weighs?|contains?|travels?|flows?|grows?|moves?|reflects?"
     r"|conducts?"

@@ -71,6 +71,24 @@ _ORDER = cues(
     rf"{_LEAD}treat (?:every|any|all|whatever|messages|mails?|emails|what)\w*\b.{{0,60}}\bas\b",
 )
 _INSTRUCTION = cues(
+    # Whatever is forbidden the assistant: "don't hand me links …", "quit calling me buddy", "never guess at …".
+    rf"{_LEAD}(?:don'?t|do not|dont|never|stop|quit|avoid)(?: ever| just)* (?!let\b|forget|get me\b|make me laugh"
+    rf"|worry|ask me (?:why|how"
+    rf"|what)|(?:eat|drink|drive|smoke|like|want|need|have|own|care|mind|speak|know|think|believe|understand|see"
+    rf"|remember|use|been|had"
+    rf"|seen|done|mix|confus|mistak)\w*\b)(?:[a-z]+ )(?:me|us|my|our|any|anything|up|at|out|in|on|with|to|about"
+    rf"|links?|words?|long|so many"
+    rf"|too many|more than) (?!(?:it|this|that)[.!]*$)\w",
+    r"\bi(?:'d| would) (?:really |so )?(?:appreciate|like|love|prefer|be (?:grateful|glad|happy)) (?:it )?(?:if"
+    r"|when) you(?:'d| would)? (?!could (?:help"
+    r"|explain|tell|show|give|check|look)|help|can\b)[a-z]+",
+    r"\bi wish you(?:'d| would) (?:stop|always|never|not|just)\b|\bit (?:really )?(?:helps|bothers|annoys"
+    r"|bugs) me (?:if|when) you\b",
+    rf"{_LEAD}(?:please )?(?:use|quote|express|stick to|work in|calculate in|think in) .{{2,50}}\b(?:when(?:ever)?"
+    rf"|if) (?:it'?s|it is|there'?s|we|i|you"
+    rf"|talking|discussing|the topic)\b",
+    rf"{_LEAD}let me \w+ (?:\w+ )?before you\b|{_LEAD}(?:show|include|give|spell out) (?:me )?(?:your|the"
+    rf"|all) .{{2,40}}\b(?:when(?:ever)?|every time|always)\b",
     # Wishes and duties addressed to the assistant: "it'd be great if you …", "you're to …", "no need to …".
     rf"{_LEAD}(?:it|that)(?:'d| would) be (?:\w+ )?(?:great|good|nice|lovely|helpful|ideal|best|better|useful"
     rf"|handy) if you"
@@ -349,6 +367,12 @@ _CONSTRAINT = cues(
     r"|relaxed|scrapped|waived|off)\b",
 )
 _TASK = cues(
+    r"\bi (?:said|told [a-z]+(?: [a-z]+)?|agreed|swore)(?: that)? (?:i|we)(?:'d| would|'ll|'ve to) (?!be\b|like|love"
+    r"|never|have\b)[a-z]+",
+    r"^(?!.*\byou\b).*\b(?:asap|a\.s\.a\.p|as soon as possible|before i forget|first thing (?:tomorrow|on monday))\b",
+    r"(?<!\bi'm )(?<!wife)(?<!she)(?<!partner)(?<!sister)(?<!daughter)(?<!baby)(?:'s|\bis|\bare) due (?:end of|mid"
+    r"|early|late|monday|tuesday|wednesday"
+    r"|thursday|friday|saturday|sunday|tomorrow|tonight|eod|eom)\b",
     r"\b(?:they|he|she|my \w+|the \w+|[a-z]+) (?:wants?|needs?|asked|expects?|told|begged|reminded) (?:me"
     r"|us) to (?!be\b|know|avoid|stay|think"
     r"|stop|tell|say|believe|go\b|come\b)[a-z]+ (?!it\b|that\b|this\b)\w",
@@ -405,8 +429,10 @@ _TASK = cues(
     r"\b(?:must (?:not forget|remember))",
     r"\b(?:(?:has|have) to be (?:done|paid|sent|filed|submitted|returned|renewed|finished|handed in|in by"
     r"|delivered|shipped|picked up|collected|booked|signed)\b)",
-    r"\b(?:(?:is|are|comes?|falls?) due (?:on|by|in|next|this|tomorrow|at|before|the))",
-    r"\b(?:due (?:date )?(?:on|by|this|next|tomorrow)\b|(?:make sure|ensure) (?:i|we) )",
+    r"(?<!\bi'm )(?<!wife)(?<!she)(?<!partner)(?<!sister)(?<!daughter)(?<!baby)\b(?:(?:is|are|comes?"
+    r"|falls?) due (?:on|by|in|next|this|tomorrow|at|before|the))",
+    r"(?<!\bi'm )(?<!wife's )(?<!she's )(?<!partner's )(?<!sister's )(?<!daughter's )(?<!baby's )\b(?:due (?:date"
+    r" )?(?:on|by|this|next|tomorrow)\b|(?:make sure|ensure) (?:i|we) )",
     r"\b(?:(?:book|schedule|set up|arrange|order|buy|pay|renew|cancel|call|email|mail|text|pick up|drop off"
     r"|submit|send|return|file|finish|collect|water|fix|replace|sign|write|post|ship|prepare|get|check in"
     r"|register|apply|repair|clean|confirm|invite|wrap)\b(?=.{0,60}\b(?:by (?:monday|tuesday|wednesday|thursday"
@@ -455,6 +481,14 @@ _TASK_COMMAND = cues(
     rf"|it'?s)\b.{{0,40}}(?:birthday|anniversary|card|present|appointment|gift)\b)",
 )
 _DECISION = cues(
+    r"\b(?:i'?m|we'?re|i am|we are|i'?ve|we'?ve|i|we|they|[a-z]+) (?:have |has )?(?:so |totally |finally "
+    r"|officially |just |now |both |all |since )*"
+    r"(?:plumped (?:for|on)|elected to|vetoed|nixed|ditched|binned|axed|dropped the|ruled out|called off|backed out"
+    r"|pulled out|pulled the plug"
+    r"|walked away from|signed off|said (?:yes|no) to|given up on|committed to|decided|hiring|appointed|ratified"
+    r"|adopted the|abandoned"
+    r"|done with (?!(?:this|that|it|the (?:test|build|draft|report|first|dishes)))|through with)\b",
+    r"\b(?:gave it to|went in favou?r|got the nod|gets the nod|won the vote|the vote went)\b",
     r"\b(?:i|we|they|he|she) (?:have |'ve )?ended up (?:\w+ing|with)\b",
     r"\b(?:minds?'?s? (?:is |are )?(?:finally )?made up|full stop|end of (?:story|discussion)|no going back)[.!]*$",
     r"^(?:(?:so|ok|okay|and|right|well|yep|finally|officially|also)[\s,:]+)*(?:dropping|binning|scrapping|ditching"
@@ -720,7 +754,8 @@ _VERB_PAST = (
     r"|cancelled|canceled|delayed|postponed|released|launched|stolen|broken into|approved|sold|moved|evacuated"
     r"|appointed|transferred|made redundant|at (?:the|a) \w+|on (?:holiday|vacation|leave|the news|tv))|had (?:a|an"
     r"|my|our|his|her|the|to|surgery|twins|covid|dinner|lunch|guests|two|three)|did (?:a|an|the|my|our|some|two"
-    r"|three)|went|got|ran|met|saw|came|left(?![- ](?:hand|side|wing|foot|over))|bought|sold|made|took|gave|found"
+    r"|three)|went|got|ran|met|saw|came|left(?![- ](?:hand|side|wing|foot|over|hip|knee|leg|arm|ear|eye|shoulder"
+    r"|ankle|wrist|lung|kidney|breast|thumb))|bought|sold|made|took|gave|found"
     r"|lost|won|wrote|broke|built|caught|fell|flew|grew|held|kept|led|paid|put|quit|sent|spent|spoke|taught|hired"
     r"|drove|ate|drank|became|began|began|swam|rode"
     r"|rented|retired|finished|graduated|launched|shipped|released|moved|joined|started|signed|visited|attended"
@@ -764,6 +799,13 @@ _EVENT = cues(
     r"\b(?:took place|turned \d+|(?:first|last) (?:day|time|met|trip))\b",
 )
 _PREFERENCE = cues(
+    r"\b(?:can'?t|cannot|couldn'?t|won'?t|wouldn'?t) (?:abide|tolerate (?!lactose|gluten|dairy)|touch (?!it\b"
+    r"|that\b)|go near|stomach|be doing with)\b"
+    r"|\b(?:relish|savou?rs?|cherish\w*|dread|resent|crave|gravitate|lean(?:s|ing)? towards?|steers? clear of"
+    r"|drawn to|lives? for|mad about"
+    r"|nuts about|averse to|squeamish|allergic to (?:meetings|small talk|mornings|hype|jargon|nonsense))\b",
+    r"^(?:and |but )*ideally\b|\bin an ideal (?:week|day|world|setup)\b|\bi(?:'m| am) (?:best|better|happier"
+    r"|happiest) (?:with|in|at|off|when)\b",
     r"\b(?:i|we)(?:'d| would) (?:much |far |rather )*sooner \w|\b(?:does|did"
     r"|do)(?:es)?(?: absolutely)? nothing for (?:me|us)\b"
     r"|\b(?:leaves? (?:me|us) cold|doesn'?t do it for me|not for me)\b|^give me .{2,40} (?:over|any ?day|every time)\b",

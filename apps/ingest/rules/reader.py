@@ -394,6 +394,8 @@ class _Turn:
             return _Refusal("discarded_low_signal", "hypothetical")
         if type_ in _PASSING and (transient.is_transient(low) or transient.is_state_of_today(low)):
             return _Refusal("discarded_transient", "transient")
+        if type_ in ("", "preference") and transient.is_fragment(low):
+            return _Refusal("discarded_transient", "fragment")
         if type_ not in ("instruction", "task") and (idle.opens_as_question(low) or idle.opens_as_question(body)):
             return _Refusal("discarded_low_signal", "question")
         if type_ not in _BINDING and not _FIRST_PERSON.search(low) and idle.is_general_knowledge(low):
@@ -429,7 +431,8 @@ class _Turn:
             return _Refusal("discarded_low_signal", "too_few_words")
         if reading.when is not None and reading.when.at is not None:
             return None
-        if not (_FIRST_PERSON.search(low) or _ELIDED.match(low) or idle.is_of_own_world(low) or _MEASURED.match(low)):
+        told = _FIRST_PERSON.search(low) or _ELIDED.match(low) or idle.is_of_own_world(low)
+        if not told and not (_SPECIFIC.search(low) and not idle.is_general_knowledge(low)):
             return _Refusal("discarded_low_signal", "general")
         return None
 
@@ -530,7 +533,7 @@ def _keep(reading: _Reading, low: str) -> list[Finding]:
         and when is not None
         and when.at is not None
         and type_ in ("fact", "event")
-        and not _DATED_ATTRIBUTE.search(claims[0].key)
+        and (not _DATED_ATTRIBUTE.search(claims[0].key) or _ONCE.search(low))
         and not _STATE_UNTIL.search(low)
     ):
         type_, claims = "event", []  # "the kick-off is next Tuesday" happens once
@@ -591,6 +594,8 @@ _TO_COME = re.compile(
     r"|joining|starting|switching|leaving"
     r"|transferring|going to|becoming)\b|\b(?:will|gonna)\b|'ll\b"
 )
+# "My set is on Thursday week": a day that is counted from today is of this once.
+_ONCE = re.compile(r"\b(?:[a-z]+day week|an? week on|two weeks on|tomorrow|day after tomorrow)\b")
 # "The rate is fixed until 2029" holds now; that it will end makes no event of it.
 _STATE_UNTIL = re.compile(
     r"\b(?:is|are|'s|stays?|remains?|lasts?|runs?|have|has)\b .{1,60}\b(?:until|till|through to)\b"
@@ -608,15 +613,17 @@ _LASTING_VERB = re.compile(
     r"|(?:i'?m|we'?re|i am|we are) (?:an?|both|allergic|left|right|vegan|vegetarian|pregnant|married|based|retired)\b"
 )
 # "The kiln tops out at 1280 degrees", "there's a key under the third pot": this one thing, and something to know of it.
-_MEASURED = re.compile(
-    r"(?:(?:and|but|also|so|btw|fyi)[\s,:]+)*(?:(?:the|this|these|those) .{2,60}\b(?:\d[\d.,:]*|two|three|four|five"
-    r"|six|seven"
-    r"|eight|nine|ten|twelve|half)\b"
-    r"|there(?:'s| is| are) (?:an?|the|two|three|one|some|\d+) [\w -]{2,40} (?:in|at|on|under|behind|with|next to|by"
-    r"|near|from)"
-    r" (?:the|our|my|number)\b"
+# What is said of any of its kind ("otters hold hands") is of an encyclopaedia.
+_SPECIFIC = re.compile(
+    r"^(?:(?:and|but|also|so|btw|fyi|ah|oh|well|yes|right)[\s,:]+)*(?:(?:the|this|these|those|each) (?!(?:answer"
+    r"|question|one|other"
+    r"|point|idea|same|last|first|second|next|above|following|text|code|word|sentence|paragraph|example|best|only)\b)"
+    r"|there(?:'s| is| are) (?!no (?:way|point|need)|nothing|something|always|a (?:lot|way|bug|problem|difference"
+    r"|reason|typo))"
     r"|(?:strict(?:ly)? |mostly |all )?(?:[a-z-]+ ){1,2}(?:household|family|home|house|office|team|shop|kitchen"
     r"|school) here\b)"
+    r"|\b(?:on|at|in|under|behind|by|to|from|with|of|for) (?:the|our|my) [a-z]+"
+    r"|\b(?:over|around|round|in|down|up|back) here\b|\b\d[\d.,:]*\b"
 )
 _GIVEN = re.compile(
     r"(?:since|as|because|given that|given|now that|considering|seeing as) (?:i|i'm|i've|we|we're|my"

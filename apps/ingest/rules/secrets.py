@@ -119,8 +119,10 @@ _NAMED = re.compile(
     r"|token|client[ _-]?secret|master key|encryption key|license key"
     r"|(?:wi-?fi|wlan|door|alarm|gate|safe|garage|vault|unlock|lock|entry|access|sim|card|bank|atm|phone|debit"
     r"|credit|tablet|laptop)?\s?(?:pin|puk)(?: code| number)?"
-    r"|(?:door|alarm|gate|safe|garage|vault|unlock|lock|entry|access|security|keypad|wi-?fi|wlan)\s?code"
-    r"|codes?(?= (?:for|to|of) (?:the |my |our )?(?:\w+ )?(?:door|gate|garage|alarm|safe|lock|building|entrance"
+    r"|(?:door|alarm|gate|safe|garage|vault|unlock|lock|padlock|locker|entry|access|security|keypad|wi-?fi|wlan)"
+    r"\s?(?:code|combination|combo)"
+    r"|(?:codes?|combinations?|combos?)(?= (?:for|to|of) (?:the |my |our )?(?:\w+ )?(?:door|gate|garage|alarm|safe"
+    r"|lock|building|entrance"
     r"|locker|shed|house|flat|office|keypad|vault|bike|lobby|elevator|lift|cellar|key ?box|suitcase|phone|card"
     r"|app)\b)|(?:recovery|backup|back-up|2fa|two[- ]factor|mfa|otp|one[- ]time|verification|authenticator|reset"
     r"|emergency)\s?(?:codes?|keys?|phrase|words|seeds?|pass(?:word|code)?|token)"
@@ -205,7 +207,7 @@ _GOVERNMENT_LOOSE = frozenset(
 _AADHAAR = re.compile(r"(?<!\d)[2-9]\d{3} \d{4} \d{4}(?! ?\d)")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?[.,!?;:)]*$", re.IGNORECASE)
 _HINT = re.compile(
-    r"pass|pw|cred|log-?in|secret|key|token|pin\b|puk\b|code|seed|mnemonic|otp|tan\b|cvc|cvv|social|licen|number"
+    r"pass|pw|cred|log-?in|secret|key|token|pin\b|puk\b|code|combo|combination|seed|mnemonic|otp|tan\b|cvc|cvv|social|licen|number"
     r"|\bid\b|\bno\b|iban|contrase|mot de|wachtwoord|senha|sign in|user|admin|account|\bnr\b"
     r"|\s-[pu]|--user|nhs|ssn|nino|aad|steuer|passport|dni|bsn|cpf|pesel|personnummer|codice|sort|routing|nif|nie\b"
     r"|tin\b|sin\b|vault",
@@ -406,7 +408,7 @@ def _looks_secret(value: str, *, explicit: bool, what: str) -> bool:
         return False
     digits = sum(c.isdigit() for c in bare)
     if (
-        re.search(r"pin|puk|code|otp|tan|cvc|cvv|2fa|factor|recovery|backup|unlock", what)
+        re.search(r"pin|puk|code|comb|otp|tan|cvc|cvv|2fa|factor|recovery|backup|unlock", what)
         and digits >= 3
         and digits >= len(bare) * 0.4
     ):

@@ -226,6 +226,41 @@ _LASTING = cues(
 )
 
 
+# Where or in what state one is, said without a verb: "at the vet's with the dog", "hands full, type later".
+_FRAGMENT = re.compile(
+    r"(?:(?:ugh|ok|so|sorry|hey|btw|lol|still|just|currently|back|only|now)[\s,]+)*(?:"
+    r"(?:on|in|at|under|near|outside|inside|between) (?:the|an?|my|our|some|traffic|transit|class|meetings|hold)\b"
+    r"(?!.{0,30}\b(?:diet|budget|board|pill|list|committee|team|council|rota|squad|plan|tier|spectrum|relationship"
+    r"|wheelchair|band"
+    r"|choir|union|hurry to|future|past|meantime|end|world|long run|case|event|same|first place|other hand|way)\b)"
+    r"|(?!(?:during|morning|evening|nothing|anything|something|everything|building|using|bring|king|ring|string"
+    r"|wedding|meeting"
+    r"|training|running costs|feeling like)\b)[a-z]{2,}ing\b"
+    r"|(?:hands?|head|brain|inbox|arms|plate|house|phone|battery) (?:full|empty|fried|dead|gone|melting|exploding)\b"
+    r"|(?:so |totally |completely |absolutely |utterly )*(?:wiped|worn|burnt|stressed|zonked|spaced|chilled|wound"
+    r"|done|beat|cooked|wrecked"
+    r"|drenched|buried|toast|spent|gutted|frazzled|parched|famished|peckish|poorly)\b"
+    r"|.{2,30}\b(?:later|brb|bbl)[.!]*$)"
+)
+_FINITE = re.compile(
+    r"\b(?:is|are|am|was|were|has|have|had|do|does|did|can|could|must|should|will|would|may|need|needs|get|gets|got"
+    r"|please|pls|never"
+    r"|always|only ever|[a-z]+day|tomorrow|by|before|because|since|until|till|if|when|whenever|instead|rather|than"
+    r"|settled|for me"
+    r"|from now|\d{2,}|i|we|you|he|she|they)\b|n't\b|'(?:re|ll|m|ve|d) "
+)
+
+
+def is_fragment(low: str) -> bool:
+    """A few words without a verb of their own, about the place or the shape one is in."""
+    return (
+        len(low) <= 80
+        and _FRAGMENT.match(low) is not None
+        and _FINITE.search(low) is None
+        and _LASTING.search(low) is None
+    )
+
+
 _MOMENTARY = re.compile(
     r"\b(?:is|are|'s|'re|am|'m|was|feels?|looks?) [^.;]{2,50}\b(?:today|tonight|this (?:morning|afternoon|evening)"
     r"|right now)"

@@ -35,6 +35,10 @@ def refused(text: str) -> str:
         "whenever I paste a knitting pattern, convert it to rows",
         "you don't need to explain the maths to me",
         "refer to my patients by number only",
+        "I'd appreciate it if you never guessed at dosages",
+        "don't hand me sources behind a paywall",
+        "quit calling me pal",
+        "use stones and pounds when it's about weight",
     ],
 )
 def test_how_the_assistant_is_to_behave(text: str) -> None:
@@ -71,6 +75,8 @@ def test_what_must_not_be(text: str) -> None:
         "they want me to rewrite the syllabus by Friday",
         "I've to renew the fishing licence in May",
         "need a costume for the parade by the 28th",
+        "I told Edda I'd mend her spinning wheel",
+        "book the village hall asap",
     ],
 )
 def test_what_is_to_be_done(text: str) -> None:
@@ -85,6 +91,8 @@ def test_what_is_to_be_done(text: str) -> None:
         "we'll hire rather than buy a loom",
         "I'm not going back to shift work, full stop",
         "after all that, it's the Leeds studio we're renting",
+        "I'm done with Facebook",
+        "we plumped for the slate roof",
     ],
 )
 def test_what_was_chosen(text: str) -> None:
@@ -101,6 +109,8 @@ def test_what_was_chosen(text: str) -> None:
         "give me cider over prosecco any day",
         "trains over planes for me, always",
         "cocoa person, not tea",
+        "I can't abide jargon",
+        "my lot won't touch broccoli",
     ],
 )
 def test_what_somebody_likes(text: str) -> None:
@@ -115,6 +125,7 @@ def test_what_somebody_likes(text: str) -> None:
         "I answer to the harbour board",
         "Ottoline supervises me",
         "Prof. Ekdahl mentors me",
+        "my bell-ringing partner's called Hedda",
     ],
 )
 def test_who_belongs_to_whom(text: str) -> None:
@@ -131,6 +142,10 @@ def test_who_belongs_to_whom(text: str) -> None:
         "in a filthy mood tonight",
         "the loom is acting up again",
         "interview in ten minutes",
+        "under the sink with a torch",
+        "hands full, more later",
+        "peeling onions, one eye open",
+        "worn out after that climb",
     ],
 )
 def test_what_is_so_only_now(text: str) -> None:
@@ -148,6 +163,11 @@ def test_what_is_so_only_now(text: str) -> None:
         "make that paragraph shorter",
         "I finally changed my password",
         "forget what I said about the tent pegs",
+        "one of these days I might buy a loom",
+        "if we ever sold up, would the dog mind?",
+        "you're the innkeeper, I'm a dwarf called Brok who owes you gold",
+        "apparently the bishop wants to sell the organ",
+        "otters hold hands while asleep",
     ],
 )
 def test_what_is_of_no_use_later(text: str) -> None:
@@ -167,6 +187,20 @@ def test_what_is_of_no_use_later(text: str) -> None:
 )
 def test_a_state_is_a_fact_and_what_happens_is_an_event(text: str, type_: str) -> None:
     assert kept(text)[0].type == type_
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the kiln tops out at 1280 degrees",
+        "there's a spare key under the third pot",
+        "tide tables hang by the door",
+        "strictly vegan household here",
+        "grain goes in the big silo",
+    ],
+)
+def test_what_is_said_of_one_thing_is_kept_though_nobody_says_i(text: str) -> None:
+    assert len(kept(text)) == 1
 
 
 def test_who_will_move_does_not_live_there_yet() -> None:

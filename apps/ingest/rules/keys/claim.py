@@ -108,7 +108,7 @@ _STOPWORDS = listed(
     " btw actually only as by from has have had do does did will would can could should not"
     " again yes no ok okay lol said told mentioned ago last next since every each me us him them too then than like"
     " i've we've it's about into up out over some any all more most one who which what when where how if because"
-    " told again remember reminder still already know knows"
+    " ever made due told again remember reminder still already know knows"
     " getting own owns got having possess happens happen takes place"
     " tbh honestly basically simply called named name remember note reminder fyi know always never from now"
 )

@@ -167,7 +167,8 @@ _IS_EMPLOYER = re.compile(
     r"| present)? (?:employer|company|workplace|place of work)\b"
 )
 _EMPLOYER_LEFT = re.compile(
-    r"\b(?:no longer (?:at|with|work(?:ing)? (?:at|for)|employed (?:at|by))|(?:left(?![- ](?:hand|side))|quit"
+    r"\b(?:no longer (?:at|with|work(?:ing)? (?:at|for)|employed (?:at|by))"
+    r"|(?:(?<!\bmy )(?<!\bthe )left(?![- ](?:hand|side))|quit"
     r"|leaving|resigned from|laid off (?:from|by)|fired (?:from|by)|stopped working (?:at|for)|finished at"
     r"|notice (?:at|to)"
     r"|parted ways with|don'?t work (?:at|for)|used to work (?:at|for)|worked (?:at|for)))\s+(?:my job at |the |a "

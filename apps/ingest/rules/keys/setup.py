@@ -57,6 +57,9 @@ _DRINKS = re.compile(
     r"|white )?teas?|beers?|wine|alcohol|water|milk|soda|coke|juice|mate|espresso|decaf|energy drinks?|cola|whisky"
     r"|kombucha)\b"
 )
+_TEETOTAL = re.compile(
+    r"\b(?:i|we|he|she) (?:still |really )*(?:don'?t|doesn'?t|never) drink(?: any ?more)?\s*(?:[.,;!]|$)|\bteetotal\b"
+)
 _GAVE_UP = re.compile(
     r"\b(?:gave up|given up|giving up|quit|stopped|cut out|swore off|went off|off|no more|don'?t|doesn'?t|no longer"
     r"|never)\s+(?:drinking|drink|drinks|having|have|eating|eat|smoking|smoke|touch|playing|play|doing|do|using|use"
@@ -170,6 +173,9 @@ def drink(clause: Clause) -> Iterator[Claim]:
     match = search_in(_COFFEE, clause)
     if match:
         yield Claim(f"{who}.{slug(match['k'] or match['k2'])}", slug(match["v"] or match["v2"]), type="preference")
+        return
+    if search_in(_TEETOTAL, clause):
+        yield Claim(f"{who}.consumes.alcohol", "no", many_valued=True)
         return
     match = search_in(_TOOK_UP, clause)
     if match:

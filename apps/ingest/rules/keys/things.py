@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from apps.ingest.rules.keys.claim import Claim, Clause, amount_of, is_negated, search_in, signature
 from apps.ingest.rules.lexicon import MOODS, PET, UNFINISHED_STATES, forms, listed
-from apps.ingest.rules.subjects import Subject, slug
+from apps.ingest.rules.subjects import Subject, is_name, slug
 
 _AMOUNT = (
     r"(?P<v>(?:about |around |roughly |up to |under |max |at |only )?[€$£]?\s?\d[\d.,]*\s?(?:k|m|mio|million"
@@ -212,12 +212,23 @@ def stated(clause: Clause) -> Iterator[Claim]:
             key = f"{_schedule_of(subject)}.schedule"
         held = _OUR_ONE.fullmatch(_NOWADAYS.sub("", match["v"]))
         if held and subject.is_person and subject.key != "user" and not subject.attribute:
-            yield Claim(f"user.{slug(held['n'])}", subject.key, general=True)  # "Petar is our goalkeeper now"
+            # "Petar is our goalkeeper now" says it as "our goalkeeper is Petar" does.
+            yield Claim(
+                f"user.{slug(held['n'])}",
+                signature(subject.key.replace("_", " ")),
+                general=True,
+                type=_role_type(held["n"]),
+            )
             return
         loose = not _holds_slot(subject, match["v"], key, colon=match.re is _COLON) and not (
             subject.whose in ("the", "my", "our") and _CORRECTING.match(low, 0, clause.start + 1)
         )
-        yield Claim(key, signature(_NOWADAYS.sub("", match["v"])), general=True, loose=loose)
+        value = _NOWADAYS.sub("", match["v"]).strip()
+        at = match.start("v")
+        person = len(value.split()) <= 2 and is_name(clause.plain, at, at + len(value))
+        ours = person and subject.key == "user" and subject.whose in ("my", "our")
+        named = _role_type(subject.attribute.replace("_", " ")) if ours else None
+        yield Claim(key, signature(value), general=True, loose=loose, type=named)
         return
     when = _HAPPENS.match(low, subject.after, clause.end)
     if when:
@@ -232,6 +243,29 @@ def stated(clause: Clause) -> Iterator[Claim]:
             yield Claim(f"{subject.key}.{attribute}", signature(used["v"]), general=True, loose=loose)
 
 
+# Who does something for a living or for somebody, told by the ending: "our goalkeeper", "my shepherding partner".
+_AGENT = re.compile(
+    r"(?:[\w-]+ ){0,2}(?:[a-z]{3,}(?:er|or|ist|ian|mate|man|woman|eer)|partner|agent|boss|nan|pal|rep|host|prior|chef"
+    r"|guide|nurse|coach)"
+)
+_NO_AGENT = listed(
+    "computer laptop printer router server number owner counter charger freezer dishwasher toaster mower trailer"
+    " container cover"
+    " filter heater boiler timer folder letter paper order offer layer driver compiler linter browser editor player"
+    " water dinner"
+    " supper weather summer winter october november december september master color colour motor tractor monitor"
+    " mirror door floor"
+    " error vector factor sector interior exterior tutor minor major shower answer quarter center centre meter"
+    " finger shoulder list"
+    " playlist wishlist checklist waist twist calendar register cooker scooter newsletter helicopter drawer locker"
+    " cluster burger"
+)
+
+
+def _role_type(noun: str) -> str | None:
+    return "relation" if _AGENT.fullmatch(noun) and noun.split()[-1] not in _NO_AGENT else None
+
+
 _OUR_ONE = re.compile(r"(?:now )?(?:my|our) (?:new )?(?P<n>[a-z][a-z-]{2,20}(?: [a-z-]{2,20})?)[.!\s]*")
 # "Actually no, the kiln is a Skutt" speaks of what was said before.
 _CORRECTING = re.compile(r"(?:actually,? no|no,? wait|wait,? no|correction|sorry|oops|i meant|my mistake|typo)\b")
@@ -241,7 +275,8 @@ _ATTRIBUTES = listed(
     " framework target goal window timezone provider host address model brand type level height weight age speed"
     " capacity quota timeout retention cadence format location place venue room floor team lead manager contact"
     " email phone theme code key diet allergy frequency length duration rate standup retro review indentation"
-    " interval domain"
+    " interval domain fee bill wage premium toll deposit width depth temperature headcount dose dosage surcharge"
+    " discount"
 )
 
 
