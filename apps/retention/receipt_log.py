@@ -3,12 +3,14 @@
 Each entry comes with a signed checkpoint of the log that it makes, in one transaction of the keyring's.
 """
 
+import logging
 import secrets
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -35,6 +37,8 @@ from apps.retention.receipts import (
     origin_of,
     signed_bytes,
 )
+
+logger = logging.getLogger(__name__)
 
 KEYRING: Final = "keyring"
 DATA_BACKUPS_LAST: Final = timedelta(days=35)  # as ``memsync backup --prune`` keeps them
@@ -131,6 +135,7 @@ def append(
         sign=partial(signatures.sign, key.key),
     )
     ReceiptCheckpoint(size=note.size, note=note.text, made_at=now).save(force_insert=True)
+    transaction.on_commit(partial(_ship, note.size, note.text), using=KEYRING)
     return row
 
 
@@ -199,6 +204,16 @@ def new_nonce() -> bytes:
 
 def written(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat()
+
+
+def _ship(size: int, note: str) -> None:
+    """Into the directory of the trail's checkpoints, from where they are carried away."""
+    directory = Path(settings.AUDIT_CHECKPOINT_DIR)
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (directory / f"receipts-{size:09d}.note").write_text(note, encoding="utf-8")
+    except OSError as error:
+        logger.error("a checkpoint of receipts was not written", extra={"error": type(error).__name__})
 
 
 def _pseudonym(kind: str, *parts: str) -> str:

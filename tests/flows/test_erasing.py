@@ -2,6 +2,8 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -106,6 +108,22 @@ def test_the_receipt_is_genuine_and_says_on_whose_word(acme: Opened) -> None:
     assert DOG not in receipt.to_json().decode()
     assert receipt_log.get_receipt(acme.scope, receipt.id) == receipt
     assert [one.id for one in receipt_log.receipts_of(acme.scope)] == [receipt.id]
+
+
+def test_each_checkpoint_of_the_log_is_written_where_it_can_be_carried_away(
+    acme: Opened, settings: Any, tmp_path: Path
+) -> None:
+    settings.AUDIT_CHECKPOINT_DIR = str(tmp_path / "kept")
+    home, dog = say(make_scope(acme), HOME, DOG)
+
+    first = erase(acme, Target.memories([home])).receipts[0]
+    erase(acme, Target.memories([dog]))
+
+    notes = sorted((tmp_path / "kept").glob("receipts-*.note"))
+    assert [path.name for path in notes] == ["receipts-000000001.note", "receipts-000000002.note"]
+    assert notes[1].read_text() == receipt_log.newest_checkpoint()
+    grown = receipt_log.get_receipt(acme.scope, first.id, since=1).to_json()
+    assert verify(grown, receipt_log.public_keys(), older=notes[0].read_text())
 
 
 def test_a_topic_goes_with_every_value_it_had(acme: Opened) -> None:
