@@ -56,7 +56,8 @@ _HYPOTHETICAL = cues(
     r"\b(?:no idea (?:if|whether)|what would happen|could be (?:fun|nice|cool|worth))\b",
 )
 _FICTION = cues(
-    r"\b(?:you|u)(?:'re| are|(?:'ll| will)? (?:be|play)) (?:the|a|an|my) [\w ]{2,30}(?:,| and) (?:i'?m|i am|i'?ll be"
+    r"\b(?:you|u)(?:'re| are|(?:'ll| will)? (?:be|play)) [a-z]{3,} and (?:i'?m|i am|i'?ll be) (?:your|the|a|an)\b"
+    r"|\b(?:you|u)(?:'re| are|(?:'ll| will)? (?:be|play)) (?:the|a|an|my) [\w ]{2,30}(?:,| and) (?:i'?m|i am|i'?ll be"
     r"|i play|me)\b",
     r"\b(?:pretend|imagine|role-?play|act as|act like|play the (?:role|part)|you are (?:now )?an? )\b",
     r"\b(?:you'?re (?:now )?an? (?!great|good|life|star|legend|bit|little|assistant|big|huge|really))\b",
@@ -136,7 +137,8 @@ _OTHERS_CLAIM = cues(
     r"|said|claims?|reckons?|thinks?|believes?|swears?) (?:that )?(?:the (?:earth|world|government|moon|media)"
     r"|people|everyone|nobody|they|humans|all \w+s)\b",
     r"\b(?:people|they|some|everyone|everybody|folks|experts|scientists|researchers|critics|reddit|twitter"
-    r"|the internet|wikipedia|chatgpt|google|the (?:article|blog|post|forum|book|podcast|video|documentation"
+    r"|the internet|wikipedia|chatgpt|google|the (?:\w+ ){0,2}(?:article|blog|post|forum|book|podcast|video"
+    r"|documentation"
     r"|docs|ad|email|mail|newsletter|review|report|paper|study|news|brochure|flyer|website|site|listing"
     r"|salesman|salesperson|vendor|recruiter|author|speaker|guy|caller|tweet|headline|job ad|comment|tutorial"
     r"|horoscope)|an? (?:article|blog|post|forum|book|podcast|video|study|guy|ad|tweet|stranger|commenter"

@@ -71,6 +71,13 @@ _ORDER = cues(
     rf"{_LEAD}treat (?:every|any|all|whatever|messages|mails?|emails|what)\w*\b.{{0,60}}\bas\b",
 )
 _INSTRUCTION = cues(
+    rf"{_LEAD}(?:explain|give|show|write|list|describe|state|express|quote|present|label|put|name)(?: me)? (?:all "
+    rf"|any |every |your )?(?:\w+ )?"
+    r"[a-z]+s? (?:in|as|using) (?!(?:the|this|that)\b)(?:\w+ )?(?:notation|units?|format|utc|gmt|cet|style|case"
+    r"|terms|form)\b",
+    rf"{_LEAD}be (?:as )?(?:[a-z]+ (?:and [a-z]+ )?(?:with|to|towards?) me\b|(?:blunt|brutal|honest|direct|gentle"
+    rf"|strict|patient|critical"
+    r"|sceptical|skeptical|precise|kind)\b(?! (?:about|when) (?:this|it)))",
     # Whatever is forbidden the assistant: "don't hand me links …", "quit calling me buddy", "never guess at …".
     rf"{_LEAD}(?:don'?t|do not|dont|never|stop|quit|avoid)(?: ever| just)* (?!let\b|forget|get me\b|make me laugh"
     rf"|worry|ask me (?:why|how"
@@ -225,6 +232,10 @@ _INSTRUCTION = cues(
     rf"|whenever|every time)\b",
 )
 _CONSTRAINT = cues(
+    r"\b(?:caps?|limits?|restricts?|confines?) (?:us|me|it|them|everyone|everybody|you|each \w+) (?:at|to)\b"
+    r"|\bthe (?:cap|limit|ceiling|maximum) on "
+    r"[a-z ]{2,30} (?:is|are|was|has|went)\b|\b(?!i\b|we\b)[a-z]+ (?:must |may )?never (?:leaves?|enters?|exceeds?"
+    r"|goes? (?:above|over|below|out))\b",
     r"\b(?:is|are|am|'m|'re)(?: not|n'?t) (?:\w+ly )?(?:allowed|permitted)\b",
     # What somebody is not to do, and how much of something there may be at most.
     r"\b(?:not|never|only|n't) (?:really |actually |currently |yet )?(?:supposed|permitted|meant|licen[cs]ed|cleared"
@@ -367,6 +378,7 @@ _CONSTRAINT = cues(
     r"|relaxed|scrapped|waived|off)\b",
 )
 _TASK = cues(
+    r"\b(?:still|yet) (?:has |have |needs? )?to be [a-z]+\b",
     r"\bi (?:said|told [a-z]+(?: [a-z]+)?|agreed|swore)(?: that)? (?:i|we)(?:'d| would|'ll|'ve to) (?!be\b|like|love"
     r"|never|have\b)[a-z]+",
     r"^(?!.*\byou\b).*\b(?:asap|a\.s\.a\.p|as soon as possible|before i forget|first thing (?:tomorrow|on monday))\b",
@@ -481,6 +493,11 @@ _TASK_COMMAND = cues(
     rf"|it'?s)\b.{{0,40}}(?:birthday|anniversary|card|present|appointment|gift)\b)",
 )
 _DECISION = cues(
+    r"^(?:(?:so|ok|okay|and|right|well|finally|definitely|defo)[\s,:]+)*not (?:taking|going back|doing|buying"
+    r"|renewing|selling|using|signing|accepting"
+    r"|moving|switching|hiring|applying|attending|bothering with|having)\b(?!.*\b(?:today|tonight|now|well|great"
+    r"|it)\b)",
+    r"^(?:i |we |they )?(?:picked|chose|selected|took|went for) .{2,40} (?:over|instead of|rather than)\b",
     r"\b(?:i'?m|we'?re|i am|we are|i'?ve|we'?ve|i|we|they|[a-z]+) (?:have |has )?(?:so |totally |finally "
     r"|officially |just |now |both |all |since )*"
     r"(?:plumped (?:for|on)|elected to|vetoed|nixed|ditched|binned|axed|dropped the|ruled out|called off|backed out"
@@ -799,6 +816,10 @@ _EVENT = cues(
     r"\b(?:took place|turned \d+|(?:first|last) (?:day|time|met|trip))\b",
 )
 _PREFERENCE = cues(
+    r"^(?:nothing|no|only|just|always) .{2,40} for (?:me|us)(?:,? (?:thanks|please|ta))?[.!]*$"
+    r"|\bmore at home (?:with|in|on)\b|\bcould (?:listen to|watch"
+    r"|eat|drink|play|talk about) .{2,40}\ball night\b|^.{2,30} over .{2,30}, that'?s (?:me|us)\b"
+    r"|\bgo(?:es)? (?:wild|mad|crazy|nuts) for\b",
     r"\b(?:can'?t|cannot|couldn'?t|won'?t|wouldn'?t) (?:abide|tolerate (?!lactose|gluten|dairy)|touch (?!it\b"
     r"|that\b)|go near|stomach|be doing with)\b"
     r"|\b(?:relish|savou?rs?|cherish\w*|dread|resent|crave|gravitate|lean(?:s|ing)? towards?|steers? clear of"

@@ -164,7 +164,10 @@ _LOGIN_PAIR = re.compile(
     r"\b(?:pass|pwd|pw|kennwort|passwort)\s*[:=]\s*(?P<pass>[^\s,;]{4,100})"
     r"|(?<!/)\b(?:log-?in|log in with|sign in with|account|credentials?|creds|user(?:name)?|admin)\b[^\n]{0,40}?"
     r"(?:(?:is|are|with|:|=|as)\s*|[^\S\n]*)(?P<user>[\w.@+-]{2,60})[^\S\n]*(?:/|:|\bpw\b|\bpass\b|\band\b|\|)[^\S\n]*"
-    r"(?P<value>(?!//)(?=[^\s]*\d)(?=[^\s]*[A-Za-z])(?=[^\s]*[^\w\s])[^\s,]{6,100})",
+    r"(?P<value>(?!//)(?=[^\s]*\d)(?=[^\s]*[A-Za-z])(?=[^\s]*[^\w\s])[^\s,]{6,100})"
+    # An address, then what is typed beside it: "me@host / Otter!Lake42".
+    r"|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}[^\S\n]*[/|:][^\S\n]+"
+    r"(?P<beside>(?!https?:)(?=[^\s]*\d)(?=[^\s]*[A-Za-z])(?=[^\s]*[!?*#&$%^~+=_@])[^\s,]{7,100})",
     re.IGNORECASE,
 )
 _DIGITS = re.compile(r"(?<![\w.+-])(?:\d[ -]?){12,18}\d(?![\w-])")
@@ -207,10 +210,11 @@ _GOVERNMENT_LOOSE = frozenset(
 _AADHAAR = re.compile(r"(?<!\d)[2-9]\d{3} \d{4} \d{4}(?! ?\d)")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?[.,!?;:)]*$", re.IGNORECASE)
 _HINT = re.compile(
-    r"pass|pw|cred|log-?in|secret|key|token|pin\b|puk\b|code|combo|combination|seed|mnemonic|otp|tan\b|cvc|cvv|social|licen|number"
+    r"pass|pw|cred|log-?in|secret|key|token|pin\b|puk\b|code|combo|combination|seed|mnemonic|otp|tan\b|cvc|cvv"
+    r"|social|licen|number"
     r"|\bid\b|\bno\b|iban|contrase|mot de|wachtwoord|senha|sign in|user|admin|account|\bnr\b"
     r"|\s-[pu]|--user|nhs|ssn|nino|aad|steuer|passport|dni|bsn|cpf|pesel|personnummer|codice|sort|routing|nif|nie\b"
-    r"|tin\b|sin\b|vault",
+    r"|tin\b|sin\b|vault|@[\w.-]{1,80}\s*[/|:]\s",
     re.IGNORECASE,
 )
 
@@ -337,7 +341,7 @@ def _named(text: _Text) -> list[Secret]:
     found += [
         Secret(m.start(), m.end(), "secret_password")
         for m in _LOGIN_PAIR.finditer(plain)
-        if text.is_given(*m.span("pass" if m["pass"] else "value"), symbol=True)
+        if text.is_given(*m.span(next(name for name in ("pass", "value", "beside") if m[name])), symbol=True)
     ]
     for match in _GOVERNMENT.finditer(plain):
         label = match[0][: match.start("value") - match.start()].lower().strip(" :=-,'")

@@ -22,6 +22,14 @@ _DOING = (
     r"|putting|just)"
 )
 _TRANSIENT = cues(
+    r"\b(?:hang on|bear with me|back (?:shortly|soon)|be right there|(?:one|two) ticks?)[\s.!]*$",
+    r"^no (?:signal|reception|wifi|wi-fi|internet|service|bars|network|power|electricity"
+    r"|hot water)\b(?!.*\b(?:allowed|ever|policy)\b)",
+    rf"^(?:so |really |very |quite |a bit |super )*(?:{_MOOD})\b(?: (?:about|for|after|because"
+    rf"|with) .{{2,30}})?[\s.!]*$",
+    r"\b(?:is|are|'s|'re) (?:\w+ly |still |just |all )*(?:updating|installing|syncing|squabbling|arguing|fighting"
+    r"|yelling|howling|leaking"
+    r"|smoking|whistling|misbehaving|overflowing)\b(?!.*\b(?:every|always|whenever)\b)",
     rf"^(?:just |still |currently |now |only |quickly )*{_DOING} (?:out|off|over|up|down|back|home|in|on|at|by"
     rf"|outside|under|behind"
     rf"|near|the|a|my|some|dinner|lunch|breakfast|ready|around|between)\b(?!.*\b(?:until|till|every|by) (?:[a-z]+day"
@@ -239,7 +247,7 @@ _FRAGMENT = re.compile(
     r"|(?:hands?|head|brain|inbox|arms|plate|house|phone|battery) (?:full|empty|fried|dead|gone|melting|exploding)\b"
     r"|(?:so |totally |completely |absolutely |utterly )*(?:wiped|worn|burnt|stressed|zonked|spaced|chilled|wound"
     r"|done|beat|cooked|wrecked"
-    r"|drenched|buried|toast|spent|gutted|frazzled|parched|famished|peckish|poorly)\b"
+    r"|drenched|buried|toast|spent|gutted|frazzled|parched|famished|peckish|poorly|covered|clouded)\b"
     r"|.{2,30}\b(?:later|brb|bbl)[.!]*$)"
 )
 _FINITE = re.compile(

@@ -38,6 +38,8 @@ def refused(text: str) -> str:
         "I'd appreciate it if you never guessed at dosages",
         "don't hand me sources behind a paywall",
         "quit calling me pal",
+        "write distances in metric units",
+        "be strict with me, I'm lazy",
         "use stones and pounds when it's about weight",
     ],
 )
@@ -58,6 +60,8 @@ def test_how_the_assistant_is_to_behave(text: str) -> None:
         "it's against our bylaws to lend the trailer",
         "we only have 80 euros left for the raffle",
         "visitors aren't allowed on the slipway",
+        "the grant limits us to two interns",
+        "negatives never leave the vault",
     ],
 )
 def test_what_must_not_be(text: str) -> None:
@@ -93,6 +97,8 @@ def test_what_is_to_be_done(text: str) -> None:
         "after all that, it's the Leeds studio we're renting",
         "I'm done with Facebook",
         "we plumped for the slate roof",
+        "not renewing the stall at the market",
+        "picked linen over silk for the lining",
     ],
 )
 def test_what_was_chosen(text: str) -> None:
@@ -146,6 +152,9 @@ def test_who_belongs_to_whom(text: str) -> None:
         "hands full, more later",
         "peeling onions, one eye open",
         "worn out after that climb",
+        "the twins are bickering, hang on",
+        "no signal in this valley",
+        "so nervous about the recital",
     ],
 )
 def test_what_is_so_only_now(text: str) -> None:

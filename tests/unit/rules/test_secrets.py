@@ -23,6 +23,7 @@ GIVEN = [
     ("my login: rosa, pass: " + "Otter_Lake42", "Otter_Lake42"),
     ("the pin for the shed is " + "90713", "90713"),
     ("code for the garage door is " + "4408", "4408"),
+    ("streaming: rosa@mail.example / " + "Otter!Lake42", "Otter!Lake42"),
     ("the safe combination is " + "71-16-04", "71-16-04"),
     ("the combination for the bike lock is " + "5093", "5093"),
     ("backup codes: " + "k2l9-m3n8, p4q7-r5s6", "k2l9-m3n8"),
