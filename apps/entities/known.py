@@ -186,8 +186,7 @@ class Directory:
         """It goes by this name, normalised, no longer."""
         alias = known.names.pop(name)
         self.by_name[name].remove(known)
-        if not alias.is_new:
-            self._lost.append(alias.id)
+        self._lost.append(alias.id)  # a new one too: what was said a moment ago may have called it so
 
     def flag(self, known: Known) -> None:
         if not known.needs_review:

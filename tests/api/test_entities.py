@@ -68,6 +68,18 @@ def test_a_role_is_whoever_has_it(alice: Caller) -> None:
     assert stands(named(alice, "Olga")) == {("incoming", "reports_to", "user")}
 
 
+def test_a_role_that_changes_hands_within_one_request_is_the_last_ones(alice: Caller) -> None:
+    items = [{"text": text, "importance": 0.6} for text in ("My manager is Dana.", "My manager is Olga now.")]
+    items.append({"text": "My sister Ana works at Bosch.", "importance": 0.6})
+    items.append({"text": "My sister Mia works at Siemens.", "importance": 0.6})
+
+    response = alice("POST", "/memory/bulk-add", {"items": items})
+
+    assert (response.status_code, response.json()["created"]) == (207, 4)
+    assert named(alice, "my manager")["name"] == "Olga"
+    assert [one["text"] for one in named(alice, "dana")["memories"]] == ["My manager is Dana."]
+
+
 def test_a_name_joins_who_was_known_by_a_role_alone(alice: Caller) -> None:
     say(alice, "My sister lives in Leeds.")
     say(alice, "My sister Ana is a nurse.")
