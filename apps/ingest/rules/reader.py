@@ -329,14 +329,15 @@ class _Turn:
         clause = Clause(plain, low, start, span.end, subject, words)
         refusal = self._refuse_clause(low[span.start : span.end], body, kind)
         claims = self._claims(clause, kind) if refusal is None or refusal.reason == "one_off_command" else []
-        if refusal and claims and claims[0].type == "preference" and not claims[0].many_valued:
+        pardoned = refusal and claims and claims[0].type == "preference" and not claims[0].many_valued
+        if pardoned:
             refusal = None  # "use tabs here" states how things are to be, and for good
         known = bool(claims) and not claims[0].general
         if refusal is None and kind is None and not known and transient.is_momentary(body):
             refusal = _Refusal("discarded_transient", "transient")
         if (
-            refusal is None
-            and claims
+            pardoned  # else it was asked before
+            and refusal is None
             and kind is None
             and transient.is_transient(low[span.start : span.end])
             and not _OLD_NEW.search(body)
