@@ -77,7 +77,7 @@ _FORMS = re.compile(
     rf"|(?P<nth>(?:the\s+)?(?P<nth_n>first|second|third|fourth|last|1st|2nd|3rd|4th)\s+(?P<nth_d>{_DAYNAME})\s+(?:of"
     rf"|in)\s+"
     rf"(?:(?P<nth_rel>next|this|last)\s+month|(?P<nth_m>{_MONTH})(?:\s+(?P<nth_y>{_YEAR}))?))"
-    rf"|(?P<wk>(?P<wk_n>a|one|two)\s+weeks?\s+(?:on|from|come|this)\s+(?P<wk_d>{_DAYNAME}|today|tomorrow)"
+    rf"|(?P<wk>(?P<wk_n>a|one|two)\s+(?:weeks?|(?P<wk_f>fortnight))\s+(?:on|from|come|this)\s+(?P<wk_d>{_DAYNAME}|today|tomorrow)"
     rf"|(?P<wk_d2>{_DAYNAME})"
     r"\s+week\b)"
     rf"|(?P<wd>(?:(?P<wd_w>last|this|next|coming|past"
@@ -522,7 +522,7 @@ class _Calendar:
     def weeks_on(self, m: re.Match[str]) -> When:
         """ "A week on Monday" and "Monday week" are seven days after the Monday that comes next."""
         name = m["wk_d"] or m["wk_d2"]
-        weeks = 2 if m["wk_n"] == "two" else 1
+        weeks = 2 if m["wk_n"] == "two" or m["wk_f"] else 1
         ahead = _DAYS_AWAY[name] if name in _DAYS_AWAY else (WEEKDAYS[name] - self.today.weekday() - 1) % 7 + 1
         return self.day(self.today + timedelta(days=ahead, weeks=weeks))
 

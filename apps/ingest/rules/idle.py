@@ -227,6 +227,7 @@ _GENERAL = cues(
     r"\b(?:the (?:pacific|atlantic|earth|moon|sun|nile|amazon|sahara)\b|weather forecast)\b",
     r"\b(?:is|are) (?:just|basically|essentially|simply|technically|really just) (?:an? |the )?[a-z]+ (?:that|which"
     r"|with|made|for|of)\b",
+    r"^[a-z]{3,}s are (?:all )?[a-z]+(?:s|gi)[.!]*$",
     # Of its kind and of nobody: "the heart has …", "dolphins sleep …", "water boils …".
     r"^(?:fun fact[:,]? |did you know |actually,? )*(?:(?:the |an? )?(?:human |average |adult )?(?:heart|brain|liver"
     r"|lungs?"

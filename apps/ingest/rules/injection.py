@@ -89,6 +89,10 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"|like\s+)*(?:dan\b|jailbroken|unrestricted|unfiltered"
         r"|uncensored|developer mode|root\b|in (?:developer|god|admin|debug|maintenance) mode)"
     )),
+    ("injection_planted", (
+        r"\b(?:treat|consider|regard|mark)\s+(?:the|this|every|any)\s+(?:user|account|caller|request\w*)\s+as\s+(?:an?\s+|the\s+)?"
+        r"(?:root|admin\w*|superuser|owner|trusted|verified|privileged|pre-?approved)\b"
+    )),
     ("injection_override", (
         r"\b(?:enter|enable|activate|switch to|turn on)\s+(?:the\s+)?(?:god|jailbreak|dan|unrestricted|sudo)\s+mode"
     )),

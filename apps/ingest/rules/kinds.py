@@ -71,6 +71,8 @@ _ORDER = cues(
     rf"{_LEAD}treat (?:every|any|all|whatever|messages|mails?|emails|what)\w*\b.{{0,60}}\bas\b",
 )
 _INSTRUCTION = cues(
+    rf"{_LEAD}(?:sum up|outline|shorten|transcribe|{_DO})\b.{{3,100}}(?:, ?always|,? every (?:single )?time)[.!]*$",
+    rf"{_LEAD}(?:keep|leave) .{{2,40}} (?:un[a-z]+ed|as is|as they are|intact)[.!]*$",
     rf"{_LEAD}(?:explain|give|show|write|list|describe|state|express|quote|present|label|put|name)(?: me)? (?:all "
     rf"|any |every |your )?(?:\w+ )?"
     r"[a-z]+s? (?:in|as|using) (?!(?:the|this|that)\b)(?:\w+ )?(?:notation|units?|format|utc|gmt|cet|style|case"
@@ -460,6 +462,13 @@ _TASK = cues(
     r"\b(?:(?:open|outstanding|pending|remaining|left to do|still to do)\s*:|to be done by|deadline for me)",
 )
 _TASK_COMMAND = cues(
+    r"\b(?:someone|somebody|one of us) (?:must|has to|needs to|should|ought to)\b",
+    rf"{_LEAD}(?!(?:with|from|into|over|under|after|before|since|until|about|for|both|all|half|see|like|than|near"
+    rf"|off|not|was|got|had|has|is|did|made"
+    rf"|met|sold|ran|built|left|took|gave|lost|won|on|in|at|by|of|to|or|if|as|when|while)\b)(?!\w*(?:ed|ing"
+    rf"|s)\b)[a-z]{{3,}} (?:the|my|our|his|her|their"
+    rf"|some|[a-z]+'s) .{{2,60}}\b(?:before|by) (?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|tonight|next"
+    rf"|the (?:\d|end|weekend)|noon|eod|\d)",
     r"^(?:and |also )*to (?!be\b|me\b|my\b|the\b|us\b|you\b|your\b|an?\b|our\b|his\b|her\b|do with\b)[a-z]{2,12}"
     r" .{2,80}\b(?:by|before|on"
     r"|tomorrow|tonight|next|this (?:week|weekend|month))\b",
@@ -493,6 +502,8 @@ _TASK_COMMAND = cues(
     rf"|it'?s)\b.{{0,40}}(?:birthday|anniversary|card|present|appointment|gift)\b)",
 )
 _DECISION = cues(
+    r"\b(?:i|we)(?:'m| am|'re| are) (?:finally |now |just )*(?:shutting|winding|ending|giving up|packing in|pulling"
+    r"|parting with) ",
     r"^(?:(?:so|ok|okay|and|right|well|finally|definitely|defo)[\s,:]+)*not (?:taking|going back|doing|buying"
     r"|renewing|selling|using|signing|accepting"
     r"|moving|switching|hiring|applying|attending|bothering with|having)\b(?!.*\b(?:today|tonight|now|well|great"
@@ -816,6 +827,9 @@ _EVENT = cues(
     r"\b(?:took place|turned \d+|(?:first|last) (?:day|time|met|trip))\b",
 )
 _PREFERENCE = cues(
+    r"^.{2,30} over .{2,30}, ?(?:every (?:single )?time|always|any ?day|hands down|no contest)[.!]*$"
+    r"|\bnever (?:really |much )?(?:liked|loved|cared for"
+    r"|enjoyed|took to|warmed to|got on with)\b|\bbrings? (?:me|us) (?:such |so much )?(?:joy|peace|comfort)\b",
     r"^(?:nothing|no|only|just|always) .{2,40} for (?:me|us)(?:,? (?:thanks|please|ta))?[.!]*$"
     r"|\bmore at home (?:with|in|on)\b|\bcould (?:listen to|watch"
     r"|eat|drink|play|talk about) .{2,40}\ball night\b|^.{2,30} over .{2,30}, that'?s (?:me|us)\b"

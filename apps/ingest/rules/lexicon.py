@@ -43,7 +43,10 @@ SOCIAL = words(
     " physiotherapist, vet, pediatrician, paediatrician, dermatologist, cardiologist, allergist, midwife,"
     " hairdresser, barber, plumber, electrician, mechanic, agent, broker, banker,"
     " optician, orthodontist, personal trainer, piano teacher, realtor, estate agent, gardener, surgeon,"
-    " neurologist, nutritionist, dietitian, specialist, godparent, counsellor, contractor"
+    " neurologist, nutritionist, dietitian, specialist, godparent, counsellor, contractor, deputy, hygienist, carer,"
+    " childminder, caretaker, bookkeeper, secretary, social worker, case worker, instructor, vicar, priest, rabbi,"
+    " imam,"
+    " sponsor, guide runner"
 )
 BOSS = words(
     "manager, boss, line manager, supervisor, team lead, tech lead, lead, direct manager, skip-level, skip level,"

@@ -430,13 +430,14 @@ def _looks_secret(value: str, *, explicit: bool, what: str) -> bool:
     if explicit:
         if "pass" in what and _JOINED_WORDS.fullmatch(bare):
             return True
-        if digits and _GROUPS.fullmatch(bare):
+        if digits and (_GROUPS.fullmatch(bare) or ("code" in what and _WORD_AND_NUMBER.fullmatch(bare))):
             return True
         return mixed_inside and classes >= 2 and len(bare) >= 5
     return mixed_inside and classes >= 2 and len(bare) >= 8
 
 
 _JOINED_WORDS = re.compile(r"[a-z]{3,12}(?:[-_.+][a-z]{3,12}){2,8}")
+_WORD_AND_NUMBER = re.compile(r"[a-z]{4,16}[-_.]\d{3,8}")
 _GROUPS = re.compile(r"(?:[a-z0-9]{4,12}-){2,8}[a-z0-9]{4,12}")
 
 

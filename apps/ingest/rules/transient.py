@@ -23,6 +23,7 @@ _DOING = (
 )
 _TRANSIENT = cues(
     r"\b(?:hang on|bear with me|back (?:shortly|soon)|be right there|(?:one|two) ticks?)[\s.!]*$",
+    rf"^(?:{_MOOD})\b(?: as \w+)? (?:this (?:morning|afternoon|evening)|today|tonight)[\s.!]*$",
     r"^no (?:signal|reception|wifi|wi-fi|internet|service|bars|network|power|electricity"
     r"|hot water)\b(?!.*\b(?:allowed|ever|policy)\b)",
     rf"^(?:so |really |very |quite |a bit |super )*(?:{_MOOD})\b(?: (?:about|for|after|because"

@@ -31,6 +31,7 @@ WEDNESDAY = datetime(2026, 3, 11, 9, 0, tzinfo=UTC)
         ("it's been four days since we paid", "2026-03-07", "day"),
         ("my scan is a week on monday", "2026-03-23", "day"),
         ("the hearing is monday week", "2026-03-23", "day"),
+        ("the ceilidh is a fortnight on saturday", "2026-03-28", "day"),
         ("the christening is on sunday the 29th", "2026-03-29", "day"),
         ("i've got an exam on 7 october", "2026-10-07", "day"),
         ("as i told you, the exam's on 7 october", "2026-10-07", "day"),

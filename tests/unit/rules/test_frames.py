@@ -39,6 +39,8 @@ def refused(text: str) -> str:
         "don't hand me sources behind a paywall",
         "quit calling me pal",
         "write distances in metric units",
+        "outline long reports in two lines for me, always",
+        "please leave the Welsh names untranslated",
         "be strict with me, I'm lazy",
         "use stones and pounds when it's about weight",
     ],
@@ -81,6 +83,8 @@ def test_what_must_not_be(text: str) -> None:
         "need a costume for the parade by the 28th",
         "I told Edda I'd mend her spinning wheel",
         "book the village hall asap",
+        "hone the scythe before Saturday",
+        "somebody must warn the tenants",
     ],
 )
 def test_what_is_to_be_done(text: str) -> None:
@@ -96,6 +100,7 @@ def test_what_is_to_be_done(text: str) -> None:
         "I'm not going back to shift work, full stop",
         "after all that, it's the Leeds studio we're renting",
         "I'm done with Facebook",
+        "we're winding up the press for good",
         "we plumped for the slate roof",
         "not renewing the stall at the market",
         "picked linen over silk for the lining",
@@ -116,6 +121,8 @@ def test_what_was_chosen(text: str) -> None:
         "trains over planes for me, always",
         "cocoa person, not tea",
         "I can't abide jargon",
+        "oats over rye, every single time",
+        "never liked velvet",
         "my lot won't touch broccoli",
     ],
 )
@@ -128,6 +135,8 @@ def test_what_somebody_likes(text: str) -> None:
     [
         "my barber is a man called Anselm",
         "we share an allotment with Brunhilde",
+        "our hygienist is Wanda",
+        "Morag is my deputy at the mill",
         "I answer to the harbour board",
         "Ottoline supervises me",
         "Prof. Ekdahl mentors me",

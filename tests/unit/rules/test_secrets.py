@@ -24,6 +24,7 @@ GIVEN = [
     ("the pin for the shed is " + "90713", "90713"),
     ("code for the garage door is " + "4408", "4408"),
     ("streaming: rosa@mail.example / " + "Otter!Lake42", "Otter!Lake42"),
+    ("studio wifi code is " + "umbrella-7731", "umbrella-7731"),
     ("the safe combination is " + "71-16-04", "71-16-04"),
     ("the combination for the bike lock is " + "5093", "5093"),
     ("backup codes: " + "k2l9-m3n8, p4q7-r5s6", "k2l9-m3n8"),

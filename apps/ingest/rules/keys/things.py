@@ -226,8 +226,8 @@ def stated(clause: Clause) -> Iterator[Claim]:
         value = _NOWADAYS.sub("", match["v"]).strip()
         at = match.start("v")
         person = len(value.split()) <= 2 and is_name(clause.plain, at, at + len(value))
-        ours = person and subject.key == "user" and subject.whose in ("my", "our")
-        named = _role_type(subject.attribute.replace("_", " ")) if ours else None
+        ours = person and subject.whose in ("my", "our") and (subject.key == "user" or not subject.attribute)
+        named = _role_type((subject.attribute or subject.key).replace("_", " ")) if ours else None
         yield Claim(key, signature(value), general=True, loose=loose, type=named)
         return
     when = _HAPPENS.match(low, subject.after, clause.end)
