@@ -577,7 +577,7 @@ _DECISION = cues(
     r"\b(?:approved (?:the|our|my|a)\b)",
     r"\b(?:(?:is|are|was|were|got|been) (?:approved|rejected|shelved|scrapped|called off|greenlit|green-lit"
     r"|ruled out|axed|chosen|selected|voted|agreed)\b)",
-    r"\b(?:[\w ]{2,40} it is(?: then)?[.!]*$|that settles it|no more debating|we have a (?:winner|decision))",
+    r"\b(?:(?<=\w )it is(?: then)?[.!]*$|that settles it|no more debating|we have a (?:winner|decision))",
     r"\b(?:in favou?r of|instead of going|closed the (?:vote|poll|debate))",
     r"\b(?:vote(?:d)? (?:is in|came|was|for|against|to)|conclusion\s*:)",
 )
@@ -826,6 +826,20 @@ _EVENT = cues(
     r"\b(?:broke (?:my|his|her|up|down)|went (?:to|on|live|down|out|through|back|for|viral|bankrupt))\b",
     r"\b(?:took place|turned \d+|(?:first|last) (?:day|time|met|trip))\b",
 )
+# Who likes what: any word may be the subject, so it is asked only where one of the verbs stands at all.
+_LIKING_WORD = re.compile(
+    r"prefer|hate|lov|like|enjoy|loath|detest|ador|despis|avoid|favou?r|stand|bear|care|mind|want"
+)
+_LIKING = cues(
+    r"\b(?:(?:i|we|he|she|they|my \w+|(?!(?:sounds|looks|feels|seems|tastes|smells|something|anything|things?|stuff"
+    r"|just|would|nothing|is|are|was|were|be|act|more|look|sound|feel|seem)\b)[a-z]+|and|but|also|still|really"
+    r"|honestly|always|generally|usually|strongly"
+    r"|much|definitely|personally)(?:'d| would|'ll)? ?(?:\w+ly |do |really |just |still |always |also "
+    r"|absolutely |quite |kinda |sorta |never |usually |much |now |very much |so |far |rather )*(?:prefers?"
+    r"|hates?|loves?|likes?(?! (?:this|that)\b[.!]*$)|enjoys?|dislikes?|loathes?|detests?|adores?|despises?"
+    r"|avoid(?:s)?|favou?rs?|can'?t stand|cannot stand|can'?t bear|don'?t (?:like|enjoy|love|care for|mind"
+    r"|want)|doesn'?t (?:like|enjoy|care for|mind)|do not like|does not like|didn'?t like)\b)",
+)
 _PREFERENCE = cues(
     r"^.{2,30} over .{2,30}, ?(?:every (?:single )?time|always|any ?day|hands down|no contest)[.!]*$"
     r"|\bnever (?:really |much )?(?:liked|loved|cared for"
@@ -870,14 +884,6 @@ _PREFERENCE = cues(
     r"|never could|couldn'?t) (?:warm to|get into|get used to|get on with|abide|resist|deal with)\b"
     r"|\bthat'?s how (?:i|we) (?:like|take|prefer|want|drink|eat)\b|\bdoesn'?t agree with me\b|\bwhenever possible\b"
     r"|\b(?:milder|spicier|quieter|warmer|cooler|simpler) is better\b",
-    r"\b(?:(?:i|we|he|she|they|my \w+|(?!(?:sounds|looks|feels|seems|tastes|smells|something|anything|things?|stuff"
-    r"|just|would|nothing|is|are|was|were|be|act|more|look|sound|feel|seem)\b)[a-z]+|and|but|also|still|really"
-    r"|honestly|always|generally|usually|strongly"
-    r"|much|definitely|personally)(?:'d| would|'ll)? ?(?:\w+ly |do |really |just |still |always |also "
-    r"|absolutely |quite |kinda |sorta |never |usually |much |now |very much |so |far |rather )*(?:prefers?"
-    r"|hates?|loves?|likes?(?! (?:this|that)\b[.!]*$)|enjoys?|dislikes?|loathes?|detests?|adores?|despises?"
-    r"|avoid(?:s)?|favou?rs?|can'?t stand|cannot stand|can'?t bear|don'?t (?:like|enjoy|love|care for|mind"
-    r"|want)|doesn'?t (?:like|enjoy|care for|mind)|do not like|does not like|didn'?t like)\b)",
     r"\b(?:prefer(?:s|red|ence|ably|ring)?\b|fond of)",
     r"\b(?:(?:not |never |no )?(?:really |much |a big |a huge |a massive |a real |the biggest |such a "
     r"|a )*(?:fan of|fans of))",
@@ -955,7 +961,8 @@ def kind_of(said: str, low: str, *, has_date: bool) -> Kind | None:
         return Kind("entity", "entity")
     if _RELATION.search(low):
         return Kind("relation", "relation")
-    if _PREFERENCE.search(low) and not _LIKE_TO.search(low):
+    liked = _LIKING_WORD.search(low) is not None and _LIKING.search(low) is not None
+    if (liked or _PREFERENCE.search(low)) and not _LIKE_TO.search(low):
         return Kind("preference", "preference")
     if _EVENT.search(low) and not _HABIT.search(low):
         return Kind("event", "event")
