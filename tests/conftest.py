@@ -5,7 +5,7 @@ database of their own.
 """
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -13,6 +13,7 @@ from apps.apikeys.onboarding import Opened
 from apps.crypto import keyring
 from apps.memories import integrity
 from apps.recall import access
+from apps.retention import receipt_log
 from tests import makers
 
 
@@ -29,6 +30,13 @@ def acme() -> Opened:
 @pytest.fixture
 def globex() -> Opened:
     return makers.make_tenant("globex")
+
+
+@pytest.fixture(autouse=True)
+def _receipts_may_be_older_than_their_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module's time is that of its import; the key of receipts is made when the first test wants it, in a long run
+    much later."""
+    monkeypatch.setattr(receipt_log, "CLOCKS_DIFFER", timedelta(days=30))
 
 
 @pytest.fixture(autouse=True)

@@ -38,7 +38,8 @@ from apps.projects.policies import set_policy as set_retention
 from apps.projects.scope import Environment
 from apps.projects.selectors import get_project, list_projects
 from apps.retention.holds import hold
-from apps.retention.models import Hold, RetentionRun
+from apps.retention.models import Hold, PrivacyKind, PrivacyRequest, RetentionRun
+from apps.retention.privacy import open_request
 from apps.retention.sweeping import sweep
 from apps.tenants.models import EndUser, Tenant
 from apps.tenants.services import set_policy
@@ -87,6 +88,7 @@ def memories(acme: Opened, now: Any) -> list[int]:
     set_retention(scope, Level.SPACE, scope.space.id, {"active_days": 30}, now=now)
     hold(scope, Level.TENANT, 0, case="case-17", now=now)
     sweep(scope, now=now)
+    open_request(scope, PrivacyKind.ACCESS, now=now)
     return list(Memory._default_manager.using("operator").values_list("id", flat=True))
 
 
@@ -213,6 +215,7 @@ ROWS: dict[type[models.Model], list[str]] = {  # every registered model, and its
     RetentionPolicy: [],
     Hold: [],
     RetentionRun: [],
+    PrivacyRequest: [],
 }
 OF_THE_LIST = {"add", "create", "issue", "rewrap"}
 # Pages of the site itself; and those that Django registers for every model, which are closed here.
