@@ -63,3 +63,9 @@ def test_receipts_come_in_pages_newest_first_and_only_to_their_tenant(acme: Open
     assert absent.status_code == 404
     assert caller("GET", "/v1/receipts/nothing").status_code == 404
     assert [one["id"] for one in reader(globex)("GET", "/v1/receipts").json()["receipts"]] == [theirs]
+
+
+def test_a_project_that_is_not_there_is_refused_also_where_none_matters(acme: Opened) -> None:
+    response = reader(acme).with_headers(X_Project_ID="proj_none")("GET", "/v1/receipt-keys")
+
+    assert (response.status_code, response.json()["error"]["code"]) == (404, "PROJECT_NOT_FOUND")

@@ -115,4 +115,5 @@ class ReceiptKeysView(ApiView):
     @extend_schema(operation_id="list_receipt_keys", responses=KeysOutput)
     def get(self, request: Request) -> Response:
         """The public keys of this deployment's receipts: keep them where the receipts are checked."""
+        self.scope()  # a project that is not there is refused here as everywhere
         return Response(public_keys().to_json())
