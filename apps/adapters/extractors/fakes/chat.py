@@ -5,59 +5,42 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from apps.adapters.kms.fakes.service import Answer, FakeService, Request
+from apps.adapters import fake_model
+from apps.adapters.fake_model import FakeModel
+from apps.adapters.kms.fakes.service import Answer
 
 # How a real endpoint fails, and what it fails with.
-FAULTS: Final = ("malformed", "wrong_schema", "extra_field", "not_json", "truncated", "refusing", "filtered",
-                 "no_choices", "invented", "error_500", "throttled_429", "redirect", "disconnect", "down", "slow",
-                 "drip", "endless")  # fmt: skip
+FAULTS: Final = (
+    "malformed",
+    "wrong_schema",
+    "extra_field",
+    "not_json",
+    "truncated",
+    "refusing",
+    "filtered",
+    "no_choices",
+    "invented",
+    "endless",
+    *fake_model.FAULTS,
+)
 
 _LIVES: Final = re.compile(r"I (?:live in|moved to) ([A-Z]\w+)[^.]*\.?")
 _ORDER: Final = re.compile(r"Always [^.]*\.?")
 
 
-class FakeChat(FakeService):
-    """Knows where people live and what they always want; ``says`` puts other words into its mouth.
+class FakeChat(FakeModel):
+    """Knows where people live and what they always want; ``says`` puts other words into its mouth."""
 
-    fault: one of FAULTS, or empty.  asked: the bodies of the requests, newest last.
-    """
-
-    content_type = "application/json"
+    operation = "chat"
 
     def __init__(self) -> None:
-        self.fault = ""
         self.says: Sequence[Mapping[str, Any]] | None = None
-        self.asked: Final[list[dict[str, Any]]] = []
         self.tokens = (412, 57)
         super().__init__()
 
-    @property
-    def base_url(self) -> str:
-        return f"{self.url}/v1"
-
-    def break_with(self, fault: str) -> None:
-        """Fail in this way from now on."""
-        self.fault = fault
-        if fault == "down":
-            self.take_down()
-        self.slow_seconds = 30.0 if fault == "slow" else 0.0
-        self.drip_seconds = 0.2 if fault == "drip" else 0.0
-        self.redirect_to = "http://127.0.0.1:9" if fault == "redirect" else ""
-        self.throttled = fault == "throttled_429"
-        self.fail_next = 10**9 if fault == "error_500" else 0
-
-    def mend(self) -> None:
-        self.break_with("")
-        self.bring_up()
-
-    def answer(self, request: Request) -> Answer:
-        body = request.json()
-        self.asked.append(body)
-        self.calls["chat"] += 1
-        if self.fault == "disconnect":
-            raise ConnectionResetError
+    def answer_body(self, body: dict[str, Any]) -> dict[str, Any]:
         told = json.loads(body["messages"][-1]["content"])
-        return Answer(200, self._completion(self._content(told["turn"])))
+        return self._completion(self._content(told["turn"]))
 
     def answer_throttled(self) -> Answer:
         self.calls["chat"] += 1

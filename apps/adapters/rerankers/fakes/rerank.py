@@ -3,54 +3,38 @@
 import json
 import math
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
-from apps.adapters.kms.fakes.service import Answer, FakeService, Request
+from apps.adapters import fake_model
+from apps.adapters.fake_model import FakeModel
+from apps.adapters.kms.fakes.service import Answer
 
-FAULTS: Final = ("not_json", "missing", "twice", "out_of_range", "not_a_number", "no_results", "error_500",
-                 "throttled_429", "redirect", "disconnect", "down", "slow", "drip", "endless")  # fmt: skip
+FAULTS: Final = (
+    "not_json",
+    "missing",
+    "twice",
+    "out_of_range",
+    "not_a_number",
+    "no_results",
+    "endless",
+    *fake_model.FAULTS,
+)
 
 _WORD: Final = re.compile(r"\w+")
 
 
-class FakeRerank(FakeService):
-    """fault: one of FAULTS, or empty.  asked: the bodies of the requests, newest last.  logits: bare scores.
+class FakeRerank(FakeModel):
+    """logits: whether it answers bare scores.
 
     likes: words that make a text all that is wanted, whatever was asked.
     """
 
-    content_type = "application/json"
+    operation = "rerank"
 
     def __init__(self, *, logits: bool = False, likes: str = "") -> None:
-        self.fault = ""
         self.logits = logits
         self.likes = likes
-        self.asked: Final[list[dict[str, Any]]] = []
         super().__init__()
-
-    @property
-    def base_url(self) -> str:
-        return f"{self.url}/v1"
-
-    def break_with(self, fault: str) -> None:
-        """Fail in this way from now on."""
-        self.fault = fault
-        if fault == "down":
-            self.take_down()
-        self.slow_seconds = 30.0 if fault == "slow" else 0.0
-        self.drip_seconds = 0.2 if fault == "drip" else 0.0
-        self.redirect_to = "http://127.0.0.1:9" if fault == "redirect" else ""
-        self.throttled = fault == "throttled_429"
-        self.fail_next = 10**9 if fault == "error_500" else 0
-
-    def answer(self, request: Request) -> Answer:
-        body = request.json()
-        self.asked.append(body)
-        self.calls["rerank"] += 1
-        if self.fault == "disconnect":
-            raise ConnectionResetError
-        return Answer(200, self._results(body))
 
     def answer_throttled(self) -> Answer:
         return Answer(429, {"message": "too many requests"})
@@ -61,7 +45,7 @@ class FakeRerank(FakeService):
     def answer_failed(self) -> Answer:
         return Answer(500, {"message": "internal error"})
 
-    def _results(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def answer_body(self, body: dict[str, Any]) -> dict[str, Any]:
         if self.fault == "no_results":
             return {"data": []}
         scores = [self._score(body["query"], text) for text in body["documents"]]
