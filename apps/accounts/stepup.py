@@ -25,6 +25,7 @@ from django.http import HttpRequest
 
 from apps.accounts import factors, sessions
 from apps.accounts.models import Assertion
+from apps.core.clock import database_time
 from apps.core.errors import Forbidden
 
 MAX_AGE_SECONDS: Final = 300
@@ -75,7 +76,7 @@ def find_step_up(
     if not person.is_authenticated or not person.is_active or sessions.NAME not in request.session:
         return None
     theirs = factors.ids_of(person.pk)
-    now = database_seconds()
+    now = database_time().timestamp()
     for record in reversed(factors.records(request)):
         kind = str(record.get("type"))
         if record.get("method") != "mfa" or kind not in METHODS or kind not in methods:
@@ -91,7 +92,7 @@ def find_password(request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS) -> 
     person = request.user
     if not person.is_authenticated or not person.is_active or factors.has_second_factor(person.pk):
         return None
-    now = database_seconds()
+    now = database_time().timestamp()
     for record in reversed(factors.records(request)):
         if record.get("method") == "password" and _is_recent(record, now, max_age):
             return StepUp(method="password", at=record["at"], age_seconds=now - record["at"])
@@ -101,7 +102,7 @@ def find_password(request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS) -> 
 def has_just_added_factor(request: HttpRequest) -> bool:
     """Whether one was added in this session at most as long ago as a step-up holds.  Whoever did has confirmed who they
     are before, and shown the new one: enough to be shown their recovery codes, and for nothing that deletes."""
-    now = database_seconds()
+    now = database_time().timestamp()
     return any(_is_recent(one, now, MAX_AGE_SECONDS, mark="added") for one in factors.records(request))
 
 
@@ -148,14 +149,6 @@ def use_assertion(request: HttpRequest, nonce: str, *, action: str, target: str,
     except IntegrityError:
         raise StepUpSpent from None
     return step_up
-
-
-def database_seconds() -> float:
-    """Now, in seconds since 1970, by the one clock that all processes share."""
-    with connection.cursor() as cursor:
-        cursor.execute("select extract(epoch from clock_timestamp())::float8")
-        ((seconds,),) = cursor.fetchall()
-    return float(seconds)
 
 
 def _is_recent(record: Mapping[str, Any], now: float, max_age: float, *, mark: str = "reauthenticated") -> bool:

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import connection
 
 from apps.audit.services import record
+from apps.core.clock import database_time
 from apps.core.errors import Conflict
 from apps.core.locks import lock
 from apps.core.scoping import tenant_transaction
@@ -112,11 +113,11 @@ def _begin(scope: Scope, *, now: datetime) -> RetentionRun:
         run = RetentionRun.objects.within(scope).filter(finished_at=None).first()
         if run is None:
             run = RetentionRun(tenant_id=scope.tenant_id, created_at=now)
-        elif run.leased_until > _database_time():
+        elif run.leased_until > database_time():
             raise RunUnderway
         else:
             run.times_resumed += 1
-        run.token, run.leased_until = uuid.uuid4(), _database_time() + LEASE
+        run.token, run.leased_until = uuid.uuid4(), database_time() + LEASE
         run.save()
     return run
 
@@ -124,7 +125,7 @@ def _begin(scope: Scope, *, now: datetime) -> RetentionRun:
 def _let_go(scope: Scope, run: RetentionRun) -> None:
     with tenant_transaction(scope):
         mine = RetentionRun.objects.within(scope).filter(pk=run.pk, token=run.token)
-        mine.update(leased_until=_database_time())
+        mine.update(leased_until=database_time())
 
 
 def _finish(scope: Scope, run: RetentionRun, *, now: datetime) -> None:
@@ -138,18 +139,8 @@ def _keep(scope: Scope, run: RetentionRun, column: str, count: int) -> None:
     if mine is None:
         raise LeaseLost
     setattr(mine, column, getattr(mine, column) + count)
-    mine.leased_until = _database_time() + LEASE
+    mine.leased_until = database_time() + LEASE
     mine.save(update_fields=[column, "leased_until"])
-
-
-def _database_time() -> datetime:
-    # Whoever compares two leases compares them by one clock, and not by that of the host it happens to run on.
-    with connection.cursor() as cursor:
-        cursor.execute("select clock_timestamp()")
-        row = cursor.fetchone()
-    assert row is not None  # noqa: S101  (it always answers)
-    told: datetime = row[0]
-    return told
 
 
 # -- a batch -----------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from apps.accounts import stepup
 from apps.accounts.models import Assertion
 from apps.accounts.stepup import AssertionRefused, StepUpRequired, StepUpSpent, issue_assertion, use_assertion
 from apps.apikeys.onboarding import Opened
+from apps.core.clock import database_time
 from tests.web.people import OF_WHOM, RECORDS, Person, make_person
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -33,7 +34,7 @@ def asked(person: Person, *records: dict[str, Any]) -> HttpRequest:
 
 def record(person: Person, *, ago: float = 10.0, **changed: Any) -> dict[str, Any]:
     """A good one, of this long ago by the database's clock."""
-    at = stepup.database_seconds() - ago
+    at = database_time().timestamp() - ago
     good = {"method": "mfa", "type": "totp", "id": person.factor().pk, "at": at, "reauthenticated": True}
     return good | changed
 
