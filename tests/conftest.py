@@ -6,6 +6,7 @@ database of their own.
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,12 @@ def acme() -> Opened:
 @pytest.fixture
 def globex() -> Opened:
     return makers.make_tenant("globex")
+
+
+@pytest.fixture
+def no_answer_is_kept(settings: Any) -> None:
+    """For rows that are changed behind the product's back, which raises no number of changes."""
+    settings.RECALL_CACHE_SECONDS = 0
 
 
 @pytest.fixture(autouse=True)

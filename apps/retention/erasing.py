@@ -49,6 +49,7 @@ logger = logging.getLogger(__name__)
 
 ASKED: Final = 5  # erased memories of which recall is asked in their own words
 MOST_RANKED: Final = 50
+COMMAND_LINE: Final = "command line"  # the method of whoever runs a command on the host
 MOST_MEMORIES: Final = 10_000  # named one by one
 
 # What a receipt counts, by the table that it was in.

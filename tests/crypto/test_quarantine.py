@@ -27,14 +27,10 @@ from apps.recall.services import recall
 from tests.crypto.broken import changed, listed, read, superuser, told
 from tests.makers import NOW, make_scope
 
-pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
-
-
-@pytest.fixture(autouse=True)
-def _no_answer_is_kept(settings: Any) -> None:
-    """Rows are spoiled and mended behind the product's back here, which raises no number of changes."""
-    settings.RECALL_CACHE_SECONDS = 0
-
+pytestmark = [
+    pytest.mark.django_db(transaction=True, databases="__all__"),
+    pytest.mark.usefixtures("no_answer_is_kept"),  # rows are spoiled and mended behind the product's back
+]
 
 MINUTE = timedelta(minutes=1)
 

@@ -12,11 +12,9 @@ from rich.table import Table
 
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
-from apps.retention.erasing import Authorisation
+from apps.retention.erasing import COMMAND_LINE, Authorisation
 from apps.retention.privacy import Asked, delete_person, hand_over, list_requests
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
-
-METHOD = "command line"
 
 
 class Command(PlainCommand):
@@ -69,7 +67,7 @@ class Command(PlainCommand):
                 said = ""
             if said.strip() != str(options["request"]):
                 raise CommandError("Nothing was erased.")
-        by = Authorisation(principal=scope.principal, method=METHOD)
+        by = Authorisation(principal=scope.principal, method=COMMAND_LINE)
         self.tell(delete_person(scope, options["request"], authorised=by, now=timezone.now()), options)
 
     def export(self, scope: Scope, options: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import SpaceNotFound, scope_in
 from apps.retention import erasing, purging
-from apps.retention.erasing import Authorisation, Erased, Target, start_erasure
+from apps.retention.erasing import COMMAND_LINE, Authorisation, Erased, Target, start_erasure
 from apps.retention.replay import resume
 from apps.tenants.selectors import get_tenant
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
@@ -23,7 +23,6 @@ WHAT = (
     "Deletes it with all that was derived from it; of a person or a tenant it first destroys what opens it. Nobody can "
     "take that back: not from a backup either, once those from before have expired. Each has a signed receipt."
 )
-METHOD = "command line"
 
 
 class Command(PlainCommand):
@@ -99,7 +98,7 @@ class Command(PlainCommand):
             done = start_erasure(
                 scope,
                 target,
-                authorised=Authorisation(principal=scope.principal, method=METHOD),
+                authorised=Authorisation(principal=scope.principal, method=COMMAND_LINE),
                 with_sources=with_sources,
                 request_id=options["request"],
                 now=timezone.now(),
