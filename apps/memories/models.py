@@ -238,8 +238,8 @@ class Memory(ScopedModel):
             ),
             models.Index(
                 fields=("tenant", "expires_at"),
-                condition=models.Q(retention_status="active", expires_at__isnull=False),
-                name="memory_expiring",
+                condition=models.Q(retention_status__in=("active", "archived"), expires_at__isnull=False),
+                name="memory_expires",
             ),
             models.Index(fields=("tenant", "key_version", "id"), name="memory_key_version"),
             # Of a time asked about: see ``apps.memories.times``.

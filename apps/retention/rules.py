@@ -96,6 +96,11 @@ class Rule:
         """SQL: when a memory is due.  Parameters: now, lasts."""
         return "%(now)s::timestamptz" if self.name == COUNTED else f"{KINDS[self.name].since} + %(lasts)s"
 
+    @property
+    def order(self) -> str:
+        """SQL: what has been due longest comes first, where the rule counts from a time."""
+        return "memory.id" if self.name == COUNTED else KINDS[self.name].since
+
     def where(self) -> str:
         """SQL: which memories are due until then.  Parameters: tenant, target, count, until."""
         conditions = ["memory.tenant_id = %(tenant)s"]

@@ -178,7 +178,8 @@ def _due(scope: Scope, rule: Rule, archive: int, *, now: datetime) -> list[tuple
             f"select memory.id, {ARCHIVE_DAYS}, memory.retention_status = 'active' from memories_memory memory "  # noqa: S608  (fixed texts of ours)
             f"where {rule.where()} and not memory.legal_hold "
             # Whoever holds one has it changed or recalled just now: the next run takes it.
-            "order by memory.id limit %(most)s for update of memory skip locked",
+            # In the order of the rule's index, so that a batch reads what it takes and not what went before it.
+            f"order by {rule.order} limit %(most)s for update of memory skip locked",
             parameters,
         )
         return [(memory_id, days, is_active) for memory_id, days, is_active in cursor.fetchall()]

@@ -1,4 +1,5 @@
-"""Erasures and purges in a process of their own, killed at any statement: carried through later, with the same end."""
+"""Erasures, purges and sweeps in a process of their own, killed at any statement: carried through later, with the same
+end."""
 
 import json
 import os
@@ -17,14 +18,15 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
-from apps.memories.models import Memory
-from apps.memories.selectors import get_memory
+from apps.memories.models import Memory, MemoryTransition
+from apps.memories.selectors import MemoryNotFound, get_memory
 from apps.projects.scope import Scope
 from apps.retention import receipt_log, replay, rows
 from apps.retention.erasing import list_erasures, resume
-from apps.retention.models import ErasureState, Receipt
+from apps.retention.models import ErasureState, Receipt, RetentionRun
 from apps.retention.purging import Purged, PurgeUnderWay, purge
 from apps.retention.receipts import verify
+from apps.retention.sweeping import sweep
 from tests.makers import make_scope
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
@@ -43,7 +45,7 @@ django.setup()
 from django.db import connections
 from apps.projects.scope import Principal
 from apps.projects.system import find_system_scope
-from apps.retention import erasing, purging, removing
+from apps.retention import erasing, purging, removing, sweeping
 removing.BATCH = 2
 asked, now = json.loads(sys.argv[1]), datetime.fromisoformat(sys.argv[2])
 def wait(execute, sql, params, many, context):
@@ -56,6 +58,8 @@ with ExitStack() as stack:
         stack.enter_context(connections[alias].execute_wrapper(wait))
     if asked["verb"] == "purge":
         purging.purge(now=now)
+    elif asked["verb"] == "sweep":
+        sweeping.sweep(find_system_scope(asked["tenant"]), now=now)
     else:
         by = erasing.Authorisation(principal=Principal(kind="account", id=3), method="session+webauthn")
         what = {"memories": lambda: erasing.Target.memories(asked["ids"]),
@@ -67,7 +71,7 @@ sys.stdout.write("done\\n")
 
 def run(asked: dict[str, Any], *, kill_at: int | None, now: datetime) -> int:
     """How many statements it sent; killed before it sends that one."""
-    environment = dict(os.environ) | {"DJANGO_SETTINGS_MODULE": "tests.settings"}
+    environment = dict(os.environ) | {"DJANGO_SETTINGS_MODULE": "tests.settings", "RETENTION_BATCH": "2"}
     for alias, name in (("default", "DATABASE_URL"), ("keyring", "KEYRING_URL")):
         base, _, rest = environment[name].rpartition("/")
         _, mark, options = rest.partition("?")
@@ -175,7 +179,7 @@ def test_a_purge_killed_at_any_statement_is_carried_through(acme: Opened) -> Non
     purging = {"verb": "purge", "tenant": scope.tenant_id, "ids": [], "space": ""}
     length = run(purging, kill_at=None, now=NOW + timedelta(minutes=1))
 
-    for number in range(max(1, KILLS // 3)):
+    for number in range(KILLS if KILLS > 5 else 2):  # a whole erasure and two purges each
         person = make_scope(acme, f"person {number}")
         run(asked_of("memories", person, say(person)), kill_at=None, now=NOW)
         run(purging, kill_at=chance.randrange(length), now=NOW + timedelta(minutes=2))
@@ -183,3 +187,55 @@ def test_a_purge_killed_at_any_statement_is_carried_through(acme: Opened) -> Non
 
         assert done.waits == []
         assert {one.state for one in list_erasures(acme.scope, limit=1_000)} == {ErasureState.PURGED}
+
+
+def test_a_sweep_killed_at_any_statement_is_carried_through(acme: Opened) -> None:
+    """Every other one is killed while it deletes what is past its time, the rest while they remove for good."""
+    chance = random.Random(90)
+    deleting, removing = NOW + timedelta(days=91), NOW + timedelta(days=99)
+    lengths = {}
+    whole = make_scope(acme, "whole")
+    say(whole)
+    for now in (deleting, removing):
+        lengths[now] = run(asked_of("sweep", whole, []), kill_at=None, now=now)
+
+    for number in range(KILLS):
+        scope = make_scope(acme, f"person {number}")
+        ids = say(scope)
+        removes = number % 2 == 1
+        if removes:
+            assert sweep(acme.scope, now=deleting).deleted == len(ids)
+        now = removing if removes else deleting
+        run(asked_of("sweep", scope, ids), kill_at=chance.randrange(lengths[now]), now=now)
+
+        left = statuses(scope, ids)
+        assert set(left.values()) <= ({"soft_deleted"} if removes else {"active", "soft_deleted"})
+        active = [one for one, status in left.items() if status == "active"]
+        assert readable(scope, active) <= set(TEXTS)  # each opens whole
+        for one in left.keys() - set(active):
+            with pytest.raises(MemoryNotFound):
+                get_memory(scope, one, now=NOW)
+
+        let_go(acme.scope)
+        assert sweep(acme.scope, now=now).is_done
+
+        with tenant_transaction(scope):
+            deletions = MemoryTransition.objects.within(scope).filter(memory_id__in=ids, event="soft_deleted").count()
+        assert deletions == len(ids)  # none twice, none without a trace
+        if removes:
+            assert traces(acme.scope, ids) == {}
+            assert statuses(scope, ids) == {}
+        else:
+            assert set(statuses(scope, ids).values()) == {"soft_deleted"}
+            assert sweep(acme.scope, now=removing).purged == len(ids)
+
+
+def statuses(scope: Scope, ids: list[int]) -> dict[int, str]:
+    with tenant_transaction(scope):
+        return dict(Memory.objects.within_tenant(scope).filter(pk__in=ids).values_list("pk", "retention_status"))
+
+
+def let_go(scope: Scope) -> None:
+    """Of the lease that the killed one held, before two minutes are over."""
+    with tenant_transaction(scope):
+        RetentionRun.objects.within(scope).update(leased_until=datetime(2000, 1, 1, tzinfo=UTC))

@@ -437,6 +437,30 @@ def test_the_schedule_rings_for_every_open_tenant_and_again_until_all_is_done(
     tasks.sweep_tenant(0)
 
 
+def test_a_batch_reads_what_it_takes_however_much_there_is(acme: Opened, settings: Any) -> None:
+    """A million rows that are due, or that have left already, must not be read again for each batch."""
+    settings.RETENTION_BATCH = 100
+    space = make_scope(acme).space.id
+    lay(acme.scope, [Line(acme.project.pk, space, expires=50 if number % 2 else None) for number in range(2_000)])
+    with connection.cursor() as cursor:
+        cursor.execute("analyze memories_memory")
+    plans: list[str] = []
+
+    def listen(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if "skip locked" in sql:
+            execute(f"explain {sql}", params, many, context)
+            plans.append("\n".join(line for (line,) in context["cursor"].fetchall()))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(listen):
+        assert sweep(acme.scope, now=NOW + 91 * DAY).deleted == 2_000
+
+    for index in ("memory_expires", "memory_ageing"):
+        mine = [plan for plan in plans if f"using {index} on memories_memory" in plan]
+        assert len(mine) >= 10
+        assert not any("Sort" in plan for plan in mine)
+
+
 def lose_lease(scope: Scope) -> None:
     with tenant_transaction(scope):
         RetentionRun.objects.within(scope).update(leased_until=datetime(2000, 1, 1, tzinfo=UTC))
