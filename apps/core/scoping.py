@@ -71,20 +71,24 @@ def tenant_transaction(scope: InTenant, *, using: str = "default", snapshot: boo
     another tenant it is put back on the way out, so that nesting cannot widen what the outer one sees.
     """
     is_nested = connections[using].in_atomic_block
-    mine, before = str(scope.tenant_id), ""
+    mine = str(scope.tenant_id)
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
-        if snapshot and not is_nested:
-            cursor.execute("set transaction isolation level repeatable read, read only")
-        if is_nested:
-            cursor.execute("select coalesce(current_setting('app.tenant_id', true), '')")
-            (before,) = cursor.fetchone() or ("",)
+        if not is_nested:
+            # BEGIN, the level and the tenant travel together: a third of the waiting of a short transaction.
+            with connections[using].connection.pipeline():
+                if snapshot:
+                    cursor.execute("set transaction isolation level repeatable read, read only")
+                cursor.execute("select set_config('app.tenant_id', %s, true)", [mine])
+            yield
+            return
+        cursor.execute("select coalesce(current_setting('app.tenant_id', true), '')")
+        (before,) = cursor.fetchone() or ("",)
         if before == mine:
             yield
             return
         cursor.execute("select set_config('app.tenant_id', %s, true)", [mine])
         yield
-        if is_nested:
-            cursor.execute("select set_config('app.tenant_id', %s, true)", [before])
+        cursor.execute("select set_config('app.tenant_id', %s, true)", [before])
 
 
 def isolation_sql(table: str, *, also: str = "", nullable: bool = False) -> tuple[str, str]:

@@ -27,7 +27,13 @@ _THERE = "tenant_id = %s and space_id = %s and (expires_at is null or expires_at
 
 def signs(vector: NDArray[np.float32], cipher: SpaceCipher) -> str:
     """One bit for each dimension of the vector, unit length, under the cipher's rotation, as SQL takes a bit string."""
-    return "".join("1" if above else "0" for above in cipher.protect_vectors(vector[None])[0] > 0)
+    return sign_bits(vector[None], cipher)[0]
+
+
+def sign_bits(vectors: NDArray[np.float32], cipher: SpaceCipher) -> list[str]:
+    """As ``signs``, of each row of ``vectors``: shape (n, dimensions)."""
+    above = np.where(cipher.protect_vectors(vectors) > 0, np.uint8(ord("1")), np.uint8(ord("0")))
+    return [row.tobytes().decode() for row in above]
 
 
 def nearest(
@@ -42,19 +48,23 @@ def nearest(
     where: str = "",
     values: Sequence[Any] = (),
     replaced: bool = False,
+    opened: dict[int, NDArray[np.float32]] | None = None,
 ) -> list[tuple[int, float]]:
     """(memory id, cosine), best first.  vector: as the embedder made it, unit length.
 
     where, values: conditions on ``memory`` as SQL; they hold before the limit.  embedder: only vectors of this model,
     the only ones comparable.  replaced: also those that are live no more, of which ``where`` says which are meant.
+    opened: takes every embedding that was opened on the way, by memory id, for whoever measures them once more.
     Vectors that fail their seal are noted and left out.
     """
     found: list[tuple[int, float]] = []
+    opened = {} if opened is None else opened
     for memory_id, blob in _close(
         scope, space, vector, cipher, limit + _SPARE, now, embedder, where, values, replaced=replaced
     ):
         try:
-            found.append((memory_id, float(open_embedding(memory_id, blob, cipher) @ vector)))
+            opened[memory_id] = open_embedding(memory_id, blob, cipher)
+            found.append((memory_id, float(opened[memory_id] @ vector)))
         except DecryptError as error:
             integrity.note(scope, error, memory_id, space_id=space.id, table=VECTOR, now=now)
     return sorted(found, key=lambda one: (-one[1], one[0]))[:limit]

@@ -1,7 +1,7 @@
 """What a search is, and what a leg makes of it: the whole filter inside, ranked ids out, no plaintext."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Protocol
 
@@ -29,6 +29,7 @@ class Search:
     documents, average_length: of the space's index, for BM25.
     where, values: the filter, as SQL conditions on ``memory``; ``is_filtered`` when a caller asked for one.
     moment: the time asked about, where it is not the present.
+    opened: embeddings that a leg has opened, by memory id, so that none is opened twice.
     """
 
     scope: Scope
@@ -45,6 +46,7 @@ class Search:
     is_filtered: bool
     now: datetime
     moment: Moment | None = None
+    opened: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
 
 class Leg(Protocol):

@@ -121,12 +121,10 @@ def recall(
 
 def rank_legs(scope: Scope, query: Plaintext, *, limit: int, now: datetime) -> dict[str, Ranking]:
     """What each leg finds by itself, for measuring: one space, no filter.  The lexical scores are exact."""
-    with tenant_transaction(scope):
+    with tenant_transaction(scope, snapshot=True):
         row, cipher = _enter(scope, scope.space)
         spoken = _who_speaks(scope, row.ref, cipher, query, Filters(), now=now)
-    asked = _ask(row.ref, cipher, spoken, query, now=now)
-    with tenant_transaction(scope, snapshot=True):
-        search = _search(scope, asked, Filters(), now)
+        search = _search(scope, (asked := _ask(row, cipher, spoken, query, now=now)), Filters(), now)
         rankings = {leg.name: leg.rank(search, limit=max(limit, 2 * DEPTH)) for leg in LEGS}
         ids = [memory_id for memory_id, _ in rankings["lexical"]]
         opened = open_shortlist(search, asked.question, ids, session_token=None, metadata={})
@@ -187,11 +185,15 @@ class _Asked:
     opened: all of a sealed space; None of one that is searched at rest.
     """
 
-    space: SpaceRef
+    row: Space
     cipher: SpaceCipher
     question: Question
     vector: NDArray[np.float32] | None
     opened: OpenedSpace | None
+
+    @property
+    def space(self) -> SpaceRef:
+        return self.row.ref
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,17 +218,18 @@ class _SpaceChanged(Exception):
 def _recall_in(scope: Scope, space: SpaceRef, query: Plaintext, options: _Options) -> _Found:
     while True:
         try:
-            with tenant_transaction(scope):
+            # One moment for all of it: a memory replaced between two statements would be missing with its successor,
+            # and so would one that is keyed anew between the look at the key versions and the search.
+            with tenant_transaction(scope, snapshot=True):
                 row, cipher = _enter(scope, space)
                 place = _place(scope, row, cipher, query, options)
                 if (again := _found_again(scope, row.ref, cipher, place, options)) is not None:
                     return again
                 spoken = _who_speaks(scope, row.ref, cipher, query, options.filters, now=options.now)
-            asked = _ask(row.ref, cipher, spoken, query, now=options.now)
-            # One moment for all of it: a memory replaced between two statements would be missing with its successor,
-            # and so would one that is keyed anew between the look at the key versions and the search.
-            with tenant_transaction(scope, snapshot=True):
-                found = _found(scope, asked, options)
+                is_here = get_embedder().is_local
+                found = _found(scope, _ask(row, cipher, spoken, query, now=options.now), options) if is_here else None
+            if found is None:  # no transaction waits for a network
+                found = _found_later(scope, _ask(row, cipher, spoken, query, now=options.now), options)
             if found.is_dense and not found.cut:
                 # As of the change that was looked at first: what was written meanwhile makes it void.
                 hits = [(hit.memory.id, hit.score, hit.explanation) for hit in found.hits]
@@ -236,6 +239,15 @@ def _recall_in(scope: Scope, space: SpaceRef, query: Plaintext, options: _Option
             continue
         except (Space.DoesNotExist, SpaceShredded):  # erased meanwhile
             return _Found()
+
+
+def _found_later(scope: Scope, asked: _Asked, options: _Options) -> _Found:
+    """In another moment than that in which the question was read.  Raises _SpaceChanged, what ``_enter`` raises."""
+    with tenant_transaction(scope, snapshot=True):
+        row, cipher = _enter(scope, asked.space)
+        if row.ref != asked.space:
+            raise _SpaceChanged
+        return _found(scope, replace(asked, row=row, cipher=cipher), options)
 
 
 def _enter(scope: Scope, space: SpaceRef) -> tuple[Space, SpaceCipher]:
@@ -282,18 +294,18 @@ def _who_speaks(
 
 
 def _ask(
-    space: SpaceRef,
+    row: Space,
     cipher: SpaceCipher,
     spoken: tuple[dict[int, str], OpenedSpace | None],
     query: Plaintext,
     *,
     now: datetime,
 ) -> _Asked:
-    """Read the question.  Embedding may wait for a network, so it is done outside of transactions."""
+    """Read the question."""
     actors, opened = spoken
     question = ask(query, participants=list(actors.values()), actors=frozenset(actors), now=now)
     vector = _embed(get_embedder(), question.voiced)
-    return _Asked(space=space, cipher=cipher, question=question, vector=vector, opened=opened)
+    return _Asked(row=row, cipher=cipher, question=question, vector=vector, opened=opened)
 
 
 def _embed(embedder: Embedder, text: Plaintext) -> NDArray[np.float32] | None:
@@ -305,11 +317,8 @@ def _embed(embedder: Embedder, text: Plaintext) -> NDArray[np.float32] | None:
 
 
 def _search(scope: Scope, asked: _Asked, filters: Filters, now: datetime) -> Search:
-    """Inside the snapshot, so that the key versions are those of the rows in it.  Raises _SpaceChanged."""
-    row = Space.objects.within(scope).get(pk=asked.space.id)
-    if row.ref != asked.space:
-        raise _SpaceChanged
-    cipher = open_space(scope.tenant, asked.space)
+    """Inside the snapshot of which the cipher is, so that the key versions are those of the rows in it."""
+    row, cipher = asked.row, asked.cipher
     where, values, is_filtered = conditions(filters, scope, cipher, now=now)
     return Search(
         scope=scope,

@@ -151,8 +151,8 @@ def _before(search: Search, memory_id: int, blob: bytes, vector_blob: bytes | No
 
 def _vector(search: Search, memory_id: int, blob: bytes | None) -> NDArray[np.float32] | None:
     """None where there is none, or where it fails its seal: the words still count."""
-    if blob is None:
-        return None
+    if (opened := search.opened.get(memory_id)) is not None or blob is None:
+        return opened
     try:
         return open_embedding(memory_id, bytes(blob), search.cipher)
     except DecryptError as error:

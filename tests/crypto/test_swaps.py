@@ -247,6 +247,7 @@ class Listening:
     """An embedder that remembers what it was given."""
 
     id = "listening"
+    is_local = True
 
     def __init__(self) -> None:
         self.heard: list[str] = []

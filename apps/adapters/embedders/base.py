@@ -13,6 +13,7 @@ class Embedder(Protocol):
 
     id: name of the model and its generation, stored beside every vector; vectors are compared only when their ids are
     equal.  Runtimes of one model whose vectors may be mixed share an id.
+    is_local: that embedding waits for this machine alone, so that it may be done inside a transaction.
     """
 
     @property
@@ -20,6 +21,9 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int: ...
+
+    @property
+    def is_local(self) -> bool: ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """vectors: float32, shape (len(texts), dimensions), unit length, in the order of ``texts``.

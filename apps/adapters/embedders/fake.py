@@ -23,6 +23,7 @@ class FakeEmbedder:
     """
 
     id = "fake/1"
+    is_local = True
 
     def __init__(self, dimensions: int = 384) -> None:
         self.dimensions = dimensions
@@ -51,7 +52,9 @@ class FakeEmbedder:
 
 
 class FailingEmbedder(FakeEmbedder):
-    """An embedder that is down: it has the fake's id, and refuses every text."""
+    """An embedder elsewhere that is down: it has the fake's id, and refuses every text."""
+
+    is_local = False
 
     def __init__(self, dimensions: int = 384, *, permanent: bool = False) -> None:
         super().__init__(dimensions)

@@ -27,6 +27,7 @@ class LocalEmbedder:
 
     id = "all-MiniLM-L6-v2/1"
     dimensions = DIMENSIONS
+    is_local = True
 
     def __init__(self, cache_dir: str | None = None) -> None:
         self._cache_folder = Path(cache_dir) if cache_dir else None

@@ -22,4 +22,5 @@ class Dense:
             where=search.where if search.is_filtered else "",
             values=search.values if search.is_filtered else (),
             replaced=search.moment is not None,
+            opened=search.opened,
         )
