@@ -32,6 +32,8 @@ SILENT: Final = {
     "log_parameter_max_length_on_error": "0",
     "log_min_error_statement": "panic",
 }
+# Unique indexes that hold no tenant and may: what becomes of them when tables are split is in docs/scaling.md.
+UNDIVIDED: Final = {("apikeys_apikey", ("kid",)), ("memories_memoryvector", ("memory_id",))}
 DATABASES: Final = ("default", "keyring")
 
 Found = list[CheckMessage]
@@ -109,7 +111,7 @@ def check_databases(app_configs: Sequence[Any] | None, databases: Iterable[str] 
             for look in (_logging, _durability, _migrations):
                 found += _looked(look, alias)
     if "default" in asked:
-        for look in (_role, _walls, _pgvector):
+        for look in (_role, _walls, _divisible, _pgvector):
             found += _looked(look, "default")
     if asked >= set(DATABASES):
         for look in (_separation, _deployment):
@@ -169,6 +171,34 @@ def _walls(alias: str) -> Found:
             f"Row-level security is not forced on {', '.join(name for (name,) in rows)}.",
             hint="Run `memsync prepare`; if that does not help, the schema was changed by hand.",
             id="memsync.E006",
+        )
+    ]
+
+
+def _divisible(alias: str) -> Found:
+    """Whether the tables could be split by tenant: over partitions, servers or databases (docs/scaling.md)."""
+    rows = _rows(
+        alias,
+        "select t.relname, array_agg(a.attname::text order by a.attnum) from pg_index i"
+        " join pg_class t on t.oid = i.indrelid"
+        " join pg_attribute a on a.attrelid = t.oid and a.attnum = any(i.indkey::int2[])"
+        " where t.relname = any(%s) and t.relnamespace = 'public'::regnamespace and i.indisunique"
+        " group by t.relname, i.indexrelid order by 1, 2",
+        [tenant_tables()],
+    )
+    whole = [
+        (table, tuple(columns))
+        for table, columns in rows
+        if "tenant_id" not in columns and columns != ["id"] and (table, tuple(columns)) not in UNDIVIDED
+    ]
+    if not whole:
+        return []
+    named = ", ".join(f"{table} ({', '.join(columns)})" for table, columns in whole)
+    return [
+        Warning(
+            f"Unique indexes without the tenant keep these tables in one piece: {named}.",
+            hint="Add tenant_id to each, or drop it: the schema was changed by hand.",
+            id="memsync.W006",
         )
     ]
 

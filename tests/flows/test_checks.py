@@ -147,6 +147,14 @@ def test_table_without_its_wall_is_found(superuser: psycopg.Connection[Any], cha
         superuser.execute("alter table memories_memory enable row level security, force row level security")
 
 
+def test_table_that_a_unique_index_keeps_in_one_piece_is_found(superuser: psycopg.Connection[Any]) -> None:
+    superuser.execute("create unique index undivided on projects_project (public_id)")
+    try:
+        assert "projects_project (public_id)" in found(databases=True)["memsync.W006"].msg
+    finally:
+        superuser.execute("drop index undivided")
+
+
 def test_old_pgvector_is_found(superuser: psycopg.Connection[Any]) -> None:
     (version,) = superuser.execute("select extversion from pg_extension where extname = 'vector'").fetchone() or ("",)
     set_version = "update pg_extension set extversion = %s where extname = 'vector'"
