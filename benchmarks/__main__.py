@@ -43,6 +43,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     latency.add_argument("--runs", type=int, default=100, help="measured calls of each kind (default 100)")
     latency.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
 
+    scale = verbs.add_parser("scale", help="queries in spaces of different sizes, while the tables grow")
+    scale.add_argument("--spaces", type=_numbers, default=[1_000, 10_000, 100_000], help="rows of each, as 1000,10000")
+    scale.add_argument("--tables", type=_numbers, default=[100_000, 1_000_000], help="rows of all, ascending")
+    scale.add_argument("--runs", type=int, default=100, help="measured calls of each kind (default 100)")
+    scale.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+
+    ingest = verbs.add_parser("ingest", help="adds, one at a time and many at once, beside the bare writes")
+    ingest.add_argument("--rows", type=int, default=2_000, help="written in each way (default 2000)")
+    ingest.add_argument("--runs", type=int, default=100, help="measured single adds (default 100)")
+    ingest.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+
     throughput = verbs.add_parser("throughput", help="requests a second beside a view that does nothing, and memory")
     throughput.add_argument("--rows", type=int, default=1000, help="memories in the space (default 1000)")
     throughput.add_argument("--callers", type=int, default=8, help="that ask at once (default 8)")
@@ -122,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with instance() as running:
         run = {
             "recall": _recall, "latency": _latency, "throughput": _throughput, "leakage": _leakage,
-            "isolation": _isolation, "sweep": _sweep,
+            "isolation": _isolation, "sweep": _sweep, "scale": _scale, "ingest": _ingest,
         }[options.verb]  # fmt: skip
         result = run(running, options)
     if options.json:
@@ -194,6 +205,33 @@ def _latency(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     console.print(table)
     for name, ratio in result["ratios"].items():
         console.print(f"{name}: {ratio:.2f}", highlight=False)
+    return result
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
+def _scale(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import scale
+
+    result = scale.run(
+        running, spaces=options.spaces, tables=sorted(options.tables), runs=options.runs, say=console.print
+    )
+    rows = [
+        {name: f"{value[0]:.1f} ({value[1]:.1f})" if isinstance(value, tuple) else value for name, value in one.items()}
+        for one in result["figures"]
+    ]
+    console.print(_figures_table("milliseconds, p50 (p95)", rows))
+    console.print(f"growth of the p50, from the smallest tables to the largest: {result['growth of the p50']}")
+    return result
+
+
+def _ingest(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import ingest
+
+    result = ingest.run(running, rows=options.rows, runs=options.runs)
+    print(json.dumps(result, indent=1))
     return result
 
 

@@ -15,7 +15,7 @@ from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
 from apps.retention.sweeping import Swept, sweep
 from benchmarks.instance import Instance, superuser
-from benchmarks.latency import _COPY_COLUMNS, Caller, _measure, sentences
+from benchmarks.latency import COPY_COLUMNS, Caller, measure, sentences
 
 TABLES: Final = ("memories_memory", "memories_memoryvector", "memories_posting", "memories_memorytransition")
 WORDS: Final = 8  # keyed words of each copy
@@ -38,6 +38,7 @@ def run(running: Instance, *, rows: int, live: int, runs: int, pause: float) -> 
     now = datetime.now(UTC)
     _copy(there, rows, now=now)
     _vacuum()
+    caller.close()  # the server has closed it meanwhile; the next request opens another
     result: dict[str, Any] = {"rows": rows, "live": live, "pause": pause, "megabytes before": _megabytes()}
     result["recall before"] = _recall(caller, runs)
     for name, moment in (("deletes", now), ("purges", now + timedelta(days=8))):
@@ -55,7 +56,7 @@ def _copy(scope: Scope, rows: int, *, now: datetime) -> None:
     """Memories that were due yesterday: copies, under new ids, with vectors and keyed words of their own."""
     with tenant_transaction(scope):
         first = Memory.objects.within(scope).values_list("pk", flat=True).get()
-    columns, due = _COPY_COLUMNS, now - timedelta(days=1)
+    columns, due = COPY_COLUMNS, now - timedelta(days=1)
     for start in range(0, rows, CHUNK):
         with tenant_transaction(scope), connection.cursor() as cursor:
             cursor.execute(
@@ -109,7 +110,7 @@ def _swept(scope: Scope, caller: Caller, name: str, now: datetime, runs: int, pa
 
 
 def _recall(caller: Caller, runs: int) -> tuple[float, float]:
-    return _measure(lambda _: caller.post("/memory/query", {"query": "Who repaired the station clock?", "k": 10}), runs)
+    return measure(lambda _: caller.post("/memory/query", {"query": "Who repaired the station clock?", "k": 10}), runs)
 
 
 def _megabytes() -> float:
