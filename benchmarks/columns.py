@@ -112,6 +112,17 @@ MAIN: dict[str, Columns] = {
         sealed="payload_ct",
         plain="id created_at tenant_id job_id space_id number first_line records key_version",
     ),
+    "exports_exportjob": Columns(
+        sealed="filters_ct result_ct",
+        plain="id created_at tenant_id public_id environment project_id space_id end_user_id privacy_request_id actor "
+        "status format reach key_version newest_id section after_id to_scan scanned rows unreadable chunks error "
+        "retries attempts downloads started_at completed_at expires_at",
+    ),
+    "exports_exportchunk": Columns(
+        sealed="payload_ct",
+        plain="id created_at tenant_id job_id space_id number first_id last_id memory_ids space_ids key_version",
+    ),
+    "exports_exportlink": Columns(plain="id created_at tenant_id job_id issued_to expires_at used_at"),
     "summaries_cluster": Columns(
         sealed="label_ct",
         keyed="topic_mac",

@@ -51,6 +51,7 @@ app.conf.beat_schedule = {
     "look after summaries": {"task": "summaries.tend", "schedule": 60.0},
     # Oftener than a checkpoint falls due, since a thousand rows make one fall due early.
     "go on with imports": {"task": "imports.tend", "schedule": 15.0},
+    "go on with exports": {"task": "exports.tend", "schedule": 15.0},
     "sign the audit trail": {"task": "audit.checkpoint", "schedule": 10.0},
     "close what nobody reviewed": {"task": "ingest.expire_candidates", "schedule": 3600.0},
     "close requests to forget": {"task": "retention.expire_requests", "schedule": 3600.0},
@@ -82,9 +83,10 @@ def use_our_logging(**_: Any) -> None:
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def look_for_work(**_: Any) -> None:
     """Go on at once with what a worker left when it was killed, and not when its time comes round: rotations, imports,
-    changes of types."""
+    exports, changes of types."""
     app.send_task("keys.tend")
     app.send_task("imports.tend")
+    app.send_task("exports.tend")
     app.send_task("types.tend")
 
 

@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "apps.summaries",
     "apps.ingest",
     "apps.imports",
+    "apps.exports",
     "apps.recall",
     "apps.upkeep",
     "apps.retention",
@@ -264,6 +265,8 @@ RETENTION_ARCHIVE_DAYS = env.int("RETENTION_ARCHIVE_DAYS", default=0)
 RETENTION_BATCH = env.int("RETENTION_BATCH", default=500)  # rows of one transaction
 RETENTION_PAUSE = env.float("RETENTION_PAUSE", default=1.0)  # after a batch, as many times as long as it took
 PURGE_REWRITE_MB = env.int("PURGE_REWRITE_MB", default=64)  # of a table; a larger one is not written anew by itself
+EXPORT_HOURS = env.int("EXPORT_HOURS", default=72)  # for which the file of an export is kept
+EXPORT_LINK_MINUTES = env.int("EXPORT_LINK_MINUTES", default=10)  # for which a link to it is good, once
 PRIVACY_DAYS = env.int("PRIVACY_DAYS", default=30)  # to carry out what a person asks about all of theirs
 REVIEW_DAYS = env.int("REVIEW_DAYS", default=30)
 EMBED_INLINE_SECONDS = env.float("EMBED_INLINE_SECONDS", default=2.0)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 OF_MEMORY: Final = ("get", "update", "history", "feedback", "list_relations", "create_relation", "status")
 OF_IMPORT: Final = ("get_import", "cancel_import")
+OF_EXPORT: Final = ("get_export", "cancel_export", "retry_export", "get_export_download_url")
 OF_CANDIDATE: Final = ("get_candidate", "accept_candidate", "reject_candidate")
 OF_REQUEST: Final = ("get_forget_request", "cancel_forget_request")
 
@@ -60,6 +61,8 @@ WAYS: Final = (
     Way("add_turn", 201, OF_CANDIDATE, {"candidate_id": _answer("candidate_ids/0")}),
     Way("create_import", 202, OF_IMPORT, {"job_id": _answer("id")}),
     Way("list_imports", 200, OF_IMPORT, {"job_id": _answer("jobs/0/id")}),
+    Way("create_export", 202, OF_EXPORT, {"job_id": _answer("job/id")}),
+    Way("list_exports", 200, OF_EXPORT, {"job_id": _answer("jobs/0/id")}),
     Way("add_turn", 201, ("recall", "v1_query"), body=WHOSE),
     Way("add_turn", 201, ("list_memories",), WHOSE),
     Way("append_history", 200, ("list_history", "delete_history"), body=SESSION),

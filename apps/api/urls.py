@@ -7,6 +7,14 @@ from django.urls import path
 
 from apps.api import connectors
 from apps.api.candidates.views import AcceptView, BulkDecideView, CandidatesView, CandidateView, RejectView
+from apps.api.exports.views import (
+    CancelExportView,
+    DownloadUrlView,
+    ExportFileView,
+    ExportJobView,
+    ExportsView,
+    RetryExportView,
+)
 from apps.api.health import HealthView
 from apps.api.imports.views import CancelImportView, ImportsView, ImportView
 from apps.api.memory.add import AddView
@@ -89,6 +97,12 @@ urlpatterns = [
     path("imports", ImportsView.as_view()),
     path("imports/<str:job_id>", ImportView.as_view()),
     path("imports/<str:job_id>/cancel", CancelImportView.as_view()),
+    path("exports", ExportsView.as_view()),
+    path("exports/<str:job_id>", ExportJobView.as_view()),
+    path("exports/<str:job_id>/cancel", CancelExportView.as_view()),
+    path("exports/<str:job_id>/retry", RetryExportView.as_view()),
+    path("exports/<str:job_id>/download-url", DownloadUrlView.as_view()),
+    path("exports/<str:job_id>/file/<str:token>", ExportFileView.as_view()),
     path("v1/candidates", CandidatesView.as_view()),
     path("v1/candidates/bulk", BulkDecideView.as_view()),
     path("v1/candidates/<int:candidate_id>", CandidateView.as_view()),

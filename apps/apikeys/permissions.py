@@ -15,6 +15,8 @@ PERMISSIONS: dict[str, str] = {
     "state:write": "write and delete framework state",
     "imports:read": "see imports",
     "imports:write": "start and cancel imports",
+    "exports:read": "see exports and take their files: memories of every end user; never in a default set",
+    "exports:write": "start, cancel and repeat exports; never in a default set",
     "candidates:review": "see what waits for review, of every end user, and decide; never in a default set",
     "ontology:write": "add content and relation types",
     "projects:read": "list projects",

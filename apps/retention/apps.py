@@ -7,6 +7,9 @@ class RetentionConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.crypto.sealed_tables import register
+        from apps.exports import people
+        from apps.retention.privacy import FORGET_REQUESTS
         from apps.retention.resealing import ForgetRequests
 
         register(ForgetRequests())
+        people.add(FORGET_REQUESTS)

@@ -74,6 +74,9 @@ KINDS: Final[Mapping[str, str]] = {
     "recall_recalltrace": "traces",
     "imports_importjob": "imports",
     "imports_importchunk": "imports",
+    "exports_exportjob": "exports",
+    "exports_exportchunk": "exports",
+    "exports_exportlink": "exports",
 }
 
 

@@ -5,24 +5,35 @@ and what is past it says so.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
-import orjson
 from django.conf import settings
 from django.db.models import Q
 
 from apps.audit.services import record
 from apps.core.errors import Conflict, DomainError, NotFound
-from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.memories.exporting import Exported, export_batches
-from apps.projects.models import Space
+from apps.exports.links import Link, issue_for_request
+from apps.exports.making import make_now
+from apps.exports.people import Seal, Section
+from apps.exports.services import Export, find_for_request, start_for_person
 from apps.projects.scope import Scope, SpaceKind
 from apps.retention.erasing import Authorisation, Target, start_erasure
-from apps.retention.models import PrivacyRequest
-from apps.retention.requests import PersonNeeded
+from apps.retention.models import CHOICE, REASON, ForgetRequest, PrivacyRequest
+from apps.retention.requests import TABLE, PersonNeeded
 from apps.retention.states import PrivacyKind, PrivacyState
+
+# What this app keeps in a person's space, for the file of everything that is kept of them.
+FORGET_REQUESTS: Final = Section(
+    kind="forget_request",
+    model=ForgetRequest,
+    plain=("state", "requested_by", "expires_at", "decided_at", "decided_by", "forgotten", "created_at"),
+    sealed={"choice_ct": Seal(CHOICE, "choice", is_json=True), "reason_ct": Seal(REASON, "reason")},
+    table=TABLE,
+)
+HANDED_OVER: Final = (PrivacyKind.ACCESS, PrivacyKind.EXPORT)
 
 
 class PrivacyRequestNotFound(NotFound):
@@ -114,49 +125,61 @@ def delete_person(scope: Scope, request_id: int, *, authorised: Authorisation, n
     return _complete(scope, row, records=done.counts.get("memories", 0), evidence=receipts, now=now)
 
 
-def hand_over(scope: Scope, request_id: int, *, now: datetime) -> Iterator[Plaintext]:
-    """Carry out a request for access or export: a line of JSON for each memory of the person, in every environment.
+def prepare_file(scope: Scope, request_id: int, *, now: datetime) -> Asked:
+    """Begin a request for access or export: a file of everything that is kept of the person, made in the background.
 
-    Nothing of it is kept.  Completed when the last line was taken.  Raises PersonNeeded, PrivacyRequestNotFound,
-    PrivacyRequestDone.
+    One that is on its way, or was made and is still there, is not made again.  Raises PersonNeeded,
+    PrivacyRequestNotFound, PrivacyRequestDone.
     """
-    row = _begin(scope, request_id, [PrivacyKind.ACCESS, PrivacyKind.EXPORT], now=now)
-    return _lines(scope, row, now=now)
+    row = _begin(scope, request_id, HANDED_OVER, now=now)
+    start_for_person(scope, row.end_user_id, row.pk, now=now)
+    return _asked(row, now=now)
 
 
-def _lines(scope: Scope, row: PrivacyRequest, *, now: datetime) -> Iterator[Plaintext]:
-    records = 0
+def file_of(scope: Scope, request_id: int) -> Export | None:
+    """What became of the file of a request, if it was begun."""
+    return find_for_request(scope, request_id)
+
+
+def link_to_file(scope: Scope, request_id: int, *, now: datetime) -> Link:
+    """A link to the file of a request that was begun; whoever has it takes the file, once.
+
+    Raises PersonNeeded, PrivacyRequestNotFound, ExportNotReady.
+    """
+    if scope.principal.kind == "api_key":
+        raise PersonNeeded
+    return issue_for_request(scope, request_id, now=now)
+
+
+def hand_over(scope: Scope, request_id: int, *, now: datetime) -> Iterator[bytes]:
+    """Carry out a request for access or export in this process: the pieces of the file, which is made here.
+
+    Completed when the last piece was taken.  Raises PersonNeeded, PrivacyRequestNotFound, PrivacyRequestDone,
+    ExportNotReady where the file could not be made.
+    """
+    row = _begin(scope, request_id, HANDED_OVER, now=now)
+    job = start_for_person(scope, row.end_user_id, row.pk, now=now)
+    return _pieces(scope, row, job.pk, now=now)
+
+
+def note_taken(scope: Scope, request_id: int, *, now: datetime) -> None:
+    """Somebody has taken the whole file of a request, which is completed with that; the first time, and not again."""
+    with tenant_transaction(scope):
+        rows = PrivacyRequest.objects.within(scope).select_for_update(no_key=True)
+        row = rows.filter(pk=request_id, state=PrivacyState.IN_PROGRESS).first()
+        if row is not None:
+            export = find_for_request(scope, request_id)
+            _complete(scope, row, records=export.job.rows if export else 0, evidence=[], now=now)
+
+
+def _pieces(scope: Scope, row: PrivacyRequest, job_id: int, *, now: datetime) -> Iterator[bytes]:
     try:
-        for space in _spaces(scope, row.end_user_id):
-            inside = replace(scope, environment=space.ref.environment).in_spaces(space.ref)
-            for batch in export_batches(inside, now=now):
-                for one in batch.memories:
-                    records += 1
-                    yield _line(one, space.environment)
+        file = make_now(scope, job_id, now=now)
     except DomainError as error:
         _fail(scope, row, error, now=now)
         raise
-    _complete(scope, row, records=records, evidence=[], now=now)
-
-
-def _line(one: Exported, environment: str) -> Plaintext:
-    memory = one.memory
-    said = {
-        "id": memory.id,
-        "environment": environment,
-        "type": memory.type,
-        "text": memory.text.reveal(),
-        "created_at": memory.created_at,
-        "validity": memory.validity,
-        "retention_status": memory.retention_status,
-    }
-    return Plaintext(orjson.dumps(said, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_PASSTHROUGH_SUBCLASS).decode())
-
-
-def _spaces(scope: Scope, end_user_id: int) -> list[Space]:
-    with tenant_transaction(scope):
-        mine = Space.objects.within(scope).filter(kind=SpaceKind.END_USER, owner_id=end_user_id)
-        return list(mine.order_by("pk"))
+    yield from file.pieces
+    note_taken(scope, row.pk, now=now)
 
 
 def _begin(scope: Scope, request_id: int, kinds: Sequence[PrivacyKind], *, now: datetime) -> PrivacyRequest:

@@ -14,6 +14,7 @@ from psycopg.sql import SQL, Identifier
 from apps.audit.services import enqueue
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, SpaceShredded
+from apps.exports.files import discard
 from apps.ingest.models import DerivedFact
 from apps.memories import lineage, tombstones
 from apps.memories.models import Memory
@@ -41,7 +42,8 @@ ALONG: Final = (
 
 def purge(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
     """Delete these memories for good, and with them what was made of them; that they were there, ids and times only,
-    stays in their history.  Inside the tenant's transaction, the rows locked."""
+    stays in their history; and every file of an export that holds one.  Inside the tenant's transaction, the rows
+    locked."""
     note_steps(scope, ids, "purged", now=now)
     with connection.cursor() as cursor:
         mine: dict[str, Any] = {"tenant": scope.tenant_id, "ids": list(ids)}
@@ -53,6 +55,7 @@ def purge(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
         )
         # Not by Django, which would collect what goes along and then delete by ids alone.
         cursor.execute("delete from memories_memory where tenant_id = %(tenant)s and id = any(%(ids)s)", mine)
+    discard(scope, memory_ids=ids, now=now)
 
 
 def note_steps(scope: Scope, ids: Sequence[int], event: str, *, now: datetime) -> None:
@@ -114,7 +117,13 @@ def erase_waiting_of_project(scope: Scope, public_id: str) -> None:
     """Delete what waits to become a memory of a project, and what is kept about its memories by its id."""
     with tenant_transaction(scope):
         project_ids = list(Project.objects.within(scope).filter(public_id=public_id).values_list("pk", flat=True))
-        for table in ("ingest_reviewitem", "imports_importjob", "retention_forgetrequest", "summaries_cluster"):
+        for table in (
+            "ingest_reviewitem",
+            "imports_importjob",
+            "exports_exportjob",
+            "retention_forgetrequest",
+            "summaries_cluster",
+        ):
             _delete(scope, table, "project_id", project_ids)
 
 

@@ -7,7 +7,8 @@ In this order, and each step may be done again.  A shredding that stopped anywhe
    is closed and its API keys revoked;
 3. salt or keys are destroyed: from here on nobody can read it, wherever a copy of the rows may be;
 4. every process drops the keys that it holds, and whoever was still writing has finished;
-5. the rows are deleted, many at a time, and the audit trail says so with the last of them.
+5. files of exports that hold any of it are removed, and the rows are deleted, many at a time; the audit trail says so
+   with the last of them.
 
 Writers look whether the space is still its owner's under a lock that step 2 waits for (``apps.ingest.shelf``), so that
 nothing is ever sealed under a salt that is gone.
@@ -26,6 +27,7 @@ from apps.audit.services import record
 from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
 from apps.crypto import services as crypto
+from apps.exports import files as exports
 from apps.memories import tombstones
 from apps.memories.models import Memory
 from apps.projects.models import Space
@@ -79,8 +81,10 @@ def finish_space(scope: Scope, space_uid: uuid.UUID, *, request_id: str = "", no
     space = _take_from_owner(scope, space_uid, now=now)
     salts = crypto.destroy_salt(scope.tenant.uid, space_uid, now=now)
     crypto.drop_cached_keys(scope.tenant)
+    _discard_files(scope, space, now=now)
     tables = rows.tables_of_a_space()
     deleted = rows.delete_all(scope, tables, space_id=space.pk)
+    _discard_files(scope, space, now=now)  # of exports that had read of it before
     with tenant_transaction(scope):
         if not Space.objects.within(scope).filter(pk=space.pk).select_for_update().exists():
             raise SpaceNotFound  # somebody else has finished it meanwhile
@@ -172,6 +176,13 @@ def _bury(scope: Scope, space: Space, *, now: datetime) -> None:
     owner = EndUser.objects.within(scope).filter(pk=space.owner_id).values_list("external_mac", flat=True).first()
     if owner is not None:
         tombstones.bury_person(scope, space.environment, bytes(owner), now=now)
+
+
+def _discard_files(scope: Scope, space: Space, *, now: datetime) -> None:
+    """Those of exports that hold something of the space.  Not in the transaction that locks the space, for which an
+    export that is under way would wait."""
+    with tenant_transaction(scope):
+        exports.discard(scope, space_ids=[space.pk], now=now)
 
 
 def _shut(scope: Scope, *, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Requests to forget, which programs make and people decide."""
+"""Requests that programs make and people decide: to forget, and of persons about all that is kept of them."""
 
 from typing import Any, Final
 
@@ -10,8 +10,9 @@ from apps.accounts import stepup
 from apps.memories.browsing import look_at, owner_of
 from apps.projects.scope import Scope
 from apps.retention.forgetting import preview
+from apps.retention.privacy import HANDED_OVER, Asked, file_of, link_to_file, list_requests, prepare_file
 from apps.retention.requests import OpenedRequest, confirm, get_in_tenant, list_in_tenant, refuse
-from apps.retention.states import RequestState
+from apps.retention.states import PrivacyState, RequestState
 from apps.web.memories import PAGE, SAMPLE, _page_number, _pages
 from apps.web.pages import At, Need, in_tenant, show
 
@@ -70,6 +71,45 @@ def refuse_request(request: HttpRequest, at: At, request_id: int) -> HttpRespons
     refuse(at.scope, request_id, now=at.now)
     messages.success(request, "Refused: everything stays as it is.")
     return HttpResponseRedirect(reverse("web_requests", args=[at.tenant]))
+
+
+@in_tenant(Need.DECIDER)
+def privacy_requests(request: HttpRequest, at: At) -> HttpResponse:
+    """What persons asked for, and how far the files are that answer it."""
+    return show(request, "privacy_requests", at=at, place="requests", found=_asked(at))
+
+
+@in_tenant(Need.STEP_UP, methods="POST")
+def prepare_privacy_file(request: HttpRequest, at: At, request_id: int) -> HttpResponse:
+    prepare_file(at.scope, request_id, now=at.now)
+    messages.success(request, "The file is being made. This page says when it is there.")
+    return HttpResponseRedirect(reverse("web_privacy_requests", args=[at.tenant]))
+
+
+@in_tenant(Need.STEP_UP, methods="POST")
+def link_privacy_file(request: HttpRequest, at: At, request_id: int) -> HttpResponse:
+    """Shows the link, this once."""
+    link = link_to_file(at.scope, request_id, now=at.now)
+    address = request.build_absolute_uri(f"/exports/{link.public_id}/file/{link.token}")
+    return show(request, "privacy_requests", at=at, place="requests", found=_asked(at), link=link, address=address)
+
+
+def _asked(at: At) -> list[dict[str, Any]]:
+    return [_with_file(at, one) for one in list_requests(at.scope, now=at.now)]
+
+
+def _with_file(at: At, one: Asked) -> dict[str, Any]:
+    export = file_of(at.scope, one.id) if one.kind in HANDED_OVER else None
+    is_there = export is not None and export.result is not None
+    return {
+        "request": one,
+        "export": export,
+        "is_there": is_there,
+        "may_prepare": one.kind in HANDED_OVER
+        and one.state != PrivacyState.COMPLETED
+        and not is_there
+        and (export is None or not export.job.is_open),
+    }
 
 
 def _target(scope: Scope, one: OpenedRequest) -> str:

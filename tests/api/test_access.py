@@ -280,6 +280,21 @@ TABLE = (
     Row(route="/imports", method="GET", permission="imports:read", status=200, stranger=200),
     Row(route="/imports/<str:job_id>", method="GET", permission="imports:read", status=404, stranger=404),
     Row(route="/imports/<str:job_id>/cancel", method="POST", permission="imports:write", status=404, stranger=404),
+    Row(
+        route="/exports",
+        method="POST",
+        permission="exports:write",
+        body={"format": "jsonl"},
+        status=202,
+        stranger=403,
+    ),
+    Row(route="/exports", method="GET", permission="exports:read", status=200, stranger=403),
+    # There is no export of this name, for nobody: tests/api/test_exports.py has those that exist.
+    Row(route="/exports/<str:job_id>", method="GET", permission="exports:read", status=404, stranger=403),
+    Row(route="/exports/<str:job_id>/cancel", method="POST", permission="exports:write", status=404, stranger=403),
+    Row(route="/exports/<str:job_id>/retry", method="POST", permission="exports:write", status=404, stranger=403),
+    Row(route="/exports/<str:job_id>/download-url", method="GET", permission="exports:read", status=404, stranger=403),
+    Row(route="/exports/<str:job_id>/file/<str:token>", method="GET", permission=OPEN, status=404, stranger=404),
     Row(route="/v1/candidates", method="GET", permission="candidates:review", status=200, stranger=403),
     Row(
         route="/v1/candidates/bulk",

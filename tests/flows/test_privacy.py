@@ -1,6 +1,7 @@
 """Requests of people: a key opens them and cannot carry them out; what is late says so; what fails is tried again."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
@@ -50,6 +51,10 @@ def say(scope: Scope, *texts: str) -> None:
     remember(scope, [Proposal(text=Plaintext(text), importance=0.6) for text in texts], now=NOW)
 
 
+def told(pieces: Iterable[bytes]) -> list[Any]:
+    return [json.loads(line) for line in b"".join(pieces).splitlines()]
+
+
 def run(*arguments: str, **options: Any) -> str:
     output = StringIO()
     call_command("privacy", *arguments, stdout=output, **options)
@@ -85,22 +90,28 @@ def test_all_that_is_kept_is_handed_over_of_every_environment_and_of_nobody_else
     asked, _ = open_request(alice, PrivacyKind.EXPORT, now=NOW)
     (before,) = list_requests(acme.scope, now=NOW)
 
-    lines = [json.loads(line.reveal()) for line in hand_over(acme.scope, asked.id, now=NOW)]
+    lines = told(hand_over(acme.scope, asked.id, now=NOW))
 
-    assert {(line["environment"], line["text"]) for line in lines} == {("production", DOG), ("staging", HOME)}
+    memories = [line for line in lines if line["kind"] == "memory"]
+    assert {(line["environment"], line["text"]) for line in memories} == {("production", DOG), ("staging", HOME)}
+    assert {line["end_user_id"] for line in lines if line["kind"] == "person"} == {"alice"}
+    assert "nurse" not in str(lines)
     (after,) = list_requests(acme.scope, now=NOW)
-    assert (before.state, after.state, after.records) == (PrivacyState.PENDING, PrivacyState.COMPLETED, 2)
+    assert (before.state, after.state, after.records) == (PrivacyState.PENDING, PrivacyState.COMPLETED, len(lines))
 
 
 def test_one_that_was_left_half_way_is_in_progress_and_can_be_done_again(acme: Opened) -> None:
     alice = make_scope(acme)
     say(alice, DOG, HOME)
     asked, _ = open_request(alice, PrivacyKind.ACCESS, now=NOW)
-    next(hand_over(acme.scope, asked.id, now=NOW))
+    hand_over(acme.scope, asked.id, now=NOW)  # begun, and nobody took it
     (left,) = list_requests(acme.scope, now=NOW)
     assert left.state == PrivacyState.IN_PROGRESS
 
-    assert len(list(hand_over(acme.scope, asked.id, now=NOW))) == 2
+    assert [line["text"] for line in told(hand_over(acme.scope, asked.id, now=NOW)) if line["kind"] == "memory"] == [
+        DOG,
+        HOME,
+    ]
 
     (done,) = list_requests(acme.scope, now=NOW)
     assert (done.state, done.attempts) == (PrivacyState.COMPLETED, 2)
@@ -171,8 +182,10 @@ def test_somebody_at_the_host_carries_them_out(acme: Opened, tmp_path: Path, mon
     assert late["request"] == delete.id
 
     file = tmp_path / "alice.jsonl"
-    assert json.loads(run("export", str(export.id), "--to", str(file), "--json"))["records"] == 1
-    assert (json.loads(file.read_text())["text"], file.stat().st_mode & 0o777) == (DOG, 0o600)
+    records = json.loads(run("export", str(export.id), "--to", str(file), "--json"))["records"]
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert (len(lines), file.stat().st_mode & 0o777) == (records, 0o600)
+    assert [line["text"] for line in lines if line["kind"] == "memory"] == [DOG]
     monkeypatch.setattr("builtins.input", lambda _: "no")
     with pytest.raises(CommandError, match="Nothing was erased"):
         run("delete", str(delete.id))

@@ -11,6 +11,7 @@ from apps.apikeys.onboarding import Opened
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.exports import working
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.models import Memory
@@ -18,11 +19,13 @@ from apps.memories.retiring import GRACE
 from apps.projects.models import Level
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
+from apps.retention import privacy
 from apps.retention.forgetting import Choice, forget
 from apps.retention.holds import hold
 from apps.retention.receipt_log import public_keys
 from apps.retention.receipts import verify
 from apps.retention.requests import ask, get_request
+from apps.retention.states import PrivacyKind
 from apps.tenants.models import Role
 from tests.makers import make_project, make_scope
 from tests.web.people import Person, make_person, say
@@ -464,3 +467,49 @@ def test_reader_sees_no_erasures(acme: Opened, alice_scope: Scope) -> None:
 
     for page in ("/app/t/acme/erasures", "/app/t/acme/erase", address(alice_scope, "/erase")):
         assert reader.get(page).status_code == 403
+
+
+# -- requests of persons ---------------------------------------------------------------------------------------------
+
+
+def test_file_of_a_person_is_made_and_its_link_is_shown_once(
+    browser: Client, owner: Person, acme: Opened, alice_scope: Scope
+) -> None:
+    say(alice_scope, KEY)
+    asked, _ = privacy.open_request(alice_scope, PrivacyKind.ACCESS, now=now())
+    page, place = "/app/t/acme/privacy", f"/app/t/acme/privacy/{asked.id}"
+    assert "Make the file" in text_of(browser.get(page))
+
+    assert browser.post(f"{place}/file")["Location"] == page
+    assert "file pending" in text_of(browser.get(page))
+    export = privacy.file_of(acme.scope, asked.id)
+    assert export is not None
+    working.work(acme.scope.tenant_id, export.job.pk, seconds=30, clock=now)
+    assert "Show a link" in text_of(browser.get(page))
+    shown = browser.post(f"{place}/link")
+    (link,) = set(re.findall(r"/exports/exp_\w+/file/[\w-]+", shown.content.decode()))
+
+    assert link not in browser.get(page).content.decode()
+    taken = Client().get(link)
+    assert KEY in b"".join(taken).decode()  # type: ignore[arg-type]
+    assert "completed" in text_of(browser.get(page))
+    assert Client(raise_request_exception=False).get(link).status_code == 404
+
+
+def test_file_of_a_person_is_for_whoever_may_decide_and_has_stepped_up(
+    owner: Person, acme: Opened, globex: Opened, alice_scope: Scope
+) -> None:
+    say(alice_scope, KEY)
+    asked, _ = privacy.open_request(alice_scope, PrivacyKind.ACCESS, now=now())
+    analyst = make_person(acme.tenant, Role.ANALYST).show_factor(ago=1)
+    stranger = make_person(globex.tenant, Role.OWNER).show_factor(ago=1)
+    stale = owner.show_factor(ago=3600)
+
+    for what in ("file", "link"):
+        address = f"/app/t/acme/privacy/{asked.id}/{what}"
+        assert analyst.post(address).status_code == 403
+        assert stranger.post(address).status_code == 404
+        assert "step-up" in stale.post(address)["Location"]
+        assert stranger.post(f"/app/t/globex/privacy/{asked.id}/{what}").status_code in (404, 409)
+    assert privacy.file_of(acme.scope, asked.id) is None
+    assert "Nobody has asked" in text_of(stranger.get("/app/t/globex/privacy"))

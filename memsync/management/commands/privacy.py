@@ -33,7 +33,7 @@ class Command(PlainCommand):
         export = verbs.add_parser(
             "export",
             help="carry out a request for access or export",
-            description="Write all memories of the person, a line of JSON each. Nothing of it is kept here.",
+            description="Write everything that is kept of the person, a line of JSON for each row.",
         )
         export.add_argument("--to", type=Path, required=True, metavar="FILE", help="a new file, for its owner alone")
         for verb in (delete, export):
@@ -71,20 +71,20 @@ class Command(PlainCommand):
         self.tell(delete_person(scope, options["request"], authorised=by, now=timezone.now()), options)
 
     def export(self, scope: Scope, options: dict[str, Any]) -> None:
-        lines = hand_over(scope, options["request"], now=timezone.now())
+        pieces = hand_over(scope, options["request"], now=timezone.now())
         try:
             descriptor = os.open(options["to"], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
             raise CommandError(f"{options['to']} cannot be written: {error.strerror}", returncode=2) from error
         count = 0
-        with os.fdopen(descriptor, "w", encoding="utf-8") as target:
-            for line in lines:
-                target.write(line.reveal())
-                count += 1
+        with os.fdopen(descriptor, "wb") as target:
+            for piece in pieces:
+                target.write(piece)
+                count += piece.count(b"\n")
         if options["json"]:
             self.say_json({"request": options["request"], "records": count})
         else:
-            self.say(f"{count} memories in {options['to']}.")
+            self.say(f"{count} lines in {options['to']}.")
 
     def tell(self, one: Asked, options: dict[str, Any]) -> None:
         if options["json"]:

@@ -1,0 +1,237 @@
+"""/exports: files of memories, made in the background, and the links by which each is taken once."""
+
+import base64
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import Choice, ClampedInQuery, Flag, Input, Label, Moment, Parameters, StrictInput, Text
+from apps.api.permissions import OPEN
+from apps.api.views import ApiView, OpenView
+from apps.exports.filters import Filters
+from apps.exports.links import Download, LinkRefused, issue_link, use_link
+from apps.exports.services import Export, cancel_export, get_export, list_exports, retry_export, start_export
+from apps.retention.privacy import note_taken
+
+FORMATS: Final = ("csv", "jsonl")
+REACHES: Final = ("filtered", "all", "date_range")
+STATES: Final = ("pending", "running", "completed", "failed", "cancelled", "expired")
+TIERS: Final = ("hot", "warm", "cold")
+MOST: Final = 100
+
+
+class ExportFiltersInput(StrictInput):
+    """A memory must pass all that are given."""
+
+    q = Text(required=False, max_length=1000, help_text="Words that all stand in its text, summary, tags or source.")
+    user_id = Label(required=False, max_length=256, help_text="Your own id for the end user.")
+    is_summary = Flag(required=False)
+    tier = Choice(choices=TIERS, required=False)
+    source = Label(required=False)  # type: ignore[assignment]  # the wire's name, not DRF's
+    time_range = Label(required=False, max_length=8, help_text="That far back: 24h, 7d, 4w, 1y.")
+    date_from = Moment(required=False, help_text="Remembered at this time or later.")
+    date_to = Moment(required=False, is_end=True, help_text="Remembered at this time or before; a date: by its end.")
+    include_soft_deleted = Flag(default=False, help_text="What was deleted and can be brought back, too.")
+
+
+class ExportInput(Input):
+    format = Choice(choices=FORMATS, default="csv")
+    scope = Choice(choices=REACHES, default="filtered")
+    filters = ExportFiltersInput(required=False)
+
+
+class ExportPage(Parameters):
+    """How many."""
+
+    limit = ClampedInQuery(lowest=1, highest=MOST, default=20, help_text=f"20 by default, at most {MOST}.")
+
+
+class ExportJobOutput(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    project_id = serializers.CharField(allow_null=True)
+    environment = serializers.CharField()
+    format = serializers.ChoiceField(choices=FORMATS)
+    scope = serializers.ChoiceField(choices=REACHES)
+    filters = serializers.DictField()
+    status = serializers.ChoiceField(choices=STATES)
+    error_message = serializers.CharField(allow_null=True)
+    retry_count = serializers.IntegerField()
+    total_rows = serializers.IntegerField(allow_null=True, help_text="Null while only opening each row can tell.")
+    processed_rows = serializers.IntegerField()
+    unreadable_rows = serializers.IntegerField(help_text="Rows that failed their seal, and were left out.")
+    progress_percentage = serializers.FloatField()
+    file_size_bytes = serializers.IntegerField(allow_null=True)
+    sha256_hash = serializers.CharField(allow_null=True)
+    download_count = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    completed_at = serializers.DateTimeField(allow_null=True)
+    expires_at = serializers.DateTimeField(allow_null=True)
+    download_url = serializers.CharField(allow_null=True, help_text="Always null: ask for a link, which works once.")
+
+
+class StartedExportOutput(serializers.Serializer[Any]):
+    job = ExportJobOutput()
+    estimated_total = serializers.IntegerField(allow_null=True)
+
+
+class ExportsOutput(serializers.Serializer[Any]):
+    jobs = ExportJobOutput(many=True)
+    total = serializers.IntegerField()
+
+
+class LinkOutput(serializers.Serializer[Any]):
+    download_url = serializers.CharField()
+    expires_at = serializers.DateTimeField()
+    file_size_bytes = serializers.IntegerField()
+    filename = serializers.CharField()
+
+
+class ExportsView(ApiView):
+    permissions: ClassVar = {"GET": "exports:read", "POST": "exports:write"}
+
+    @extend_schema(
+        operation_id="create_export",
+        request=ExportInput,
+        examples=[OpenApiExample("a week", {"format": "jsonl", "filters": {"time_range": "7d"}}, request_only=True)],
+        responses={202: StartedExportOutput},
+    )
+    def post(self, request: Request) -> Response:
+        """Have memories of every end user written to a file, in the background.
+
+        Of the key's environment and the request's project.  Answers 202 and the job at once; ask for it to see how far
+        it is, and for a link when it is completed.
+        """
+        fields = self.read(ExportInput)
+        started = start_export(
+            self.scope(),
+            format_=fields["format"],
+            reach=fields["scope"],
+            filters=Filters(**fields.get("filters", {})),
+            now=self.now(),
+        )
+        return Response(_started(started), status=202)
+
+    @extend_schema(operation_id="list_exports", parameters=[ExportPage], responses=ExportsOutput)
+    def get(self, request: Request) -> Response:
+        """List the exports of the environment, newest first."""
+        jobs, total = list_exports(self.scope(), limit=self.read_parameters(ExportPage)["limit"])
+        return Response({"jobs": [_body(job) for job in jobs], "total": total})
+
+
+class ExportJobView(ApiView):
+    permissions: ClassVar = {"GET": "exports:read"}
+
+    @extend_schema(operation_id="get_export", responses=ExportJobOutput)
+    def get(self, request: Request, job_id: str) -> Response:
+        """One export: its state, how far it is, and what its file is."""
+        return Response(_body(get_export(self.scope(), job_id)))
+
+
+class CancelExportView(ApiView):
+    permissions: ClassVar = {"POST": "exports:write"}
+
+    @extend_schema(operation_id="cancel_export", request=None, responses=ExportJobOutput)
+    def post(self, request: Request, job_id: str) -> Response:
+        """Stop an export, and remove what there is of its file.  Of an export that is over, nothing is changed."""
+        return Response(_body(cancel_export(self.scope(), job_id, now=self.now())))
+
+
+class RetryExportView(ApiView):
+    permissions: ClassVar = {"POST": "exports:write"}
+
+    @extend_schema(operation_id="retry_export", request=None, responses={202: StartedExportOutput})
+    def post(self, request: Request, job_id: str) -> Response:
+        """Make the file of an export anew that failed, was cancelled or has expired."""
+        return Response(_started(retry_export(self.scope(), job_id, now=self.now())), status=202)
+
+
+class DownloadUrlView(ApiView):
+    permissions: ClassVar = {"GET": "exports:read"}
+    fresh: ClassVar = frozenset({"GET"})  # of a person: a second factor in the last ten minutes
+
+    @extend_schema(operation_id="get_export_download_url", responses=LinkOutput)
+    def get(self, request: Request, job_id: str) -> Response:
+        """A link to the file, which works once, for some minutes, and needs no credential: it is one."""
+        link = issue_link(self.scope(), job_id, now=self.now())
+        return Response(
+            {
+                "download_url": request.build_absolute_uri(f"/exports/{link.public_id}/file/{link.token}"),
+                "expires_at": link.expires_at,
+                "file_size_bytes": link.size_bytes,
+                "filename": link.filename,
+            }
+        )
+
+    def head(self, request: Request, job_id: str) -> Response:
+        """As asking for the export: a link that nobody reads is not made."""
+        get_export(self.scope(), job_id)
+        return Response()
+
+
+class ExportFileView(OpenView):
+    permissions: ClassVar = {"GET": OPEN}
+
+    @extend_schema(
+        operation_id="take_export_file",
+        responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/jsonl"): OpenApiTypes.STR},
+    )
+    def get(self, request: Request, job_id: str, token: str) -> HttpResponseBase:
+        """The file behind a link, which is good for nothing from then on."""
+        file = use_link(job_id, token, now=self.now())
+        answer = StreamingHttpResponse(_pieces(self, file), content_type=file.content_type)
+        answer.headers["Content-Length"] = str(file.size_bytes)
+        answer.headers["Content-Disposition"] = f'attachment; filename="{file.filename}"'
+        # RFC 9530, section 3.
+        answer.headers["Repr-Digest"] = f"sha-256=:{base64.b64encode(bytes.fromhex(file.sha256)).decode()}:"
+        answer.headers["Referrer-Policy"] = "no-referrer"
+        return answer
+
+    def head(self, request: Request, job_id: str, token: str) -> Response:
+        """Refused, and the link left as it is: programs that look at links ask so before anybody takes the file."""
+        raise LinkRefused
+
+
+def _pieces(view: ExportFileView, file: Download) -> Iterator[bytes]:
+    """The file; and when the last of it was taken, the request of the person that it answers is completed."""
+    yield from file.pieces
+    if file.privacy_request_id is not None:
+        note_taken(file.scope, file.privacy_request_id, now=view.now())
+
+
+def _started(export: Export) -> dict[str, Any]:
+    return {"job": _body(export), "estimated_total": export.total}
+
+
+def _body(export: Export) -> dict[str, Any]:
+    job = export.job
+    return {
+        "id": job.public_id,
+        "project_id": export.project,
+        "environment": job.environment,
+        "format": job.format,
+        "scope": job.reach,
+        "filters": export.filters.to_json(),
+        "status": job.status,
+        "error_message": export.problem,
+        "retry_count": job.retries,
+        "total_rows": export.total,
+        "processed_rows": job.rows,
+        "unreadable_rows": job.unreadable,
+        "progress_percentage": export.progress,
+        "file_size_bytes": export.result.size_bytes if export.result else None,
+        "sha256_hash": export.result.sha256 if export.result else None,
+        "download_count": job.downloads,
+        "created_at": job.created_at,
+        "started_at": job.started_at,
+        "completed_at": job.completed_at,
+        "expires_at": job.expires_at,
+        "download_url": None,
+    }

@@ -1,0 +1,15 @@
+"""Ringing for a worker.  The job is a row already: an unheard bell costs the seconds until the next look."""
+
+import logging
+
+from apps.exports.tasks import work
+
+logger = logging.getLogger(__name__)
+
+
+def ring(tenant_id: int, job_id: int) -> None:
+    """Tell a worker that there is an export.  Never raises."""
+    try:
+        work.apply_async(kwargs={"tenant_id": tenant_id, "job_id": job_id})
+    except Exception as error:  # noqa: BLE001  (whatever the broker's client raises, the job is already committed)
+        logger.warning("broker not reached", extra={"error": type(error).__name__})

@@ -1,0 +1,91 @@
+"""From opened memories to the bytes of a file: JSON Lines, or CSV that a spreadsheet may open.  Pure."""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+from apps.memories.opened import OpenedMemory
+
+# In the order of the columns of a CSV.  JSON Lines has the same names, so that POST /imports takes them back.
+COLUMNS: Final = (
+    "id", "user_id", "end_user_id", "environment", "text", "summary", "extracted_type", "extracted_key", "tags",
+    "source", "event_type", "importance", "quality_score", "metadata", "is_summary", "pinned", "tier", "validity",
+    "retention_status", "superseded_by", "event_at", "event_precision", "valid_from", "valid_to", "expires_at",
+    "created_at", "updated_at",
+)  # fmt: skip
+
+# What a spreadsheet takes for the beginning of a formula, as wide characters too.
+_FORMULA: Final = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+
+
+def row_of(memory: OpenedMemory, end_user: str | None) -> dict[str, Any]:
+    """What a file says of a memory.  end_user: the tenant's own id of the person; None of what is nobody's."""
+    return {
+        "id": memory.id,
+        "user_id": memory.user_id,
+        "end_user_id": end_user,
+        "environment": memory.environment,
+        "text": memory.text.reveal(),
+        "summary": memory.summary.reveal() if memory.summary else None,
+        "extracted_type": memory.type,
+        "extracted_key": memory.key,
+        "tags": list(memory.tags),
+        "source": memory.source or None,
+        "event_type": memory.event_type or None,
+        "importance": memory.importance,
+        "quality_score": memory.confidence,
+        "metadata": dict(memory.metadata),
+        "is_summary": memory.is_summary,
+        "pinned": memory.pinned,
+        "tier": memory.tier,
+        "validity": memory.validity,
+        "retention_status": memory.retention_status,
+        "superseded_by": memory.superseded_by,
+        "event_at": memory.event_at,
+        "event_precision": memory.event_precision or None,
+        "valid_from": memory.valid_from,
+        "valid_to": memory.valid_to,
+        "expires_at": memory.expires_at,
+        "created_at": memory.created_at,
+        "updated_at": memory.updated_at,
+    }
+
+
+def jsonl(row: Mapping[str, Any]) -> bytes:
+    """One line.  None is left out: it says no more than nothing."""
+    said = {name: value for name, value in row.items() if value is not None}
+    return orjson.dumps(said, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def csv_header() -> bytes:
+    return _line(COLUMNS)
+
+
+def csv_row(row: Mapping[str, Any]) -> bytes:
+    return _line([_cell(row[name]) for name in COLUMNS])
+
+
+def pieces(lines: Sequence[bytes], size: int) -> Iterator[bytes]:
+    """These lines as one run of bytes, in pieces of at most this size."""
+    whole = b"".join(lines)
+    for start in range(0, len(whole), size):
+        yield whole[start : start + size]
+
+
+def _line(cells: Sequence[str]) -> bytes:
+    held = io.StringIO()
+    csv.writer(held, quoting=csv.QUOTE_ALL).writerow(cells)  # lines end in CR LF: RFC 4180, section 2
+    return held.getvalue().encode()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        # The attack is a text that a spreadsheet would carry out: OWASP, CSV Injection.
+        return f"'{value}" if value[:1] in _FORMULA or value.lstrip()[:1] in _FORMULA else value
+    said = orjson.dumps(value).decode()  # numbers are ours; lists and objects begin with a bracket
+    return said.strip('"')

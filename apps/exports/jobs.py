@@ -1,0 +1,65 @@
+"""What is sealed in a job, and in whose name it works."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Final
+
+import orjson
+
+from apps.core.errors import NotFound
+from apps.crypto.services import SpaceCipher
+from apps.exports.filters import Filters
+from apps.exports.models import FILTERS, RESULT, ExportJob
+from apps.projects.scope import Environment, Scope
+
+# Why an export has failed, or its file is gone, in the words of whoever asks.
+REASONS: Final = {
+    "worker_failed": "A part of the export could not be made; try it again.",
+    "unreadable": "Its file could not be read back; try it again.",
+    "erased": "Something that was in the file was erased, and so the file is gone.",
+    "past_its_time": "The file was kept for as long as files are; ask for it again.",
+}
+
+
+class ExportNotFound(NotFound):
+    """Export not found."""
+
+    code = "EXPORT_NOT_FOUND"
+
+
+def scope_of(scope: Scope, job: ExportJob) -> Scope:
+    """Whoever asked for the export, in its environment and project."""
+    kind, _, number = job.actor.partition(":")
+    principal = replace(scope.principal, kind=kind, id=int(number))
+    return replace(scope, environment=Environment(job.environment), principal=principal, project_id=job.project_id)
+
+
+def open_filters(cipher: SpaceCipher, job: ExportJob) -> Filters:
+    """Raises DecryptError."""
+    return Filters.from_json(orjson.loads(cipher.open_bytes(FILTERS, job.pk, bytes(job.filters_ct))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """Of a file that is complete: its bytes, and their digest in hex."""
+
+    size_bytes: int
+    sha256: str
+
+
+def open_result(cipher: SpaceCipher, job: ExportJob) -> Result | None:
+    """None for as long as there is no file.  Raises DecryptError."""
+    if job.result_ct is None:
+        return None
+    return Result(**orjson.loads(cipher.open_bytes(RESULT, job.pk, bytes(job.result_ct))))
+
+
+def seal_result(cipher: SpaceCipher, job: ExportJob, result: Result) -> None:
+    """Fill the job's sealed columns: one row has one key version, so the filters are written with it.  Not saved."""
+    filters = open_filters(cipher, job)
+    job.key_version = cipher.key_version
+    job.filters_ct = seal_filters(cipher, job.pk, filters)
+    job.result_ct = cipher.seal(RESULT, job.pk, orjson.dumps(asdict(result)))
+
+
+def seal_filters(cipher: SpaceCipher, job_id: int, filters: Filters) -> bytes:
+    return cipher.seal(FILTERS, job_id, orjson.dumps(filters.to_json()))

@@ -1,0 +1,26 @@
+"""Making a file in the process that asks for it: for commands, which hand it over at once."""
+
+import time
+from datetime import datetime
+from typing import Final
+
+from apps.core.scoping import tenant_transaction
+from apps.exports import working
+from apps.exports.links import Download, ExportNotReady, download_of
+from apps.exports.models import ExportJob, Status
+from apps.exports.working import Outcome
+from apps.projects.scope import Scope
+
+PAUSE: Final = 0.2  # seconds, where a worker is at it
+
+
+def make_now(scope: Scope, job_id: int, *, now: datetime) -> Download:
+    """The file of this job, once it is there.  Raises ExportNotReady where it could not be made."""
+    while (outcome := working.work(scope.tenant_id, job_id, seconds=60.0, clock=lambda: now)) != Outcome.OVER:
+        if outcome == Outcome.BUSY:
+            time.sleep(PAUSE)
+    with tenant_transaction(scope):
+        job = ExportJob.objects.within(scope).filter(pk=job_id, status=Status.COMPLETED).first()
+    if job is None:
+        raise ExportNotReady
+    return download_of(scope, job)

@@ -1,0 +1,328 @@
+"""Everything that is kept of one end user, in every environment: one line for each row, whatever it is.
+
+What tables there are is said here, a section for each; an app above adds its own (``add``).  A test compares that with
+the database's catalogue: a table of a space that is made later is exported, or says why not.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+from django.db import models
+
+from apps.core.scoping import ScopedQuerySet
+from apps.crypto.sealed_tables import report_broken
+from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
+from apps.edges.models import METADATA as EDGE_METADATA
+from apps.edges.models import RESOLUTION, MemoryEdge
+from apps.entities.models import ALIAS, Entity, EntityAlias, EntityClaim, EntityMention
+from apps.entities.models import CLAIM as ENTITY_CLAIM
+from apps.exports import formats
+from apps.exports.models import ExportJob
+from apps.exports.reading import Part, names_of, some_ids
+from apps.history import states, turns
+from apps.history.models import HistoryTurn, StateItem
+from apps.ingest.models import CLIENT_REF, CONTENT, Candidate, DerivedFact, IngestReceipt, ReviewItem
+from apps.memories.claims import CONTENT as CLAIM
+from apps.memories.feedback import COMMENT
+from apps.memories.models import (
+    Memory,
+    MemoryClaim,
+    MemoryFeedback,
+    MemoryPeriod,
+    MemoryTransition,
+    SummarySource,
+)
+from apps.memories.revisions import DIFF
+from apps.memories.sealing import open_handles, open_memory
+from apps.projects.models import Space
+from apps.projects.scope import Scope, SpaceKind
+from apps.recall.models import TRACE, RecallTrace
+from apps.summaries.models import LABEL, Cluster, ClusterMember
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """A sealed column.  name: as it is bound into the seal.  said: what it is called in the file.
+
+    is_json: it holds JSON, and not a text.  is_revised: its seal carries the row's revision.
+    """
+
+    name: str
+    said: str
+    is_json: bool = False
+    is_revised: bool = False
+
+    def open(self, row: Any, column: str, cipher: SpaceCipher) -> Any:
+        """Raises DecryptError."""
+        blob = getattr(row, column)
+        if blob is None:
+            return None
+        revision = row.revision if self.is_revised else 0
+        raw = cipher.open_bytes(self.name, row.pk, bytes(blob), revision=revision)
+        return orjson.loads(raw) if self.is_json else raw.decode()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """Rows of one table.  kind: what they are called in the file.  plain: columns told as they are.
+
+    table: the name under which rows that do not open are listed.
+    """
+
+    kind: str
+    model: type[models.Model]
+    plain: Sequence[str]
+    sealed: Mapping[str, Seal] = field(default_factory=dict)
+    table: str = ""
+
+    @property
+    def large(self) -> Collection[str]:
+        """Columns that may hold much."""
+        return self.sealed.keys()
+
+    def rows(self, scope: Scope, space: Space) -> ScopedQuerySet[Any]:
+        everything: ScopedQuerySet[Any] = ScopedQuerySet(self.model).within(scope)
+        return everything.filter(space_id=space.pk)
+
+    def tell(self, row: Any, cipher: SpaceCipher, space: Space, end_user: str | None) -> dict[str, Any]:
+        """Raises DecryptError."""
+        said = {"id": row.pk} | {name: getattr(row, name) for name in self.plain}
+        return said | {seal.said: seal.open(row, column, cipher) for column, seal in self.sealed.items()}
+
+
+class _Person(Section):
+    """The person in one environment."""
+
+    def rows(self, scope: Scope, space: Space) -> ScopedQuerySet[Any]:
+        mine: ScopedQuerySet[Any] = Space.objects.within(scope).filter(pk=space.pk)
+        return mine
+
+    def tell(self, row: Any, cipher: SpaceCipher, space: Space, end_user: str | None) -> dict[str, Any]:
+        return {"user_id": row.owner_id, "end_user_id": end_user, "created_at": row.created_at}
+
+
+class _Memories(Section):
+    """Whatever state they are in: what is deleted is kept until it is purged."""
+
+    @property
+    def large(self) -> Collection[str]:
+        return ("text_ct", "metadata_ct")
+
+    def rows(self, scope: Scope, space: Space) -> ScopedQuerySet[Any]:
+        mine: ScopedQuerySet[Any] = Memory.objects.within_tenant(scope).filter(space_id=space.pk).to_open()
+        return mine
+
+    def tell(self, row: Any, cipher: SpaceCipher, space: Space, end_user: str | None) -> dict[str, Any]:
+        handles = open_handles(row, cipher)
+        more = {
+            "session_id": handles.session,
+            "speaker": handles.actor,
+            "access_count": row.access_count,
+            "last_accessed_at": row.last_accessed_at,
+            "deleted_at": row.deleted_at,
+            "superseded_at": row.superseded_at,
+        }
+        return formats.row_of(open_memory(row, cipher, space.ref), end_user) | more
+
+
+_SECTIONS: Final[list[Section]] = [
+    _Person(kind="person", model=Space, plain=()),
+    _Memories(kind="memory", model=Memory, plain=(), table="memory"),
+    Section(
+        kind="revision",
+        model=MemoryTransition,
+        plain=("memory_id", "event", "actor", "other_id", "changed_fields", "created_at"),
+        sealed={"diff_ct": Seal(DIFF, "diff", is_json=True)},
+        table="transition",
+    ),
+    Section(
+        kind="period",
+        model=MemoryPeriod,
+        plain=("memory_id", "valid_from", "valid_to", "known_from", "known_to", "created_at"),
+    ),
+    Section(
+        kind="claim",
+        model=MemoryClaim,
+        plain=("memory_id", "created_at"),
+        sealed={"claim_ct": Seal(CLAIM, "claim", is_json=True)},
+        table="claim",
+    ),
+    Section(
+        kind="feedback",
+        model=MemoryFeedback,
+        plain=("memory_id", "signal", "created_at"),
+        sealed={"comment_ct": Seal(COMMENT, "comment")},
+        table="feedback",
+    ),
+    Section(kind="summary_source", model=SummarySource, plain=("summary_id", "source_id", "created_at")),
+    Section(
+        kind="relation",
+        model=MemoryEdge,
+        plain=("from_memory_id", "to_memory_id", "type", "confidence", "is_automatic", "resolved_at", "winner_id",
+               "created_at"),
+        sealed={
+            "metadata_ct": Seal(EDGE_METADATA, "metadata", is_json=True, is_revised=True),
+            "resolution_ct": Seal(RESOLUTION, "resolution", is_json=True, is_revised=True),
+        },
+        table="edge",
+    ),
+    Section(
+        kind="entity", model=Entity, plain=("type", "is_user", "needs_review", "merged_into_id", "created_at")
+    ),
+    Section(
+        kind="entity_name",
+        model=EntityAlias,
+        plain=("entity_id", "is_role", "created_at"),
+        sealed={"alias_ct": Seal(ALIAS, "name")},
+        table="entity_alias",
+    ),
+    Section(
+        kind="mention",
+        model=EntityMention,
+        plain=("memory_id", "entity_id", "alias_id", "how", "is_unsure", "created_at"),
+    ),
+    Section(
+        kind="entity_claim",
+        model=EntityClaim,
+        plain=("memory_id", "subject_id", "object_id", "created_at"),
+        sealed={"claim_ct": Seal(ENTITY_CLAIM, "claim", is_json=True)},
+        table="entity_claim",
+    ),
+    Section(
+        kind="topic",
+        model=Cluster,
+        plain=("type", "summary_id", "created_at"),
+        sealed={"label_ct": Seal(LABEL, "label")},
+        table="cluster",
+    ),
+    Section(kind="topic_member", model=ClusterMember, plain=("cluster_id", "memory_id", "created_at")),
+    Section(
+        kind="turn",
+        model=HistoryTurn,
+        plain=("seq", "created_at"),
+        sealed={
+            "content_ct": Seal(turns.CONTENT, "content"),
+            "about_ct": Seal(turns.ABOUT, "about", is_json=True),
+        },
+        table=turns.TURN,
+    ),
+    Section(
+        kind="state",
+        model=StateItem,
+        plain=("updated_at", "created_at"),
+        sealed={"item_ct": Seal(states.ITEM, "item", is_json=True, is_revised=True)},
+        table=states.STATE,
+    ),
+    Section(kind="derived", model=DerivedFact, plain=("source_id", "memory_id", "is_origin", "created_at")),
+    Section(
+        kind="candidate",
+        model=ReviewItem,
+        plain=("state", "reason", "type", "confidence", "extractor", "source_id", "expires_at", "decided_at",
+               "decided_by", "outcome", "memory_id", "created_at"),
+        sealed={"content_ct": Seal(CONTENT, "content", is_json=True)},
+        table="candidate",
+    ),
+    Section(
+        kind="decision",
+        model=Candidate,
+        plain=("decision", "reason", "type", "memory_id", "extractor", "created_at"),
+    ),
+    Section(
+        kind="reference",
+        model=IngestReceipt,
+        plain=("memory_ids", "created_at"),
+        sealed={"client_ref_ct": Seal(CLIENT_REF, "client_ref")},
+        table="receipt",
+    ),
+    Section(
+        kind="recall",
+        model=RecallTrace,
+        plain=("profile", "created_at"),
+        sealed={"trace_ct": Seal(TRACE, "trace", is_json=True)},
+        table="recall_trace",
+    ),
+]  # fmt: skip
+
+
+def add(section: Section) -> None:
+    """For an app above this one that keeps something of people: once, when it is ready."""
+    _SECTIONS.append(section)
+
+
+def sections() -> Sequence[Section]:
+    return tuple(_SECTIONS)
+
+
+def spaces_of(scope: Scope, end_user_id: int) -> list[Space]:
+    """The person's, in the order they were made.  Inside the tenant's transaction."""
+    mine = Space.objects.within(scope).filter(kind=SpaceKind.END_USER, owner_id=end_user_id)
+    return list(mine.order_by("pk"))
+
+
+def count(scope: Scope, spaces: Sequence[Space]) -> int:
+    """How many rows there are of these spaces.  Inside the tenant's transaction."""
+    return sum(section.rows(scope, space).count() for section, space in _places(spaces))
+
+
+def next_of_person(scope: Scope, job: ExportJob, cipher: SpaceCipher, *, now: datetime) -> Part:
+    """The next rows of the person.  cipher: the tenant's.  Inside the tenant's transaction."""
+    places = list(_places(spaces_of(scope, job.end_user_id or 0)))
+    if job.section >= len(places):
+        return Part(
+            lines=(), memory_ids=(), space_ids=(), space=None, scanned=0, unreadable=0, after_id=job.after_id,
+            section=job.section, is_last=True,
+        )  # fmt: skip
+    section, space = places[job.section]
+    rows = section.rows(scope, space)
+    ids = some_ids(rows.filter(pk__gt=job.after_id), section.large)
+    lines: list[bytes] = []
+    memory_ids: set[int] = set()
+    found = list(rows.filter(pk__in=ids).order_by("pk"))
+    unreadable = 0
+    own = _cipher(scope, space)
+    end_user = names_of(scope, [space], cipher).get(space.owner_id)
+    for row in found if own else ():
+        try:
+            said = section.tell(row, own, space, end_user) if own else {}
+        except DecryptError as error:
+            report_broken(scope, error, row.pk, space_id=space.pk, table=section.table, now=now)
+            unreadable += 1
+            continue
+        lines.append(formats.jsonl({"kind": section.kind, "environment": space.environment} | said))
+        memory_ids |= _memories(row)
+    return Part(
+        lines=lines,
+        memory_ids=sorted(memory_ids),
+        space_ids=[space.pk],
+        space=space.ref,
+        scanned=len(found),
+        unreadable=unreadable,
+        after_id=ids[-1] if ids else 0,
+        section=job.section if ids else job.section + 1,
+    )
+
+
+def _places(spaces: Sequence[Space]) -> Iterator[tuple[Section, Space]]:
+    """A space that comes later stands behind those there were, so that a place keeps its number."""
+    for space in spaces:
+        for section in _SECTIONS:
+            yield section, space
+
+
+def _cipher(scope: Scope, space: Space) -> SpaceCipher | None:
+    try:
+        return open_space(scope.tenant, space.ref)
+    except SpaceShredded:
+        return None
+
+
+def _memories(row: Any) -> set[int]:
+    """Which memories a row tells of."""
+    if isinstance(row, Memory):
+        return {row.pk}
+    names = ("memory_id", "from_memory_id", "to_memory_id", "other_id", "summary_id", "source_id")
+    told = {getattr(row, name, None) for name in names} | set(getattr(row, "memory_ids", ()))
+    return {memory_id for memory_id in told if memory_id is not None}

@@ -1,0 +1,249 @@
+"""Starting, seeing, cancelling and repeating exports."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import Max
+
+from apps.audit.services import record
+from apps.core.errors import Conflict
+from apps.core.locks import lock
+from apps.core.scoping import ScopedQuerySet, tenant_transaction
+from apps.core.sequences import take_ids
+from apps.crypto.services import SpaceCipher, open_tenant
+from apps.exports import people
+from apps.exports.doorbell import ring
+from apps.exports.files import NOTHING, drop_file
+from apps.exports.filters import Filters, check, matching
+from apps.exports.jobs import REASONS, ExportNotFound, Result, open_filters, open_result, scope_of, seal_filters
+from apps.exports.models import OPEN, ExportJob, Format, Reach, Status
+from apps.memories.spaces import find_end_user
+from apps.projects.models import Project
+from apps.projects.scope import Scope
+
+MOST_OPEN: Final = 5  # of a tenant's environment at a time; each reads all that it may
+
+
+class TooManyExports(Conflict):
+    """Five exports of this environment are under way; wait for one to end, or cancel one."""
+
+    code = "TOO_MANY_EXPORTS"
+
+
+class ExportNotOver(Conflict):
+    """This export is completed or still under way: only one that failed, was cancelled or has expired is repeated."""
+
+    code = "EXPORT_NOT_OVER"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """A job as its tenant may see it.  project: the public id, if it is of one project."""
+
+    job: ExportJob
+    filters: Filters
+    project: str | None
+    result: Result | None = None
+
+    @property
+    def progress(self) -> float:
+        """In percent; 100 once the job is over, however it ended, and not before."""
+        if not self.job.is_open:
+            return 100.0
+        return min(99.9, round(100 * self.job.scanned / self.job.to_scan, 1)) if self.job.to_scan else 0.0
+
+    @property
+    def total(self) -> int | None:
+        """Rows of the file; None for as long as only opening each can tell."""
+        if self.filters.q is None and self.job.is_open:
+            return self.job.to_scan
+        return self.job.rows if self.job.status in (Status.COMPLETED, Status.EXPIRED) else None
+
+    @property
+    def problem(self) -> str | None:
+        return REASONS.get(self.job.error)
+
+    @property
+    def name(self) -> str:
+        """Of the file."""
+        return f"{self.job.public_id}.{self.job.format}"
+
+
+def start_export(scope: Scope, *, format_: Format, reach: Reach, filters: Filters, now: datetime) -> Export:
+    """Have the memories of the scope's environment and project written to a file, in the background.
+
+    Of every end user, unless a filter names one; of one who is not known, none.  Raises FiltersClash,
+    TimeRangeMalformed, TooManyExports.
+    """
+    check(reach, filters)
+    space = find_end_user(scope, filters.user_id) if filters.user_id is not None else None
+    with tenant_transaction(scope):
+        cipher = open_tenant(scope.tenant, writing=True)
+        job = _new(scope, cipher, format_, reach, filters, now=now)
+        job.space_id = space.id if space else None
+        if filters.user_id is None or space is not None:
+            rows = matching(scope, filters, space_id=job.space_id, asked_at=now, now=now)
+            job.newest_id = rows.aggregate(newest=Max("pk"))["newest"] or 0
+            job.to_scan = rows.count()
+        _check_open(scope)
+        _begin(scope, job, now=now)
+        return Export(job=job, filters=filters, project=_projects(scope).get(job.project_id))
+
+
+def start_for_person(scope: Scope, end_user_id: int, privacy_request_id: int, *, now: datetime) -> ExportJob:
+    """Have everything that is kept of a person written to a file, in the background; what is on its way, or was made
+    and is still there, is not made again."""
+    with tenant_transaction(scope):
+        cipher = open_tenant(scope.tenant, writing=True)
+        lock("export of a person", scope.tenant_id)  # two who ask at once get the same one
+        mine = ExportJob.objects.within(scope).filter(privacy_request_id=privacy_request_id)
+        there = mine.filter(status__in=(*OPEN, Status.COMPLETED)).exclude(expires_at__lte=now).order_by("-pk").first()
+        if there is not None:
+            return there
+        job = _new(scope, cipher, Format.JSONL, Reach.PERSON, Filters(), now=now)
+        job.project_id, job.end_user_id, job.privacy_request_id = None, end_user_id, privacy_request_id
+        job.to_scan = people.count(scope, people.spaces_of(scope, end_user_id))
+        _begin(scope, job, now=now)
+    return job
+
+
+def find_for_request(scope: Scope, privacy_request_id: int) -> Export | None:
+    """The newest export that was made for a person's request."""
+    with tenant_transaction(scope):
+        mine = ExportJob.objects.within(scope).filter(privacy_request_id=privacy_request_id)
+        job = mine.order_by("-pk").first()
+        return _seen(job, open_tenant(scope.tenant), {}) if job else None
+
+
+def list_exports(scope: Scope, *, limit: int) -> tuple[list[Export], int]:
+    """The newest of the scope's environment, and how many there are.  limit: of those that are listed."""
+    with tenant_transaction(scope):
+        jobs = _visible(scope)
+        cipher, projects = open_tenant(scope.tenant), _projects(scope)
+        return [_seen(job, cipher, projects) for job in jobs.order_by("-pk")[:limit]], jobs.count()
+
+
+def get_export(scope: Scope, public_id: str) -> Export:
+    """Raises ExportNotFound, for another tenant's and another environment's as for none."""
+    with tenant_transaction(scope):
+        return _seen(get_job(scope, public_id), open_tenant(scope.tenant), _projects(scope))
+
+
+def cancel_export(scope: Scope, public_id: str, *, now: datetime) -> Export:
+    """Stop between parts, and remove what there is of the file; of a job that is over, nothing.
+
+    Raises ExportNotFound.
+    """
+    with tenant_transaction(scope):
+        cipher = open_tenant(scope.tenant)
+        job = get_job(scope, public_id, locked=True)
+        if job.is_open:
+            job.status, job.completed_at = Status.CANCELLED, now
+            job.save(update_fields=["status", "completed_at"])
+            drop_file(scope, [job.pk])
+            _record(scope, job, "export.cancel", now=now)
+        return _seen(job, cipher, _projects(scope))
+
+
+def retry_export(scope: Scope, public_id: str, *, now: datetime) -> Export:
+    """Make the file of a job anew that failed, was cancelled or has expired, with what there is now.
+
+    Raises ExportNotFound, ExportNotOver, TooManyExports.
+    """
+    with tenant_transaction(scope):
+        cipher = open_tenant(scope.tenant, writing=True)
+        job = get_job(scope, public_id, locked=True)
+        if job.status not in (Status.FAILED, Status.CANCELLED, Status.EXPIRED):
+            raise ExportNotOver
+        filters = open_filters(cipher, job)
+        own = scope_of(scope, job)
+        for name, value in NOTHING.items():
+            setattr(job, name, value)
+        job.status, job.started_at, job.actor = Status.PENDING, None, scope.principal.label
+        job.retries += 1
+        if filters.user_id is None or job.space_id is not None:
+            rows = matching(own, filters, space_id=job.space_id, asked_at=job.created_at, now=now)
+            job.newest_id = rows.aggregate(newest=Max("pk"))["newest"] or 0
+            job.to_scan = rows.count()
+        _check_open(scope)
+        job.save()
+        _record(scope, job, "export.retry", now=now)
+        transaction.on_commit(lambda: ring(scope.tenant_id, job.pk))
+        return _seen(job, cipher, _projects(scope))
+
+
+def get_job(scope: Scope, public_id: str, *, locked: bool = False) -> ExportJob:
+    """Inside the tenant's transaction.  Raises ExportNotFound."""
+    jobs = _visible(scope)
+    if locked:
+        jobs = jobs.select_for_update(no_key=True)
+    job = jobs.filter(public_id=public_id).first() if "\x00" not in public_id else None
+    if job is None:
+        raise ExportNotFound
+    return job
+
+
+def _visible(scope: Scope) -> ScopedQuerySet[ExportJob]:
+    """Those of the scope's environment; a person's request is for people, and is not among them."""
+    return ExportJob.objects.within(scope).filter(environment=scope.environment).exclude(reach=Reach.PERSON)
+
+
+def _new(
+    scope: Scope, cipher: SpaceCipher, format_: Format, reach: Reach, filters: Filters, *, now: datetime
+) -> ExportJob:
+    (job_id,) = take_ids(1, sequence="exports_exportjob_id_seq")
+    return ExportJob(
+        id=job_id,
+        tenant_id=scope.tenant_id,
+        public_id=f"exp_{secrets.token_hex(12)}",
+        environment=scope.environment,
+        project_id=scope.project_id,
+        actor=scope.principal.label,
+        format=format_,
+        reach=reach,
+        filters_ct=seal_filters(cipher, job_id, filters),
+        key_version=cipher.key_version,
+        created_at=now,
+    )
+
+
+def _begin(scope: Scope, job: ExportJob, *, now: datetime) -> None:
+    ExportJob.everyone.bulk_create([job])
+    _record(scope, job, "export.create", now=now)
+    transaction.on_commit(lambda: ring(scope.tenant_id, job.pk))
+
+
+def _check_open(scope: Scope) -> None:
+    """Raises TooManyExports."""
+    if _visible(scope).filter(status__in=OPEN).count() >= MOST_OPEN:
+        raise TooManyExports
+
+
+def _projects(scope: Scope) -> Mapping[int | None, str]:
+    rows: Any = Project.objects.within(scope).values_list("pk", "public_id")
+    return dict(rows)
+
+
+def _seen(job: ExportJob, cipher: SpaceCipher, projects: Mapping[int | None, str]) -> Export:
+    return Export(
+        job=job,
+        filters=open_filters(cipher, job),
+        project=projects.get(job.project_id),
+        result=open_result(cipher, job),
+    )
+
+
+def _record(scope: Scope, job: ExportJob, action: str, *, now: datetime) -> None:
+    record(
+        scope,
+        actor=scope.principal.label,
+        action=action,
+        target=f"export:{job.pk}",
+        reason=str(job.reach),
+        count=job.to_scan,
+        now=now,
+    )

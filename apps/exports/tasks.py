@@ -1,0 +1,24 @@
+"""Celery's way in to exports.  Tasks carry ids; rows say if there is anything to do."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from apps.exports import working
+
+SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
+
+
+@shared_task(name="exports.work", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
+def work(tenant_id: int, job_id: int, **_: object) -> None:
+    """Work at an export for a while, and ring again if that was not the end of it."""
+    outcome = working.work(tenant_id, job_id, seconds=SLICE_SECONDS, clock=timezone.now)
+    if outcome == working.Outcome.MORE:
+        work.apply_async(kwargs={"tenant_id": tenant_id, "job_id": job_id})
+
+
+@shared_task(name="exports.tend", ignore_result=True)  # type: ignore[untyped-decorator]
+def tend(**_: object) -> None:
+    """Ring for exports that nobody is at, such as those of a worker that was killed; remove files past their time."""
+    for tenant_id, job_id in working.open_jobs():
+        work.apply_async(kwargs={"tenant_id": tenant_id, "job_id": job_id})
+    working.sweep(now=timezone.now())

@@ -1,0 +1,224 @@
+"""Exporting: one part after the other, each in a transaction that reads it, seals it into the file and moves on.
+
+A worker that is killed leaves the file as far as it was, and the next one goes on behind it: the file comes out the
+same, byte for byte.  Nobody ever holds more of it than a part.  When all is there, the file is read back once, which
+shows that it opens and gives the digest of what whoever takes it will read.
+"""
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from enum import Enum, auto
+from typing import Final
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+
+from apps.adapters.errors import AdapterError
+from apps.audit.services import record
+from apps.core.errors import Unavailable
+from apps.core.scoping import tenant_transaction
+from apps.core.sequences import take_ids
+from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space, open_tenant
+from apps.exports import formats, people, reading
+from apps.exports.files import NOTHING, drop_file, read_pieces
+from apps.exports.jobs import Result, open_filters, scope_of, seal_result
+from apps.exports.models import OPEN, PAYLOAD, ExportChunk, ExportJob, Format, Reach, Status
+from apps.exports.reading import Part
+from apps.projects.scope import Scope
+from apps.projects.system import find_system_scope, sweep_each_tenant, system_scopes
+
+logger = logging.getLogger(__name__)
+
+PIECE_BYTES: Final = 128 * 1024
+MOST_ATTEMPTS: Final = 5
+KEPT_FOR: Final = timedelta(days=30)  # of what is said of a job that is over
+
+
+class FileIncomplete(Exception):
+    """A piece of the file is not there."""
+
+
+class Outcome(Enum):
+    """more: there is work left.  written: all is in the file.  busy: somebody else is at it.  over: the job has ended,
+    or is gone."""
+
+    MORE = auto()
+    WRITTEN = auto()
+    BUSY = auto()
+    OVER = auto()
+
+
+def open_jobs() -> Iterator[tuple[int, int]]:
+    """Tenant and job of every export that has not ended, oldest first in each tenant."""
+    for scope in system_scopes():
+        with tenant_transaction(scope):
+            ids = list(
+                ExportJob.objects.within(scope).filter(status__in=OPEN).order_by("pk").values_list("pk", flat=True)
+            )
+        yield from ((scope.tenant_id, job_id) for job_id in ids)
+
+
+def work(tenant_id: int, job_id: int, *, seconds: float, clock: Callable[[], datetime]) -> Outcome:
+    """Export until the time is over.  Raises what keeps the database or the keys from being reached."""
+    scope = find_system_scope(tenant_id)
+    if scope is None:
+        return Outcome.OVER
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            outcome = export_part(scope, job_id, now=clock())
+            if outcome == Outcome.WRITTEN:
+                outcome = finish(scope, job_id, now=clock())
+        except (DecryptError, FileIncomplete):
+            outcome = _note_failure(scope, job_id, "unreadable", now=clock())
+        except (OperationalError, InterfaceError, AdapterError, Unavailable):
+            raise  # the outside failed, not the work: it is tried again for as long as it takes
+        except Exception as error:  # noqa: BLE001  (whatever it is: no job stays open for ever)
+            logger.warning("a part failed", extra={"job_id": job_id, "error": type(error).__name__})
+            outcome = _note_failure(scope, job_id, "worker_failed", now=clock())
+        if outcome != Outcome.MORE or time.monotonic() > deadline:
+            return outcome
+
+
+def export_part(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
+    """Put the next part into the job's file."""
+    with tenant_transaction(scope):
+        cipher = open_tenant(scope.tenant, writing=True)
+        jobs = ExportJob.objects.within(scope).filter(pk=job_id, status__in=OPEN)
+        # Held until the part is in the file: what erases something waits for that, and then finds it there.
+        job = jobs.select_for_update(no_key=True, skip_locked=True).first()
+        if job is None:
+            return Outcome.BUSY if jobs.exists() else Outcome.OVER
+        part = _next_part(scope, job, cipher, now=now)
+        lines = list(part.lines)
+        if job.format == Format.CSV and job.chunks == 0:
+            lines.insert(0, formats.csv_header())
+        try:
+            _write(scope, job, part, lines, cipher, now=now)
+        except SpaceShredded:
+            return Outcome.BUSY  # whoever shreds it is about to take the job along
+        _move(job, part, now=now)
+        return Outcome.WRITTEN if part.is_last else Outcome.MORE
+
+
+def finish(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
+    """Read the whole file back, and end the job.  Raises DecryptError for a file that does not open."""
+    digest, size, count = hashlib.sha256(), 0, 0
+    for piece in read_pieces(scope, job_id):
+        digest.update(piece)
+        size, count = size + len(piece), count + 1
+    with tenant_transaction(scope):
+        cipher = open_tenant(scope.tenant, writing=True)
+        jobs = ExportJob.objects.within(scope).filter(pk=job_id, status__in=OPEN)
+        job = jobs.select_for_update(no_key=True).first()
+        if job is None:
+            return Outcome.OVER
+        if job.status == Status.PENDING:
+            return Outcome.MORE  # something in it was erased meanwhile, and it begins anew
+        if job.chunks != count:
+            raise FileIncomplete
+        job.status, job.completed_at = Status.COMPLETED, now
+        job.expires_at = now + timedelta(hours=settings.EXPORT_HOURS)
+        seal_result(cipher, job, Result(size_bytes=size, sha256=digest.hexdigest()))
+        job.save(update_fields=["status", "completed_at", "expires_at", "filters_ct", "result_ct", "key_version"])
+        _record(scope, job, "export.end", job.status, now=now)
+    return Outcome.OVER
+
+
+def sweep(*, now: datetime) -> None:
+    """Remove files that are past their time, and drop what is said of jobs that have long ended."""
+
+    def sweep_tenant(scope: Scope) -> None:
+        with tenant_transaction(scope):
+            due = ExportJob.objects.within(scope).filter(status=Status.COMPLETED, expires_at__lte=now)
+            for job in due.order_by("pk").select_for_update(no_key=True, skip_locked=True):
+                job.status, job.error, job.result_ct = Status.EXPIRED, "past_its_time", None
+                job.save(update_fields=["status", "error", "result_ct"])
+                drop_file(scope, [job.pk])
+                _record(scope, job, "export.expire", job.error, now=now)
+        # Not by Django, which would collect what goes along and then delete by ids alone.
+        with tenant_transaction(scope), connection.cursor() as cursor:
+            cursor.execute(
+                "delete from exports_exportjob where tenant_id = %s and completed_at < %s and status <> 'completed'",
+                [scope.tenant_id, now - KEPT_FOR],
+            )
+
+    sweep_each_tenant(sweep_tenant, logger)
+
+
+# --- one part -------------------------------------------------------------------------------------------------------
+
+
+def _next_part(scope: Scope, job: ExportJob, cipher: SpaceCipher, *, now: datetime) -> Part:
+    if job.reach == Reach.PERSON:
+        return people.next_of_person(scope, job, cipher, now=now)
+    return reading.next_memories(scope_of(scope, job), job, open_filters(cipher, job), cipher, now=now)
+
+
+def _write(scope: Scope, job: ExportJob, part: Part, lines: list[bytes], cipher: SpaceCipher, *, now: datetime) -> None:
+    """Raises SpaceShredded."""
+    space = part.space if part.lines else None  # a header is nobody's, and a space that was shredded seals nothing
+    sealing = open_space(scope.tenant, space, writing=True) if space else cipher
+    payloads = list(formats.pieces(lines, PIECE_BYTES))
+    ids = take_ids(len(payloads), sequence="exports_exportchunk_id_seq") if payloads else []
+    ExportChunk.everyone.bulk_create(
+        ExportChunk(
+            id=chunk_id,
+            tenant_id=job.tenant_id,
+            job_id=job.pk,
+            space_id=space.id if space else None,
+            number=number,
+            first_id=min(part.memory_ids, default=None),
+            last_id=max(part.memory_ids, default=None),
+            memory_ids=sorted(set(part.memory_ids)),
+            space_ids=list(part.space_ids),
+            payload_ct=sealing.seal(PAYLOAD, chunk_id, payload),
+            key_version=sealing.key_version,
+            created_at=now,
+        )
+        for number, (chunk_id, payload) in enumerate(zip(ids, payloads, strict=True), start=job.chunks)
+    )
+    job.chunks += len(payloads)
+
+
+def _move(job: ExportJob, part: Part, *, now: datetime) -> None:
+    job.after_id, job.section = part.after_id, part.section
+    job.scanned += part.scanned
+    job.rows += len(part.lines)
+    job.unreadable += part.unreadable
+    job.status = Status.RUNNING
+    job.started_at = job.started_at or now
+    job.save(
+        update_fields=["after_id", "section", "scanned", "rows", "unreadable", "status", "started_at", "chunks"]
+    )  # fmt: skip
+
+
+def _note_failure(scope: Scope, job_id: int, reason: str, *, now: datetime) -> Outcome:
+    """A part failed for a reason of ours.  It is tried a few times; then the job has failed, and may be tried again."""
+    with tenant_transaction(scope):
+        jobs = ExportJob.objects.within(scope).select_for_update(no_key=True)
+        job = jobs.filter(pk=job_id, status__in=OPEN).first()
+        if job is None:
+            return Outcome.OVER
+        job.attempts += 1
+        if job.attempts < MOST_ATTEMPTS:
+            attempts = {"attempts": job.attempts}
+            if reason == "unreadable":  # of what is in the file nothing gets better: it is made from its beginning
+                drop_file(scope, [job.pk])
+                attempts |= NOTHING | {"status": Status.PENDING, "attempts": job.attempts}
+            ExportJob.objects.within(scope).filter(pk=job_id).update(**attempts)
+            return Outcome.BUSY  # and not at once: whoever tends the jobs rings again
+        job.status, job.error, job.completed_at = Status.FAILED, reason, now
+        job.save(update_fields=["attempts", "status", "error", "completed_at"])
+        drop_file(scope, [job.pk])
+        _record(scope, job, "export.end", job.status, now=now)
+    return Outcome.OVER
+
+
+def _record(scope: Scope, job: ExportJob, action: str, reason: str, *, now: datetime) -> None:
+    record(
+        scope, actor=job.actor, action=action, target=f"export:{job.pk}", reason=str(reason), count=job.rows, now=now
+    )
