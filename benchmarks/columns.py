@@ -144,7 +144,7 @@ MAIN: dict[str, Columns] = {
         plain="id created_at uid organization_id name key_deletes new_spaces changes instructions ai_extract ai_rerank "
         "closed_at"
     ),
-    "tenants_membership": Columns(plain="id created_at organization_id user_id role"),
+    "tenants_membership": Columns(plain="id created_at organization_id user_id role suspended_at"),
     "projects_project": Columns(plain="id created_at tenant_id public_id name is_default archived_at review"),
     "projects_space": Columns(
         plain="id created_at tenant_id uid environment kind profile identity_version owner_id txid doc_count term_total"
@@ -210,6 +210,12 @@ MAIN: dict[str, Columns] = {
     "accounts_assertion": Columns(
         keyed="session binding", plain="id created_at user_id authenticated_at expires_at used_at"
     ),
+    "accounts_bearersession": Columns(
+        keyed="access refresh password",
+        plain="id created_at user_id access_expires_at method proved_at client network last_used_at expires_at "
+        "ended_at",
+    ),
+    "accounts_spentrefresh": Columns(keyed="digest", plain="id created_at session_id"),
     "account_emailaddress": Columns(plain="id user_id email verified primary"),
     "account_emailconfirmation": Columns(plain="id email_address_id created sent key"),
     # Seeds of authenticators and of recovery codes are sealed inside the JSON; passkeys are public keys.

@@ -190,7 +190,7 @@ ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_SESSION_REMEMBER = False
 ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = False  # this session stays; the others end with the old password's hash
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 300
-# Counted in the database by apps.web.attempts, for all processes alike; allauth would count in each by itself.
+# Counted in the database by apps.apikeys.attempts, for all processes alike; allauth would count in each by itself.
 ACCOUNT_RATE_LIMITS = False
 MFA_RATE_LIMITS = False
 MFA_ADAPTER = "apps.web.adapters.FactorAdapter"

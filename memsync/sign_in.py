@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.http import HttpRequest
 
-from apps.web import attempts
+from apps.apikeys import attempts
 
 
 def seconds_to_wait(request: HttpRequest, *, now: datetime) -> int:

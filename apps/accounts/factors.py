@@ -1,5 +1,7 @@
 """What beside a password a person proves to be themselves with: passkeys, an authenticator's codes, recovery codes."""
 
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -43,6 +45,18 @@ def ids_of(user_id: int) -> dict[int, str]:
 
 def has_second_factor(user_id: int) -> bool:
     return bool(types_of(user_id) & SECOND)
+
+
+def shown_by_code(user_id: int, code: str, *, types: Collection[str] = (CODE, RECOVERY)) -> str | None:
+    """Which of these factors shows this code, which is used up by that.  Whoever asks has seen that it was not shown
+    before, and counts how often is asked."""
+    if not re.fullmatch(r"[0-9]{6,16}", code, re.ASCII):
+        return None
+    for row in Authenticator.objects.filter(user_id=user_id, type__in=types).order_by("pk"):
+        if row.wrap().validate_code(code):
+            row.record_usage()
+            return str(row.type)
+    return None
 
 
 def remove_all(user_id: int) -> int:

@@ -69,3 +69,47 @@ class Assertion(BaseModel):
 
     def __str__(self) -> str:
         return f"assertion {self.pk}"
+
+
+class BearerSession(BaseModel):
+    """A person at work through the API, from signing in until the end.  Tokens are kept as SHA-256 alone: of the one
+    access token and the one refresh token that are good.  256 random bits need no stretching.
+
+    method: what was shown last, ``password``, ``totp`` or ``recovery_codes``.  proved_at: when a second factor was, by
+    the database's clock.  password: SHA-256 of what Django binds sessions to, so that a new password ends this one.
+    """
+
+    user = models.ForeignKey(User, models.CASCADE, related_name="+")
+    access = models.BinaryField(max_length=32)
+    access_expires_at = models.DateTimeField()
+    refresh = models.BinaryField(max_length=32)
+    password = models.BinaryField(max_length=32)
+    method = models.CharField(max_length=16)
+    proved_at = models.DateTimeField(null=True)
+    client = models.CharField(max_length=128, blank=True)
+    network = models.CharField(max_length=43, blank=True)
+    last_used_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("access",), name="bearer_access"),
+            models.UniqueConstraint(fields=("refresh",), name="bearer_refresh"),
+        )
+
+    def __str__(self) -> str:
+        return f"bearer session {self.pk}"
+
+
+class SpentRefresh(BaseModel):
+    """A refresh token that was used.  Whoever shows it again has it from somebody, or somebody has it from them."""
+
+    session = models.ForeignKey(BearerSession, models.CASCADE, related_name="+")
+    digest = models.BinaryField(max_length=32)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("digest",), name="spent_refresh_once"),)
+
+    def __str__(self) -> str:
+        return f"spent refresh token {self.pk}"

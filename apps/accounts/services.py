@@ -30,6 +30,11 @@ def person_of(request: HttpRequest) -> User:
     return request.user
 
 
+def person_of_id(person_id: int) -> User:
+    """Whom a session is of."""
+    return User.objects.get(pk=person_id)
+
+
 def make_operator(email: str) -> str:
     """An operator with this address and a new password, which is returned; one who exists gets the new password.
 

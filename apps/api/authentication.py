@@ -1,21 +1,31 @@
-"""From a request's headers to the scope of its API key."""
+"""From a request's headers to who asks: the scope of an API key, or of a person who signed in.
+
+An access token is judged before an API key, and a bad one is not rescued by a good key beside it.
+"""
 
 import re
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 from django.conf import settings
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
+from apps.accounts import bearer
+from apps.accounts.bearer import SignedIn
 from apps.api.facts import facts_of
 from apps.api.throttling import refuse_guessing
+from apps.apikeys import attempts
 from apps.apikeys.selectors import Authenticated, authenticate
 from apps.core.errors import Forbidden, Malformed, Unauthenticated
-from apps.projects.scope import Scope
+from apps.projects.scope import Principal, Scope
+from apps.projects.selectors import scope_in
+from apps.tenants.members import choose_reach
 
 KEY_IN_QUERY: Final = re.compile(
-    r"(?:^|&)(?:x[-_])?(?:api[-_]?key|access[-_]?token|authorization)=|ms_(?:live|test|dev)_", re.IGNORECASE
+    r"(?:^|&)(?:x[-_])?(?:api[-_]?key|(?:access|refresh)[-_]?token|authorization)=|ms_(?:live|test|dev)_|ms[ar]_[a-z0-9_-]{43}",
+    re.IGNORECASE,
 )
 
 
@@ -25,14 +35,20 @@ class KeyMissing(Unauthenticated):
     code = "API_KEY_MISSING"
 
 
+class SignInNeeded(Unauthenticated):
+    """Sign in (POST /auth/login), and send the access token as a bearer token."""
+
+    code = "ACCESS_TOKEN_MISSING"
+
+
 class AmbiguousCredentials(Malformed):
-    """Send an API key or a browser session, not both."""
+    """Send an API key, an access token or a browser session, and no two of them."""
 
     code = "ambiguous_credentials"
 
 
 class KeyInQuery(Malformed):
-    """Send the API key in the X-API-Key header, and rotate this one: URLs are written to logs."""
+    """Send the API key or token in a header, and get a new one: URLs are written to logs."""
 
     code = "CREDENTIAL_IN_URL"
 
@@ -40,13 +56,12 @@ class KeyInQuery(Malformed):
 class ApiKeyAuthentication(BaseAuthentication):
     """``X-API-Key: ms_…``, or the same key as a bearer token.
 
-    A bearer token is evaluated first, and a bad one is not rescued by a good key beside it.  ``request.user`` becomes
-    the key's Scope, which reaches nobody's space yet, and ``request.auth`` what else the key says.
+    ``request.user`` becomes the key's Scope, which reaches nobody's space yet, and ``request.auth`` what else the key
+    says.
     """
 
     def authenticate(self, request: Request) -> tuple[Scope, Authenticated]:
-        if KEY_IN_QUERY.search(request.META.get("QUERY_STRING", "")):
-            raise KeyInQuery
+        _refuse_in_query(request)
         raw = _bearer(request) or request.headers.get("X-API-Key", "").strip()
         if not raw:
             raise KeyMissing
@@ -60,6 +75,63 @@ class ApiKeyAuthentication(BaseAuthentication):
         facts = facts_of(request)
         facts.tenant, facts.environment = str(key.tenant.id), key.environment.value
         return key.scope, key
+
+
+class BearerAuthentication(BaseAuthentication):
+    """``Authorization: Bearer msa_…``, of a person who signed in.
+
+    ``request.user`` becomes the person's Scope, with what their role grants, in the tenant that ``X-Tenant-ID`` names
+    or else the first of theirs; ``request.auth`` by which session they ask.
+    """
+
+    def authenticate(self, request: Request) -> tuple[Any, SignedIn] | None:
+        _refuse_in_query(request)
+        token = _bearer(request)
+        if not token.startswith(bearer.ACCESS):
+            return None
+        if _is_signed_in(request):
+            raise AmbiguousCredentials
+        try:
+            signed_in = bearer.authenticate(token, now=timezone.now())
+        except Unauthenticated:
+            attempts.note_refused_token(now=timezone.now())
+            refuse_guessing(request)
+            raise
+        return self.found(request, signed_in), signed_in
+
+    def found(self, request: Request, signed_in: SignedIn) -> Any:
+        """What ``request.user`` becomes."""
+        reach = choose_reach(signed_in.person_id, request.headers.get("X-Tenant-ID"))
+        principal = Principal(kind="account", id=signed_in.person_id)
+        scope = replace(scope_in(reach.tenant, principal=principal), permissions=reach.permissions)
+        facts = facts_of(request)
+        facts.tenant, facts.environment = str(scope.tenant_id), scope.environment.value
+        return scope
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"
+
+
+class PersonAuthentication(BearerAuthentication):
+    """As ``BearerAuthentication``, for what is about the person and no tenant: ``request.user`` says by which session
+    they ask.  A good API key is known, and refused by the permission."""
+
+    def authenticate(self, request: Request) -> tuple[Any, Any]:
+        found = super().authenticate(request)
+        if found is not None:
+            return found
+        try:
+            return ApiKeyAuthentication().authenticate(request)
+        except KeyMissing:
+            raise SignInNeeded from None
+
+    def found(self, request: Request, signed_in: SignedIn) -> SignedIn:
+        return signed_in
+
+
+def _refuse_in_query(request: Request) -> None:
+    if KEY_IN_QUERY.search(request.META.get("QUERY_STRING", "")):
+        raise KeyInQuery
 
 
 def _bearer(request: Request) -> str:

@@ -5,19 +5,41 @@ from typing import TYPE_CHECKING, Final
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
+from apps.accounts.bearer import SignedIn, require_fresh
+from apps.apikeys.permissions import PERMISSIONS
 from apps.core.errors import Forbidden
 from apps.projects.scope import Scope
+from apps.tenants.grants import GRANTED
 
 if TYPE_CHECKING:  # that module reads the settings, which name this one
     from rest_framework.views import APIView
 
 OPEN: Final = "(open)"  # in a view's table: anybody, without a credential
+PERSON: Final = "(person)"  # and: anybody who signed in, about themselves
 
 
 class InsufficientScope(Forbidden):
     """The key lacks a scope that this needs."""
 
     code = "INSUFFICIENT_SCOPE"
+
+
+class RoleTooLow(Forbidden):
+    """Your role in this tenant does not allow that."""
+
+    code = "ROLE_TOO_LOW"
+
+
+class PersonRequired(Forbidden):
+    """This is for people: sign in (POST /auth/login), and send the access token; no API key can do it."""
+
+    code = "PERSON_REQUIRED"
+
+
+class KeyRequired(Forbidden):
+    """This is for programs: send an API key; no role lets a person do it here."""
+
+    code = "API_KEY_REQUIRED"
 
 
 class StepUpRequired(Forbidden):
@@ -39,15 +61,28 @@ class DenyByDefault(BasePermission):
 
 
 class HasPermission(BasePermission):
-    """The key carries the permission that the view's table names for this method."""
+    """The key carries, or the person's role grants, the permission that the view's table names for this method; and the
+    person has just shown who they are, where the view asks for that."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         needed = view.permission_for(request.method)  # type: ignore[attr-defined]  # only ApiViews use this class
         if needed == OPEN:
             return True
-        if not isinstance(request.user, Scope) or needed not in request.user.permissions:
-            raise InsufficientScope(f"Insufficient scope. Missing: {needed}")
+        signed_in = request.auth if isinstance(request.auth, SignedIn) else None
+        held = request.user.permissions if isinstance(request.user, Scope) else {PERSON}
+        if needed not in held:
+            raise _lacking(needed) if signed_in else _missing(needed)
+        if signed_in and request.method in view.fresh:  # type: ignore[attr-defined]
+            require_fresh(signed_in)
         return True
+
+
+def _lacking(needed: str) -> Forbidden:
+    return RoleTooLow() if needed in GRANTED else KeyRequired()
+
+
+def _missing(needed: str) -> Forbidden:
+    return InsufficientScope(f"Insufficient scope. Missing: {needed}") if needed in PERMISSIONS else PersonRequired()
 
 
 class NoKeyMay(HasPermission):
@@ -62,6 +97,6 @@ class KeyMayRetire(HasPermission):
     the request is looked at before that, so that the refusal tells nothing."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
-        if request.auth.key_deletes != "retire":  # type: ignore[union-attr]  # Authenticated: the route is not open
+        if getattr(request.auth, "key_deletes", "") != "retire":  # a person has none: they delete in the browser
             raise StepUpRequired
         return super().has_permission(request, view)

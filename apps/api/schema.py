@@ -5,7 +5,6 @@ tests/api/test_schema_fuzz.py holds the server to what is published here.
 
 from typing import Any, Final
 
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import force_instance
 from drf_spectacular.utils import OpenApiParameter
@@ -13,6 +12,9 @@ from rest_framework import serializers
 
 from apps.api.errors import STATUSES
 from apps.api.fields import LABEL, Input
+from apps.api.permissions import PERSON
+from apps.apikeys.permissions import PERMISSIONS
+from apps.tenants.grants import GRANTED
 
 HEADERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "X-End-User-ID": (
@@ -53,6 +55,10 @@ REFUSAL_HEADERS: Final[dict[int, dict[str, Any]]] = {
         }
     },
 }
+SCHEMES: Final[dict[str, dict[str, Any]]] = {
+    "ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+    "Bearer": {"type": "http", "scheme": "bearer", "description": "The access token of POST /auth/login."},
+}
 OF_ALL: Final = (429, 503)
 WITH_KEY: Final = (400, 401, 403, 404, 422)
 WITH_BODY: Final = (411, 413, 415)
@@ -91,6 +97,12 @@ class ApiSchema(AutoSchema):
             for name, (schema, text) in HEADERS.items()
         ]
 
+    def get_auth(self) -> list[dict[str, list[str]]]:
+        """A key, an access token or either, as the view's permission is one of programs, of people or of both."""
+        needed = self.view.permissions[self.method]  # type: ignore[attr-defined]  # only ApiViews have this schema
+        found = {"ApiKey": needed in PERMISSIONS, "Bearer": needed == PERSON or needed in GRANTED}
+        return [{name: []} for name, is_taken in found.items() if is_taken]
+
     def get_summary(self) -> str | None:
         """The first line of what the handler says of itself."""
         first: str = (self.get_description() or "").partition("\n")[0]
@@ -118,7 +130,7 @@ class ApiSchema(AutoSchema):
 
     def _refusals(self, *, has_body: bool) -> set[int]:
         statuses = set(OF_ALL)
-        if self.view.authentication_classes:
+        if self.view.authentication_classes or has_body:
             statuses.update(WITH_KEY)
         if has_body:
             statuses.update(WITH_BODY)
@@ -203,6 +215,7 @@ def add_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """A hook of drf-spectacular: the answers that all operations share, each written once."""
     kinds = {status: kind for kind, status in reversed(list(STATUSES.items()))}
     result["components"]["headers"] = ANSWER_HEADERS
+    result["components"]["securitySchemes"] = SCHEMES
     result["components"]["responses"] = {
         _refusal(status): {
             "description": (kinds[status].__doc__ or "").partition("\n")[0],
@@ -212,11 +225,3 @@ def add_refusals(result: dict[str, Any], **_: Any) -> dict[str, Any]:
         for status in sorted({*OF_ALL, *WITH_KEY, *WITH_BODY, *CHANGING})
     }
     return result
-
-
-class ApiKeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    target_class = "apps.api.authentication.ApiKeyAuthentication"
-    name = "ApiKey"
-
-    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
-        return {"type": "apiKey", "in": "header", "name": "X-API-Key"}

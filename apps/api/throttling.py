@@ -9,6 +9,7 @@ from django.utils.crypto import salted_hmac
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+from apps.accounts.bearer import SignedIn
 from apps.apikeys import limits
 from apps.core.errors import LimitReached
 from apps.projects.scope import Scope
@@ -20,14 +21,16 @@ VERDICT: Final = "memsync.rate"  # where ApiView finds what to say in the header
 
 
 class RateLimit(BaseThrottle):
-    """The windows of the deployment's tier: for each key, or for each address on routes that take no key."""
+    """The windows of the deployment's tier: for each key or person, or for each address on routes that take no key."""
 
     def allow_request(self, request: Request, view: "APIView") -> bool:
         tier = limits.TIERS[settings.RATE_LIMIT_TIER]
         if not tier:
             return True
         if isinstance(request.user, Scope):
-            verdict = limits.take(f"key:{request.user.principal.id}", tier, now=timezone.now())
+            verdict = limits.take(request.user.principal.label, tier, now=timezone.now())
+        elif isinstance(request.user, SignedIn):
+            verdict = limits.take(f"account:{request.user.person_id}", tier, now=timezone.now())
         else:
             verdict = limits.take(f"ip:{address_of(request)}", limits.WITHOUT_KEY, now=timezone.now())
         request.META[VERDICT] = verdict

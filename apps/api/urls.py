@@ -7,6 +7,17 @@ from django.urls import path
 
 from apps.api import connectors
 from apps.api.candidates.views import AcceptView, BulkDecideView, CandidatesView, CandidateView, RejectView
+from apps.api.control.signing_in import (
+    LoginView,
+    LogoutAllView,
+    LogoutView,
+    MeView,
+    RefreshTokensView,
+    RevokeSessionView,
+    SecondStepView,
+    SessionsView,
+    StepUpView,
+)
 from apps.api.exports.views import (
     CancelExportView,
     DownloadUrlView,
@@ -138,5 +149,14 @@ urlpatterns = [
     path("v1/memory/query", PromptQueryView.as_view()),
     path("v1/memory/status/<int:memory_id>", StatusView.as_view()),
     path("v1/memory/<str:tenant_id>/<path:user_id>/list", ListView.as_view()),
+    path("auth/login", LoginView.as_view()),
+    path("auth/mfa/complete", SecondStepView.as_view()),
+    path("auth/refresh", RefreshTokensView.as_view()),
+    path("auth/logout", LogoutView.as_view()),
+    path("auth/logout-all", LogoutAllView.as_view()),
+    path("auth/me", MeView.as_view()),
+    path("auth/step-up", StepUpView.as_view()),
+    path("auth/sessions", SessionsView.as_view()),
+    path("auth/sessions/<int:session_id>/revoke", RevokeSessionView.as_view()),
     *connectors.routes(),
 ]

@@ -15,8 +15,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.accounts.bearer import SignedIn
 from apps.api import metering, throttling
-from apps.api.authentication import ApiKeyAuthentication
+from apps.api.authentication import ApiKeyAuthentication, BearerAuthentication, PersonAuthentication
 from apps.api.errors import LengthRequired, MethodNotAllowed, invalid
 from apps.api.fields import Input, Parameters, is_label
 from apps.api.parsers import JSONOnly, StrictJSONParser
@@ -69,13 +70,15 @@ class ApiView(APIView):
     """
 
     permissions: ClassVar[Mapping[str, str]] = {}
+    # Methods that a person may use only within minutes of showing who they are: what reveals, and what destroys.
+    fresh: ClassVar[frozenset[str]] = frozenset()
     # What a method counts for the tenant's quota, adds or retrievals, and what a silent quota answers in its place.
     meters: ClassVar[Mapping[str, str]] = {}
     # None: refuse as a strict one does.
     silent_answer: ClassVar[Mapping[str, Any] | None] = {"status": "ok"}
     silent_status: ClassVar[int] = 200
 
-    authentication_classes: Sequence[type[BaseAuthentication]] = (ApiKeyAuthentication,)
+    authentication_classes: Sequence[type[BaseAuthentication]] = (BearerAuthentication, ApiKeyAuthentication)
     permission_classes: Sequence[type[HasPermission]] = (HasPermission,)
     throttle_classes = (throttling.RateLimit,)
     parser_classes: Sequence[type[BaseParser]] = (StrictJSONParser,)
@@ -188,6 +191,18 @@ class ApiView(APIView):
         if len(named) > MAX_END_USER_ID or not is_label(named):
             raise EndUserMalformed
         return named
+
+
+class PersonView(ApiView):
+    """For whoever signed in, about themselves; its table says PERSON.  ``request.user`` is their ``SignedIn``."""
+
+    authentication_classes = (PersonAuthentication,)
+
+    @property
+    def person(self) -> SignedIn:
+        found = self.request.user
+        assert isinstance(found, SignedIn)  # noqa: S101  (the table says PERSON)
+        return found
 
 
 class OpenView(ApiView):

@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from django.db.models import QuerySet
+
 from apps.audit.services import record
-from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.errors import Conflict, Invalid, Malformed, NotFound
 from apps.core.scoping import tenant_transaction
+from apps.tenants.grants import GRANTS
 from apps.tenants.models import Membership, Organization, Role, Tenant
 from apps.tenants.selectors import TenantNotFound
 
@@ -24,6 +27,12 @@ class NotAMember(NotFound):
     code = "NOT_A_MEMBER"
 
 
+class NoTenant(Malformed):
+    """You have a role in no tenant."""
+
+    code = "TENANT_CONTEXT_REQUIRED"
+
+
 class LastOwner(Conflict):
     """An organization keeps one owner: make somebody else one first."""
 
@@ -38,6 +47,11 @@ class Reach:
     role: Role
 
     @property
+    def permissions(self) -> frozenset[str]:
+        """Of the API, to whoever signed in there."""
+        return GRANTS[self.role]
+
+    @property
     def may_read(self) -> bool:
         """Memories, opened."""
         return self.role in MAY_READ
@@ -50,7 +64,7 @@ class Reach:
 
 def reach_of(user_id: int, *, closed: bool = False) -> list[Reach]:
     """Every tenant that this person has a role in, by name.  closed: those too that are."""
-    roles = dict(Membership.objects.filter(user_id=user_id).values_list("organization_id", "role"))
+    roles = dict(_of(user_id).values_list("organization_id", "role"))
     tenants = Tenant.objects.filter(organization_id__in=roles).select_related("organization")
     if not closed:
         tenants = tenants.filter(closed_at=None)
@@ -63,6 +77,26 @@ def get_reach(user_id: int, name: str, *, closed: bool = False) -> Reach:
     if found is None:
         raise TenantNotFound
     return found
+
+
+def choose_reach(user_id: int, name: str | None) -> Reach:
+    """The open tenant of this name or, where none is named, the first of the organization that the person has been in
+    longest.  Raises TenantNotFound for one that is absent or not this person's, NoTenant for a person who has none."""
+    if name is not None:
+        return get_reach(user_id, name)
+    for organization_id, role in _of(user_id).order_by("id").values_list("organization_id", "role"):
+        tenants = Tenant.objects.filter(organization_id=organization_id, closed_at=None).select_related("organization")
+        if tenant := tenants.order_by("id").first():
+            return Reach(tenant=tenant, role=Role(role))
+    raise NoTenant
+
+
+def find_reach(user_id: int, name: str | None) -> Reach | None:
+    """As ``choose_reach``, or None for a person who has no tenant and asks for none by name."""
+    try:
+        return choose_reach(user_id, name)
+    except NoTenant:
+        return None
 
 
 def list_members(tenant: Tenant) -> list[Membership]:
@@ -100,6 +134,11 @@ def take_role(tenant: Tenant, user_id: int, *, actor: str, now: datetime) -> Non
         _record(tenant, "member.remove", user_id, actor=actor, now=now)
 
 
+def _of(user_id: int) -> QuerySet[Membership]:
+    """What gives this person something now."""
+    return Membership.objects.filter(user_id=user_id, suspended_at=None)
+
+
 def _locked(tenant: Tenant, user_id: int) -> Membership | None:
     """Under the organization's lock, so that two owners cannot remove each other at once."""
     Organization.objects.select_for_update().get(pk=tenant.organization_id)
@@ -108,7 +147,7 @@ def _locked(tenant: Tenant, user_id: int) -> Membership | None:
 
 
 def _check_another_owner(there: Membership) -> None:
-    owners = Membership.objects.filter(organization_id=there.organization_id, role=Role.OWNER)
+    owners = Membership.objects.filter(organization_id=there.organization_id, role=Role.OWNER, suspended_at=None)
     if not owners.exclude(pk=there.pk).exists():
         raise LastOwner
 

@@ -106,11 +106,12 @@ class Role(models.TextChoices):
 
 
 class Membership(BaseModel):
-    """A person's role in an organization."""
+    """A person's role in an organization.  One that is suspended gives nothing, and can be given back as it was."""
 
     organization = models.ForeignKey(Organization, models.CASCADE, related_name="memberships")
     user = models.ForeignKey("accounts.User", models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=16, choices=Role)
+    suspended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = (

@@ -13,7 +13,7 @@ class WebConfig(AppConfig):
         from django.utils import timezone
 
         from apps.accounts import sessions
-        from apps.web import attempts
+        from apps.apikeys import attempts
 
         def begin(request: Any, **_: Any) -> None:
             """Of every session, the operators' too."""

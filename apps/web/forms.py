@@ -11,9 +11,9 @@ from django import forms
 from django.utils import timezone
 
 from apps.accounts import factors
+from apps.apikeys import attempts
 from apps.core.plaintext import Plaintext
 from apps.crypto.deployment import open_for_deployment, seal_for_deployment
-from apps.web import attempts
 
 SEED = "seed_ct"  # in the session, until the authenticator has shown its first code
 FIELD = "session.seed"

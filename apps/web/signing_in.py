@@ -24,21 +24,14 @@ from django.utils import timezone
 
 from apps.accounts import factors, sessions
 from apps.accounts.services import person_of
-from apps.core.errors import LimitReached
+from apps.apikeys import attempts
 from apps.tenants.members import reach_of
-from apps.web import attempts
 from apps.web.adapters import is_own_page
 from apps.web.forms import SEED, NewPasswordForm, SignInCodeForm, StepUpCodeForm
 from apps.web.pages import POLICY, Need, needs, show
 
 if TYPE_CHECKING:  # views import no models
     from apps.accounts.models import User
-
-
-class TooManyAttempts(LimitReached):
-    """Too many attempts. Wait a little, and try again."""
-
-    code = "TOO_MANY_ATTEMPTS"
 
 
 class SignIn(LoginView):  # type: ignore[misc]  # allauth ships no types
@@ -255,13 +248,11 @@ list_sessions = _view(Need.PERSON, Sessions)
 
 
 def _limit_sign_in(request: HttpRequest, named: str) -> None:
-    if wait := attempts.seconds_to_wait(request.META.get("REMOTE_ADDR", ""), named, now=timezone.now()):
-        raise TooManyAttempts(retry_after=wait)
+    attempts.count_password(request.META.get("REMOTE_ADDR", ""), named, now=timezone.now())
 
 
 def _limit_codes(person: "User") -> None:
-    if wait := attempts.seconds_to_wait_for_code(person.pk, now=timezone.now()):
-        raise TooManyAttempts(retry_after=wait)
+    attempts.count_code(person.pk, now=timezone.now())
 
 
 def _next(request: HttpRequest) -> str:

@@ -73,6 +73,8 @@ CLOSED_TO_OPERATOR = (
     "mfa_*",
     "account_*",
     "accounts_assertion",
+    "accounts_bearersession",
+    "accounts_spentrefresh",
 )
 # What Django's admin itself writes, again without the columns of those types.
 WRITTEN_BY_OPERATOR = (

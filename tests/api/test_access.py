@@ -28,6 +28,7 @@ from apps.projects.scope import Environment
 from apps.tenants.models import Membership
 from apps.tenants.services import close_tenant, set_policy
 from tests.api.conftest import Caller
+from tests.api.people import OF_PEOPLE
 from tests.forms import form
 from tests.makers import make_api_key
 
@@ -69,6 +70,39 @@ TABLE = (
     Row(route="/health", method="GET", permission=OPEN, status=200, stranger=200),
     Row(route="/openapi.json", method="GET", permission=OPEN, status=200, stranger=200),
     Row(route="/docs", method="GET", permission=OPEN, status=200, stranger=200),
+    # Of nobody who is known: tests/api/test_bearer.py has people who are.
+    Row(
+        route="/auth/login",
+        method="POST",
+        permission=OPEN,
+        body={"email": "nobody@acme.example", "password": "not a password"},
+        status=401,
+        stranger=401,
+    ),
+    Row(
+        route="/auth/mfa/complete",
+        method="POST",
+        permission=OPEN,
+        body={"mfa_token": "none", "code": "123456"},
+        status=401,
+        stranger=401,
+    ),
+    Row(
+        route="/auth/refresh",
+        method="POST",
+        permission=OPEN,
+        body={"refresh_token": "none"},
+        status=401,
+        stranger=401,
+    ),
+    Row(
+        route="/auth/logout",
+        method="POST",
+        permission=OPEN,
+        body={"refresh_token": "none"},
+        status=204,
+        stranger=204,
+    ),
     Row(
         route="/memory/add",
         method="POST",
@@ -506,7 +540,7 @@ every_closed_row = pytest.mark.parametrize("row", CLOSED, ids=str)
 
 def test_every_route_and_method_has_its_row_and_every_row_its_route() -> None:
     routed = set(_routed(get_resolver().url_patterns))
-    every = (*TABLE, *STUBS)
+    every = (*TABLE, *STUBS, *OF_PEOPLE)
     listed = {(row.route, row.method, row.permission) for row in every}
 
     assert routed - listed == set(), "Routes without a row: add them to TABLE in tests/api/test_access.py"

@@ -24,6 +24,8 @@ GLOBAL = {
     "account.EmailAddress": "of the library that signs people in; nobody here has one",
     "account.EmailConfirmation": "of the library that signs people in; nothing is confirmed by mail",
     "accounts.Assertion": "leave that a person was given; a person may work for several organizations",
+    "accounts.BearerSession": "sessions of people",
+    "accounts.SpentRefresh": "sessions of people",
     "accounts.User": "a person may work for several organizations",
     "accounts.User_groups": "Django's own link between a person and groups",
     "accounts.User_user_permissions": "Django's own link between a person and permissions",

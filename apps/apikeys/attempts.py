@@ -9,13 +9,33 @@ from django.db import transaction
 
 from apps.apikeys.limits import Window, take
 from apps.audit.services import record
+from apps.core.errors import LimitReached
 
 # One address may try for several people, one person's password may be tried from several addresses.
 PER_ADDRESS: Final = (Window(60, 20),)
 PER_PERSON: Final = (Window(60, 10), Window(3600, 60))
 # Six digits, three of which are good at any time: at this rate a year of guessing finds one in a few hundred people.
 CODES: Final = (Window(60, 5), Window(3600, 20))
+REFUSALS_NOTED: Final = (Window(60, 1),)
 ONCE: Final = (Window(300, 1),)
+
+
+class TooManyAttempts(LimitReached):
+    """Too many attempts. Wait a little, and try again."""
+
+    code = "TOO_MANY_ATTEMPTS"
+
+
+def count_password(address: str, named: str, *, now: datetime) -> None:
+    """As ``seconds_to_wait``, but raises TooManyAttempts."""
+    if wait := seconds_to_wait(address, named, now=now):
+        raise TooManyAttempts(retry_after=wait)
+
+
+def count_code(person_id: int, *, now: datetime) -> None:
+    """As ``seconds_to_wait_for_code``, but raises TooManyAttempts."""
+    if wait := seconds_to_wait_for_code(person_id, now=now):
+        raise TooManyAttempts(retry_after=wait)
 
 
 def seconds_to_wait(address: str, named: str, *, now: datetime) -> int:
@@ -37,6 +57,12 @@ def seconds_to_wait_for_code(person_id: int, *, now: datetime) -> int:
 def is_first_use(person_id: int, code: str, *, now: datetime) -> bool:
     """Whether this code of an authenticator was not shown before, by any process; it has been from now on."""
     return take(f"code {_digest(f'{person_id} {code}')}", ONCE, now=now).is_allowed
+
+
+def note_refused_token(*, now: datetime) -> None:
+    """One row a minute: guessing must not fill the trail."""
+    if take("refused bearer", REFUSALS_NOTED, now=now).is_allowed:
+        note(None, "session.refused", reason="bearer", now=now)
 
 
 def note(person_id: int | None, action: str, *, reason: str = "", now: datetime) -> None:

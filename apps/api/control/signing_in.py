@@ -1,0 +1,276 @@
+"""Signing in through the API, and the sessions that come of it; the client is ``memorysync.ControlPlaneClient``."""
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.accounts import bearer, factors
+from apps.accounts.bearer import SignInRefused, Tokens
+from apps.accounts.services import person_of_id
+from apps.api.fields import Input, Label, Text
+from apps.api.permissions import OPEN, PERSON
+from apps.api.views import OpenView, PersonView
+from apps.apikeys import attempts
+from apps.tenants.members import find_reach
+
+if TYPE_CHECKING:  # views import no models
+    from apps.accounts.models import User
+
+SESSION_TYPE: Final = "api"
+
+
+class LoginInput(Input):
+    email = Label(max_length=254)
+    password = Text(max_length=1024)
+
+
+class SecondStepInput(Input):
+    mfa_token = Label(max_length=512, help_text="Of the answer to POST /auth/login, good for five minutes.")
+    code = Label(max_length=32, help_text="Of the authenticator, or a recovery code.")
+
+
+class RefreshInput(Input):
+    refresh_token = Label(max_length=128)
+
+
+class StepUpInput(Input):
+    code = Label(max_length=32, help_text="Of the authenticator.")
+
+
+class TokensOutput(serializers.Serializer[Any]):
+    access_token = serializers.CharField(help_text="For the header Authorization: Bearer …, for 15 minutes.")
+    refresh_token = serializers.CharField(help_text="Gets the next pair, once; within 30 days of signing in.")
+    token_type = serializers.CharField()
+
+
+class SessionOutput(serializers.Serializer[Any]):
+    user_id = serializers.IntegerField()
+    organization_id = serializers.IntegerField(allow_null=True)
+    role = serializers.CharField(allow_null=True)
+
+
+class LoginOutput(serializers.Serializer[Any]):
+    tokens = TokensOutput(required=False)
+    session = SessionOutput(required=False)
+    mfa_required = serializers.BooleanField(help_text="No tokens yet: send a code to POST /auth/mfa/complete.")
+    mfa_setup_required = serializers.BooleanField(
+        help_text="What reveals or destroys is refused until one is added at /app/."
+    )
+    mfa_token = serializers.CharField(required=False)
+    mfa_methods = serializers.ListField(child=serializers.CharField(), required=False)
+
+
+class MeOutput(serializers.Serializer[Any]):
+    user_id = serializers.CharField()
+    email = serializers.CharField()
+    full_name = serializers.CharField()
+    role = serializers.CharField(allow_null=True)
+    org = serializers.DictField(allow_null=True, help_text="id, name, and tenant: the one that is asked for.")
+    sid = serializers.IntegerField()
+    oauth_scopes = serializers.ListField(child=serializers.CharField())
+    oauth_app_id = serializers.CharField(allow_null=True)
+
+
+class ShownOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    is_current = serializers.BooleanField()
+    session_type = serializers.CharField()
+    session_name = serializers.CharField(help_text="What was shown to open it, such as password or totp.")
+    user_agent = serializers.CharField()
+    ip = serializers.CharField(help_text="The network only, such as 203.0.113.0/24.")
+    location = serializers.CharField(allow_null=True)
+    geo = serializers.DictField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    last_activity_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField()
+
+
+class SessionsOutput(serializers.Serializer[Any]):
+    sessions = ShownOutput(many=True)
+    current_session_id = serializers.IntegerField()
+
+
+class LoginView(OpenView):
+    permissions: ClassVar = {"POST": OPEN}
+
+    @extend_schema(operation_id="login", request=LoginInput, responses=LoginOutput)
+    def post(self, request: Request) -> Response:
+        """Sign in with a password; whoever has a second factor is asked for it next.
+
+        An unknown address, a wrong password and a person who was switched off are refused alike.
+        """
+        fields, now = self.read(LoginInput), self.now()
+        attempts.count_password(request.META.get("REMOTE_ADDR", ""), fields["email"], now=now)
+        person = bearer.find_by_password(fields["email"], fields["password"])
+        if person is None:
+            attempts.note(None, "session.refused", reason="bearer", now=now)
+            raise SignInRefused
+        types = factors.types_of(person.pk)
+        if types & factors.SECOND:
+            return Response(
+                {
+                    "mfa_required": True,
+                    "mfa_setup_required": False,
+                    "mfa_token": bearer.second_step(person),
+                    "mfa_methods": sorted(types),
+                }
+            )
+        return Response(_opened(self, person, method="password"))
+
+
+class SecondStepView(OpenView):
+    permissions: ClassVar = {"POST": OPEN}
+
+    @extend_schema(operation_id="complete_mfa", request=SecondStepInput, responses=LoginOutput)
+    def post(self, request: Request) -> Response:
+        """The second step of signing in: a code of the authenticator, or a recovery code.
+
+        A recovery code lets nobody do what asks for a second factor.  Passkeys work in the browser only.
+        """
+        fields, now = self.read(SecondStepInput), self.now()
+        person = bearer.find_by_second_step(fields["mfa_token"])
+        if person is None:
+            attempts.note_refused_token(now=now)
+            raise SignInRefused
+        method = _shown_by(person.pk, fields["code"], types=(factors.CODE, factors.RECOVERY), view=self)
+        return Response(_opened(self, person, method=method))
+
+
+class RefreshTokensView(OpenView):
+    permissions: ClassVar = {"POST": OPEN}
+
+    @extend_schema(operation_id="refresh_tokens", request=RefreshInput, responses=TokensOutput)
+    def post(self, request: Request) -> Response:
+        """The next pair of tokens.  Each refresh token works once: shown again, it ends the whole session."""
+        tokens = bearer.refresh_tokens(self.read(RefreshInput)["refresh_token"], now=self.now())
+        return Response(_tokens(tokens))
+
+
+class LogoutView(OpenView):
+    permissions: ClassVar = {"POST": OPEN}
+
+    @extend_schema(operation_id="logout", request=RefreshInput, responses={204: None})
+    def post(self, request: Request) -> Response:
+        """End the session of this refresh token, if there is one."""
+        bearer.end_by_refresh_token(self.read(RefreshInput)["refresh_token"], now=self.now())
+        return Response(status=204)
+
+
+class LogoutAllView(PersonView):
+    permissions: ClassVar = {"POST": PERSON}
+
+    @extend_schema(operation_id="logout_all", request=None, responses={204: None})
+    def post(self, request: Request) -> Response:
+        """End every session of yours, this one too; those of browsers are ended in the browser."""
+        bearer.end_all(self.person.person_id, now=self.now())
+        return Response(status=204)
+
+
+class MeView(PersonView):
+    permissions: ClassVar = {"GET": PERSON}
+
+    @extend_schema(operation_id="me", responses=MeOutput)
+    def get(self, request: Request) -> Response:
+        """Who you are, and what you are in the tenant that ``X-Tenant-ID`` names, or else in your first."""
+        person = person_of_id(self.person.person_id)
+        reach = find_reach(person.pk, request.headers.get("X-Tenant-ID"))
+        organization = reach and {
+            "id": reach.tenant.organization_id,
+            "name": reach.tenant.organization.name,
+            "tenant": reach.tenant.name,
+        }
+        return Response(
+            {
+                "user_id": f"usr_{person.pk}",
+                "email": person.email,
+                "full_name": person.full_name,
+                "role": reach and reach.role,
+                "org": organization,
+                "sid": self.person.session_id,
+                "oauth_scopes": [],
+                "oauth_app_id": None,
+            }
+        )
+
+
+class SessionsView(PersonView):
+    permissions: ClassVar = {"GET": PERSON}
+
+    @extend_schema(operation_id="list_sessions", responses=SessionsOutput)
+    def get(self, request: Request) -> Response:
+        """Your sessions through the API that are not over, newest first."""
+        found = bearer.list_sessions(self.person.person_id, now=self.now())
+        sessions = [
+            {
+                "id": one.id,
+                "is_current": one.id == self.person.session_id,
+                "session_type": SESSION_TYPE,
+                "session_name": one.method,
+                "user_agent": one.client,
+                "ip": one.network,
+                "location": None,
+                "geo": None,
+                "created_at": one.created_at,
+                "last_activity_at": one.last_used_at,
+                "expires_at": one.expires_at,
+            }
+            for one in found
+        ]
+        return Response({"sessions": sessions, "current_session_id": self.person.session_id})
+
+
+class RevokeSessionView(PersonView):
+    permissions: ClassVar = {"POST": PERSON}
+
+    @extend_schema(operation_id="revoke_session", request=None, responses={204: None})
+    def post(self, request: Request, session_id: int) -> Response:
+        """End one of your sessions; it is refused from the next request on."""
+        bearer.end_session(self.person.person_id, session_id, now=self.now())
+        return Response(status=204)
+
+
+class StepUpView(PersonView):
+    permissions: ClassVar = {"POST": PERSON}
+
+    @extend_schema(operation_id="step_up", request=StepUpInput, responses={204: None})
+    def post(self, request: Request) -> Response:
+        """Show again who you are, with a code of the authenticator, for what asks for that within ten minutes."""
+        code = self.read(StepUpInput)["code"]
+        method = _shown_by(self.person.person_id, code, types=(factors.CODE,), view=self)
+        bearer.prove(self.person, method=method, now=self.now())
+        return Response(status=204)
+
+
+def _shown_by(person_id: int, code: str, *, types: tuple[str, ...], view: OpenView | PersonView) -> str:
+    """Which factor.  Raises TooManyAttempts, SignInRefused."""
+    now, code = view.now(), "".join(code.split())
+    attempts.count_code(person_id, now=now)
+    is_new = attempts.is_first_use(person_id, code, now=now)
+    method = factors.shown_by_code(person_id, code, types=types) if is_new else None
+    if method is None:
+        attempts.note(None, "session.refused", reason="bearer second factor", now=now)
+        raise SignInRefused
+    return method
+
+
+def _opened(view: OpenView, person: "User", *, method: str) -> dict[str, Any]:
+    client = view.request.headers.get("User-Agent", "")
+    tokens = bearer.open_session(person, method=method, client=client, now=view.now())
+    reach = find_reach(person.pk, None)
+    return {
+        "tokens": _tokens(tokens),
+        "session": {
+            "user_id": person.pk,
+            "organization_id": reach and reach.tenant.organization_id,
+            "role": reach and reach.role,
+        },
+        "mfa_required": False,
+        "mfa_setup_required": reach is not None and reach.may_read and not factors.has_second_factor(person.pk),
+    }
+
+
+def _tokens(tokens: Tokens) -> dict[str, str]:
+    return {"access_token": tokens.access, "refresh_token": tokens.refresh, "token_type": "bearer"}

@@ -1,0 +1,50 @@
+"""What a person's role lets them do through the API.  One table: each role has what stands here and nothing else.
+
+Names are those that routes ask for, as of API keys (``apps.apikeys.permissions``).  One that stands in both tables is
+for programs and people, one that stands here alone for people; memories are for programs, and for people in the
+browser.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from apps.tenants.models import Role
+
+GRANTED: Final[Mapping[str, str]] = {
+    "projects:read": "see projects",
+    "projects:write": "make, rename, archive and delete projects",
+    "api_keys:read": "see API keys, never their text",
+    "api_keys:write": "issue, rotate and revoke API keys",
+    "team:read": "see who has which role",
+    "team:write": "change roles, suspend and remove people",
+    "settings:read": "see the tenant's policies",
+    "audit:read": "read the tenant's audit trail",
+    "usage:read": "see what was used of a quota",
+    "billing:read": "see the plan",
+    "integrations:read": "see which connectors there are",
+    "webhooks:read": "see webhooks and their deliveries",
+    "webhooks:write": "make, change and delete webhooks, and send again",
+    "exports:read": "see exports, and download them",
+    "exports:write": "start and cancel exports",
+}
+_ALL: Final = frozenset(GRANTED)
+GRANTS: Final[Mapping[str, frozenset[str]]] = {
+    Role.OWNER: _ALL,
+    Role.ADMIN: _ALL - {"billing:read"},
+    Role.DEVELOPER: frozenset(
+        {
+            "projects:read",
+            "api_keys:read",
+            "api_keys:write",
+            "audit:read",
+            "usage:read",
+            "integrations:read",
+            "webhooks:read",
+            "webhooks:write",
+        }
+    ),
+    Role.ANALYST: frozenset(
+        {"projects:read", "audit:read", "usage:read", "integrations:read", "exports:read", "exports:write"}
+    ),
+    Role.BILLING: frozenset({"billing:read", "usage:read"}),
+}
