@@ -139,13 +139,15 @@ MAIN: dict[str, Columns] = {
     ),
     "memories_summarysource": Columns(plain="id created_at tenant_id space_id summary_id source_id"),
     "tenants_enduser": Columns(sealed="external_ct", keyed="external_mac", plain="id created_at tenant_id key_version"),
-    "tenants_organization": Columns(plain="id created_at name"),
+    "tenants_organization": Columns(plain="id created_at name domain"),
     "tenants_tenant": Columns(
         plain="id created_at uid organization_id name key_deletes new_spaces changes instructions ai_extract ai_rerank "
         "closed_at"
     ),
     "tenants_membership": Columns(plain="id created_at organization_id user_id role suspended_at"),
-    "projects_project": Columns(plain="id created_at tenant_id public_id name is_default archived_at review"),
+    "projects_project": Columns(
+        plain="id created_at tenant_id public_id name is_default archived_at updated_at review"
+    ),
     "projects_space": Columns(
         plain="id created_at tenant_id uid environment kind profile identity_version owner_id txid doc_count term_total"
     ),

@@ -180,7 +180,9 @@ SESSION_COOKIE_NAME = "__Host-sessionid" if SESSION_COOKIE_SECURE else "sessioni
 CSRF_COOKIE_NAME = "__Host-csrftoken" if SESSION_COOKIE_SECURE else "csrftoken"
 CSRF_FAILURE_VIEW = "apps.web.pages.csrf_failure"
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
-# People are made by `memsync people add`: nobody signs up, nobody gets mail.
+# Whether people may make themselves, and tenants of their own, through the API; `memsync up` says yes for its own
+# embedded instance.  In the browser nobody signs up, and nobody gets mail.
+SIGNUP = env.bool("SIGNUP", default=False)
 ACCOUNT_ADAPTER = "apps.web.adapters.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]

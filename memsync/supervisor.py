@@ -157,6 +157,8 @@ class Supervisor:
                 made["DEPLOYMENT_ID"] = self.secrets["DEPLOYMENT_ID"]
             if not instance.given("ALLOW_LOCAL_KEK"):
                 made["ALLOW_LOCAL_KEK"] = "1"  # the data lies beside the key's file anyway
+            if not instance.given("SIGNUP"):
+                made["SIGNUP"] = "1"
             made |= self._embedded_urls()
         self.environment = made
 

@@ -1,19 +1,25 @@
 """Making people who sign in, and giving them new passwords."""
 
 import secrets
+from datetime import datetime
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 
 from apps.accounts import factors
 from apps.accounts.models import User
-from apps.core.errors import NotFound
+from apps.audit.services import record
+from apps.core.errors import Conflict, NotFound
 
 
 class PersonNotFound(NotFound):
     """Nobody with this address signs in here; `memsync people list` shows who does."""
 
     code = "PERSON_NOT_FOUND"
+
+
+class PersonExists(Conflict):
+    """Somebody with this address signs in here already."""
 
 
 def get_person(email: str) -> User:
@@ -60,6 +66,18 @@ def meet_person(email: str, *, full_name: str = "") -> tuple[User, str | None]:
             return there, None
         password = secrets.token_urlsafe(15)
         return User.objects.create_user(email, password, full_name=full_name), password
+
+
+def add_person(email: str, password: str, *, full_name: str = "", now: datetime) -> User:
+    """Somebody who brings their password along.  Raises PersonExists, after the same work."""
+    try:
+        with transaction.atomic():
+            person = User.objects.create_user(email, password, full_name=full_name.strip())
+            actor = f"account:{person.pk}"
+            record(None, actor=actor, action="account.open", target=actor, reason="sign-up", now=now)
+    except IntegrityError as error:
+        raise PersonExists from error
+    return person
 
 
 def start_over(person: User) -> str:

@@ -29,6 +29,11 @@ class ConnectionNotFound(NotFound):
     code = "CONNECTION_NOT_FOUND"
 
 
+# The control-plane client asks for these with a person's token.
+OF_PEOPLE: Final[Mapping[str, str]] = {
+    "api/v1/integrations/catalog": "integrations:read",
+    "org/billing/current-plan": "billing:read",
+}
 # What a GET answers.  None: there is no such thing.
 Empty = Mapping[str, Any] | list[Any] | None
 LIST: Final[Empty] = []
@@ -156,4 +161,6 @@ def routes() -> list[URLPattern]:
 def _view(route: str) -> type[ConnectorView]:
     permissions = {"GET": READ} if route in GETS else {}
     permissions |= dict.fromkeys(ACTIONS.get(route, ()), WRITE)
-    return type("ConnectorView", (ConnectorView,), {"permissions": permissions, "empty": GETS.get(route)})
+    people = {"GET": OF_PEOPLE[route]} if route in OF_PEOPLE else {}
+    table = {"permissions": permissions, "people": people, "empty": GETS.get(route)}
+    return type("ConnectorView", (ConnectorView,), table)

@@ -69,10 +69,13 @@ class HasPermission(BasePermission):
         if needed == OPEN:
             return True
         signed_in = request.auth if isinstance(request.auth, SignedIn) else None
+        method = "GET" if request.method == "HEAD" else request.method
+        if signed_in:
+            needed = view.people.get(method, needed)  # type: ignore[attr-defined]
         held = request.user.permissions if isinstance(request.user, Scope) else {PERSON}
         if needed not in held:
             raise _lacking(needed) if signed_in else _missing(needed)
-        if signed_in and request.method in view.fresh:  # type: ignore[attr-defined]
+        if signed_in and method in view.fresh:  # type: ignore[attr-defined]
             require_fresh(signed_in)
         return True
 

@@ -100,7 +100,8 @@ class ApiSchema(AutoSchema):
     def get_auth(self) -> list[dict[str, list[str]]]:
         """A key, an access token or either, as the view's permission is one of programs, of people or of both."""
         needed = self.view.permissions[self.method]  # type: ignore[attr-defined]  # only ApiViews have this schema
-        found = {"ApiKey": needed in PERMISSIONS, "Bearer": needed == PERSON or needed in GRANTED}
+        of_people = self.view.people.get(self.method, needed)  # type: ignore[attr-defined]
+        found = {"ApiKey": needed in PERMISSIONS, "Bearer": of_people == PERSON or of_people in GRANTED}
         return [{name: []} for name, is_taken in found.items() if is_taken]
 
     def get_summary(self) -> str | None:

@@ -7,6 +7,9 @@ from django.urls import path
 
 from apps.api import connectors
 from apps.api.candidates.views import AcceptView, BulkDecideView, CandidatesView, CandidateView, RejectView
+from apps.api.control.keys import BulkRevokeView, KeysView, KeyView, RotateKeyView, TestKeyView
+from apps.api.control.organizations import MembersView, MemberView, OrganizationsView
+from apps.api.control.projects import ArchiveProjectView, ProjectsView, ProjectView, UnarchiveProjectView
 from apps.api.control.signing_in import (
     LoginView,
     LogoutAllView,
@@ -16,8 +19,10 @@ from apps.api.control.signing_in import (
     RevokeSessionView,
     SecondStepView,
     SessionsView,
+    SignUpView,
     StepUpView,
 )
+from apps.api.control.tenant import SettingsView, TrailView, UsageView
 from apps.api.exports.views import (
     CancelExportView,
     DownloadUrlView,
@@ -149,6 +154,7 @@ urlpatterns = [
     path("v1/memory/query", PromptQueryView.as_view()),
     path("v1/memory/status/<int:memory_id>", StatusView.as_view()),
     path("v1/memory/<str:tenant_id>/<path:user_id>/list", ListView.as_view()),
+    path("auth/signup", SignUpView.as_view()),
     path("auth/login", LoginView.as_view()),
     path("auth/mfa/complete", SecondStepView.as_view()),
     path("auth/refresh", RefreshTokensView.as_view()),
@@ -158,5 +164,20 @@ urlpatterns = [
     path("auth/step-up", StepUpView.as_view()),
     path("auth/sessions", SessionsView.as_view()),
     path("auth/sessions/<int:session_id>/revoke", RevokeSessionView.as_view()),
+    path("organizations", OrganizationsView.as_view()),
+    path("org/projects", ProjectsView.as_view()),
+    path("org/projects/<str:project_id>", ProjectView.as_view()),
+    path("org/projects/<str:project_id>/archive", ArchiveProjectView.as_view()),
+    path("org/projects/<str:project_id>/unarchive", UnarchiveProjectView.as_view()),
+    path("org/api-keys", KeysView.as_view()),
+    path("org/api-keys/bulk-revoke", BulkRevokeView.as_view()),
+    path("org/api-keys/<int:key_id>", KeyView.as_view()),
+    path("org/api-keys/<int:key_id>/rotate", RotateKeyView.as_view()),
+    path("org/api-keys/<int:key_id>/test", TestKeyView.as_view()),
+    path("org/usage", UsageView.as_view()),
+    path("org/team/members", MembersView.as_view()),
+    path("org/team/members/<int:user_id>", MemberView.as_view()),
+    path("org/audit-logs", TrailView.as_view()),
+    path("org/tenant-settings", SettingsView.as_view()),
     *connectors.routes(),
 ]

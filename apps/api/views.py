@@ -70,6 +70,8 @@ class ApiView(APIView):
     """
 
     permissions: ClassVar[Mapping[str, str]] = {}
+    # Where people need something else than keys do.
+    people: ClassVar[Mapping[str, str]] = {}
     # Methods that a person may use only within minutes of showing who they are: what reveals, and what destroys.
     fresh: ClassVar[frozenset[str]] = frozenset()
     # What a method counts for the tenant's quota, adds or retrievals, and what a silent quota answers in its place.
@@ -191,6 +193,24 @@ class ApiView(APIView):
         if len(named) > MAX_END_USER_ID or not is_label(named):
             raise EndUserMalformed
         return named
+
+
+class ControlView(ApiView):
+    """For what is about the tenant and about nobody's memories.  Named projects and end users are passed over: clients
+    send the header of a project with everything."""
+
+    @property
+    def caller(self) -> Scope:
+        """Who asks, a program or a person, in which tenant."""
+        scope = self.request.user
+        assert isinstance(scope, Scope)  # noqa: S101  (every route that is not open has a key or a person)
+        return scope
+
+    @property
+    def person_id(self) -> int:
+        """On a route that is for people alone."""
+        assert self.caller.principal.kind == "account"  # noqa: S101  (no key carries its permission)
+        return self.caller.principal.id
 
 
 class PersonView(ApiView):

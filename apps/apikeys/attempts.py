@@ -16,6 +16,7 @@ PER_ADDRESS: Final = (Window(60, 20),)
 PER_PERSON: Final = (Window(60, 10), Window(3600, 60))
 # Six digits, three of which are good at any time: at this rate a year of guessing finds one in a few hundred people.
 CODES: Final = (Window(60, 5), Window(3600, 20))
+SIGN_UPS: Final = (Window(60, 5), Window(3600, 20))
 REFUSALS_NOTED: Final = (Window(60, 1),)
 ONCE: Final = (Window(300, 1),)
 
@@ -30,6 +31,13 @@ def count_password(address: str, named: str, *, now: datetime) -> None:
     """As ``seconds_to_wait``, but raises TooManyAttempts."""
     if wait := seconds_to_wait(address, named, now=now):
         raise TooManyAttempts(retry_after=wait)
+
+
+def count_sign_up(address: str, *, now: datetime) -> None:
+    """Of new people and their tenants, which cost more than a password.  Raises TooManyAttempts."""
+    verdict = take(f"sign-up from {address}"[:64], SIGN_UPS, now=now)
+    if not verdict.is_allowed:
+        raise TooManyAttempts(retry_after=verdict.retry_after_seconds)
 
 
 def count_code(person_id: int, *, now: datetime) -> None:

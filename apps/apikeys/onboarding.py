@@ -9,16 +9,23 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from django.conf import settings
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
 from django.db import transaction
 
+from apps.accounts.services import PersonExists, add_person
 from apps.apikeys.services import issue
+from apps.core.errors import Forbidden, Invalid
 from apps.crypto.services import create_tenant_keys
 from apps.projects.models import Project
 from apps.projects.scope import SYSTEM, Environment, Principal, Scope
 from apps.projects.selectors import scope_in
 from apps.projects.services import create_project
 from apps.tenants import services as tenants
-from apps.tenants.models import Organization, Tenant
+from apps.tenants.members import give_role
+from apps.tenants.models import Organization, Role, Tenant
 
 FIRST_KEY: Final = "first key"
 
@@ -33,8 +40,33 @@ class Opened:
     keys: Mapping[Environment, str] = field(repr=False)
 
 
-def open_tenant(organization: Organization, name: str, *, principal: Principal = SYSTEM, now: datetime) -> Opened:
+class SignUpClosed(Forbidden):
+    """Nobody signs up here: ask the operator, who makes people with `memsync people add`."""
+
+    code = "SIGNUP_CLOSED"
+
+
+class AddressRefused(Invalid):
+    """This is no e-mail address."""
+
+
+class PasswordRefused(Invalid):
+    """A password has at least 12 characters, and is none of those that everybody tries first."""
+
+    code = "PASSWORD_REFUSED"
+
+
+def open_tenant(
+    organization: Organization,
+    name: str,
+    *,
+    principal: Principal = SYSTEM,
+    with_keys: bool = True,
+    now: datetime,
+) -> Opened:
     """Everything or nothing, save that encryption keys of a tenant that failed stay behind in their own database.
+
+    with_keys: API keys as well, for whoever is shown them now.
 
     Raises TenantNameRefused, TenantExists or KeysUnavailable.
     """
@@ -43,7 +75,7 @@ def open_tenant(organization: Organization, name: str, *, principal: Principal =
         create_tenant_keys(tenant, now=now)
         scope = scope_in(tenant, principal=principal)
         project = create_project(scope, "Default", is_default=True, now=now)
-        keys = issue_for_each_environment(scope, name=FIRST_KEY, now=now)
+        keys = issue_for_each_environment(scope, name=FIRST_KEY, now=now) if with_keys else {}
     return Opened(tenant, project, scope, keys)
 
 
@@ -53,3 +85,46 @@ def issue_for_each_environment(scope: Scope, *, name: str, now: datetime) -> dic
         environment: issue(scope, name=name, environment=environment, now=now).text
         for environment in (Environment.PRODUCTION, Environment.STAGING, Environment.DEVELOPMENT)
     }
+
+
+def sign_up(email: str, password: str, *, organization: str, full_name: str = "", now: datetime) -> None:
+    """A person, an organization and a tenant of it that can be used, whose owner they are: all or nothing.
+
+    Where the address is known already nothing is made and nothing said, so that nobody learns who is here.  Raises
+    SignUpClosed, AddressRefused, PasswordRefused, OrganizationNameRefused or KeysUnavailable.
+    """
+    _check_open()
+    try:
+        validate_email(email)
+    except ValidationError:
+        raise AddressRefused from None
+    try:
+        validate_password(password)
+    except ValidationError:
+        raise PasswordRefused from None
+    try:
+        with transaction.atomic():
+            person = add_person(email, password, full_name=full_name, now=now)
+            found_organization(person.pk, organization, now=now)
+    except PersonExists:
+        return
+
+
+def found_organization(person_id: int, name: str, *, domain: str = "", now: datetime) -> Opened:
+    """Another organization with a tenant of its own, whose owner this person is.
+
+    Raises SignUpClosed, OrganizationNameRefused, DomainRefused or KeysUnavailable.
+    """
+    _check_open()
+    principal = Principal(kind="account", id=person_id)
+    with transaction.atomic():
+        organization = tenants.open_organization(name, domain=domain, now=now)
+        tenant_name = tenants.name_for_tenant(organization.name)
+        opened = open_tenant(organization, tenant_name, principal=principal, with_keys=False, now=now)
+        give_role(opened.tenant, person_id, Role.OWNER, actor=principal.label, now=now)
+    return opened
+
+
+def _check_open() -> None:
+    if not settings.SIGNUP:
+        raise SignUpClosed

@@ -12,7 +12,7 @@ from apps.apikeys.models import ApiKey
 from apps.apikeys.pepper import pepper
 from apps.apikeys.permissions import expand
 from apps.audit.services import record
-from apps.core.errors import DomainError, Forbidden, Unauthenticated
+from apps.core.errors import DomainError, Forbidden, NotFound, Unauthenticated
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Environment, Principal, Scope, TenantRef
 
@@ -37,6 +37,12 @@ class KeyRevoked(Forbidden):
     """API key revoked"""
 
     code = "API_KEY_REVOKED"
+
+
+class KeyNotFound(NotFound):
+    """There is no such API key."""
+
+    code = "API_KEY_NOT_FOUND"
 
 
 class TenantClosed(Forbidden):
@@ -105,6 +111,15 @@ def list_keys(scope: Scope) -> list[ApiKey]:
     """Every key of the tenant, in all environments, revoked and expired ones too; newest first."""
     with tenant_transaction(scope):
         return list(ApiKey.objects.within(scope).select_related("project").defer("digest").order_by("-id"))
+
+
+def get_key(scope: Scope, key_id: int) -> ApiKey:
+    """Raises KeyNotFound for one that is absent, or of another tenant."""
+    with tenant_transaction(scope):
+        key = ApiKey.objects.within(scope).select_related("project").defer("digest").filter(pk=key_id).first()
+    if key is None:
+        raise KeyNotFound
+    return key
 
 
 def state_of(key: ApiKey, *, now: datetime) -> str:

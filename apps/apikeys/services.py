@@ -8,9 +8,10 @@ from typing import Final
 from apps.apikeys import tokens
 from apps.apikeys.models import ApiKey
 from apps.apikeys.pepper import pepper
-from apps.apikeys.permissions import DEFAULT, PERMISSIONS, unknown
+from apps.apikeys.permissions import DEFAULT, PERMISSIONS, expand, unknown
+from apps.apikeys.selectors import KeyNotFound
 from apps.audit.services import record
-from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.errors import Conflict, Forbidden, Invalid
 from apps.core.scoping import tenant_transaction
 from apps.projects.models import Project
 from apps.projects.scope import Environment, Scope
@@ -40,12 +41,6 @@ class GraceRefused(Invalid):
     """An old key may stay valid for at most 30 days after it was rotated."""
 
 
-class KeyNotFound(NotFound):
-    """There is no such API key."""
-
-    code = "API_KEY_NOT_FOUND"
-
-
 class KeyAlreadyRevoked(Conflict):
     """This API key is revoked already; issue a new one."""
 
@@ -56,6 +51,12 @@ class KeyAlreadyExpired(Conflict):
     """This API key has expired; issue a new one."""
 
     code = "API_KEY_ALREADY_EXPIRED"
+
+
+class ScopesBeyondRole(Forbidden):
+    """Your role gives keys the scopes of the default set, and those that you have yourself."""
+
+    code = "SCOPES_BEYOND_ROLE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,25 @@ def issue(
         issued = _make(scope, name, Environment(environment), scopes, project, expires_at, now)
         _record(scope, "api_key.issue", issued.key, now=now)
     return issued
+
+
+def revoke_pinned(scope: Scope, project_id: int, *, now: datetime) -> None:
+    """Every key that is pinned to a project which is about to go: without it, it would work in the default one.  In the
+    tenant's transaction."""
+    for key in ApiKey.objects.within(scope).select_for_update().filter(project_id=project_id).order_by("pk"):
+        was_live, key.project = key.revoked_at is None, None
+        key.revoked_at = key.revoked_at or now
+        key.save(update_fields=["project", "revoked_at"])
+        if was_live:
+            _record(scope, "api_key.revoke", key, reason="its project was deleted", now=now)
+
+
+def may_give(scope: Scope, scopes: Sequence[str]) -> Sequence[str]:
+    """These scopes, if whoever asks may be shown a key with them.  Raises ScopesBeyondRole."""
+    beyond = expand(list(scopes)) - set(DEFAULT) - scope.permissions
+    if beyond and "api_keys:any_scope" not in scope.permissions:
+        raise ScopesBeyondRole
+    return scopes
 
 
 def rotate(scope: Scope, key_id: int, *, grace: timedelta = DEFAULT_GRACE, now: datetime) -> Issued:

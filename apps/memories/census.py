@@ -6,15 +6,16 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.db import connection
+from django.db.models import Count
 
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, open_space
 from apps.memories import integrity
 from apps.memories.lineage import FRESH
-from apps.memories.models import Memory, MemoryQuerySet
+from apps.memories.models import Memory, MemoryQuerySet, Retention
 from apps.memories.opened import OpenedMemory
 from apps.memories.sealing import open_memory
-from apps.projects.scope import Scope
+from apps.projects.scope import Environment, Scope
 
 MOST_VALUES: Final = 50  # of one kind: sources are the callers' own labels, and may be as many as memories
 
@@ -80,6 +81,16 @@ def count_memories(scope: Scope, *, now: datetime) -> Census:
         elif group != _ALL and len(by[_SETS[group]]) < MOST_VALUES:
             by[_SETS[group]][value] = count
     return whole
+
+
+def count_by_project(scope: Scope, project_ids: Sequence[int], *, environment: Environment | None) -> Mapping[int, int]:
+    """How many active memories these projects of the tenant have, of everybody; environment: only there."""
+    with tenant_transaction(scope):
+        rows = Memory.objects.within_tenant(scope).filter(project_id__in=project_ids, retention_status=Retention.ACTIVE)
+        if environment is not None:
+            rows = rows.filter(environment=environment)
+        counted = rows.order_by().values_list("project_id").annotate(count=Count("pk"))
+        return {project_id: count for project_id, count in counted if project_id is not None}
 
 
 def _most_first(row: tuple[Any, ...]) -> tuple[int, str]:

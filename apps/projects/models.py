@@ -35,6 +35,7 @@ class Project(ScopedModel):
     name = models.CharField(max_length=200)
     is_default = models.BooleanField(default=False)
     archived_at = models.DateTimeField(null=True, blank=True)
+    updated_at = models.DateTimeField(null=True, blank=True)
     # A default of the database too: the code before this one makes projects without it.
     review = models.CharField(max_length=16, choices=Review, default=Review.BY_DOOR, db_default=Review.BY_DOOR.value)
 

@@ -7,7 +7,7 @@ from apps.core.errors import Conflict, Invalid
 from apps.core.scoping import tenant_transaction
 from apps.projects.models import Project, Review
 from apps.projects.scope import Scope
-from apps.projects.selectors import get_project
+from apps.projects.selectors import ProjectNotFound, get_project
 
 
 class ProjectNameRefused(Invalid):
@@ -44,8 +44,8 @@ def rename(scope: Scope, public_id: str, name: str, *, now: datetime) -> Project
     name = _checked(name)
     with tenant_transaction(scope):
         project = get_project(scope, public_id)
-        project.name = name
-        project.save(update_fields=["name"])
+        project.name, project.updated_at = name, now
+        project.save(update_fields=["name", "updated_at"])
         _record(scope, "project.rename", project, now=now)
     return project
 
@@ -59,9 +59,13 @@ def archive(scope: Scope, public_id: str, *, now: datetime) -> Project:
         project = get_project(scope, public_id)
         if project.is_default:
             raise DefaultProjectStays
-        if not Project.objects.within(scope).filter(pk=project.pk, archived_at=None).update(archived_at=now):
+        if (
+            not Project.objects.within(scope)
+            .filter(pk=project.pk, archived_at=None)
+            .update(archived_at=now, updated_at=now)
+        ):
             raise ProjectAlreadyArchived
-        project.archived_at = now
+        project.archived_at = project.updated_at = now
         _record(scope, "project.archive", project, now=now)
     return project
 
@@ -70,10 +74,19 @@ def unarchive(scope: Scope, public_id: str, *, now: datetime) -> Project:
     """Raises ProjectNotFound or ProjectNotArchived."""
     with tenant_transaction(scope):
         project = get_project(scope, public_id)
-        if not Project.objects.within(scope).filter(pk=project.pk).exclude(archived_at=None).update(archived_at=None):
+        rows = Project.objects.within(scope).filter(pk=project.pk).exclude(archived_at=None)
+        if not rows.update(archived_at=None, updated_at=now):
             raise ProjectNotArchived
-        project.archived_at = None
+        project.archived_at, project.updated_at = None, now
         _record(scope, "project.unarchive", project, now=now)
+    return project
+
+
+def lock_project(scope: Scope, public_id: str) -> Project:
+    """The project, which nobody else changes or remembers in until this transaction ends.  Raises ProjectNotFound."""
+    project = Project.objects.within(scope).select_for_update().filter(public_id=public_id).first()
+    if project is None:
+        raise ProjectNotFound
     return project
 
 
@@ -86,8 +99,8 @@ def set_review(scope: Scope, public_id: str, review: str, *, now: datetime) -> P
         raise UnknownReview
     with tenant_transaction(scope):
         project = get_project(scope, public_id)
-        project.review = review
-        project.save(update_fields=["review"])
+        project.review, project.updated_at = review, now
+        project.save(update_fields=["review", "updated_at"])
         _record(scope, "project.review", project, reason=review, now=now)
     return project
 

@@ -127,6 +127,11 @@ def erase_waiting_of_project(scope: Scope, public_id: str) -> None:
             _delete(scope, table, "project_id", project_ids)
 
 
+def erase_project(scope: Scope, project_id: int) -> None:
+    """The row of a project in which nothing is left, and its policy."""
+    _delete(scope, "projects_project", "id", [project_id])
+
+
 def _by_space(scope: Scope, memory_ids: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
     with tenant_transaction(scope):
         rows = Memory.objects.within_tenant(scope).filter(pk__in=list(memory_ids)).order_by("space_id", "pk")

@@ -7,7 +7,7 @@ from typing import Final
 from django.db.models import QuerySet
 
 from apps.audit.services import record
-from apps.core.errors import Conflict, Invalid, Malformed, NotFound
+from apps.core.errors import Conflict, Forbidden, Invalid, Malformed, NotFound
 from apps.core.scoping import tenant_transaction
 from apps.tenants.grants import GRANTS
 from apps.tenants.models import Membership, Organization, Role, Tenant
@@ -31,6 +31,12 @@ class NoTenant(Malformed):
     """You have a role in no tenant."""
 
     code = "TENANT_CONTEXT_REQUIRED"
+
+
+class OwnerRequired(Forbidden):
+    """Owners are made, changed and removed by owners."""
+
+    code = "ROLE_TOO_LOW"
 
 
 class LastOwner(Conflict):
@@ -99,6 +105,11 @@ def find_reach(user_id: int, name: str | None) -> Reach | None:
         return None
 
 
+def list_memberships(user_id: int) -> list[Membership]:
+    """What gives this person something now, oldest first."""
+    return list(_of(user_id).select_related("organization").order_by("id"))
+
+
 def list_members(tenant: Tenant) -> list[Membership]:
     members = Membership.objects.filter(organization_id=tenant.organization_id).select_related("user")
     return list(members.order_by("user__email", "id"))
@@ -122,12 +133,43 @@ def give_role(tenant: Tenant, user_id: int, role: str, *, actor: str, now: datet
     return there
 
 
-def take_role(tenant: Tenant, user_id: int, *, actor: str, now: datetime) -> None:
-    """Raises NotAMember, LastOwner."""
+def change_member(
+    tenant: Tenant,
+    user_id: int,
+    *,
+    by: Role,
+    role: str | None = None,
+    is_suspended: bool | None = None,
+    actor: str,
+    now: datetime,
+) -> Membership:
+    """Another role for somebody who has one, or none of what it gives until they are no longer suspended.
+
+    by: the role of whoever asks.  Raises NotAMember, RoleRefused, OwnerRequired, LastOwner.
+    """
+    if role is not None and role not in Role.values:
+        raise RoleRefused
     with tenant_transaction(tenant):
-        there = _locked(tenant, user_id)
-        if there is None:
-            raise NotAMember
+        there = _member(tenant, user_id, by=by)
+        if role == Role.OWNER and by != Role.OWNER:
+            raise OwnerRequired
+        if there.role == Role.OWNER and (is_suspended or role not in (None, Role.OWNER)):
+            _check_another_owner(there)
+        if role is not None and role != there.role:
+            there.role = role
+            there.save(update_fields=["role"])
+            _record(tenant, "member.role", user_id, actor=actor, reason=f"role={role}", now=now)
+        if is_suspended is not None and is_suspended != bool(there.suspended_at):
+            there.suspended_at = now if is_suspended else None
+            there.save(update_fields=["suspended_at"])
+            _record(tenant, "member.suspend" if is_suspended else "member.resume", user_id, actor=actor, now=now)
+    return there
+
+
+def take_role(tenant: Tenant, user_id: int, *, by: Role = Role.OWNER, actor: str, now: datetime) -> None:
+    """by: the role of whoever asks.  Raises NotAMember, OwnerRequired, LastOwner."""
+    with tenant_transaction(tenant):
+        there = _member(tenant, user_id, by=by)
         if there.role == Role.OWNER:
             _check_another_owner(there)
         there.delete()
@@ -139,11 +181,20 @@ def _of(user_id: int) -> QuerySet[Membership]:
     return Membership.objects.filter(user_id=user_id, suspended_at=None)
 
 
+def _member(tenant: Tenant, user_id: int, *, by: Role) -> Membership:
+    there = _locked(tenant, user_id)
+    if there is None:
+        raise NotAMember
+    if there.role == Role.OWNER and by != Role.OWNER:
+        raise OwnerRequired
+    return there
+
+
 def _locked(tenant: Tenant, user_id: int) -> Membership | None:
     """Under the organization's lock, so that two owners cannot remove each other at once."""
     Organization.objects.select_for_update().get(pk=tenant.organization_id)
-    rows = Membership.objects.filter(organization_id=tenant.organization_id, user_id=user_id)
-    return rows.first()
+    rows = Membership.objects.select_related("user")
+    return rows.filter(organization_id=tenant.organization_id, user_id=user_id).first()
 
 
 def _check_another_owner(there: Membership) -> None:

@@ -12,6 +12,9 @@ class Organization(BaseModel):
     """A team of people.  May own several tenants."""
 
     name = models.CharField(max_length=100)
+    domain = models.CharField(
+        max_length=253, blank=True, default="", db_default="", help_text="As they say; unchecked."
+    )
 
     class Meta:
         ordering = ("name", "id")

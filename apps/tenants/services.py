@@ -1,6 +1,7 @@
 """Making and changing organizations and tenants.  Each change leaves an audit row in its own transaction."""
 
 import re
+import secrets
 from datetime import datetime
 from typing import Final
 
@@ -14,6 +15,7 @@ from apps.tenants.models import Changes, Egress, Instructions, KeyDeletes, Organ
 
 # The name is the tenant's id on the wire, in paths and in "tenant:end user": so no slash, no colon, no blank.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_DOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}\.)+[a-z0-9-]{2,63}", re.ASCII)
 
 
 class TenantNameRefused(Invalid):
@@ -22,6 +24,10 @@ class TenantNameRefused(Invalid):
 
 class OrganizationNameRefused(Invalid):
     """An organization's name is 1 to 100 characters."""
+
+
+class DomainRefused(Invalid):
+    """A domain is a host name, such as example.com."""
 
 
 class TenantExists(Conflict):
@@ -37,11 +43,20 @@ class UnknownPolicy(Invalid):
     or keep, ai_extract and ai_rerank allow, self_hosted_only or deny."""
 
 
-def open_organization(name: str, *, now: datetime) -> Organization:
-    name = name.strip()
+def open_organization(name: str, *, domain: str = "", now: datetime) -> Organization:
+    """Raises OrganizationNameRefused, DomainRefused."""
+    name, domain = name.strip(), domain.strip().lower()
     if not 1 <= len(name) <= 100:
         raise OrganizationNameRefused
-    return Organization.objects.create(name=name, created_at=now)
+    if domain and (len(domain) > 253 or not _DOMAIN.fullmatch(domain)):
+        raise DomainRefused
+    return Organization.objects.create(name=name, domain=domain, created_at=now)
+
+
+def name_for_tenant(organization: str) -> str:
+    """A tenant's name after its organization's, and another each time: it tells nobody which names are taken."""
+    words = re.sub(r"[^a-z0-9]+", "-", organization.lower()).strip("-")[:40].strip("-")
+    return f"{words or 'org'}-{secrets.token_hex(4)}"
 
 
 def open_tenant(organization: Organization, name: str, *, actor: str, now: datetime) -> Tenant:

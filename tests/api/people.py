@@ -12,13 +12,17 @@ from tests.web.people import Person, make_person
 
 @dataclass(frozen=True, kw_only=True)
 class PersonRow:
-    """What one route answers to one method asked by an owner who has just signed in."""
+    """What one route answers to one method asked by an owner, of nothing that there is.
+
+    is_fresh: a second factor in the last ten minutes is asked for.
+    """
 
     route: str
     method: str
     permission: str
     status: int
     body: Mapping[str, Any] | None = None
+    is_fresh: bool = False
 
     def __str__(self) -> str:
         return f"{self.method} {self.route}"
@@ -30,6 +34,69 @@ OF_PEOPLE = (
     PersonRow(route="/auth/step-up", method="POST", permission=PERSON, body={"code": "000000"}, status=401),
     PersonRow(route="/auth/sessions", method="GET", permission=PERSON, status=200),
     PersonRow(route="/auth/sessions/<int:session_id>/revoke", method="POST", permission=PERSON, status=404),
+    PersonRow(route="/organizations", method="GET", permission=PERSON, status=200),
+    PersonRow(route="/organizations", method="POST", permission=PERSON, body={"name": "Another"}, status=403),
+    PersonRow(route="/org/projects", method="POST", permission="projects:write", body={"name": "Another"}, status=201),
+    PersonRow(
+        route="/org/projects/<str:project_id>",
+        method="PATCH",
+        permission="projects:write",
+        body={"name": "Another"},
+        status=404,
+    ),
+    PersonRow(
+        route="/org/projects/<str:project_id>",
+        method="DELETE",
+        permission="projects:write",
+        status=404,
+        is_fresh=True,
+    ),
+    PersonRow(route="/org/projects/<str:project_id>/archive", method="POST", permission="projects:write", status=404),
+    PersonRow(route="/org/projects/<str:project_id>/unarchive", method="POST", permission="projects:write", status=404),
+    PersonRow(route="/org/api-keys", method="GET", permission="api_keys:read", status=200),
+    PersonRow(
+        route="/org/api-keys",
+        method="POST",
+        permission="api_keys:write",
+        body={"name": "Another"},
+        status=201,
+        is_fresh=True,
+    ),
+    PersonRow(
+        route="/org/api-keys/bulk-revoke",
+        method="POST",
+        permission="api_keys:write",
+        body={"key_ids": [2**53 - 1]},
+        status=200,
+    ),
+    PersonRow(route="/org/api-keys/<int:key_id>", method="DELETE", permission="api_keys:write", status=404),
+    PersonRow(
+        route="/org/api-keys/<int:key_id>/rotate",
+        method="POST",
+        permission="api_keys:write",
+        body={},
+        status=404,
+        is_fresh=True,
+    ),
+    PersonRow(route="/org/api-keys/<int:key_id>/test", method="POST", permission="api_keys:read", status=404),
+    PersonRow(route="/org/usage", method="GET", permission="usage:read", status=200),
+    PersonRow(route="/org/team/members", method="GET", permission="team:read", status=200),
+    PersonRow(
+        route="/org/team/members/<int:user_id>",
+        method="PATCH",
+        permission="team:write",
+        body={"status": "suspended"},
+        status=404,
+        is_fresh=True,
+    ),
+    PersonRow(
+        route="/org/team/members/<int:user_id>",
+        method="DELETE",
+        permission="team:write",
+        status=404,
+        is_fresh=True,
+    ),
+    PersonRow(route="/org/tenant-settings", method="GET", permission="settings:read", status=200),
 )
 
 

@@ -72,6 +72,14 @@ TABLE = (
     Row(route="/docs", method="GET", permission=OPEN, status=200, stranger=200),
     # Of nobody who is known: tests/api/test_bearer.py has people who are.
     Row(
+        route="/auth/signup",
+        method="POST",
+        permission=OPEN,
+        body={"email": "new@acme.example", "password": "correct horse battery", "organization_name": "New"},
+        status=403,
+        stranger=403,
+    ),
+    Row(
         route="/auth/login",
         method="POST",
         permission=OPEN,
@@ -360,6 +368,8 @@ TABLE = (
         status=404,
         stranger=403,
     ),
+    Row(route="/org/projects", method="GET", permission="projects:read", status=200, stranger=200),
+    Row(route="/org/audit-logs", method="GET", permission="audit:read", status=200, stranger=403),
     Row(route="/v1/quota", method="GET", permission="memory:read", status=200, stranger=200),
     Row(route="/v1/retention", method="GET", permission="retention:read", status=200, stranger=403),
     Row(
@@ -593,7 +603,7 @@ def test_key_with_only_that_permission_is_served(row: Row, acme: Opened, alice: 
 
 @every_row
 def test_other_methods_are_refused(row: Row, alice: Caller) -> None:
-    listed = {other.method for other in TABLE if other.route == row.route}
+    listed = {other.method for other in (*TABLE, *OF_PEOPLE) if other.route == row.route}
 
     for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} - listed:
         response = alice(method, _path(row, 1))

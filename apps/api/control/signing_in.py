@@ -14,17 +14,32 @@ from apps.api.fields import Input, Label, Text
 from apps.api.permissions import OPEN, PERSON
 from apps.api.views import OpenView, PersonView
 from apps.apikeys import attempts
+from apps.apikeys.onboarding import sign_up
 from apps.tenants.members import find_reach
 
 if TYPE_CHECKING:  # views import no models
     from apps.accounts.models import User
 
 SESSION_TYPE: Final = "api"
+WELCOME: Final = "Sign in with this address and password. If the address was known already, nothing has changed."
 
 
 class LoginInput(Input):
     email = Label(max_length=254)
     password = Text(max_length=1024)
+
+
+class SignUpInput(Input):
+    email = Label(max_length=254)
+    password = Text(max_length=1024, help_text="At least 12 characters.")
+    organization_name = Label(max_length=100)
+    full_name = Label(max_length=200, required=False)
+
+
+class SignUpOutput(serializers.Serializer[Any]):
+    message = serializers.CharField()
+    email = serializers.CharField()
+    requires_verification = serializers.BooleanField()
 
 
 class SecondStepInput(Input):
@@ -91,6 +106,28 @@ class ShownOutput(serializers.Serializer[Any]):
 class SessionsOutput(serializers.Serializer[Any]):
     sessions = ShownOutput(many=True)
     current_session_id = serializers.IntegerField()
+
+
+class SignUpView(OpenView):
+    permissions: ClassVar = {"POST": OPEN}
+
+    @extend_schema(operation_id="signup", request=SignUpInput, responses={201: SignUpOutput})
+    def post(self, request: Request) -> Response:
+        """Make yourself, an organization and a tenant of it, whose owner you are; where the operator lets people do so.
+
+        The answer is the same where the address is known already, and nothing is made then.
+        """
+        fields, now = self.read(SignUpInput), self.now()
+        attempts.count_sign_up(request.META.get("REMOTE_ADDR", ""), now=now)
+        sign_up(
+            fields["email"],
+            fields["password"],
+            organization=fields["organization_name"],
+            full_name=fields.get("full_name", ""),
+            now=now,
+        )
+        body = {"message": WELCOME, "email": fields["email"], "requires_verification": False}
+        return Response(body, status=201)
 
 
 class LoginView(OpenView):

@@ -12,8 +12,8 @@ from rich.table import Table
 
 from apps.apikeys.models import ApiKey
 from apps.apikeys.permissions import DEFAULT, PERMISSIONS
-from apps.apikeys.selectors import list_keys, state_of
-from apps.apikeys.services import DEFAULT_GRACE, DEFAULT_LIFETIME, Issued, KeyNotFound, issue, revoke, rotate
+from apps.apikeys.selectors import KeyNotFound, list_keys, state_of
+from apps.apikeys.services import DEFAULT_GRACE, DEFAULT_LIFETIME, Issued, issue, revoke, rotate
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project, scope_in
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator

@@ -1,0 +1,13 @@
+"""Where somebody works: the tenant of a request that is about the tenant itself."""
+
+from typing import TYPE_CHECKING
+
+from apps.projects.scope import Scope
+from apps.tenants.selectors import get_tenant
+
+if TYPE_CHECKING:  # views import no models
+    from apps.tenants.models import Tenant
+
+
+def tenant_of(caller: Scope) -> "Tenant":
+    return get_tenant(caller.tenant.name)

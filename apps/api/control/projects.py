@@ -1,0 +1,104 @@
+"""Projects of the tenant.  Programs may list them; people with enough role make, rename and archive them."""
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.api.fields import Input, Label
+from apps.api.views import ControlView
+from apps.memories.census import count_by_project
+from apps.projects import services
+from apps.projects.scope import Scope
+from apps.projects.selectors import list_projects
+from apps.retention.projects import delete_project
+
+if TYPE_CHECKING:  # views import no models
+    from apps.projects.models import Project
+
+
+class ProjectInput(Input):
+    name = Label(max_length=200)
+
+
+class ProjectOutput(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    name = serializers.CharField()
+    tenant_id = serializers.CharField()
+    is_default = serializers.BooleanField()
+    memory_count = serializers.IntegerField(help_text="Active ones: of the key's environment, or to people of all.")
+    archived_at = serializers.DateTimeField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+
+class ProjectsView(ControlView):
+    permissions: ClassVar = {"GET": "projects:read", "POST": "projects:write"}
+
+    @extend_schema(operation_id="list_projects", responses=ProjectOutput(many=True))
+    def get(self, request: Request) -> Response:
+        """The tenant's projects, archived ones too; the default one first, then by name."""
+        return Response(_bodies(self.caller, list_projects(self.caller)))
+
+    @extend_schema(operation_id="create_project", request=ProjectInput, responses={201: ProjectOutput})
+    def post(self, request: Request) -> Response:
+        made = services.create_project(self.caller, self.read(ProjectInput)["name"], now=self.now())
+        return Response(_body(self.caller, made), status=201)
+
+
+class ProjectView(ControlView):
+    permissions: ClassVar = {"PATCH": "projects:write", "DELETE": "projects:write"}
+    fresh: ClassVar = frozenset({"DELETE"})
+
+    @extend_schema(operation_id="rename_project", request=ProjectInput, responses=ProjectOutput)
+    def patch(self, request: Request, project_id: str) -> Response:
+        name = self.read(ProjectInput)["name"]
+        return Response(_body(self.caller, services.rename(self.caller, project_id, name, now=self.now())))
+
+    @extend_schema(operation_id="delete_project", request=None, responses={204: None})
+    def delete(self, request: Request, project_id: str) -> Response:
+        """Delete an archived project in which nothing is left.  API keys that are pinned to it are revoked."""
+        delete_project(self.caller, project_id, now=self.now())
+        return Response(status=204)
+
+
+class ArchiveProjectView(ControlView):
+    permissions: ClassVar = {"POST": "projects:write"}
+
+    @extend_schema(operation_id="archive_project", request=None, responses=ProjectOutput)
+    def post(self, request: Request, project_id: str) -> Response:
+        """From now on its memories can be read and no longer added to."""
+        return Response(_body(self.caller, services.archive(self.caller, project_id, now=self.now())))
+
+
+class UnarchiveProjectView(ControlView):
+    permissions: ClassVar = {"POST": "projects:write"}
+
+    @extend_schema(operation_id="unarchive_project", request=None, responses=ProjectOutput)
+    def post(self, request: Request, project_id: str) -> Response:
+        """Its memories can be added to again."""
+        return Response(_body(self.caller, services.unarchive(self.caller, project_id, now=self.now())))
+
+
+def _body(scope: Scope, project: "Project") -> dict[str, Any]:
+    return _bodies(scope, [project])[0]
+
+
+def _bodies(scope: Scope, projects: "list[Project]") -> list[dict[str, Any]]:
+    environment = None if scope.principal.kind == "account" else scope.environment
+    counts = count_by_project(scope, [project.pk for project in projects], environment=environment)
+    return [
+        {
+            "id": project.public_id,
+            "name": project.name,
+            "tenant_id": scope.tenant.name,
+            "is_default": project.is_default,
+            "memory_count": counts.get(project.pk, 0),
+            "archived_at": project.archived_at,
+            "created_at": project.created_at,
+            "updated_at": project.updated_at or project.created_at,
+        }
+        for project in projects
+    ]

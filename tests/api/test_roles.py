@@ -1,0 +1,132 @@
+"""Which role may do what: every route of people, asked by everybody."""
+
+import re
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import BearerSession
+from apps.api import connectors
+from apps.api.permissions import PERSON
+from apps.apikeys.onboarding import Opened
+from apps.apikeys.permissions import PERMISSIONS
+from apps.tenants.grants import GRANTED, GRANTS
+from apps.tenants.models import Role
+from tests.api.conftest import Caller
+from tests.api.people import OF_PEOPLE, PersonRow, bearer, caller_of, make_caller, make_fresh_caller
+from tests.api.test_access import TABLE
+from tests.makers import make_api_key
+from tests.web.people import make_person
+
+pytestmark = pytest.mark.django_db(databases="__all__")
+
+# Routes of both: the rows of keys stand in test_access.py.
+SHARED = tuple(
+    PersonRow(
+        route=row.route,
+        method=row.method,
+        permission=row.permission,
+        status=row.status,
+        body=row.body,
+        is_fresh=row.route.endswith("/download-url"),
+    )
+    for row in TABLE
+    if row.permission in GRANTED
+)
+STUBS = tuple(
+    PersonRow(route=f"/{route}", method="GET", permission=permission, status=200)
+    for route, permission in connectors.OF_PEOPLE.items()
+)
+EVERY = (*OF_PEOPLE, *SHARED, *STUBS)
+ABSENT = str(2**53 - 1)
+every_row = pytest.mark.parametrize("row", EVERY, ids=str)
+of_people = pytest.mark.parametrize("row", OF_PEOPLE, ids=str)
+fresh_rows = pytest.mark.parametrize("row", [row for row in EVERY if row.is_fresh], ids=str)
+
+
+def ask(row: PersonRow, caller: Caller, thing: object = ABSENT) -> Any:
+    return caller(row.method, re.sub(r"<\w+:\w+>", str(thing), row.route), row.body)
+
+
+def refused(response: Any) -> tuple[int, str]:
+    return response.status_code, response.json()["error"]["code"]
+
+
+def same(response: Any) -> bytes:
+    return re.sub(rb'"request_id":"\w+"', b"", response.content)
+
+
+@every_row
+@pytest.mark.parametrize("role", Role.values)
+def test_role_is_served_what_it_was_granted_and_nothing_else(row: PersonRow, role: str, acme: Opened) -> None:
+    caller = make_fresh_caller(acme.tenant, role)
+
+    answer = ask(row, caller)
+
+    if row.permission == PERSON or row.permission in GRANTS[role]:
+        assert answer.status_code == row.status, answer.content
+    else:
+        assert refused(answer) == (403, "ROLE_TOO_LOW")
+
+
+@of_people
+def test_key_with_every_scope_is_refused(row: PersonRow, acme: Opened) -> None:
+    key = make_api_key(acme.scope, scopes=sorted(PERMISSIONS)).text
+
+    assert refused(ask(row, Caller(key))) == (403, "PERSON_REQUIRED")
+
+
+@every_row
+def test_nobody_browser_sessions_and_bad_tokens_are_refused(row: PersonRow, acme: Opened) -> None:
+    browser = Caller(None, None)
+    browser.client.force_login(make_person(acme.tenant, factor=False).user)
+
+    assert ask(row, Caller(None, None)).status_code == ask(row, browser).status_code == 401
+    assert refused(ask(row, bearer("msa_" + "A" * 43))) == (401, "INVALID_TOKEN")
+
+
+@every_row
+def test_person_of_no_tenant_and_of_another_see_nothing_of_this_one(
+    row: PersonRow, acme: Opened, globex: Opened
+) -> None:
+    if row.permission == PERSON:
+        pytest.skip("about the person")
+    stranger = make_fresh_caller(globex.tenant)
+
+    answers = [ask(row, stranger.with_headers(X_Tenant_ID=name)) for name in ("acme", "nowhere")]
+
+    assert {refused(one) for one in answers} == {(404, "TENANT_NOT_FOUND")}
+    assert same(answers[0]) == same(answers[1])
+
+
+@fresh_rows
+def test_what_reveals_or_destroys_wants_a_second_factor_of_the_last_minutes(row: PersonRow, acme: Opened) -> None:
+    stale = make_fresh_caller(acme.tenant, email="stale@acme.example")
+    BearerSession.objects.update(proved_at=None)
+    bare = make_caller(acme.tenant, email="bare@acme.example")
+
+    answers = [ask(row, caller) for caller in (stale, bare)]
+
+    for answer in answers:
+        assert refused(answer) == (403, "STEP_UP_REQUIRED")
+        assert answer.json()["error"]["requires"] == ["second_factor", "step_up"]
+
+
+def test_head_is_asked_for_a_second_factor_as_get_is(acme: Opened) -> None:
+    assert make_caller(acme.tenant)("HEAD", "/exports/exp_absent/download-url").status_code == 403
+
+
+def test_routes_that_ask_for_a_second_factor_are_those_of_the_table(acme: Opened) -> None:
+    caller = make_caller(acme.tenant)
+
+    for row in EVERY:
+        is_refused = ask(row, caller).status_code == 403 and row.status != 403
+        assert is_refused == row.is_fresh, str(row)
+        if row.route == "/auth/logout-all":
+            caller = caller_of(make_person(acme.tenant, email="again@acme.example", factor=False))
+
+
+def test_every_grant_belongs_to_a_role_and_none_is_about_memories() -> None:
+    assert frozenset().union(*GRANTS.values()) == set(GRANTED)
+    assert set(GRANTS) == set(Role.values)
+    assert not any(name.startswith(("memory:", "history:", "state:")) for name in GRANTED)

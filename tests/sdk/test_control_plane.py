@@ -1,0 +1,246 @@
+"""The published control-plane client, sync and async: sessions, organizations, projects, keys, plan and catalog."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from memorysync import AuthError, MemorySyncClient, NotFoundError, RateLimitError, ValidationError
+from memorysync.control_plane import AsyncControlPlaneClient, ControlPlaneClient
+
+from apps.accounts.models import BearerSession
+from apps.apikeys.onboarding import Opened
+from apps.projects.scope import Environment
+from tests.makers import make_api_key
+from tests.sdk.conftest import refused
+from tests.web.people import Person, make_person
+
+pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+
+PASSWORD = "correct horse battery"
+
+
+class Sync:
+    def __init__(self, url: str, **options: Any) -> None:
+        self.client = ControlPlaneClient(url, **options)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method: Callable[..., Any] = getattr(self.client, name)
+        return method
+
+    def close(self) -> None:
+        self.client.close()
+
+
+class Async:
+    """One event loop for each call."""
+
+    def __init__(self, url: str, **options: Any) -> None:
+        self.made = (url, options)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        url, options = self.made
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            async with AsyncControlPlaneClient(url, **options) as client:
+                answer = getattr(client, name)(*args, **kwargs)
+                return await answer if inspect.isawaitable(answer) else answer
+
+        return lambda *args, **kwargs: asyncio.run(call(*args, **kwargs))
+
+    def close(self) -> None:
+        pass
+
+
+Make = Callable[..., Any]
+
+
+@pytest.fixture(params=[Sync, Async], ids=["sync", "async"])
+def make(request: pytest.FixtureRequest, live_server: Any) -> Iterator[Make]:
+    """A client without a token, or with the one given."""
+    made: list[Any] = []
+
+    def client(access_token: str | None = None, **options: Any) -> Any:
+        made.append(request.param(live_server.url, access_token=access_token, **options))
+        return made[-1]
+
+    yield client
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def ann(acme: Opened) -> Person:
+    return make_person(acme.tenant, factor=False)
+
+
+@pytest.fixture
+def owner(make: Make, ann: Person) -> Any:
+    """An owner of acme, with a project's header on every call, as the client sends it."""
+    return make(token_of(make(), ann), project_id="project_abc123")
+
+
+def token_of(client: Any, person: Person) -> str:
+    return str(client.login(person.user.email, person.password)["tokens"]["access_token"])
+
+
+def with_second_factor(make: Make, acme: Opened) -> Any:
+    """The client has no method for the second step; the session is opened by hand."""
+    eve = make_person(acme.tenant, email="eve@acme.example", factor=False)
+    client = make(token_of(make(), eve))
+    TOTP.activate(eve.user, generate_totp_secret())
+    BearerSession.objects.filter(user=eve.user).update(method="totp", proved_at=datetime.now(UTC))
+    return client
+
+
+def test_signing_up_signing_in_and_the_first_project(make: Make, settings: Any) -> None:
+    settings.SIGNUP = True
+    anybody = make()
+
+    said = anybody.signup("new@initech.example", PASSWORD, "Initech", full_name="New One")
+    login = anybody.login("new@initech.example", PASSWORD)
+
+    assert (said["email"], said["requires_verification"]) == ("new@initech.example", False)
+    assert said["message"]
+    assert login["session"]["role"] == "owner"
+    assert isinstance(login["session"]["user_id"], int)
+    assert (login["mfa_required"], login["mfa_setup_required"]) == (False, True)
+    (project,) = make(login["tokens"]["access_token"]).list_projects()
+    assert (project["is_default"], project["memory_count"]) == (True, 0)
+
+
+def test_signing_up_is_refused_where_it_is_closed_and_for_a_weak_password(make: Make, settings: Any) -> None:
+    error = refused(AuthError, lambda: make().signup("new@initech.example", PASSWORD, "Initech"))
+    assert (error.status_code, error.response["error"]["code"]) == (403, "SIGNUP_CLOSED")
+
+    settings.SIGNUP = True
+    error = refused(ValidationError, lambda: make().signup("new@initech.example", "password", "Initech"))
+    assert error.status_code == 422
+
+
+def test_wrong_password_and_too_many_of_them(make: Make, ann: Person) -> None:
+    anybody = make()
+    wrong = refused(AuthError, lambda: anybody.login(ann.user.email, "not the password"))
+    unknown = refused(AuthError, lambda: anybody.login("nobody@acme.example", "not the password"))
+
+    assert (wrong.status_code, str(wrong)) == (unknown.status_code, str(unknown))
+    for _ in range(9):
+        refused(AuthError, lambda: anybody.login(ann.user.email, "not the password"))
+    late = refused(RateLimitError, lambda: anybody.login(ann.user.email, ann.password))
+    assert late.retry_after_seconds > 0
+
+
+def test_whoever_has_a_second_factor_is_asked_for_it(make: Make, acme: Opened) -> None:
+    eve = make_person(acme.tenant)
+
+    login = make().login(eve.user.email, eve.password)
+
+    assert login["mfa_required"] is True
+    assert "tokens" not in login
+
+
+def test_tokens_are_renewed_and_a_spent_one_ends_the_session(make: Make, ann: Person) -> None:
+    anybody = make()
+    first = anybody.login(ann.user.email, ann.password)["tokens"]
+
+    second = anybody.refresh(first["refresh_token"])
+
+    assert second["token_type"] == "bearer"
+    refused(AuthError, lambda: make(first["access_token"]).me())
+    assert make(second["access_token"]).me()["role"] == "owner"
+    refused(AuthError, lambda: anybody.refresh(first["refresh_token"]))
+    refused(AuthError, lambda: make(second["access_token"]).me())
+
+
+def test_me_says_who_and_where(owner: Any, ann: Person) -> None:
+    me = owner.me()
+
+    assert me["user_id"] == f"usr_{ann.user.pk}"
+    assert me["org"]["name"] == "acme"
+    assert isinstance(me["sid"], int)
+    assert (me["oauth_scopes"], me["oauth_app_id"]) == ([], None)
+
+
+def test_sessions_are_listed_revoked_and_ended(make: Make, ann: Person) -> None:
+    anybody = make()
+    tokens = anybody.login(ann.user.email, ann.password)["tokens"]
+    mine, other = make(tokens["access_token"]), make(token_of(anybody, ann))
+    listed = mine.list_sessions()
+
+    assert [one["is_current"] for one in listed["sessions"]] == [False, True]
+    assert listed["sessions"][1]["id"] == listed["current_session_id"]
+    assert listed["sessions"][0]["user_agent"].startswith("memorysync-sdk-py/")
+    assert mine.revoke_session(listed["sessions"][0]["id"]) is None
+    refused(AuthError, other.me)
+    assert refused(NotFoundError, lambda: mine.revoke_session(2**53 - 1)).status_code == 404
+
+    third = make(token_of(anybody, ann))
+    assert anybody.logout(tokens["refresh_token"]) is None
+    refused(AuthError, mine.me)
+    assert third.logout_all() is None
+    refused(AuthError, third.me)
+
+
+def test_organizations(owner: Any, ann: Person, acme: Opened, settings: Any) -> None:
+    settings.SIGNUP = True
+
+    made = owner.create_organization("Initech", domain="initech.example")
+
+    assert (made["user_id"], made["role"]) == (ann.user.pk, "owner")
+    listed = owner.list_organizations()
+    assert [one["organization_id"] for one in listed] == [acme.tenant.organization_id, made["organization_id"]]
+
+
+def test_projects_from_making_to_archiving(owner: Any, acme: Opened, live_server: Any) -> None:
+    project = owner.create_project("Support")
+
+    assert project["tenant_id"] == "acme"
+    assert owner.rename_project(project["id"], "Help")["name"] == "Help"
+    assert owner.archive_project(project["id"])["archived_at"]
+    with MemorySyncClient(
+        acme.keys[Environment.PRODUCTION], live_server.url, end_user_id="alice", project_id=project["id"]
+    ) as program:
+        refused(ValidationError, lambda: program.add("The spare key lies under the blue flower pot."))
+    assert owner.unarchive_project(project["id"])["archived_at"] is None
+    assert [one["name"] for one in owner.list_projects()] == ["Default", "Help"]
+    refused(NotFoundError, lambda: owner.rename_project("proj_0000000000000000", "Mine"))
+    refused(NotFoundError, lambda: owner.rename_project("a/b c", "Mine"))
+
+
+def test_project_is_deleted_once_it_is_archived_and_by_whoever_shows_a_second_factor(
+    make: Make, owner: Any, acme: Opened
+) -> None:
+    project = owner.create_project("Support")["id"]
+    eve = with_second_factor(make, acme)
+
+    assert refused(AuthError, lambda: owner.delete_project(project)).response["error"]["code"] == "STEP_UP_REQUIRED"
+    assert refused(ValidationError, lambda: eve.delete_project(project)).status_code == 409
+    eve.archive_project(project)
+    assert eve.delete_project(project) is None
+    refused(NotFoundError, lambda: eve.delete_project(project))
+
+
+def test_keys_are_tested_and_revoked(owner: Any, acme: Opened, globex: Opened) -> None:
+    good, other, foreign = make_api_key(acme.scope), make_api_key(acme.scope), make_api_key(globex.scope)
+
+    tested = owner.test_api_key(good.key.pk)
+
+    assert (tested["valid"], tested["environment"], tested["expired"]) == (True, "production", False)
+    assert tested["rate_limit_tier"] == "unlimited"
+    assert tested["server_time"]
+    refused(NotFoundError, lambda: owner.test_api_key(foreign.key.pk))
+    done = owner.bulk_revoke_api_keys([good.key.pk, other.key.pk, good.key.pk, foreign.key.pk])
+    assert (done["revoked"], done["already_revoked"], done["not_found"]) == (2, 0, 1)
+    assert owner.test_api_key(good.key.pk)["status"] == "revoked"
+    assert owner.bulk_revoke_api_keys([good.key.pk])["already_revoked"] == 1
+
+
+def test_plan_and_catalog(owner: Any) -> None:
+    plan = owner.get_current_plan()
+
+    assert plan["plan"]["id"] == "self_hosted"
+    assert plan["payment_failed"] is False
+    assert owner.list_integrations() == owner.list_integrations(category="storage") == []
