@@ -3,10 +3,8 @@
 The address comes from the operator's settings and from nowhere else; redirects are not followed.
 """
 
-import threading
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -15,6 +13,7 @@ import orjson
 from django.core.exceptions import ImproperlyConfigured
 
 from apps.adapters.breaker import Breaker
+from apps.adapters.deadline import within
 
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 CONNECT_SECONDS: Final = 2.0
@@ -68,12 +67,14 @@ class Endpoint:
         if not self._breaker.lets_through():
             raise CallFailed("circuit_open")
         try:
-            raw = _within(seconds, lambda deadline: self._post(orjson.dumps(body), deadline))
-        except CallFailed:
+            raw = within(seconds, lambda deadline: self._post(orjson.dumps(body), deadline))
+        except (CallFailed, TimeoutError) as error:
             self._breaker.note(is_success=False)
-            raise
-        self._breaker.note(is_success=True)  # it answers; whether with sense is another matter
-        return raw
+            failed = error.cause if isinstance(error, CallFailed) else "timeout"
+        else:
+            self._breaker.note(is_success=True)  # it answers; whether with sense is another matter
+            return raw
+        raise CallFailed(failed)
 
     def _post(self, body: bytes, deadline: float) -> bytes:
         seconds = max(0.05, deadline - time.monotonic())
@@ -105,23 +106,3 @@ def _read(response: httpx.Response, deadline: float) -> bytes:
         if time.monotonic() > deadline:
             raise CallFailed("timeout")
     return bytes(raw)
-
-
-def _within(seconds: float, call: Callable[[float], bytes]) -> bytes:
-    """In a thread of its own, because a socket's timeout does not bound a call: looking up a name, and an answer that
-    drips byte by byte, both escape it.  What was begun ends by itself soon after, and is forgotten."""
-    deadline = time.monotonic() + seconds
-    answer: Future[bytes] = Future()
-
-    def run() -> None:
-        try:
-            answer.set_result(call(deadline))
-        except BaseException as error:  # noqa: BLE001 -- it is raised in the thread that waits
-            answer.set_exception(error)
-
-    threading.Thread(target=run, name="model endpoint", daemon=True).start()
-    try:
-        return answer.result(timeout=seconds)
-    except TimeoutError:
-        pass
-    raise CallFailed("timeout")

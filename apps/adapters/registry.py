@@ -13,6 +13,7 @@ from apps.adapters.embedders.base import Embedder
 from apps.adapters.extractors.base import Extractor
 from apps.adapters.kms.base import KekProvider
 from apps.adapters.rerankers.base import Reranker
+from apps.adapters.senders.base import Sender
 
 
 class LocalKekNotAllowed(ImproperlyConfigured):
@@ -42,6 +43,11 @@ def get_reranker() -> Reranker | None:
     Constructing it reaches nothing.  Raises ImproperlyConfigured.
     """
     return cast("Reranker", _instance("RERANKER")) if settings.RERANKER else None
+
+
+def get_sender() -> Sender:
+    """What posts webhooks, named by ``settings.WEBHOOK_SENDER``; constructing it reaches nothing."""
+    return cast("Sender", _instance("WEBHOOK_SENDER"))
 
 
 def get_kms() -> KekProvider:

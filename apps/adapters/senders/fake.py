@@ -1,0 +1,37 @@
+"""A sender that sends nothing: it remembers what it was given, and answers as it is told to."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from apps.adapters.senders.base import AddressRefused, Answered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    url: str
+    body: bytes
+    headers: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class FakeSender:
+    """answer: what becomes of each thing sent; it may raise what a sender raises."""
+
+    answer: Callable[[Sent], Answered] = lambda _: Answered(status=200, body=b"")
+    sent: list[Sent] = field(default_factory=list)
+
+    def check(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme != "https":
+            raise AddressRefused("scheme")
+        if not parts.hostname or parts.username:
+            raise AddressRefused("malformed")
+        if parts.hostname in ("localhost", "127.0.0.1"):
+            raise AddressRefused("private")
+
+    def post(self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> Answered:
+        self.check(url)
+        one = Sent(url=url, body=body, headers=dict(headers))
+        self.sent.append(one)
+        return self.answer(one)

@@ -1,0 +1,175 @@
+"""Posting over HTTP(S) with the standard library, to where a stranger says: the one place that does.
+
+What a stranger could try, and what stands against it:
+
+- an address inside (loopback, private, link-local and metadata, shared, multicast, mapped): every address that the
+  name has is looked at, and one that is not public refuses them all;
+- a name that changes its address between looking and connecting: the connection is made to the very address that was
+  looked at, and the name is looked up anew each time;
+- a redirect inside: none is followed;
+- plain HTTP, other schemes, credentials in the address: refused, HTTP unless the operator allows it;
+- a receiver that is slow, drips or never ends: one deadline for all of it, and a limit on what is read;
+- a certificate for somebody else: checked against the name, not the address;
+- our own proxy: none is used, whatever the environment says.
+"""
+
+import http.client
+import ipaddress
+import re
+import socket
+import ssl
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
+
+from apps.adapters.deadline import within
+from apps.adapters.senders.addresses import Address, is_allowed
+from apps.adapters.senders.base import AddressRefused, Answered, SendFailed
+
+CONNECT_SECONDS: Final = 5.0
+LOOKUP_SECONDS: Final = 3.0
+MOST_READ: Final = 1_024  # bytes of an answer
+_HOST: Final = re.compile(r"[A-Za-z0-9.:_-]{1,253}", re.ASCII)
+_TARGET: Final = re.compile(r"[!-~]*", re.ASCII)  # of a request line: no blank, no control character
+
+Resolve = Callable[[str, int], Sequence[str]]
+
+
+def _resolve(host: str, port: int) -> list[str]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
+
+
+class HttpSender:
+    """allow_http: without TLS as well.  networks: of the operator's own, that may be sent to besides public addresses.
+
+    resolve: a host's addresses; raises OSError.  tls: verifies certificates, unless a test brings its own authority.
+    """
+
+    def __init__(
+        self,
+        *,
+        allow_http: bool = False,
+        networks: Sequence[str] = (),
+        resolve: Resolve = _resolve,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._schemes: Final = ("https", "http") if allow_http else ("https",)
+        self._networks: Final = tuple(map(ipaddress.ip_network, networks))
+        self._resolve: Final = resolve
+        self._tls: Final = tls or ssl.create_default_context()
+
+    def check(self, url: str) -> None:
+        parts = self._parts(url)
+        try:
+            within(LOOKUP_SECONDS, lambda _: self._addresses(parts))
+        except (SendFailed, TimeoutError):
+            return  # looked up again when there is something to send
+
+    def post(self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> Answered:
+        parts = self._parts(url)
+        opened: list[_Pinned] = []
+        try:
+            return within(seconds, lambda deadline: self._post(parts, body, headers, deadline, opened))
+        except TimeoutError:
+            failed = "timeout"
+            for connection in opened:
+                connection.abort()
+        except ssl.SSLError:
+            failed = "tls"
+        except OSError:
+            failed = "unreachable"
+        except (http.client.HTTPException, ValueError):
+            failed = "malformed"
+        raise SendFailed(failed)  # out here, so that it brings nothing along of what was sent
+
+    def _parts(self, url: str) -> SplitResult:
+        try:
+            parts = urlsplit(url)
+            _port_of(parts)
+        except ValueError:
+            raise AddressRefused("malformed") from None
+        if parts.scheme not in self._schemes:
+            raise AddressRefused("scheme")
+        is_plain = _HOST.fullmatch(parts.hostname or "") and _TARGET.fullmatch(_target(parts))
+        if not is_plain or parts.username is not None or parts.password is not None or parts.fragment:
+            raise AddressRefused("malformed")
+        return parts
+
+    def _addresses(self, parts: SplitResult) -> list[Address]:
+        host = parts.hostname or ""
+        try:
+            found = [ipaddress.ip_address(one.partition("%")[0]) for one in self._resolve(host, _port_of(parts))]
+        except (OSError, UnicodeError):
+            raise SendFailed("unknown_host") from None
+        if not found:
+            raise SendFailed("unknown_host")
+        if not all(is_allowed(address, self._networks) for address in found):
+            raise AddressRefused("private")
+        return found
+
+    def _post(
+        self, parts: SplitResult, body: bytes, headers: Mapping[str, str], deadline: float, opened: "list[_Pinned]"
+    ) -> Answered:
+        addresses = self._addresses(parts)
+        connection = _Pinned(parts, addresses, self._tls, deadline)
+        opened.append(connection)
+        try:
+            connection.request("POST", _target(parts), body=body, headers=dict(headers))
+            answer = connection.getresponse()
+            return Answered(status=answer.status, body=answer.read(MOST_READ))
+        finally:
+            connection.close()
+
+
+class _Pinned(http.client.HTTPConnection):
+    """Connects to the addresses that were looked at, and to no other, under the host's own name."""
+
+    def __init__(self, parts: SplitResult, addresses: Sequence[Address], tls: ssl.SSLContext, deadline: float) -> None:
+        super().__init__(parts.hostname or "", _port_of(parts))
+        self._is_tls = parts.scheme == "https"
+        # So that the Host header leaves out the scheme's own port.
+        self.default_port = 443 if self._is_tls else 80
+        self._addresses, self._tls, self._deadline = addresses, tls, deadline
+        self._raw: socket.socket | None = None  # of which the base class lets go before the answer is read
+
+    def connect(self) -> None:
+        self._raw = self.sock = self._connected()
+        self.sock.settimeout(self._left())
+        if self._is_tls:
+            self._raw = self.sock = self._tls.wrap_socket(
+                self.sock, server_hostname=self.host, do_handshake_on_connect=False
+            )
+            self.sock.do_handshake()
+
+    def abort(self) -> None:
+        """Wakes the thread that waits for a receiver who drips: each drop would begin its time anew."""
+        if self._raw is not None:
+            with suppress(OSError):
+                self._raw.shutdown(socket.SHUT_RDWR)
+
+    def _connected(self) -> Any:
+        failure: OSError | None = None
+        for address in self._addresses:
+            try:
+                return socket.create_connection((str(address), self.port), min(CONNECT_SECONDS, self._left()))
+            except OSError as error:
+                failure = error
+        raise failure or TimeoutError
+
+    def _left(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+
+def _port_of(parts: SplitResult) -> int:
+    """Raises ValueError."""
+    return parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def _target(parts: SplitResult) -> str:
+    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
