@@ -191,6 +191,23 @@ MAIN: dict[str, Columns] = {
         plain="id created_at tenant_id level project_id space_id active_days archive_days grace_days task_ttl_seconds "
         "event_max_age_seconds superseded_max_age_seconds superseded_max_count revision updated_at updated_by"
     ),
+    "webhooks_webhookendpoint": Columns(
+        sealed="url_ct description_ct secret_ct former_ct",
+        plain="id created_at tenant_id environment project_id name former_until revision key_version secret_prefix "
+        "events is_enabled signature_algorithm signature_header timestamp_header signature_tolerance retry_enabled "
+        "max_retries initial_delay_seconds max_delay_seconds backoff_multiplier retry_status_codes created_by "
+        "updated_at total_deliveries successful_deliveries consecutive_failures last_triggered_at last_success_at "
+        "last_failure_at last_error last_status_code",
+    ),
+    "webhooks_webhookevent": Columns(
+        plain="id created_at tenant_id space_id type environment project_id memory_ids data"
+    ),
+    "webhooks_webhookdelivery": Columns(
+        sealed="response_ct",
+        plain="id created_at tenant_id endpoint_id space_id memory_ids event_id event_type payload status "
+        "attempt_number max_attempts next_retry_at leased_until completed_at status_code latency_ms error signature "
+        "attempts key_version",
+    ),
     "upkeep_keyrotation": Columns(
         plain="id created_at tenant_id actor reason is_compromise state window from_version to_version identity_to "
         "rows_total rows_done rows_quarantined started_at finished_at warned_at"

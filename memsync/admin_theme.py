@@ -57,6 +57,8 @@ UNFOLD: dict[str, Any] = {
                 "separator": True,
                 "items": [
                     _item("Outbox", "outbox", "audit_outboxevent_changelist"),
+                    _item("Webhooks", "webhook", "webhooks_webhookendpoint_changelist"),
+                    _item("Webhook deliveries", "send", "webhooks_webhookdelivery_changelist"),
                     _item("Quarantine", "gpp_maybe", "memories_quarantinedrow_changelist"),
                     _item("Retention policies", "auto_delete", "projects_retentionpolicy_changelist"),
                     _item("Retention runs", "cleaning_services", "retention_retentionrun_changelist"),

@@ -69,6 +69,8 @@ app.conf.beat_schedule = {
         "options": {"expires": 3600.0},
     },
     "go on with changes of types": {"task": "types.tend", "schedule": 15.0},
+    "tell others": {"task": "webhooks.work", "schedule": 2.0, "options": {"expires": 2.0}},
+    "let go of old deliveries": {"task": "webhooks.sweep", "schedule": 3600.0},
     "tend the keys": {"task": "keys.tend", "schedule": 60.0},
 }
 

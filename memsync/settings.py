@@ -55,6 +55,7 @@ INSTALLED_APPS = [
     "apps.exports",
     "apps.recall",
     "apps.upkeep",
+    "apps.webhooks",
     "apps.retention",
     "apps.api",
     "apps.web",
@@ -270,6 +271,15 @@ PURGE_REWRITE_MB = env.int("PURGE_REWRITE_MB", default=64)  # of a table; a larg
 EXPORT_HOURS = env.int("EXPORT_HOURS", default=72)  # for which the file of an export is kept
 EXPORT_LINK_MINUTES = env.int("EXPORT_LINK_MINUTES", default=10)  # for which a link to it is good, once
 PRIVACY_DAYS = env.int("PRIVACY_DAYS", default=30)  # to carry out what a person asks about all of theirs
+WEBHOOK_SENDER = {
+    "BACKEND": "apps.adapters.senders.http.HttpSender",
+    "OPTIONS": {
+        "allow_http": env.bool("WEBHOOK_ALLOW_HTTP", default=False),
+        "networks": env.list("WEBHOOK_NETWORKS", default=[]),  # besides public addresses
+    },
+}
+WEBHOOK_SECONDS = env.float("WEBHOOK_SECONDS", default=10.0)  # for one attempt, looking up the name included
+WEBHOOK_DAYS = env.int("WEBHOOK_DAYS", default=30)  # that a delivery which has ended can be looked at
 REVIEW_DAYS = env.int("REVIEW_DAYS", default=30)
 EMBED_INLINE_SECONDS = env.float("EMBED_INLINE_SECONDS", default=2.0)
 
@@ -297,6 +307,9 @@ SPECTACULAR_SETTINGS = {
         "apps.api.links.add_links",
     ],
     "ENUM_NAME_OVERRIDES": {
+        "SignatureAlgorithmEnum": "apps.api.control.webhooks.ALGORITHMS",
+        "EventTypeEnum": "apps.webhooks.events.TYPES",
+        "DeliveryStatusEnum": "apps.api.control.webhooks.STATUSES",
         "RouteEnum": "apps.api.memory.search_routed.CHOICES",
         "PrivacyTypeEnum": "apps.api.v1.privacy.KINDS",
         "TypeEnum": "apps.api.v1.entities.ENTITY_TYPES",

@@ -32,7 +32,7 @@ def take(request: Request, scope: Scope, meter: str, *, may_be_silent: bool, now
     mode = quota.quota_mode(scope)
     if mode == "off":
         return
-    if quota.take(scope, meter, now=now):
+    if quota.take(scope, meter, actor=scope.principal.label, now=now):
         request.META[TAKEN] = (scope, meter, now)
     elif mode == "silent" and may_be_silent:
         raise SilentlyOver

@@ -35,6 +35,8 @@ class RateLimit(BaseThrottle):
             verdict = limits.take(f"ip:{address_of(request)}", limits.WITHOUT_KEY, now=timezone.now())
         request.META[VERDICT] = verdict
         if not verdict.is_allowed:
+            if isinstance(request.user, Scope) and request.user.principal.kind == "api_key":
+                limits.note_refused(request.user, now=timezone.now())
             raise LimitReached(retry_after=verdict.retry_after_seconds)
         return True
 

@@ -23,6 +23,22 @@ from apps.api.control.signing_in import (
     StepUpView,
 )
 from apps.api.control.tenant import SettingsView, TrailView, UsageView
+from apps.api.control.webhooks import (
+    DeliveriesView,
+    DeliveryView,
+    EndpointView,
+    EventTypesView,
+    LatestDeliveryView,
+    PauseView,
+    RecentDeliveriesView,
+    ReplayView,
+    ResumeView,
+    RetryDeliveryView,
+    RotateSecretView,
+    TestView,
+    WebhookHealthView,
+    WebhooksView,
+)
 from apps.api.exports.views import (
     CancelExportView,
     DownloadUrlView,
@@ -179,5 +195,19 @@ urlpatterns = [
     path("org/team/members/<int:user_id>", MemberView.as_view()),
     path("org/audit-logs", TrailView.as_view()),
     path("org/tenant-settings", SettingsView.as_view()),
+    path("org/webhooks", WebhooksView.as_view()),
+    path("org/webhooks/event-types", EventTypesView.as_view()),
+    path("org/webhooks/health", WebhookHealthView.as_view()),
+    path("org/webhooks/deliveries/recent", RecentDeliveriesView.as_view()),
+    path("org/webhooks/deliveries/<int:delivery_id>", DeliveryView.as_view()),
+    path("org/webhooks/deliveries/<int:delivery_id>/retry", RetryDeliveryView.as_view()),
+    path("org/webhooks/<int:endpoint_id>", EndpointView.as_view()),
+    path("org/webhooks/<int:endpoint_id>/pause", PauseView.as_view()),
+    path("org/webhooks/<int:endpoint_id>/resume", ResumeView.as_view()),
+    path("org/webhooks/<int:endpoint_id>/rotate-secret", RotateSecretView.as_view()),
+    path("org/webhooks/<int:endpoint_id>/test", TestView.as_view()),
+    path("org/webhooks/<int:endpoint_id>/replay", ReplayView.as_view()),
+    path("org/webhooks/<int:endpoint_id>/deliveries", DeliveriesView.as_view()),
+    path("org/webhooks/<int:endpoint_id>/deliveries/latest", LatestDeliveryView.as_view()),
     *connectors.routes(),
 ]

@@ -7,6 +7,10 @@ from typing import Final, Self
 
 from django.db import connection
 
+from apps.audit.services import record
+from apps.core.scoping import tenant_transaction
+from apps.projects.scope import Scope
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -40,6 +44,7 @@ TIERS: Final[Mapping[str, tuple[Window, ...]]] = {
 }
 WITHOUT_KEY: Final = _windows(5, 60, 600)
 FAILED_ATTEMPTS: Final = (Window(60, 20),)
+TOLD: Final = (Window(60, 1),)  # that a key is refused
 
 
 def take(caller: str, windows: Sequence[Window], *, now: datetime) -> Verdict:
@@ -71,6 +76,14 @@ def take(caller: str, windows: Sequence[Window], *, now: datetime) -> Verdict:
         reset_seconds=slowest.seconds_left,
         retry_after_seconds=slowest.wait_seconds,
     )
+
+
+def note_refused(scope: Scope, *, now: datetime) -> None:
+    """Say in the trail that a key asked too often; once a minute, however often it goes on."""
+    if take(f"told:{scope.principal.id}", TOLD, now=now).is_allowed:
+        with tenant_transaction(scope):
+            who = scope.principal.label
+            record(scope, actor=who, action="api_key.limited", target=who, outcome="denied", now=now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ PERMISSIONS: dict[str, str] = {
     "retention:write": "make retention stricter: what is past its time is deleted; never in a default set",
     "privacy:request": "open and follow requests of end users for access, export or deletion; never in a default set",
     "receipts:read": "read the receipts of what was erased, of all environments; never in a default set",
+    "webhooks:read": "see webhooks and their deliveries; never in a default set",
+    "webhooks:write": "make, change and delete webhooks, and send again; never in a default set",
     "org:cross_project_read": "read across projects",
 }
 DEFAULT = ("memory:read", "memory:add", "memory:update", "memory:forget_request", "history:read", "history:write",

@@ -4,6 +4,7 @@ One unit is one request, whatever it carries.  Check and count are one statement
 more pass than there is room for; what turns out to be free is given back.
 """
 
+import math
 import time
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +18,7 @@ from apps.core.errors import Invalid
 from apps.core.scoping import InTenant, tenant_transaction
 
 METERS: Final = ("adds", "retrievals")
+THRESHOLDS: Final = (100, 80)  # of a limit, in percent: told to whoever wants to hear of them
 MODES: Final = ("off", "strict", "silent")
 MODE_SECONDS: Final = 1.0
 
@@ -63,8 +65,8 @@ def quota_mode(scope: InTenant) -> str:
     return mode
 
 
-def take(scope: InTenant, meter: str, *, now: datetime) -> bool:
-    """Count one unit if there is room for it; whether there was."""
+def take(scope: InTenant, meter: str, *, actor: str, now: datetime) -> bool:
+    """Count one unit if there is room for it; whether there was.  That a threshold is reached goes into the trail."""
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(
             f"""
@@ -74,11 +76,15 @@ def take(scope: InTenant, meter: str, *, now: datetime) -> bool:
             on conflict (tenant_id, month, meter) do update set used = kept.used + 1
              where kept.used < coalesce(
                 (select q.{meter} from apikeys_tenantquota q where q.tenant_id = kept.tenant_id), 9223372036854775807)
-            returning used
+            returning used, (select q.{meter} from apikeys_tenantquota q where q.tenant_id = kept.tenant_id)
             """,  # noqa: S608  (one of METERS)
             [month_of(now), _known(meter), now, scope.tenant_id],
         )
-        return cursor.fetchone() is not None
+        row = cursor.fetchone()
+        if row is not None and (percent := _threshold(*row)):
+            target = f"meter:{meter}"
+            record(scope, actor=actor, action="quota.threshold", target=target, count=percent, now=now)
+        return row is not None
 
 
 def give_back(scope: InTenant, meter: str, *, now: datetime) -> None:
@@ -108,6 +114,13 @@ def standings(scope: InTenant, *, now: datetime) -> list[Standing]:
 
 def month_of(now: datetime) -> str:
     return f"{now:%Y-%m}"
+
+
+def _threshold(used: int, limit: int | None) -> int | None:
+    """In percent, where this unit is the one that reaches it."""
+    if not limit:
+        return None
+    return next((percent for percent in THRESHOLDS if used == math.ceil(limit * percent / 100)), None)
 
 
 def _known(meter: str) -> str:

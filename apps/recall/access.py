@@ -1,8 +1,8 @@
 """What was read, written later and together: a read answers without waiting for a write.
 
-Three things come of it.  Of each memory that recall returned, how often.  For the audit trail, who read in which
-space: one row for each credential, space and kind of reading, however many requests there were.  And traces of recalls,
-where any are kept.
+Four things come of it.  Of each memory that recall returned, how often.  For the audit trail, who read in which
+space: one row for each credential, space and kind of reading, however many requests there were.  Traces of recalls,
+where any are kept.  And who listens is told (``apps.memories.reads``).
 """
 
 import atexit
@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
+from apps.memories.reads import Read, tell
 from apps.memories.services import count_accesses
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.replaying import Trace
@@ -28,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 EVERY_SECONDS = 1.0
 MOST_TRACES = 1_000  # of one tenant, waiting; more are not kept
+MOST_READS = 10_000  # the same, of what is told
 MOST_SPACES = 4  # named in one row of the trail; of more only how many
 
 
@@ -52,6 +54,7 @@ class _Batch:
     requests: Counter[_Reader] = field(default_factory=Counter)
     hits: Counter[_Reader] = field(default_factory=Counter)
     traces: list[Traced] = field(default_factory=list)
+    reads: list[Read] = field(default_factory=list)
 
 
 _lock = threading.Lock()
@@ -59,12 +62,15 @@ _waiting: dict[int, _Batch] = {}
 _timer: threading.Timer | None = None
 
 
-def note(scope: Scope, memory_ids: Sequence[int], *, traces: Sequence[Traced] = ()) -> None:
+def note(
+    scope: Scope, memory_ids: Sequence[int], *, query_id: uuid.UUID | None = None, traces: Sequence[Traced] = ()
+) -> None:
     """Remember that a recall returned these, or nothing.  Written after EVERY_SECONDS; a crash before then loses it.
 
-    traces: of it, to be kept.
+    query_id: under which it was answered.  traces: of it, to be kept.
     """
-    _note(scope, "memory.recall", memory_ids, hits=len(memory_ids), traces=traces)
+    read = Read(query_id=query_id or uuid.uuid4(), scope=scope, memory_ids=tuple(memory_ids))
+    _note(scope, "memory.recall", memory_ids, hits=len(memory_ids), traces=traces, read=read)
 
 
 def note_read(scope: Scope) -> None:
@@ -93,7 +99,10 @@ def flush() -> None:
             logger.warning("access counts were not written", extra={"error": type(error).__name__})
 
 
-def _note(scope: Scope, action: str, memory_ids: Sequence[int], *, hits: int, traces: Sequence[Traced] = ()) -> None:
+def _note(
+    scope: Scope, action: str, memory_ids: Sequence[int], *, hits: int, traces: Sequence[Traced] = (),
+    read: Read | None = None,
+) -> None:  # fmt: skip
     global _timer
     reader = _Reader(scope.principal.label, action, _spaces(scope))
     with _lock:
@@ -102,6 +111,8 @@ def _note(scope: Scope, action: str, memory_ids: Sequence[int], *, hits: int, tr
         batch.requests[reader] += 1
         batch.hits[reader] += hits
         batch.traces += traces[: max(0, MOST_TRACES - len(batch.traces))]
+        if read is not None and len(batch.reads) < MOST_READS:
+            batch.reads.append(read)
         if _timer is None:
             _timer = threading.Timer(EVERY_SECONDS, _flush_in_background)
             _timer.daemon = True
@@ -131,6 +142,7 @@ def _write(batch: _Batch, *, now: datetime) -> None:
             )
     for space, query_id, trace in batch.traces:
         keep(batch.scope, space, query_id, trace)
+    tell(batch.scope, batch.reads, now=now)
 
 
 def _flush_in_background() -> None:

@@ -106,7 +106,12 @@ def recall(
         if one.reread is not None:
             with tenant_transaction(scope):
                 record(scope, actor=scope.principal.label, action="ai.rerank", reason=one.reread, now=now)
-    access.note(scope, [hit.memory.id for hit in hits], traces=[(space, query_id, trace) for space, trace in traces])
+    access.note(
+        scope,
+        [hit.memory.id for hit in hits],
+        query_id=query_id,
+        traces=[(space, query_id, trace) for space, trace in traces],
+    )
     return Recall(
         query_id=query_id,
         hits=hits,

@@ -44,6 +44,7 @@ def purge(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
     """Delete these memories for good, and with them what was made of them; that they were there, ids and times only,
     stays in their history; and every file of an export that holds one.  Inside the tenant's transaction, the rows
     locked."""
+    _forget_told(scope, ids)
     note_steps(scope, ids, "purged", now=now)
     with connection.cursor() as cursor:
         mine: dict[str, Any] = {"tenant": scope.tenant_id, "ids": list(ids)}
@@ -68,6 +69,18 @@ def note_steps(scope: Scope, ids: Sequence[int], event: str, *, now: datetime) -
             "where tenant_id = %(tenant)s and id = any(%(ids)s) order by id",
             {"tenant": scope.tenant_id, "ids": list(ids), "event": event, "actor": scope.principal.label, "now": now},
         )
+
+
+def _forget_told(scope: Scope, ids: Sequence[int]) -> None:
+    """What webhooks were, or are still to be, told of these memories.  That they are gone is told after this."""
+    with connection.cursor() as cursor:
+        for table in ("webhooks_webhookevent", "webhooks_webhookdelivery"):
+            cursor.execute(
+                f"delete from {table} told using memories_memory memory "  # noqa: S608  (a table of ours)
+                "where told.tenant_id = %s and memory.tenant_id = told.tenant_id and memory.id = any(%s) "
+                "and told.space_id = memory.space_id and memory.id = any(told.memory_ids)",
+                [scope.tenant_id, list(ids)],
+            )
 
 
 def with_derived(scope: Scope, memory_ids: Iterable[int]) -> tuple[list[int], list[int]]:

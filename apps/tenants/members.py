@@ -120,8 +120,9 @@ def give_role(tenant: Tenant, user_id: int, role: str, *, actor: str, now: datet
     if role not in Role.values:
         raise RoleRefused
     with tenant_transaction(tenant):
-        there = _locked(tenant, user_id)
+        there, action = _locked(tenant, user_id), "member.role"
         if there is None:
+            action = "member.add"
             there = Membership.objects.create(
                 organization_id=tenant.organization_id, user_id=user_id, role=role, created_at=now
             )
@@ -129,7 +130,7 @@ def give_role(tenant: Tenant, user_id: int, role: str, *, actor: str, now: datet
             _check_another_owner(there)
         there.role = role
         there.save(update_fields=["role"])
-        _record(tenant, "member.role", user_id, actor=actor, reason=f"role={role}", now=now)
+        _record(tenant, action, user_id, actor=actor, reason=f"role={role}", now=now)
     return there
 
 

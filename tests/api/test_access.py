@@ -532,6 +532,42 @@ TABLE = (
         varying=("latency_ms",),
     ),
     Row(
+        route="/org/webhooks",
+        method="POST",
+        permission="webhooks:write",
+        body={"name": "a hook", "url": "https://hooks.example/", "events": ["memory.created"]},
+        status=201,
+        stranger=403,
+    ),
+    *(
+        Row(route=f"/org/webhooks{route}", method="GET", permission="webhooks:read", status=200, stranger=403)
+        for route in ("", "/event-types", "/health", "/deliveries/recent")
+    ),
+    *(  # of a webhook or delivery that there is not; tests/api/test_webhooks.py has some
+        Row(
+            route=f"/org/webhooks/{route}",
+            method=method,
+            permission="webhooks:read" if method == "GET" else "webhooks:write",
+            body=body,
+            status=404,
+            stranger=403,
+        )
+        for route, method, body in (
+            ("<int:endpoint_id>", "GET", None),
+            ("<int:endpoint_id>", "PATCH", {"name": "a hook"}),
+            ("<int:endpoint_id>", "DELETE", None),
+            ("<int:endpoint_id>/pause", "POST", None),
+            ("<int:endpoint_id>/resume", "POST", None),
+            ("<int:endpoint_id>/rotate-secret", "POST", None),
+            ("<int:endpoint_id>/test", "POST", {}),
+            ("<int:endpoint_id>/replay", "POST", {}),
+            ("<int:endpoint_id>/deliveries", "GET", None),
+            ("<int:endpoint_id>/deliveries/latest", "GET", None),
+            ("deliveries/<int:delivery_id>", "GET", None),
+            ("deliveries/<int:delivery_id>/retry", "POST", None),
+        )
+    ),
+    Row(
         route="/v1/memory/<str:tenant_id>/<path:user_id>/list",
         method="GET",
         permission="memory:read",

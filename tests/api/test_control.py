@@ -88,7 +88,7 @@ def test_signing_up_makes_a_person_with_a_tenant_that_can_be_used() -> None:
     person = User.objects.get(email=NEW["email"])
     assert trail("account.open") == [(f"account:{person.pk}", f"account:{person.pk}", "sign-up")]
     tenant = Tenant.objects.get()
-    assert trail("member.role", tenant)[-1] == (f"account:{person.pk}", f"account:{person.pk}", "role=owner")
+    assert trail("member.add", tenant)[-1] == (f"account:{person.pk}", f"account:{person.pk}", "role=owner")
 
 
 @pytest.mark.usefixtures("open_to_all")

@@ -82,8 +82,8 @@ def test_last_unit_goes_to_one_request(acme: Opened) -> None:
     limit(acme, "strict", 2)
     now = datetime.now(UTC)
 
-    assert [quota.take(acme.scope, "adds", now=now) for _ in range(3)] == [True, True, False]
-    assert quota.take(acme.scope, "adds", now=now.replace(year=now.year + 1))
+    assert [quota.take(acme.scope, "adds", actor="test:1", now=now) for _ in range(3)] == [True, True, False]
+    assert quota.take(acme.scope, "adds", actor="test:1", now=now.replace(year=now.year + 1))
 
 
 def test_without_a_quota_nothing_is_counted_and_nothing_refused(acme: Opened, globex: Opened, alice: Caller) -> None:

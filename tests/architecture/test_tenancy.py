@@ -89,6 +89,7 @@ EVERYONE = {
     "apps/retention/privacy.py": "opens a request of the scope's one end user",
     "apps/retention/holds.py": "sets holds of the scope's tenant",
     "apps/summaries/clusters.py": "creates clusters and members of the scope's tenant",
+    "apps/webhooks/telling.py": "creates deliveries of the scope's tenant",
     "apps/upkeep/retyping.py": "notes what was done to memories of the scope's tenant",
     "apps/upkeep/type_changes.py": "creates types and rules of the scope's tenant",
     "apps/summaries/services.py": "creates summaries of the scope's one space",

@@ -37,10 +37,10 @@ def test_person_is_added_with_a_password_that_is_shown_once(acme: Opened) -> Non
     assert say_json("add", "carol@example.com", "--role", "analyst")["password"] is None
     assert [reach.role for reach in reach_of(person.pk)] == ["analyst"]
     with tenant_transaction(acme.tenant):
-        rows = AuditEvent.objects.filter(action="member.role").order_by("id")
-        assert [(row.target, row.reason) for row in rows] == [
-            (f"account:{person.pk}", "role=admin"),
-            (f"account:{person.pk}", "role=analyst"),
+        rows = AuditEvent.objects.filter(action__in=("member.add", "member.role")).order_by("id")
+        assert [(row.action, row.target, row.reason) for row in rows] == [
+            ("member.add", f"account:{person.pk}", "role=admin"),
+            ("member.role", f"account:{person.pk}", "role=analyst"),
         ]
 
 

@@ -1,0 +1,54 @@
+"""Webhooks as metadata: who is told of what, and what became of it; no address, no secret, nothing that was sent."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+
+from apps.core.admin import OperatorAdmin, display, link
+from apps.webhooks.models import WebhookDelivery, WebhookEndpoint
+
+STATES = {"delivered": "success", "pending": "info", "retrying": "warning", "failed": "danger", "dead_letter": "danger"}
+
+
+@admin.register(WebhookEndpoint)
+class WebhookEndpointAdmin(OperatorAdmin):
+    heading = "Webhooks"
+    list_display = ("name", "tenant", "environment", "is_enabled", "total_deliveries", "consecutive_failures",
+                    "last_status_code", "last_success_at")  # fmt: skip
+    list_filter = ("is_enabled", "environment", "tenant")
+    list_select_related = ("tenant",)
+    search_fields = ("=id",)
+    fields = ("name", "tenant", "environment", "project_id", "events", "is_enabled", "secret_prefix",
+              "signature_algorithm", "retry_enabled", "max_retries", "total_deliveries", "successful_deliveries",
+              "consecutive_failures", "last_triggered_at", "last_success_at", "last_failure_at", "last_error",
+              "last_status_code", "created_by", "created_at", "updated_at")  # fmt: skip
+
+
+@admin.register(WebhookDelivery)
+class WebhookDeliveryAdmin(OperatorAdmin):
+    heading = "Webhook deliveries"
+    list_display = ("number", "standing", "event_type", "webhook", "status_code", "error", "attempt_number", "tenant",
+                    "created_at", "next_retry_at")  # fmt: skip
+    list_filter = ("status", "event_type", "tenant")
+    search_fields = ("=id", "=endpoint__id")
+    fields = ("number", "standing", "event_type", "event_id", "webhook", "status_code", "error", "latency_ms",
+              "attempt_number", "max_attempts", "tenant", "created_at", "next_retry_at", "completed_at")  # fmt: skip
+
+    @display(description="Delivery", ordering="id")
+    def number(self, delivery: WebhookDelivery) -> str:
+        return f"#{delivery.pk}"
+
+    @display(description="State", ordering="status", label=STATES)
+    def standing(self, delivery: WebhookDelivery) -> str:
+        return delivery.status.replace("_", " ")
+
+    @display(description="Webhook")
+    def webhook(self, delivery: WebhookDelivery) -> str:
+        page = reverse("admin:webhooks_webhookendpoint_change", args=[delivery.endpoint_id])
+        return link(f"#{delivery.endpoint_id}", page)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("tenant")

@@ -1,0 +1,246 @@
+"""What became of deliveries; sending them again; and a test of an endpoint."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db.models import Count, Q, Sum
+
+from apps.audit.services import enqueue, record
+from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.scoping import ScopedQuerySet, tenant_transaction
+from apps.crypto.sealed_tables import ciphers_of, report_broken
+from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_tenant
+from apps.projects.scope import Scope
+from apps.webhooks import events
+from apps.webhooks.models import RESPONSE, Status, WebhookDelivery, WebhookEndpoint
+from apps.webhooks.resealing import DELIVERIES
+from apps.webhooks.services import DELIVER, UnknownEvents, find, reachable
+from apps.webhooks.telling import Told, write
+
+FAILING: Final = 3  # attempts in a row, and an endpoint counts as failing
+ENDED: Final = (Status.DELIVERED, Status.FAILED, Status.DEAD_LETTER)
+
+
+class DeliveryNotFound(NotFound):
+    """Delivery not found."""
+
+    code = "WEBHOOK_DELIVERY_NOT_FOUND"
+
+
+class AlreadyDelivered(Conflict):
+    """This was delivered already."""
+
+    code = "WEBHOOK_ALREADY_DELIVERED"
+
+
+class UnknownStatus(Invalid):
+    """A delivery is pending, retrying, delivered, failed or dead_letter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """response: the beginning of the last answer; None where there was none, or it opens no more."""
+
+    row: WebhookDelivery
+    response: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    deliveries: Sequence[Delivery]
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """eligible: that could have been.  ids: that are sent again."""
+
+    eligible: int
+    ids: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """success_rate: of the deliveries that ended in the last seven days, in percent; 100 where there were none."""
+
+    endpoints: int
+    active: int
+    deliveries: int
+    deliveries_24h: int
+    success_rate_7d: float
+    failing: int
+    retrying: int
+    dead_letters: int
+
+
+def rate(good: int, total: int) -> float:
+    """In percent; 100 of none."""
+    return round(100 * good / total, 2) if total else 100.0
+
+
+def page(
+    scope: Scope, *, number: int, size: int, endpoint_id: int | None = None, status: str | None = None, now: datetime
+) -> Page:
+    """The newest first.  number: from 1.  Raises WebhookNotFound or UnknownStatus."""
+    if status is not None and status not in Status.values:
+        raise UnknownStatus
+    with tenant_transaction(scope):
+        rows = _mine(scope)
+        if endpoint_id is not None:
+            rows = rows.filter(endpoint_id=find(scope, endpoint_id).pk)
+        if status is not None:
+            rows = rows.filter(status=status)
+        some = rows.order_by("-id")[(number - 1) * size : number * size]
+        return Page(deliveries=_opened(scope, list(some), now=now), total=rows.count())
+
+
+def latest(scope: Scope, endpoint_id: int, *, now: datetime) -> Delivery | None:
+    """Raises WebhookNotFound."""
+    return next(iter(page(scope, number=1, size=1, endpoint_id=endpoint_id, now=now).deliveries), None)
+
+
+def get(scope: Scope, delivery_id: int, *, now: datetime) -> Delivery:
+    """Raises DeliveryNotFound."""
+    with tenant_transaction(scope):
+        return _opened(scope, [_find(scope, delivery_id)], now=now)[0]
+
+
+def retry(scope: Scope, delivery_id: int, *, now: datetime) -> Delivery:
+    """Send it again now, with all its retries before it.  Raises DeliveryNotFound or AlreadyDelivered."""
+    with tenant_transaction(scope):
+        row = _find(scope, delivery_id)
+        if row.status == Status.DELIVERED:
+            raise AlreadyDelivered
+        _again(scope, [row.pk], now=now)
+        _record(scope, "webhook.retry", row.endpoint_id, 1, now=now)
+        row.refresh_from_db(from_queryset=WebhookDelivery.objects.within(scope))
+        return _opened(scope, [row], now=now)[0]
+
+
+def replay(
+    scope: Scope, endpoint_id: int, *, since: datetime, statuses: Sequence[str], limit: int, now: datetime
+) -> Replayed:
+    """Send again what ended in one of these ways since then, the oldest first; event and delivery ids stay.  Raises
+    WebhookNotFound or UnknownStatus."""
+    if not statuses or not set(statuses) <= set(Status.values):
+        raise UnknownStatus
+    with tenant_transaction(scope):
+        endpoint = find(scope, endpoint_id)
+        rows = WebhookDelivery.objects.within(scope).filter(
+            endpoint_id=endpoint.pk, status__in=statuses, created_at__gte=since
+        )
+        ids = list(rows.order_by("pk").values_list("pk", flat=True)[:limit])
+        again = _again(scope, ids, now=now)
+        _record(scope, "webhook.replay", endpoint.pk, len(again), now=now)
+        return Replayed(eligible=rows.count() if len(ids) == limit else len(ids), ids=again)
+
+
+def test(scope: Scope, endpoint_id: int, event_type: str, *, now: datetime) -> WebhookDelivery:
+    """A delivery that says that it is a test, whatever events the endpoint wants.  Raises WebhookNotFound or
+    UnknownEvents."""
+    if events.unknown([event_type]):
+        raise UnknownEvents(f"There is no such event. There are: {', '.join(events.TYPES)}.")
+    with tenant_transaction(scope):
+        endpoint = find(scope, endpoint_id)
+        told = Told(
+            event_id=uuid.uuid4(),
+            type=event_type,
+            created_at=now,
+            data={"test": True},
+            environment=endpoint.environment,
+            project_id=endpoint.project_id,
+        )
+        (delivery_id,) = write(scope, [(told, endpoint)], now=now)
+        _record(scope, "webhook.test", endpoint.pk, 1, now=now)
+        return _find(scope, delivery_id)
+
+
+def health(scope: Scope, *, now: datetime) -> Health:
+    with tenant_transaction(scope):
+        endpoints = reachable(scope).aggregate(
+            all=Count("pk"),
+            active=Count("pk", filter=Q(is_enabled=True)),
+            failing=Count("pk", filter=Q(is_enabled=True, consecutive_failures__gte=FAILING)),
+            deliveries=Sum("total_deliveries", default=0),
+        )
+        week = Q(completed_at__gte=now - timedelta(days=7))
+        found = _mine(scope).aggregate(
+            day=Count("pk", filter=Q(created_at__gte=now - timedelta(days=1))),
+            ended=Count("pk", filter=week & Q(status__in=ENDED)),
+            good=Count("pk", filter=week & Q(status=Status.DELIVERED)),
+            retrying=Count("pk", filter=Q(status=Status.RETRYING)),
+            dead=Count("pk", filter=Q(status=Status.DEAD_LETTER)),
+        )
+    return Health(
+        endpoints=endpoints["all"],
+        active=endpoints["active"],
+        deliveries=endpoints["deliveries"],
+        deliveries_24h=found["day"],
+        success_rate_7d=rate(found["good"], found["ended"]),
+        failing=endpoints["failing"],
+        retrying=found["retrying"],
+        dead_letters=found["dead"],
+    )
+
+
+def _mine(scope: Scope) -> ScopedQuerySet[WebhookDelivery]:
+    """Of the endpoints that the scope reaches."""
+    return WebhookDelivery.objects.within(scope).filter(endpoint__in=reachable(scope))
+
+
+def _find(scope: Scope, delivery_id: int) -> WebhookDelivery:
+    row = _mine(scope).filter(pk=delivery_id).first() if delivery_id < 2**63 else None
+    if row is None:
+        raise DeliveryNotFound
+    return row
+
+
+def _again(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[int]:
+    """Those of them that nobody is sending just now."""
+    rows = WebhookDelivery.objects.within(scope).filter(pk__in=list(ids)).select_for_update(skip_locked=True)
+    free = [row for row in rows.order_by("pk").select_related("endpoint") if not _is_leased(row, now=now)]
+    for row in free:
+        row.status, row.attempt_number, row.completed_at = Status.PENDING, 0, None
+        row.max_attempts, row.next_retry_at, row.leased_until = _most_attempts(row.endpoint), None, None
+    changed = ["status", "attempt_number", "completed_at", "max_attempts", "next_retry_at", "leased_until"]
+    WebhookDelivery.objects.within(scope).bulk_update(free, changed)
+    again = [row.pk for row in free]
+    enqueue(scope, DELIVER, again, now=now)
+    return again
+
+
+def _is_leased(row: WebhookDelivery, *, now: datetime) -> bool:
+    return row.leased_until is not None and row.leased_until > now
+
+
+def _most_attempts(endpoint: WebhookEndpoint) -> int:
+    return 1 + (endpoint.max_retries if endpoint.retry_enabled else 0)
+
+
+def _opened(scope: Scope, rows: Sequence[WebhookDelivery], *, now: datetime) -> list[Delivery]:
+    try:
+        of_tenant: dict[int | None, SpaceCipher] = {None: open_tenant(scope.tenant)}
+        ciphers = of_tenant | ciphers_of(scope, {row.space_id for row in rows if row.space_id is not None})
+    except SpaceShredded:  # somebody's erasure is under way: of this page no answer is shown
+        return [Delivery(row=row, response=None) for row in rows]
+    return [Delivery(row=row, response=_response(scope, row, ciphers, now=now)) for row in rows]
+
+
+def _response(
+    scope: Scope, row: WebhookDelivery, ciphers: dict[int | None, SpaceCipher], *, now: datetime
+) -> str | None:
+    if row.response_ct is None:
+        return None
+    try:
+        raw = ciphers[row.space_id].open_bytes(RESPONSE, row.pk, bytes(row.response_ct))
+    except DecryptError as error:
+        report_broken(scope, error, row.pk, space_id=row.space_id, table=DELIVERIES, now=now)
+        return None
+    return raw.decode(errors="replace")
+
+
+def _record(scope: Scope, action: str, endpoint_id: int, count: int, *, now: datetime) -> None:
+    record(scope, actor=scope.principal.label, action=action, target=f"webhook:{endpoint_id}", count=count, now=now)

@@ -1,0 +1,165 @@
+"""Who is to be told of what, what is still to be told, and what became of it."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from apps.core.scoping import ScopedManager, ScopedModel
+
+# The names bound into the seals.
+URL, DESCRIPTION, SECRET, FORMER = "webhook.url", "webhook.description", "webhook.secret", "webhook.former"
+RESPONSE = "webhook.response"
+
+
+class Algorithm(models.TextChoices):
+    SHA256 = "hmac-sha256"
+    SHA512 = "hmac-sha512"
+
+
+class Status(models.TextChoices):
+    """retrying: it failed, and is tried again.  failed: it failed, and its endpoint asks for no retry.  dead_letter:
+    every retry failed, or the receiver wants no more."""
+
+    PENDING = "pending"
+    RETRYING = "retrying"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+    DEAD_LETTER = "dead_letter"
+
+
+OPEN = (Status.PENDING, Status.RETRYING)
+
+
+class WebhookEndpoint(ScopedModel):
+    """An address that is told of events of one environment, and of one project where one is named.
+
+    The address is sealed, because many carry a token in their path; so are the description and the secrets.
+    former_ct: the secret before the last one, which signs as well until ``former_until``.
+    """
+
+    environment = models.CharField(max_length=16)
+    project_id = models.BigIntegerField(null=True)
+    name = models.CharField(max_length=128)
+    url_ct = models.BinaryField()
+    description_ct = models.BinaryField(null=True)
+    secret_ct = models.BinaryField()
+    former_ct = models.BinaryField(null=True)
+    former_until = models.DateTimeField(null=True)
+    revision = models.IntegerField(default=0, help_text="Of all that is sealed; bound into the seals.")
+    key_version = models.IntegerField()
+    secret_prefix = models.CharField(max_length=16)
+    events = ArrayField(models.CharField(max_length=32))
+    is_enabled = models.BooleanField(default=True)
+    signature_algorithm = models.CharField(max_length=16, choices=Algorithm)
+    signature_header = models.CharField(max_length=64)
+    timestamp_header = models.CharField(max_length=64)
+    signature_tolerance = models.IntegerField()
+    retry_enabled = models.BooleanField()
+    max_retries = models.IntegerField()
+    initial_delay_seconds = models.IntegerField()
+    max_delay_seconds = models.IntegerField()
+    backoff_multiplier = models.FloatField()
+    retry_status_codes = ArrayField(models.CharField(max_length=3))
+    created_by = models.CharField(max_length=64)
+    updated_at = models.DateTimeField()
+    total_deliveries = models.BigIntegerField(default=0, help_text="That ended.")
+    successful_deliveries = models.BigIntegerField(default=0)
+    consecutive_failures = models.IntegerField(default=0, help_text="Attempts, since the last that went well.")
+    last_triggered_at = models.DateTimeField(null=True)
+    last_success_at = models.DateTimeField(null=True)
+    last_failure_at = models.DateTimeField(null=True)
+    last_error = models.CharField(max_length=32, blank=True)
+    last_status_code = models.IntegerField(null=True)
+
+    objects = ScopedManager["WebhookEndpoint"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.UniqueConstraint(fields=("tenant", "id"), name="webhook_endpoint_in_tenant"),
+            models.CheckConstraint(
+                condition=models.Q(signature_algorithm__in=Algorithm.values), name="webhook_endpoint_algorithm"
+            ),
+        )
+        indexes = (models.Index(fields=("tenant", "key_version", "id"), name="webhook_endpoint_key_version"),)
+
+    def __str__(self) -> str:
+        return f"webhook {self.pk}"
+
+
+class WebhookEvent(ScopedModel):
+    """What happened and somebody wants to hear of: written by the database in the transaction in which it happened, and
+    gone once there is a delivery of it for each endpoint.  Ids and states, never content.
+
+    environment: blank where it is of none.
+    """
+
+    space = models.ForeignKey(
+        "projects.Space", models.CASCADE, null=True, related_name="+", db_constraint=False, db_index=False
+    )
+    type = models.CharField(max_length=32)
+    environment = models.CharField(max_length=16, blank=True)
+    project_id = models.BigIntegerField(null=True)
+    memory_ids = ArrayField(models.BigIntegerField())
+    data = models.JSONField()
+
+    objects = ScopedManager["WebhookEvent"]()
+
+    class Meta(ScopedModel.Meta):
+        indexes = (models.Index(fields=("tenant", "space"), name="webhook_event_space"),)
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.pk}"
+
+
+class WebhookDelivery(ScopedModel):
+    """One event on its way to one endpoint.  It goes with the space and with the memories that it names.
+
+    event_id: the same at every endpoint and in every attempt.  payload: the bytes that are sent; ids and states.
+    leased_until: who is sending it has until then.  attempts: of each its time, status, milliseconds and error.
+    response_ct: the beginning of the last answer, sealed under the key of the space, or the tenant's.
+    """
+
+    endpoint = models.ForeignKey(WebhookEndpoint, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    space = models.ForeignKey(
+        "projects.Space", models.CASCADE, null=True, related_name="+", db_constraint=False, db_index=False
+    )
+    memory_ids = ArrayField(models.BigIntegerField())
+    event_id = models.UUIDField()
+    event_type = models.CharField(max_length=32)
+    payload = models.TextField()
+    status = models.CharField(max_length=12, choices=Status, default=Status.PENDING)
+    attempt_number = models.IntegerField(default=0)
+    max_attempts = models.IntegerField()
+    next_retry_at = models.DateTimeField(null=True)
+    leased_until = models.DateTimeField(null=True)
+    completed_at = models.DateTimeField(null=True)
+    status_code = models.IntegerField(null=True)
+    latency_ms = models.IntegerField(null=True)
+    error = models.CharField(max_length=32, blank=True)
+    signature = models.CharField(max_length=144, blank=True)
+    attempts = models.JSONField(default=list)
+    response_ct = models.BinaryField(null=True)
+    key_version = models.IntegerField(null=True)
+
+    objects = ScopedManager["WebhookDelivery"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.CheckConstraint(condition=models.Q(status__in=Status.values), name="webhook_delivery_status"),
+        )
+        indexes = (
+            models.Index(fields=("tenant", "endpoint", "-id"), name="webhook_delivery_newest"),
+            models.Index(fields=("tenant", "space"), name="webhook_delivery_space"),
+            models.Index(
+                fields=("tenant", "endpoint", "leased_until"),
+                condition=models.Q(leased_until__isnull=False),
+                name="webhook_delivery_leased",
+            ),
+            models.Index(
+                fields=("tenant", "key_version", "id"),
+                condition=models.Q(key_version__isnull=False),
+                name="webhook_delivery_key_version",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.event_type} to {self.endpoint_id}"

@@ -1,0 +1,26 @@
+"""Celery's ways in: telling and sending, and letting go of what was sent long ago."""
+
+import logging
+from functools import partial
+
+from celery import shared_task
+from django.utils import timezone
+
+from apps.projects.system import sweep_each_tenant
+from apps.webhooks import delivering
+
+logger = logging.getLogger(__name__)
+
+SLICE_SECONDS = 60.0  # a busy sender holds one process of the worker; beat rings for the next
+
+
+@shared_task(name="webhooks.work", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
+def work(**_: object) -> None:
+    """Tell and send what is due."""
+    delivering.work(seconds=SLICE_SECONDS, clock=timezone.now)
+
+
+@shared_task(name="webhooks.sweep", ignore_result=True)  # type: ignore[untyped-decorator]
+def sweep(**_: object) -> None:
+    """In every tenant."""
+    sweep_each_tenant(partial(delivering.sweep, now=timezone.now()), logger)

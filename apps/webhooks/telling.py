@@ -1,0 +1,203 @@
+"""From what happened to a delivery for each endpoint that wants to hear of it."""
+
+import hashlib
+import logging
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import orjson
+from django.db import transaction
+from django.db.models import Q
+
+from apps.audit.models import OutboxEvent
+from apps.audit.services import enqueue
+from apps.core.scoping import tenant_transaction
+from apps.core.sequences import take_ids
+from apps.memories.reads import Read
+from apps.projects.models import Project, Space
+from apps.projects.scope import Scope, SpaceKind
+from apps.projects.system import find_system_scope
+from apps.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
+from apps.webhooks.services import DELIVER
+
+logger = logging.getLogger(__name__)
+
+TELL: Final = "webhook.event"  # the outbox's word for an event that is to be told
+BATCH: Final = 100
+AGAIN: Final = timedelta(seconds=30)
+_NAMESPACE: Final = uuid.UUID("6e1c8d5e-52bb-4a4c-8f5e-0d7a5c1f9a37")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """One event, as it is to be told.  environment: blank where it is of none.  data: ids and states."""
+
+    event_id: uuid.UUID
+    type: str
+    created_at: datetime
+    data: Mapping[str, Any]
+    environment: str = ""
+    project_id: int | None = None
+    space_id: int | None = None
+    memory_ids: Sequence[int] = field(default=())
+
+
+def event_id(scope: Scope, *parts: object) -> uuid.UUID:
+    """The same for the same parts."""
+    return uuid.uuid5(_NAMESPACE, "|".join(map(str, (scope.tenant.uid, *parts))))
+
+
+def expand(*, now: datetime) -> int:
+    """Make deliveries of one batch of events; how many events there were.
+
+    The rows stay locked while it is done and go in the same transaction: none is told twice, and none is lost with a
+    worker that is killed.
+    """
+    with transaction.atomic():
+        due = OutboxEvent.objects.select_for_update(skip_locked=True).filter(kind=TELL, run_after__lte=now)
+        some = list(due.order_by("run_after", "pk")[:BATCH])
+        by_tenant: dict[int, list[OutboxEvent]] = {}
+        for one in some:
+            by_tenant.setdefault(one.tenant_id, []).append(one)
+        for tenant_id, rows in sorted(by_tenant.items()):
+            mine = OutboxEvent.objects.filter(pk__in=[row.pk for row in rows])
+            try:
+                scope = find_system_scope(tenant_id)
+                if scope is not None:
+                    with tenant_transaction(scope):
+                        _expand(scope, [row.subject_id for row in rows], now=now)
+                mine.delete()
+            except Exception as error:  # noqa: BLE001  (whatever it is: other tenants do not wait for that)
+                logger.warning("events put back", extra={"tenant": tenant_id, "error": type(error).__name__})
+                mine.update(run_after=now + AGAIN)
+        return len(some)
+
+
+def tell(scope: Scope, events: Iterable[Told], *, now: datetime) -> list[int]:
+    """A delivery of each event for each endpoint that wants it; their ids.  Inside the tenant's transaction."""
+    endpoints = list(WebhookEndpoint.objects.within(scope).filter(is_enabled=True).order_by("pk"))
+    pairs = [(one, to) for one in events for to in endpoints if _is_wanted(one, to)]
+    return write(scope, pairs, now=now)
+
+
+def tell_reads(scope: Scope, reads: Sequence[Read], now: datetime) -> None:
+    """Of questions that were answered, for whoever wants to hear of them; long after the answer, by a second."""
+    with tenant_transaction(scope):
+        wanted = Q(events__contains=["memory.queried"]) | Q(events__contains=["memory.recalled"])
+        if not reads or not WebhookEndpoint.objects.within(scope).filter(wanted, is_enabled=True).exists():
+            return
+        named = {space.id for read in reads for space in read.scope.spaces}
+        # Of whoever was erased meanwhile nothing is told; who is not stays until this is written.
+        spaces = (
+            Space.objects.within(scope).filter(pk__in=named).order_by("pk").select_for_update(of=("self",), no_key=True)
+        )
+        there = {space.pk: space for space in spaces}
+        tell(scope, [one for read in reads for one in _told_of(read, there, now=now)], now=now)
+
+
+def write(scope: Scope, pairs: Sequence[tuple[Told, WebhookEndpoint]], *, now: datetime) -> list[int]:
+    """A delivery of each event to the endpoint beside it; their ids.  Inside the tenant's transaction."""
+    if not pairs:
+        return []
+    projects = dict(
+        Project.objects.within(scope)
+        .filter(pk__in={one.project_id for one, _ in pairs if one.project_id is not None})
+        .values_list("pk", "public_id")
+    )
+    ids = take_ids(len(pairs), sequence="webhooks_webhookdelivery_id_seq")
+    WebhookDelivery.everyone.bulk_create(
+        WebhookDelivery(
+            id=delivery_id,
+            tenant_id=scope.tenant_id,
+            endpoint_id=endpoint.pk,
+            space_id=one.space_id,
+            memory_ids=list(one.memory_ids),
+            event_id=one.event_id,
+            event_type=one.type,
+            payload=payload_of(scope, one, projects.get(one.project_id or 0)).decode(),
+            max_attempts=1 + (endpoint.max_retries if endpoint.retry_enabled else 0),
+            created_at=now,
+        )
+        for delivery_id, (one, endpoint) in zip(ids, pairs, strict=True)
+    )
+    enqueue(scope, DELIVER, ids, now=now)
+    return ids
+
+
+def payload_of(scope: Scope, one: Told, project: str | None) -> bytes:
+    """The bytes that are sent."""
+    return orjson.dumps(
+        {
+            "id": shown_id(one.event_id),
+            "type": one.type,
+            "created_at": one.created_at.astimezone(UTC).isoformat(),
+            "tenant_id": scope.tenant.name,
+            "environment": one.environment or None,
+            "project_id": project,
+            "data": dict(one.data),
+        }
+    )
+
+
+def shown_id(event_id: uuid.UUID) -> str:
+    return f"evt_{event_id.hex}"
+
+
+def hash_of(payload: str) -> str:
+    return hashlib.sha256(payload.encode()).hexdigest()
+
+
+def _is_wanted(one: Told, endpoint: WebhookEndpoint) -> bool:
+    return (
+        one.type in endpoint.events
+        and one.environment in ("", endpoint.environment)
+        and (endpoint.project_id is None or one.project_id in (None, endpoint.project_id))
+    )
+
+
+def _told_of(read: Read, there: Mapping[int, Space], *, now: datetime) -> Iterator[Told]:
+    if len(read.scope.spaces) != 1 or read.scope.space.id not in there:
+        return
+    space = there[read.scope.space.id]
+    data: dict[str, Any] = {
+        "query_id": str(read.query_id),
+        "user_id": space.owner_id if space.kind == SpaceKind.END_USER else None,
+        "count": len(read.memory_ids),
+        "actor": read.scope.principal.label,
+    }
+    for type_, ids in (("memory.queried", ()), ("memory.recalled", read.memory_ids)):
+        yield Told(
+            event_id=event_id(read.scope, type_, read.query_id),
+            type=type_,
+            created_at=now,
+            data=data | ({"memory_ids": list(ids)} if type_ == "memory.recalled" else {}),
+            environment=read.scope.environment,
+            project_id=read.scope.project_id,
+            space_id=space.pk,
+            memory_ids=ids,
+        )
+
+
+def _expand(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
+    rows = WebhookEvent.objects.within(scope).filter(pk__in=ids)
+    tell(
+        scope,
+        [
+            Told(
+                event_id=event_id(scope, "event", row.pk),
+                type=row.type,
+                created_at=row.created_at,
+                data=row.data,
+                environment=row.environment,
+                project_id=row.project_id,
+                space_id=row.space_id,
+                memory_ids=row.memory_ids,
+            )
+            for row in rows.order_by("pk")
+        ],
+        now=now,
+    )
+    rows.delete()
