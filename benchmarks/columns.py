@@ -65,7 +65,7 @@ MAIN: dict[str, Columns] = {
         sealed="content_ct",
         keyed="digest",
         plain="id created_at tenant_id space_id project_id state reason type confidence extractor source_id "
-        "key_version expires_at decided_at decided_by outcome memory_id",
+        "key_version expires_at decided_at decided_by outcome memory_id undo_until",
     ),
     "history_historyturn": Columns(
         sealed="content_ct about_ct",

@@ -51,6 +51,7 @@ def unlink(scope: Scope, source_ids: Sequence[int], *, with_facts: bool, now: da
     with tenant_transaction(scope):
         mine = ReviewItem.objects.within(scope).filter(space_id=scope.space.id, source_id__in=list(source_ids))
         mine.filter(state=ReviewState.PENDING).delete()
+        mine.filter(undo_until__isnull=False).update(content_ct=None, undo_until=None)
         links = DerivedFact.objects.within(scope).filter(space_id=scope.space.id)
         gone = list(links.filter(source_id__in=list(source_ids)).order_by("memory_id", "pk"))
         links.filter(pk__in=[one.pk for one in gone]).delete()

@@ -47,7 +47,12 @@ class Candidate(ScopedModel):
         constraints = (
             models.CheckConstraint(condition=models.Q(decision__in=Decision.values), name="candidate_decision"),
         )
-        indexes = (models.Index(fields=("tenant", "space", "-id"), name="candidate_newest"),)
+        indexes = (
+            models.Index(fields=("tenant", "space", "-id"), name="candidate_newest"),
+            models.Index(
+                fields=("tenant", "created_at"), include=("space", "decision", "reason"), name="candidate_of_a_time"
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.decision} {self.pk}"
@@ -65,7 +70,8 @@ class ReviewItem(ScopedModel):
 
     content: what it says, sealed, and only while it waits.  digest: of its text, by which the same is known again.
     project_id: of the request that brought it.  source_id: of the turn or item of state it was made of, if it is kept.
-    outcome, memory_id: what became of it when it was accepted.
+    outcome, memory_id: what became of it when it was accepted.  undo_until: until when who decided may take it back;
+    for so long the content stays after a decision, where whoever decided asked for that.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -84,6 +90,7 @@ class ReviewItem(ScopedModel):
     decided_by = models.CharField(max_length=64, blank=True)
     outcome = models.CharField(max_length=24, blank=True)
     memory_id = models.BigIntegerField(null=True)
+    undo_until = models.DateTimeField(null=True)
 
     objects = ScopedManager["ReviewItem"]()
 
@@ -91,9 +98,10 @@ class ReviewItem(ScopedModel):
         constraints = (
             models.CheckConstraint(condition=models.Q(state__in=ReviewState.values), name="review_item_state"),
             models.CheckConstraint(
-                condition=models.Q(state="pending", content_ct__isnull=False)
-                | (~models.Q(state="pending") & models.Q(content_ct__isnull=True)),
-                name="review_item_says_it_while_pending",
+                condition=models.Q(state="pending", content_ct__isnull=False, undo_until__isnull=True)
+                | (~models.Q(state="pending") & models.Q(content_ct__isnull=True, undo_until__isnull=True))
+                | models.Q(state__in=("accepted", "rejected"), content_ct__isnull=False, undo_until__isnull=False),
+                name="review_item_says_it_while_open",
             ),
             models.UniqueConstraint(
                 fields=("tenant", "space", "digest"), condition=models.Q(state="pending"), name="review_item_once"
@@ -103,6 +111,11 @@ class ReviewItem(ScopedModel):
             models.Index(fields=("tenant", "-id"), name="review_item_newest"),
             models.Index(fields=("tenant", "space", "digest"), name="review_item_digest"),
             models.Index(fields=("tenant", "expires_at"), condition=models.Q(state="pending"), name="review_item_due"),
+            models.Index(
+                fields=("tenant", "undo_until"),
+                condition=models.Q(undo_until__isnull=False),
+                name="review_item_undoable",
+            ),
             models.Index(fields=("tenant", "key_version", "id"), name="review_item_key_version"),
         )
 

@@ -47,11 +47,11 @@ class ReviewItems(SealedColumns):
     columns: ClassVar = {"content_ct": CONTENT}
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
-        """What was decided has no text left to make its digest anew from, and is not known again."""
+        """What was decided has no text left to make its digest anew from, and is not known again, nor taken back."""
         if space is None:
             return 0
         mine = ReviewItem.objects.within(scope).filter(space_id=space.id)
-        mine.exclude(state=ReviewState.PENDING).update(digest=b"")
+        mine.exclude(state=ReviewState.PENDING).update(digest=b"", content_ct=None, undo_until=None)
 
         def handles(row: ReviewItem) -> list[bytes]:
             said = waiting.proposal_of(row, waiting.opened(row, before), text=None, pinned=False)

@@ -1,34 +1,42 @@
 """The review queue: what waits for a person, and what they decide.
 
 An accepted candidate goes through the same pipeline as everything else, and may turn out to be a duplicate or to
-replace something.  What it said is kept, sealed, for as long as it waits, and not a moment longer.
+replace something.  What it said is kept, sealed, for as long as it waits, and not a moment longer: or, where a person
+decides who may have slipped, for the ten minutes in which they can take it back.
 """
 
+import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Final, Self
 
+from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from apps.audit.services import record
 from apps.core.errors import Conflict, DomainError, Invalid, NotFound
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
-from apps.crypto.services import DecryptError, SpaceShredded, open_space
+from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.ingest import waiting
 from apps.ingest.candidates import DecisionMade
 from apps.ingest.derived import link
 from apps.ingest.models import ReviewItem, ReviewState
 from apps.ingest.services import remember
 from apps.memories import integrity
+from apps.memories.models import Memory
+from apps.memories.retiring import retire
 from apps.memories.spaces import lock_space
 from apps.projects.models import Space
-from apps.projects.scope import Scope
+from apps.projects.scope import Scope, SpaceRef
 
 TABLE: Final = "review_item"  # by which broken rows are listed
 REASONS: Final = ("low_confidence", "instruction", "less_trusted", "policy")
 STATES: Final = tuple(state.value for state in ReviewState)
+UNDO: Final = timedelta(minutes=10)
+DECIDED_AT_MOST: Final = 20  # that may be taken back, in one list
+LEAVES_NOTHING: Final = frozenset({"", "duplicate"})  # outcomes of what was accepted, or none at all
 
 
 class CandidateNotFound(NotFound):
@@ -41,6 +49,12 @@ class AlreadyDecided(Conflict):
     """Somebody decided about this candidate already, or its time is over."""
 
     code = "ALREADY_DECIDED"
+
+
+class NotUndoable(Conflict):
+    """Too late, or it changed more than one memory: put that right from the memory's own page."""
+
+    code = "NOT_UNDOABLE"
 
 
 class WordingRefused(Invalid):
@@ -60,6 +74,7 @@ class Waiting:
     confidence: float
     extractor: str
     user_id: int
+    space: SpaceRef = field(compare=False)
     text: Plaintext | None
     key: str | None
     source: str | None
@@ -95,11 +110,13 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """accept, or else reject.  text: what to remember instead.  pinned: the memory is to be."""
+    """accept, or else reject.  text: what to remember instead.  pinned: the memory is to be.  can_be_undone: what it
+    says is kept for UNDO, so that ``undo`` can put it back."""
 
     accept: bool
     text: Plaintext | None = None
     pinned: bool = False
+    can_be_undone: bool = False
 
 
 def list_candidates(scope: Scope, wanted: Wanted, *, before: int | None = None, limit: int, now: datetime) -> Page:
@@ -116,8 +133,9 @@ def list_candidates(scope: Scope, wanted: Wanted, *, before: int | None = None, 
         shown = found[:limit]
         if shown:
             record(scope, actor=scope.principal.label, action="candidate.read", count=len(shown), now=now)
+    ciphers = _ciphers(scope, shown)
     return Page(
-        candidates=[one for row in shown if (one := _open(scope, row, now=now)) is not None],
+        candidates=[one for row in shown if (one := _open(scope, row, ciphers.get(row.space_id), now=now)) is not None],
         next_before=shown[-1].pk if len(found) > limit else None,
     )
 
@@ -153,9 +171,12 @@ def decide(scope: Scope, candidate_id: int, verdict: Verdict, *, now: datetime) 
         if verdict.accept:
             made = _remember(inside, row, verdict, now=now)
             row.outcome, row.memory_id = made.decision, made.memory_id
-        row.state, row.content_ct = state, None
+        row.state, row.undo_until = state, now + UNDO if verdict.can_be_undone else None
+        row.content_ct = row.content_ct if verdict.can_be_undone else None
         row.decided_at, row.decided_by = now, scope.principal.label
-        row.save(update_fields=["state", "content_ct", "decided_at", "decided_by", "outcome", "memory_id"])
+        row.save(
+            update_fields=["state", "content_ct", "undo_until", "decided_at", "decided_by", "outcome", "memory_id"]
+        )
         action = "candidate.accept" if verdict.accept else "candidate.reject"
         record(scope, actor=row.decided_by, action=action, target=f"candidate:{row.pk}", now=now)
         return _opened(scope, row, now=now)
@@ -172,6 +193,58 @@ def decide_all(
         except (CandidateNotFound, AlreadyDecided, WordingRefused, DecryptError) as refusal:
             results.append((candidate_id, refusal))
     return results
+
+
+def list_undoable(scope: Scope, *, now: datetime) -> list[Waiting]:
+    """What this principal decided a moment ago and may take back, the latest first."""
+    with tenant_transaction(scope):
+        rows = _undoable(scope, now).select_related("space").order_by("-decided_at", "-pk")[:DECIDED_AT_MOST]
+        return [_opened(scope, row, now=now) for row in rows if can_be_undone(row.state, row.outcome)]
+
+
+def can_be_undone(state: str, outcome: str) -> bool:
+    """Whether nothing or one new memory came of it."""
+    return state == ReviewState.REJECTED or outcome in LEAVES_NOTHING or outcome == "created"
+
+
+def undo(scope: Scope, candidate_id: int, *, now: datetime) -> Waiting:
+    """Take one's own decision of a moment ago back: the candidate waits again, and a memory that was made of it is
+    deleted, to be brought back for a week like any other.  Raises CandidateNotFound, NotUndoable.
+    """
+    with tenant_transaction(scope):
+        inside = _inside(scope, _get(scope, candidate_id))
+        try:
+            space, cipher = lock_space(inside)
+        except SpaceShredded:
+            raise CandidateNotFound from None
+        row = _undoable(scope, now).filter(pk=candidate_id).select_for_update(no_key=True, of=("self",)).first()
+        if row is None or not can_be_undone(row.state, row.outcome):
+            raise NotUndoable
+        if row.state == ReviewState.ACCEPTED and row.outcome == "created":
+            made = Memory.objects.within(inside).filter(pk=row.memory_id or 0, retention_status="active")
+            rows = list(made.select_for_update(no_key=True))
+            if any(one.legal_hold or not one.is_live() for one in rows):
+                raise NotUndoable
+            retire(inside, space, rows, cipher, method="user_request", reason="a review was taken back", now=now)
+        row.state, row.undo_until = ReviewState.PENDING, None
+        row.decided_at, row.decided_by, row.outcome, row.memory_id = None, "", "", None
+        try:
+            with transaction.atomic():
+                row.save(update_fields=["state", "undo_until", "decided_at", "decided_by", "outcome", "memory_id"])
+        except IntegrityError:  # the same was said again, and waits
+            raise NotUndoable from None
+        record(scope, actor=scope.principal.label, action="candidate.undo", target=f"candidate:{row.pk}", now=now)
+        return _opened(scope, row, now=now)
+
+
+def count_waiting(scope: Scope, *, most: int, now: datetime) -> int:
+    """How many wait in the scope's reach; no more than ``most`` are counted."""
+    with tenant_transaction(scope):
+        return _in_reach(scope).filter(_in_state(ReviewState.PENDING, now))[:most].count()
+
+
+def _undoable(scope: Scope, now: datetime) -> ScopedQuerySet[ReviewItem]:
+    return _in_reach(scope).filter(undo_until__gt=now, decided_by=scope.principal.label)
 
 
 def _remember(inside: Scope, row: ReviewItem, verdict: Verdict, *, now: datetime) -> DecisionMade:
@@ -220,20 +293,31 @@ def _in_state(state: ReviewState, now: datetime) -> Q:
     return Q(state=state)
 
 
-def _open(scope: Scope, row: ReviewItem, *, now: datetime) -> Waiting | None:
+def _ciphers(scope: Scope, rows: Sequence[ReviewItem]) -> dict[int, SpaceCipher]:
+    """By the space's id, of those of which something is kept; one that was shredded meanwhile has none."""
+    found: dict[int, SpaceCipher] = {}
+    for row in rows:
+        if row.content_ct is not None and row.space_id not in found:
+            with contextlib.suppress(SpaceShredded):
+                found[row.space_id] = open_space(scope.tenant, row.space.ref)
+    return found
+
+
+def _open(scope: Scope, row: ReviewItem, cipher: SpaceCipher | None, *, now: datetime) -> Waiting | None:
     """None for one that fails its seal."""
     try:
-        return _opened(scope, row, now=now)
+        return _opened(scope, row, cipher, now=now)
     except DecryptError as error:
         integrity.note(scope, error, row.pk, space_id=row.space_id, table=TABLE, now=now)
         return None
 
 
-def _opened(scope: Scope, row: ReviewItem, *, now: datetime) -> Waiting:
+def _opened(scope: Scope, row: ReviewItem, cipher: SpaceCipher | None = None, *, now: datetime) -> Waiting:
+    """cipher: of its space, where the caller has it."""
     is_over = row.state == ReviewState.PENDING and row.expires_at <= now
     content = None
-    if row.content_ct is not None and not is_over:
-        content = waiting.opened(row, open_space(scope.tenant, row.space.ref))
+    if row.content_ct is not None and row.state == ReviewState.PENDING and not is_over:
+        content = waiting.opened(row, cipher or open_space(scope.tenant, row.space.ref))
     return Waiting(
         id=row.pk,
         state=ReviewState.EXPIRED if is_over else ReviewState(row.state),
@@ -242,6 +326,7 @@ def _opened(scope: Scope, row: ReviewItem, *, now: datetime) -> Waiting:
         confidence=row.confidence,
         extractor=row.extractor,
         user_id=row.space.owner_id,
+        space=row.space.ref,
         text=Plaintext(content["text"]) if content else None,
         key=content["key"] if content else None,
         source=(content["proposal"]["source"] or None) if content else None,

@@ -83,10 +83,15 @@ def _time(written: str) -> datetime:
 
 
 def expire_candidates(scope: Scope, *, now: datetime) -> int:
-    """Let go of what nobody looked at in time; how many.  Nobody could accept these since their time came."""
+    """Let go of what nobody looked at in time; how many.  Nobody could accept these since their time came.
+
+    And of what was decided, once nobody may take that back any more.
+    """
     with tenant_transaction(scope):
-        due = ReviewItem.objects.within(scope).filter(state=ReviewState.PENDING, expires_at__lte=now)
+        rows = ReviewItem.objects.within(scope)
+        due = rows.filter(state=ReviewState.PENDING, expires_at__lte=now)
         count = due.update(state=ReviewState.EXPIRED, content_ct=None, decided_at=now, decided_by=scope.principal.label)
         if count:
             record(scope, actor=scope.principal.label, action="candidate.expire", count=count, now=now)
+        rows.filter(undo_until__lte=now).update(content_ct=None, undo_until=None)
     return count
