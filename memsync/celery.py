@@ -53,7 +53,7 @@ app.conf.beat_schedule = {
     "go on with imports": {"task": "imports.tend", "schedule": 15.0},
     "go on with exports": {"task": "exports.tend", "schedule": 15.0},
     "sign the audit trail": {"task": "audit.checkpoint", "schedule": 10.0},
-    "close what nobody reviewed": {"task": "ingest.expire_candidates", "schedule": 3600.0},
+    "close what nobody reviewed": {"task": "ingest.expire_candidates", "schedule": 300.0},
     "close requests to forget": {"task": "retention.expire_requests", "schedule": 3600.0},
     "let go of old traces": {"task": "recall.sweep_traces", "schedule": 3600.0},
     "let go of what was kept long enough": {

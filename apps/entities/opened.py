@@ -50,3 +50,27 @@ class Page:
 
     entities: Sequence[OpenedEntity] = ()
     next_before: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tie:
+    """That one entity of a picture stands to another in some way.  memory_ids: which say so, newest first."""
+
+    from_id: int
+    to_id: int
+    type: str
+    memory_ids: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """Who and what is mentioned most among the newest mentions of a space, and how they stand to each other.
+
+    entities: most mentioned first.  memory_ids: by the entity's id, the newest that mention it.  is_cut: there are
+    more.
+    """
+
+    entities: Sequence[OpenedEntity] = ()
+    ties: Sequence[Tie] = ()
+    memory_ids: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    is_cut: bool = False

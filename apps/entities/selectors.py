@@ -3,6 +3,7 @@
 Whether it shows is never stored: it follows from the memories, at the moment of asking.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -15,7 +16,7 @@ from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.entities.models import ALIAS, CLAIM, Entity, EntityAlias, EntityClaim, EntityMention
 from apps.entities.names import is_full, normalised
-from apps.entities.opened import Described, OpenedEntity, OpenedRelation, Page
+from apps.entities.opened import Described, OpenedEntity, OpenedRelation, Page, Picture, Tie
 from apps.entities.resealing import ALIASES, CLAIMS, alias_mac
 from apps.entities.vocabulary import OTHER, PERSON, named_for
 from apps.memories import integrity
@@ -23,6 +24,9 @@ from apps.memories.models import Memory
 from apps.projects.scope import Scope
 
 CLAIMS_AT_MOST: Final = 500  # of one entity, newest first
+MOST_IN_A_MEMORY: Final = 40
+LOOKED_AT: Final = 2_000  # the newest memories, among whose entities a picture finds the most mentioned
+SHOWN_BESIDE: Final = 3  # memories of each of these
 WORDS_IN_A_NAME: Final = 4
 NAMES_IN_A_QUESTION: Final = 96  # runs of words that are looked up
 
@@ -112,6 +116,43 @@ def memories_of(scope: Scope, entity_ids: Collection[int], *, limit: int, now: d
         )
         found = counted.order_by("-entities", "-memory_id").values_list("memory_id", "entities")[:limit]
         return [(memory_id, entities) for memory_id, entities in found]
+
+
+def entities_in(scope: Scope, memory_id: int, *, now: datetime) -> list[OpenedEntity]:
+    """Whom and what a memory of the scope's one space mentions, by their names."""
+    if not scope.spaces:
+        return []
+    with tenant_transaction(scope):
+        cipher = _cipher(scope)
+        if cipher is None:
+            return []
+        ids = _mentions(scope, now=now).filter(memory_id=memory_id).values_list("entity_id", flat=True)
+        rows = list(_shown(scope, now=now).filter(pk__in=set(ids)).order_by("pk")[:MOST_IN_A_MEMORY])
+        opened = _open(scope, rows, cipher, now=now)
+    return sorted(opened.values(), key=lambda one: (one.name, one.id))
+
+
+def picture(scope: Scope, *, limit: int, now: datetime) -> Picture:
+    """Of the scope's one space, at most ``limit`` entities.  A sealed space keeps none."""
+    with tenant_transaction(scope):
+        cipher = _cipher(scope)
+        if cipher is None:
+            return Picture()
+        newest = Memory.objects.within(scope).existing(now).order_by("-pk").values_list("pk", flat=True)[:LOOKED_AT]
+        mentions = EntityMention.objects.within(scope).filter(space_id=scope.space.id, memory_id__in=list(newest))
+        memory_ids: dict[int, list[int]] = {}
+        counts: Counter[int] = Counter()
+        for entity_id, memory_id in mentions.order_by("-memory_id", "pk").values_list("entity_id", "memory_id"):
+            counts[entity_id] += 1
+            mine = memory_ids.setdefault(entity_id, [])
+            if memory_id not in mine and len(mine) < SHOWN_BESIDE:
+                mine.append(memory_id)
+        most = sorted(counts, key=lambda one: (-counts[one], one))
+        rows = list(_shown(scope, now=now).filter(pk__in=most[:limit]))
+        opened = _open(scope, rows, cipher, now=now)
+        ties = _ties(scope, opened, cipher, now=now)
+    entities = [opened[one] for one in most[:limit] if one in opened]
+    return Picture(entities=entities, ties=ties, memory_ids=memory_ids, is_cut=len(most) > limit)
 
 
 def entities_named_in(scope: Scope, text: str, *, now: datetime) -> list[int]:
@@ -295,4 +336,26 @@ def _relations(
             memory_ids=[row.memory_id for row in rows],
         )
         for (type_, is_outgoing, other_id, value), rows in by_ends.items()
+    ]
+
+
+def _ties(scope: Scope, opened: Mapping[int, OpenedEntity], cipher: SpaceCipher, *, now: datetime) -> list[Tie]:
+    """What holds now between two of these."""
+    rows = EntityClaim.objects.within(scope).filter(space_id=scope.space.id, subject_id__in=list(opened))
+    rows = rows.filter(object_id__in=list(opened)).filter(_live(scope, now=now))
+    found: dict[tuple[int, int, str], list[int]] = {}
+    for row in rows.order_by("-memory_id", "pk")[:CLAIMS_AT_MOST]:
+        try:
+            claim = orjson.loads(cipher.open_bytes(CLAIM, row.pk, bytes(row.claim_ct)))
+        except DecryptError as error:
+            integrity.note(scope, error, row.pk, space_id=row.space_id, table=CLAIMS, now=now)
+            continue
+        subject, other = row.subject_id, row.object_id
+        if other is None or subject == other:
+            continue
+        tie = subject, other, named_for(claim["predicate"], opened[other].type)
+        found.setdefault(tie, []).append(row.memory_id)
+    return [
+        Tie(from_id=one, to_id=other, type=type_, memory_ids=list(dict.fromkeys(ids)))
+        for (one, other, type_), ids in found.items()
     ]

@@ -1,19 +1,25 @@
 """What a person looks through in the browser: memories of one space, page by page, by what they are and when."""
 
-from collections.abc import Sequence
+import base64
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any, Final
 
-from django.db.models import Count, Q
+import orjson
+from django.db import connection
+from django.db.models import Q
 
 from apps.audit.services import record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.crypto.services import DecryptError, SpaceShredded, open_space, open_tenant
+from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space, open_tenant
 from apps.memories import integrity
+from apps.memories.lineage import FRESH
 from apps.memories.models import Memory, MemoryQuerySet, Retention, Validity
 from apps.memories.opened import OpenedMemory
+from apps.memories.periods import Moment, holding
 from apps.memories.sealing import open_memory
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.spaces import EXTERNAL_ID
@@ -27,20 +33,34 @@ class Standing(StrEnum):
     """How a memory stands; ``deleted`` ones can be brought back."""
 
     CURRENT = "current"
+    DISPUTED = "disputed"
     REPLACED = "replaced"
     ARCHIVED = "archived"
     DELETED = "deleted"
 
 
+HIDDEN: Final = "address.sought"  # the name bound into the seal
+LOOKED_THROUGH: Final = 20_000  # memories of a space for one page, whatever is asked for
+LABELLED: Final = 2_000  # of the newest, whose types and sources a filter offers
+COUNTED: Final = 1_000  # memories of one space; beyond it there are just more
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sought:
-    """A memory must pass all that are given.  after, before: when it was remembered, neither moment included."""
+    """A memory must pass all that are given.  after, before: when it was remembered, neither moment included.
+
+    tag, session: as they were said; a sealed space has none to look for.  as_of: what held then, whatever its standing
+    is now.
+    """
 
     standing: Standing = Standing.CURRENT
     type: str = ""
     source: str = ""
     after: datetime | None = None
     before: datetime | None = None
+    tag: Plaintext | None = None
+    session: Plaintext | None = None
+    as_of: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +75,12 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """memories: of this page, newest first.  unreadable: how many of it failed their seal.  total: of all pages."""
+    """memories: of this page, newest first.  unreadable: how many of it failed their seal.  next_before: where to go
+    on, if anything may be left; a page may hold little and not be the last."""
 
     memories: Sequence[Shown]
     unreadable: int
-    total: int
+    next_before: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,18 +89,66 @@ class Owner:
 
     space: SpaceRef
     name: Plaintext | None
+
+    @property
+    def label(self) -> str:
+        """To be shown."""
+        return self.name.reveal() if self.name else f"{self.space.kind.value} {self.space.owner_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resident:
+    """An owner as a list shows them.  count: of current memories, at most COUNTED.  last_at: of the newest memory."""
+
+    owner: Owner
     count: int
+    has_more: bool
+    last_at: datetime | None
 
 
-def browse(scope: Scope, sought: Sought, *, limit: int, offset: int = 0, now: datetime) -> Page:
-    """Of the scope's one space.  The audit trail says who looked, where and at how many."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Residents:
+    residents: Sequence[Resident]
+    next_before: int | None
+
+
+def browse(scope: Scope, sought: Sought, *, limit: int, before: int | None = None, now: datetime) -> Page:
+    """Of the scope's one space.  before: an id; only older ones.  The audit trail says who looked, where and at how
+    many.
+
+    At most LOOKED_THROUGH rows are read for a page, so that a filter which hardly anything passes is not answered by
+    reading a space of a million; the next page goes on where this one ended.
+    """
     with tenant_transaction(scope):
+        end = _last_looked_at(scope, before)
         rows = _sought(scope, sought, now=now)
-        total = rows.count()
-        page = list(rows.order_by("-created_at", "-pk").to_open()[offset : offset + limit])
+        if before is not None:
+            rows = rows.filter(pk__lt=before)
+        if end is not None:
+            rows = rows.filter(pk__gte=end)
+        found = list(rows.order_by("-pk").to_open()[: limit + 1])
+        page = found[:limit]
         _record(scope, f"space:{scope.space.id}", len(page), now=now)
     shown = _open(scope, page, now=now)
-    return Page(memories=shown, unreadable=len(page) - len(shown), total=total)
+    next_before = page[-1].pk if len(found) > limit else end
+    return Page(memories=shown, unreadable=len(page) - len(shown), next_before=next_before)
+
+
+def newest_in(scope: Scope, *, limit: int, now: datetime) -> list[tuple[SpaceRef, Shown]]:
+    """The newest current memories of the scope's environment, whosever they are; among the newest of the tenant."""
+    with tenant_transaction(scope):
+        mine = Memory.objects.within_tenant(scope)
+        end = mine.order_by("-pk").values_list("pk", flat=True)[LOOKED_THROUGH : LOOKED_THROUGH + 1].first()
+        rows = mine.filter(environment=scope.environment).live(now)
+        if end is not None:
+            rows = rows.filter(pk__gt=end)
+        page = list(rows.order_by("-pk").to_open().select_related("space", "vector")[:limit])
+        _record(scope, f"environment:{scope.environment.value}", len(page), now=now)
+    found = []
+    for row in page:
+        ref = row.space.ref
+        found += [(ref, one) for one in _open(inside(scope, ref), [row], now=now)]
+    return found
 
 
 def look_at(scope: Scope, memory_id: int, *, now: datetime) -> Shown:
@@ -99,13 +168,42 @@ def look_at(scope: Scope, memory_id: int, *, now: datetime) -> Shown:
     return found[0]
 
 
-def labels_of(scope: Scope) -> tuple[list[str], list[str]]:
-    """Types and sources that memories of the scope's one space have."""
+def look_at_all(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> list[Shown]:
+    """Those of these memories of the scope's one space that can be read, in the order given."""
+    if not memory_ids:
+        return []
     with tenant_transaction(scope):
-        rows = Memory.objects.within(scope)
-        types = list(rows.order_by("type").values_list("type", flat=True).distinct())
-        sources = list(rows.exclude(source="").order_by("source").values_list("source", flat=True).distinct()[:100])
-    return types, sources
+        rows = {row.pk: row for row in Memory.objects.within(scope).filter(pk__in=memory_ids).existing(now).to_open()}
+        page = [rows[memory_id] for memory_id in memory_ids if memory_id in rows]
+        if page:
+            _record(scope, f"space:{scope.space.id}", len(page), now=now)
+    return _open(scope, page, now=now)
+
+
+def labels_of(scope: Scope) -> tuple[list[str], list[str]]:
+    """Types and sources that the newest memories of the scope's one space have."""
+    with tenant_transaction(scope):
+        rows = Memory.objects.within(scope).order_by("-pk").values_list("type", "source")[:LABELLED]
+        newest = set(rows)
+    return sorted({type_ for type_, _ in newest}), sorted({source for _, source in newest if source})
+
+
+def hide(scope: Scope, *, tag: str, session: str) -> str:
+    """What is looked for in the scope's one space, sealed to stand in an address: it was somebody's word, and addresses
+    end up in logs.  Good for this space alone."""
+    said = orjson.dumps({"tag": tag, "session": session})
+    blob = open_space(scope.tenant, scope.space).seal(HIDDEN, scope.space.id, said)
+    return base64.urlsafe_b64encode(blob).decode()
+
+
+def reveal_hidden(scope: Scope, hidden: str) -> tuple[str, str]:
+    """The tag and the session that ``hide`` hid.  Raises ValueError for what it did not make for this space."""
+    try:
+        blob = base64.b64decode(hidden, altchars=b"-_", validate=True)
+        said = orjson.loads(open_space(scope.tenant, scope.space).open_bytes(HIDDEN, scope.space.id, blob))
+    except (DecryptError, SpaceShredded) as error:
+        raise ValueError("hidden for another space, or damaged") from error
+    return said["tag"], said["session"]
 
 
 def find_space(scope: Scope, space_id: int) -> Scope:
@@ -131,22 +229,69 @@ def inside(scope: Scope, space: SpaceRef) -> Scope:
 def owner_of(scope: Scope, *, now: datetime) -> Owner:
     """Whose the scope's one space is."""
     with tenant_transaction(scope):
-        return _owners(scope, list(Space.objects.within(scope).filter(pk=scope.space.id)), now=now)[0]
+        return _owners(scope, [scope.space])[scope.space.id]
 
 
-def list_owners(
-    scope: Scope, environment: Environment, *, limit: int, offset: int = 0, now: datetime
-) -> tuple[list[Owner], int]:
-    """Whose memories there are in an environment, newest first, with how many are current; and how many they are."""
+def owners_of(scope: Scope, spaces: Iterable[SpaceRef]) -> dict[int, Owner]:
+    """Whose these spaces of the tenant are, by the space's id."""
+    with tenant_transaction(scope):
+        return _owners(scope, {space.id: space for space in spaces}.values())
+
+
+def list_residents(
+    scope: Scope, environment: Environment, *, limit: int, before: int | None = None, now: datetime
+) -> Residents:
+    """Whose memories there are in an environment, newest first.  before: the id of a space; only older ones."""
     with tenant_transaction(scope):
         rows = Space.objects.within(scope).filter(environment=environment)
-        total = rows.count()
-        return _owners(scope, list(rows.order_by("-pk")[offset : offset + limit]), now=now), total
+        if before is not None:
+            rows = rows.filter(pk__lt=before)
+        found = [space.ref for space in rows.order_by("-pk")[: limit + 1]]
+        page = found[:limit]
+        owners, counts = _owners(scope, page), _counts(scope, page, now=now)
+    return Residents(
+        residents=[
+            Resident(
+                owner=owners[space.id],
+                count=min(counts[space.id][0], COUNTED),
+                has_more=counts[space.id][0] > COUNTED,
+                last_at=counts[space.id][1],
+            )
+            for space in page
+        ],
+        next_before=page[-1].id if len(found) > limit else None,
+    )
+
+
+def environments_in_use(scope: Scope) -> set[Environment]:
+    """Those that hold a memory of the tenant."""
+    with tenant_transaction(scope), connection.cursor() as cursor:
+        cursor.execute(
+            "select name from unnest(%s::text[]) asked(name) where exists (select from memories_memory memory "
+            "where memory.tenant_id = %s and memory.environment = asked.name)",
+            [[one.value for one in Environment], scope.tenant_id],
+        )
+        return {Environment(name) for (name,) in cursor.fetchall()}
+
+
+def _last_looked_at(scope: Scope, before: int | None) -> int | None:
+    """Where a page's reading ends, if the space goes on behind it.  Read from the index alone."""
+    rows = Memory.objects.within_tenant(scope).filter(space_id=scope.space.id)
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    return rows.order_by("-pk").values_list("pk", flat=True)[LOOKED_THROUGH - 1 : LOOKED_THROUGH].first()
 
 
 def _sought(scope: Scope, sought: Sought, *, now: datetime) -> MemoryQuerySet:
     rows = Memory.objects.within(scope)
-    rows = _deleted(rows, now) if sought.standing == Standing.DELETED else standing_as(rows, sought.standing, now)
+    if sought.as_of is not None:
+        rows = holding(rows.existing(now), Moment(at=sought.as_of, known_at=now))
+    elif sought.standing == Standing.DELETED:
+        rows = _deleted(rows, now)
+    else:
+        rows = standing_as(rows, sought.standing, now)
+    if sought.tag is not None or sought.session is not None:
+        rows = _labelled(rows, open_space(scope.tenant, scope.space), sought)
     if sought.type:
         rows = rows.filter(type=sought.type)
     if sought.source:
@@ -158,6 +303,17 @@ def _sought(scope: Scope, sought: Sought, *, now: datetime) -> MemoryQuerySet:
     return rows
 
 
+def _labelled(rows: MemoryQuerySet, cipher: SpaceCipher, sought: Sought) -> MemoryQuerySet:
+    """By keyed tokens; of a tag under each key version that rows may be under."""
+    if not cipher.is_searchable:
+        return rows.none()
+    if sought.tag is not None:
+        rows = rows.filter(tag_tokens__overlap=[one.tag_token(sought.tag.reveal()) for one in cipher.live()])
+    if sought.session is not None:
+        rows = rows.filter(session_token=cipher.session_token(sought.session.reveal()))
+    return rows
+
+
 def standing_as(rows: MemoryQuerySet, standing: str, now: datetime) -> MemoryQuerySet:
     """Of memories that can be read by their ids."""
     rows = rows.existing(now)
@@ -166,6 +322,8 @@ def standing_as(rows: MemoryQuerySet, standing: str, now: datetime) -> MemoryQue
     rows = rows.filter(retention_status=Retention.ACTIVE)
     if standing == Standing.REPLACED:
         return rows.filter(validity=Validity.SUPERSEDED)
+    if standing == Standing.DISPUTED:
+        return rows.filter(validity=Validity.DISPUTED)
     return rows.exclude(validity=Validity.SUPERSEDED)
 
 
@@ -193,13 +351,9 @@ def _open(scope: Scope, rows: Sequence[Memory], *, now: datetime) -> list[Shown]
     return shown
 
 
-def _owners(scope: Scope, spaces: Sequence[Space], *, now: datetime) -> list[Owner]:
+def _owners(scope: Scope, spaces: Iterable[SpaceRef]) -> dict[int, Owner]:
     """Inside the tenant's transaction."""
-    ids = [space.pk for space in spaces]
-    current = standing_as(Memory.objects.within_tenant(scope).filter(space_id__in=ids), Standing.CURRENT, now)
-    if scope.project_id is not None:
-        current = current.filter(Q(project_id=scope.project_id) | Q(project_id=None))
-    counts = dict(current.order_by().values_list("space_id").annotate(n=Count("pk")))
+    spaces = list(spaces)
     people = {
         row.pk: row
         for row in EndUser.objects.within(scope).filter(
@@ -207,12 +361,37 @@ def _owners(scope: Scope, spaces: Sequence[Space], *, now: datetime) -> list[Own
         )
     }
     cipher = open_tenant(scope.tenant) if people else None
-    found = []
+    found = {}
     for space in spaces:
         row = people.get(space.owner_id) if space.kind == SpaceKind.END_USER else None
         name = cipher.open(EXTERNAL_ID, row.pk, bytes(row.external_ct)) if row and cipher else None
-        found.append(Owner(space=space.ref, name=name, count=counts.get(space.pk, 0)))
+        found[space.id] = Owner(space=space, name=name)
     return found
+
+
+# Each space's own rows, along the index that begins with tenant and space, and no more of them than are counted.
+_COUNTS: Final = f"""
+select asked.id,
+    (select count(*) from (
+        select from memories_memory memory
+        where memory.tenant_id = %(tenant)s and memory.space_id = asked.id and memory.retention_status = 'active'
+          and memory.validity <> 'superseded' and (memory.expires_at is null or memory.expires_at > %(now)s)
+          and {FRESH.replace("%s", "%(now)s")}
+        limit %(most)s) counted),
+    (select newest.created_at from memories_memory newest
+     where newest.tenant_id = %(tenant)s and newest.space_id = asked.id order by newest.id desc limit 1)
+from unnest(%(spaces)s::bigint[]) asked(id)
+"""  # noqa: S608  (ours)
+
+
+def _counts(scope: Scope, spaces: Sequence[SpaceRef], *, now: datetime) -> dict[int, tuple[int, datetime | None]]:
+    """Of each space how many are current, at most one more than COUNTED, and when its newest came.  Inside the tenant's
+    transaction."""
+    ids = [space.id for space in spaces]
+    asked: dict[str, Any] = {"tenant": scope.tenant_id, "spaces": ids, "most": COUNTED + 1, "now": now}
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNTS, asked)
+        return {space_id: (count, last_at) for space_id, count, last_at in cursor.fetchall()}
 
 
 def _record(scope: Scope, target: str, count: int, *, now: datetime) -> None:

@@ -222,6 +222,7 @@ class Memory(ScopedModel):
         )
         indexes = (
             models.Index(fields=("tenant", "space", "-id"), name="memory_newest"),
+            models.Index(fields=("tenant", "environment", "type", "validity", "retention_status"), name="memory_tally"),
             models.Index(fields=("tenant", "space", "text_mac"), name="memory_text"),
             models.Index(
                 fields=("tenant", "space", "actor_token"),

@@ -144,6 +144,12 @@ def list_in_tenant(
     return found, total
 
 
+def count_pending(scope: Scope, *, most: int, now: datetime) -> int:
+    """How many of the tenant's wait for a person; no more than ``most`` are counted."""
+    with tenant_transaction(scope):
+        return ForgetRequest.objects.within(scope).filter(_in_state(RequestState.PENDING, now))[:most].count()
+
+
 def get_in_tenant(scope: Scope, request_id: int, *, now: datetime) -> tuple[OpenedRequest, Scope]:
     """One of them, of a whole tenant.  Raises PersonNeeded, ForgetRequestNotFound, DecryptError."""
     _check_person(scope)

@@ -1,5 +1,6 @@
 """Who of a tenant's organization may do what.  A role is held in an organization, and so in each of its tenants."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -79,7 +80,12 @@ def reach_of(user_id: int, *, closed: bool = False) -> list[Reach]:
 
 def get_reach(user_id: int, name: str, *, closed: bool = False) -> Reach:
     """Raises TenantNotFound for a tenant that is absent, not this person's, or closed if that is not asked for."""
-    found = next((one for one in reach_of(user_id, closed=closed) if one.tenant.name == name), None)
+    return reach_in(reach_of(user_id, closed=closed), name)
+
+
+def reach_in(reaches: Sequence[Reach], name: str) -> Reach:
+    """The one of these by its tenant's name.  Raises TenantNotFound for one that is absent or none of these."""
+    found = next((one for one in reaches if one.tenant.name == name), None)
     if found is None:
         raise TenantNotFound
     return found

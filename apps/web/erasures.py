@@ -73,7 +73,7 @@ def erase_person(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
     scope = find(at, space_id)
     owner = owner_of(scope, now=at.now)
     is_person = scope.space.kind == SpaceKind.END_USER
-    name = owner.name.reveal() if owner.name else f"{scope.space.kind.value} {scope.space.owner_id}"
+    name = owner.label
     return _erase(
         request,
         at,

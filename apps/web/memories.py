@@ -1,28 +1,45 @@
 """Looking through memories, deleting one or many, and bringing them back."""
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from apps.accounts import stepup
 from apps.core.errors import Conflict
-from apps.memories.browsing import Standing, browse, find_space, labels_of, list_owners, look_at, owner_of
+from apps.edges.selectors import edges_of
+from apps.entities.selectors import entities_in
+from apps.memories.browsing import (
+    Shown,
+    Standing,
+    browse,
+    find_space,
+    hide,
+    labels_of,
+    look_at,
+    look_at_all,
+    owner_of,
+    reveal_hidden,
+)
+from apps.memories.examining import examine
 from apps.memories.retiring import restore
+from apps.memories.revisions import History, get_history
 from apps.memories.selectors import MemoryNotFound
-from apps.memories.spaces import find_end_user
-from apps.projects.scope import Environment, Scope
+from apps.projects.scope import Scope
 from apps.projects.selectors import get_project, list_projects
 from apps.retention.forgetting import Choice, forget, preview
-from apps.tenants.members import reach_of
-from apps.web.pages import At, Need, in_tenant, needs, show
-from apps.web.seeking import Seeking
+from apps.web.drawing import timeline
+from apps.web.pages import At, Need, in_tenant, show
+from apps.web.seeking import FilterRefused, Seeking, day_of, end_of
 
 PAGE: Final = 25
 SAMPLE: Final = 5
+RELATIONS: Final = 25
+REVISIONS: Final = 50
+LONGEST_WORD: Final = 256  # of a tag or a session's name
 REASON: Final = "deleted in the browser"
 BULK: Final = "memories.delete"
 
@@ -39,73 +56,74 @@ class NothingMatches(Conflict):
     code = "NOTHING_MATCHES"
 
 
-@needs(Need.FACTOR)
-def home(request: HttpRequest) -> HttpResponse:
-    """The tenants that the person works for; straight on where it is one."""
-    reaches = [reach for reach in reach_of(request.user.pk or 0, closed=True) if reach.may_read]
-    closed = [reach for reach in reaches if reach.tenant.closed_at is not None and reach.may_delete]
-    reaches = [reach for reach in reaches if reach.tenant.closed_at is None]
-    if len(reaches) == 1 and not closed:
-        return HttpResponseRedirect(reverse("web_tenant", args=[reaches[0].tenant.name]))
-    return show(request, "home", reaches=reaches, closed=closed)
-
-
 @in_tenant(Need.READER, methods="GET POST")
-def owners(request: HttpRequest, at: At) -> HttpResponse:
-    """Whose memories there are.  POST looks for one end user: their id belongs in no address."""
-    environment = _environment(request)
-    scope = replace(at.scope, environment=environment)
-    named = request.POST.get("end_user", "").strip()
-    if named:
-        space = find_end_user(scope, named)
-        if space is not None:
-            return HttpResponseRedirect(reverse("web_memories", args=[at.tenant, space.id]))
-        messages.warning(request, "There is nobody of this name in this environment.")
-    number = _page_number(request)
-    found, total = list_owners(scope, environment, limit=PAGE, offset=(number - 1) * PAGE, now=at.now)
-    return show(
-        request,
-        "owners",
-        at=at,
-        place="memories",
-        owners=found,
-        total=total,
-        environment=environment.value,
-        environments=[one.value for one in Environment],
-        pages=_pages(total, number),
-        query=f"environment={environment.value}",
-    )
-
-
-@in_tenant(Need.READER)
 def memories(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
-    seeking = Seeking.read(request.GET)
+    """Those of a space, by filters.  POST is for what belongs in no address: a tag, a session."""
+    seeking = Seeking.read(request.POST if request.method == "POST" else request.GET)
     scope = find(at, space_id, seeking)
-    found = browse(scope, seeking.sought, limit=PAGE, offset=(seeking.page - 1) * PAGE, now=at.now)
+    if request.method == "POST":
+        return HttpResponseRedirect(_list(at, space_id, _hidden(request, scope, seeking).query))
+    tag, session = _revealed(scope, seeking)
+    found = browse(scope, seeking.sought(tag=tag, session=session), limit=PAGE, before=seeking.before, now=at.now)
     types, sources = labels_of(scope)
     return show(
         request,
         "memories",
         at=at,
-        place="memories",
+        place="spaces",
+        part="memories",
+        environment=scope.environment,
         owner=owner_of(scope, now=at.now),
         space=scope.space,
         found=found,
         seeking=seeking,
+        tag=tag,
+        session=session,
         query=seeking.query,
-        types=types,
-        sources=sources,
+        types=sorted({*types, seeking.type} - {""}),
+        sources=sorted({*sources, seeking.source} - {""}),
         projects=list_projects(at.scope),
         standings=[one.value for one in Standing if one != Standing.DELETED or at.reach.may_delete],
-        pages=_pages(found.total, seeking.page),
+        today=at.now.date(),
+        next_query=following(seeking.query, found.next_before),
     )
 
 
 @in_tenant(Need.READER)
 def memory(request: HttpRequest, at: At, space_id: int, memory_id: int) -> HttpResponse:
+    """One, from all sides; as_of: and which of its versions held at the end of that day."""
+    day = day_of(request.GET.get("as_of"))
     scope = find(at, space_id)
     shown = _look_at(at, scope, memory_id)
-    return show(request, "memory", at=at, owner=owner_of(scope, now=at.now), space=scope.space, shown=shown)
+    examined = examine(scope, memory_id, as_of=end_of(day) if day else None, now=at.now)
+    edges = edges_of(scope, [memory_id], limit=RELATIONS, now=at.now)
+    others = [edge.to_id if edge.from_id == memory_id else edge.from_id for edge in edges]
+    others += [*examined.sources, *examined.summaries]
+    looked_at = look_at_all(scope, list(dict.fromkeys(others)), now=at.now)
+    texts = {one.memory.id: one.memory for one in looked_at}
+    return show(
+        request,
+        "memory",
+        at=at,
+        place="spaces",
+        environment=scope.environment,
+        owner=owner_of(scope, now=at.now),
+        space=scope.space,
+        shown=shown,
+        examined=examined,
+        timeline=timeline(examined.versions, of=memory_id, as_of=examined.as_of, now=at.now),
+        relations=[
+            {"edge": edge, "is_outgoing": edge.from_id == memory_id, "other": texts[other]}
+            for edge, other in zip(edges, others, strict=False)
+            if other in texts
+        ],
+        sources=[texts[one] for one in examined.sources if one in texts],
+        summaries=[texts[one] for one in examined.summaries if one in texts],
+        entities=entities_in(scope, memory_id, now=at.now),
+        history=_history(scope, memory_id, shown, now=at.now),
+        day=day,
+        today=at.now.date(),
+    )
 
 
 @in_tenant(Need.STEP_UP, methods="GET POST")
@@ -127,9 +145,9 @@ def delete_memory(request: HttpRequest, at: At, space_id: int, memory_id: int) -
 @in_tenant(Need.ASSERTION, methods="GET POST")
 def delete_many(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
     """GET shows what would go and asks for the last word; POST is that word, and good for exactly what was shown."""
-    seeking = replace(Seeking.read(request.GET), page=1)
+    seeking = replace(Seeking.read(request.GET), before=None)
     scope = find(at, space_id, seeking)
-    ids = preview(scope, seeking.choice, now=at.now) if seeking.standing != Standing.DELETED else []
+    ids = preview(scope, seeking.choice, now=at.now) if seeking.can_be_deleted else []
     if not ids:
         raise NothingMatches
     asked: dict[str, Any] = {"action": BULK, "target": _bulk_target(scope, seeking), "count": len(ids)}
@@ -148,7 +166,7 @@ def delete_many(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
         seeking=seeking,
         query=seeking.query,
         count=len(ids),
-        sample=[look_at(scope, memory_id, now=at.now) for memory_id in ids[-SAMPLE:][::-1]],
+        sample=look_at_all(scope, ids[-SAMPLE:][::-1], now=at.now),
         assertion=nonce,
     )
 
@@ -193,16 +211,25 @@ def _bulk_target(scope: Scope, seeking: Seeking) -> str:
     return f"{scope.tenant.uid}/{scope.space.uid}?{seeking.query}"
 
 
-def _environment(request: HttpRequest) -> Environment:
-    said = request.POST.get("environment") or request.GET.get("environment") or Environment.PRODUCTION.value
-    return Environment(said) if said in {one.value for one in Environment} else Environment.PRODUCTION
+def following(query: str, before: int | None) -> str:
+    """The address of the next page, after its question mark; empty where there is none."""
+    return f"{query}&before={before}" if query and before else f"before={before}" if before else ""
 
 
-def _page_number(request: HttpRequest) -> int:
-    said = request.GET.get("page", "1")
-    return min(int(said), 1_000_000) if said.isascii() and said.isdecimal() and int(said) else 1
+def _hidden(request: HttpRequest, scope: Scope, seeking: Seeking) -> Seeking:
+    tag, session = (request.POST.get(name, "").strip()[:LONGEST_WORD] for name in ("tag", "session"))
+    return replace(seeking, hidden=hide(scope, tag=tag, session=session) if tag or session else "", before=None)
 
 
-def _pages(total: int, number: int) -> Any:
-    """What the links to other pages are made from."""
-    return Paginator(range(total), PAGE).get_page(number)
+def _revealed(scope: Scope, seeking: Seeking) -> tuple[str, str]:
+    try:
+        return reveal_hidden(scope, seeking.hidden) if seeking.hidden else ("", "")
+    except ValueError:
+        raise FilterRefused from None
+
+
+def _history(scope: Scope, memory_id: int, shown: Shown, *, now: datetime) -> History | None:
+    """None of what is deleted: that is read no more, only brought back."""
+    if shown.deleted_at is not None:
+        return None
+    return get_history(scope, memory_id, limit=REVISIONS, offset=0, now=now)

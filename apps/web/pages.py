@@ -3,10 +3,9 @@
 A page says what it needs; one that says nothing cannot be routed (``tests/web/test_deletes.py``).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from functools import wraps
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
@@ -24,9 +23,13 @@ from apps.accounts.services import person_of
 from apps.accounts.stepup import StepUpRequired
 from apps.adapters.errors import AdapterError
 from apps.core.errors import Conflict, DomainError, Forbidden, Invalid, LimitReached, Malformed, NotFound, Unavailable
-from apps.projects.scope import Principal, Scope
+from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import scope_in
-from apps.tenants.members import Reach, get_reach
+from apps.tenants.members import Reach, reach_in, reach_of
+from apps.web.frame import navigation
+from apps.web.needs import OF_A_TENANT, permits
+from apps.web.needs import STEPPED_UP as STEPPED_UP
+from apps.web.needs import Need as Need
 
 if TYPE_CHECKING:  # views import no models
     from apps.accounts.models import User
@@ -50,30 +53,15 @@ STATUSES: Final[Mapping[type[DomainError], int]] = {
 }
 
 
-class Need(StrEnum):
-    """What a page asks of whoever opens it; each asks for what stands above it too, down to the tenant's own."""
-
-    NOBODY = "nobody"
-    PERSON = "a person who signed in"
-    FACTOR = "who has shown a second factor in this session"
-    FRESH = "who has confirmed moments ago, to change passkeys and codes"
-    READER = "who may read in the tenant that the address names"
-    DECIDER = "who may delete there"
-    STEP_UP = "who may, and has stepped up"
-    ASSERTION = "who may, has stepped up, and was given leave for exactly this"
-
-
-OF_A_TENANT: Final = frozenset({Need.READER, Need.DECIDER, Need.STEP_UP, Need.ASSERTION})
-DELETING: Final = frozenset({Need.DECIDER, Need.STEP_UP, Need.ASSERTION})
-STEPPED_UP: Final = frozenset({Need.STEP_UP, Need.ASSERTION})
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class At:
-    """Who is here, in which tenant, and when.  scope: of the person at work in the tenant, reaching no space yet."""
+    """Who is here, in which tenant, and when.  scope: of the person at work in the tenant, reaching no space yet.
+
+    reaches: every tenant that they could go to instead, and this one."""
 
     person: "User"
     reach: Reach
+    reaches: Sequence[Reach]
     scope: Scope
     now: datetime
 
@@ -135,13 +123,19 @@ def in_tenant(
     def decorate(view: Callable[Concatenate[HttpRequest, At, P], HttpResponseBase]) -> View:
         def opened(request: HttpRequest, *args: Any, tenant: str, **kwargs: Any) -> HttpResponseBase:
             person = person_of(request)
-            reach = get_reach(person.pk, tenant, closed=closed)
-            if not (reach.may_delete if need in DELETING else reach.may_read):
+            reaches = reach_of(person.pk, closed=closed)
+            reach = reach_in(reaches, tenant)
+            if not permits(reach, need):
                 raise RoleTooLow
             if need in STEPPED_UP:
                 stepup.require_step_up(request)
             scope = scope_in(reach.tenant, principal=Principal(kind="account", id=person.pk))
-            return view(request, At(person=person, reach=reach, scope=scope, now=timezone.now()), *args, **kwargs)
+            return view(
+                request,
+                At(person=person, reach=reach, reaches=reaches, scope=scope, now=timezone.now()),
+                *args,
+                **kwargs,
+            )
 
         return needs(need, methods=methods)(wraps(view)(opened))
 
@@ -149,10 +143,21 @@ def in_tenant(
 
 
 def show(
-    request: HttpRequest, template: str, *, status: int = 200, at: At | None = None, **context: Any
+    request: HttpRequest,
+    template: str,
+    *,
+    status: int = 200,
+    at: At | None = None,
+    place: str = "",
+    environment: Environment | None = None,
+    **context: Any,
 ) -> HttpResponse:
-    """at: for a tenant's page, whose name and places stand above it."""
-    return HttpResponse(render_to_string(f"web/{template}.html", {**context, "at": at}, request), status=status)
+    """at: for a tenant's page, which stands in its frame.  place: the name of where it is in ``frame.PLACES``.
+    environment: of what the page shows, if it is of one."""
+    framed: dict[str, Any] = {"at": at, "place": place, "environment": environment}
+    if at is not None:
+        framed["navigation"] = navigation(at.reach, environment)
+    return HttpResponse(render_to_string(f"web/{template}.html", {**context, **framed}, request), status=status)
 
 
 class Refusal(HttpResponse):
@@ -162,7 +167,8 @@ class Refusal(HttpResponse):
 def refusal(request: HttpRequest, message: str, *, status: int) -> HttpResponse:
     """A page of one sentence and a way back."""
     title = HTTPStatus(status).phrase
-    body = render_to_string("web/refused.html", {"message": message, "title": title, "status": status}, request)
+    said = {"message": message, "title": title, "status": status}
+    body = render_to_string("web/refused.html", said, request)
     return Refusal(body, status=status, headers={"Content-Security-Policy": POLICY})
 
 

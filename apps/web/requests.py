@@ -3,17 +3,18 @@
 from typing import Any, Final
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from apps.accounts import stepup
-from apps.memories.browsing import look_at, owner_of
+from apps.memories.browsing import look_at_all, owner_of, owners_of
 from apps.projects.scope import Scope
 from apps.retention.forgetting import preview
 from apps.retention.privacy import HANDED_OVER, Asked, file_of, link_to_file, list_requests, prepare_file
 from apps.retention.requests import OpenedRequest, confirm, get_in_tenant, list_in_tenant, refuse
 from apps.retention.states import PrivacyState, RequestState
-from apps.web.memories import PAGE, SAMPLE, _page_number, _pages
+from apps.web.memories import PAGE, SAMPLE
 from apps.web.pages import At, Need, in_tenant, show
 
 CONFIRM: Final = "forget_request.confirm"
@@ -25,12 +26,13 @@ def requests(request: HttpRequest, at: At) -> HttpResponse:
     state = RequestState(asked) if asked in {one.value for one in RequestState} else None
     number = _page_number(request)
     found, total = list_in_tenant(at.scope, state=state, limit=PAGE, offset=(number - 1) * PAGE, now=at.now)
+    owners = owners_of(at.scope, [there.space for _, there in found])
     return show(
         request,
         "requests",
         at=at,
         place="requests",
-        found=[{"request": one, "owner": owner_of(there, now=at.now), "chosen": _chosen(one)} for one, there in found],
+        found=[{"request": one, "owner": owners[there.space.id], "chosen": _chosen(one)} for one, there in found],
         total=total,
         state=state.value if state else "all",
         states=[one.value for one in RequestState],
@@ -60,7 +62,7 @@ def confirm_request(request: HttpRequest, at: At, request_id: int) -> HttpRespon
         owner=owner_of(there, now=at.now),
         space=there.space,
         count=len(ids),
-        sample=[look_at(there, memory_id, now=at.now) for memory_id in ids[-SAMPLE:][::-1]],
+        sample=look_at_all(there, ids[-SAMPLE:][::-1], now=at.now),
         is_open=is_open,
         assertion=stepup.issue_assertion(request, **asked) if is_open else "",
     )
@@ -128,3 +130,13 @@ def _chosen(one: OpenedRequest) -> str:
         )
         said.append(text if name == "tags" else f"{name.replace('_', ' ')} {text}")
     return "whatever has " + ", ".join(said)
+
+
+def _page_number(request: HttpRequest) -> int:
+    said = request.GET.get("page", "1")
+    return min(int(said), 1_000_000) if said.isascii() and said.isdecimal() and int(said) else 1
+
+
+def _pages(total: int, number: int) -> Any:
+    """What the links to other pages are made from."""
+    return Paginator(range(total), PAGE).get_page(number)

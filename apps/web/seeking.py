@@ -8,10 +8,12 @@ from typing import Final, Self
 from django.utils.http import urlencode
 
 from apps.core.errors import Malformed
+from apps.core.plaintext import Plaintext
 from apps.memories.browsing import Sought, Standing
 from apps.retention.forgetting import Choice
 
 LONGEST: Final = 64
+SEALED_AT_MOST: Final = 1_000
 
 
 class FilterRefused(Malformed):
@@ -20,7 +22,9 @@ class FilterRefused(Malformed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seeking:
-    """since, until: days, both included.  project: public id, or nothing for every project."""
+    """since, until: days, both included.  project: public id, or nothing for every project.  hidden: a tag or a
+    session, sealed (``browsing.hide``).  as_of: what held at the end of that day.  before: an id, where the page
+    begins."""
 
     standing: Standing = Standing.CURRENT
     type: str = ""
@@ -28,7 +32,9 @@ class Seeking:
     since: date | None = None
     until: date | None = None
     project: str = ""
-    page: int = 1
+    hidden: str = ""
+    as_of: date | None = None
+    before: int | None = None
 
     @classmethod
     def read(cls, given: Mapping[str, str]) -> Self:
@@ -41,7 +47,9 @@ class Seeking:
                 since=_day(given.get("since")),
                 until=_day(given.get("until")),
                 project=_label(given.get("project")),
-                page=min(max(int(given.get("page") or 1), 1), 1_000_000),
+                hidden=_label(given.get("with"), longest=SEALED_AT_MOST),
+                as_of=_day(given.get("as_of")),
+                before=_id(given.get("before")),
             )
         except ValueError:
             raise FilterRefused from None
@@ -60,18 +68,32 @@ class Seeking:
             "since": self.since.isoformat() if self.since else "",
             "until": self.until.isoformat() if self.until else "",
             "project": self.project,
+            "with": self.hidden,
+            "as_of": self.as_of.isoformat() if self.as_of else "",
         }
         return {name: value for name, value in said.items() if value}
 
     @property
     def is_narrowed(self) -> bool:
         """Beyond how they stand."""
-        return bool(self.type or self.source or self.since or self.until)
+        return bool(self.type or self.source or self.since or self.until or self.project or self.hidden or self.as_of)
 
     @property
-    def sought(self) -> Sought:
+    def can_be_deleted(self) -> bool:
+        """Whether all that passes can be named by a ``Choice``."""
+        return not self.hidden and self.as_of is None and self.standing != Standing.DELETED
+
+    def sought(self, *, tag: str = "", session: str = "") -> Sought:
+        """tag, session: what ``hidden`` hides."""
         return Sought(
-            standing=self.standing, type=self.type, source=self.source, after=self._after, before=self._before
+            standing=self.standing,
+            type=self.type,
+            source=self.source,
+            after=self._after,
+            before=self._before,
+            tag=Plaintext(tag) if tag else None,
+            session=Plaintext(session) if session else None,
+            as_of=end_of(self.as_of) if self.as_of else None,
         )
 
     @property
@@ -99,9 +121,39 @@ def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
 
 
-def _label(text: str | None) -> str:
+def end_of(day: date) -> datetime:
+    """Its last moment."""
+    return _midnight(day + timedelta(days=1)) - timedelta(microseconds=1)
+
+
+def day_of(text: str | None) -> date | None:
+    """Raises FilterRefused."""
+    try:
+        return _day(text)
+    except ValueError:
+        raise FilterRefused from None
+
+
+def id_of(text: str | None) -> int | None:
+    """Raises FilterRefused."""
+    try:
+        return _id(text)
+    except ValueError:
+        raise FilterRefused from None
+
+
+def _id(text: str | None) -> int | None:
+    if not text:
+        return None
+    number = int(text)
+    if not 0 < number < 2**63:
+        raise ValueError
+    return number
+
+
+def _label(text: str | None, *, longest: int = LONGEST) -> str:
     text = (text or "").strip()
-    if len(text) > LONGEST or not text.isprintable():
+    if len(text) > longest or not text.isprintable():
         raise ValueError
     return text
 

@@ -2,12 +2,13 @@
 
 from django.urls import path
 
-from apps.web import erasures, memories, requests, signing_in
+from apps.web import erasures, frame, graph, memories, overview, requests, review, search, signing_in, spaces
+from apps.web.pages import Need, needs
 
 SPACE = "t/<str:tenant>/spaces/<int:space_id>"
 
 urlpatterns = [
-    path("", memories.home, name="web_home"),
+    path("", overview.home, name="web_home"),
     path("sign-in", signing_in.sign_in, name="account_login"),
     path("sign-in/code", signing_in.sign_in_code, name="mfa_authenticate"),
     path("sign-in/passkey", signing_in.sign_in_passkey, name="mfa_login_webauthn"),
@@ -26,7 +27,12 @@ urlpatterns = [
     path("account/recovery-codes/new", signing_in.new_recovery_codes, name="mfa_generate_recovery_codes"),
     path("account/password", signing_in.change_password, name="account_change_password"),
     path("account/sessions", signing_in.list_sessions, name="usersessions_list"),
-    path("t/<str:tenant>", memories.owners, name="web_tenant"),
+    path("colours", needs(Need.NOBODY, methods="POST")(frame.choose_colours), name="web_colours"),
+    path("t/<str:tenant>", overview.overview, name="web_tenant"),
+    path("t/<str:tenant>/spaces", spaces.spaces, name="web_spaces"),
+    path("t/<str:tenant>/review", review.review, name="web_review"),
+    path("t/<str:tenant>/review/decide", review.decide_candidates, name="web_decide_candidates"),
+    path("t/<str:tenant>/review/<int:candidate_id>/undo", review.undo_candidate, name="web_undo_candidate"),
     path("t/<str:tenant>/requests", requests.requests, name="web_requests"),
     path("t/<str:tenant>/requests/<int:request_id>/confirm", requests.confirm_request, name="web_confirm_request"),
     path("t/<str:tenant>/requests/<int:request_id>/refuse", requests.refuse_request, name="web_refuse_request"),
@@ -41,6 +47,8 @@ urlpatterns = [
     path(f"{SPACE}/erase", erasures.erase_person, name="web_erase_person"),
     path(f"{SPACE}/memories/<int:memory_id>/erase", erasures.erase_memory, name="web_erase_memory"),
     path(SPACE, memories.memories, name="web_memories"),
+    path(f"{SPACE}/search", search.search, name="web_search"),
+    path(f"{SPACE}/graph", graph.graph, name="web_graph"),
     path(f"{SPACE}/delete", memories.delete_many, name="web_delete_many"),
     path(f"{SPACE}/memories/<int:memory_id>", memories.memory, name="web_memory"),
     path(f"{SPACE}/memories/<int:memory_id>/delete", memories.delete_memory, name="web_delete_memory"),

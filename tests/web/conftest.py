@@ -1,14 +1,18 @@
 """Two tenants, their people, and what is remembered of one end user."""
 
+import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from django.conf import settings
+from playwright.sync_api import Browser, sync_playwright
 
 from apps.apikeys.onboarding import Opened
 from apps.projects.scope import Scope
 from tests.makers import make_scope
+from tests.web.browsers import CHROMIUM
 from tests.web.people import Person, make_person
 
 
@@ -26,3 +30,22 @@ def alice_scope(acme: Opened) -> Scope:
 @pytest.fixture
 def owner(acme: Opened) -> Person:
     return make_person(acme.tenant)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
+    # The driver keeps an event loop in this thread, which Django takes for asynchronous code.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+    if before is None:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What the browser complained of: scripts that failed, things that the policy forbids."""
+    return []

@@ -408,7 +408,7 @@ GUARDS: dict[str, tuple[Guard, set[str]]] = {
         {"step-up 301 s"},
     ),
     "the role": (lambda patch: patch.setattr(members, "MAY_DELETE", frozenset(Role)), {"analyst", "billing"}),
-    "the tenant": (lambda patch: patch.setattr(pages, "get_reach", _everybodys), {"other tenant's owner", "operator"}),
+    "the tenant": (lambda patch: patch.setattr(pages, "reach_in", _everybodys), {"other tenant's owner", "operator"}),
     "the end of sessions": (
         lambda patch: patch.setattr("apps.accounts.sessions.is_over", lambda *_, **__: False),
         {"session 12 h old", "session idle 31 min"},
@@ -420,7 +420,7 @@ GUARDS: dict[str, tuple[Guard, set[str]]] = {
 ONE_OF_EACH = ("web_delete_memory", "web_delete_many")
 
 
-def _everybodys(_: int, name: str, **__: bool) -> members.Reach:
+def _everybodys(_: object, name: str) -> members.Reach:
     return members.Reach(tenant=get_tenant(name), role=Role.OWNER)
 
 

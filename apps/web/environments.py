@@ -1,0 +1,23 @@
+"""Which environment a page shows: the one that was asked for, or the first that holds anything."""
+
+from dataclasses import replace
+
+from django.http import HttpRequest
+
+from apps.memories.browsing import environments_in_use
+from apps.projects.scope import Environment, Scope
+from apps.web.pages import At
+
+FIRST = (Environment.PRODUCTION, Environment.STAGING, Environment.DEVELOPMENT)
+
+
+def environment_of(request: HttpRequest, at: At) -> Environment:
+    said = request.POST.get("environment") or request.GET.get("environment") or ""
+    if said in {one.value for one in Environment}:
+        return Environment(said)
+    used = environments_in_use(at.scope)
+    return next((one for one in FIRST if one in used), Environment.PRODUCTION)
+
+
+def inside(at: At, environment: Environment) -> Scope:
+    return replace(at.scope, environment=environment)

@@ -1,0 +1,131 @@
+"""What stands around every page: where one can go in a tenant, in which environment, in which colours."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+
+from apps.projects.scope import Environment
+from apps.tenants.members import Reach
+from apps.web.needs import Need, permits
+
+THEME: Final = "memsync_theme"  # the cookie with the colours that somebody chose
+THEMES: Final = ("auto", "light", "dark")
+YEAR: Final = 365 * 86_400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A page that the navigation leads to.
+
+    name: what the page passes to ``show`` as ``place``.  route: its URL's name, with the tenant as its one argument.
+    icon: an SVG path in a box of 24.  of_environment: what it shows is of one environment.  closed: also of a tenant
+    that is closed.
+    """
+
+    name: str
+    label: str
+    route: str
+    need: Need
+    group: str
+    icon: str
+    of_environment: bool = False
+    closed: bool = False
+
+
+MEMORY, FORGETTING = "Memory", "Forgetting"
+PLACES: Final = (
+    Place(
+        name="overview",
+        label="Overview",
+        route="web_tenant",
+        need=Need.READER,
+        group=MEMORY,
+        icon="M3 21h18M6 17v-6M12 17V5M18 17v-9",
+        of_environment=True,
+    ),
+    Place(
+        name="spaces",
+        label="People and spaces",
+        route="web_spaces",
+        need=Need.READER,
+        group=MEMORY,
+        icon="M9 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM2 21c0-4 3-6 7-6s7 2 7 6M17 4a4 4 0 0 1 0 7M19 15c2 1 3 3 3 6",
+        of_environment=True,
+    ),
+    Place(
+        name="review",
+        label="Review",
+        route="web_review",
+        need=Need.READER,
+        group=MEMORY,
+        icon="M4 12l5 5L20 6",
+        of_environment=True,
+    ),
+    Place(
+        name="requests",
+        label="Requests to forget",
+        route="web_requests",
+        need=Need.DECIDER,
+        group=FORGETTING,
+        icon="M4 4h16v12H9l-5 4V4ZM8 10h8",
+    ),
+    Place(
+        name="erasures",
+        label="Erasures",
+        route="web_erasures",
+        need=Need.DECIDER,
+        group=FORGETTING,
+        icon="M4 7h16M9 7V4h6v3M6 7l1 14h10l1-14",
+        closed=True,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    place: Place
+    address: str
+
+
+def navigation(reach: Reach, environment: Environment | None) -> dict[str, list[Link]]:
+    """By group, the places that the role may go to.  environment: of the page that is shown, if it is of one; links
+    keep it."""
+    groups: dict[str, list[Link]] = {}
+    for place in PLACES:
+        if not permits(reach, place.need) or (reach.tenant.closed_at is not None and not place.closed):
+            continue
+        address = reverse(place.route, args=[reach.tenant.name])
+        if place.of_environment and environment is not None:
+            address = f"{address}?{urlencode({'environment': environment.value})}"
+        groups.setdefault(place.group, []).append(Link(place=place, address=address))
+    return groups
+
+
+def colours(request: HttpRequest) -> dict[str, str]:
+    """For every template, ``colours``: those that somebody chose in this browser, or ``auto``."""
+    said = request.COOKIES.get(THEME, "")
+    return {"colours": said if said in THEMES else THEMES[0]}
+
+
+def choose_colours(request: HttpRequest) -> HttpResponse:
+    """Keep the choice in a cookie of this browser, and go back to where it was made."""
+    response = HttpResponseRedirect(_way_back(request))
+    said = request.POST.get("colours", "")
+    if said in THEMES:
+        response.set_cookie(
+            THEME, said, max_age=YEAR, secure=settings.SESSION_COOKIE_SECURE, httponly=True, samesite="Lax"
+        )
+    return response
+
+
+def _way_back(request: HttpRequest) -> str:
+    """The page that the form stood on, if it is one of this site's; else the first page."""
+    address = request.headers.get("Referer", "")
+    is_ours = url_has_allowed_host_and_scheme(
+        address, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return address if is_ours else reverse("web_home")

@@ -1,0 +1,159 @@
+"""A space as a picture: who and what is in it and how they stand to each other, or memories and their relations."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+
+from apps.audit.services import record
+from apps.core.scoping import tenant_transaction
+from apps.edges.graph import graph as memories_and_edges
+from apps.entities.selectors import picture
+from apps.memories.browsing import owner_of
+from apps.projects.scope import Scope
+from apps.web.drawing import GRAPH_HEIGHT, GRAPH_WIDTH, Point, spread
+from apps.web.memories import find
+from apps.web.pages import At, Need, in_tenant, show
+
+NODES: Final = 40
+NAME: Final = 20  # characters of a name in the picture
+SMALLEST, LARGEST = 7.0, 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """key: what the list beside the picture calls it."""
+
+    key: str
+    name: str
+    kind: str
+    at: Point
+    radius: float
+
+    @property
+    def name_y(self) -> float:
+        """Below the circle."""
+        return round(self.at.y + self.radius + 13, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    one: Point
+    other: Point
+    name: str
+    is_against: bool = False
+
+
+@in_tenant(Need.READER)
+def graph(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
+    scope = find(at, space_id)
+    of = "memories" if request.GET.get("of") == "memories" else "entities"
+    drawn = _memories(scope, at) if of == "memories" else _entities(scope, at)
+    return show(
+        request,
+        "graph",
+        at=at,
+        place="spaces",
+        part="graph",
+        environment=scope.environment,
+        owner=owner_of(scope, now=at.now),
+        space=scope.space,
+        of=of,
+        width=GRAPH_WIDTH,
+        height=GRAPH_HEIGHT,
+        **drawn,
+    )
+
+
+def _entities(scope: Scope, at: At) -> dict[str, Any]:
+    found = picture(scope, limit=NODES, now=at.now)
+    _record(scope, at, len(found.entities))
+    places = spread([one.id for one in found.entities], [(tie.from_id, tie.to_id) for tie in found.ties])
+    most = max((one.mention_count for one in found.entities), default=1) or 1
+    names = {one.id: one.name or one.type for one in found.entities}
+    return {
+        "nodes": [
+            Node(
+                key=f"entity-{one.id}",
+                name=_short(names[one.id]),
+                kind=one.type,
+                at=places[one.id],
+                radius=round(SMALLEST + (LARGEST - SMALLEST) * (one.mention_count / most) ** 0.5, 1),
+            )
+            for one in found.entities
+        ],
+        "lines": [
+            Line(one=places[tie.from_id], other=places[tie.to_id], name=tie.type.replace("_", " "))
+            for tie in found.ties
+        ],
+        "entities": [
+            {
+                "entity": one,
+                "name": names[one.id],
+                "memory_ids": found.memory_ids.get(one.id, ()),
+                "ties": [
+                    {"type": tie.type.replace("_", " "), "to": names[tie.to_id], "to_id": tie.to_id}
+                    for tie in found.ties
+                    if tie.from_id == one.id
+                ],
+            }
+            for one in found.entities
+        ],
+        "is_cut": found.is_cut,
+    }
+
+
+def _memories(scope: Scope, at: At) -> dict[str, Any]:
+    found = memories_and_edges(scope, limit=NODES, now=at.now)
+    _record(scope, at, len(found.nodes))
+    places = spread([one.id for one in found.nodes], [(edge.from_id, edge.to_id) for edge in found.edges])
+    labels = {one.id: one.label.reveal() for one in found.nodes}
+    return {
+        "nodes": [
+            Node(
+                key=f"memory-{one.id}",
+                name=_short(labels[one.id]),
+                kind="memory",
+                at=places[one.id],
+                radius=round(SMALLEST + (LARGEST - SMALLEST) * one.importance * 0.6, 1),
+            )
+            for one in found.nodes
+        ],
+        "lines": [
+            Line(
+                one=places[edge.from_id],
+                other=places[edge.to_id],
+                name=edge.type.replace("_", " "),
+                is_against=edge.type == "contradiction",
+            )
+            for edge in found.edges
+        ],
+        "memories": [
+            {
+                "node": one,
+                "edges": [
+                    {"type": edge.type.replace("_", " "), "to": _short(labels[edge.to_id]), "to_id": edge.to_id}
+                    for edge in found.edges
+                    if edge.from_id == one.id
+                ],
+            }
+            for one in found.nodes
+        ],
+        "is_cut": found.is_truncated,
+    }
+
+
+def _record(scope: Scope, at: At, count: int) -> None:
+    with tenant_transaction(scope):
+        record(
+            scope,
+            actor=scope.principal.label,
+            action="memory.browse",
+            target=f"space:{scope.space.id}",
+            count=count,
+            now=at.now,
+        )
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= NAME else name[: NAME - 1].rstrip() + "…"

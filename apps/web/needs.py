@@ -1,0 +1,29 @@
+"""What a page asks of whoever opens it."""
+
+from enum import StrEnum
+from typing import Final
+
+from apps.tenants.members import Reach
+
+
+class Need(StrEnum):
+    """Each asks for what stands above it too, down to the tenant's own."""
+
+    NOBODY = "nobody"
+    PERSON = "a person who signed in"
+    FACTOR = "who has shown a second factor in this session"
+    FRESH = "who has confirmed moments ago, to change passkeys and codes"
+    READER = "who may read in the tenant that the address names"
+    DECIDER = "who may delete there"
+    STEP_UP = "who may, and has stepped up"
+    ASSERTION = "who may, has stepped up, and was given leave for exactly this"
+
+
+OF_A_TENANT: Final = frozenset({Need.READER, Need.DECIDER, Need.STEP_UP, Need.ASSERTION})
+DELETING: Final = frozenset({Need.DECIDER, Need.STEP_UP, Need.ASSERTION})
+STEPPED_UP: Final = frozenset({Need.STEP_UP, Need.ASSERTION})
+
+
+def permits(reach: Reach, need: Need) -> bool:
+    """Whether the role is enough for a page of the tenant; the step-up is asked for beside it."""
+    return reach.may_delete if need in DELETING else reach.may_read

@@ -1,0 +1,73 @@
+"""Where somebody begins: the tenants they work for, and how one of them is doing."""
+
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from apps.ingest.outcomes import KINDS, outcomes
+from apps.ingest.review import count_waiting
+from apps.memories.browsing import newest_in, owners_of
+from apps.memories.tally import tally
+from apps.retention.requests import count_pending
+from apps.tenants.members import reach_of
+from apps.web.drawing import bars, columns
+from apps.web.environments import FIRST, environment_of, inside
+from apps.web.pages import At, Need, in_tenant, needs, show
+from apps.web.reckoning import counted
+
+DAYS: Final = 30
+NEWEST: Final = 6
+TYPES: Final = 8  # that are drawn
+WAITING: Final = 99  # of which beyond are just more
+
+
+@needs(Need.FACTOR)
+def home(request: HttpRequest) -> HttpResponse:
+    """The tenants that the person works for; straight on where it is one."""
+    reaches = [reach for reach in reach_of(request.user.pk or 0, closed=True) if reach.may_read]
+    closed = [reach for reach in reaches if reach.tenant.closed_at is not None and reach.may_delete]
+    reaches = [reach for reach in reaches if reach.tenant.closed_at is None]
+    if len(reaches) == 1 and not closed:
+        return HttpResponseRedirect(reverse("web_tenant", args=[reaches[0].tenant.name]))
+    return show(request, "home", reaches=reaches, closed=closed)
+
+
+@in_tenant(Need.READER)
+def overview(request: HttpRequest, at: At) -> HttpResponse:
+    """One environment: what it holds, what became of what was brought, what waits, what is new."""
+    environment = environment_of(request, at)
+    scope = inside(at, environment)
+    name = f"{at.reach.tenant.pk}:{environment.value}"
+    held = counted(f"tally:{name}", lambda: tally(scope), now=at.now)
+    became = counted(f"outcomes:{name}:{at.now:%Y-%m-%d}", lambda: outcomes(scope, days=DAYS, now=at.now), now=at.now)
+    newest = newest_in(scope, limit=NEWEST, now=at.now)
+    owners = owners_of(scope, [space for space, _ in newest])
+    types = list(held.value.by_type.items())
+    return show(
+        request,
+        "overview",
+        at=at,
+        place="overview",
+        environment=environment,
+        environments=FIRST,
+        held=held,
+        types=bars(dict(types[:TYPES])),
+        other_types=sum(count for _, count in types[TYPES:]),
+        became=became,
+        kinds=[{"name": kind, "total": became.value.totals[kind]} for kind in KINDS],
+        chart=columns(became.value.days),
+        refused=[
+            {"decision": _said(decision.removeprefix("discarded_")), "reason": _said(reason), "count": count}
+            for (decision, reason), count in became.value.refused.items()
+        ],
+        waiting=count_waiting(scope, most=WAITING + 1, now=at.now),
+        asked_to_forget=count_pending(scope, most=WAITING + 1, now=at.now) if at.reach.may_delete else 0,
+        most_waiting=WAITING,
+        newest=[{"owner": owners[space.id], "shown": shown} for space, shown in newest],
+        server=request.build_absolute_uri("/").rstrip("/"),
+    )
+
+
+def _said(code: str) -> str:
+    return code.replace("_", " ")

@@ -1,0 +1,108 @@
+"""The review queue: what waits for a person, and what they decide about it."""
+
+from collections import Counter
+from typing import Final
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from apps.core.errors import DomainError
+from apps.core.plaintext import Plaintext
+from apps.ingest.review import STATES, Verdict, Wanted, decide_all, list_candidates, list_undoable, undo
+from apps.memories.browsing import owners_of
+from apps.projects.scope import Environment
+from apps.web.environments import FIRST, environment_of, inside
+from apps.web.memories import following
+from apps.web.pages import At, Need, in_tenant, show
+from apps.web.seeking import FilterRefused, id_of
+
+PAGE: Final = 20
+LONGEST_TEXT: Final = 8_000
+WHY: Final = {
+    "low_confidence": "unsure: what was heard is not clear enough to keep by itself",
+    "instruction": "an instruction found in a text: a planted one must never take effect",
+    "less_trusted": "it would replace what somebody more trusted said",
+    "policy": "held back by a rule of this tenant",
+}
+
+
+@in_tenant(Need.READER)
+def review(request: HttpRequest, at: At) -> HttpResponse:
+    environment = environment_of(request, at)
+    scope = inside(at, environment)
+    state = _state(request.GET.get("state"))
+    before = id_of(request.GET.get("before"))
+    found = list_candidates(scope, Wanted.of(status=state, reason=None), before=before, limit=PAGE, now=at.now)
+    undoable = list_undoable(scope, now=at.now) if at.reach.may_delete else []
+    owners = owners_of(scope, [one.space for one in (*found.candidates, *undoable)])
+    query = urlencode({"environment": environment.value, "state": state})
+    return show(
+        request,
+        "review",
+        at=at,
+        place="review",
+        environment=environment,
+        environments=FIRST,
+        state=state,
+        states=STATES,
+        found=[
+            {"one": one, "owner": owners[one.space.id], "why": WHY.get(one.reason, one.reason)}
+            for one in found.candidates
+        ],
+        undoable=[{"one": one, "owner": owners[one.space.id]} for one in undoable],
+        before=before,
+        next_query=following(query, found.next_before),
+    )
+
+
+@in_tenant(Need.DECIDER, methods="POST")
+def decide_candidates(request: HttpRequest, at: At) -> HttpResponse:
+    """accept, refuse: one by its id.  word: one, accepted as it is worded in its field.  all: ``accept`` or ``refuse``,
+    those that are ticked."""
+    environment = environment_of(request, at)
+    ids, verdict = _verdict(request)
+    if not ids:
+        messages.warning(request, "Nothing was ticked.")
+    results = decide_all(inside(at, environment), ids, verdict, now=at.now)
+    refusals = Counter(found.message for _, found in results if isinstance(found, DomainError))
+    done = len(results) - refusals.total()
+    if done:
+        word = "accepted and remembered" if verdict.accept else "refused"
+        messages.success(request, f"{done} {word}. You can take that back for ten minutes.")
+    for message, count in refusals.items():
+        messages.error(request, f"{count} not decided: {message}")
+    return _back(at, environment)
+
+
+@in_tenant(Need.DECIDER, methods="POST")
+def undo_candidate(request: HttpRequest, at: At, candidate_id: int) -> HttpResponse:
+    environment = environment_of(request, at)
+    undo(inside(at, environment), candidate_id, now=at.now)
+    messages.success(request, "Taken back: it waits again.")
+    return _back(at, environment)
+
+
+def _verdict(request: HttpRequest) -> tuple[list[int], Verdict]:
+    """Raises FilterRefused."""
+    said = request.POST
+    for name in ("accept", "refuse", "word"):
+        if name in said:
+            candidate_id = id_of(said[name]) or 0
+            text = said.get(f"text-{candidate_id}", "").strip()[:LONGEST_TEXT] if name == "word" else ""
+            worded = Plaintext(text) if text else None
+            return [candidate_id], Verdict(accept=name != "refuse", text=worded, can_be_undone=True)
+    if said.get("all") not in ("accept", "refuse"):
+        raise FilterRefused
+    ids = [id_of(one) or 0 for one in said.getlist("id")[:PAGE]]
+    return ids, Verdict(accept=said["all"] == "accept", can_be_undone=True)
+
+
+def _state(said: str | None) -> str:
+    return said if said in STATES else STATES[0]
+
+
+def _back(at: At, environment: Environment) -> HttpResponse:
+    query = urlencode({"environment": environment.value})
+    return HttpResponseRedirect(f"{reverse('web_review', args=[at.tenant])}?{query}")

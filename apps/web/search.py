@@ -1,0 +1,88 @@
+"""Asking a space as a program would, and seeing why each answer is where it is."""
+
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+
+from apps.core.plaintext import Plaintext
+from apps.memories.browsing import labels_of, owner_of
+from apps.projects.scope import Scope
+from apps.recall.ranking import PROFILES
+from apps.recall.results import Filters, Hit
+from apps.recall.services import LEGS, recall
+from apps.web.drawing import bars
+from apps.web.memories import find
+from apps.web.pages import At, Need, in_tenant, show
+from apps.web.seeking import day_of, end_of
+
+HITS: Final = 10
+LONGEST_QUESTION: Final = 2_000
+DEPTH: Final = 2
+# In the words of docs/recall: what the parts of a score are.
+LEG_NAMES: Final = {"dense": "meaning", "lexical": "words", "slot": "what it is about", "temporal": "time",
+                    "entity": "who and what", "graph": "relations", "rerank": "reading it again"}  # fmt: skip
+
+
+@in_tenant(Need.READER, methods="GET POST")
+def search(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
+    """GET shows the box.  POST asks: what somebody looks for belongs in no address."""
+    scope = find(at, space_id)
+    asked = request.POST.get("q", "").strip()[:LONGEST_QUESTION]
+    day, type_ = day_of(request.POST.get("as_of")), request.POST.get("type", "")
+    profile = request.POST.get("profile", "")
+    types, _ = labels_of(scope)
+    said: dict[str, Any] = {"asked": asked, "day": day, "type": type_, "profile": profile}
+    if asked:
+        said |= _found(
+            scope, at, asked, Filters(types=[type_] if type_ else (), as_of=end_of(day) if day else None), profile
+        )
+    return show(
+        request,
+        "search",
+        at=at,
+        place="spaces",
+        part="search",
+        environment=scope.environment,
+        owner=owner_of(scope, now=at.now),
+        space=scope.space,
+        types=sorted({*types, type_} - {""}),
+        profiles=PROFILES,
+        today=at.now.date(),
+        **said,
+    )
+
+
+def _found(scope: Scope, at: At, asked: str, filters: Filters, profile: str) -> dict[str, Any]:
+    answer = recall(
+        scope,
+        Plaintext(asked),
+        filters=filters,
+        limit=HITS,
+        depth=DEPTH,
+        profile=profile if profile in PROFILES else None,
+        now=at.now,
+    )
+    ran = set(answer.legs)
+    return {
+        "answer": answer,
+        "hits": [_explained(place, hit) for place, hit in enumerate(answer.hits, start=1)],
+        "legs": [
+            {"name": LEG_NAMES.get(name, name), "ran": name in ran, "cut": name in answer.legs_cut}
+            for name in (*(leg.name for leg in LEGS), *(one for one in ("graph", "rerank") if one in ran))
+        ],
+    }
+
+
+def _explained(place: int, hit: Hit) -> dict[str, Any]:
+    """factors: those that count, the weightiest first; they sum to the score."""
+    factors = sorted(hit.explanation.factors.items(), key=lambda one: (-abs(one[1]), one[0]))
+    return {
+        "place": place,
+        "hit": hit,
+        "bars": bars({name: amount for name, amount in factors if abs(amount) >= 0.00005}),
+        "total": sum(hit.explanation.factors.values()),
+        "legs": [
+            {"name": LEG_NAMES.get(name, name), "rank": found["rank"], "score": found["score"]}
+            for name, found in hit.explanation.legs.items()
+        ],
+    }

@@ -1,0 +1,41 @@
+"""Whose memories there are."""
+
+from typing import Final
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from apps.memories.browsing import list_residents
+from apps.memories.spaces import find_end_user
+from apps.web.environments import FIRST, environment_of, inside
+from apps.web.memories import following
+from apps.web.pages import At, Need, in_tenant, show
+from apps.web.seeking import id_of
+
+PAGE: Final = 25
+
+
+@in_tenant(Need.READER, methods="GET POST")
+def spaces(request: HttpRequest, at: At) -> HttpResponse:
+    """POST looks for one end user: their id belongs in no address."""
+    environment = environment_of(request, at)
+    named = request.POST.get("end_user", "").strip()
+    if named:
+        space = find_end_user(inside(at, environment), named)
+        if space is not None:
+            return HttpResponseRedirect(reverse("web_memories", args=[at.tenant, space.id]))
+        messages.warning(request, "There is nobody of this name in this environment.")
+    before = id_of(request.GET.get("before"))
+    found = list_residents(at.scope, environment, limit=PAGE, before=before, now=at.now)
+    return show(
+        request,
+        "spaces",
+        at=at,
+        place="spaces",
+        environment=environment,
+        environments=FIRST,
+        found=found,
+        before=before,
+        next_query=following(f"environment={environment.value}", found.next_before),
+    )

@@ -1,0 +1,83 @@
+"""A real Chromium for tests, and what is looked at in every page that it opens.
+
+`PAGES_TO=DIR uv run pytest tests/web/test_browser.py tests/web/test_console.py` also takes a picture of every page,
+light and dark, on a desk and on a phone.
+"""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+SIZES = {"desk": (1280, 860), "phone": (390, 844)}
+AXE = Path(__file__).with_name("axe") / "axe.min.js"
+
+MARKS = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here: apt-get install chromium"),
+    pytest.mark.django_db(transaction=True, databases="__all__"),
+]
+
+
+def open_page(chromium: Browser, complaints: list[str], base: str, **options: Any) -> Page:
+    context = chromium.new_context(base_url=base, accept_downloads=True, **options)
+    context.set_default_timeout(15_000)
+    page = context.new_page()
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("console", lambda line: complaints.append(line.text) if line.type in ("error", "warning") else None)
+    return page
+
+
+def plug_in_authenticator(page: Page) -> None:
+    """One that knows its person, as a phone or a laptop does."""
+    tools = page.context.new_cdp_session(page)
+    tools.send("WebAuthn.enable")
+    options = {
+        "protocol": "ctap2", "transport": "internal", "hasResidentKey": True, "hasUserVerification": True,
+        "isUserVerified": True, "automaticPresenceSimulation": True,
+    }  # fmt: skip
+    tools.send("WebAuthn.addVirtualAuthenticator", {"options": options})
+
+
+def shoot(page: Page, name: str) -> None:
+    if not (directory := os.environ.get("PAGES_TO")):
+        return
+    Path(directory).mkdir(parents=True, exist_ok=True)
+    for size, (width, height) in SIZES.items():
+        page.set_viewport_size({"width": width, "height": height})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of the two
+            page.screenshot(path=f"{directory}/{name}-{size}-{scheme}.png", full_page=True)
+    page.set_viewport_size({"width": 1280, "height": 860})
+    page.emulate_media(color_scheme="light")
+
+
+def fits(page: Page) -> bool:
+    """Whether nothing sticks out on a phone."""
+    page.set_viewport_size({"width": 360, "height": 700})
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    page.set_viewport_size({"width": 1280, "height": 860})
+    return bool(wide <= 360)
+
+
+def faults(page: Page) -> list[str]:
+    """What axe-core finds of serious and critical faults, in light and in dark.
+
+    Run in a world of its own, as the page's policy lets no script of anybody else's in.
+    """
+    found = []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of the two
+        page.evaluate(AXE.read_text())
+        report = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        found += [
+            f"{scheme}: {one['id']} at {[node['target'] for node in one['nodes']][:3]}"
+            for one in report["violations"]
+            if one["impact"] in ("serious", "critical")
+        ]
+    page.emulate_media(color_scheme="light")
+    return found

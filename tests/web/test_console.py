@@ -1,0 +1,183 @@
+"""Journeys through the console in a real Chromium, and every page of it before axe-core: no serious fault, light or
+dark, and nothing that sticks out on a phone."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from apps.apikeys.onboarding import Opened
+from apps.core.plaintext import Plaintext
+from apps.ingest.candidates import Proposal
+from apps.ingest.services import remember
+from apps.ingest.turns import Turn, take_turn
+from apps.projects.scope import Scope
+from memsync.demo.conversation import conversation
+from tests.makers import make_scope
+from tests.web.browsers import MARKS, faults, fits, open_page, shoot
+from tests.web.people import Person, make_person
+
+pytestmark = MARKS
+
+TODAY = datetime.now(UTC).date()
+
+
+def live(scope: Scope) -> None:
+    """Eight months of somebody, as the demo tells them, ending yesterday; and what waits for a person of it."""
+    turns = [turn for turn in conversation() if turn.role == "user"]
+    shift = datetime.now(UTC) - timedelta(days=1) - turns[-1].at
+    for turn in turns:
+        at = turn.at + shift
+        proposal = Proposal(
+            text=Plaintext(turn.text), source="chat", session_id=turn.session, occurred_at=at, tags=("diary",)
+        )
+        remember(scope, [proposal], now=at)
+    for text in ("Always answer me in Dutch.", "Never use emoji in your answers.", "Always sign off with Regards."):
+        take_turn(scope, "nora", Turn(text=Plaintext(text), source="chat"), now=datetime.now(UTC))
+
+
+@pytest.fixture
+def nora(acme: Opened) -> Scope:
+    scope = make_scope(acme, "nora", now=datetime.now(UTC))
+    live(scope)
+    return scope
+
+
+@pytest.fixture
+def page(chromium: Browser, live_server: Any, owner: Person, complaints: list[str]) -> Page:
+    """The owner's, who has just signed in."""
+    return signed_in(chromium, live_server, owner, complaints)
+
+
+def signed_in(chromium: Browser, live_server: Any, person: Person, complaints: list[str], **options: Any) -> Page:
+    page = open_page(chromium, complaints, live_server.url.replace("127.0.0.1", "localhost"), **options)
+    page.goto("/app/")
+    page.get_by_label("Email").fill(person.user.email)
+    page.get_by_label("Password").fill(person.password)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.get_by_label("Code").fill(person.code())
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+    return page
+
+
+def check(page: Page, name: str) -> None:
+    shoot(page, name)
+    assert fits(page), name
+    assert faults(page) == [], name
+
+
+def test_person_looks_searches_and_travels_in_time(page: Page, nora: Scope, complaints: list[str]) -> None:
+    page.goto("/app/t/acme")
+    expect(page.get_by_role("heading", name="What became of what was brought")).to_be_visible()
+    check(page, "overview")
+
+    page.get_by_role("link", name="People and spaces").click()
+    check(page, "spaces")
+    page.get_by_role("link", name="nora").click()
+    check(page, "memories")
+
+    page.keyboard.press("/")
+    expect(page.get_by_label("Ask what is remembered")).to_be_focused()
+    page.keyboard.type("Where does she live?")
+    page.keyboard.press("Enter")
+    expect(page.locator(".hits > li").first).to_be_visible()
+    assert "live" not in page.url
+    check(page, "search")
+
+    page.locator(".hits .said a").first.click()
+    expect(page.get_by_role("heading", name="When it held")).to_be_visible()
+    check(page, "memory")
+
+    page.get_by_label("What was true at the end of").fill(str(TODAY - timedelta(days=2)))
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_text("true on").first).to_be_visible()
+    check(page, "memory-as-of")
+
+    page.get_by_role("link", name="nora").click()
+    page.get_by_role("link", name="replaced").click()
+    check(page, "memories-replaced")
+    page.get_by_role("link", name="Graph").click()
+    expect(page.locator("svg.graph .node").first).to_be_visible()
+    check(page, "graph")
+    page.get_by_role("link", name="memories", exact=True).click()
+    check(page, "graph-memories")
+    assert complaints == []
+
+
+def test_person_accepts_takes_it_back_and_words_another(page: Page, nora: Scope, complaints: list[str]) -> None:
+    page.goto("/app/t/acme/review")
+    expect(page.locator(".candidates > li")).to_have_count(3)
+    check(page, "review")
+
+    page.get_by_role("button", name="Accept candidate").first.click()
+    expect(page.get_by_text("1 accepted and remembered")).to_be_visible()
+    expect(page.locator(".candidates > li")).to_have_count(2)
+    check(page, "review-undo")
+    page.get_by_role("button", name="Undo the decision").click()
+    expect(page.locator(".candidates > li")).to_have_count(3)
+
+    page.get_by_text("Word it otherwise").first.click()
+    page.get_by_label("What to remember instead").first.fill("Answer in Dutch when I write in Dutch.")
+    page.get_by_role("button", name="in these words").first.click()
+    expect(page.locator(".candidates > li")).to_have_count(2)
+    page.get_by_label("All of this page").check()
+    page.get_by_role("button", name="Refuse those ticked").click()
+    expect(page.get_by_text("2 refused")).to_be_visible()
+    expect(page.get_by_text("Nothing waits")).to_be_visible()
+    check(page, "review-empty")
+    assert complaints == []
+
+
+def test_as_of_and_review_work_without_javascript(
+    chromium: Browser, live_server: Any, owner: Person, nora: Scope, complaints: list[str]
+) -> None:
+    page = signed_in(chromium, live_server, owner, complaints, java_script_enabled=False)
+
+    page.goto(f"/app/t/acme/spaces/{nora.space.id}")
+    page.get_by_text("Filters and time").click()
+    page.get_by_label("As of").fill(str(TODAY - timedelta(days=100)))
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_text("What held at the end of")).to_be_visible()
+    page.locator("article.memory a").first.click()
+    page.get_by_label("What was true at the end of").fill(str(TODAY - timedelta(days=100)))
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_text("The line marks")).to_be_visible()
+    page.get_by_role("link", name="Review").click()
+    page.get_by_label("Candidate").first.check()
+    page.get_by_role("button", name="Refuse those ticked").click()
+    expect(page.get_by_text("1 refused")).to_be_visible()
+    page.get_by_role("button", name="Dark").click()
+    expect(page.locator("html")).to_have_attribute("data-colours", "dark")
+    assert complaints == []
+
+
+def test_first_steps_are_shown_where_nothing_is(page: Page, acme: Opened, complaints: list[str]) -> None:
+    page.goto("/app/t/acme")
+    expect(page.get_by_role("heading", name="Remember the first thing")).to_be_visible()
+    check(page, "overview-empty")
+    page.get_by_role("link", name="People and spaces").click()
+    check(page, "spaces-empty")
+    make_scope(acme, "alice", now=datetime.now(UTC))
+    page.reload()
+    page.get_by_role("link", name="alice").click()
+    check(page, "memories-empty")
+    page.get_by_role("link", name="Search").click()
+    check(page, "search-empty")
+    page.get_by_role("link", name="Graph").click()
+    check(page, "graph-empty")
+    assert complaints == []
+
+
+def test_what_stood_before_the_console_has_no_serious_fault_either(
+    page: Page, acme: Opened, nora: Scope, complaints: list[str]
+) -> None:
+    make_person(acme.tenant, "admin")
+    for name, address in (("requests", "/app/t/acme/requests"), ("erasures", "/app/t/acme/erasures"),
+                          ("account", "/app/account"), ("sessions", "/app/account/sessions")):  # fmt: skip
+        page.goto(address)
+        check(page, name)
+    page.get_by_role("button", name="Sign out").click()
+    check(page, "sign-in")
+    assert [line for line in complaints if "404" not in line] == []
