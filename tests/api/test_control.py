@@ -110,7 +110,7 @@ def test_known_address_is_answered_alike_and_nothing_is_made(acme: Opened) -> No
     [
         ("email", "nobody"),
         ("email", "a\x00b@acme.example"),
-        ("password", "short"),
+        ("password", "seven-7"),
         ("password", "password1234"),
         ("organization_name", " "),
         ("organization_name", "x" * 101),
@@ -124,6 +124,13 @@ def test_what_cannot_be_is_refused_and_nothing_stays(field: str, value: str) -> 
     assert answer.status_code == 422
     assert value.strip() == "" or value not in answer.content.decode()
     assert (Tenant.objects.count(), Organization.objects.count(), User.objects.count()) == before
+
+
+@pytest.mark.usefixtures("open_to_all")
+def test_eight_characters_that_nobody_tries_first_are_a_password() -> None:
+    assert ANYBODY("POST", "/auth/signup", NEW | {"password": "heron-84"}).status_code == 201
+
+    assert User.objects.get(email=NEW["email"]).check_password("heron-84")
 
 
 @pytest.mark.usefixtures("open_to_all")

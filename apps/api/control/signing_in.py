@@ -31,7 +31,7 @@ class LoginInput(Input):
 
 class SignUpInput(Input):
     email = Label(max_length=254)
-    password = Text(max_length=1024, help_text="At least 12 characters.")
+    password = Text(max_length=1024, help_text="At least 8 characters.")
     organization_name = Label(max_length=100)
     full_name = Label(max_length=200, required=False)
 
