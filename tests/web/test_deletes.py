@@ -96,6 +96,7 @@ KEYS_OWN = {
     "memory/forget-requests/<int:request_id>": "reads what was asked",
     "memory/forget-requests/<int:request_id>/cancel": "takes back what it asked",
     "memory/<int:memory_id>/relations/<int:edge_id>": "a relation that a caller drew; both memories stay",
+    "org/webhooks/<int:endpoint_id>": "an address that is told; the scope webhooks:write",
     "v1/candidates/bulk": "decides about what was never remembered",
     "v1/history/delete": "the caller's own transcript; the scope history:write",
     "v1/state/delete": "the caller's own state; the scope state:write",
