@@ -22,6 +22,7 @@ from apps.summaries.services import tend_clusters, tend_summaries
 logger = logging.getLogger(__name__)
 
 BATCH = 20
+WEBHOOKS = "webhook."  # kinds whose other end is ``apps.webhooks``; of every other this is the one
 FIRST_RETRY = timedelta(seconds=5)
 LAST_RETRY = timedelta(minutes=15)
 
@@ -35,7 +36,8 @@ def drain(*, now: datetime) -> int:
     with transaction.atomic():
         due = list(
             OutboxEvent.objects.select_for_update(skip_locked=True)
-            .filter(kind__in=KINDS, run_after__lte=now)  # others' work has other ends
+            .filter(run_after__lte=now)
+            .exclude(kind__startswith=WEBHOOKS)
             .order_by("run_after", "pk")[:BATCH]
         )
         groups: dict[tuple[int, str], list[OutboxEvent]] = {}

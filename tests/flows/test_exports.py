@@ -439,6 +439,8 @@ def test_no_table_of_a_space_is_forgotten() -> None:
         "exports_exportjob": "of the tenant: which files were made",
         "exports_exportchunk": "such a file",
         "projects_retentionpolicy": "how long the tenant keeps what",
+        "webhooks_webhookevent": "ids of what waits to be told to an address of the tenant's",
+        "webhooks_webhookdelivery": "ids of what was told there, and how it went",
         "retention_hold": "that somebody forbids to delete it, and by which case",
     }
 
