@@ -137,6 +137,8 @@ class ApiSchema(AutoSchema):
             statuses.update(WITH_BODY)
         if self.method != "GET":
             statuses.update(CHANGING)
+        if "{" in self.path:
+            statuses.add(404)
         return statuses
 
     def _resolve_path_parameters(self, variables: Any) -> list[dict[str, Any]]:

@@ -266,18 +266,18 @@ def test_row_that_fails_its_seal_is_left_out_and_counted(acme: Opened, alice: Ca
     ],
 )
 def test_what_makes_no_sense_is_refused(body: Any, code: str, exporter: Caller) -> None:
-    assert refusal(exporter("POST", "/exports", body)) == (422, code)
+    assert refusal(exporter("POST", "/exports", {"format": "csv"} | body)) == (422, code)
     assert exporter("GET", "/exports").json() == {"jobs": [], "total": 0}
 
 
 def test_tenant_has_five_exports_under_way_at_most(acme: Opened, globex: Opened, exporter: Caller) -> None:
     jobs = [start(exporter) for _ in range(5)]
 
-    assert refusal(exporter("POST", "/exports", {})) == (409, "TOO_MANY_EXPORTS")
+    assert refusal(exporter("POST", "/exports", {"format": "csv"})) == (409, "TOO_MANY_EXPORTS")
     other = Caller(make_api_key(globex.scope, scopes=["exports:write"]).text, end_user=None)
-    assert other("POST", "/exports", {}).status_code == 202
+    assert other("POST", "/exports", {"format": "csv"}).status_code == 202
     assert exporter("POST", f"/exports/{jobs[0]['id']}/cancel").json()["status"] == "cancelled"
-    assert exporter("POST", "/exports", {}).status_code == 202
+    assert exporter("POST", "/exports", {"format": "csv"}).status_code == 202
 
 
 def test_reading_does_not_start_and_no_default_key_may_do_either(acme: Opened, alice: Caller) -> None:
@@ -285,11 +285,11 @@ def test_reading_does_not_start_and_no_default_key_may_do_either(acme: Opened, a
     writer = Caller(make_api_key(acme.scope, scopes=["exports:write"]).text)
 
     assert reader("GET", "/exports").status_code == 200
-    assert refusal(reader("POST", "/exports", {})) == (403, "INSUFFICIENT_SCOPE")
+    assert refusal(reader("POST", "/exports", {"format": "csv"})) == (403, "INSUFFICIENT_SCOPE")
     job = start(writer)
     finish(acme)
     assert refusal(writer("GET", f"/exports/{job['id']}/download-url")) == (403, "INSUFFICIENT_SCOPE")
-    assert refusal(alice("POST", "/exports", {})) == (403, "INSUFFICIENT_SCOPE")
+    assert refusal(alice("POST", "/exports", {"format": "csv"})) == (403, "INSUFFICIENT_SCOPE")
     everything = Caller(make_api_key(acme.scope, scopes=["memory:*"]).text)
     assert refusal(everything("GET", "/exports")) == (403, "INSUFFICIENT_SCOPE")
 

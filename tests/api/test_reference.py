@@ -12,6 +12,7 @@ from drf_spectacular.validation import validate_schema
 
 from apps.api.reference import schema
 from tests.api.conftest import Caller
+from tests.api.people import OF_PEOPLE
 from tests.api.test_access import TABLE
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -32,7 +33,7 @@ def test_document_is_valid_and_lists_every_route() -> None:
 
     validate_schema(document)
     listed = {(path, method.upper()) for path, methods in document["paths"].items() for method in methods}
-    rows = {(re.sub(r"<\w+:(\w+)>", r"{\1}", row.route), row.method) for row in TABLE}
+    rows = {(re.sub(r"<\w+:(\w+)>", r"{\1}", row.route), row.method) for row in (*TABLE, *OF_PEOPLE)}
     assert listed == rows - {("/openapi.json", "GET"), ("/docs", "GET")}
 
 
@@ -85,4 +86,4 @@ def test_page_shows_every_route_and_breaks_no_rule_of_its_policy(live_server: An
         shown = page.locator(".opblock").count()
 
     assert complaints == []
-    assert shown == len(TABLE) - 2
+    assert shown == len(TABLE) + len(OF_PEOPLE) - 2

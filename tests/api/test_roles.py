@@ -28,7 +28,8 @@ SHARED = tuple(
         permission=row.permission,
         status=row.status,
         body=row.body,
-        is_fresh=row.route.endswith("/download-url"),
+        is_fresh=row.route.endswith(("/download-url", "/rotate-secret"))
+        or (row.method, row.route) == ("POST", "/org/webhooks"),
     )
     for row in TABLE
     if row.permission in GRANTED

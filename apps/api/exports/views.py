@@ -42,7 +42,7 @@ class ExportFiltersInput(StrictInput):
 
 
 class ExportInput(Input):
-    format = Choice(choices=FORMATS, default="csv")
+    format = Choice(choices=FORMATS)
     scope = Choice(choices=REACHES, default="filtered")
     filters = ExportFiltersInput(required=False)
 
