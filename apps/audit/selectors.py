@@ -44,6 +44,17 @@ def list_events(scope: InTenant, wanted: Wanted, *, before: int | None = None, l
         return [_entry(row) for row in wanted.among(rows).order_by("-seq")[:limit]]
 
 
+def newest_of_chain(scope: InTenant, *, most: int) -> tuple[list[Entry], Head | None]:
+    """The tenant's newest rows, oldest first, and the one before them; None where they are all there are."""
+    with tenant_transaction(scope):
+        rows = AuditEvent.objects.filter(tenant_id=scope.tenant_id, seq__isnull=False)
+        entries = [_entry(row) for row in reversed(rows.order_by("-seq")[: most + 1])]
+    if len(entries) <= most:
+        return entries, None
+    before = entries.pop(0)
+    return entries, Head(before.chain, before.seq or 0, before.hash)
+
+
 def chain_of(scope: InTenant) -> Iterator[Entry]:
     """The whole chain of a tenant, oldest first, a few rows at a time; in a transaction that lasts as long."""
     with tenant_transaction(scope):

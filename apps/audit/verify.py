@@ -57,7 +57,7 @@ def trusted(
     good: dict[str, Signed] = {}
     findings = []
     for one in checkpoints:
-        if wrong := _wrong_with(one, deployment, is_signed):
+        if wrong := wrong_with(one, deployment=deployment, is_signed=is_signed):
             findings.append(Finding(kind="checkpoint", chain=None, seq=one.statement.number, detail=wrong))
         else:
             good[one.statement.hash] = one
@@ -65,8 +65,17 @@ def trusted(
     return ordered, findings + list(_breaks(ordered))
 
 
-def verify(entries: Iterable[Entry], *, heads: Mapping[int, Head] | None = None, known: Iterable[Head] = ()) -> Report:
-    """entries: by chain and seq.  heads: as stored, where they are.  known: heads that believed checkpoints list."""
+def verify(
+    entries: Iterable[Entry],
+    *,
+    heads: Mapping[int, Head] | None = None,
+    known: Iterable[Head] = (),
+    after: Head | None = None,
+) -> Report:
+    """entries: by chain and seq.  heads: as stored, where they are.  known: heads that believed checkpoints list.
+
+    after: of one chain the row before the first that is handed in, where that is not the first of all.
+    """
     report = Report()
     seen: dict[int, list[Head]] = defaultdict(list)
     for head in known:
@@ -74,34 +83,45 @@ def verify(entries: Iterable[Entry], *, heads: Mapping[int, Head] | None = None,
     missing = seen.keys() | (heads or {}).keys()
     for chain, rows in groupby(entries, key=lambda entry: entry.chain):
         missing -= {chain}
-        _verify_chain(chain, rows, (heads or {}).get(chain), seen.get(chain, ()), report, has_heads=heads is not None)
+        walk = _Walk(chain, seen.get(chain, ()), after=after)
+        _verify_chain(walk, rows, (heads or {}).get(chain), report, has_heads=heads is not None)
     for chain in sorted(missing):
-        _verify_chain(chain, (), (heads or {}).get(chain), seen.get(chain, ()), report, has_heads=heads is not None)
+        walk = _Walk(chain, seen.get(chain, ()), after=after)
+        _verify_chain(walk, (), (heads or {}).get(chain), report, has_heads=heads is not None)
     return report
 
 
-def _verify_chain(
-    chain: int, rows: Iterable[Entry], head: Head | None, known: Sequence[Head], report: Report, *, has_heads: bool
-) -> None:
-    walk = _Walk(chain, known)
+def wrong_with(one: Signed, *, deployment: str, is_signed: Callable[[Signed], bool]) -> str | None:
+    """Why a checkpoint is not to be believed; None for one that is."""
+    if one.statement.deployment != deployment:
+        return "it is of another deployment"
+    if not is_signed(one):
+        return "the signature is not that of this deployment's key"
+    if not one.lists_what_it_says:
+        return "the heads beside it are not those it was made over"
+    return None
+
+
+def _verify_chain(walk: "_Walk", rows: Iterable[Entry], head: Head | None, report: Report, *, has_heads: bool) -> None:
     for entry in rows:
         walk.step(entry)
     report.chains += 1
     report.rows += walk.rows
     findings = [found for found in (walk.first_bad(), walk.fork, walk.truncation()) if found]
-    if has_heads and not findings and (found := _held_against_head(chain, walk, head)):
+    if has_heads and not findings and (found := _held_against_head(walk, head)):
         findings.append(found)
     report.findings += findings
     if walk.covered:
-        report.covered[chain] = walk.covered
+        report.covered[walk.chain] = walk.covered
 
 
 class _Walk:
     """Goes along one chain and remembers the first thing that is wrong."""
 
-    def __init__(self, chain: int, known: Sequence[Head]) -> None:
+    def __init__(self, chain: int, known: Sequence[Head], *, after: Head | None = None) -> None:
         self.chain, self.rows, self.covered = chain, 0, 0
-        self.last_seq, self.last_hash = 0, NO_HASH
+        begins_at = after if after and after.chain == chain else Head(chain, 0, NO_HASH)
+        self.last_seq, self.last_hash = begins_at.seq, begins_at.hash
         self.fork: Finding | None = None
         self._known: dict[int, set[str]] = defaultdict(set)
         for head in known:
@@ -174,22 +194,12 @@ class _Walk:
             )
 
 
-def _held_against_head(chain: int, walk: _Walk, head: Head | None) -> Finding | None:
-    stored = head or Head(chain, 0, NO_HASH)
+def _held_against_head(walk: _Walk, head: Head | None) -> Finding | None:
+    stored = head or Head(walk.chain, 0, NO_HASH)
     if stored.seq > walk.last_seq:
         return walk.truncated(f"the chain had {stored.seq} rows")
     if (stored.seq, stored.hash) != (walk.last_seq, walk.last_hash):
-        return Finding(kind="head", chain=chain, seq=walk.last_seq, detail="the chain's head is not its last row")
-    return None
-
-
-def _wrong_with(one: Signed, deployment: str, is_signed: Callable[[Signed], bool]) -> str | None:
-    if one.statement.deployment != deployment:
-        return "it is of another deployment"
-    if not is_signed(one):
-        return "the signature is not that of this deployment's key"
-    if not one.lists_what_it_says:
-        return "the heads beside it are not those it was made over"
+        return Finding(kind="head", chain=walk.chain, seq=walk.last_seq, detail="the chain's head is not its last row")
     return None
 
 

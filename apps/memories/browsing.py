@@ -215,6 +215,12 @@ def find_space(scope: Scope, space_id: int) -> Scope:
     return inside(scope, space.ref)
 
 
+def spaces_in(scope: Scope, space_ids: Sequence[int]) -> list[SpaceRef]:
+    """Those of these that the tenant has."""
+    with tenant_transaction(scope):
+        return [space.ref for space in Space.objects.within(scope).filter(pk__in=space_ids)]
+
+
 def inside(scope: Scope, space: SpaceRef) -> Scope:
     return type(scope)(
         tenant=scope.tenant,

@@ -114,6 +114,22 @@ def in_force(scope: Scope, *, project_id: int | None, space_ids: Iterable[int] =
         return strictest(policies_of(scope, project_id=project_id, space_ids=space_ids))
 
 
+def explain(
+    scope: Scope, *, project_id: int | None, space_ids: Iterable[int] = ()
+) -> tuple[list[Policy], dict[str, InForce]]:
+    """What each level says that concerns this project and these spaces, the default's included; and what holds."""
+    with tenant_transaction(scope):
+        said = policies_of(scope, project_id=project_id, space_ids=space_ids)
+    return said, strictest(said)
+
+
+def list_said(scope: Scope, *, most: int) -> list[Policy]:
+    """What projects and spaces of the tenant say, last changed first.  most: of them."""
+    with tenant_transaction(scope):
+        rows = RetentionPolicy.objects.within(scope).exclude(level=Level.TENANT)
+        return [_policy(row) for row in rows.order_by("-updated_at", "-pk")[:most]]
+
+
 def task_ttl_cap(scope: Scope) -> int | None:
     """Seconds that a task of the scope's project and spaces may last.  Inside the tenant's transaction."""
     spaces = [space.id for space in scope.spaces]

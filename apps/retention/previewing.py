@@ -1,15 +1,16 @@
 """What the retention is going to do: which memories, when, and by whose word.  Changes nothing."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 
 from apps.core.scoping import tenant_transaction
-from apps.projects.policies import all_policies
+from apps.projects.policies import Level, all_policies, set_policy
 from apps.projects.scope import Environment, Scope
-from apps.retention.rules import ARCHIVE_DAYS, ARCHIVED, DELETED, Rule, archive_days, rules_of
+from apps.retention.rules import ARCHIVE_DAYS, ARCHIVED, DELETED, PURGED, Rule, archive_days, rules_of
 
 SAMPLE = 100
 
@@ -71,6 +72,34 @@ def preview(
         _leaving(rules[number], day, archives, is_held, count, ids)
         for day, number, archives, is_held, count, ids in found
     ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """How many memories the next run takes, by step: as policies are, and as they would be."""
+
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+
+
+def preview_change(scope: Scope, level: Level, target_id: int, rules: Mapping[str, int], *, now: datetime) -> Change:
+    """What saying these rules would do at once.  They are said, looked at and taken back, so that what is shown is
+    what would be done.  Raises as ``set_policy`` does."""
+    with tenant_transaction(scope):
+        before = _steps(preview(scope, until=now, now=now))
+        with transaction.atomic():
+            set_policy(scope, level, target_id, rules, now=now)
+            after = _steps(preview(scope, until=now, now=now))
+            transaction.set_rollback(True)
+    return Change(before=before, after=after)
+
+
+def _steps(found: Sequence[Leaving]) -> dict[str, int]:
+    counts = dict.fromkeys((ARCHIVED, DELETED, PURGED), 0)
+    for one in found:
+        if not one.is_held:
+            counts[one.step] += one.count
+    return counts
 
 
 def _numbered(scope: Scope, rule: Rule, number: int, *, until: datetime, now: datetime) -> tuple[str, dict[str, Any]]:

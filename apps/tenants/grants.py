@@ -19,6 +19,8 @@ GRANTED: Final[Mapping[str, str]] = {
     "team:read": "see who has which role",
     "team:write": "change roles, suspend and remove people",
     "settings:read": "see the tenant's policies",
+    "retention:read": "see what is kept for how long, and what goes next",
+    "retention:write": "make retention stricter",
     "audit:read": "read the tenant's audit trail",
     "usage:read": "see what was used of a quota",
     "billing:read": "see the plan",
@@ -37,6 +39,7 @@ GRANTS: Final[Mapping[str, frozenset[str]]] = {
             "projects:read",
             "api_keys:read",
             "api_keys:write",
+            "retention:read",
             "audit:read",
             "usage:read",
             "integrations:read",
@@ -45,7 +48,15 @@ GRANTS: Final[Mapping[str, frozenset[str]]] = {
         }
     ),
     Role.ANALYST: frozenset(
-        {"projects:read", "audit:read", "usage:read", "integrations:read", "exports:read", "exports:write"}
+        {
+            "projects:read",
+            "retention:read",
+            "audit:read",
+            "usage:read",
+            "integrations:read",
+            "exports:read",
+            "exports:write",
+        }
     ),
     Role.BILLING: frozenset({"billing:read", "usage:read"}),
 }

@@ -69,6 +69,14 @@ def stored(*, using: str = "default") -> Iterator[Signed]:
         yield _signed(row, sorted(Head(head.chain, head.seq, head.hash) for head in row.heads.all()))
 
 
+def listing(chain: int, *, most: int) -> list[Signed]:
+    """The newest checkpoints that list this chain, the newest first.  As of ``stored``, nothing says that they are
+    genuine."""
+    numbers = CheckpointHead.objects.filter(chain=chain).order_by("-checkpoint_id").values("checkpoint_id")[:most]
+    rows = Checkpoint.objects.filter(number__in=numbers).prefetch_related("heads").order_by("-number")
+    return [_signed(row, sorted(Head(head.chain, head.seq, head.hash) for head in row.heads.all())) for row in rows]
+
+
 def heads_at(said: Statement, *, using: str = "default") -> list[Head] | None:
     """Where every chain stood at a checkpoint, put together from what this database kept of it and of those before.
 

@@ -23,7 +23,7 @@ class Place:
 
     name: what the page passes to ``show`` as ``place``.  route: its URL's name, with the tenant as its one argument.
     icon: an SVG path in a box of 24.  of_environment: what it shows is of one environment.  closed: also of a tenant
-    that is closed.
+    that is closed.  grant: as its page asks for it.
     """
 
     name: str
@@ -34,9 +34,10 @@ class Place:
     icon: str
     of_environment: bool = False
     closed: bool = False
+    grant: str = ""
 
 
-MEMORY, FORGETTING = "Memory", "Forgetting"
+MEMORY, FORGETTING, CONNECTIONS, TRUST = "Memory", "Forgetting", "Connections", "Trust"
 PLACES: Final = (
     Place(
         name="overview",
@@ -82,6 +83,33 @@ PLACES: Final = (
         icon="M4 7h16M9 7V4h6v3M6 7l1 14h10l1-14",
         closed=True,
     ),
+    Place(
+        name="retention",
+        label="Retention",
+        route="web_retention",
+        need=Need.GRANTED,
+        grant="retention:read",
+        group=FORGETTING,
+        icon="M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM12 7v5l3.5 2",
+    ),
+    Place(
+        name="audit",
+        label="Audit trail",
+        route="web_audit",
+        need=Need.GRANTED,
+        grant="audit:read",
+        group=TRUST,
+        icon="M12 3l8 3v6c0 5-3.5 8-8 9-4.5-1-8-4-8-9V6l8-3ZM8.5 12l2.5 2.5 4.5-4.5",
+    ),
+    Place(
+        name="receipts",
+        label="Receipts",
+        route="web_receipts",
+        need=Need.DECIDER,
+        group=TRUST,
+        icon="M6 3h12v18l-3-2-3 2-3-2-3 2V3ZM9 8h6M9 12h6",
+        closed=True,
+    ),
 )
 
 
@@ -96,7 +124,7 @@ def navigation(reach: Reach, environment: Environment | None) -> dict[str, list[
     keep it."""
     groups: dict[str, list[Link]] = {}
     for place in PLACES:
-        if not permits(reach, place.need) or (reach.tenant.closed_at is not None and not place.closed):
+        if not permits(reach, place.need, place.grant) or (reach.tenant.closed_at is not None and not place.closed):
             continue
         address = reverse(place.route, args=[reach.tenant.name])
         if place.of_environment and environment is not None:

@@ -14,16 +14,22 @@ class Need(StrEnum):
     FACTOR = "who has shown a second factor in this session"
     FRESH = "who has confirmed moments ago, to change passkeys and codes"
     READER = "who may read in the tenant that the address names"
+    GRANTED = "whose role there grants what the page names"
     DECIDER = "who may delete there"
     STEP_UP = "who may, and has stepped up"
     ASSERTION = "who may, has stepped up, and was given leave for exactly this"
 
 
-OF_A_TENANT: Final = frozenset({Need.READER, Need.DECIDER, Need.STEP_UP, Need.ASSERTION})
+OF_A_TENANT: Final = frozenset({Need.READER, Need.GRANTED, Need.DECIDER, Need.STEP_UP, Need.ASSERTION})
 DELETING: Final = frozenset({Need.DECIDER, Need.STEP_UP, Need.ASSERTION})
 STEPPED_UP: Final = frozenset({Need.STEP_UP, Need.ASSERTION})
 
 
-def permits(reach: Reach, need: Need) -> bool:
-    """Whether the role is enough for a page of the tenant; the step-up is asked for beside it."""
+def permits(reach: Reach, need: Need, grant: str = "") -> bool:
+    """Whether the role is enough for a page of the tenant; the step-up is asked for beside it.
+
+    grant: one of ``apps.tenants.grants``, which the page asks for as the API does; without one it is about memories.
+    """
+    if grant:
+        return grant in reach.permissions
     return reach.may_delete if need in DELETING else reach.may_read

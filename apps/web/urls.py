@@ -2,7 +2,20 @@
 
 from django.urls import path
 
-from apps.web import erasures, frame, graph, memories, overview, requests, review, search, signing_in, spaces
+from apps.web import (
+    audit,
+    erasures,
+    frame,
+    graph,
+    memories,
+    overview,
+    requests,
+    retention,
+    review,
+    search,
+    signing_in,
+    spaces,
+)
 from apps.web.pages import Need, needs
 
 SPACE = "t/<str:tenant>/spaces/<int:space_id>"
@@ -41,6 +54,15 @@ urlpatterns = [
     path("t/<str:tenant>/privacy/<int:request_id>/link", requests.link_privacy_file, name="web_link_file"),
     path("t/<str:tenant>/erasures", erasures.erasures, name="web_erasures"),
     path("t/<str:tenant>/erasures/<str:erasure_id>", erasures.erasure, name="web_erasure"),
+    path("t/<str:tenant>/retention", retention.retention, name="web_retention"),
+    path("t/<str:tenant>/retention/change", retention.tighten_retention, name="web_tighten_retention"),
+    path("t/<str:tenant>/retention/next", retention.preview_retention, name="web_preview_retention"),
+    path("t/<str:tenant>/retention/holds", retention.holds, name="web_holds"),
+    path("t/<str:tenant>/audit", audit.audit, name="web_audit"),
+    path("t/<str:tenant>/audit/check", audit.check_audit, name="web_check_audit"),
+    path("t/<str:tenant>/audit/chain", audit.take_audit, name="web_take_audit"),
+    path("t/<str:tenant>/receipts", audit.receipts, name="web_receipts"),
+    path("t/<str:tenant>/receipt-keys", audit.receipt_keys, name="web_receipt_keys"),
     path("t/<str:tenant>/receipts/<str:receipt_id>", erasures.receipt, name="web_receipt"),
     path("t/<str:tenant>/erase", erasures.erase_tenant, name="web_erase_tenant"),
     path("t/<str:tenant>/projects/<str:project_id>/erase", erasures.erase_project, name="web_erase_project"),

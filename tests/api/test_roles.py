@@ -29,7 +29,7 @@ SHARED = tuple(
         status=row.status,
         body=row.body,
         is_fresh=row.route.endswith(("/download-url", "/rotate-secret"))
-        or (row.method, row.route) == ("POST", "/org/webhooks"),
+        or (row.method, row.route) in (("POST", "/org/webhooks"), ("PUT", "/v1/retention")),
     )
     for row in TABLE
     if row.permission in GRANTED

@@ -77,6 +77,7 @@ class PreviewOutput(serializers.Serializer[Any]):
 
 class RetentionView(ApiView):
     permissions: ClassVar = {"GET": "retention:read", "PUT": "retention:write"}
+    fresh: ClassVar = frozenset({"PUT"})  # of a person: what is past its time is deleted
 
     @extend_schema(operation_id="get_retention", responses=RetentionOutput)
     def get(self, request: Request) -> Response:

@@ -19,7 +19,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from apps.audit.chain import Entry, NotAnEntry
-from apps.audit.selectors import Wanted, all_entries, all_heads, chain_of, count_rows, list_events
+from apps.audit.selectors import Wanted, all_entries, all_heads, count_rows, list_events
 from apps.audit.statements import Head, NotACheckpoint, Proof, Signed
 from apps.audit.verify import Finding, Report, trusted, verify
 from apps.core.admin import OPERATOR
@@ -27,6 +27,7 @@ from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
 from apps.tenants.selectors import get_tenant
 from apps.upkeep import checkpoints
+from apps.upkeep.trail import export_lines
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator
 
 NOT_THE_OPERATOR = (
@@ -169,13 +170,8 @@ class Command(PlainCommand):
     # -- the others --------------------------------------------------------------------------------------------------
 
     def export(self, options: dict[str, Any]) -> None:
-        scope = _scope(options["tenant"])
-        # The proof first: the rows read after it then reach at least as far.
-        proof = checkpoints.proof_for(scope.tenant_id)
-        for entry in chain_of(scope):
-            self.say_json(entry.to_json())
-        if proof:
-            self.say_json({"checkpoint": proof.to_json()})
+        for line in export_lines(_scope(options["tenant"])):
+            self.stdout.write(line.decode(), ending="")
 
     def list(self, options: dict[str, Any]) -> None:
         wanted = Wanted(

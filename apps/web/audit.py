@@ -1,0 +1,142 @@
+"""Who did what in a tenant, whether the trail of it is whole, and the receipts of what was erased."""
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Final
+
+import orjson
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.http import urlencode
+
+from apps.apikeys.selectors import list_keys
+from apps.audit.selectors import Wanted, list_events
+from apps.retention.receipt_log import public_keys, receipts_of
+from apps.tenants.members import list_members
+from apps.upkeep import checkpoints
+from apps.upkeep.trail import MOST, check_trail, export_lines
+from apps.web.memories import following
+from apps.web.pages import At, Need, in_tenant, show
+from apps.web.seeking import FilterRefused, day_of, id_of
+
+PAGE: Final = 50
+RECEIPTS: Final = 25
+LONGEST: Final = 64
+READ: Final = "audit:read"
+# What begins an action, and what to call it.
+KINDS: Final = (
+    ("", "everything"),
+    ("memory.", "memories"),
+    ("candidate.", "review"),
+    ("retention.", "retention"),
+    ("privacy.", "requests of persons"),
+    ("export.", "exports"),
+    ("webhook.", "webhooks"),
+    ("api_key.", "keys"),
+    ("member.", "team"),
+)
+OUTCOMES: Final = (("", "any"), ("ok", "done"), ("denied", "denied"))
+
+
+@in_tenant(Need.GRANTED, grant=READ)
+def audit(request: HttpRequest, at: At) -> HttpResponse:
+    said = {name: _plain(request.GET.get(name)) for name in ("action", "actor", "outcome", "since", "until")}
+    before = id_of(request.GET.get("before"))
+    wanted = Wanted(
+        action=said["action"] or None,
+        actor=said["actor"] or None,
+        outcome=said["outcome"] or None,
+        since=_midnight(day_of(said["since"])),
+        until=_midnight(day_of(said["until"]), later=timedelta(days=1)),
+    )
+    found = list_events(at.scope, wanted, before=before, limit=PAGE + 1)
+    shown, query = found[:PAGE], _query(said)
+    names = _names(at)
+    return show(
+        request,
+        "audit",
+        at=at,
+        place="audit",
+        rows=[{"entry": one, "who": names.get(one.actor, "")} for one in shown],
+        names=names,
+        said=said,
+        kinds=[{"name": name, "action": action, "query": _query(said | {"action": action})} for action, name in KINDS],
+        outcomes=OUTCOMES,
+        is_narrowed=bool(query),
+        query=query,
+        before=before,
+        next_query=following(query, shown[-1].seq if len(found) > PAGE else None),
+        most=MOST,
+    )
+
+
+@in_tenant(Need.GRANTED, grant=READ, methods="POST")
+def check_audit(request: HttpRequest, at: At) -> HttpResponse:
+    """The trail is read again, and nothing is changed."""
+    checked = check_trail(at.scope, now=at.now)
+    return show(
+        request, "audit_checked", at=at, place="audit", checked=checked, public_key=checkpoints.public_key().hex()
+    )
+
+
+@in_tenant(Need.GRANTED, grant=READ)
+def take_audit(request: HttpRequest, at: At) -> HttpResponseBase:
+    """The tenant's own copy, as `memsync audit export` writes it."""
+    name = f"audit-{at.tenant}-{at.now:%Y-%m-%d}.jsonl"
+    return StreamingHttpResponse(
+        export_lines(at.scope),
+        content_type="application/jsonl",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+@in_tenant(Need.DECIDER, closed=True)
+def receipts(request: HttpRequest, at: At) -> HttpResponse:
+    before = id_of(request.GET.get("before"))
+    found = receipts_of(at.scope, limit=RECEIPTS + 1, before=before)
+    shown = found[:RECEIPTS]
+    return show(
+        request,
+        "receipts",
+        at=at,
+        place="receipts",
+        found=shown,
+        keys=public_keys().keys,
+        query="",
+        before=before,
+        next_query=following("", shown[-1].index if len(found) > RECEIPTS else None),
+    )
+
+
+@in_tenant(Need.DECIDER, closed=True)
+def receipt_keys(request: HttpRequest, at: At) -> HttpResponse:
+    """The file that receipts are checked with."""
+    name = {"Content-Disposition": 'attachment; filename="receipt-keys.json"'}
+    raw = orjson.dumps(public_keys().to_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return HttpResponse(raw, content_type="application/json", headers=name)
+
+
+def _names(at: At) -> dict[str, str]:
+    """Who an actor is, as far as the role may know."""
+    names = {"system:0": "the system"}
+    if "api_keys:read" in at.reach.permissions:
+        names |= {f"api_key:{key.pk}": key.name for key in list_keys(at.scope)}
+    if "team:read" in at.reach.permissions:
+        names |= {f"account:{one.user_id}": one.user.email for one in list_members(at.reach.tenant)}
+    return names | {at.scope.principal.label: "you"}
+
+
+def _plain(said: str | None) -> str:
+    """Raises FilterRefused."""
+    said = (said or "").strip()
+    if len(said) > LONGEST or not said.isprintable():
+        raise FilterRefused
+    return said
+
+
+def _query(said: Mapping[str, str]) -> str:
+    return urlencode({name: text for name, text in said.items() if text})
+
+
+def _midnight(day: date | None, *, later: timedelta = timedelta(0)) -> datetime | None:
+    return None if day is None else datetime.combine(day, time(), UTC) + later

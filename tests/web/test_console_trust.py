@@ -1,0 +1,112 @@
+"""Journeys through retention, the trail, webhooks and exports in a real Chromium, every page before axe-core."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from apps.apikeys.onboarding import Opened
+from apps.projects.models import Level
+from apps.projects.policies import set_policy
+from apps.projects.scope import Scope
+from apps.retention.erasing import Authorisation, Target, start_erasure
+from apps.retention.holds import hold
+from apps.upkeep import checkpoints
+from tests.makers import make_api_key, make_scope
+from tests.web.browsers import MARKS
+from tests.web.people import Person, say
+from tests.web.test_console import check, signed_in
+
+pytestmark = MARKS
+
+SAID = ("My sister Ana teaches the violin in Porto.", "The attic light switch is behind the door.",
+        "I am allergic to penicillin.", "My bicycle has the frame number WX-4711.")  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _shipped(tmp_path: Any, settings: Any) -> None:
+    settings.AUDIT_CHECKPOINT_DIR = str(tmp_path / "checkpoints")
+
+
+@pytest.fixture
+def nora(acme: Opened) -> Scope:
+    """Of whom memories are known that are of several ages."""
+    scope = make_scope(acme, "nora", now=datetime.now(UTC))
+    for text, days in zip(SAID, (85, 71, 40, 0), strict=True):
+        say(scope, text, now=datetime.now(UTC) - timedelta(days=days))
+    return scope
+
+
+@pytest.fixture
+def page(chromium: Browser, live_server: Any, owner: Person, complaints: list[str]) -> Page:
+    return signed_in(chromium, live_server, owner, complaints)
+
+
+def step_up(page: Page, owner: Person, *, steps: int = 1) -> None:
+    """Shown the next code: each works once."""
+    expect(page.get_by_role("heading", name="Confirm that it is you")).to_be_visible()
+    page.get_by_label("Code of your authenticator").fill(owner.code(steps=steps))
+    page.get_by_role("button", name="Confirm").click()
+
+
+def test_person_keeps_less_and_sees_what_goes(
+    page: Page, owner: Person, acme: Opened, nora: Scope, complaints: list[str]
+) -> None:
+    set_policy(acme.scope, Level.SPACE, nora.space.id, {"active_days": 80, "grace_days": 3}, now=datetime.now(UTC))
+    page.goto("/app/t/acme/retention")
+    check(page, "retention")
+    page.get_by_role("link", name="nora").click()
+    expect(page.get_by_text("the space's word").first).to_be_visible()
+    check(page, "retention-person")
+
+    page.get_by_role("link", name="What goes next").click()
+    expect(page.get_by_text("by their").or_(page.get_by_text("In recall", exact=False)).first).to_be_visible()
+    check(page, "retention-next")
+    page.get_by_role("link", name="7 days").click()
+    page.get_by_role("link", name="staging").click()
+    check(page, "retention-next-empty")
+
+    page.get_by_role("link", name="Legal holds").click()
+    check(page, "holds-empty")
+    hold(acme.scope, Level.SPACE, nora.space.id, case="2026-117", now=datetime.now(UTC))
+    page.reload()
+    check(page, "holds")
+
+    page.get_by_role("link", name="Policies").click()
+    page.get_by_label("In recall", exact=False).fill("30")
+    page.get_by_role("button", name="Show what would go").click()
+    step_up(page, owner)
+    expect(page.get_by_role("heading", name="Keep less in the tenant")).to_be_visible()
+    check(page, "retention-change")
+    page.get_by_role("button", name="Keep less").click()
+    expect(page.get_by_text("This holds from now on")).to_be_visible()
+    assert complaints == []
+
+
+def test_person_reads_the_trail_and_checks_it(
+    page: Page, owner: Person, acme: Opened, nora: Scope, complaints: list[str]
+) -> None:
+    page.goto("/app/t/acme/receipts")
+    check(page, "receipts-empty")
+    make_api_key(acme.scope, name="the assistant")
+    word = Authorisation(principal=nora.principal, method="session+totp", step_up_age_s=1)
+    start_erasure(nora, Target.space(nora.space.uid), authorised=word, now=datetime.now(UTC))
+    page.reload()
+    check(page, "receipts")
+
+    page.get_by_role("link", name="Audit trail").click()
+    page.locator(".trail summary").first.click()
+    check(page, "audit")
+    page.get_by_role("link", name="keys", exact=True).click()
+    expect(page.locator(".trail > li").first).to_contain_text("api_key.")
+    page.get_by_label("Action").fill("nothing")
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_text("Nothing passes these filters")).to_be_visible()
+    check(page, "audit-empty")
+
+    checkpoints.take_checkpoint(now=datetime.now(UTC), at_once=True)
+    page.get_by_role("button", name="Check the chain").click()
+    expect(page.get_by_role("heading", name="The chain is whole")).to_be_visible()
+    check(page, "audit-checked")
+    assert complaints == []
