@@ -47,6 +47,12 @@ def has_second_factor(user_id: int) -> bool:
     return bool(types_of(user_id) & SECOND)
 
 
+def with_second_factor(user_ids: Collection[int]) -> frozenset[int]:
+    """Those of them who have one."""
+    rows = Authenticator.objects.filter(user_id__in=user_ids, type__in=SECOND)
+    return frozenset(rows.values_list("user_id", flat=True))
+
+
 def shown_by_code(user_id: int, code: str, *, types: Collection[str] = (CODE, RECOVERY)) -> str | None:
     """Which of these factors shows this code, which is used up by that.  Whoever asks has seen that it was not shown
     before, and counts how often is asked."""

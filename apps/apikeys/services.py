@@ -160,6 +160,22 @@ def revoke(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
     return key
 
 
+def revoke_all(scope: Scope, key_ids: Sequence[int], *, now: datetime) -> list[tuple[int, str]]:
+    """Each of these, and what became of it: ``revoked``, ``already_revoked`` or ``not_found``; none keeps another from
+    it."""
+    return [(key_id, _revoked(scope, key_id, now=now)) for key_id in key_ids]
+
+
+def _revoked(scope: Scope, key_id: int, *, now: datetime) -> str:
+    try:
+        revoke(scope, key_id, now=now)
+    except KeyNotFound:
+        return "not_found"
+    except KeyAlreadyRevoked:
+        return "already_revoked"
+    return "revoked"
+
+
 def _check_scopes(scopes: Sequence[str]) -> None:
     if not scopes:
         raise UnknownScopes("A key needs at least one scope.")

@@ -30,7 +30,15 @@ class AuditEvent(BaseModel):
     hash = models.CharField(max_length=64, blank=True, default="")
 
     class Meta:
-        indexes = (models.Index(fields=("id",), condition=models.Q(seq=None), name="audit_unchained"),)
+        indexes = (
+            models.Index(fields=("id",), condition=models.Q(seq=None), name="audit_unchained"),
+            models.Index(
+                fields=("tenant_id", "created_at"),
+                include=("actor", "count"),
+                condition=models.Q(action="memory.recall"),
+                name="audit_recalls",
+            ),
+        )
         constraints = (
             models.UniqueConstraint(
                 fields=("tenant_id", "seq"),

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Final
 
+from django.db import connection
 from django.db.models import F, Q, QuerySet
 
 from apps.audit.chain import NAMES, Entry
@@ -13,6 +14,11 @@ from apps.audit.statements import Head
 from apps.core.scoping import InTenant, tenant_transaction
 
 AT_ONCE: Final = 2_000  # rows in memory while a chain is streamed
+# Of recalls the index ``audit_recalls`` holds all of it.
+_BY_DAY: Final = """
+select (created_at at time zone 'utc')::date, split_part(actor, ':', 1), sum(count)::bigint
+from audit_auditevent where tenant_id = %s and action = %s and created_at >= %s group by 1, 2
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +89,13 @@ def count_rows(chain: int | None = None, *, using: str) -> int:
 
 def all_heads(*, using: str = "default") -> list[Head]:
     return [Head(row.chain, row.seq, row.hash) for row in ChainHead.objects.using(using).order_by("chain")]
+
+
+def count_by_day(scope: InTenant, action: str, *, since: datetime) -> dict[tuple[date, str], int]:
+    """How often this was done: by the day in UTC, and by the kind of who did it (``api_key``, ``account``)."""
+    with tenant_transaction(scope), connection.cursor() as cursor:
+        cursor.execute(_BY_DAY, [scope.tenant_id, action, since])
+        return {(day, kind): count for day, kind, count in cursor.fetchall()}
 
 
 def _entry(row: AuditEvent) -> Entry:

@@ -121,6 +121,15 @@ def list_members(tenant: Tenant) -> list[Membership]:
     return list(members.order_by("user__email", "id"))
 
 
+def get_member(tenant: Tenant, user_id: int) -> Membership:
+    """Raises NotAMember."""
+    rows = Membership.objects.filter(organization_id=tenant.organization_id, user_id=user_id)
+    there = rows.select_related("user").first()
+    if there is None:
+        raise NotAMember
+    return there
+
+
 def give_role(tenant: Tenant, user_id: int, role: str, *, actor: str, now: datetime) -> Membership:
     """The role in the tenant's organization, in place of the one there was.  Raises RoleRefused, LastOwner."""
     if role not in Role.values:

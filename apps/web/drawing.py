@@ -24,7 +24,7 @@ IN_A_ROW, ROW = 7, 62.0  # of those that nothing is tied to
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """kind: which of KINDS, as a number from 0."""
+    """kind: which of the kinds that are drawn, as a number from 0."""
 
     x: float
     y: float
@@ -42,14 +42,14 @@ class Columns:
     days: Sequence[date]
 
 
-def columns(days: Sequence[Day]) -> Columns:
-    """Each day a column, stacked in the order of KINDS from the bottom up."""
+def columns(days: Sequence[Day], kinds: Sequence[str] = KINDS) -> Columns:
+    """Each day a column, stacked in the order of the kinds from the bottom up."""
     most = rounded_up(max((day.total for day in days), default=0))
     room = WIDTH / max(1, len(days))
     blocks = []
     for at, day in enumerate(days):
         top = HEIGHT
-        for kind, name in enumerate(KINDS):
+        for kind, name in enumerate(kinds):
             height = HEIGHT * day.counts[name] / most
             if height:
                 top -= height
@@ -60,11 +60,11 @@ def columns(days: Sequence[Day]) -> Columns:
 
 
 def rounded_up(number: int) -> int:
-    """To 1, 2, 4, 5 or 8 times a power of ten, so that half of it is a number to read."""
+    """To 1, 2, 4, 5 or 8 times a power of ten, so that half of it is a whole number and one to read."""
     if number <= 1:
         return 2
     power: int = 10 ** int(math.log10(number))
-    return next(step * power for step in (1, 2, 4, 5, 8, 10) if step * power >= number)
+    return next(step * power for step in (1, 2, 4, 5, 8, 10) if step * power >= number and not step * power % 2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Forms of signing in and of confirming who one is.  What they refuse they refuse in a sentence beside the field."""
 
+import unicodedata
 from typing import Any
 
 from allauth.account.forms import ChangePasswordForm
@@ -20,6 +21,12 @@ FIELD = "session.seed"
 
 WRONG = "This code is not right. Codes of an authenticator change every half minute, and each works once."
 RECOVERY = "Recovery codes are for signing in. To confirm a deletion, use a passkey or your authenticator."
+
+
+def check_label(text: str) -> None:
+    """For what is kept in clear as it was typed: no control characters, as through the API."""
+    if any(unicodedata.category(character) == "Cc" for character in text):
+        raise forms.ValidationError("This has a character that cannot be shown.")
 
 
 class CodeInput(forms.TextInput):

@@ -38,6 +38,7 @@ class Place:
 
 
 MEMORY, FORGETTING, CONNECTIONS, TRUST = "Memory", "Forgetting", "Connections", "Trust"
+ACCESS, TENANT = "Access", "Tenant"
 PLACES: Final = (
     Place(
         name="overview",
@@ -93,6 +94,51 @@ PLACES: Final = (
         icon="M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM12 7v5l3.5 2",
     ),
     Place(
+        name="keys",
+        label="API keys",
+        route="web_keys",
+        need=Need.GRANTED,
+        grant="api_keys:read",
+        group=ACCESS,
+        icon="M8 15a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM12 11h10M18 11v4M22 11v3",
+    ),
+    Place(
+        name="team",
+        label="Team",
+        route="web_team",
+        need=Need.GRANTED,
+        grant="team:read",
+        group=ACCESS,
+        icon="M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM4 21c0-4 4-6 8-6s8 2 8 6",
+    ),
+    Place(
+        name="projects",
+        label="Projects",
+        route="web_projects",
+        need=Need.GRANTED,
+        grant="projects:read",
+        group=TENANT,
+        icon="M3 7V5h6l2 2h10v12H3V7Z",
+    ),
+    Place(
+        name="usage",
+        label="Usage",
+        route="web_usage",
+        need=Need.GRANTED,
+        grant="usage:read",
+        group=TENANT,
+        icon="M3 20h18M4 15l5-5 4 3 7-8",
+    ),
+    Place(
+        name="settings",
+        label="Settings",
+        route="web_settings",
+        need=Need.GRANTED,
+        grant="settings:read",
+        group=TENANT,
+        icon="M4 7h9M19 7h1M4 17h1M11 17h9M16 10a3 3 0 1 0 0-6 3 3 0 0 0 0 6ZM8 20a3 3 0 1 0 0-6 3 3 0 0 0 0 6Z",
+    ),
+    Place(
         name="audit",
         label="Audit trail",
         route="web_audit",
@@ -131,6 +177,11 @@ def navigation(reach: Reach, environment: Environment | None) -> dict[str, list[
             address = f"{address}?{urlencode({'environment': environment.value})}"
         groups.setdefault(place.group, []).append(Link(place=place, address=address))
     return groups
+
+
+def front(reach: Reach) -> str | None:
+    """Where the role begins in this tenant: the first place that it may go to.  None for a role that may go nowhere."""
+    return next((link.address for links in navigation(reach, None).values() for link in links), None)
 
 
 def colours(request: HttpRequest) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from typing import Final
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 
 from apps.ingest.outcomes import KINDS, outcomes
 from apps.ingest.review import count_waiting
@@ -13,6 +12,7 @@ from apps.retention.requests import count_pending
 from apps.tenants.members import reach_of
 from apps.web.drawing import bars, columns
 from apps.web.environments import FIRST, environment_of, inside
+from apps.web.frame import front
 from apps.web.pages import At, Need, in_tenant, needs, show
 from apps.web.reckoning import counted
 
@@ -25,11 +25,12 @@ WAITING: Final = 99  # of which beyond are just more
 @needs(Need.FACTOR)
 def home(request: HttpRequest) -> HttpResponse:
     """The tenants that the person works for; straight on where it is one."""
-    reaches = [reach for reach in reach_of(request.user.pk or 0, closed=True) if reach.may_read]
-    closed = [reach for reach in reaches if reach.tenant.closed_at is not None and reach.may_delete]
-    reaches = [reach for reach in reaches if reach.tenant.closed_at is None]
+    there = reach_of(request.user.pk or 0, closed=True)
+    fronts = [(reach, address) for reach in there if (address := front(reach))]
+    closed = [(reach, address) for reach, address in fronts if reach.tenant.closed_at is not None]
+    reaches = [(reach, address) for reach, address in fronts if reach.tenant.closed_at is None]
     if len(reaches) == 1 and not closed:
-        return HttpResponseRedirect(reverse("web_tenant", args=[reaches[0].tenant.name]))
+        return HttpResponseRedirect(reaches[0][1])
     return show(request, "home", reaches=reaches, closed=closed)
 
 

@@ -87,9 +87,12 @@ def of_programs() -> list[Route]:
 
 
 # What reveals something, or changes what holds, and deletes no memory by itself: each has tests of its own.
-REVEALING = {"web_prepare_file", "web_link_file", "web_tighten_retention"}
+REVEALING = {
+    *("web_prepare_file", "web_link_file", "web_tighten_retention", "web_make_key", "web_rotate_key", "web_member"),
+    *("web_remove_member", "web_remove_project"),
+}
 # What goes there is no memory, and needs no more than the role, as through the API.
-OTHER_THINGS: set[str] = set()
+OTHER_THINGS = {"web_remove_member", "web_remove_project"}
 
 # What a key may do for all that, and why it is no delete of a memory.
 KEYS_OWN = {

@@ -14,7 +14,7 @@ from apps.api.fields import Choice, Ids, Input, Label, Labels, Moment, Whole
 from apps.api.views import ControlView
 from apps.apikeys import services
 from apps.apikeys.permissions import DEFAULT
-from apps.apikeys.selectors import KeyNotFound, get_key, list_keys, state_of
+from apps.apikeys.selectors import get_key, list_keys, state_of
 from apps.projects.scope import Environment
 from apps.projects.selectors import get_project
 
@@ -180,20 +180,11 @@ class BulkRevokeView(ControlView):
     )
     def post(self, request: Request) -> Response:
         """Revoke each of these; one that is absent or another tenant's is not found, and keeps no other from it."""
-        results = [
-            {"key_id": key_id, "status": self._revoked(key_id)} for key_id in self.read(BulkRevokeInput)["key_ids"]
-        ]
-        counts = Counter(one["status"] for one in results)
+        ids = self.read(BulkRevokeInput)["key_ids"]
+        outcomes = services.revoke_all(self.caller, ids, now=self.now())
+        counts = Counter(outcome for _, outcome in outcomes)
+        results = [{"key_id": key_id, "status": outcome} for key_id, outcome in outcomes]
         return Response({name: counts[name] for name in OUTCOMES} | {"results": results})
-
-    def _revoked(self, key_id: int) -> str:
-        try:
-            services.revoke(self.caller, key_id, now=self.now())
-        except KeyNotFound:
-            return "not_found"
-        except services.KeyAlreadyRevoked:
-            return "already_revoked"
-        return "revoked"
 
 
 def _body(key: "ApiKey", view: ControlView) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.factors import has_second_factor
+from apps.accounts.factors import with_second_factor
 from apps.api.control.at import tenant_of
 from apps.api.fields import Choice, Input, Label
 from apps.api.permissions import PERSON
@@ -85,7 +85,9 @@ class MembersView(ControlView):
     @extend_schema(operation_id="list_team_members", responses=MembersOutput)
     def get(self, request: Request) -> Response:
         """Who is in the organization that owns this tenant, suspended people too, by address."""
-        found = [_member(one) for one in members.list_members(tenant_of(self.caller))]
+        there = members.list_members(tenant_of(self.caller))
+        proven = with_second_factor([one.user_id for one in there])
+        found = [_member(one, is_proven=one.user_id in proven) for one in there]
         return Response({"members": found, "total": len(found)})
 
 
@@ -112,7 +114,7 @@ class MemberView(ControlView):
             actor=self.caller.principal.label,
             now=self.now(),
         )
-        return Response(_member(changed))
+        return Response(_member(changed, is_proven=user_id in with_second_factor([user_id])))
 
     @extend_schema(operation_id="remove_team_member", request=None, responses={204: None})
     def delete(self, request: Request, user_id: int) -> Response:
@@ -133,13 +135,13 @@ def _organization(one: "Membership") -> dict[str, Any]:
     }
 
 
-def _member(one: "Membership") -> dict[str, Any]:
+def _member(one: "Membership", *, is_proven: bool) -> dict[str, Any]:
     return {
         "id": one.user_id,
         "email": one.user.email,
         "full_name": one.user.full_name,
         "role": one.role,
         "status": "suspended" if one.suspended_at else "active",
-        "mfa_enabled": has_second_factor(one.user_id),
+        "mfa_enabled": is_proven,
         "created_at": one.created_at,
     }

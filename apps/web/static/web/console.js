@@ -16,6 +16,12 @@
     field.select();
   });
 
+  const here = document.querySelector(".places [aria-current]");
+  if (here) {  // on a phone the menu is a line that scrolls
+    const menu = here.closest(".places");
+    menu.scrollLeft = here.offsetLeft - (menu.clientWidth - here.clientWidth) / 2;
+  }
+
   document.querySelectorAll("[data-copy]").forEach(function (box) {
     if (!navigator.clipboard) return;
     const button = document.createElement("button");

@@ -1,0 +1,269 @@
+"""API keys of the tenant: what there is, new ones, and an end of old ones.  The text of one is shown once, in the
+answer that made it: no session keeps it, and no address."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from apps.apikeys.permissions import DEFAULT, PERMISSIONS, expand
+from apps.apikeys.selectors import KeyNotFound, get_key, list_keys, state_of
+from apps.apikeys.services import Issued, issue, may_give, revoke_all, rotate
+from apps.core.errors import DomainError
+from apps.projects.scope import Environment
+from apps.projects.selectors import get_project, list_projects
+from apps.web.environments import FIRST
+from apps.web.forms import check_label
+from apps.web.memories import following
+from apps.web.pages import At, Need, in_tenant, show
+from apps.web.seeking import id_of
+
+if TYPE_CHECKING:  # views import no models
+    from apps.apikeys.models import ApiKey
+    from apps.projects.models import Project
+
+READ, WRITE, ANY_SCOPE = "api_keys:read", "api_keys:write", "api_keys:any_scope"
+SOON: Final = timedelta(days=14)  # an end that is worth a word
+PAGE: Final = 50
+AT_ONCE: Final = 100  # that are revoked together
+LIFETIMES: Final[Mapping[str, str]] = {
+    "1": "a day",
+    "7": "a week",
+    "30": "30 days",
+    "90": "90 days",
+    "180": "180 days",
+    "365": "a year, the longest",
+}
+GRACES: Final[Mapping[str, str]] = {
+    "0": "not at all: it leaked",
+    "3600": "an hour",
+    "86400": "a day",
+    "604800": "a week",
+    "2592000": "30 days, the longest",
+}
+# Of what somebody may begin with.  None of them holds what is never in a default set.
+PRESETS: Final[Mapping[str, Sequence[str]]] = {
+    "everyday": DEFAULT,
+    "reading": [name for name in DEFAULT if name.endswith(":read")],
+    "nothing": (),
+}
+NEVER_BY_DEFAULT: Final = "; never in a default set"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A key as a page shows it.  scopes: what it gives, wildcards spelled out.  ends_soon: it still works."""
+
+    key: "ApiKey"
+    state: str
+    ends_soon: bool
+    scopes: Sequence[tuple[str, str]]
+
+    @property
+    def is_active(self) -> bool:
+        return self.state == "active"
+
+
+class KeyForm(forms.Form):
+    """What a new key is to be.  Which scopes are offered follows from the role of whoever asks."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=128,
+        validators=[check_label],
+        widget=forms.TextInput({"autocomplete": "off", "placeholder": "support bot"}),
+    )
+    environment = forms.ChoiceField(
+        label="Environment", choices=[(one.value, one.value) for one in FIRST], initial=Environment.PRODUCTION.value
+    )
+    days = forms.ChoiceField(label="Expires in", choices=list(LIFETIMES.items()), initial="90")
+    project = forms.ChoiceField(label="Works in", required=False)
+    scopes = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
+
+    def __init__(self, *args: Any, at: At, projects: "Sequence[Project]", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        offered: Any = self.fields["scopes"]
+        offered.choices = [(name, _words(name)) for name in PERMISSIONS if _may_give(at, name)]
+        pinned: Any = self.fields["project"]
+        named = [(one.public_id, one.name) for one in projects if not one.is_default and one.archived_at is None]
+        pinned.choices = [("", "whatever project a request names"), *named]
+
+    @property
+    def everyday(self) -> list[Any]:
+        """Boxes of scopes that a default set has."""
+        return [box for box in self["scopes"] if box.data["value"] in DEFAULT]
+
+    @property
+    def weighty(self) -> list[Any]:
+        return [box for box in self["scopes"] if box.data["value"] not in DEFAULT]
+
+
+@in_tenant(Need.GRANTED, grant=READ)
+def keys(request: HttpRequest, at: At) -> HttpResponse:
+    """Those that work, or with ``state=past`` those that no longer do."""
+    found = [_shown(at, key) for key in list_keys(at.scope)]
+    is_past, before = request.GET.get("state") == "past", id_of(request.GET.get("before"))
+    wanted = [one for one in found if one.is_active != is_past]
+    rest = [one for one in wanted if before is None or one.key.pk < before]
+    query = "state=past" if is_past else ""
+    return show(
+        request,
+        "keys",
+        at=at,
+        place="keys",
+        found=rest[:PAGE],
+        is_past=is_past,
+        counts={"active": sum(one.is_active for one in found), "past": sum(not one.is_active for one in found)},
+        may_write=WRITE in at.scope.permissions,
+        before=before,
+        query=query,
+        next_query=following(query, rest[PAGE - 1].key.pk if len(rest) > PAGE else None),
+    )
+
+
+@in_tenant(Need.GRANTED, grant=READ)
+def key(request: HttpRequest, at: At, key_id: int) -> HttpResponse:
+    """One key: what it may, and whether it would be let in now."""
+    shown = _shown(at, get_key(at.scope, key_id))
+    return show(
+        request,
+        "key",
+        at=at,
+        place="keys",
+        one=shown,
+        may_write=WRITE in at.scope.permissions,
+        server=_server(request),
+    )
+
+
+@in_tenant(Need.STEP_UP, grant=WRITE, methods="GET POST")
+def make_key(request: HttpRequest, at: At) -> HttpResponse:
+    """POST answers with the new key's text, this once."""
+    projects = list_projects(at.scope)
+    preset = request.GET.get("preset", "everyday")
+    chosen = PRESETS.get(preset, DEFAULT)
+    form = KeyForm(request.POST or None, at=at, projects=projects, initial=_beginning(request, chosen))
+    if request.method == "POST" and form.is_valid():
+        said = form.cleaned_data
+        try:
+            issued = issue(
+                at.scope,
+                name=said["name"],
+                environment=Environment(said["environment"]),
+                scopes=may_give(at.scope, said["scopes"]),
+                project_id=get_project(at.scope, said["project"]).pk if said["project"] else None,
+                expires_at=at.now + timedelta(days=int(said["days"])),
+                now=at.now,
+            )
+        except DomainError as error:
+            form.add_error(None, error.message)
+        else:
+            return _hand_over(request, at, issued)
+    return show(
+        request,
+        "make_key",
+        status=422 if request.method == "POST" else 200,
+        at=at,
+        place="keys",
+        form=form,
+        presets=PRESETS,
+        preset=preset,
+        may_any=ANY_SCOPE in at.scope.permissions,
+    )
+
+
+@in_tenant(Need.STEP_UP, grant=WRITE, methods="GET POST")
+def rotate_key(request: HttpRequest, at: At, key_id: int) -> HttpResponse:
+    """POST answers with the text of the key that takes this one's place, this once."""
+    old = get_key(at.scope, key_id)
+    may_give(at.scope, old.scopes)
+    grace = request.POST.get("grace", "")
+    if request.method == "POST" and grace in GRACES:
+        issued = rotate(at.scope, key_id, grace=timedelta(seconds=int(grace)), now=at.now)
+        return _hand_over(request, at, issued, instead_of=get_key(at.scope, key_id))
+    return show(
+        request,
+        "rotate_key",
+        status=422 if request.method == "POST" else 200,
+        at=at,
+        place="keys",
+        one=_shown(at, old),
+        graces=GRACES,
+        usual="86400",
+    )
+
+
+@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
+def revoke_keys(request: HttpRequest, at: At) -> HttpResponse:
+    """Those that were ticked.  First it is shown which; ``sure`` revokes them."""
+    ids = list(dict.fromkeys(id_of(one) or 0 for one in request.POST.getlist("id")[:AT_ONCE]))
+    if not ids:
+        messages.warning(request, "No key was ticked.")
+        return HttpResponseRedirect(reverse("web_keys", args=[at.tenant]))
+    if "sure" in request.POST:
+        outcomes = [outcome for _, outcome in revoke_all(at.scope, ids, now=at.now)]
+        done, missed = outcomes.count("revoked"), len(outcomes) - outcomes.count("revoked")
+        if done:
+            what = "Revoked: it is" if done == 1 else f"{done} revoked: they are"
+            messages.success(request, f"{what} refused from the next request on.")
+        if missed:
+            messages.warning(request, f"{missed} not revoked: there is no such key, or it was revoked before.")
+        return HttpResponseRedirect(reverse("web_keys", args=[at.tenant]))
+    wanted = {key.pk: key for key in list_keys(at.scope) if key.pk in ids and key.revoked_at is None}
+    if not wanted:
+        raise KeyNotFound
+    return show(request, "revoke_keys", at=at, place="keys", found=[_shown(at, one) for one in wanted.values()])
+
+
+def _beginning(request: HttpRequest, scopes: Sequence[str]) -> dict[str, Any]:
+    """environment: of the page that led here."""
+    said = request.GET.get("environment")
+    begun: dict[str, Any] = {"scopes": list(scopes)}
+    return begun | {"environment": said} if said in {one.value for one in FIRST} else begun
+
+
+def _hand_over(request: HttpRequest, at: At, issued: Issued, *, instead_of: "ApiKey | None" = None) -> HttpResponse:
+    old = _shown(at, instead_of) if instead_of else None
+    return show(
+        request,
+        "new_key",
+        status=201,
+        at=at,
+        place="keys",
+        one=_shown(at, issued.key),
+        text=issued.text,
+        old=old,
+        server=_server(request),
+    )
+
+
+def _shown(at: At, key: "ApiKey") -> Shown:
+    state = state_of(key, now=at.now)
+    given = expand(key.scopes)
+    return Shown(
+        key=key,
+        state=state,
+        ends_soon=state == "active" and _is_soon(key.expires_at, at.now),
+        scopes=[(name, _words(name)) for name in PERMISSIONS if name in given],
+    )
+
+
+def _is_soon(end: datetime | None, now: datetime) -> bool:
+    return end is not None and end - now < SOON
+
+
+def _words(name: str) -> str:
+    return PERMISSIONS[name].removesuffix(NEVER_BY_DEFAULT)
+
+
+def _may_give(at: At, name: str) -> bool:
+    return ANY_SCOPE in at.scope.permissions or name in DEFAULT or name in at.scope.permissions
+
+
+def _server(request: HttpRequest) -> str:
+    return request.build_absolute_uri("/").rstrip("/")

@@ -1,0 +1,155 @@
+"""Projects of the tenant: what there is and how much in each; made, renamed, archived, brought back and deleted."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from apps.core.errors import Conflict
+from apps.memories.census import count_by_project
+from apps.projects import services
+from apps.projects.selectors import get_project, list_projects
+from apps.retention.projects import delete_project
+from apps.web.forms import check_label
+from apps.web.pages import At, Need, in_tenant, show
+from apps.web.reckoning import counted
+
+if TYPE_CHECKING:  # views import no models
+    from apps.projects.models import Project
+
+READ, WRITE = "projects:read", "projects:write"
+LEFT: Final = {  # what keeps a project from being deleted
+    "memories": "memories, or what was deleted within the last days",
+    "candidates": "candidates that wait for review",
+    "imports": "imports that have not ended",
+    "forget_requests": "requests to forget that wait",
+    "legal_holds": "legal holds",
+}
+
+
+class ProjectForm(forms.Form):
+    name = forms.CharField(
+        label="Name", max_length=200, validators=[check_label], widget=forms.TextInput({"autocomplete": "off"})
+    )
+
+
+@in_tenant(Need.GRANTED, grant=READ)
+def projects(request: HttpRequest, at: At) -> HttpResponse:
+    return _show(request, at, ProjectForm())
+
+
+@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
+def make_project(request: HttpRequest, at: At) -> HttpResponse:
+    form = ProjectForm(request.POST)
+    if not form.is_valid():
+        return _show(request, at, form, status=422)
+    made = services.create_project(at.scope, form.cleaned_data["name"], now=at.now)
+    messages.success(request, f"{made.name} is there. Requests name it by its id, {made.public_id}.")
+    return _back(at)
+
+
+@in_tenant(Need.GRANTED, grant=READ)
+def project(request: HttpRequest, at: At, project_id: str) -> HttpResponse:
+    """One of them, and what can be done with it."""
+    return _show_one(request, at, get_project(at.scope, project_id))
+
+
+@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
+def rename_project(request: HttpRequest, at: At, project_id: str) -> HttpResponse:
+    form = ProjectForm(request.POST)
+    if not form.is_valid():
+        return _show_one(request, at, get_project(at.scope, project_id), form, status=422)
+    services.rename(at.scope, project_id, form.cleaned_data["name"], now=at.now)
+    messages.success(request, "Renamed. Its id stays what it was.")
+    return _to(at, project_id)
+
+
+@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
+def archive_project(request: HttpRequest, at: At, project_id: str) -> HttpResponse:
+    services.archive(at.scope, project_id, now=at.now)
+    messages.success(request, "Archived: its memories can be read and no longer added to.")
+    return _to(at, project_id)
+
+
+@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
+def unarchive_project(request: HttpRequest, at: At, project_id: str) -> HttpResponse:
+    services.unarchive(at.scope, project_id, now=at.now)
+    messages.success(request, "Back in use: its memories can be added to again.")
+    return _to(at, project_id)
+
+
+@in_tenant(Need.STEP_UP, grant=WRITE, methods="GET POST")
+def remove_project(request: HttpRequest, at: At, project_id: str) -> HttpResponse:
+    """POST deletes it, if nothing is left in it; what is left is said."""
+    one = get_project(at.scope, project_id)
+    refusal: Conflict | None = None
+    if request.method == "POST":
+        try:
+            delete_project(at.scope, project_id, now=at.now)
+        except Conflict as error:
+            refusal = error
+        else:
+            messages.success(request, f"{one.name} is deleted, and keys that were pinned to it are revoked.")
+            return _back(at)
+    return show(
+        request,
+        "remove_project",
+        status=409 if refusal else 200,
+        at=at,
+        place="projects",
+        one=one,
+        refusal=refusal.message if refusal else "",
+        left=[(found["count"], LEFT[found["kind"]]) for found in refusal.details] if refusal else [],
+    )
+
+
+def _show(request: HttpRequest, at: At, form: ProjectForm, *, status: int = 200) -> HttpResponse:
+    there = list_projects(at.scope)
+    counts = _counts(at, there)
+    return show(
+        request,
+        "projects",
+        status=status,
+        at=at,
+        place="projects",
+        found=[{"one": one, "count": counts.value.get(one.pk, 0)} for one in there],
+        counts=counts,
+        form=form,
+        may_write=WRITE in at.scope.permissions,
+    )
+
+
+def _show_one(
+    request: HttpRequest, at: At, one: "Project", form: ProjectForm | None = None, *, status: int = 200
+) -> HttpResponse:
+    counts = _counts(at, [one])
+    return show(
+        request,
+        "project",
+        status=status,
+        at=at,
+        place="projects",
+        one=one,
+        count=counts.value.get(one.pk, 0),
+        counts=counts,
+        form=form or ProjectForm(initial={"name": one.name}),
+        may_write=WRITE in at.scope.permissions,
+        server=request.build_absolute_uri("/").rstrip("/"),
+    )
+
+
+def _counts(at: At, there: "list[Project]") -> Any:
+    """Active memories, of all environments."""
+    ids = [one.pk for one in there]
+    name = f"projects:{at.reach.tenant.pk}:{'-'.join(map(str, ids))}"
+    return counted(name, lambda: count_by_project(at.scope, ids, environment=None), now=at.now)
+
+
+def _back(at: At) -> HttpResponse:
+    return HttpResponseRedirect(reverse("web_projects", args=[at.tenant]))
+
+
+def _to(at: At, project_id: str) -> HttpResponse:
+    return HttpResponseRedirect(reverse("web_project", args=[at.tenant, project_id]))

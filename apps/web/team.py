@@ -1,0 +1,140 @@
+"""Who is in the organization, as what, and what each role may."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from apps.accounts.factors import with_second_factor
+from apps.core.errors import Malformed
+from apps.tenants.grants import GRANTED, GRANTS
+from apps.tenants.members import MAY_DELETE, MAY_READ, change_member, get_member, list_members, take_role
+from apps.web.pages import At, Need, in_tenant, show
+
+if TYPE_CHECKING:  # views import no models
+    from apps.tenants.models import Membership
+
+READ, WRITE = "team:read", "team:write"
+OWNER: Final = "owner"
+ROLES: Final[Mapping[str, str]] = {
+    "owner": "everything, the plan too, and who else is an owner",
+    "admin": "everything but the plan and owners",
+    "developer": "reads memories; makes keys and webhooks",
+    "analyst": "reads memories; starts exports",
+    "billing": "sees usage and the plan, and no memory",
+}
+
+
+class ChangeRefused(Malformed):
+    """A change gives a role, suspends, or ends a suspension."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ability:
+    """What some roles may.  name: of the grant, blank of what is asked of people at this browser alone."""
+
+    name: str
+    words: str
+    roles: frozenset[str]
+
+
+IN_THE_BROWSER: Final = (
+    Ability(name="", words="read, search and look through memories, and see what waits for review", roles=MAY_READ),
+    Ability(name="", words="decide in the review; delete, bring back and erase memories", roles=MAY_DELETE),
+)
+
+
+@in_tenant(Need.GRANTED, grant=READ)
+def team(request: HttpRequest, at: At) -> HttpResponse:
+    there = list_members(at.reach.tenant)
+    proven = with_second_factor([one.user_id for one in there])
+    return show(
+        request,
+        "team",
+        at=at,
+        place="team",
+        members=[{"one": one, "is_proven": one.user_id in proven, "is_me": _is_me(at, one)} for one in there],
+        may_write=WRITE in at.scope.permissions,
+        others=_other_tenants(at),
+        roles=ROLES,
+        abilities=_abilities(),
+    )
+
+
+@in_tenant(Need.STEP_UP, grant=WRITE, methods="GET POST")
+def member(request: HttpRequest, at: At, user_id: int) -> HttpResponse:
+    """POST gives a role, or suspends, or ends a suspension."""
+    if request.method == "POST":
+        return _change(request, at, user_id)
+    there = get_member(at.reach.tenant, user_id)
+    return show(
+        request,
+        "member",
+        at=at,
+        place="team",
+        one=there,
+        is_me=_is_me(at, there),
+        is_beyond=there.role == OWNER and at.reach.role != OWNER,
+        roles={name: words for name, words in ROLES.items() if name != OWNER or at.reach.role == OWNER},
+        others=_other_tenants(at),
+    )
+
+
+@in_tenant(Need.STEP_UP, grant=WRITE, methods="GET POST")
+def remove_member(request: HttpRequest, at: At, user_id: int) -> HttpResponse:
+    there = get_member(at.reach.tenant, user_id)
+    if request.method != "POST":
+        return show(request, "remove_member", at=at, place="team", one=there, is_me=_is_me(at, there))
+    take_role(at.reach.tenant, user_id, by=at.reach.role, actor=at.scope.principal.label, now=at.now)
+    messages.success(request, f"{there.user.email} is out of {at.reach.tenant.organization}.")
+    return _back(at, user_id)
+
+
+def _change(request: HttpRequest, at: At, user_id: int) -> HttpResponse:
+    role, status = request.POST.get("role"), request.POST.get("status")
+    if (role is None) == (status is None) or status not in (None, "suspended", "active"):
+        raise ChangeRefused
+    there = change_member(
+        at.reach.tenant,
+        user_id,
+        by=at.reach.role,
+        role=role,
+        is_suspended=None if status is None else status == "suspended",
+        actor=at.scope.principal.label,
+        now=at.now,
+    )
+    said = "is suspended" if status == "suspended" else "works here again" if status else f"is {there.role} now"
+    messages.success(request, f"{there.user.email} {said}. It holds from the next request on.")
+    return _back(at, user_id)
+
+
+def _back(at: At, user_id: int) -> HttpResponse:
+    """Whoever changed themselves may have no way to the team any more."""
+    if user_id == at.person.pk:
+        return HttpResponseRedirect(reverse("web_home"))
+    return HttpResponseRedirect(reverse("web_team", args=[at.tenant]))
+
+
+def _abilities() -> Sequence[Ability]:
+    named = [
+        Ability(name=name, words=words, roles=frozenset(role for role, has in GRANTS.items() if name in has))
+        for name, words in GRANTED.items()
+    ]
+    return [*IN_THE_BROWSER, *named]
+
+
+def _is_me(at: At, there: "Membership") -> bool:
+    return there.user_id == at.person.pk
+
+
+def _other_tenants(at: At) -> list[str]:
+    """That a role here is held in too."""
+    mine = at.reach.tenant
+    return [
+        one.tenant.name
+        for one in at.reaches
+        if one.tenant.organization_id == mine.organization_id and one.tenant.pk != mine.pk
+    ]

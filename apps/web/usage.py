@@ -1,0 +1,103 @@
+"""What a tenant uses: how much was brought and recalled of late, what is stored, and what is left of its quota."""
+
+from datetime import UTC, datetime, time, timedelta
+from typing import Any, Final
+
+from django.http import HttpRequest, HttpResponse
+
+from apps.apikeys.quota import Standing, quota_mode, standings
+from apps.audit.selectors import count_by_day
+from apps.ingest.outcomes import KINDS, Day, outcomes
+from apps.memories.tally import Tally, tally
+from apps.projects.scope import Environment
+from apps.web.drawing import Bar, bars, columns
+from apps.web.environments import FIRST, inside
+from apps.web.pages import At, Need, in_tenant, show
+from apps.web.reckoning import Counted, counted
+
+DAYS: Final = 30
+NEAR: Final = 80  # percent of a quota
+RECALL: Final = "memory.recall"
+WHO: Final = {"api_key": "programs", "account": "people"}  # in the order in which they are drawn
+MODES: Final = {
+    "strict": "What goes beyond it is refused (429).",
+    "silent": "What goes beyond it is answered as if it had been done, and is not.",
+}
+
+
+@in_tenant(Need.GRANTED, grant="usage:read")
+def usage(request: HttpRequest, at: At) -> HttpResponse:
+    """Numbers alone, of every environment."""
+    name, today = at.reach.tenant.pk, f"{at.now:%Y-%m-%d}"
+    brought = counted(f"brought:{name}:{today}", lambda: _brought(at), now=at.now)
+    recalled = counted(f"recalled:{name}:{today}", lambda: _recalled(at), now=at.now)
+    stored = counted(f"stored:{name}", lambda: _stored(at), now=at.now)
+    lines = bars({one.value: stored.value[one].current for one in FIRST})
+    mode = quota_mode(at.scope)
+    return show(
+        request,
+        "usage",
+        at=at,
+        place="usage",
+        charts=[
+            _chart("Brought", "what programs brought, and what became of it", brought, KINDS),
+            _chart("Recalled", "answered recalls and searches, by who asked", recalled, tuple(WHO.values())),
+        ],
+        stored=[_held(one.value, stored.value[one], bar) for one, bar in zip(FIRST, lines, strict=True)],
+        counted_at=stored.at if stored.is_kept else None,
+        meters=[_meter(one) for one in standings(at.scope, now=at.now)],
+        mode=mode,
+        mode_said=MODES.get(mode, ""),
+        is_unused=not any(day.total for day in (*brought.value, *recalled.value)),
+    )
+
+
+def _brought(at: At) -> list[Day]:
+    found = [outcomes(inside(at, environment), days=DAYS, now=at.now) for environment in FIRST]
+    return [_sum([one.days[number] for one in found]) for number in range(DAYS)]
+
+
+def _sum(days: list[Day]) -> Day:
+    return Day(day=days[0].day, counts={kind: sum(one.counts[kind] for one in days) for kind in KINDS})
+
+
+def _recalled(at: At) -> list[Day]:
+    first = at.now.astimezone(UTC).date() - timedelta(days=DAYS - 1)
+    found = count_by_day(at.scope, RECALL, since=datetime.combine(first, time(), UTC))
+    days = [first + timedelta(days=number) for number in range(DAYS)]
+    return [Day(day=day, counts={name: found.get((day, kind), 0) for kind, name in WHO.items()}) for day in days]
+
+
+def _stored(at: At) -> dict[Environment, Tally]:
+    return {environment: tally(inside(at, environment)) for environment in FIRST}
+
+
+def _chart(title: str, words: str, found: Counted[list[Day]], kinds: tuple[str, ...]) -> dict[str, Any]:
+    totals = {kind: sum(day.counts[kind] for day in found.value) for kind in kinds}
+    return {
+        "title": title,
+        "id": title.lower(),
+        "words": words,
+        "found": found,
+        "kinds": [{"name": kind, "total": f"{total:,}"} for kind, total in totals.items()],
+        "is_empty": not any(totals.values()),
+        "total": f"{sum(totals.values()):,}",
+        "drawn": columns(found.value, kinds),
+    }
+
+
+def _held(environment: str, held: Tally, bar: Bar) -> dict[str, Any]:
+    counts = [f"{count:,}" for count in (held.current, held.replaced, held.archived, held.deleted)]
+    return {"environment": environment, "counts": counts, "bar": bar}
+
+
+def _meter(one: Standing) -> dict[str, Any]:
+    percent = 0.0 if one.limit is None else 100.0 if one.used >= one.limit else round(100 * one.used / one.limit, 1)
+    return {
+        "name": one.meter,
+        "used": f"{one.used:,}",
+        "limit": None if one.limit is None else f"{one.limit:,}",
+        "left": None if one.limit is None else f"{max(0, one.limit - one.used):,}",
+        "percent": percent,
+        "is_near": percent >= NEAR,
+    }

@@ -1,0 +1,186 @@
+"""Journeys through keys, the team, projects and usage in a real Chromium, every page before axe-core."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from playwright.sync_api import Browser, Page, expect
+
+from apps.apikeys.models import ApiKey
+from apps.apikeys.onboarding import Opened
+from apps.apikeys.quota import set_quota, take
+from apps.audit.services import record
+from apps.core.scoping import tenant_transaction
+from apps.projects.scope import Environment
+from apps.projects.selectors import get_project
+from apps.tenants.members import change_member
+from apps.tenants.models import Role
+from tests.makers import make_api_key, make_project, make_scope
+from tests.web.browsers import MARKS
+from tests.web.people import Person, make_person, say
+from tests.web.test_console import check, signed_in
+
+pytestmark = MARKS
+
+
+@pytest.fixture
+def page(chromium: Browser, live_server: Any, owner: Person, complaints: list[str]) -> Page:
+    return signed_in(chromium, live_server, owner, complaints)
+
+
+def step_up(page: Page, owner: Person, *, steps: int = 1) -> None:
+    """Shown the next code: each works once."""
+    expect(page.get_by_role("heading", name="Confirm that it is you")).to_be_visible()
+    page.get_by_label("Code of your authenticator").fill(owner.code(steps=steps))
+    page.get_by_role("button", name="Confirm").click()
+
+
+def test_person_makes_rotates_and_revokes_a_key(page: Page, owner: Person, acme: Opened, complaints: list[str]) -> None:
+    support = get_project(acme.scope, make_project(acme.scope, "Customer support"))
+    make_api_key(acme.scope, name="nightly import", environment=Environment.STAGING, scopes=["memory:add"])
+    make_api_key(acme.scope, name="support bot", project_id=support.pk, expires_in=timedelta(days=9))
+    with tenant_transaction(acme.scope):
+        ApiKey.objects.within(acme.scope).filter(name="support bot").update(last_used_at=datetime.now(UTC))
+    page.goto("/app/t/acme")
+    page.get_by_role("link", name="API keys").click()
+    check(page, "keys")
+
+    page.get_by_role("link", name="Make a key").click()
+    step_up(page, owner)
+    expect(page.get_by_role("heading", name="Make a key")).to_be_visible()
+    check(page, "key-make")
+    page.get_by_label("Name").fill("travel assistant")
+    page.get_by_label("projects:read").uncheck()
+    page.get_by_role("button", name="Make it").click()
+    expect(page.get_by_text("Copy it now.")).to_be_visible()
+    assert "ms_live_" not in page.url
+    check(page, "key-new")
+
+    page.get_by_role("link", name="I have kept it").click()
+    expect(page.get_by_text("It would be let in now")).to_be_visible()
+    assert page.get_by_text("projects:read").count() == 0
+    check(page, "key")
+    page.get_by_role("link", name="Rotate…").click()
+    check(page, "key-rotate")
+    page.get_by_label("an hour").check()
+    page.get_by_role("button", name="Rotate it").click()
+    expect(page.get_by_text("goes on working until")).to_be_visible()
+    check(page, "key-rotated")
+
+    page.get_by_role("link", name="API keys").first.click()
+    page.get_by_label("Key travel assistant").first.check()
+    page.get_by_label("Key nightly import").check()
+    page.get_by_role("button", name="Revoke those ticked").click()
+    expect(page.get_by_role("heading", name="Revoke 2 keys?")).to_be_visible()
+    check(page, "keys-revoke")
+    page.get_by_role("button", name="Revoke", exact=True).click()
+    expect(page.get_by_text("2 revoked")).to_be_visible()
+    page.get_by_role("link", name="Revoked and expired").click()
+    expect(page.get_by_text("nightly import")).to_be_visible()
+    check(page, "keys-past")
+    assert complaints == []
+
+
+def test_person_changes_a_role_and_removes_somebody(
+    page: Page, owner: Person, acme: Opened, complaints: list[str]
+) -> None:
+    make_person(acme.tenant, "developer", email="dana@acme.example")
+    make_person(acme.tenant, "analyst", email="ben@acme.example", factor=False)
+    suspended = make_person(acme.tenant, "admin", email="carol@acme.example")
+    change_member(
+        acme.tenant, suspended.user.pk, by=Role.OWNER, is_suspended=True, actor="command:0", now=datetime.now(UTC)
+    )
+    page.goto("/app/t/acme")
+    page.get_by_role("link", name="Team").click()
+    check(page, "team")
+
+    page.get_by_role("link", name="Change dana@acme.example").click()
+    step_up(page, owner)
+    expect(page.get_by_role("heading", name="dana@acme.example")).to_be_visible()
+    check(page, "member")
+    page.get_by_label("Analyst").check()
+    page.get_by_role("button", name="Give this role").click()
+    expect(page.get_by_text("is analyst now")).to_be_visible()
+    page.get_by_role("link", name="Change ben@acme.example").click()
+    page.get_by_role("link", name="Remove…").click()
+    check(page, "member-remove")
+    page.get_by_role("button", name="Remove").click()
+    expect(page.get_by_text("is out of")).to_be_visible()
+    assert complaints == []
+
+
+def test_person_makes_archives_and_deletes_a_project(
+    page: Page, owner: Person, acme: Opened, complaints: list[str]
+) -> None:
+    page.goto("/app/t/acme/projects")
+    check(page, "projects")
+    for name in ("Customer support", "Travel assistant"):
+        page.get_by_label("A new project").fill(name)
+        page.get_by_role("button", name="Make it").click()
+        expect(page.get_by_text(f"{name} is there")).to_be_visible()
+    say(make_scope(acme, "nora", project_id=acme.project.pk, now=datetime.now(UTC)), "The spare key lies at Ana's.")
+    page.get_by_role("link", name="Customer support").click()
+    check(page, "project")
+    page.get_by_role("button", name="Archive it").click()
+    expect(page.get_by_text("Archived: its memories")).to_be_visible()
+    check(page, "project-archived")
+    page.get_by_role("link", name="Projects").first.click()
+    check(page, "projects-many")
+    page.get_by_role("link", name="Customer support").click()
+    page.get_by_role("link", name="Delete…").click()
+    step_up(page, owner)
+    check(page, "project-remove")
+    page.get_by_role("button", name="Delete it").click()
+    expect(page.get_by_text("Customer support is deleted")).to_be_visible()
+    assert complaints == []
+
+
+def test_usage_and_settings_are_drawn_without_javascript(
+    chromium: Browser, live_server: Any, owner: Person, acme: Opened, complaints: list[str]
+) -> None:
+    page = signed_in(chromium, live_server, owner, complaints, java_script_enabled=False)
+    page.goto("/app/t/acme/usage")
+    expect(page.get_by_text("Nothing was used")).to_be_visible()
+    use(acme)
+    page.reload()
+    expect(page.locator("svg.chart rect").first).to_be_visible()
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_text("Change to this").first.click()
+    expect(page.get_by_text("memsync tenant policy acme").first).to_be_visible()
+    page.get_by_role("link", name="API keys").click()
+    page.get_by_role("checkbox").first.check()
+    page.get_by_role("button", name="Revoke those ticked").click()
+    expect(page.get_by_role("heading", name="Revoke")).to_be_visible()
+    assert complaints == []
+
+
+def test_usage_and_settings_have_no_serious_fault(page: Page, acme: Opened, complaints: list[str]) -> None:
+    page.goto("/app/t/acme/usage")
+    check(page, "usage-empty")
+    use(acme)
+    set_quota(acme.scope, actor="command:0", mode="strict", adds=100, retrievals=20_000, now=datetime.now(UTC))
+    with tenant_transaction(acme.scope):
+        [take(acme.scope, "adds", actor="api_key:1", now=datetime.now(UTC)) for _ in range(86)]
+    page.reload()
+    expect(page.get_by_role("heading", name="Recalled")).to_be_visible()
+    check(page, "usage")
+    page.get_by_role("link", name="Settings").click()
+    check(page, "settings")
+    assert complaints == []
+
+
+def use(acme: Opened) -> None:
+    """A month of somebody's programs."""
+    production, staging = (
+        make_scope(acme, "nora", environment=one, now=datetime.now(UTC))
+        for one in (Environment.PRODUCTION, Environment.STAGING)
+    )
+    for ago in range(0, 28, 2):
+        at = datetime.now(UTC) - timedelta(days=ago)
+        texts = [f"Locker {ago}-{number} holds a red scarf." for number in range(1 + ago * 7 % 5)]
+        say(production if ago % 3 else staging, *texts, now=at)
+        with tenant_transaction(acme.scope):
+            for actor, count in (("api_key:1", 40 + ago * 37 % 90), ("account:1", ago * 5 % 13 + 1)):
+                record(acme.scope, actor=actor, action="memory.recall", target="space:1", count=count, now=at)
+    cache.clear()  # of counts
