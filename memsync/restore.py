@@ -79,7 +79,8 @@ def restore(
 
 
 def _make_fit(*, sample: int | None, now: datetime, say: Callable[[str], None]) -> tuple[Replayed, Inspection]:
-    from memsync.management.commands.prepare import grant, migrate
+    from memsync.management.commands.prepare import grant
+    from memsync.migrating import migrate
 
     for alias in ("keyring", "default"):
         migrate(alias)

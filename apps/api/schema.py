@@ -135,7 +135,8 @@ class ApiSchema(AutoSchema):
             statuses.update(WITH_KEY)
         if has_body:
             statuses.update(WITH_BODY)
-        if self.method != "GET":
+        # A GET that asks for a step-up makes something, as a link that works once.
+        if self.method != "GET" or self.method in self.view.fresh:  # type: ignore[attr-defined]  # as above
             statuses.update(CHANGING)
         if "{" in self.path:
             statuses.add(404)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import fsum
 from typing import Final
 
 
@@ -39,7 +40,8 @@ def trend_of(signals: Sequence[Signal]) -> Trend:
     balance = sum(steps) / sum(|steps|);  multiplier = 0.5 + 1.5 · |balance|, and 1 while there are fewer than three.
     """
     steps = [STEPS[signal] for signal in signals]
-    balance = sum(steps) / sum(abs(step) for step in steps) if steps else 0.0
+    # fsum: of floats added in another order the sum may differ in its last place, and with it the side of a threshold.
+    balance = fsum(steps) / fsum(abs(step) for step in steps) if steps else 0.0
     if len(steps) < SETTLED:
         return Trend(momentum="neutral", consistency=round(abs(balance), 6), multiplier=1.0, recent_count=len(steps))
     momentum = "positive" if balance > LEANING else "negative" if balance < -LEANING else "neutral"

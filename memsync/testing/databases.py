@@ -92,13 +92,14 @@ def _make_templates(superuser: roles.Psycopg) -> None:
 
 
 def _migrate(alias: str, name: str) -> None:
-    from django.core.management import call_command
     from django.db import connections
+
+    from memsync.migrating import migrate
 
     settings = connections[alias].settings_dict
     usual = {key: settings[key] for key in ("NAME", "USER", "PASSWORD")}
     _point(alias, name=name, user=roles.OWNER)
-    call_command("migrate", database=alias, verbosity=0, interactive=False)
+    migrate(alias)
     connections[alias].close()
     settings.update(usual)
 

@@ -1,4 +1,4 @@
-"""The server does what its OpenAPI document says: a few hundred requests made from it (20,000: scripts/nightly)."""
+"""The server does what its OpenAPI document says: some requests for each operation (20,000: scripts/nightly)."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tests.fuzzing.__main__ import fuzz
 
 @pytest.mark.e2e
 def test_server_does_what_its_schema_says(tmp_path: Path) -> None:
-    found = fuzz(tmp_path / "home", 250, seed=20261121, systematic=False)
+    found = fuzz(tmp_path / "home", 100, seed=20261121, systematic=False)
 
     assert found.is_clean, f"{found}\n" + "\n".join(found.told)
-    assert found.cases >= 250
+    assert found.cases >= 100

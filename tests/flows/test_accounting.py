@@ -1,6 +1,7 @@
 """Every input ends in counted outcomes, on every path; and what was said before adds nothing when it comes again."""
 
 import json
+import os
 import secrets
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -60,7 +61,8 @@ TEXTS = st.lists(
     min_size=1,
     max_size=4,
 ).map(" ".join)
-SLOW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = int(os.environ.get("EXAMPLES", "8"))
+SLOW = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture
@@ -264,7 +266,7 @@ def test_a_conversation_told_twice_more_adds_no_row(
     assert rows(scope) == there
 
 
-@settings(SLOW, max_examples=60)
+@settings(SLOW, max_examples=3 * EXAMPLES)
 @given(texts=st.lists(st.sampled_from(SAID), min_size=2, max_size=12), together=st.booleans())
 def test_whatever_was_told_adds_no_row_when_it_is_told_again(acme: Opened, texts: list[str], together: bool) -> None:
     scope = make_scope(acme, secrets.token_hex(8))

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,16 @@ def blocks(page: Path) -> list[Block]:
     ]
 
 
+# What `memsync tenant create` and `memsync key issue --scopes '*'` do, for every page in one process.
+TENANTS: Final = """
+import json, sys
+import django
+django.setup()
+from tests.makers import make_api_key, make_tenant
+print(json.dumps({name: make_api_key(make_tenant(name).scope, scopes=["*"]).text for name in sys.argv[1:]}))
+"""
+
+
 @pytest.fixture(scope="module")
 def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     up = Up(tmp_path_factory.mktemp("examples") / "home")
@@ -51,14 +62,22 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     up.stop(signal.SIGTERM)
 
 
-@pytest.fixture
-def environment(instance: Up, tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, str]:
-    """Of a stranger who has just made a tenant, in an empty directory."""
-    name = f"page-{request.node.callspec.id}"
-    made = instance.run("tenant", "create", name, "--json")
+@pytest.fixture(scope="module")
+def keys(instance: Up) -> dict[str, str]:
+    """Of a tenant for each page, by its name."""
+    environment = instance.environment | {"DJANGO_SETTINGS_MODULE": "memsync.settings", "PYTHONPATH": str(ROOT)}
+    made = subprocess.run(
+        [sys.executable, "-c", TENANTS, *(page.stem for page in PAGES)],
+        env=environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
     assert made.returncode == 0, made.stderr
-    issued = instance.run("key", "issue", "--tenant", name, "--scopes", "*", "--json")
-    key = orjson.loads(issued.stdout)["key"]
+    found: dict[str, str] = orjson.loads(made.stdout)
+    return found
+
+
+@pytest.fixture
+def environment(instance: Up, keys: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> dict[str, str]:
+    """Of a stranger who has just made a tenant, in an empty directory."""
     (tmp_path / "bin").mkdir()
     # curl says what it was told, and takes a refusal for a success; an example that is refused is a wrong one.
     shim = tmp_path / "bin" / "curl"
@@ -70,7 +89,7 @@ def environment(instance: Up, tmp_path: Path, request: pytest.FixtureRequest) ->
         "REAL_PATH": path,
         "HOME": str(tmp_path),
         "MEMSYNC_URL": instance.ready["url"],
-        "MEMSYNC_API_KEY": key,
+        "MEMSYNC_API_KEY": keys[request.node.callspec.id],
         "NO_PROXY": "*",
     }
 

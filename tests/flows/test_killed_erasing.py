@@ -31,7 +31,7 @@ from tests.makers import make_scope
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 
-KILLS: Final = int(os.environ.get("ERASURE_KILLS", "5"))
+KILLS: Final = int(os.environ.get("ERASURE_KILLS", "3"))
 NOW: Final = datetime.now(UTC)
 DONE: Final = "done"
 TEXTS: Final = ("I live in Lisbon.", "I moved to Porto.", "My dog Biscuit sleeps on the sofa.", "I work as a nurse.")

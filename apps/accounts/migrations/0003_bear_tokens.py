@@ -34,6 +34,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("access",), name="bearer_access"),
+                    models.UniqueConstraint(fields=("refresh",), name="bearer_refresh"),
+                ]
+            },
         ),
         migrations.CreateModel(
             name="SpentRefresh",
@@ -48,17 +54,10 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="bearersession",
-            constraint=models.UniqueConstraint(fields=("access",), name="bearer_access"),
-        ),
-        migrations.AddConstraint(
-            model_name="bearersession",
-            constraint=models.UniqueConstraint(fields=("refresh",), name="bearer_refresh"),
-        ),
-        migrations.AddConstraint(
-            model_name="spentrefresh",
-            constraint=models.UniqueConstraint(fields=("digest",), name="spent_refresh_once"),
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("digest",), name="spent_refresh_once"),
+                ]
+            },
         ),
     ]

@@ -60,6 +60,28 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "space", "type", "-id"], name="entity_newest_of_type"),
+                    models.Index(
+                        condition=models.Q(("merged_into__isnull", False)),
+                        fields=["tenant", "space", "merged_into"],
+                        name="entity_merged",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("tenant", "space", "id"), name="entity_in_space"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("is_user", True)), fields=("tenant", "space"), name="entity_one_user"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("type", ""),
+                            ("type__in", ("person", "organization", "team", "place", "product", "project", "other")),
+                            _connector="OR",
+                        ),
+                        name="entity_type",
+                    ),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
@@ -119,6 +141,21 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "space", "alias_mac"], name="entity_by_alias"),
+                    models.Index(fields=["tenant", "space", "entity"], name="aliases_of_entity"),
+                    models.Index(fields=["tenant", "space", "-id"], name="entity_alias_newest"),
+                    models.Index(
+                        condition=models.Q(("parent__isnull", False)),
+                        fields=["tenant", "parent"],
+                        name="entity_alias_short",
+                    ),
+                    models.Index(fields=["tenant", "key_version", "id"], name="entity_alias_key_version"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("tenant", "id"), name="entity_alias_in_tenant"),
+                    models.UniqueConstraint(fields=("tenant", "origin_id", "alias_mac"), name="entity_alias_once"),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
@@ -187,6 +224,16 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "memory"], name="entity_claims_of_memory"),
+                    models.Index(fields=["tenant", "space", "subject", "-memory"], name="entity_claims_of"),
+                    models.Index(
+                        condition=models.Q(("object__isnull", False)),
+                        fields=["tenant", "space", "object", "-memory"],
+                        name="entity_claims_on",
+                    ),
+                    models.Index(fields=["tenant", "key_version", "id"], name="entity_claim_key_version"),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
@@ -268,106 +315,18 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "memory", "entity"], name="entity_mentions_of_memory"),
+                    models.Index(fields=["tenant", "space", "entity", "-memory"], name="mentions_of_entity"),
+                    models.Index(
+                        condition=models.Q(("alias__isnull", False)),
+                        fields=["tenant", "alias"],
+                        name="mentions_by_alias",
+                    ),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="entity",
-            index=models.Index(fields=["tenant", "space", "type", "-id"], name="entity_newest_of_type"),
-        ),
-        migrations.AddIndex(
-            model_name="entity",
-            index=models.Index(
-                condition=models.Q(("merged_into__isnull", False)),
-                fields=["tenant", "space", "merged_into"],
-                name="entity_merged",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="entity",
-            constraint=models.UniqueConstraint(fields=("tenant", "space", "id"), name="entity_in_space"),
-        ),
-        migrations.AddConstraint(
-            model_name="entity",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("is_user", True)), fields=("tenant", "space"), name="entity_one_user"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="entity",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("type", ""),
-                    ("type__in", ("person", "organization", "team", "place", "product", "project", "other")),
-                    _connector="OR",
-                ),
-                name="entity_type",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="entityalias",
-            index=models.Index(fields=["tenant", "space", "alias_mac"], name="entity_by_alias"),
-        ),
-        migrations.AddIndex(
-            model_name="entityalias",
-            index=models.Index(fields=["tenant", "space", "entity"], name="aliases_of_entity"),
-        ),
-        migrations.AddIndex(
-            model_name="entityalias",
-            index=models.Index(fields=["tenant", "space", "-id"], name="entity_alias_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="entityalias",
-            index=models.Index(
-                condition=models.Q(("parent__isnull", False)), fields=["tenant", "parent"], name="entity_alias_short"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="entityalias",
-            index=models.Index(fields=["tenant", "key_version", "id"], name="entity_alias_key_version"),
-        ),
-        migrations.AddConstraint(
-            model_name="entityalias",
-            constraint=models.UniqueConstraint(fields=("tenant", "id"), name="entity_alias_in_tenant"),
-        ),
-        migrations.AddConstraint(
-            model_name="entityalias",
-            constraint=models.UniqueConstraint(fields=("tenant", "origin_id", "alias_mac"), name="entity_alias_once"),
-        ),
-        migrations.AddIndex(
-            model_name="entityclaim",
-            index=models.Index(fields=["tenant", "memory"], name="entity_claims_of_memory"),
-        ),
-        migrations.AddIndex(
-            model_name="entityclaim",
-            index=models.Index(fields=["tenant", "space", "subject", "-memory"], name="entity_claims_of"),
-        ),
-        migrations.AddIndex(
-            model_name="entityclaim",
-            index=models.Index(
-                condition=models.Q(("object__isnull", False)),
-                fields=["tenant", "space", "object", "-memory"],
-                name="entity_claims_on",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="entityclaim",
-            index=models.Index(fields=["tenant", "key_version", "id"], name="entity_claim_key_version"),
-        ),
-        migrations.AddIndex(
-            model_name="entitymention",
-            index=models.Index(fields=["tenant", "memory", "entity"], name="entity_mentions_of_memory"),
-        ),
-        migrations.AddIndex(
-            model_name="entitymention",
-            index=models.Index(fields=["tenant", "space", "entity", "-memory"], name="mentions_of_entity"),
-        ),
-        migrations.AddIndex(
-            model_name="entitymention",
-            index=models.Index(
-                condition=models.Q(("alias__isnull", False)), fields=["tenant", "alias"], name="mentions_by_alias"
-            ),
         ),
     ]

@@ -96,6 +96,44 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "environment", "-id"], name="export_job_newest"),
+                    models.Index(
+                        condition=models.Q(("status__in", ("pending", "running"))),
+                        fields=["tenant", "id"],
+                        name="export_job_open",
+                    ),
+                    models.Index(fields=["tenant", "key_version", "id"], name="export_job_key_version"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("tenant", "public_id"), name="export_job_public_id"),
+                    models.UniqueConstraint(fields=("tenant", "id"), name="export_job_in_tenant"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("status__in", ["pending", "running", "completed", "failed", "cancelled", "expired"])
+                        ),
+                        name="export_job_status",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("format__in", ["csv", "jsonl"])), name="export_job_format"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("end_user_id__isnull", False),
+                                ("privacy_request_id__isnull", False),
+                                ("reach", "person"),
+                            ),
+                            models.Q(
+                                ("end_user_id__isnull", True),
+                                ("privacy_request_id__isnull", True),
+                                ("reach__in", ("filtered", "all", "date_range")),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="export_job_reach",
+                    ),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
@@ -157,6 +195,12 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "key_version", "id"], name="export_chunk_key_version"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("tenant", "job", "number"), name="export_chunk_once"),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
@@ -193,77 +237,12 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "job"], name="export_links_of_job"),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="exportjob",
-            index=models.Index(fields=["tenant", "environment", "-id"], name="export_job_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="exportjob",
-            index=models.Index(
-                condition=models.Q(("status__in", ("pending", "running"))),
-                fields=["tenant", "id"],
-                name="export_job_open",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="exportjob",
-            index=models.Index(fields=["tenant", "key_version", "id"], name="export_job_key_version"),
-        ),
-        migrations.AddConstraint(
-            model_name="exportjob",
-            constraint=models.UniqueConstraint(fields=("tenant", "public_id"), name="export_job_public_id"),
-        ),
-        migrations.AddConstraint(
-            model_name="exportjob",
-            constraint=models.UniqueConstraint(fields=("tenant", "id"), name="export_job_in_tenant"),
-        ),
-        migrations.AddConstraint(
-            model_name="exportjob",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("status__in", ["pending", "running", "completed", "failed", "cancelled", "expired"])
-                ),
-                name="export_job_status",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="exportjob",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("format__in", ["csv", "jsonl"])), name="export_job_format"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="exportjob",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("end_user_id__isnull", False), ("privacy_request_id__isnull", False), ("reach", "person")
-                    ),
-                    models.Q(
-                        ("end_user_id__isnull", True),
-                        ("privacy_request_id__isnull", True),
-                        ("reach__in", ("filtered", "all", "date_range")),
-                    ),
-                    _connector="OR",
-                ),
-                name="export_job_reach",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="exportchunk",
-            index=models.Index(fields=["tenant", "key_version", "id"], name="export_chunk_key_version"),
-        ),
-        migrations.AddConstraint(
-            model_name="exportchunk",
-            constraint=models.UniqueConstraint(fields=("tenant", "job", "number"), name="export_chunk_once"),
-        ),
-        migrations.AddIndex(
-            model_name="exportlink",
-            index=models.Index(fields=["tenant", "job"], name="export_links_of_job"),
         ),
     ]

@@ -77,6 +77,23 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "environment", "-id"], name="import_job_newest"),
+                    models.Index(
+                        condition=models.Q(("status__in", ("pending", "running"))),
+                        fields=["tenant", "id"],
+                        name="import_job_open",
+                    ),
+                    models.Index(fields=["tenant", "key_version", "id"], name="import_job_key_version"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("tenant", "public_id"), name="import_job_public_id"),
+                    models.UniqueConstraint(fields=("tenant", "id"), name="import_job_in_tenant"),
+                    models.CheckConstraint(
+                        condition=models.Q(("status__in", ["pending", "running", "completed", "failed", "cancelled"])),
+                        name="import_job_status",
+                    ),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
@@ -126,48 +143,15 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "key_version", "id"], name="import_chunk_key_version"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("tenant", "job", "number"), name="import_chunk_once"),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="importjob",
-            index=models.Index(fields=["tenant", "environment", "-id"], name="import_job_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="importjob",
-            index=models.Index(
-                condition=models.Q(("status__in", ("pending", "running"))),
-                fields=["tenant", "id"],
-                name="import_job_open",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="importjob",
-            index=models.Index(fields=["tenant", "key_version", "id"], name="import_job_key_version"),
-        ),
-        migrations.AddConstraint(
-            model_name="importjob",
-            constraint=models.UniqueConstraint(fields=("tenant", "public_id"), name="import_job_public_id"),
-        ),
-        migrations.AddConstraint(
-            model_name="importjob",
-            constraint=models.UniqueConstraint(fields=("tenant", "id"), name="import_job_in_tenant"),
-        ),
-        migrations.AddConstraint(
-            model_name="importjob",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("status__in", ["pending", "running", "completed", "failed", "cancelled"])),
-                name="import_job_status",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="importchunk",
-            index=models.Index(fields=["tenant", "key_version", "id"], name="import_chunk_key_version"),
-        ),
-        migrations.AddConstraint(
-            model_name="importchunk",
-            constraint=models.UniqueConstraint(fields=("tenant", "job", "number"), name="import_chunk_once"),
         ),
     ]

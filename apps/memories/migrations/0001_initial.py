@@ -205,6 +205,79 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "space", "-id"], name="memory_newest"),
+                    models.Index(fields=["tenant", "space", "text_mac"], name="memory_text"),
+                    models.Index(
+                        condition=models.Q(("actor_token__isnull", False)),
+                        fields=["tenant", "space", "actor_token"],
+                        name="memory_actor",
+                    ),
+                    models.Index(
+                        condition=models.Q(("slot__isnull", False)),
+                        fields=["tenant", "space", "slot"],
+                        name="memory_slot",
+                    ),
+                    models.Index(
+                        condition=models.Q(("session_token__isnull", False)),
+                        fields=["tenant", "space", "session_token", "id"],
+                        name="memory_session",
+                    ),
+                    models.Index(
+                        condition=models.Q(("expires_at__isnull", False), ("retention_status", "active")),
+                        fields=["tenant", "expires_at"],
+                        name="memory_expiring",
+                    ),
+                    models.Index(fields=["tenant", "key_version", "id"], name="memory_key_version"),
+                    models.Index(
+                        condition=models.Q(("project__isnull", False)),
+                        fields=["tenant", "project"],
+                        name="memory_project",
+                    ),
+                    models.Index(
+                        condition=models.Q(("superseded_by__isnull", False)),
+                        fields=["tenant", "superseded_by"],
+                        name="memory_superseded_by",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("tenant", "id"), name="memory_in_tenant"),
+                    models.UniqueConstraint(
+                        condition=models.Q(
+                            ("retention_status", "active"), ("slot__isnull", False), ("validity", "current")
+                        ),
+                        fields=("tenant", "space", "slot"),
+                        name="memory_one_current_per_slot",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("retention_status", "active")),
+                        fields=("tenant", "space", "public_id"),
+                        name="memory_one_active_per_public_id",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("environment__in", ["development", "staging", "production"])),
+                        name="memory_environment",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("validity__in", ["current", "superseded", "disputed"])),
+                        name="memory_validity",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "retention_status__in",
+                                ["active", "archived", "soft_deleted", "hard_delete_pending", "purged"],
+                            )
+                        ),
+                        name="memory_retention",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("tier__in", ["hot", "warm", "cold"])), name="memory_tier"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("importance__gte", 0.0), ("importance__lte", 1.0)), name="memory_importance"
+                    ),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
@@ -237,6 +310,9 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "memory_id", "id"], name="transition_of_memory"),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
@@ -319,131 +395,13 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "constraints": [
+                    models.UniqueConstraint(fields=("tenant", "memory"), name="vector_one_per_memory"),
+                    models.UniqueConstraint(fields=("tenant", "vector_id"), name="vector_id_once"),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(fields=["tenant", "space", "-id"], name="memory_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(fields=["tenant", "space", "text_mac"], name="memory_text"),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(
-                condition=models.Q(("actor_token__isnull", False)),
-                fields=["tenant", "space", "actor_token"],
-                name="memory_actor",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(
-                condition=models.Q(("slot__isnull", False)), fields=["tenant", "space", "slot"], name="memory_slot"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(
-                condition=models.Q(("session_token__isnull", False)),
-                fields=["tenant", "space", "session_token", "id"],
-                name="memory_session",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(
-                condition=models.Q(("expires_at__isnull", False), ("retention_status", "active")),
-                fields=["tenant", "expires_at"],
-                name="memory_expiring",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(fields=["tenant", "key_version", "id"], name="memory_key_version"),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(
-                condition=models.Q(("project__isnull", False)), fields=["tenant", "project"], name="memory_project"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="memory",
-            index=models.Index(
-                condition=models.Q(("superseded_by__isnull", False)),
-                fields=["tenant", "superseded_by"],
-                name="memory_superseded_by",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.UniqueConstraint(fields=("tenant", "id"), name="memory_in_tenant"),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("retention_status", "active"), ("slot__isnull", False), ("validity", "current")),
-                fields=("tenant", "space", "slot"),
-                name="memory_one_current_per_slot",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("retention_status", "active")),
-                fields=("tenant", "space", "public_id"),
-                name="memory_one_active_per_public_id",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("environment__in", ["development", "staging", "production"])),
-                name="memory_environment",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("validity__in", ["current", "superseded", "disputed"])), name="memory_validity"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("retention_status__in", ["active", "archived", "soft_deleted", "hard_delete_pending", "purged"])
-                ),
-                name="memory_retention",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("tier__in", ["hot", "warm", "cold"])), name="memory_tier"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="memory",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("importance__gte", 0.0), ("importance__lte", 1.0)), name="memory_importance"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="memorytransition",
-            index=models.Index(fields=["tenant", "memory_id", "id"], name="transition_of_memory"),
-        ),
-        migrations.AddConstraint(
-            model_name="memoryvector",
-            constraint=models.UniqueConstraint(fields=("tenant", "memory"), name="vector_one_per_memory"),
-        ),
-        migrations.AddConstraint(
-            model_name="memoryvector",
-            constraint=models.UniqueConstraint(fields=("tenant", "vector_id"), name="vector_id_once"),
         ),
     ]

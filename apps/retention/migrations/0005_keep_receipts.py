@@ -60,6 +60,28 @@ class Migration(migrations.Migration):
                 ("finished_at", models.DateTimeField(null=True)),
             ],
             bases=(apps.crypto.models.InKeyring, models.Model),
+            options={
+                "indexes": [
+                    models.Index(fields=["tenant_uid", "-requested_at"], name="erasures_newest"),
+                    models.Index(
+                        condition=models.Q(("state", "finished"), _negated=True),
+                        fields=["requested_at"],
+                        name="erasures_open",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["requested", "deleted", "purged", "finished"])),
+                        name="erasure_state",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("kind__in", ["memories", "topic", "space", "end_user", "project", "tenant"])
+                        ),
+                        name="erasure_of",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Receipt",
@@ -80,6 +102,18 @@ class Migration(migrations.Migration):
                 ("leaf", models.CharField(max_length=64)),
             ],
             bases=(apps.crypto.models.InKeyring, models.Model),
+            options={
+                "indexes": [
+                    models.Index(fields=["tenant_uid", "-index"], name="receipts_newest"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("erasure_uid", "phase"), name="receipt_once_per_phase"),
+                    models.CheckConstraint(
+                        condition=models.Q(("phase__in", ["deleted", "purged", "backups_expired"])),
+                        name="receipt_phase",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ReceiptCheckpoint",
@@ -99,43 +133,6 @@ class Migration(migrations.Migration):
             model_name="erasureentry",
             index=models.Index(
                 condition=models.Q(("erasure_uid__isnull", False)), fields=["erasure_uid"], name="entries_of_erasure"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="erasure",
-            index=models.Index(fields=["tenant_uid", "-requested_at"], name="erasures_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="erasure",
-            index=models.Index(
-                condition=models.Q(("state", "finished"), _negated=True), fields=["requested_at"], name="erasures_open"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="erasure",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ["requested", "deleted", "purged", "finished"])), name="erasure_state"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="erasure",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kind__in", ["memories", "topic", "space", "end_user", "project", "tenant"])),
-                name="erasure_of",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="receipt",
-            index=models.Index(fields=["tenant_uid", "-index"], name="receipts_newest"),
-        ),
-        migrations.AddConstraint(
-            model_name="receipt",
-            constraint=models.UniqueConstraint(fields=("erasure_uid", "phase"), name="receipt_once_per_phase"),
-        ),
-        migrations.AddConstraint(
-            model_name="receipt",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("phase__in", ["deleted", "purged", "backups_expired"])), name="receipt_phase"
             ),
         ),
     ]

@@ -59,6 +59,22 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "key_version", "id"], name="cluster_key_version"),
+                    models.Index(
+                        condition=models.Q(("summary_id__isnull", False)),
+                        fields=["tenant", "summary_id"],
+                        name="cluster_summary",
+                    ),
+                    models.Index(
+                        condition=models.Q(("project__isnull", False)),
+                        fields=["tenant", "project"],
+                        name="cluster_project",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("tenant", "space", "topic_mac"), name="cluster_once_per_topic"),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
@@ -112,39 +128,15 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "cluster", "-memory"], name="member_newest"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("tenant", "memory"), name="member_of_one_cluster"),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="cluster",
-            index=models.Index(fields=["tenant", "key_version", "id"], name="cluster_key_version"),
-        ),
-        migrations.AddIndex(
-            model_name="cluster",
-            index=models.Index(
-                condition=models.Q(("summary_id__isnull", False)),
-                fields=["tenant", "summary_id"],
-                name="cluster_summary",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="cluster",
-            index=models.Index(
-                condition=models.Q(("project__isnull", False)), fields=["tenant", "project"], name="cluster_project"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="cluster",
-            constraint=models.UniqueConstraint(fields=("tenant", "space", "topic_mac"), name="cluster_once_per_topic"),
-        ),
-        migrations.AddIndex(
-            model_name="clustermember",
-            index=models.Index(fields=["tenant", "cluster", "-memory"], name="member_newest"),
-        ),
-        migrations.AddConstraint(
-            model_name="clustermember",
-            constraint=models.UniqueConstraint(fields=("tenant", "memory"), name="member_of_one_cluster"),
         ),
     ]

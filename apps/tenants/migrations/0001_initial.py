@@ -66,6 +66,14 @@ class Migration(migrations.Migration):
             ],
             options={
                 "ordering": ("name",),
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("key_deletes__in", ["deny", "retire"])), name="tenant_key_deletes"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("new_spaces__in", ["searchable", "sealed"])), name="tenant_new_spaces"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -89,6 +97,13 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "key_version", "id"], name="end_user_key_version"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("tenant", "external_mac"), name="end_user_once"),
+                    models.UniqueConstraint(fields=("tenant", "id"), name="end_user_in_tenant"),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
@@ -138,29 +153,5 @@ class Migration(migrations.Migration):
                     ),
                 ],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="tenant",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("key_deletes__in", ["deny", "retire"])), name="tenant_key_deletes"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tenant",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("new_spaces__in", ["searchable", "sealed"])), name="tenant_new_spaces"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="enduser",
-            index=models.Index(fields=["tenant", "key_version", "id"], name="end_user_key_version"),
-        ),
-        migrations.AddConstraint(
-            model_name="enduser",
-            constraint=models.UniqueConstraint(fields=("tenant", "external_mac"), name="end_user_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="enduser",
-            constraint=models.UniqueConstraint(fields=("tenant", "id"), name="end_user_in_tenant"),
         ),
     ]

@@ -78,6 +78,16 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "key_version", "id"], name="webhook_endpoint_key_version"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("tenant", "id"), name="webhook_endpoint_in_tenant"),
+                    models.CheckConstraint(
+                        condition=models.Q(("signature_algorithm__in", ["hmac-sha256", "hmac-sha512"])),
+                        name="webhook_endpoint_algorithm",
+                    ),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
@@ -155,6 +165,28 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "endpoint", "-id"], name="webhook_delivery_newest"),
+                    models.Index(fields=["tenant", "space"], name="webhook_delivery_space"),
+                    models.Index(
+                        condition=models.Q(("leased_until__isnull", False)),
+                        fields=["tenant", "endpoint", "leased_until"],
+                        name="webhook_delivery_leased",
+                    ),
+                    models.Index(
+                        condition=models.Q(("key_version__isnull", False)),
+                        fields=["tenant", "key_version", "id"],
+                        name="webhook_delivery_key_version",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("status__in", ["pending", "retrying", "delivered", "failed", "dead_letter"])
+                        ),
+                        name="webhook_delivery_status",
+                    ),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
@@ -197,59 +229,12 @@ class Migration(migrations.Migration):
             options={
                 "abstract": False,
                 "default_manager_name": "everyone",
+                "indexes": [
+                    models.Index(fields=["tenant", "space"], name="webhook_event_space"),
+                ],
             },
             managers=[
                 ("everyone", django.db.models.manager.Manager()),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="webhookendpoint",
-            index=models.Index(fields=["tenant", "key_version", "id"], name="webhook_endpoint_key_version"),
-        ),
-        migrations.AddConstraint(
-            model_name="webhookendpoint",
-            constraint=models.UniqueConstraint(fields=("tenant", "id"), name="webhook_endpoint_in_tenant"),
-        ),
-        migrations.AddConstraint(
-            model_name="webhookendpoint",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("signature_algorithm__in", ["hmac-sha256", "hmac-sha512"])),
-                name="webhook_endpoint_algorithm",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="webhookdelivery",
-            index=models.Index(fields=["tenant", "endpoint", "-id"], name="webhook_delivery_newest"),
-        ),
-        migrations.AddIndex(
-            model_name="webhookdelivery",
-            index=models.Index(fields=["tenant", "space"], name="webhook_delivery_space"),
-        ),
-        migrations.AddIndex(
-            model_name="webhookdelivery",
-            index=models.Index(
-                condition=models.Q(("leased_until__isnull", False)),
-                fields=["tenant", "endpoint", "leased_until"],
-                name="webhook_delivery_leased",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="webhookdelivery",
-            index=models.Index(
-                condition=models.Q(("key_version__isnull", False)),
-                fields=["tenant", "key_version", "id"],
-                name="webhook_delivery_key_version",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="webhookdelivery",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("status__in", ["pending", "retrying", "delivered", "failed", "dead_letter"])),
-                name="webhook_delivery_status",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="webhookevent",
-            index=models.Index(fields=["tenant", "space"], name="webhook_event_space"),
         ),
     ]

@@ -8,10 +8,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
-from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
-from django.db.migrations.executor import MigrationExecutor
 
 from apps.adapters.kms.local import LocalKeyring
 from apps.adapters.registry import get_embedder, get_kms
@@ -20,6 +18,7 @@ from apps.tenants.selectors import list_tenants
 from memsync import first_run
 from memsync.embedded import roles
 from memsync.env import env_secret
+from memsync.migrating import migrate
 
 ONE_AT_A_TIME = 72_101  # an advisory lock: two hosts may start at once
 
@@ -67,15 +66,6 @@ def _secrets(found: Mapping[str, Any]) -> Iterator[str]:
     for who, where in (("owner", "/app/"), ("operator", "/admin/")):
         if found[who]["password"]:
             yield f"  sign in at {where} as {found[who]['email']} with {found[who]['password']}"
-
-
-def migrate(alias: str) -> bool:
-    """Migrate a database that is behind.  Asking first is quicker than Django's own run over nothing."""
-    executor = MigrationExecutor(connections[alias])
-    if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        return False
-    call_command("migrate", database=alias, interactive=False, verbosity=0)
-    return True
 
 
 def make_first_kek() -> None:

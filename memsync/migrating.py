@@ -1,0 +1,54 @@
+"""Bring one of the two databases to what the models say."""
+
+from typing import Any
+
+from django.apps import apps
+from django.core.management import call_command
+from django.db import connections, router
+from django.db.migrations import Migration
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.operations.base import Operation
+from django.db.migrations.operations.models import ModelOperation
+
+from memsync.routers import KEYRING
+
+
+def migrate(alias: str) -> bool:
+    """Whether there was anything to do.  Asking first is quicker than Django's own run over nothing."""
+    executor = MigrationExecutor(connections[alias])
+    plan = [migration for migration, _ in executor.migration_plan(executor.loader.graph.leaf_nodes())]
+    if not plan:
+        return False
+    if alias == KEYRING:
+        _migrate_few(executor, plan)
+    else:
+        call_command("migrate", database=alias, interactive=False, verbosity=0)
+    return True
+
+
+def _migrate_few(executor: MigrationExecutor, plan: list[Migration]) -> None:
+    """Of a database that few migrations are for.  The others are written down as applied, which is what applying them
+    would come to; Django builds every model anew for each of their operations, in all as long as the main database
+    takes."""
+    executor.recorder.ensure_schema()
+    state = executor._create_project_state(with_applied_migrations=True)  # type: ignore[attr-defined]  # stubs lack it
+    for migration in plan:
+        state.__dict__.pop("apps", None)  # built anew when an operation asks for it
+        if any(_is_for(executor.connection.alias, migration, operation) for operation in migration.operations):
+            state = executor.apply_migration(state, migration)
+        else:
+            state = migration.mutate_state(state, preserve=False)
+            for app, name in migration.replaces or [(migration.app_label, migration.name)]:
+                executor.recorder.record_applied(app, name)
+
+
+def _is_for(alias: str, migration: Migration, operation: Operation) -> bool:
+    """As the router says of it.  Of a model that is gone nobody knows where it lived: then Django decides."""
+    name = getattr(operation, "model_name", None) or (operation.name if isinstance(operation, ModelOperation) else None)
+    if name is None:  # SQL and the like say it with hints
+        hints: dict[str, Any] = getattr(operation, "hints", {})
+        return router.allow_migrate(alias, migration.app_label, **hints)
+    try:
+        return router.allow_migrate_model(alias, apps.get_model(migration.app_label, name))
+    except LookupError:
+        return True
