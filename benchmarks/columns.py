@@ -142,7 +142,11 @@ MAIN: dict[str, Columns] = {
     "tenants_organization": Columns(plain="id created_at name domain"),
     "tenants_tenant": Columns(
         plain="id created_at uid organization_id name key_deletes new_spaces changes instructions ai_extract ai_rerank "
-        "closed_at"
+        "break_glass closed_at"
+    ),
+    "breakglass_grant": Columns(
+        plain="id created_at tenant_id space_id asked_by reason ticket waits_until approved_by approved_at allowed_by "
+        "allowed_at opened_at ends_at closed_by closed_at opened_ids",
     ),
     "tenants_membership": Columns(plain="id created_at organization_id user_id role suspended_at"),
     "projects_project": Columns(

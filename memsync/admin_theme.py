@@ -63,6 +63,7 @@ UNFOLD: dict[str, Any] = {
                     _item("Retention policies", "auto_delete", "projects_retentionpolicy_changelist"),
                     _item("Retention runs", "cleaning_services", "retention_retentionrun_changelist"),
                     _item("Legal holds", "gavel", "retention_hold_changelist"),
+                    _item("Break-glass grants", "emergency_home", "breakglass_grant_changelist"),
                     _item("Audit trail", "history", "audit_auditevent_changelist"),
                 ],
             },

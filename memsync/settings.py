@@ -54,6 +54,7 @@ INSTALLED_APPS = [
     "apps.imports",
     "apps.exports",
     "apps.recall",
+    "apps.breakglass",
     "apps.upkeep",
     "apps.webhooks",
     "apps.retention",

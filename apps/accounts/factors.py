@@ -53,6 +53,11 @@ def with_second_factor(user_ids: Collection[int]) -> frozenset[int]:
     return frozenset(rows.values_list("user_id", flat=True))
 
 
+def has_had_second_factor(user_id: int, *, since: datetime) -> bool:
+    """One that is still theirs and was enrolled by then."""
+    return bool(Authenticator.objects.filter(user_id=user_id, type__in=SECOND, created_at__lte=since).exists())
+
+
 def shown_by_code(user_id: int, code: str, *, types: Collection[str] = (CODE, RECOVERY)) -> str | None:
     """Which of these factors shows this code, which is used up by that.  Whoever asks has seen that it was not shown
     before, and counts how often is asked."""

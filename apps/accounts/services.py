@@ -1,6 +1,7 @@
 """Making people who sign in, and giving them new passwords."""
 
 import secrets
+from collections.abc import Collection
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
@@ -39,6 +40,17 @@ def person_of(request: HttpRequest) -> User:
 def person_of_id(person_id: int) -> User:
     """Whom a session is of."""
     return User.objects.get(pk=person_id)
+
+
+def is_operator(person_id: int) -> bool:
+    """Whether this person is one now, with the right to break the glass; a superuser has every right."""
+    person = User.objects.filter(pk=person_id, is_active=True, is_staff=True).first()
+    return person is not None and person.has_perm("breakglass.change_grant")
+
+
+def addresses_of(person_ids: Collection[int]) -> dict[int, str]:
+    """The e-mail address of each of these people who is there."""
+    return dict(User.objects.filter(pk__in=person_ids).values_list("pk", "email"))
 
 
 def make_operator(email: str) -> str:

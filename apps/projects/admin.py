@@ -6,10 +6,12 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseRedirect
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from unfold import widgets
 
-from apps.core.admin import Answer, OperatorAdmin, action, display, mono
+from apps.core.admin import Answer, OperatorAdmin, action, display, link, mono
 from apps.core.errors import DomainError
 from apps.projects.models import Project, Review, Space
 from apps.projects.scope import Principal, Scope
@@ -146,7 +148,15 @@ class SpaceAdmin(OperatorAdmin):
     list_filter = ("environment", "kind", "tenant")
     list_select_related = ("tenant",)
     search_fields = ("uid",)
-    fields = ("uid", "tenant", "environment", "kind", "owner_id", "doc_count", "term_total", "txid", "created_at")
+    fields = (
+        "uid", "tenant", "environment", "kind", "owner_id", "doc_count", "term_total", "txid", "created_at", "in_need",
+    )  # fmt: skip
+
+    @display(description="What is in it")
+    def in_need(self, space: Space) -> str:
+        """Not here: in the console, to whoever shows a second factor, and after others said yes."""
+        page = reverse("web_break_glass_ask", args=[space.tenant.name, space.pk])
+        return format_html("Sealed. {}", link("Break the glass", page))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("tenant")

@@ -64,6 +64,10 @@ class Reach:
         return self.role in MAY_READ
 
     @property
+    def is_owner(self) -> bool:
+        return self.role == Role.OWNER
+
+    @property
     def may_delete(self) -> bool:
         """And restore, and decide about requests to forget."""
         return self.role in MAY_DELETE

@@ -59,6 +59,14 @@ class Egress(models.TextChoices):
     DENY = "deny", "To none"
 
 
+class BreakGlass(models.TextChoices):
+    """Whether an operator may read a space for half an hour, for a reason, after a second operator said yes."""
+
+    DENY = "deny", "No operator reads anything"
+    NOTIFY = "notify", "It is told of, in the console and the audit trail"
+    ASK = "ask", "One of the tenant's owners has to allow it each time"
+
+
 class Tenant(BaseModel):
     """The isolation boundary.  ``uid`` is bound into its keys and ciphertexts and never changes."""
 
@@ -76,6 +84,9 @@ class Tenant(BaseModel):
     ai_rerank = models.CharField(
         max_length=16, choices=Egress, default=Egress.SELF_HOSTED_ONLY, db_default=Egress.SELF_HOSTED_ONLY.value
     )
+    break_glass = models.CharField(
+        max_length=8, choices=BreakGlass, default=BreakGlass.ASK, db_default=BreakGlass.ASK.value
+    )
     closed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -86,6 +97,7 @@ class Tenant(BaseModel):
             models.CheckConstraint(condition=models.Q(changes__in=Changes.values), name="tenant_changes"),
             models.CheckConstraint(condition=models.Q(ai_extract__in=Egress.values), name="tenant_ai_extract"),
             models.CheckConstraint(condition=models.Q(ai_rerank__in=Egress.values), name="tenant_ai_rerank"),
+            models.CheckConstraint(condition=models.Q(break_glass__in=BreakGlass.values), name="tenant_break_glass"),
             models.CheckConstraint(
                 condition=models.Q(instructions__in=Instructions.values), name="tenant_instructions"
             ),

@@ -11,7 +11,7 @@ from django.db.models import TextChoices
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid
 from apps.core.scoping import tenant_transaction
-from apps.tenants.models import Changes, Egress, Instructions, KeyDeletes, Organization, Profile, Tenant
+from apps.tenants.models import BreakGlass, Changes, Egress, Instructions, KeyDeletes, Organization, Profile, Tenant
 
 # The name is the tenant's id on the wire, in paths and in "tenant:end user": so no slash, no colon, no blank.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -40,7 +40,7 @@ class TenantAlreadyClosed(Conflict):
 
 class UnknownPolicy(Invalid):
     """key_deletes is deny or retire, new_spaces searchable or sealed, changes replace or dispute, instructions review
-    or keep, ai_extract and ai_rerank allow, self_hosted_only or deny."""
+    or keep, ai_extract and ai_rerank allow, self_hosted_only or deny, break_glass deny, notify or ask."""
 
 
 def open_organization(name: str, *, domain: str = "", now: datetime) -> Organization:
@@ -83,6 +83,7 @@ POLICIES: Final[dict[str, type[TextChoices]]] = {
     "instructions": Instructions,
     "ai_extract": Egress,
     "ai_rerank": Egress,
+    "break_glass": BreakGlass,
 }
 
 
@@ -90,8 +91,8 @@ def set_policy(tenant: Tenant, *, actor: str, now: datetime, **policy: str) -> T
     """key_deletes: what API keys may delete, ``deny`` nothing, ``retire`` hide memories for 7 days.  new_spaces: how
     spaces begin, ``searchable`` or ``sealed``.  changes: whether another value of a claim replaces the older one, or
     both stand disputed.  instructions: whether those that extraction finds wait for review.  ai_extract: whether a
-    language model may read what is said.  ai_rerank: whether a cross-encoder may read what was found.  Raises
-    UnknownPolicy."""
+    language model may read what is said.  ai_rerank: whether a cross-encoder may read what was found.  break_glass:
+    whether operators may read a space in an emergency.  Raises UnknownPolicy."""
     if any(name not in POLICIES or value not in POLICIES[name].values for name, value in policy.items()):
         raise UnknownPolicy
     with tenant_transaction(tenant):

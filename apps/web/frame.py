@@ -156,6 +156,14 @@ PLACES: Final = (
         icon="M6 3h12v18l-3-2-3 2-3-2-3 2V3ZM9 8h6M9 12h6",
         closed=True,
     ),
+    Place(
+        name="glass",
+        label="Operators",
+        route="web_glass",
+        need=Need.DECIDER,
+        group=TRUST,
+        icon="M12 3 4 6v6c0 5 3.5 8 8 9 4.5-1 8-4 8-9V6l-8-3ZM12 9v4M12 16.5v.5",
+    ),
 )
 
 

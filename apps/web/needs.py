@@ -7,7 +7,7 @@ from apps.tenants.members import Reach
 
 
 class Need(StrEnum):
-    """Each asks for what stands above it too, down to the tenant's own."""
+    """Each asks for what stands above it too, down to the tenant's own; those of operators ask for a second factor."""
 
     NOBODY = "nobody"
     PERSON = "a person who signed in"
@@ -18,11 +18,18 @@ class Need(StrEnum):
     DECIDER = "who may delete there"
     STEP_UP = "who may, and has stepped up"
     ASSERTION = "who may, has stepped up, and was given leave for exactly this"
+    OWNER = "who owns it, and has stepped up"
+    OPERATOR = "an operator who has shown a second factor in this session"
+    READING_OPERATOR = "an operator who has confirmed within the time of a grant"
+    FRESH_OPERATOR = "an operator who has stepped up"
 
 
-OF_A_TENANT: Final = frozenset({Need.READER, Need.GRANTED, Need.DECIDER, Need.STEP_UP, Need.ASSERTION})
+OF_A_TENANT: Final = frozenset(
+    {Need.READER, Need.GRANTED, Need.DECIDER, Need.STEP_UP, Need.ASSERTION, Need.OWNER}
+)
 DELETING: Final = frozenset({Need.DECIDER, Need.STEP_UP, Need.ASSERTION})
-STEPPED_UP: Final = frozenset({Need.STEP_UP, Need.ASSERTION})
+STEPPED_UP: Final = frozenset({Need.STEP_UP, Need.ASSERTION, Need.OWNER})
+OF_OPERATORS: Final = frozenset({Need.OPERATOR, Need.READING_OPERATOR, Need.FRESH_OPERATOR})
 
 
 def permits(reach: Reach, need: Need, grant: str = "") -> bool:
@@ -32,4 +39,6 @@ def permits(reach: Reach, need: Need, grant: str = "") -> bool:
     """
     if grant:
         return grant in reach.permissions
+    if need == Need.OWNER:
+        return reach.is_owner
     return reach.may_delete if need in DELETING else reach.may_read

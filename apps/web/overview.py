@@ -10,6 +10,7 @@ from apps.memories.browsing import newest_in, owners_of
 from apps.memories.tally import tally
 from apps.retention.requests import count_pending
 from apps.tenants.members import reach_of
+from apps.web.break_glass import waits_or_reads
 from apps.web.drawing import bars, columns
 from apps.web.environments import FIRST, environment_of, inside
 from apps.web.frame import front
@@ -65,6 +66,7 @@ def overview(request: HttpRequest, at: At) -> HttpResponse:
         waiting=count_waiting(scope, most=WAITING + 1, now=at.now),
         asked_to_forget=count_pending(scope, most=WAITING + 1, now=at.now) if at.reach.may_delete else 0,
         most_waiting=WAITING,
+        glass=waits_or_reads(at),
         newest=[{"owner": owners[space.id], "shown": shown} for space, shown in newest],
         server=request.build_absolute_uri("/").rstrip("/"),
     )

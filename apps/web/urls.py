@@ -4,6 +4,7 @@ from django.urls import path
 
 from apps.web import (
     audit,
+    break_glass,
     erasures,
     frame,
     graph,
@@ -91,6 +92,14 @@ urlpatterns = [
     path(f"{PROJECT}/erase", erasures.erase_project, name="web_erase_project"),
     path(f"{SPACE}/erase", erasures.erase_person, name="web_erase_person"),
     path(f"{SPACE}/memories/<int:memory_id>/erase", erasures.erase_memory, name="web_erase_memory"),
+    path("t/<str:tenant>/break-glass", break_glass.glass, name="web_glass"),
+    path("t/<str:tenant>/break-glass/policy", break_glass.glass_policy, name="web_glass_policy"),
+    path("t/<str:tenant>/break-glass/<int:grant_id>/allow", break_glass.allow_grant, name="web_glass_allow"),
+    path("t/<str:tenant>/break-glass/<int:grant_id>/end", break_glass.end_as_tenant, name="web_glass_end"),
+    path("break-glass/<str:tenant>/spaces/<int:space_id>", break_glass.ask_to_read, name="web_break_glass_ask"),
+    path("break-glass/<str:tenant>/<int:grant_id>", break_glass.grant, name="web_break_glass"),
+    path("break-glass/<str:tenant>/<int:grant_id>/approve", break_glass.approve_grant, name="web_break_glass_approve"),
+    path("break-glass/<str:tenant>/<int:grant_id>/end", break_glass.end_as_operator, name="web_break_glass_end"),
     path(SPACE, memories.memories, name="web_memories"),
     path(f"{SPACE}/search", search.search, name="web_search"),
     path(f"{SPACE}/graph", graph.graph, name="web_graph"),

@@ -65,6 +65,7 @@ EVERYONE = {
     "apps/apikeys/selectors.py": "a key is found before its tenant is known; row-level security shows that one row",
     "apps/apikeys/quota.py": "sets the quota of the tenant that its transaction names",
     "apps/apikeys/services.py": "creates a key for the scope's tenant",
+    "apps/breakglass/services.py": "asks for leave to read a space of the scope's tenant",
     "apps/core/scoping.py": "defines it",
     "apps/edges/services.py": "creates edges of the scope's one space",
     "apps/entities/known.py": "writes who memories of the scope's one space are about",

@@ -2,7 +2,7 @@
 
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
@@ -69,6 +69,14 @@ def make_person(tenant: Tenant, role: str = Role.OWNER, *, email: str = "", fact
     if seed:
         TOTP.activate(user, seed)
     return Person(user, password, Client(raise_request_exception=False), seed)
+
+
+def make_operator(email: str, *, days: int = 2) -> Person:
+    """One who enrolled an authenticator so many days ago, and who has no password."""
+    user, seed = User.objects.create_superuser(email), generate_totp_secret()
+    TOTP.activate(user, seed)
+    Authenticator.objects.filter(user=user).update(created_at=datetime.now(UTC) - timedelta(days=days))
+    return Person(user, "", Client(raise_request_exception=False), seed)
 
 
 def say(scope: Scope, *texts: str, now: datetime | None = None) -> list[int]:

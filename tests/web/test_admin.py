@@ -21,6 +21,8 @@ from apps.apikeys.models import ApiKey
 from apps.apikeys.onboarding import Opened
 from apps.apikeys.selectors import KeyRevoked, TenantClosed, authenticate, list_keys
 from apps.audit.models import AuditEvent, OutboxEvent
+from apps.breakglass.models import Grant
+from apps.breakglass.services import ask as ask_to_read
 from apps.core.admin import SEALED_TYPES, OperatorAdmin, sealed_fields
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -96,6 +98,7 @@ def memories(acme: Opened, now: Any) -> list[int]:
         scope, name="a hook", url="https://hooks.example/Samarkand", wanted=["memory.created"], now=now
     )
     send_a_test(scope, told.row.pk, "memory.created", now=now)
+    ask_to_read(scope, scope.space.id, reason="Doubles since Tuesday.", ticket="OPS-17", now=now)
     return list(Memory._default_manager.using("operator").values_list("id", flat=True))
 
 
@@ -225,6 +228,7 @@ ROWS: dict[type[models.Model], list[str]] = {  # every registered model, and its
     PrivacyRequest: [],
     WebhookEndpoint: [],
     WebhookDelivery: [],
+    Grant: [],
 }
 OF_THE_LIST = {"add", "create", "issue", "rewrap"}
 # Pages of the site itself; and those that Django registers for every model, which are closed here.

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.conf import settings
 from playwright.sync_api import Browser, Page, expect
 
 from apps.apikeys.onboarding import Opened
@@ -16,7 +17,7 @@ from apps.projects.scope import Scope
 from memsync.demo.conversation import conversation
 from tests.makers import make_scope
 from tests.web.browsers import MARKS, faults, fits, open_page, shoot
-from tests.web.people import Person, make_person
+from tests.web.people import Person, make_operator, make_person
 
 pytestmark = MARKS
 
@@ -181,3 +182,70 @@ def test_what_stood_before_the_console_has_no_serious_fault_either(
     page.get_by_role("button", name="Sign out").click()
     check(page, "sign-in")
     assert [line for line in complaints if "404" not in line] == []
+
+
+def test_operator_breaks_the_glass_and_the_tenant_watches(
+    chromium: Browser, live_server: Any, owner: Person, nora: Scope, complaints: list[str]
+) -> None:
+    ana, ben = make_operator("ana@operators.example"), make_operator("ben@operators.example")
+    at_ana, at_ben = (at_glass(chromium, live_server, one, complaints) for one in (ana, ben))
+    at_owner = signed_in(chromium, live_server, owner, complaints)
+
+    at_ana.goto(f"/app/break-glass/acme/spaces/{nora.space.id}")
+    check(at_ana, "glass-ask")
+    at_ana.get_by_label("Why").fill("Answers about Tuesday are wrong since the import.")
+    at_ana.get_by_label("Ticket").fill("OPS-17")
+    at_ana.get_by_role("button", name="Ask").click()
+    expect(at_ana.get_by_text("waits for a second operator")).to_be_visible()
+    grant = at_ana.url
+    at_ben.goto(f"{grant}/approve")
+    check(at_ben, "glass-approve")
+    at_ben.get_by_role("button", name="Approve").click()
+    expect(at_ben.get_by_text("one of the tenant's owners has to allow it")).to_be_visible()
+    check(at_ben, "glass-waits")
+    at_owner.goto("/app/t/acme")
+    check(at_owner, "glass-told")
+    at_owner.get_by_role("link", name="Look, and decide").click()
+    check(at_owner, "glass-tenant")
+    at_owner.get_by_role("link", name="Allow").click()
+    step_up(at_owner, owner)
+    check(at_owner, "glass-allow")
+    at_owner.get_by_role("button", name="Allow it").click()
+    at_ana.goto(grant)
+    check(at_ana, "glass-list")
+    for number in range(3):
+        at_ana.get_by_role("checkbox").nth(number).check()
+    at_ana.get_by_role("button", name="Open").click()
+    expect(at_ana.locator("article.memory")).to_have_count(3)
+    check(at_ana, "glass-read")
+    at_owner.reload()
+    at_owner.get_by_text("3 opened").click()
+    check(at_owner, "glass-tenant-open")
+    at_owner.get_by_role("button", name="End grant").click()
+    at_ana.get_by_role("link", name="Back to the list").click()
+    expect(at_ana.get_by_text("ended early")).to_be_visible()
+    check(at_ana, "glass-ended")
+    at_owner.get_by_role("link", name="Set: It is told of").click()
+    check(at_owner, "glass-policy")
+    assert complaints == []
+
+
+def at_glass(chromium: Browser, live_server: Any, person: Person, complaints: list[str]) -> Page:
+    """The operator's, who has signed in and stepped up."""
+    page = open_page(chromium, complaints, live_server.url.replace("127.0.0.1", "localhost"))
+    session = person.show_factor(ago=1).cookies[settings.SESSION_COOKIE_NAME].value
+    page.context.add_cookies(
+        [
+            {
+                "name": settings.SESSION_COOKIE_NAME,
+                "value": session,
+                "url": live_server.url.replace("127.0.0.1", "localhost"),
+            }
+        ]
+    )
+    return page
+
+
+def step_up(page: Page, person: Person) -> None:
+    page.get_by_label("Code").fill(person.code(steps=1))
+    page.get_by_role("button", name="Confirm").click()

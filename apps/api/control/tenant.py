@@ -24,6 +24,7 @@ class PoliciesOutput(serializers.Serializer[Any]):
     instructions = serializers.CharField()
     ai_extract = serializers.CharField()
     ai_rerank = serializers.CharField()
+    break_glass = serializers.CharField()
 
 
 class OrganizationOutput(serializers.Serializer[Any]):

@@ -13,7 +13,7 @@ from rich.table import Table
 from apps.apikeys.onboarding import Opened, open_tenant
 from apps.apikeys.quota import METERS, MODES, quota_mode, set_quota, standings
 from apps.projects.system import find_tenant_scope
-from apps.tenants.models import KeyDeletes
+from apps.tenants.models import BreakGlass, KeyDeletes
 from apps.tenants.selectors import find_organization, get_tenant, list_tenants
 from apps.tenants.services import POLICIES, open_organization, set_policy
 from memsync.management.plain import PlainCommand, add_json, operator, url
@@ -53,7 +53,8 @@ class Command(PlainCommand):
             "changes=replace, the default, or changes=dispute, which keeps both values until somebody decides; "
             "instructions=review, the default, or instructions=keep: what extraction finds takes effect at once; "
             "ai_extract=self_hosted_only, the default, allow or deny: which language model may read what is said; "
-            "ai_rerank, of the same values: which cross-encoder may read what was found",
+            "ai_rerank, of the same values: which cross-encoder may read what was found; "
+            "break_glass=ask, the default, or deny: whether operators may ask to read a space in an emergency",
         )
         add_json(policy)
         quota = verbs.add_parser(
@@ -98,6 +99,7 @@ class Command(PlainCommand):
                         "instructions": tenant.instructions,
                         "ai_extract": tenant.ai_extract,
                         "ai_rerank": tenant.ai_rerank,
+                        "break_glass": tenant.break_glass,
                         "created_at": tenant.created_at.isoformat(),
                         "closed_at": tenant.closed_at.isoformat() if tenant.closed_at else None,
                     }
@@ -124,6 +126,8 @@ class Command(PlainCommand):
         if name not in POLICIES or value not in POLICIES[name].values:
             choices = ", ".join(f"{known}={'|'.join(POLICIES[known].values)}" for known in POLICIES)
             raise CommandError(f"Say one of {choices}.", returncode=2)
+        if name == "break_glass" and value == BreakGlass.NOTIFY:
+            raise CommandError("Only an owner of the tenant loosens that, in the console.", returncode=2)
         tenant = get_tenant(options["name"])
         set_policy(tenant, actor=operator().label, now=timezone.now(), **{name: value})
         if options["json"]:

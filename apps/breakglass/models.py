@@ -1,0 +1,86 @@
+"""Leave for one operator to read one space of a tenant, for half an hour."""
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+
+from apps.core.scoping import ScopedManager, ScopedModel
+from apps.projects.models import Space
+
+LASTS: Final = timedelta(minutes=30)
+WAITS: Final = timedelta(hours=24)  # for whoever has to say yes
+
+
+class Standing(StrEnum):
+    WAITS_FOR_OPERATOR = "waits for a second operator"
+    WAITS_FOR_TENANT = "waits for the tenant"
+    OPEN = "open"
+    LAPSED = "nobody said yes"
+    REFUSED = "refused"
+    OVER = "over"
+    ENDED = "ended early"
+
+
+class Grant(ScopedModel):
+    """Asked for by one operator, approved by another and, where the tenant wants it so, allowed by one of its owners.
+
+    The database keeps to it as well: nobody says yes to themselves, half an hour is half an hour, and of one that is
+    open nothing changes but what was opened under it and that it ended (``breakglass_guard``).
+
+    asked_by, approved_by, allowed_by: people's ids.  closed_by: who refused or ended it, as the audit trail names them.
+    opened_ids: of the memories that were opened, in the order in which they were.
+    """
+
+    space = models.ForeignKey(Space, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
+    asked_by = models.BigIntegerField()
+    reason = models.CharField(max_length=200, help_text="Read by the second operator and by the tenant.")
+    ticket = models.CharField(max_length=64)
+    waits_until = models.DateTimeField()
+    approved_by = models.BigIntegerField(null=True)
+    approved_at = models.DateTimeField(null=True)
+    allowed_by = models.BigIntegerField(null=True)
+    allowed_at = models.DateTimeField(null=True)
+    opened_at = models.DateTimeField(null=True)
+    ends_at = models.DateTimeField(null=True)
+    closed_by = models.CharField(max_length=64, blank=True, default="")
+    closed_at = models.DateTimeField(null=True)
+    opened_ids = ArrayField(models.BigIntegerField(), default=list)
+
+    objects = ScopedManager["Grant"]()
+
+    class Meta(ScopedModel.Meta):
+        verbose_name = "break-glass grant"
+        indexes = (models.Index(fields=("tenant", "id"), name="breakglass_of_tenant"),)
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(approved_by=None) | ~Q(approved_by=F("asked_by")), name="breakglass_second_operator"
+            ),
+            models.CheckConstraint(
+                condition=Q(allowed_by=None) | ~Q(allowed_by=F("asked_by")), name="breakglass_not_allowed_by_asker"
+            ),
+            models.CheckConstraint(
+                condition=Q(allowed_by=None) | Q(approved_by=None) | ~Q(allowed_by=F("approved_by")),
+                name="breakglass_third_person",
+            ),
+            models.CheckConstraint(
+                condition=Q(opened_at=None, ends_at=None)
+                | Q(approved_by__isnull=False, ends_at=F("opened_at") + LASTS),
+                name="breakglass_half_an_hour",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"grant {self.pk}"
+
+    def standing(self, *, now: datetime) -> Standing:
+        if self.closed_at is not None:
+            return Standing.ENDED if self.opened_at is not None else Standing.REFUSED
+        if self.ends_at is not None:
+            return Standing.OPEN if now < self.ends_at else Standing.OVER
+        if now >= self.waits_until:
+            return Standing.LAPSED
+        return Standing.WAITS_FOR_OPERATOR if self.approved_by is None else Standing.WAITS_FOR_TENANT

@@ -1,0 +1,127 @@
+"""Reading under a grant: what there is in its space, and memories opened one by one, each of them noted before.
+
+Memories are opened as everywhere: by the application, under row-level security of the tenant, with the keys of this one
+space.  The operators' own database role reads no sealed column and no key, with a grant or without.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from apps.accounts.services import is_operator
+from apps.breakglass.models import Grant, Standing
+from apps.breakglass.services import GlassDenied, GrantNotFound, denials_noted, locked, note, policy_of
+from apps.core.errors import Conflict, Forbidden, LimitReached
+from apps.core.scoping import tenant_transaction
+from apps.memories.browsing import Shown, look_at_all
+from apps.memories.models import Memory
+from apps.memories.selectors import MemoryNotFound
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+from apps.tenants.models import BreakGlass
+
+MOST_AT_ONCE: Final = 25
+MOST: Final = 200  # memories under one grant: it is for finding a fault, not for taking a space along
+
+
+class GrantOver(Conflict):
+    """This grant is not open: it waits, was ended, or its half hour is over. Nobody can extend it."""
+
+    code = "GRANT_NOT_OPEN"
+
+
+class OperatorGone(Forbidden):
+    """Whoever asked for this grant, or whoever approved it, is no operator any more."""
+
+    code = "OPERATOR_GONE"
+
+
+class TooManyOpened(LimitReached):
+    """Two hundred memories are opened under one grant and no more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A memory by what it is; nothing of what it says."""
+
+    id: int
+    type: str
+    validity: str
+    retention_status: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    records: Sequence[Record]
+    next_before: int | None
+
+
+def list_records(scope: Scope, grant_id: int, *, limit: int, before: int | None = None, now: datetime) -> Records:
+    """The newest first; before: an id, only older ones.  No key is touched.
+
+    Raises as ``open_records``.
+    """
+    with denials_noted(scope, "break_glass.list", f"grant:{grant_id}", now=now), tenant_transaction(scope):
+        grant = _open_grant(scope, grant_id, now=now)
+        rows = Memory.objects.within(_inside(scope, grant)).existing(now)
+        if before is not None:
+            rows = rows.filter(pk__lt=before)
+        fields = ("id", "type", "validity", "retention_status", "created_at")
+        found = [Record(**row) for row in rows.order_by("-pk").values(*fields)[: limit + 1]]
+        note(scope, "break_glass.list", f"space:{grant.space_id}", reason=f"grant:{grant_id}", now=now)
+    page = found[:limit]
+    return Records(records=page, next_before=page[-1].id if len(found) > limit else None)
+
+
+def open_records(scope: Scope, grant_id: int, memory_ids: Sequence[int], *, now: datetime) -> list[Shown]:
+    """These memories of the grant's space, in the order given; all of them are noted, and then they are opened.
+
+    Raises GrantNotFound for a grant that is absent, another tenant's or another operator's; GlassDenied, GrantOver,
+    OperatorGone, MemoryNotFound for any that is not there, TooManyOpened.
+    """
+    ids = list(dict.fromkeys(memory_ids))
+    with denials_noted(scope, "break_glass.open", f"grant:{grant_id}", now=now):
+        there = _note_opened(scope, grant_id, ids, now=now)
+    return look_at_all(there, ids, now=now)
+
+
+def _note_opened(scope: Scope, grant_id: int, ids: Sequence[int], *, now: datetime) -> Scope:
+    """In a transaction of its own: a memory whose row of the trail is not committed is not opened."""
+    with tenant_transaction(scope):
+        grant = _open_grant(scope, grant_id, now=now)
+        there = _inside(scope, grant)
+        if not ids or Memory.objects.within(there).filter(pk__in=ids).existing(now).count() != len(ids):
+            raise MemoryNotFound
+        opened = list(dict.fromkeys([*grant.opened_ids, *ids]))
+        if len(ids) > MOST_AT_ONCE or len(opened) > MOST:
+            raise TooManyOpened(retry_after=1)
+        for memory_id in ids:
+            note(scope, "break_glass.open", f"memory:{memory_id}", reason=f"grant:{grant_id}", now=now)
+        grant.opened_ids = opened
+        grant.save(update_fields=["opened_ids"])
+    return there
+
+
+def _open_grant(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
+    """The asker's own, good at this moment by everybody's word.  Inside the tenant's transaction."""
+    grant = locked(scope, grant_id)
+    if grant.asked_by != scope.principal.id:
+        raise GrantNotFound
+    policy = policy_of(scope)
+    if policy == BreakGlass.DENY:
+        raise GlassDenied
+    if policy == BreakGlass.ASK and grant.allowed_by is None:
+        raise GlassDenied
+    if grant.standing(now=now) != Standing.OPEN:
+        raise GrantOver
+    if not is_operator(grant.asked_by) or not is_operator(grant.approved_by or 0):
+        raise OperatorGone
+    return grant
+
+
+def _inside(scope: Scope, grant: Grant) -> Scope:
+    """The scope in the grant's one space."""
+    space = Space.objects.within(scope).get(pk=grant.space_id).ref
+    return replace(scope, environment=space.environment, spaces=(space,))

@@ -1,0 +1,180 @@
+"""Asking for leave to read a space, saying yes to it, and ending it.
+
+scope: of whoever acts, at work in the tenant; an operator is the principal ``operator:7``, a person of the tenant
+``account:3``.  Each deed, and each that is refused, is a row of the tenant's audit trail.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Final
+
+from apps.accounts import factors
+from apps.accounts.services import is_operator
+from apps.audit.services import record
+from apps.breakglass.models import LASTS as LASTS
+from apps.breakglass.models import WAITS, Grant, Standing
+from apps.core.errors import Conflict, DomainError, Forbidden, Invalid, NotFound
+from apps.core.scoping import tenant_transaction
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+from apps.projects.selectors import SpaceNotFound
+from apps.tenants.models import BreakGlass, Tenant
+
+OPERATOR: Final = "operator"  # the kind of principal
+SETTLED: Final = timedelta(days=1)  # for which a second operator has had a factor that is still theirs
+LEAST_REASON, MOST_REASON = 10, 200
+_TICKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._#/-]{0,63}", re.ASCII)
+WAITING: Final = (Standing.WAITS_FOR_OPERATOR, Standing.WAITS_FOR_TENANT)
+
+
+class GrantNotFound(NotFound):
+    """There is no such grant."""
+
+    code = "GRANT_NOT_FOUND"
+
+
+class GlassDenied(Forbidden):
+    """This tenant lets no operator read its memories. One of its owners can say otherwise, in the console."""
+
+    code = "BREAK_GLASS_DENIED"
+
+
+class ReasonRefused(Invalid):
+    """Say why in 10 to 200 characters, and name a ticket: 1 to 64 letters, digits and ._#/- without blanks."""
+
+
+class AlreadyAsked(Conflict):
+    """You have asked for this space already; the grant is waiting or open."""
+
+    code = "GRANT_ALREADY_ASKED"
+
+
+class SecondOperatorRequired(Forbidden):
+    """Somebody else has to say yes: an operator who did not ask, whose second factor was enrolled a day ago or more."""
+
+    code = "SECOND_OPERATOR_REQUIRED"
+
+
+class GrantDecided(Conflict):
+    """Nothing waits here for you any more: the grant was decided, refused, or its time is over."""
+
+    code = "GRANT_DECIDED"
+
+
+def ask(scope: Scope, space_id: int, *, reason: str, ticket: str, now: datetime) -> Grant:
+    """Raises SpaceNotFound, GlassDenied, ReasonRefused, AlreadyAsked."""
+    reason, ticket = " ".join(reason.split()), ticket.strip()
+    with denials_noted(scope, "break_glass.ask", f"space:{space_id}", now=now), tenant_transaction(scope):
+        if policy_of(scope) == BreakGlass.DENY:
+            raise GlassDenied
+        if not Space.objects.within(scope).filter(pk=space_id).exists():
+            raise SpaceNotFound
+        if not LEAST_REASON <= len(reason) <= MOST_REASON or not _TICKET.fullmatch(ticket):
+            raise ReasonRefused
+        mine = Grant.objects.within(scope).filter(space_id=space_id, asked_by=scope.principal.id, closed_at=None)
+        if any(one.standing(now=now) in (*WAITING, Standing.OPEN) for one in mine.filter(waits_until__gt=now)):
+            raise AlreadyAsked
+        grant = Grant.everyone.create(
+            tenant_id=scope.tenant_id,
+            space_id=space_id,
+            asked_by=scope.principal.id,
+            reason=reason,
+            ticket=ticket,
+            waits_until=now + WAITS,
+            created_at=now,
+        )
+        note(scope, "break_glass.ask", f"space:{space_id}", reason=f"{_name(grant)} {ticket}"[:64], now=now)
+    return grant
+
+
+def approve(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
+    """As the second operator.  Raises GrantNotFound, GlassDenied, SecondOperatorRequired, GrantDecided."""
+    person = scope.principal.id
+    with denials_noted(scope, "break_glass.approve", f"grant:{grant_id}", now=now), tenant_transaction(scope):
+        grant = locked(scope, grant_id)
+        if policy_of(scope) == BreakGlass.DENY:
+            raise GlassDenied
+        if person in (grant.asked_by, grant.allowed_by) or not is_operator(person):
+            raise SecondOperatorRequired
+        if not factors.has_had_second_factor(person, since=now - SETTLED):
+            raise SecondOperatorRequired
+        if grant.standing(now=now) != Standing.WAITS_FOR_OPERATOR:
+            raise GrantDecided
+        grant.approved_by, grant.approved_at = person, now
+        _open_if_all_said_yes(scope, grant, now=now)
+        note(scope, "break_glass.approve", f"space:{grant.space_id}", reason=_name(grant), now=now)
+    return grant
+
+
+def allow(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
+    """As an owner of the tenant.  Raises GrantNotFound, GlassDenied, SecondOperatorRequired, GrantDecided."""
+    person = scope.principal.id
+    with denials_noted(scope, "break_glass.allow", f"grant:{grant_id}", now=now), tenant_transaction(scope):
+        grant = locked(scope, grant_id)
+        if policy_of(scope) == BreakGlass.DENY:
+            raise GlassDenied
+        if person in (grant.asked_by, grant.approved_by):
+            raise SecondOperatorRequired
+        if grant.standing(now=now) not in WAITING or grant.allowed_by is not None:
+            raise GrantDecided
+        grant.allowed_by, grant.allowed_at = person, now
+        _open_if_all_said_yes(scope, grant, now=now)
+        note(scope, "break_glass.allow", f"space:{grant.space_id}", reason=_name(grant), now=now)
+    return grant
+
+
+def end(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
+    """No, or no more; for good.  For any operator and for whoever decides in the tenant.
+
+    Raises GrantNotFound, GrantDecided.
+    """
+    with tenant_transaction(scope):
+        grant = locked(scope, grant_id)
+        if grant.standing(now=now) not in (*WAITING, Standing.OPEN):
+            raise GrantDecided
+        grant.closed_by, grant.closed_at = scope.principal.label, now
+        grant.save(update_fields=["closed_by", "closed_at"])
+        action = "break_glass.end" if grant.opened_at is not None else "break_glass.refuse"
+        note(scope, action, f"space:{grant.space_id}", reason=_name(grant), now=now)
+    return grant
+
+
+def policy_of(scope: Scope) -> BreakGlass:
+    """What the tenant says now."""
+    return BreakGlass(Tenant.objects.values_list("break_glass", flat=True).get(pk=scope.tenant_id))
+
+
+def locked(scope: Scope, grant_id: int) -> Grant:
+    """The tenant's grant, which nobody else ends or opens under until this transaction does.  Raises GrantNotFound."""
+    there = Grant.objects.within(scope).select_for_update(no_key=True).filter(pk=grant_id).first()
+    if there is None:
+        raise GrantNotFound
+    return there
+
+
+def note(scope: Scope, action: str, target: str, *, reason: str, count: int = 1, now: datetime) -> None:
+    record(scope, actor=scope.principal.label, action=action, target=target, reason=reason, count=count, now=now)
+
+
+@contextmanager
+def denials_noted(scope: Scope, action: str, target: str, *, now: datetime) -> Iterator[None]:
+    """What is refused inside leaves a row as well, in a transaction of its own, because that of the deed is undone."""
+    try:
+        yield
+    except DomainError as error:
+        actor = scope.principal.label
+        with tenant_transaction(scope):
+            record(scope, actor=actor, action=action, target=target[:128], outcome="denied", reason=error.code, now=now)
+        raise
+
+
+def _open_if_all_said_yes(scope: Scope, grant: Grant, *, now: datetime) -> None:
+    if grant.approved_by is not None and (grant.allowed_by is not None or policy_of(scope) == BreakGlass.NOTIFY):
+        grant.opened_at, grant.ends_at = now, now + LASTS
+    grant.save(update_fields=["approved_by", "approved_at", "allowed_by", "allowed_at", "opened_at", "ends_at"])
+
+
+def _name(grant: Grant) -> str:
+    return f"grant:{grant.pk}"

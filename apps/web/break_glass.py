@@ -1,0 +1,196 @@
+"""Breaking the glass: an operator asks to read one space, another approves, the tenant allows it, watches and ends it.
+
+The pages of operators stand here and not in the admin, which reaches nothing that opens: here are second factors and
+step-ups, and the way to a memory that everybody's pages go.
+"""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from apps.accounts import stepup
+from apps.breakglass.reading import MOST_AT_ONCE, list_records, open_records
+from apps.breakglass.selectors import Seen, Standing, find_active, get_grant, list_grants
+from apps.breakglass.services import MOST_REASON, WAITING, ReasonRefused, allow, approve, ask, end, policy_of
+from apps.core.errors import Invalid
+from apps.memories.browsing import find_space, owners_of
+from apps.projects.scope import Scope
+from apps.tenants.services import POLICIES, set_policy
+from apps.web.memories import following
+from apps.web.pages import At, AtTheGlass, Need, as_operator, in_tenant, show
+from apps.web.seeking import id_of
+
+APPROVE, ALLOW = "break_glass.approve", "break_glass.allow"
+
+
+class NumbersRefused(Invalid):
+    """Memories are named by their numbers, at most 25 at once."""
+
+
+# -- of operators ----------------------------------------------------------------------------------------------------
+
+
+@as_operator(Need.FRESH_OPERATOR, methods="GET POST")
+def ask_to_read(request: HttpRequest, at: AtTheGlass, space_id: int) -> HttpResponse:
+    there = find_space(at.scope, space_id)
+    said = {name: request.POST.get(name, "").strip() for name in ("reason", "ticket")}
+    refused = ""
+    if request.method == "POST":
+        try:
+            grant = ask(at.scope, space_id, reason=said["reason"], ticket=said["ticket"], now=at.now)
+        except ReasonRefused as error:
+            refused = error.message
+        else:
+            messages.success(request, "Asked. The tenant sees it, and a second operator has to approve it.")
+            return HttpResponseRedirect(_page(at, grant.pk))
+    return show(
+        request,
+        "break_glass_ask",
+        status=422 if refused else 200,
+        glass=at,
+        space=there.space,
+        policy=policy_of(at.scope),
+        said=said,
+        refused=refused,
+        most_reason=MOST_REASON,
+    )
+
+
+@as_operator(Need.READING_OPERATOR, methods="GET POST")
+def grant(request: HttpRequest, at: AtTheGlass, grant_id: int) -> HttpResponse:
+    """How a grant stands and, to the operator whose it is, what there is to open.  POST opens what is named: memories
+    come in the answer to a POST alone, so that no link, no reload of a browser and no way back opens one."""
+    if request.method == "POST":
+        shown = open_records(at.scope, grant_id, _numbers(request.POST), now=at.now)
+        seen = get_grant(at.scope, grant_id, now=at.now)
+        return show(request, "break_glass_read", glass=at, seen=seen, shown=shown, ends_in=_seconds_left(at, seen))
+    seen = get_grant(at.scope, grant_id, now=at.now)
+    is_mine = seen.grant.asked_by == at.person.pk
+    before = id_of(request.GET.get("before"))
+    found = None
+    if is_mine and seen.is_open:
+        found = list_records(at.scope, grant_id, limit=MOST_AT_ONCE, before=before, now=at.now)
+    return show(
+        request,
+        "break_glass",
+        glass=at,
+        seen=seen,
+        is_mine=is_mine,
+        found=found,
+        before=before,
+        next_query=following("", found.next_before if found else None),
+        most=MOST_AT_ONCE,
+        opened=set(seen.grant.opened_ids),
+    )
+
+
+@as_operator(Need.FRESH_OPERATOR, methods="GET POST")
+def approve_grant(request: HttpRequest, at: AtTheGlass, grant_id: int) -> HttpResponse:
+    """GET shows who asks for what; POST is the second operator's yes, and good for exactly that."""
+    seen = get_grant(at.scope, grant_id, now=at.now)
+    asked = _asked(APPROVE, at.scope, seen)
+    if request.method == "POST":
+        stepup.use_assertion(request, request.POST.get("assertion", ""), **asked)
+        done = approve(at.scope, grant_id, now=at.now)
+        said = "It is open for half an hour." if done.opened_at else "Now one of the tenant's owners has to allow it."
+        messages.success(request, f"Approved. {said}")
+        return HttpResponseRedirect(_page(at, grant_id))
+    is_mine = seen.grant.asked_by == at.person.pk
+    waits = seen.standing == Standing.WAITS_FOR_OPERATOR and not is_mine
+    nonce = stepup.issue_assertion(request, **asked) if waits else ""
+    return show(request, "break_glass_approve", glass=at, seen=seen, is_mine=is_mine, assertion=nonce)
+
+
+@as_operator(Need.OPERATOR, methods="POST")
+def end_as_operator(request: HttpRequest, at: AtTheGlass, grant_id: int) -> HttpResponse:
+    end(at.scope, grant_id, now=at.now)
+    messages.success(request, "Ended. Nothing is read under this grant any more.")
+    return HttpResponseRedirect(_page(at, grant_id))
+
+
+# -- of the tenant ---------------------------------------------------------------------------------------------------
+
+
+@in_tenant(Need.DECIDER)
+def glass(request: HttpRequest, at: At) -> HttpResponse:
+    """What operators asked for and read, and whether they may."""
+    found = list_grants(at.scope, now=at.now)
+    owners = owners_of(at.scope, [one.space for one in found])
+    return show(
+        request,
+        "break_glass_tenant",
+        at=at,
+        place="glass",
+        found=[{"seen": one, "owner": owners[one.space.id]} for one in found],
+        policy=policy_of(at.scope),
+        policies=[{"value": value, "label": label} for value, label in POLICIES["break_glass"].choices],
+    )
+
+
+@in_tenant(Need.OWNER, methods="GET POST")
+def allow_grant(request: HttpRequest, at: At, grant_id: int) -> HttpResponse:
+    """GET shows who asks for what and why; POST is the tenant's yes, once, and good for exactly that."""
+    seen = get_grant(at.scope, grant_id, now=at.now)
+    asked = _asked(ALLOW, at.scope, seen)
+    if request.method == "POST":
+        stepup.use_assertion(request, request.POST.get("assertion", ""), **asked)
+        done = allow(at.scope, grant_id, now=at.now)
+        said = "It is open for half an hour." if done.opened_at else "A second operator has to approve it still."
+        messages.success(request, f"Allowed. {said}")
+        return HttpResponseRedirect(reverse("web_glass", args=[at.tenant]))
+    waits = seen.standing in WAITING and seen.grant.allowed_by is None
+    nonce = stepup.issue_assertion(request, **asked) if waits else ""
+    owner = owners_of(at.scope, [seen.space])[seen.space.id]
+    return show(request, "break_glass_allow", at=at, place="glass", seen=seen, owner=owner, assertion=nonce)
+
+
+@in_tenant(Need.DECIDER, methods="POST")
+def end_as_tenant(request: HttpRequest, at: At, grant_id: int) -> HttpResponse:
+    end(at.scope, grant_id, now=at.now)
+    messages.success(request, "Ended. Nothing is read under this grant any more.")
+    return HttpResponseRedirect(reverse("web_glass", args=[at.tenant]))
+
+
+@in_tenant(Need.OWNER, methods="GET POST")
+def glass_policy(request: HttpRequest, at: At) -> HttpResponse:
+    """What operators may.  It holds for grants that are open as well, from the next memory on."""
+    said = request.POST.get("break_glass") or request.GET.get("break_glass") or ""
+    if request.method == "POST":
+        set_policy(at.reach.tenant, actor=at.scope.principal.label, now=at.now, break_glass=said)
+        messages.success(request, "Set. It holds from now on, for grants that are open too.")
+        return HttpResponseRedirect(reverse("web_glass", args=[at.tenant]))
+    label = dict(POLICIES["break_glass"].choices).get(said)
+    return show(request, "break_glass_policy", at=at, place="glass", said=said, label=label)
+
+
+def waits_or_reads(at: At) -> dict[str, int]:
+    """For the overview of whoever decides: how many grants wait for the tenant or an operator, and are open."""
+    found = find_active(at.scope, now=at.now) if at.reach.may_delete else []
+    reads = found.count(Standing.OPEN)
+    return {"reads": reads, "waits": len(found) - reads}
+
+
+def _page(at: AtTheGlass, grant_id: int) -> str:
+    return reverse("web_break_glass", args=[at.tenant, grant_id])
+
+
+def _asked(action: str, scope: Scope, seen: Seen) -> dict[str, Any]:
+    one = seen.grant
+    return {"action": action, "target": f"{scope.tenant.uid}/grant:{one.pk}/space:{one.space_id}", "count": 1}
+
+
+def _numbers(posted: Any) -> list[int]:
+    said = [one.strip().removeprefix("#") for one in posted.getlist("memory") if one.strip()]
+    if not 0 < len(said) <= MOST_AT_ONCE or not all(one.isascii() and one.isdecimal() for one in said):
+        raise NumbersRefused
+    numbers = [int(one) for one in said]
+    if not all(0 < one < 2**63 for one in numbers):
+        raise NumbersRefused
+    return numbers
+
+
+def _seconds_left(at: AtTheGlass, seen: Seen) -> int:
+    ends_at = seen.grant.ends_at
+    return max(1, int((ends_at - at.now).total_seconds()) + 1) if ends_at and seen.is_open else 0
