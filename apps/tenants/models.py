@@ -63,8 +63,8 @@ class BreakGlass(models.TextChoices):
     """Whether an operator may read a space for half an hour, for a reason, after a second operator said yes."""
 
     DENY = "deny", "No operator reads anything"
-    NOTIFY = "notify", "It is told of, in the console and the audit trail"
-    ASK = "ask", "One of the tenant's owners has to allow it each time"
+    NOTIFY = "notify", "Two operators are enough; the tenant sees it and can end it"
+    ASK = "ask", "An owner of the tenant allows it each time"
 
 
 class Tenant(BaseModel):

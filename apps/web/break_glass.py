@@ -65,7 +65,11 @@ def grant(request: HttpRequest, at: AtTheGlass, grant_id: int) -> HttpResponse:
     if request.method == "POST":
         shown = open_records(at.scope, grant_id, _numbers(request.POST), now=at.now)
         seen = get_grant(at.scope, grant_id, now=at.now)
-        return show(request, "break_glass_read", glass=at, seen=seen, shown=shown, ends_in=_seconds_left(at, seen))
+        response = show(request, "break_glass_read", glass=at, seen=seen, shown=shown)
+        response["Refresh"] = (
+            f"{_seconds_left(at, seen)}; url={_page(at, grant_id)}"  # what is read goes with the leave
+        )
+        return response
     seen = get_grant(at.scope, grant_id, now=at.now)
     is_mine = seen.grant.asked_by == at.person.pk
     before = id_of(request.GET.get("before"))

@@ -16,7 +16,7 @@ from tests.architecture import walls
 
 Key = tuple[str, str]
 OUR_APPS = (
-    "accounts", "apikeys", "audit", "crypto", "edges", "entities", "exports", "history", "imports", "ingest",
+    "accounts", "apikeys", "audit", "breakglass", "crypto", "edges", "entities", "exports", "history", "imports", "ingest",
     "memories", "projects", "recall", "retention", "summaries", "tenants", "upkeep", "webhooks",
 )  # fmt: skip
 _CREATED = re.compile(r"create (?:unlogged )?table (\w+) \(([^;]*)", re.IGNORECASE)

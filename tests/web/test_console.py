@@ -225,7 +225,7 @@ def test_operator_breaks_the_glass_and_the_tenant_watches(
     at_ana.get_by_role("link", name="Back to the list").click()
     expect(at_ana.get_by_text("ended early")).to_be_visible()
     check(at_ana, "glass-ended")
-    at_owner.get_by_role("link", name="Set: It is told of").click()
+    at_owner.get_by_role("link", name="Set: Two operators").click()
     check(at_owner, "glass-policy")
     assert complaints == []
 

@@ -15,8 +15,8 @@ class Migration(migrations.Migration):
             field=models.CharField(
                 choices=[
                     ("deny", "No operator reads anything"),
-                    ("notify", "It is told of, in the console and the audit trail"),
-                    ("ask", "One of the tenant's owners has to allow it each time"),
+                    ("notify", "Two operators are enough; the tenant sees it and can end it"),
+                    ("ask", "An owner of the tenant allows it each time"),
                 ],
                 db_default="ask",
                 default="ask",
