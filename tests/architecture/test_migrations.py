@@ -16,8 +16,8 @@ from tests.architecture import walls
 
 Key = tuple[str, str]
 OUR_APPS = (
-    "accounts", "apikeys", "audit", "breakglass", "crypto", "edges", "entities", "exports", "history", "imports", "ingest",
-    "memories", "projects", "recall", "retention", "summaries", "tenants", "upkeep", "webhooks",
+    "accounts", "apikeys", "audit", "breakglass", "crypto", "edges", "entities", "exports", "history", "imports",
+    "ingest", "memories", "projects", "recall", "retention", "summaries", "tenants", "upkeep", "webhooks",
 )  # fmt: skip
 _CREATED = re.compile(r"create (?:unlogged )?table (\w+) \(([^;]*)", re.IGNORECASE)
 _WALLED = re.compile(r"alter table (\w+) force row level security", re.IGNORECASE)
