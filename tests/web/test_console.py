@@ -221,7 +221,7 @@ def test_operator_breaks_the_glass_and_the_tenant_watches(
     at_owner.reload()
     at_owner.get_by_text("3 opened").click()
     check(at_owner, "glass-tenant-open")
-    at_owner.get_by_role("button", name="End grant").click()
+    at_owner.get_by_role("button", name="End it now").click()
     at_ana.get_by_role("link", name="Back to the list").click()
     expect(at_ana.get_by_text("ended early")).to_be_visible()
     check(at_ana, "glass-ended")
