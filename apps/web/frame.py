@@ -162,7 +162,7 @@ PLACES: Final = (
         route="web_glass",
         need=Need.DECIDER,
         group=TRUST,
-        icon="M12 3 4 6v6c0 5 3.5 8 8 9 4.5-1 8-4 8-9V6l-8-3ZM12 9v4M12 16.5v.5",
+        icon="M2 12s4-7 10-7 10 7 10 7-4 7-10 7-10-7-10-7ZM12 15a3 3 0 1 0 0-6 3 3 0 0 0 0 6Z",
     ),
 )
 
