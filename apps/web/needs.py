@@ -24,9 +24,7 @@ class Need(StrEnum):
     FRESH_OPERATOR = "an operator who has stepped up"
 
 
-OF_A_TENANT: Final = frozenset(
-    {Need.READER, Need.GRANTED, Need.DECIDER, Need.STEP_UP, Need.ASSERTION, Need.OWNER}
-)
+OF_A_TENANT: Final = frozenset({Need.READER, Need.GRANTED, Need.DECIDER, Need.STEP_UP, Need.ASSERTION, Need.OWNER})
 DELETING: Final = frozenset({Need.DECIDER, Need.STEP_UP, Need.ASSERTION})
 STEPPED_UP: Final = frozenset({Need.STEP_UP, Need.ASSERTION, Need.OWNER})
 OF_OPERATORS: Final = frozenset({Need.OPERATOR, Need.READING_OPERATOR, Need.FRESH_OPERATOR})
