@@ -101,6 +101,7 @@ MAIN: dict[str, Columns] = {
     "recall_recalltrace": Columns(
         sealed="trace_ct", plain="id created_at tenant_id space_id query_id profile key_version"
     ),
+    "recall_recallpace": Columns(plain="id hour bucket count"),
     "edges_ontology": Columns(plain="id created_at tenant_id content_types relation_types"),
     "imports_importjob": Columns(
         sealed="details_ct errors_ct",
@@ -142,7 +143,7 @@ MAIN: dict[str, Columns] = {
     "tenants_organization": Columns(plain="id created_at name domain"),
     "tenants_tenant": Columns(
         plain="id created_at uid organization_id name key_deletes new_spaces changes instructions ai_extract ai_rerank "
-        "break_glass closed_at"
+        "break_glass closed_at suspended_at"
     ),
     "breakglass_grant": Columns(
         plain="id created_at tenant_id space_id asked_by reason ticket waits_until approved_by approved_at allowed_by "

@@ -13,10 +13,10 @@ from apps.apikeys.models import ApiKey
 from apps.audit.models import AuditEvent, OutboxEvent
 from apps.core.admin import OPERATOR
 from apps.crypto.models import TenantKeyState
-from apps.ingest.models import Candidate, Decision
 from apps.memories.models import Memory, MemoryVector, QuarantinedRow
 from apps.projects.models import Project
 from apps.tenants.models import EndUser, Tenant
+from memsync.figures import Picture, pictures
 
 # Counting more rows than these one by one would make the page wait; the planner's estimate is near enough.
 COUNTED: Final = 500_000
@@ -48,7 +48,7 @@ class Card:
 class Overview:
     cards: Sequence[Card]
     states: Sequence[Part]
-    decisions: Sequence[Part]
+    pictures: Sequence[Picture]
     events: Sequence[Any]  # audit rows, each with the name of its tenant
     is_blind: bool  # the operator's database address was not set, and row-level security hides the tenants' rows
 
@@ -66,20 +66,13 @@ STATE_COLOURS: Final = {
     "superseded": "bg-blue-500",
     "disputed": "bg-orange-500",
 }
-DECISION_COLOURS: Final = {
-    Decision.CREATED.value: "bg-green-500",
-    Decision.REVIVED.value: "bg-green-500",
-    Decision.SUPERSEDING.value: "bg-blue-500",
-    Decision.MERGED.value: "bg-blue-500",
-    Decision.DUPLICATE.value: "bg-orange-500",
-}
 
 
 def gather(*, now: datetime) -> Overview:
     return Overview(
         cards=[_tenants(), _memories(), _keys(now=now), _outbox(now=now)],
         states=_states(_rows(Memory)),
-        decisions=_decisions(now=now),
+        pictures=pictures(now=now),
         events=_events(),
         is_blind=connections[OPERATOR].settings_dict["USER"] == connections["default"].settings_dict["USER"],
     )
@@ -203,13 +196,6 @@ def _states(memories: QuerySet[Any]) -> list[Part]:
         name = row["validity"] if row["retention_status"] == "active" else row["retention_status"]
         counts[name] = counts.get(name, 0) + row["count"]
     return _parts(counts, STATE_COLOURS)
-
-
-def _decisions(*, now: datetime) -> list[Part]:
-    """Of the last seven days."""
-    recent = _rows(Candidate).filter(created_at__gte=now - timedelta(days=7)).order_by()
-    counts = {row["decision"]: row["count"] for row in recent.values("decision").annotate(count=Count("id"))}
-    return _parts(counts, DECISION_COLOURS)
 
 
 def _parts(counts: Mapping[str, int], colours: Mapping[str, str]) -> list[Part]:

@@ -51,6 +51,12 @@ class TenantClosed(Forbidden):
     code = "TENANT_CLOSED"
 
 
+class TenantSuspended(Forbidden):
+    """This tenant is suspended"""
+
+    code = "TENANT_SUSPENDED"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authenticated:
     """What a valid key says: whose data, in which environment, and what may be done with it.
@@ -78,7 +84,8 @@ class Authenticated:
 
 
 def authenticate(raw: str, *, now: datetime) -> Authenticated:
-    """Raises KeyUnknown, KeyExpired, KeyRevoked or TenantClosed; what the keyring raises when it cannot be reached.
+    """Raises KeyUnknown, KeyExpired, KeyRevoked, TenantClosed, TenantSuspended; what the keyring raises when it
+    cannot be reached.
 
     Asks the database every time, so that a revoked key is refused from the next request on.  Nothing is asked for a
     text whose checksum is wrong.  Notes the use of a key, and its refusals, at most once a minute.
@@ -146,7 +153,9 @@ def _refusal(key: ApiKey | None, raw: str, *, now: datetime) -> DomainError | No
         return KeyRevoked()
     if key.expires_at and key.expires_at <= now:
         return KeyExpired()
-    return TenantClosed() if key.tenant.closed_at else None
+    if key.tenant.closed_at:
+        return TenantClosed()
+    return TenantSuspended() if key.tenant.suspended_at else None
 
 
 def _note_use(key: ApiKey, *, now: datetime) -> None:

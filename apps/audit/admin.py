@@ -3,14 +3,25 @@
 from typing import Any
 
 from django.apps import apps
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import OuterRef, QuerySet, Subquery, Sum
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 
 from apps.audit.models import AuditEvent, ChainHead, Checkpoint, OutboxEvent
-from apps.core.admin import OPERATOR, OperatorAdmin, display, link, mono
+from apps.audit.services import try_again
+from apps.core.admin import (
+    OPERATOR,
+    Answer,
+    ConfirmForm,
+    OperatorAdmin,
+    action,
+    actor,
+    display,
+    link,
+    mono,
+)  # fmt: skip
 
 
 class _OfTenants(OperatorAdmin):
@@ -83,6 +94,30 @@ class OutboxEventAdmin(_OfTenants):
     search_fields = ("=kind", "=subject_id", "=error")
     ordering = ("run_after", "id")
     fields = ("kind", "subject_id", "tenant", "state", "attempts", "error", "run_after", "created_at")
+
+    actions_detail = ("replay",)
+
+    def is_offered(self, name: str, row: OutboxEvent) -> bool:
+        return bool(row.error)
+
+    @action(description="Try again now", url_path="replay", icon="replay", permissions=["operate"])
+    def replay(self, request: HttpRequest, object_id: str) -> Answer:
+        work = self.found(request, object_id)
+        if request.method == "POST":
+            if try_again(work, work.pk, actor=actor(request), now=timezone.now()):
+                self.message_user(request, "It is tried again within seconds.", messages.SUCCESS)
+            else:
+                self.message_user(request, "It is done already, or being done just now.", messages.WARNING)
+            return HttpResponseRedirect(self.list_url())
+        return self.form_page(
+            request,
+            ConfirmForm(),
+            title=f"Try {work.kind} of {work.subject_id} again",
+            explanation=f"It failed {work.attempts} times ({work.error}), and waits longer each time. It is tried now, "
+            "and if it fails again begins anew with short waits.",
+            submit="Try again now",
+            back=self.row_url(work.pk),
+        )
 
     @display(description="State", label={"due": "info", "waiting": None, "failing": "danger"})
     def state(self, row: OutboxEvent) -> str:

@@ -6,8 +6,9 @@ from typing import Final
 
 from django.db import connection
 
+from apps.audit.models import OutboxEvent
 from apps.audit.origin import current
-from apps.core.scoping import InTenant
+from apps.core.scoping import InTenant, tenant_transaction
 
 CODE_VERSION: Final = version("memsync")[:32]
 
@@ -48,6 +49,19 @@ def record(
                 CODE_VERSION,
             ],
         )
+
+
+def try_again(scope: InTenant, event_id: int, *, actor: str, now: datetime) -> bool:
+    """Have work that failed be tried now, as if for the first time.  False where it is done, or somebody is at it."""
+    with tenant_transaction(scope):
+        mine = OutboxEvent.objects.filter(tenant_id=scope.tenant_id, pk=event_id)
+        work = mine.exclude(error="").select_for_update(skip_locked=True).first()
+        if work is None:
+            return False
+        work.run_after, work.attempts, work.error = now, 0, ""
+        work.save(update_fields=["run_after", "attempts", "error"])
+        record(scope, actor=actor, action="outbox.replay", target=f"{work.kind}:{work.subject_id}", now=now)
+    return True
 
 
 def enqueue(

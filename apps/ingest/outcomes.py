@@ -12,7 +12,7 @@ from apps.ingest.models import Decision
 from apps.projects.scope import Scope
 
 KINDS: Final = ("stored", "met again", "waits", "refused")  # in the order in which they are drawn
-_KIND: Final = {
+_KIND: Final[Mapping[str, str]] = {
     Decision.CREATED: "stored", Decision.REVIVED: "stored", Decision.SUPERSEDING: "stored",
     Decision.MERGED: "met again", Decision.DUPLICATE: "met again", Decision.PENDING: "waits",
 }  # fmt: skip
@@ -51,6 +51,11 @@ class Outcomes:
         return not any(self.totals.values())
 
 
+def kind_of(decision: str) -> str:
+    """Which of KINDS a decision counts as."""
+    return _KIND.get(decision, "refused")
+
+
 def outcomes(scope: Scope, *, days: int, now: datetime) -> Outcomes:
     """Of the scope's environment, in the last ``days`` days by UTC."""
     today = now.astimezone(UTC).date()
@@ -62,7 +67,7 @@ def outcomes(scope: Scope, *, days: int, now: datetime) -> Outcomes:
     by_day = {first + timedelta(days=number): dict.fromkeys(KINDS, 0) for number in range(days)}
     totals, refused = dict.fromkeys(KINDS, 0), dict[tuple[str, str], int]()
     for day, decision, reason, count in rows:
-        kind = _KIND.get(decision, "refused")
+        kind = kind_of(decision)
         if day in by_day:
             by_day[day][kind] += count
             totals[kind] += count

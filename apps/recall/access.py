@@ -1,8 +1,8 @@
 """What was read, written later and together: a read answers without waiting for a write.
 
-Four things come of it.  Of each memory that recall returned, how often.  For the audit trail, who read in which
+Five things come of it.  Of each memory that recall returned, how often.  For the audit trail, who read in which
 space: one row for each credential, space and kind of reading, however many requests there were.  Traces of recalls,
-where any are kept.  And who listens is told (``apps.memories.reads``).
+where any are kept.  Who listens is told (``apps.memories.reads``).  And how long recalls take (``apps.recall.pace``).
 """
 
 import atexit
@@ -10,7 +10,7 @@ import logging
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -22,6 +22,8 @@ from apps.core.scoping import tenant_transaction
 from apps.memories.reads import Read, tell
 from apps.memories.services import count_accesses
 from apps.projects.scope import Scope, SpaceRef
+from apps.recall.pace import add as add_paces
+from apps.recall.pace import pace_of
 from apps.recall.replaying import Trace
 from apps.recall.traces import keep
 
@@ -55,6 +57,7 @@ class _Batch:
     hits: Counter[_Reader] = field(default_factory=Counter)
     traces: list[Traced] = field(default_factory=list)
     reads: list[Read] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
 
 
 _lock = threading.Lock()
@@ -63,14 +66,19 @@ _timer: threading.Timer | None = None
 
 
 def note(
-    scope: Scope, memory_ids: Sequence[int], *, query_id: uuid.UUID | None = None, traces: Sequence[Traced] = ()
+    scope: Scope,
+    memory_ids: Sequence[int],
+    *,
+    query_id: uuid.UUID | None = None,
+    traces: Sequence[Traced] = (),
+    milliseconds: float | None = None,
 ) -> None:
     """Remember that a recall returned these, or nothing.  Written after EVERY_SECONDS; a crash before then loses it.
 
-    query_id: under which it was answered.  traces: of it, to be kept.
+    query_id: under which it was answered.  traces: of it, to be kept.  milliseconds: that it took.
     """
     read = Read(query_id=query_id or uuid.uuid4(), scope=scope, memory_ids=tuple(memory_ids))
-    _note(scope, "memory.recall", memory_ids, hits=len(memory_ids), traces=traces, read=read)
+    _note(scope, "memory.recall", memory_ids, hits=len(memory_ids), traces=traces, read=read, milliseconds=milliseconds)
 
 
 def note_read(scope: Scope) -> None:
@@ -92,16 +100,23 @@ def flush() -> None:
         if _timer is not None:
             _timer.cancel()
             _timer = None
+    now = timezone.now()  # noqa: TID251  (a background thread is a way in)
     for batch in batches:
-        try:
-            _write(batch, now=timezone.now())  # noqa: TID251  (a background thread is a way in)
-        except Exception as error:  # noqa: BLE001  (nobody is there to catch it, and only counts are lost)
-            logger.warning("access counts were not written", extra={"error": type(error).__name__})
+        _or_lose(lambda batch=batch: _write(batch, now=now))  # type: ignore[misc]  # mypy sees no default of a lambda
+    if paces := Counter(pace_of(one, now=now) for batch in batches for one in batch.times):
+        _or_lose(lambda: add_paces(paces))
+
+
+def _or_lose(write: Callable[[], None]) -> None:
+    try:
+        write()
+    except Exception as error:  # noqa: BLE001  (nobody is there to catch it, and only counts are lost)
+        logger.warning("access counts were not written", extra={"error": type(error).__name__})
 
 
 def _note(
     scope: Scope, action: str, memory_ids: Sequence[int], *, hits: int, traces: Sequence[Traced] = (),
-    read: Read | None = None,
+    read: Read | None = None, milliseconds: float | None = None,
 ) -> None:  # fmt: skip
     global _timer
     reader = _Reader(scope.principal.label, action, _spaces(scope))
@@ -113,6 +128,8 @@ def _note(
         batch.traces += traces[: max(0, MOST_TRACES - len(batch.traces))]
         if read is not None and len(batch.reads) < MOST_READS:
             batch.reads.append(read)
+        if milliseconds is not None and len(batch.times) < MOST_READS:
+            batch.times.append(milliseconds)
         if _timer is None:
             _timer = threading.Timer(EVERY_SECONDS, _flush_in_background)
             _timer.daemon = True

@@ -9,6 +9,24 @@ from apps.core.scoping import ScopedManager, ScopedModel
 TRACE: Final = "recall.trace"  # the name bound into the seal
 
 
+class RecallPace(models.Model):
+    """How many recalls of an hour took how long; ``apps.recall.pace`` says what the buckets are.
+
+    Of the whole deployment on purpose: whose questions are slow is in nobody's statistics.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    hour = models.DateTimeField()
+    bucket = models.SmallIntegerField()
+    count = models.BigIntegerField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("hour", "bucket"), name="recall_pace_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.hour:%Y-%m-%d %H}: {self.count} in bucket {self.bucket}"
+
+
 class RecallTrace(ScopedModel):
     """One recall in one space.  created_at: the recall's own time.
 

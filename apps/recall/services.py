@@ -111,6 +111,7 @@ def recall(
         [hit.memory.id for hit in hits],
         query_id=query_id,
         traces=[(space, query_id, trace) for space, trace in traces],
+        milliseconds=(time.perf_counter() - started) * 1000,
     )
     return Recall(
         query_id=query_id,

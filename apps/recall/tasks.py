@@ -7,6 +7,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.projects.system import sweep_each_tenant
+from apps.recall import pace
 from apps.recall.traces import sweep
 
 logger = logging.getLogger(__name__)
@@ -14,5 +15,7 @@ logger = logging.getLogger(__name__)
 
 @shared_task(name="recall.sweep_traces", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
 def sweep_traces(**_: object) -> None:
-    """In every tenant."""
-    sweep_each_tenant(partial(sweep, now=timezone.now()), logger)
+    """In every tenant; and of how long recalls took, what is long over."""
+    now = timezone.now()
+    sweep_each_tenant(partial(sweep, now=now), logger)
+    pace.forget(now=now)

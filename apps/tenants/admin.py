@@ -11,7 +11,7 @@ from unfold.enums import ActionVariant
 from apps.core.admin import Answer, ConfirmForm, OperatorAdmin, PasswordForm, action, actor, display, mono
 from apps.core.errors import DomainError
 from apps.tenants.models import EndUser, KeyDeletes, Tenant
-from apps.tenants.services import close_tenant, set_policy
+from apps.tenants.services import close_tenant, resume_tenant, set_policy, suspend_tenant
 
 
 @admin.register(Tenant)
@@ -22,21 +22,42 @@ class TenantAdmin(OperatorAdmin):
     search_fields = ("name", "organization__name")
     ordering = ("name",)
     fieldsets = (
-        (None, {"fields": ("name", "organization", "state", "policy", "created_at", "closed_at", "bound_into_keys")}),
+        (
+            None,
+            {
+                "fields": (
+                    "name",
+                    "organization",
+                    "state",
+                    "policy",
+                    "created_at",
+                    "suspended_at",
+                    "closed_at",
+                    "bound_into_keys",
+                )
+            },
+        ),
     )
     change_form_before_template = "admin/tenant_summary.html"
-    actions_detail = ("tighten", "close")
+    actions_detail = ("tighten", "suspend", "resume", "close")
 
     @display(description="Keys may", label={"delete nothing": "success", "retire memories": "warning"})
     def policy(self, tenant: Tenant) -> str:
         return "retire memories" if tenant.key_deletes == KeyDeletes.RETIRE else "delete nothing"
 
-    @display(description="State", label={"open": "success", "closed": "danger"})
+    @display(description="State", label={"open": "success", "suspended": "warning", "closed": "danger"})
     def state(self, tenant: Tenant) -> str:
-        return "closed" if tenant.closed_at else "open"
+        if tenant.closed_at:
+            return "closed"
+        return "suspended" if tenant.suspended_at else "open"
 
     def is_offered(self, name: str, row: Tenant) -> bool:
-        return row.key_deletes != KeyDeletes.DENY if name == "tighten" else not row.closed_at
+        return {
+            "tighten": row.key_deletes != KeyDeletes.DENY,
+            "suspend": not row.closed_at and not row.suspended_at,
+            "resume": not row.closed_at and bool(row.suspended_at),
+            "close": not row.closed_at,
+        }[name]
 
     @display(description="Id in its keys and ciphertexts")
     def bound_into_keys(self, tenant: Tenant) -> str:
@@ -71,6 +92,46 @@ class TenantAdmin(OperatorAdmin):
             submit="Delete nothing",
             back=self.row_url(tenant.pk),
         )
+
+    @action(description="Suspend", url_path="suspend", icon="pause", permissions=["operate"])
+    def suspend(self, request: HttpRequest, object_id: str) -> Answer:
+        return self._shut_or_open(
+            request,
+            object_id,
+            suspend_tenant,
+            verb="Suspend",
+            done="suspended",
+            explanation="From the next request on its API keys are refused and its people find no page. What goes "
+            "by itself goes on: retention, keys that turn, webhooks that wait.",
+        )
+
+    @action(description="Resume", url_path="resume", icon="play_arrow", permissions=["operate"])
+    def resume(self, request: HttpRequest, object_id: str) -> Answer:
+        return self._shut_or_open(
+            request,
+            object_id,
+            resume_tenant,
+            verb="Resume",
+            done="open again",
+            explanation="Its API keys and its people are let in again.",
+        )
+
+    def _shut_or_open(
+        self, request: HttpRequest, object_id: str, change: Any, *, verb: str, done: str, explanation: str
+    ) -> Answer:
+        tenant = self.found(request, object_id)
+        form = PasswordForm(request.POST or None, user=request.user)
+        back = self.row_url(tenant.pk)
+        if form.is_valid():
+            try:
+                change(Tenant.objects.get(pk=tenant.pk), actor=actor(request), now=timezone.now())
+            except DomainError as error:
+                self.message_user(request, error.message, messages.ERROR)
+            else:
+                self.message_user(request, f"{tenant.name} is {done}.", messages.SUCCESS)
+            return HttpResponseRedirect(back)
+        title = f"{verb} {tenant.name}"
+        return self.form_page(request, form, title=title, explanation=explanation, submit=verb, back=back)
 
     @action(
         description="Close tenant",

@@ -74,9 +74,9 @@ class Reach:
 
 
 def reach_of(user_id: int, *, closed: bool = False) -> list[Reach]:
-    """Every tenant that this person has a role in, by name.  closed: those too that are."""
+    """Every tenant that this person has a role in, by name, but for suspended ones.  closed: those too that are."""
     roles = dict(_of(user_id).values_list("organization_id", "role"))
-    tenants = Tenant.objects.filter(organization_id__in=roles).select_related("organization")
+    tenants = Tenant.objects.filter(organization_id__in=roles, suspended_at=None).select_related("organization")
     if not closed:
         tenants = tenants.filter(closed_at=None)
     return [Reach(tenant=tenant, role=Role(roles[tenant.organization_id])) for tenant in tenants.order_by("name", "id")]
@@ -101,8 +101,8 @@ def choose_reach(user_id: int, name: str | None) -> Reach:
     if name is not None:
         return get_reach(user_id, name)
     for organization_id, role in _of(user_id).order_by("id").values_list("organization_id", "role"):
-        tenants = Tenant.objects.filter(organization_id=organization_id, closed_at=None).select_related("organization")
-        if tenant := tenants.order_by("id").first():
+        tenants = Tenant.objects.filter(organization_id=organization_id, closed_at=None, suspended_at=None)
+        if tenant := tenants.select_related("organization").order_by("id").first():
             return Reach(tenant=tenant, role=Role(role))
     raise NoTenant
 

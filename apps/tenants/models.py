@@ -88,6 +88,7 @@ class Tenant(BaseModel):
         max_length=8, choices=BreakGlass, default=BreakGlass.ASK, db_default=BreakGlass.ASK.value
     )
     closed_at = models.DateTimeField(null=True, blank=True)
+    suspended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ("name",)

@@ -38,6 +38,14 @@ class TenantAlreadyClosed(Conflict):
     """This tenant is closed already."""
 
 
+class TenantAlreadySuspended(Conflict):
+    """This tenant is suspended already."""
+
+
+class TenantNotSuspended(Conflict):
+    """This tenant is not suspended."""
+
+
 class UnknownPolicy(Invalid):
     """key_deletes is deny or retire, new_spaces searchable or sealed, changes replace or dispute, instructions review
     or keep, ai_extract and ai_rerank allow, self_hosted_only or deny, break_glass deny, notify or ask."""
@@ -113,8 +121,30 @@ def set_policy(tenant: Tenant, *, actor: str, now: datetime, **policy: str) -> T
 def close_tenant(tenant: Tenant, *, actor: str, now: datetime) -> Tenant:
     """Refuse every key of the tenant from now on.  Its data stays until erased.  Raises TenantAlreadyClosed."""
     with tenant_transaction(tenant):
-        if not Tenant.objects.filter(pk=tenant.pk, closed_at=None).update(closed_at=now):
+        if not Tenant.objects.filter(pk=tenant.pk, closed_at=None).update(closed_at=now, suspended_at=None):
             raise TenantAlreadyClosed
-        tenant.closed_at = now
+        tenant.closed_at, tenant.suspended_at = now, None
         record(tenant, actor=actor, action="tenant.close", target=f"tenant:{tenant.pk}", now=now)
+    return tenant
+
+
+def suspend_tenant(tenant: Tenant, *, actor: str, now: datetime) -> Tenant:
+    """Refuse its keys and its people until it is resumed.  What goes by itself goes on: retention, keys that turn,
+    webhooks that wait.  Raises TenantAlreadyClosed, TenantAlreadySuspended."""
+    with tenant_transaction(tenant):
+        there = Tenant.objects.filter(pk=tenant.pk, closed_at=None)
+        if not there.filter(suspended_at=None).update(suspended_at=now):
+            raise TenantAlreadySuspended if there.exists() else TenantAlreadyClosed
+        tenant.suspended_at = now
+        record(tenant, actor=actor, action="tenant.suspend", target=f"tenant:{tenant.pk}", now=now)
+    return tenant
+
+
+def resume_tenant(tenant: Tenant, *, actor: str, now: datetime) -> Tenant:
+    """Let its keys and people in again.  Raises TenantNotSuspended."""
+    with tenant_transaction(tenant):
+        if not Tenant.objects.filter(pk=tenant.pk).exclude(suspended_at=None).update(suspended_at=None):
+            raise TenantNotSuspended
+        tenant.suspended_at = None
+        record(tenant, actor=actor, action="tenant.resume", target=f"tenant:{tenant.pk}", now=now)
     return tenant

@@ -1,36 +1,25 @@
-"""Numbers turned into places of a picture: columns, bars, spans, and graphs.  Pure; templates write the SVG.
+"""Numbers turned into places of a picture: spans, graphs, and by ``apps.core.charts`` columns.  Pure; templates write
+the SVG.
 
 Coordinates are rounded, so that the same numbers make the same bytes.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Final
 
 import numpy as np
 
+from apps.core.charts import Block, stacked
 from apps.ingest.outcomes import KINDS, Day
 from apps.memories.examining import Version
 
-WIDTH, HEIGHT = 600.0, 120.0  # of a chart of columns
-GAP: Final = 0.3  # of a column's room
 GRAPH_WIDTH, GRAPH_HEIGHT = 900.0, 620.0
 MARGIN: Final = 80.0  # kept clear for the names of nodes
 ROUNDS: Final = 220
 IN_A_ROW, ROW = 7, 62.0  # of those that nothing is tied to
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """kind: which of the kinds that are drawn, as a number from 0."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    kind: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,42 +33,9 @@ class Columns:
 
 def columns(days: Sequence[Day], kinds: Sequence[str] = KINDS) -> Columns:
     """Each day a column, stacked in the order of the kinds from the bottom up."""
-    most = rounded_up(max((day.total for day in days), default=0))
-    room = WIDTH / max(1, len(days))
-    blocks = []
-    for at, day in enumerate(days):
-        top = HEIGHT
-        for kind, name in enumerate(kinds):
-            height = HEIGHT * day.counts[name] / most
-            if height:
-                top -= height
-                x = (at + GAP / 2) * room
-                blocks.append(Block(round(x, 2), round(top, 2), round(room * (1 - GAP), 2), round(height, 2), kind))
+    drawn = stacked([[day.counts[name] for name in kinds] for day in days])
     marks = [days[0].day, days[len(days) // 2].day, days[-1].day] if days else []
-    return Columns(blocks=blocks, most=most, days=marks)
-
-
-def rounded_up(number: int) -> int:
-    """To 1, 2, 4, 5 or 8 times a power of ten, so that half of it is a whole number and one to read."""
-    if number <= 1:
-        return 2
-    power: int = 10 ** int(math.log10(number))
-    return next(step * power for step in (1, 2, 4, 5, 8, 10) if step * power >= number and not step * power % 2)
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """width: 0..100."""
-
-    name: str
-    amount: float
-    width: float
-
-
-def bars(amounts: Mapping[str, float]) -> list[Bar]:
-    """As long as they are against the longest."""
-    most = max((abs(amount) for amount in amounts.values()), default=0) or 1
-    return [Bar(name, amount, round(100 * abs(amount) / most, 2)) for name, amount in amounts.items()]
+    return Columns(blocks=drawn.blocks, most=drawn.most, days=marks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from typing import Final
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
+from apps.core.charts import bars
 from apps.ingest.outcomes import KINDS, outcomes
 from apps.ingest.review import count_waiting
 from apps.memories.browsing import newest_in, owners_of
@@ -11,7 +12,7 @@ from apps.memories.tally import tally
 from apps.retention.requests import count_pending
 from apps.tenants.members import reach_of
 from apps.web.break_glass import waits_or_reads
-from apps.web.drawing import bars, columns
+from apps.web.drawing import columns
 from apps.web.environments import FIRST, environment_of, inside
 from apps.web.frame import front
 from apps.web.pages import At, Need, in_tenant, needs, show

@@ -168,8 +168,8 @@ def in_tenant(
 def as_operator(
     need: Need, *, methods: str = "GET"
 ) -> Callable[[Callable[Concatenate[HttpRequest, AtTheGlass, P], HttpResponseBase]], View]:
-    """As ``in_tenant``, for a page of operators: whoever is none finds nothing there, as in a tenant that is absent or
-    closed."""
+    """As ``in_tenant``, for a page of operators: whoever is none finds nothing there, as in a tenant that is absent,
+    closed or suspended."""
     assert need in OF_OPERATORS  # noqa: S101  (a mistake of ours, seen at the first import)
 
     def decorate(view: Callable[Concatenate[HttpRequest, AtTheGlass, P], HttpResponseBase]) -> View:
@@ -178,7 +178,7 @@ def as_operator(
             if not is_operator(person.pk):
                 raise TenantNotFound
             there = get_tenant(tenant)
-            if there.closed_at is not None:
+            if there.closed_at is not None or there.suspended_at is not None:  # nobody of it could see it, or end it
                 raise TenantNotFound
             if need == Need.READING_OPERATOR:
                 stepup.require_step_up(request, max_age=LASTS.total_seconds())

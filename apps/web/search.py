@@ -4,13 +4,13 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
+from apps.core.charts import bars
 from apps.core.plaintext import Plaintext
 from apps.memories.browsing import labels_of, owner_of
 from apps.projects.scope import Scope
 from apps.recall.ranking import PROFILES
 from apps.recall.results import Filters, Hit
 from apps.recall.services import LEGS, recall
-from apps.web.drawing import bars
 from apps.web.memories import find
 from apps.web.pages import At, Need, in_tenant, show
 from apps.web.seeking import day_of, end_of

@@ -5,12 +5,13 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
+from apps.core.charts import Bar, bars
 from apps.apikeys.quota import Standing, quota_mode, standings
 from apps.audit.selectors import count_by_day
 from apps.ingest.outcomes import KINDS, Day, outcomes
 from apps.memories.tally import Tally, tally
 from apps.projects.scope import Environment
-from apps.web.drawing import Bar, bars, columns
+from apps.web.drawing import columns
 from apps.web.environments import FIRST, inside
 from apps.web.pages import At, Need, in_tenant, show
 from apps.web.reckoning import Counted, counted

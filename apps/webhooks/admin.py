@@ -2,12 +2,17 @@
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
+from django.utils import timezone
 
-from apps.core.admin import OperatorAdmin, display, link
+from apps.audit.services import record
+from apps.core.admin import Answer, ConfirmForm, OperatorAdmin, action, actor, display, link
+from apps.core.scoping import tenant_transaction
+from apps.projects.admin import scope_of
+from apps.webhooks.again import GIVEN_UP, send_again
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint
 
 STATES = {"delivered": "success", "pending": "info", "retrying": "warning", "failed": "danger", "dead_letter": "danger"}
@@ -36,6 +41,35 @@ class WebhookDeliveryAdmin(OperatorAdmin):
     search_fields = ("=id", "=endpoint__id")
     fields = ("number", "standing", "event_type", "event_id", "webhook", "status_code", "error", "latency_ms",
               "attempt_number", "max_attempts", "tenant", "created_at", "next_retry_at", "completed_at")  # fmt: skip
+
+    actions_detail = ("replay",)
+
+    def is_offered(self, name: str, row: WebhookDelivery) -> bool:
+        return row.status in GIVEN_UP
+
+    @action(description="Send again", url_path="replay", icon="replay", permissions=["operate"])
+    def replay(self, request: HttpRequest, object_id: str) -> Answer:
+        delivery, now = self.found(request, object_id), timezone.now()
+        back = self.row_url(delivery.pk)
+        if request.method == "POST":
+            scope, target = scope_of(request, delivery.tenant), f"webhook:{delivery.endpoint_id}"
+            with tenant_transaction(scope):
+                again = send_again(scope, [delivery.pk], now=now) if delivery.status in GIVEN_UP else []
+                if again:
+                    record(scope, actor=actor(request), action="webhook.replay", target=target, now=now)
+            if again:
+                self.message_user(request, "It is sent again, with all its attempts before it.", messages.SUCCESS)
+            else:
+                self.message_user(request, "It was not given up, or is on its way just now.", messages.WARNING)
+            return HttpResponseRedirect(back)
+        return self.form_page(
+            request,
+            ConfirmForm(),
+            title=f"Send delivery #{delivery.pk} again",
+            explanation="The same event under the same ids, to the same endpoint: who has it already knows it by them.",
+            submit="Send it again",
+            back=back,
+        )
 
     @display(description="Delivery", ordering="id")
     def number(self, delivery: WebhookDelivery) -> str:

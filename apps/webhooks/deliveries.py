@@ -8,16 +8,17 @@ from typing import Final
 
 from django.db.models import Count, Q, Sum
 
-from apps.audit.services import enqueue, record
+from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.crypto.sealed_tables import ciphers_of, report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_tenant
 from apps.projects.scope import Scope
 from apps.webhooks import events
-from apps.webhooks.models import RESPONSE, Status, WebhookDelivery, WebhookEndpoint
+from apps.webhooks.again import send_again
+from apps.webhooks.models import RESPONSE, Status, WebhookDelivery
 from apps.webhooks.resealing import DELIVERIES
-from apps.webhooks.services import DELIVER, UnknownEvents, find, reachable
+from apps.webhooks.services import UnknownEvents, find, reachable
 from apps.webhooks.telling import Told, write
 
 FAILING: Final = 3  # attempts in a row, and an endpoint counts as failing
@@ -114,7 +115,7 @@ def retry(scope: Scope, delivery_id: int, *, now: datetime) -> Delivery:
         row = _find(scope, delivery_id)
         if row.status == Status.DELIVERED:
             raise AlreadyDelivered
-        _again(scope, [row.pk], now=now)
+        send_again(scope, [row.pk], now=now)
         _record(scope, "webhook.retry", row.endpoint_id, 1, now=now)
         row.refresh_from_db(from_queryset=WebhookDelivery.objects.within(scope))
         return _opened(scope, [row], now=now)[0]
@@ -133,7 +134,7 @@ def replay(
             endpoint_id=endpoint.pk, status__in=statuses, created_at__gte=since
         )
         ids = list(rows.order_by("pk").values_list("pk", flat=True)[:limit])
-        again = _again(scope, ids, now=now)
+        again = send_again(scope, ids, now=now)
         _record(scope, "webhook.replay", endpoint.pk, len(again), now=now)
         return Replayed(eligible=rows.count() if len(ids) == limit else len(ids), ids=again)
 
@@ -196,28 +197,6 @@ def _find(scope: Scope, delivery_id: int) -> WebhookDelivery:
     if row is None:
         raise DeliveryNotFound
     return row
-
-
-def _again(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[int]:
-    """Those of them that nobody is sending just now."""
-    rows = WebhookDelivery.objects.within(scope).filter(pk__in=list(ids)).select_for_update(skip_locked=True)
-    free = [row for row in rows.order_by("pk").select_related("endpoint") if not _is_leased(row, now=now)]
-    for row in free:
-        row.status, row.attempt_number, row.completed_at = Status.PENDING, 0, None
-        row.max_attempts, row.next_retry_at, row.leased_until = _most_attempts(row.endpoint), None, None
-    changed = ["status", "attempt_number", "completed_at", "max_attempts", "next_retry_at", "leased_until"]
-    WebhookDelivery.objects.within(scope).bulk_update(free, changed)
-    again = [row.pk for row in free]
-    enqueue(scope, DELIVER, again, now=now)
-    return again
-
-
-def _is_leased(row: WebhookDelivery, *, now: datetime) -> bool:
-    return row.leased_until is not None and row.leased_until > now
-
-
-def _most_attempts(endpoint: WebhookEndpoint) -> int:
-    return 1 + (endpoint.max_retries if endpoint.retry_enabled else 0)
 
 
 def _opened(scope: Scope, rows: Sequence[WebhookDelivery], *, now: datetime) -> list[Delivery]:

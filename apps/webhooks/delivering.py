@@ -32,9 +32,10 @@ from apps.crypto.sealed_tables import ciphers_of, report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_tenant
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope
+from apps.webhooks.again import DELIVER
 from apps.webhooks.models import OPEN, RESPONSE, Status, WebhookDelivery, WebhookEndpoint
 from apps.webhooks.resealing import ENDPOINTS
-from apps.webhooks.services import DELIVER, PREVIOUS, Target, target_of
+from apps.webhooks.services import PREVIOUS, Target, target_of
 from apps.webhooks.signing import sign
 from apps.webhooks.telling import AGAIN, expand, shown_id
 

@@ -19,6 +19,7 @@ from apps.crypto.services import SpaceCipher, open_tenant
 from apps.projects.models import Project
 from apps.projects.scope import Scope
 from apps.webhooks import events
+from apps.webhooks.again import DELIVER
 from apps.webhooks.models import (
     DESCRIPTION,
     FORMER,
@@ -31,7 +32,6 @@ from apps.webhooks.models import (
 )
 from apps.webhooks.signing import new_secret, shown_prefix
 
-DELIVER: Final = "webhook.delivery"  # the outbox's word for a delivery that is to be sent
 MOST_ENDPOINTS: Final = 100  # of a tenant
 MOST_URL: Final = 2_000
 FORMER_SIGNS_FOR: Final = timedelta(hours=24)

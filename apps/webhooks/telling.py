@@ -20,8 +20,8 @@ from apps.memories.reads import Read
 from apps.projects.models import Project, Space
 from apps.projects.scope import Scope, SpaceKind
 from apps.projects.system import find_system_scope
+from apps.webhooks.again import DELIVER
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
-from apps.webhooks.services import DELIVER
 
 logger = logging.getLogger(__name__)
 

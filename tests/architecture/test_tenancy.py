@@ -45,6 +45,7 @@ GLOBAL = {
     "crypto.TenantKey": "in the keyring database, by the tenant's uid; evidence outlives the tenant",
     "mfa.Authenticator": "a person's second factors; a person may work for several organizations",
     "memories.MemoryPosting": "has a composite key instead of an id; its tenant_id is guarded by row-level security",
+    "recall.RecallPace": "how long recalls take, of the whole deployment; numbers only",
     "retention.Erasure": "in the keyring database, by the tenant's uid; it outlives what it erased",
     "retention.Purge": "of the whole main database; names of tables only",
     "retention.Receipt": "in the keyring database, by the tenant's uid; it outlives what it says was erased",

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,9 @@ from apps.memories.models import Memory, MemoryVector, QuarantinedRow
 from apps.projects.models import Project, RetentionPolicy, Space
 from apps.projects.policies import Level
 from apps.projects.policies import set_policy as set_retention
-from apps.projects.scope import Environment
+from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project, list_projects
+from apps.recall import pace
 from apps.retention.holds import hold
 from apps.retention.models import Hold, PrivacyKind, PrivacyRequest, RetentionRun
 from apps.retention.privacy import open_request
@@ -50,8 +51,10 @@ from apps.upkeep.models import KeyRewrap, KeyRotation
 from apps.webhooks.deliveries import test as send_a_test
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint
 from apps.webhooks.services import create as create_webhook
+from memsync import figures
 from memsync.embedded import roles
 from tests.makers import make_api_key, make_project, make_scope
+from tests.web.people import make_person
 
 # The operator is another connection: it sees what is committed.
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
@@ -208,7 +211,7 @@ def test_browser_policy_is_loosened_for_the_admin_alone(operator: Client) -> Non
 
 ROWS: dict[type[models.Model], list[str]] = {  # every registered model, and its pages beside list and row
     User: ["add", "password_change"],
-    Tenant: ["tighten", "close"],
+    Tenant: ["tighten", "suspend", "resume", "close"],
     EndUser: [],
     Project: ["create", "review_what", "archive", "bring_back"],
     Space: [],
@@ -219,18 +222,18 @@ ROWS: dict[type[models.Model], list[str]] = {  # every registered model, and its
     Candidate: [],
     ReviewItem: [],
     AuditEvent: [],
-    OutboxEvent: [],
+    OutboxEvent: ["replay"],
     KeyRotation: [],
     KeyRewrap: [],
     RetentionPolicy: [],
-    Hold: [],
+    Hold: ["hold", "lift"],
     RetentionRun: [],
     PrivacyRequest: [],
     WebhookEndpoint: [],
-    WebhookDelivery: [],
+    WebhookDelivery: ["replay"],
     Grant: [],
 }
-OF_THE_LIST = {"add", "create", "issue", "rewrap"}
+OF_THE_LIST = {"add", "create", "hold", "issue", "rewrap"}
 # Pages of the site itself; and those that Django registers for every model, which are closed here.
 OF_THE_SITE = {"index", "search", "password_change", "password_change_done", "jsi18n", "app_list"}
 NOT_PAGES = {"login", "logout", "autocomplete", "view_on_site", None}
@@ -301,7 +304,7 @@ def test_no_admin_module_reaches_what_unwraps_or_opens() -> None:
     ]
     doors += ["apps.adapters.registry", "apps.adapters.kms.local", "apps.adapters.kms.base"]
     pages = [name for name in graph.modules if re.fullmatch(r"apps\.\w+\.admin", name)]
-    pages += ["memsync.admin_site", "memsync.overview", "memsync.sign_in", "memsync.admin_theme"]
+    pages += ["memsync.admin_site", "memsync.figures", "memsync.overview", "memsync.sign_in", "memsync.admin_theme"]
 
     found = {
         (start, door): chain
@@ -567,6 +570,147 @@ def test_rows_that_do_not_open_are_listed_and_looked_at_again_by_the_worker(
     with tenant_transaction(acme.scope):
         asked = AuditEvent.objects.get(action="integrity.look_again")
     assert (asked.actor, asked.target) == (f"account:{person.pk}", "memory:1")
+
+
+# -- what is given up, held and suspended ----------------------------------------------------------------------------
+
+
+def trail_of(scope: Scope, *actions: str) -> list[tuple[str, str, str, str]]:
+    with tenant_transaction(scope):
+        rows = AuditEvent.objects.filter(action__in=actions).order_by("id")
+        return [(row.actor, row.action, row.target, row.reason) for row in rows]
+
+
+def test_work_that_fails_is_tried_again_at_once(operator: Client, person: User, acme: Opened, now: datetime) -> None:
+    waits = {"tenant_id": acme.tenant.pk, "kind": "embed", "run_after": now + timedelta(hours=9), "created_at": now}
+    failed = OutboxEvent.objects.create(subject_id=1, attempts=7, error="temporary", **waits)
+    quiet = OutboxEvent.objects.create(subject_id=2, **waits)
+    for work in (failed, quiet):
+        operator.get(reverse("admin:audit_outboxevent_replay", args=[work.pk]))
+        assert OutboxEvent.objects.get(pk=work.pk).run_after == waits["run_after"]
+
+        operator.post(reverse("admin:audit_outboxevent_replay", args=[work.pk]))
+
+    failed.refresh_from_db()
+    assert (failed.attempts, failed.error, failed.run_after <= datetime.now(UTC)) == (0, "", True)
+    assert OutboxEvent.objects.get(pk=quiet.pk).run_after == waits["run_after"]
+    assert trail_of(acme.scope, "outbox.replay") == [(f"account:{person.pk}", "outbox.replay", "embed:1", "")]
+
+
+def test_a_delivery_that_was_given_up_is_sent_again_under_its_ids(
+    operator: Client, person: User, acme: Opened, now: datetime
+) -> None:
+    told = create_webhook(acme.scope, name="a hook", url="https://hooks.example/x", wanted=["memory.created"], now=now)
+    delivery = send_a_test(acme.scope, told.row.pk, "memory.created", now=now)
+    page_of = reverse("admin:webhooks_webhookdelivery_replay", args=[delivery.pk])
+    with tenant_transaction(acme.scope):
+        OutboxEvent.objects.all().delete()
+    operator.post(page_of)  # not given up
+    assert not OutboxEvent.objects.exists()
+    with tenant_transaction(acme.scope):
+        mine = WebhookDelivery.objects.within(acme.scope).filter(pk=delivery.pk)
+        mine.update(status="dead_letter", attempt_number=6, completed_at=now)
+
+    operator.get(page_of)
+    assert not OutboxEvent.objects.exists()
+    operator.post(page_of)
+
+    with tenant_transaction(acme.scope):
+        again = mine.get()
+    assert (again.status, again.attempt_number, again.event_id) == ("pending", 0, delivery.event_id)
+    assert [row.subject_id for row in OutboxEvent.objects.all()] == [delivery.pk]
+    hook = f"webhook:{told.row.pk}"
+    assert trail_of(acme.scope, "webhook.replay") == [(f"account:{person.pk}", "webhook.replay", hook, "")]
+
+
+def test_a_hold_is_set_and_lifted_with_the_password(
+    operator: Client, person: User, acme: Opened, now: datetime
+) -> None:
+    scope = make_scope(acme, "alice", now=now)
+    new = reverse("admin:retention_hold_hold")
+    wrong = operator.post(new, {"tenant": acme.tenant.pk, "level": "space", "number": 10**9, "case": "case-17"})
+    operator.post(new, {"tenant": acme.tenant.pk, "level": "space", "number": scope.space.id, "case": "case-17"})
+    row = Hold._default_manager.using("operator").get()
+    lift = reverse("admin:retention_hold_lift", args=[row.pk])
+
+    operator.post(lift, {"password": "not it"})
+    assert Hold._default_manager.using("operator").get().lifted_at is None
+    operator.post(lift, {"password": PASSWORD})
+
+    assert "What is to be held is not there" in wrong.content.decode()
+    assert (row.space_id, row.case) == (scope.space.id, "case-17")
+    assert Hold._default_manager.using("operator").get().lifted_by == f"account:{person.pk}"
+    assert [one[1] for one in trail_of(acme.scope, "retention.hold", "retention.lift")] == [
+        "retention.hold",
+        "retention.lift",
+    ]
+
+
+def test_a_tenant_is_suspended_and_resumed_as_it_was(operator: Client, person: User, acme: Opened) -> None:
+    owner = make_person(acme.tenant)
+    suspend, resume = (reverse(f"admin:tenants_tenant_{name}", args=[acme.tenant.pk]) for name in ("suspend", "resume"))
+
+    def doors() -> tuple[int, int]:
+        page_of_people = owner.show_factor().get("/app/t/acme").status_code
+        key = {"HTTP_X_API_KEY": acme.keys[Environment.PRODUCTION], "HTTP_X_END_USER_ID": "alice"}
+        return page_of_people, Client().get("/memory/entities/search", **key).status_code
+
+    before = doors()
+    operator.post(suspend, {"password": "not it"})
+    assert doors() == before
+    operator.post(suspend, {"password": PASSWORD})
+    meanwhile = doors()
+    assert "suspended already" in operator.post(suspend, {"password": PASSWORD}, follow=True).content.decode()
+    assert "suspended" in page(operator, "tenants_tenant_changelist")
+    operator.post(resume, {"password": PASSWORD})
+
+    assert (before[0], meanwhile, doors()) == (200, (404, 403), before)
+    assert [one[1] for one in trail_of(acme.scope, "tenant.suspend", "tenant.resume")] == [
+        "tenant.suspend",
+        "tenant.resume",
+    ]
+
+
+# -- the first page --------------------------------------------------------------------------------------------------
+
+
+def test_first_page_draws_what_happened(operator: Client, acme: Opened) -> None:
+    at = datetime.now(UTC)
+    scope = make_scope(acme, "alice", now=at)
+    for text in SAID:
+        remember(scope, [Proposal(text=Plaintext(text), importance=0.9)], now=at)
+    sweep(scope, now=at)
+    pace.add({pace.pace_of(7.0, now=at): 90, pace.pace_of(700.0, now=at): 10})
+    OutboxEvent.objects.create(
+        tenant_id=acme.tenant.pk, kind="resummarize", subject_id=9, error="temporary", run_after=at, created_at=at
+    )
+
+    drawn = {one.name: one for one in figures.pictures(now=at)}
+    shown = page(operator, "index")
+
+    assert list(drawn) == ["adds", "outcomes", "recall", "queue", "keys", "sweeps"]
+    assert drawn["adds"].legend == [("memories made", "2")]
+    assert drawn["outcomes"].said == "stored 2, met again 0, waits 0, refused 0"
+    assert drawn["recall"].legend == [("half of them within", "7 ms"), ("95 of 100 within", "650 ms")]
+    assert {bar.name for bar in drawn["queue"].bars} >= {"resummarize"}
+    assert drawn["queue"].is_alarming
+    assert drawn["keys"].chart is not None
+    assert drawn["sweeps"].notes == ["1 run"]
+    assert not any(one.is_too_much for one in drawn.values())
+    assert shown.count('<svg class="chart"') >= 4
+    assert shown.count("<rect class=") >= 5
+
+
+def test_a_count_that_takes_too_long_is_left_out(
+    operator: Client, acme: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "PATIENCE_MS", 20)
+    monkeypatch.setattr(figures, "_QUEUE", "select 'slow', 1, 0, null::float from (select pg_sleep(0.5)) s")
+
+    shown = page(operator, "index")
+
+    assert "Counting it takes too long just now." in shown
+    assert shown.count("Counting it takes too long") == 1
 
 
 # -- people ----------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from django.urls import reverse
 
 from apps.apikeys.onboarding import Opened
 from apps.audit.models import AuditEvent
+from apps.core.charts import bars, rounded_up
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest import review
@@ -38,7 +39,7 @@ from apps.tenants.grants import GRANTS
 from apps.tenants.members import give_role
 from apps.tenants.models import Role
 from apps.web import frame, reckoning
-from apps.web.drawing import GRAPH_HEIGHT, GRAPH_WIDTH, bars, columns, rounded_up, spread
+from apps.web.drawing import GRAPH_HEIGHT, GRAPH_WIDTH, columns, spread
 from apps.web.pages import POLICY
 from tests.makers import make_scope
 from tests.web.people import Person, make_person, say

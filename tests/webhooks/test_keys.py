@@ -17,6 +17,7 @@ from apps.memories.spaces import reread_space
 from apps.projects.scope import Scope
 from apps.upkeep import rotation
 from apps.webhooks import deliveries, delivering, services
+from apps.webhooks.again import DELIVER
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint
 from tests.makers import NOW, make_scope
 from tests.shredding import shred_space
@@ -124,4 +125,4 @@ def test_one_tenants_lost_keys_hold_up_nobody_else(
 
     assert len(sender.sent) == 1
     monkeypatch.undo()
-    assert OutboxEvent.objects.filter(kind=services.DELIVER, tenant_id=admin.tenant_id).count() == 1
+    assert OutboxEvent.objects.filter(kind=DELIVER, tenant_id=admin.tenant_id).count() == 1
