@@ -2,7 +2,8 @@
 
 memsync_owner     owns both databases; migrates and grants; sees every tenant, and never serves a request
 memsync_app       serves requests; row-level security applies; the main database only
-memsync_operator  the admin's reads across tenants, without the columns that hold sealed or searchable content
+memsync_operator  the admin's reads across tenants, without the columns that hold sealed or searchable content; it
+                  writes nothing
 memsync_keyring   the keyring database only, and besides the owner the only one there
 memsync_broker    owns the queue's schema and nothing else
 """
@@ -75,15 +76,6 @@ CLOSED_TO_OPERATOR = (
     "accounts_assertion",
     "accounts_bearersession",
     "accounts_spentrefresh",
-)
-# What Django's admin itself writes, again without the columns of those types.
-WRITTEN_BY_OPERATOR = (
-    "django_admin_log",
-    "auth_*",
-    "accounts_*",
-    "apikeys_*",
-    "tenants_*",
-    "projects_*",
 )
 # The application reads these and leaves writing to migrations.
 READ_ONLY_FOR_APP = ("django_migrations", "audit_auditevent", "audit_chainhead")
@@ -186,12 +178,10 @@ def grant_main(owner: Psycopg, *, app: str = APP, operator: str = OPERATOR) -> N
                 owner.execute(SQL("grant execute on function {} to {}").format(_public(function), Identifier(app)))
         if operator not in (me, app):
             _revoke_all(owner, operator)
-            written = set(_matching(tables, WRITTEN_BY_OPERATOR))
             closed = set(_matching(tables, CLOSED_TO_OPERATOR))
             for table, columns in tables.items():
                 if columns and table not in closed:
-                    _grant_columns(owner, operator, table, columns, write=table in written)
-            owner.execute(SQL("grant usage on all sequences in schema public to {}").format(Identifier(operator)))
+                    _grant_columns(owner, operator, table, columns)
 
 
 def grant_keyring(owner: Psycopg, *, keys: str = KEYS) -> None:
@@ -249,10 +239,10 @@ def _revoke_all(connection: Psycopg, role: str) -> None:
         connection.execute(statement.format(Identifier(role)))
 
 
-def _grant_columns(connection: Psycopg, role: str, table: str, columns: list[str], *, write: bool) -> None:
-    listed = SQL("({})").format(_names(columns))
-    rights = SQL("select {0}, insert {0}, update {0}, delete" if write else "select {0}").format(listed)
-    connection.execute(SQL("grant {} on {} to {}").format(rights, _public(table), Identifier(role)))
+def _grant_columns(connection: Psycopg, role: str, table: str, columns: list[str]) -> None:
+    """To be read.  Nothing is written by it: what operators change, services change, as the application."""
+    statement = SQL("grant select ({}) on {} to {}").format(_names(columns), _public(table), Identifier(role))
+    connection.execute(statement)
 
 
 def _names(names: Iterable[str]) -> Composable:

@@ -50,6 +50,20 @@ def test_operator_can_read_no_sealed_column() -> None:
         assert cursor.fetchall() == []
 
 
+@pytest.mark.django_db(databases=["operator"])
+def test_operator_writes_nothing() -> None:
+    """Or it could say yes for a tenant, and make itself a second operator."""
+    with connections["operator"].cursor() as cursor:
+        cursor.execute(
+            "select relname, a_right from pg_class,"
+            " unnest(array['insert', 'update', 'delete', 'truncate']) as a_right"
+            " where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')"
+            " and (case when a_right in ('insert', 'update') then has_any_column_privilege(oid, a_right)"
+            " else has_table_privilege(oid, a_right) end)"
+        )
+        assert cursor.fetchall() == []
+
+
 @pytest.mark.django_db(transaction=True)
 def test_application_cannot_write_what_belongs_to_migrations() -> None:
     with connections["default"].cursor() as cursor, pytest.raises(ProgrammingError, match="permission denied"):
