@@ -190,8 +190,8 @@ def _may_still_read(scope: Scope, issued_to: str, *, now: datetime) -> bool:
     """Whether the key is still good, and whether the person still may read in the tenant."""
     kind, _, number = issued_to.partition(":")
     if kind == "api_key":
-        key = ApiKey.objects.within(scope).filter(pk=int(number), tenant__suspended_at=None).first()
-        return key is not None and state_of(key, now=now) == "active"
+        key = ApiKey.objects.within(scope).select_related("tenant").filter(pk=int(number)).first()
+        return key is not None and key.tenant.suspended_at is None and state_of(key, now=now) == "active"
     if kind == "account":
         reaches = reach_of(int(number)) if User.objects.filter(pk=int(number), is_active=True).exists() else []
         return any(reach.may_read for reach in reaches if reach.tenant.pk == scope.tenant_id)

@@ -24,6 +24,7 @@ from apps.exports.working import Outcome
 from apps.memories.models import Memory
 from apps.projects.scope import Environment, Principal
 from apps.tenants.models import Membership
+from apps.tenants.services import resume_tenant, suspend_tenant
 from tests.api.conftest import Caller
 from tests.makers import make_api_key, make_project
 
@@ -413,6 +414,17 @@ def test_link_ends_with_the_key_that_asked_for_it(acme: Opened, made: Any, expor
     keys.revoke(acme.scope, issued.key.pk, now=now())
 
     assert refusal(take(link)) == REFUSED
+
+
+def test_link_waits_while_the_tenant_is_suspended(acme: Opened, made: Any, exporter: Caller) -> None:
+    link = link_of(exporter, made)
+    suspend_tenant(acme.tenant, actor="account:1", now=now())
+
+    refused = refusal(take(link))
+    resume_tenant(acme.tenant, actor="account:1", now=now())
+
+    assert refused == REFUSED
+    assert take(link).status_code == 200
 
 
 @pytest.mark.parametrize(
