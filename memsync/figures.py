@@ -108,8 +108,8 @@ def _adds(now: datetime) -> dict[str, Any]:
     hours = _steps(now.replace(minute=0, second=0, microsecond=0), timedelta(hours=1), HOURS)
     counts = dict.fromkeys(hours, 0)
     for hour, decision, count in _read(_CANDIDATES, step="hour", since=hours[0]):
-        if kind_of(decision) == KINDS[0]:
-            counts[hour] = counts.get(hour, 0) + count
+        if hour in counts and kind_of(decision) == KINDS[0]:
+            counts[hour] += count
     return _columns([(count,) for count in counts.values()], [f"{hour:%a %H:%M}" for hour in counts], ["memories made"])
 
 
@@ -117,7 +117,8 @@ def _outcomes(now: datetime) -> dict[str, Any]:
     days = _steps(_midnight(now), timedelta(days=1), DAYS)
     counts = {day: dict.fromkeys(KINDS, 0) for day in days}
     for day, decision, count in _read(_CANDIDATES, step="day", since=days[0]):
-        counts[day][kind_of(decision)] += count
+        if day in counts:
+            counts[day][kind_of(decision)] += count
     return _columns([list(one.values()) for one in counts.values()], _dates(days), KINDS)
 
 
@@ -125,7 +126,8 @@ def _recall(now: datetime) -> dict[str, Any]:
     hours = _steps(now.replace(minute=0, second=0, microsecond=0), timedelta(hours=1), HOURS)
     counts = {hour: [0] * len(BOUNDS) for hour in hours}
     for hour, bucket, count in _read(_PACES, since=hours[0]):
-        counts[hour][bucket] += count
+        if hour in counts:
+            counts[hour][bucket] += count
     whole = [sum(numbers) for numbers in zip(*counts.values(), strict=True)]
     if not sum(whole):
         return {}
@@ -178,8 +180,8 @@ def _sweeps(now: datetime) -> dict[str, Any]:
     counts = {day: [0, 0, 0] for day in days}
     runs = 0
     for day, *swept, number in _read(_SWEEPS, since=days[0], most=RUNS):
-        counts[day] = [int(one) for one in swept]
-        runs += number
+        if day in counts:
+            counts[day], runs = [int(one) for one in swept], runs + number
     found = _columns(list(counts.values()), _dates(days), SWEPT)
     return {**found, "notes": [f"{runs:,} run{'' if runs == 1 else 's'}"]}
 
