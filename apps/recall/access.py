@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 from django.db import connections
 from django.utils import timezone
@@ -102,9 +103,9 @@ def flush() -> None:
             _timer = None
     now = timezone.now()  # noqa: TID251  (a background thread is a way in)
     for batch in batches:
-        _or_lose(lambda batch=batch: _write(batch, now=now))  # type: ignore[misc]  # mypy sees no default of a lambda
+        _or_lose(partial(_write, batch, now=now))
     if paces := Counter(pace_of(one, now=now) for batch in batches for one in batch.times):
-        _or_lose(lambda: add_paces(paces))
+        _or_lose(partial(add_paces, paces))
 
 
 def _or_lose(write: Callable[[], None]) -> None:
