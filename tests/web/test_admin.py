@@ -697,7 +697,7 @@ def test_first_page_draws_what_happened(operator: Client, acme: Opened) -> None:
     assert drawn["keys"].chart is not None
     assert drawn["sweeps"].notes == ["1 run"]
     assert not any(one.is_too_much for one in drawn.values())
-    assert shown.count('<svg class="chart"') >= 4
+    assert shown.count('<svg class="drawing"') >= 4
     assert shown.count("<rect class=") >= 5
 
 
