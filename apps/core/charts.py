@@ -1,4 +1,4 @@
-"""Numbers turned into places of a chart: stacked columns and bars.  Pure; ``templates/charts`` writes the SVG.
+"""Numbers turned into places of a chart: stacked columns and bars.  Pure; templates write the SVG.
 
 Coordinates are rounded, so that the same numbers make the same bytes.
 """

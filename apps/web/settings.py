@@ -36,6 +36,7 @@ def settings(request: HttpRequest, at: At) -> HttpResponse:
                 ],
             }
             for name, choices in POLICIES.items()
+            if name in QUESTIONS  # what operators may is for its owners to set, on a page of its own
         ],
         knows_plan="billing:read" in at.scope.permissions,
     )

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
-from apps.core.charts import Bar, bars
 from apps.apikeys.quota import Standing, quota_mode, standings
 from apps.audit.selectors import count_by_day
+from apps.core.charts import Bar, bars
 from apps.ingest.outcomes import KINDS, Day, outcomes
 from apps.memories.tally import Tally, tally
 from apps.projects.scope import Environment

@@ -21,8 +21,9 @@ from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project, list_projects
 from apps.tenants.grants import GRANTED, GRANTS
 from apps.tenants.models import Membership, Role
-from apps.tenants.services import POLICIES, set_policy
+from apps.tenants.services import set_policy
 from apps.web import keys
+from apps.web.settings import QUESTIONS
 from tests.makers import make_api_key, make_project, make_scope
 from tests.web.people import Person, make_person, say
 from tests.web.test_memory_pages import counted, older_in
@@ -412,7 +413,7 @@ def test_settings_say_which_rules_hold_and_how_they_are_changed(browser: Client,
     assert "Retire: hidden at once, restorable for 7 days holds" in shown
     assert "memsync tenant policy acme key_deletes=deny" in shown
     assert "key_deletes=retire" not in shown
-    assert shown.count(" holds") - shown.count("that holds") >= len(POLICIES)
+    assert shown.count(" holds") - shown.count("that holds") >= len(QUESTIONS)
     assert "Self-hosted, unlimited" in shown
     admin = make_person(acme.tenant, Role.ADMIN).show_factor()
     assert "Self-hosted" not in text_of(admin.get("/app/t/acme/settings"))
