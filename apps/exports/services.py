@@ -119,12 +119,14 @@ def find_for_request(scope: Scope, privacy_request_id: int) -> Export | None:
         return _seen(job, open_tenant(scope.tenant), {}) if job else None
 
 
-def list_exports(scope: Scope, *, limit: int) -> tuple[list[Export], int]:
-    """The newest of the scope's environment, and how many there are.  limit: of those that are listed."""
+def list_exports(scope: Scope, *, limit: int, before: int | None = None) -> tuple[list[Export], int]:
+    """The newest of the scope's environment, and how many there are.  limit: of those that are listed.  before: the id
+    of a job; only older ones are listed."""
     with tenant_transaction(scope):
         jobs = _visible(scope)
+        listed = jobs if before is None else jobs.filter(pk__lt=before)
         cipher, projects = open_tenant(scope.tenant), _projects(scope)
-        return [_seen(job, cipher, projects) for job in jobs.order_by("-pk")[:limit]], jobs.count()
+        return [_seen(job, cipher, projects) for job in listed.order_by("-pk")[:limit]], jobs.count()
 
 
 def get_export(scope: Scope, public_id: str) -> Export:

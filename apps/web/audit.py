@@ -10,11 +10,11 @@ from django.http.response import HttpResponseBase
 from django.utils.http import urlencode
 
 from apps.apikeys.selectors import list_keys
-from apps.audit.selectors import Wanted, list_events
+from apps.audit.selectors import Wanted, browse
 from apps.retention.receipt_log import public_keys, receipts_of
 from apps.tenants.members import list_members
 from apps.upkeep import checkpoints
-from apps.upkeep.trail import MOST, check_trail, export_lines
+from apps.upkeep.trail import check_trail, export_lines
 from apps.web.memories import following
 from apps.web.pages import At, Need, in_tenant, show
 from apps.web.seeking import FilterRefused, day_of, id_of
@@ -49,8 +49,8 @@ def audit(request: HttpRequest, at: At) -> HttpResponse:
         since=_midnight(day_of(said["since"])),
         until=_midnight(day_of(said["until"]), later=timedelta(days=1)),
     )
-    found = list_events(at.scope, wanted, before=before, limit=PAGE + 1)
-    shown, query = found[:PAGE], _query(said)
+    shown, next_before = browse(at.scope, wanted, before=before, limit=PAGE)
+    query = _query(said)
     names = _names(at)
     return show(
         request,
@@ -65,8 +65,7 @@ def audit(request: HttpRequest, at: At) -> HttpResponse:
         is_narrowed=bool(query),
         query=query,
         before=before,
-        next_query=following(query, shown[-1].seq if len(found) > PAGE else None),
-        most=MOST,
+        next_query=following(query, next_before),
     )
 
 

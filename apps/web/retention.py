@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from itertools import groupby
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from apps.accounts import stepup
+from apps.ingest.outcomes import Day
 from apps.memories.browsing import Owner, find_space, owner_of, owners_of, spaces_in
 from apps.memories.spaces import find_end_user
 from apps.projects.policies import (
@@ -32,6 +33,7 @@ from apps.projects.selectors import get_project, list_projects
 from apps.retention.holds import list_holds
 from apps.retention.previewing import Leaving, preview, preview_change
 from apps.retention.rules import COUNTED, PLATFORM
+from apps.web.drawing import columns
 from apps.web.environments import FIRST, environment_of, inside
 from apps.web.pages import At, Need, in_tenant, show
 from apps.web.reckoning import counted
@@ -59,6 +61,7 @@ STEPS: Final = {
     "soft_deleted": ("deleted", "out of every answer, can be brought back"),
     "purged": ("gone for good", ""),
 }
+DRAWN: Final = ("soft_deleted", "archived", "purged")  # from the bottom up
 BY: Final = {
     "ttl": "its own time",
     "grace": "its days to be brought back are over",
@@ -193,6 +196,10 @@ def preview_retention(request: HttpRequest, at: At) -> HttpResponse:
         ahead=AHEAD,
         found=found,
         total=sum(one.count for one in going),
+        kinds=[
+            {"name": STEPS[step][0], "total": sum(one.count for one in going if one.step == step)} for step in DRAWN
+        ],
+        chart=columns(_days(going, at.now.date(), days), DRAWN),
         by_day=[
             {"day": day, "leaving": [_leaving(one, whose) for one in some]}
             for day, some in groupby(going, key=lambda one: max(one.day, at.now.date()))
@@ -374,6 +381,14 @@ def _whose(at: At, found: Sequence[Leaving]) -> dict[tuple[str, int], str]:
         names |= {(Level.PROJECT.value, one.pk): one.name for one in list_projects(at.scope)}
     spaces = sorted(target_id for level, target_id in levels if level == Level.SPACE)
     return names | {(Level.SPACE.value, pk): one.label for pk, one in _owners(at, spaces).items()}
+
+
+def _days(found: Sequence[Leaving], today: date, ahead: int) -> list[Day]:
+    """Each day from today on; what is overdue goes today."""
+    counts = {today + timedelta(days=number): dict.fromkeys(DRAWN, 0) for number in range(ahead + 1)}
+    for one in found:
+        counts[max(one.day, today)][one.step] += one.count
+    return [Day(day=day, counts=of_day) for day, of_day in counts.items()]
 
 
 def _leaving(one: Leaving, whose: Mapping[tuple[str, int], str]) -> dict[str, Any]:

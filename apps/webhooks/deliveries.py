@@ -86,16 +86,28 @@ def page(
     scope: Scope, *, number: int, size: int, endpoint_id: int | None = None, status: str | None = None, now: datetime
 ) -> Page:
     """The newest first.  number: from 1.  Raises WebhookNotFound or UnknownStatus."""
-    if status is not None and status not in Status.values:
-        raise UnknownStatus
     with tenant_transaction(scope):
-        rows = _mine(scope)
-        if endpoint_id is not None:
-            rows = rows.filter(endpoint_id=find(scope, endpoint_id).pk)
-        if status is not None:
-            rows = rows.filter(status=status)
+        rows = _among(scope, endpoint_id, status)
         some = rows.order_by("-id")[(number - 1) * size : number * size]
         return Page(deliveries=_opened(scope, list(some), now=now), total=rows.count())
+
+
+def newest(
+    scope: Scope,
+    *,
+    endpoint_id: int | None = None,
+    status: str | None = None,
+    before: int | None = None,
+    limit: int,
+    now: datetime,
+) -> list[Delivery]:
+    """The newest first, and none of them counted.  before: an id; only older ones.  Raises WebhookNotFound or
+    UnknownStatus."""
+    with tenant_transaction(scope):
+        rows = _among(scope, endpoint_id, status)
+        if before is not None:
+            rows = rows.filter(pk__lt=before)
+        return _opened(scope, list(rows.order_by("-id")[:limit]), now=now)
 
 
 def latest(scope: Scope, endpoint_id: int, *, now: datetime) -> Delivery | None:
@@ -190,6 +202,15 @@ def health(scope: Scope, *, now: datetime) -> Health:
 def _mine(scope: Scope) -> ScopedQuerySet[WebhookDelivery]:
     """Of the endpoints that the scope reaches."""
     return WebhookDelivery.objects.within(scope).filter(endpoint__in=reachable(scope))
+
+
+def _among(scope: Scope, endpoint_id: int | None, status: str | None) -> ScopedQuerySet[WebhookDelivery]:
+    if status is not None and status not in Status.values:
+        raise UnknownStatus
+    rows = _mine(scope)
+    if endpoint_id is not None:
+        rows = rows.filter(endpoint_id=find(scope, endpoint_id).pk)
+    return rows if status is None else rows.filter(status=status)
 
 
 def _find(scope: Scope, delivery_id: int) -> WebhookDelivery:

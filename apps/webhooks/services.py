@@ -49,6 +49,14 @@ SIGNATURE_DEFAULTS: Final[Mapping[str, Any]] = {
     "timestamp_header": "X-MemorySync-Timestamp",
     "signature_tolerance": 300,
 }
+# column: the least and the most that may be said.
+BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
+    "max_retries": (1, 10),
+    "initial_delay_seconds": (1, 60),
+    "max_delay_seconds": (60, 86_400),
+    "backoff_multiplier": (1, 5),
+    "signature_tolerance": (60, 3_600),
+}
 PREVIOUS: Final = "-Previous"  # after the name of the signature's header: that of the former secret
 # What a request is made of, or we say ourselves.
 RESERVED_HEADERS: Final = frozenset(
@@ -150,7 +158,9 @@ def list_endpoints(scope: Scope) -> list[Endpoint]:
     """The newest first."""
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant)
-        return [_opened(scope, row, cipher) for row in reachable(scope).order_by("-id")]
+        rows = list(reachable(scope).order_by("-id"))
+        projects = _projects(scope, rows)
+        return [_opened(scope, row, cipher, projects=projects) for row in rows]
 
 
 def get(scope: Scope, endpoint_id: int) -> Endpoint:
@@ -301,11 +311,30 @@ def _contents(row: WebhookEndpoint, cipher: SpaceCipher) -> dict[str, str | None
     }
 
 
-def _opened(scope: Scope, row: WebhookEndpoint, cipher: SpaceCipher, *, secret: str | None = None) -> Endpoint:
+def _opened(
+    scope: Scope,
+    row: WebhookEndpoint,
+    cipher: SpaceCipher,
+    *,
+    projects: Mapping[int, str] | None = None,
+    secret: str | None = None,
+) -> Endpoint:
     there = _contents(row, cipher)
-    named = Project.objects.within(scope).filter(pk=row.project_id or 0)
-    project = named.values_list("public_id", flat=True).first()
-    return Endpoint(row=row, url=there["url"] or "", description=there["description"], project=project, secret=secret)
+    projects = _projects(scope, [row]) if projects is None else projects
+    return Endpoint(
+        row=row,
+        url=there["url"] or "",
+        description=there["description"],
+        project=projects.get(row.project_id or 0),
+        secret=secret,
+    )
+
+
+def _projects(scope: Scope, rows: Sequence[WebhookEndpoint]) -> Mapping[int, str]:
+    """Public ids of those that the rows are of."""
+    named = {row.project_id for row in rows if row.project_id is not None}
+    found = Project.objects.within(scope).filter(pk__in=named)
+    return dict(found.values_list("pk", "public_id")) if named else {}
 
 
 def _name(name: str) -> str:
@@ -342,6 +371,9 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
     codes = settings["retry_status_codes"]
     if not codes or not all(_STATUS_CODE.fullmatch(code) for code in codes):
         raise WebhookMalformed('retry_status_codes are such as "429", "4xx" and "5xx".')
+    for column, (least, most) in BOUNDS.items():
+        if not least <= settings[column] <= most:
+            raise WebhookMalformed(f"{column} is {least} to {most}.")
 
 
 def _record(scope: Scope, action: str, row: WebhookEndpoint, *, now: datetime) -> None:

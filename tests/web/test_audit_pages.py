@@ -14,6 +14,7 @@ from django.db import connection
 from django.test import Client
 
 from apps.apikeys.onboarding import Opened
+from apps.audit import selectors
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Scope
@@ -96,6 +97,21 @@ def test_trail_comes_in_pages_that_keep_what_was_asked(
 
     assert re.findall(r"type:\d", text_of(first)) == ["type:4", "type:3", "type:2"]
     assert re.findall(r"type:\d", text_of(second)) == ["type:1", "type:0"]
+
+
+def test_rare_filter_reads_so_many_rows_and_goes_on(
+    monkeypatch: pytest.MonkeyPatch, browser: Client, acme: Opened
+) -> None:
+    note(acme.scope, "types.add", target="type:1")
+    for _ in range(6):
+        note(acme.scope, "types.drop")
+    monkeypatch.setattr(selectors, "LOOKED_THROUGH", 4)
+
+    first = browser.get(f"{PAGE}?action=types.add")
+    (further,) = re.findall(r'href="\?([^"]*before=\d+)"', first.content.decode().replace("&amp;", "&"))
+
+    assert "Nothing among the newest passes" in text_of(first)
+    assert "type:1" in text_of(browser.get(f"{PAGE}?{further}"))
 
 
 def test_actors_have_names_for_those_who_may_know_them(owner: Person, acme: Opened) -> None:

@@ -1,11 +1,15 @@
 """Journeys through retention, the trail, webhooks and exports in a real Chromium, every page before axe-core."""
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from apps.adapters.senders.base import Answered
+from apps.adapters.senders.fake import FakeSender, Sent
 from apps.apikeys.onboarding import Opened
 from apps.projects.models import Level
 from apps.projects.policies import set_policy
@@ -13,10 +17,12 @@ from apps.projects.scope import Scope
 from apps.retention.erasing import Authorisation, Target, start_erasure
 from apps.retention.holds import hold
 from apps.upkeep import checkpoints
+from tests.api.test_exports import finish
 from tests.makers import make_api_key, make_scope
 from tests.web.browsers import MARKS
 from tests.web.people import Person, say
 from tests.web.test_console import check, signed_in
+from tests.web.test_webhook_pages import work
 
 pytestmark = MARKS
 
@@ -109,4 +115,109 @@ def test_person_reads_the_trail_and_checks_it(
     page.get_by_role("button", name="Check the chain").click()
     expect(page.get_by_role("heading", name="The chain is whole")).to_be_visible()
     check(page, "audit-checked")
+    assert complaints == []
+
+
+def test_person_makes_a_webhook_tests_it_and_replays_what_failed(
+    page: Page, owner: Person, acme: Opened, complaints: list[str]
+) -> None:
+    sender = FakeSender()
+    page.goto("/app/t/acme/webhooks")
+    check(page, "webhooks-empty")
+    page.get_by_role("link", name="Make the first one").click()
+    step_up(page, owner)
+    page.get_by_label("Name", exact=True).fill("The wiki")
+    page.get_by_label("Address").fill("http://wiki.example.com/memsync")
+    page.get_by_label("memory.deleted").check()
+    page.get_by_role("button", name="Make it").click()
+    expect(page.get_by_role("alert")).to_contain_text("begins with https://")
+    page.locator("details > summary", has_text="Retries and signature").click()
+    check(page, "webhook-form")
+    page.get_by_label("Address").fill("https://wiki.example.com/memsync?token=4f1c")
+    page.get_by_role("button", name="Make it").click()
+    expect(page.get_by_role("heading", name="Keep this secret now")).to_be_visible()
+    check(page, "webhook-secret")
+
+    page.get_by_role("button", name="I have kept it").click()
+    expect(page.get_by_text("it is on its way")).to_be_visible()
+    check(page, "delivery-waiting")
+    sender.answer = lambda _: Answered(status=410, body=b"no longer here")
+    work(sender)
+    expect(page.get_by_text("dead letter")).to_be_visible()  # the page follows by itself
+    check(page, "delivery")
+
+    page.get_by_role("link", name="The wiki").click()
+    for status in (200, 200, 503):
+        sender.answer = partial(_answer, status)
+        page.get_by_role("button", name="Send it").click()
+        work(sender)
+        page.get_by_role("link", name="The wiki").click()
+    check(page, "webhook")
+    page.get_by_role("link", name="dead letters").click()
+    expect(page.locator("#deliveries .rows > li")).to_have_count(1)
+    page.get_by_role("button", name="Send all of it again").click()
+    expect(page.get_by_text("1 sent again")).to_be_visible()
+    page.get_by_role("button", name="Pause").click()
+    check(page, "webhook-paused")
+    page.get_by_role("link", name="New secret").click()
+    check(page, "webhook-rotate")
+    page.get_by_role("button", name="Make it, and show it").click()
+    check(page, "webhook-rotated")
+    page.get_by_role("link", name="Webhooks", exact=True).first.click()
+    check(page, "webhooks")
+    page.get_by_role("link", name="The wiki").click()
+    page.get_by_role("link", name="Delete").click()
+    check(page, "webhook-delete")
+    page.get_by_role("button", name="Delete it").click()
+    expect(page.get_by_text("Nobody is told of anything yet")).to_be_visible()
+    assert [line for line in complaints if "422" not in line] == []
+
+
+def _answer(status: int, _: Sent) -> Answered:
+    return Answered(status=status, body=b"")
+
+
+def test_person_exports_watches_and_takes_the_file(
+    page: Page, owner: Person, acme: Opened, nora: Scope, complaints: list[str]
+) -> None:
+    page.goto("/app/t/acme/exports")
+    check(page, "exports-empty")
+    page.get_by_role("link", name="Make the first one").click()
+    page.get_by_label("End user").fill("nora")
+    page.get_by_label("Words").fill("the")
+    check(page, "export-form")
+    page.get_by_role("button", name="Make the file").click()
+    expect(page.get_by_text("This page follows by itself")).to_be_visible()
+    check(page, "export-waiting")
+    finish(acme)
+    expect(page.get_by_role("link", name="Get a link")).to_be_visible()
+    check(page, "export")
+
+    page.get_by_role("link", name="Get a link").click()
+    step_up(page, owner)
+    check(page, "export-link")
+    page.get_by_role("button", name="Make it, and show it").click()
+    check(page, "export-linked")
+    with page.expect_download() as taken:
+        page.get_by_role("link", name="Take the file now").click()
+    assert "attic" in Path(taken.value.path()).read_text()
+    page.get_by_role("link", name="Exports", exact=True).first.click()
+    check(page, "exports")
+    assert complaints == []
+
+
+def test_export_is_followed_and_the_trail_read_without_javascript(
+    chromium: Browser, live_server: Any, owner: Person, acme: Opened, nora: Scope, complaints: list[str]
+) -> None:
+    page = signed_in(chromium, live_server, owner, complaints, java_script_enabled=False)
+
+    page.goto("/app/t/acme/exports/new?environment=production")
+    page.get_by_role("button", name="Make the file").click()
+    finish(acme)
+    expect(page.get_by_role("link", name="Get a link")).to_be_visible(timeout=15_000)  # the page asks anew by itself
+    page.goto("/app/t/acme/audit")
+    page.locator(".trail summary").first.click()
+    expect(page.get_by_text("Hash of the row before").first).to_be_visible()
+    page.get_by_role("button", name="Check the chain").click()
+    expect(page.get_by_role("heading", name="The chain is whole")).to_be_visible()
     assert complaints == []

@@ -89,10 +89,10 @@ def of_programs() -> list[Route]:
 # What reveals something, or changes what holds, and deletes no memory by itself: each has tests of its own.
 REVEALING = {
     *("web_prepare_file", "web_link_file", "web_tighten_retention", "web_make_key", "web_rotate_key", "web_member"),
-    *("web_remove_member", "web_remove_project"),
+    *("web_remove_member", "web_remove_project", "web_new_webhook", "web_rotate_webhook", "web_link_export"),
 }
 # What goes there is no memory, and needs no more than the role, as through the API.
-OTHER_THINGS = {"web_remove_member", "web_remove_project"}
+OTHER_THINGS = {"web_remove_member", "web_remove_project", "web_delete_webhook"}
 # What lets an operator read, and deletes nothing: tests/web/test_break_glass.py.
 LETTING_IN = {"web_glass_allow", "web_glass_policy"}
 

@@ -459,3 +459,14 @@ def test_a_tenant_has_so_many_endpoints(admin: Scope, monkeypatch: pytest.Monkey
 
     with pytest.raises(services.TooManyWebhooks):
         make_endpoint(admin)
+
+
+@pytest.mark.parametrize("column", services.BOUNDS)
+def test_settings_out_of_bounds_are_refused_whoever_says_them(column: str, admin: Scope) -> None:
+    endpoint = make_endpoint(admin)
+    kind = "signature" if column in services.SIGNATURE_DEFAULTS else "retry"
+    for beyond in (services.BOUNDS[column][0] - 1, services.BOUNDS[column][1] + 1):
+        with pytest.raises(services.WebhookMalformed):
+            make_endpoint(admin, **{kind: {column: beyond}})
+        with pytest.raises(services.WebhookMalformed):
+            services.update(admin, endpoint.row.pk, **{kind: {column: beyond}}, now=NOW)

@@ -30,14 +30,19 @@ STATUSES: Final = ("pending", "retrying", "delivered", "failed", "dead_letter")
 READ, WRITE = "webhooks:read", "webhooks:write"
 
 
+def _within(column: str) -> dict[str, Any]:
+    least, most = services.BOUNDS[column]
+    return {"min_value": least, "max_value": most}
+
+
 class RetryInput(StrictInput):
     """When what failed is tried again."""
 
     enabled = Flag(required=False)
-    max_retries = Whole(required=False, min_value=1, max_value=10)
-    initial_delay_seconds = Whole(required=False, min_value=1, max_value=60)
-    max_delay_seconds = Whole(required=False, min_value=60, max_value=86_400)
-    backoff_multiplier = serializers.FloatField(required=False, min_value=1.0, max_value=5.0)
+    max_retries = Whole(required=False, **_within("max_retries"))
+    initial_delay_seconds = Whole(required=False, **_within("initial_delay_seconds"))
+    max_delay_seconds = Whole(required=False, **_within("max_delay_seconds"))
+    backoff_multiplier = serializers.FloatField(required=False, **_within("backoff_multiplier"))
     retry_status_codes = Labels(required=False, max_items=64, max_length=3)
 
 
@@ -47,7 +52,7 @@ class SignatureInput(StrictInput):
     algorithm = Choice(choices=ALGORITHMS, required=False)
     header_name = Label(required=False, max_length=64)
     timestamp_header = Label(required=False, max_length=64)
-    tolerance_seconds = Whole(required=False, min_value=60, max_value=3_600)
+    tolerance_seconds = Whole(required=False, **_within("signature_tolerance"))
 
 
 class UpdateInput(StrictInput):

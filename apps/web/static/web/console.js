@@ -1,7 +1,8 @@
 /* What makes the pages quicker for those who have scripts. Each of them works without.
 
    [data-search]: the field that "/" goes to.  [data-copy]: a box whose text a button copies.  [data-all]: a box that
-   ticks all of its form.  [data-centre]: a box that is scrolled to its middle.  [data-slide]: a slider over days, beside the field that it fills. */
+   ticks all of its form.  [data-live]: a box that is fetched anew so many seconds apart, for as long as it says so.
+   [data-centre]: a box that is scrolled to its middle.  [data-slide]: a slider over days, beside the field that it fills. */
 "use strict";
 (function () {
   const isTyping = function (target) {
@@ -47,6 +48,22 @@
   document.querySelectorAll("[data-centre]").forEach(function (box) {
     box.scrollLeft = (box.scrollWidth - box.clientWidth) / 2;
   });
+
+  const follow = function (id, times) {
+    const box = document.getElementById(id);
+    if (!box || times === 0) return;
+    setTimeout(async function () {
+      const answer = document.hidden ? null : await fetch(location.href).catch(function () { return null; });
+      if (answer && (!answer.ok || answer.redirected)) return;  // signed out, say
+      if (answer) {
+        const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(id);
+        if (!fresh || !fresh.dataset.live) { location.reload(); return; }
+        if (fresh.innerHTML !== box.innerHTML) box.replaceChildren(...fresh.childNodes);
+      }
+      follow(id, times - 1);
+    }, Number(box.dataset.live) * 1000);
+  };
+  document.querySelectorAll("[data-live]").forEach(function (box) { follow(box.id, 300); });
 
   document.querySelectorAll("[data-slide]").forEach(function (slider) {
     const field = slider.form.querySelector("input[type=date]");

@@ -1,0 +1,386 @@
+"""Who is told of what happens: endpoints, their secrets (shown once), and what became of each delivery."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import orjson
+from django import forms
+from django.contrib import messages
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from apps.core.errors import Conflict, DomainError, Invalid
+from apps.projects.scope import Environment, Scope
+from apps.projects.selectors import get_project, list_projects
+from apps.web.environments import FIRST, environment_of, inside
+from apps.web.memories import following
+from apps.web.pages import At, Need, in_tenant, show
+from apps.web.seeking import id_of
+from apps.webhooks import deliveries, services
+from apps.webhooks.deliveries import FAILING, rate
+from apps.webhooks.events import CATEGORIES, TYPES
+from apps.webhooks.services import BOUNDS, FORMER_SIGNS_FOR, RETRY_DEFAULTS, SIGNATURE_DEFAULTS, Endpoint
+from apps.webhooks.telling import hash_of, shown_id
+
+READ, WRITE = "webhooks:read", "webhooks:write"
+PAGE: Final = 25
+AGAIN: Final = timedelta(days=7)
+AT_ONCE: Final = 1_000  # that are replayed
+STATES: Final[Mapping[str, str]] = {
+    "": "all",
+    "delivered": "delivered",
+    "pending": "waiting",
+    "retrying": "to be tried again",
+    "failed": "failed",
+    "dead_letter": "dead letters",
+}
+ENDED_BADLY: Final = ("failed", "dead_letter")
+ALGORITHMS: Final = (("hmac-sha256", "HMAC-SHA256"), ("hmac-sha512", "HMAC-SHA512"))
+
+
+class WebhookForm(forms.Form):
+    """What an endpoint is; the service has the last word about each."""
+
+    name = forms.CharField(max_length=128, label="Name")
+    url = forms.CharField(
+        max_length=services.MOST_URL,
+        label="Address",
+        widget=forms.TextInput({"inputmode": "url", "autocomplete": "off"}),
+    )
+    description = forms.CharField(max_length=500, required=False, label="What it is for")
+    events = forms.MultipleChoiceField(
+        choices=[(one, one) for one in TYPES], error_messages={"required": "Choose at least one event."}
+    )
+    retry_enabled = forms.BooleanField(required=False, label="Try again what failed")
+    max_retries = forms.IntegerField(label="Retries at most")
+    initial_delay_seconds = forms.IntegerField(label="First wait, seconds")
+    max_delay_seconds = forms.IntegerField(label="Longest wait, seconds")
+    backoff_multiplier = forms.FloatField(label="Each wait longer by a factor of")
+    retry_status_codes = forms.CharField(max_length=256, label="Statuses that are tried again")
+    signature_algorithm = forms.ChoiceField(choices=ALGORITHMS, label="Algorithm")
+    signature_header = forms.CharField(max_length=64, label="Header of the signature")
+    timestamp_header = forms.CharField(max_length=64, label="Header of the time")
+    signature_tolerance = forms.IntegerField(label="Tolerance that you keep, seconds")
+
+    def __init__(self, data: Any = None, *, initial: Mapping[str, Any] | None = None) -> None:
+        super().__init__(data, initial={**RETRY_DEFAULTS, **SIGNATURE_DEFAULTS, **(initial or {})})
+        self.initial["retry_status_codes"] = ", ".join(self.initial["retry_status_codes"])
+        for name, (least, most) in BOUNDS.items():
+            field = self.fields[name]
+            field.validators = [*field.validators, MinValueValidator(least), MaxValueValidator(most)]
+            field.widget.attrs |= {"min": least, "max": most}
+        self.fields["backoff_multiplier"].widget.attrs["step"] = "0.5"
+
+    @property
+    def chosen(self) -> set[str]:
+        data: Any = self.data
+        return set(data.getlist("events") if self.is_bound else self.initial.get("events", ()))
+
+    @property
+    def retry(self) -> dict[str, Any]:
+        codes = [one.strip() for one in self.cleaned_data["retry_status_codes"].split(",") if one.strip()]
+        return {name: self.cleaned_data[name] for name in RETRY_DEFAULTS} | {"retry_status_codes": codes}
+
+    @property
+    def signature(self) -> dict[str, Any]:
+        return {name: self.cleaned_data[name] for name in SIGNATURE_DEFAULTS}
+
+    @property
+    def advanced(self) -> list[Any]:
+        return [self[name] for name in (*RETRY_DEFAULTS, *SIGNATURE_DEFAULTS)]
+
+    @property
+    def has_advanced_errors(self) -> bool:
+        return any(field.errors for field in self.advanced)
+
+
+@in_tenant(Need.GRANTED, grant=READ)
+def webhooks(request: HttpRequest, at: At) -> HttpResponse:
+    environment = environment_of(request, at)
+    scope = inside(at, environment)
+    found = services.list_endpoints(scope)
+    names = {one.public_id: one.name for one in list_projects(scope)} if any(one.project for one in found) else {}
+    return show(
+        request,
+        "webhooks",
+        at=at,
+        place="webhooks",
+        environment=environment,
+        environments=FIRST,
+        found=[_shown(one) | {"project": names.get(one.project or "", "")} for one in found],
+        health=deliveries.health(scope, now=at.now),
+        may_write=WRITE in at.reach.permissions,
+    )
+
+
+@in_tenant(Need.STEP_UP, grant=WRITE, methods="GET POST")
+def new_webhook(request: HttpRequest, at: At) -> HttpResponse:
+    """POST shows the secret, this once."""
+    environment = environment_of(request, at)
+    scope = inside(at, environment)
+    form = WebhookForm(request.POST if request.method == "POST" else None, initial={"events": ["memory.created"]})
+    if form.is_valid():
+        try:
+            made = services.create(
+                _of_project(scope, request.POST.get("project", "")),
+                name=form.cleaned_data["name"],
+                url=form.cleaned_data["url"].strip(),
+                wanted=form.cleaned_data["events"],
+                description=form.cleaned_data["description"] or None,
+                retry=form.retry,
+                signature=form.signature,
+                now=at.now,
+            )
+        except (Invalid, Conflict) as error:
+            _refuse(form, error)
+        else:
+            return _secret(request, at, made, environment)
+    return _form(request, at, form, environment, one=None, projects=list_projects(at.scope))
+
+
+@in_tenant(Need.GRANTED, grant=READ)
+def webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
+    environment = environment_of(request, at)
+    scope = inside(at, environment)
+    one = services.get(scope, endpoint_id)
+    state = said if (said := request.GET.get("state", "")) in STATES else ""
+    before = id_of(request.GET.get("before"))
+    found = deliveries.newest(
+        scope, endpoint_id=endpoint_id, status=state or None, before=before, limit=PAGE + 1, now=at.now
+    )
+    query = urlencode({"environment": environment.value, **({"state": state} if state else {})})
+    return show(
+        request,
+        "webhook",
+        at=at,
+        place="webhooks",
+        environment=environment,
+        **_shown(one),
+        groups=_chosen(set(one.row.events)),
+        wanted=one.row.events,
+        types=TYPES,
+        project=get_project(scope, one.project) if one.project else None,
+        former_until=one.row.former_until if one.row.former_until and one.row.former_until > at.now else None,
+        found=found[:PAGE],
+        states=STATES,
+        state=state,
+        before=before,
+        query=query,
+        next_query=following(query, found[PAGE - 1].row.pk if len(found) > PAGE else None),
+        has_failed=any(one.row.status in ENDED_BADLY for one in found),
+        again_days=AGAIN.days,
+        may_write=WRITE in at.reach.permissions,
+    )
+
+
+@in_tenant(Need.GRANTED, grant=WRITE, methods="GET POST")
+def change_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
+    environment = environment_of(request, at)
+    scope = inside(at, environment)
+    one = services.get(scope, endpoint_id)
+    columns = {name: getattr(one.row, name) for name in ("name", "events", *RETRY_DEFAULTS, *SIGNATURE_DEFAULTS)}
+    form = WebhookForm(
+        request.POST if request.method == "POST" else None,
+        initial=columns | {"url": one.url, "description": one.description or ""},
+    )
+    if form.is_valid():
+        try:
+            services.update(
+                scope,
+                endpoint_id,
+                name=form.cleaned_data["name"],
+                url=form.cleaned_data["url"].strip(),
+                description=form.cleaned_data["description"],
+                wanted=form.cleaned_data["events"],
+                retry=form.retry,
+                signature=form.signature,
+                now=at.now,
+            )
+        except Invalid as error:
+            _refuse(form, error)
+        else:
+            messages.success(request, "Changed. It holds from the next delivery on.")
+            return _to(at, endpoint_id, environment)
+    return _form(request, at, form, environment, one=one, projects=[])
+
+
+@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
+def pause_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
+    environment = environment_of(request, at)
+    services.pause(inside(at, environment), endpoint_id, now=at.now)
+    messages.success(request, "Paused. What waits stays; what happens from now on is not told.")
+    return _to(at, endpoint_id, environment)
+
+
+@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
+def resume_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
+    environment = environment_of(request, at)
+    services.resume(inside(at, environment), endpoint_id, now=at.now)
+    messages.success(request, "It is told again, and first what waited.")
+    return _to(at, endpoint_id, environment)
+
+
+@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
+def test_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
+    environment = environment_of(request, at)
+    event_type = request.POST.get("event_type") or TYPES[0]
+    row = deliveries.test(inside(at, environment), endpoint_id, event_type, now=at.now)
+    messages.success(request, "A test is on its way. It says that it is one.")
+    return _to_delivery(at, row.pk, environment)
+
+
+@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
+def replay_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
+    environment = environment_of(request, at)
+    found = deliveries.replay(
+        inside(at, environment), endpoint_id, since=at.now - AGAIN, statuses=ENDED_BADLY, limit=AT_ONCE, now=at.now
+    )
+    left = found.eligible - len(found.ids)
+    if found.ids:
+        rest = f" {left:,} more wait for another time." if left else ""
+        messages.success(request, f"{len(found.ids):,} sent again, under the same ids.{rest}")
+    else:
+        messages.warning(request, f"Nothing failed in the last {AGAIN.days} days that could be sent again.")
+    return _to(at, endpoint_id, environment)
+
+
+@in_tenant(Need.STEP_UP, grant=WRITE, methods="GET POST")
+def rotate_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
+    """POST shows the new secret, this once."""
+    environment = environment_of(request, at)
+    scope = inside(at, environment)
+    if request.method == "POST":
+        return _secret(request, at, services.rotate_secret(scope, endpoint_id, now=at.now), environment, is_new=False)
+    one = services.get(scope, endpoint_id)
+    hours = int(FORMER_SIGNS_FOR.total_seconds() // 3_600)
+    return show(request, "rotate_webhook", at=at, environment=environment, hours=hours, **_shown(one))
+
+
+@in_tenant(Need.GRANTED, grant=WRITE, methods="GET POST")
+def delete_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
+    environment = environment_of(request, at)
+    scope = inside(at, environment)
+    if request.method == "POST":
+        services.delete(scope, endpoint_id, now=at.now)
+        messages.success(request, "Deleted, with its deliveries. What waited is not sent.")
+        return HttpResponseRedirect(f"{reverse('web_webhooks', args=[at.tenant])}?{_said(environment)}")
+    return show(request, "delete_webhook", at=at, environment=environment, **_shown(services.get(scope, endpoint_id)))
+
+
+@in_tenant(Need.GRANTED, grant=READ)
+def delivery(request: HttpRequest, at: At, delivery_id: int) -> HttpResponse:
+    environment = environment_of(request, at)
+    scope = inside(at, environment)
+    found = deliveries.get(scope, delivery_id, now=at.now)
+    return show(
+        request,
+        "delivery",
+        at=at,
+        place="webhooks",
+        environment=environment,
+        found=found,
+        is_open=found.row.status in ("pending", "retrying"),
+        endpoint=services.get(scope, found.row.endpoint_id).row,
+        event_id=shown_id(found.row.event_id),
+        payload=orjson.dumps(orjson.loads(found.row.payload), option=orjson.OPT_INDENT_2).decode(),
+        digest=hash_of(found.row.payload),
+        state=STATES[found.row.status],
+        attempts=[one | {"at": datetime.fromisoformat(one["at"])} for one in found.row.attempts],
+        may_write=WRITE in at.reach.permissions,
+    )
+
+
+@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
+def send_again(request: HttpRequest, at: At, delivery_id: int) -> HttpResponse:
+    environment = environment_of(request, at)
+    try:
+        deliveries.retry(inside(at, environment), delivery_id, now=at.now)
+    except Conflict as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, "It is sent again, under the same ids.")
+    return _to_delivery(at, delivery_id, environment)
+
+
+def _shown(one: Endpoint) -> dict[str, Any]:
+    """An endpoint, and how it fares."""
+    row = one.row
+    state = "paused" if not row.is_enabled else "failing" if row.consecutive_failures >= FAILING else "active"
+    return {
+        "one": one,
+        "row": row,
+        "state_of": state,
+        "rate": rate(row.successful_deliveries, row.total_deliveries),
+        "failed": row.total_deliveries - row.successful_deliveries,
+    }
+
+
+def _chosen(wanted: set[str]) -> list[dict[str, Any]]:
+    return [
+        {"name": name.replace("_", " "), "events": [{"name": one, "is_chosen": one in wanted} for one in types]}
+        for name, types in CATEGORIES.items()
+    ]
+
+
+def _form(
+    request: HttpRequest, at: At, form: WebhookForm, environment: Environment, *, one: Endpoint | None, projects: Any
+) -> HttpResponse:
+    return show(
+        request,
+        "webhook_form",
+        status=422 if form.is_bound else 200,
+        at=at,
+        place="webhooks",
+        environment=environment,
+        environments=FIRST,
+        form=form,
+        one=one,
+        groups=_chosen(form.chosen),
+        projects=projects,
+        project=request.POST.get("project", ""),
+    )
+
+
+def _secret(
+    request: HttpRequest, at: At, made: Endpoint, environment: Environment, *, is_new: bool = True
+) -> HttpResponse:
+    """In the answer itself, since a redirect would have to keep it somewhere."""
+    previous = f"{made.row.signature_header}{services.PREVIOUS}"
+    return show(
+        request,
+        "webhook_secret",
+        at=at,
+        place="webhooks",
+        environment=environment,
+        is_new=is_new,
+        previous=previous,
+        digest=made.row.signature_algorithm.removeprefix("hmac-"),
+        hours=int(FORMER_SIGNS_FOR.total_seconds() // 3_600),
+        **_shown(made),
+    )
+
+
+def _refuse(form: WebhookForm, error: DomainError) -> None:
+    field = {"WEBHOOK_URL_REFUSED": "url", "UNKNOWN_EVENT_TYPE": "events"}.get(error.code)
+    form.add_error(field, error.message)
+
+
+def _of_project(scope: Scope, public_id: str) -> Scope:
+    """Raises ProjectNotFound."""
+    return replace(scope, project_id=get_project(scope, public_id).pk) if public_id else scope
+
+
+def _said(environment: Environment) -> str:
+    return urlencode({"environment": environment.value})
+
+
+def _to(at: At, endpoint_id: int, environment: Environment) -> HttpResponse:
+    return HttpResponseRedirect(f"{reverse('web_webhook', args=[at.tenant, endpoint_id])}?{_said(environment)}")
+
+
+def _to_delivery(at: At, delivery_id: int, environment: Environment) -> HttpResponse:
+    return HttpResponseRedirect(f"{reverse('web_delivery', args=[at.tenant, delivery_id])}?{_said(environment)}")
