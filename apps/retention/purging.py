@@ -7,7 +7,7 @@ table of tenants in turn, and those of salts and keys:
 1. ``vacuum``, until it has seen that nobody may still look at what was deleted before the purge began;
 2. a small table is written anew with all of its indexes (``vacuum full``), which for that moment keeps everybody out;
    of a large one the indexes are built anew while everybody works, and a hole may keep bytes until it is filled;
-3. ``analyze``, and then the table of statistics itself.
+3. ``analyze``, and then the table of statistics itself, once nobody may still look at what that replaced.
 
 One purge serves all erasures that were done when it began.  One at a time, by a lock that ends with the connection of
 whoever holds it; a purge that was stopped goes on with the tables that are left.  See docs/adr/0016.
@@ -40,6 +40,15 @@ LOCK: Final = 72_116  # for the whole deployment
 STATISTICS: Final = "pg_statistic"
 PATIENCE: Final = timedelta(seconds=2)  # for a lock that keeps everybody out: longer, and all of them wait behind it
 NEEDED_VERSION: Final = 170_000  # of the server: before it, only its owner could vacuum a table
+CLEARING_VERSION: Final = 180_000  # before it, statistics of a table that is empty now stay until it has rows again
+# Of an empty table ``analyze`` leaves the statistics as they were when it had rows.
+_CLEAR_OF_EMPTY: Final = """
+select count(pg_clear_attribute_stats(of.nspname, emptied.relname, field.attname, false)::text)
+from pg_class emptied
+join pg_namespace of on of.oid = emptied.relnamespace
+join pg_attribute field on field.attrelid = emptied.oid and field.attnum > 0 and not field.attisdropped
+where emptied.oid = %s::regclass and emptied.reltuples = 0
+"""
 _CUTOFF: Final = re.compile(r"removable cutoff: (\d+)")
 
 
@@ -90,7 +99,11 @@ def purge(*, rewrite: bool = False, told: Told = lambda table: None, now: dateti
             if table in run.tables.get(alias, {}):
                 continue
             told(table)
-            method = _purge(alias, table, run.horizons[alias], rewrite=rewrite)
+            method = None
+            if table != STATISTICS:
+                method = _purge(alias, table, run.horizons[alias], rewrite=rewrite)
+            elif not done.waits:  # a table that is done later replaces statistics once more
+                method = _purge(alias, table, _horizon(alias), rewrite=rewrite)
             if method is None:
                 done.waits.append(table)
                 continue
@@ -145,11 +158,14 @@ def _begin(*, now: datetime) -> Purge | None:
     if not Erasure.objects.filter(state=ErasureState.DELETED).exists():
         return None
     _check_rights()
-    # What was deleted by a transaction before this one may be looked at by none that begins after it.
-    horizons = {alias: _ask(alias, "select pg_current_xact_id()::text::bigint") for alias in (MAIN, KEYRING)}
-    run = Purge(started_at=now, horizons=horizons, tables={})
+    run = Purge(started_at=now, horizons={alias: _horizon(alias) for alias in (MAIN, KEYRING)}, tables={})
     run.save(force_insert=True)
     return run
+
+
+def _horizon(alias: str) -> int:
+    """What was deleted by a transaction before this one may be looked at by none that begins after it."""
+    return int(_ask(alias, "select pg_current_xact_id()::text::bigint"))
 
 
 def _finish(run: Purge, *, now: datetime) -> int:
@@ -221,6 +237,8 @@ def _purge(alias: str, table: str, horizon: int, *, rewrite: bool) -> str | None
         return None
     if table != STATISTICS:
         _run(alias, "analyze {}", table)
+        if _ask(alias, "select current_setting('server_version_num')::int") >= CLEARING_VERSION:
+            _ask(alias, _CLEAR_OF_EMPTY, table)
     return method
 
 

@@ -442,6 +442,7 @@ def test_no_table_of_a_space_is_forgotten() -> None:
         "webhooks_webhookevent": "ids of what waits to be told to an address of the tenant's",
         "webhooks_webhookdelivery": "ids of what was told there, and how it went",
         "retention_hold": "that somebody forbids to delete it, and by which case",
+        "breakglass_grant": "of the tenant: which operator might read the space, when and why",
     }
 
     with connection.cursor():

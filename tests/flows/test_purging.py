@@ -4,6 +4,7 @@ import os
 import random
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -124,12 +125,61 @@ def test_nothing_of_random_histories_is_left_in_any_table_or_file(
         assert erased.get(column), column
     still = residue.in_files(erased, *superusers)
     assert still["memories_memory.text_ct"] > 0, "or the search finds nothing at all"
-    done = purge(rewrite=True, now=NOW + timedelta(minutes=1))
-    assert (done.waits, done.erasures) == ([], ERASURES)
+    assert purge_all(now=NOW + timedelta(minutes=1)) == ERASURES
     left = residue.in_files(erased, *superusers)
     sys.stdout.write(f"{ERASURES} erasures: {sum(map(len, erased.values()))} values, in files before the purge "
           f"{sum(still.values())}, after it {sum(left.values())}\n")  # fmt: skip
     assert left == {}
+
+
+def purge_all(*, now: datetime) -> int:
+    """How many erasures.  Autovacuum looks at rows for a moment, too, and then a table waits for the next call."""
+    for _ in range(30):
+        done = purge(rewrite=True, now=now)
+        if done.is_done:
+            return done.erasures
+        time.sleep(0.5)
+    raise AssertionError(f"still waiting: {done.waits}")
+
+
+def test_nothing_is_left_of_a_table_that_is_empty_now(acme: Opened, superusers: list[psycopg.Connection[Any]]) -> None:
+    scope = make_scope(acme)
+    say(scope, *(f"I moved to {place} {number} days ago." for number, place in enumerate(PLACES)))
+    work_off()
+    main, keyring = superusers
+    main.execute("analyze")
+    before = residue.take(main, keyring)
+
+    start_erasure(acme.scope, Target.space(scope.space.uid), authorised=WORD, now=NOW)
+    work_off()
+    erased = residue.gone(before, residue.take(main, keyring))
+    purge_all(now=NOW + timedelta(minutes=1))
+
+    assert main.execute("select count(*) from memories_memoryvector").fetchone() == (0,)
+    assert erased["memories_memoryvector.signs"]
+    assert residue.in_files(erased, main, keyring) == {}
+
+
+def test_statistics_wait_for_whoever_looks_at_what_they_were(
+    acme: Opened, superusers: list[psycopg.Connection[Any]]
+) -> None:
+    erase_one(acme)
+    main, _ = superusers
+
+    looked: list[str] = []
+
+    def look(table: str) -> None:
+        """Since all was erased, so that no table waits for it; and before the first one's statistics are replaced."""
+        if not looked:
+            main.execute("begin isolation level repeatable read")
+            main.execute("select 1")
+        looked.append(table)
+
+    held = purge(told=look, now=NOW + timedelta(minutes=1))
+    main.execute("rollback")
+
+    assert set(held.waits) == {purging.STATISTICS}
+    assert purge_all(now=NOW + timedelta(minutes=2)) == 1
 
 
 def erase_one(acme: Opened, *, now: datetime = NOW) -> str:
