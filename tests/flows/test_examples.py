@@ -1,4 +1,5 @@
-"""Every example of the README and of docs/api, run as it stands: a page's blocks in order, in a tenant of its own.
+"""Every example of the README, the quickstart, guides and docs/api, run as it stands: a page's blocks in order, in a
+tenant of its own.
 
 ``python`` blocks of a page share their names, ``bash`` blocks their variables; a call that the server refuses fails the
 page.  Blocks with another word behind the fence are shown and not run.
@@ -23,7 +24,14 @@ from tests.running import Up
 pytestmark = pytest.mark.e2e
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs" / "api").glob("*.md"))]
+DOCS: Final = ROOT / "docs"
+PAGES: Final = [
+    ROOT / "README.md",
+    DOCS / "quickstart.md",
+    DOCS / "guides" / "agents.md",
+    DOCS / "guides" / "moving-in.md",
+    *sorted((DOCS / "api").glob("*.md")),
+]
 FENCE: Final = re.compile(r"^```(?P<language>\w+)[ ]*\n(?P<code>.*?)^```", re.DOTALL | re.MULTILINE)
 
 
