@@ -3,6 +3,7 @@
 A new route needs a row in ``TABLE``; the first test says so.
 """
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,7 @@ from typing import Any
 import orjson
 import pytest
 from django.contrib.auth import get_user_model
+from django.db import transaction
 from django.http import HttpResponse
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -30,7 +32,7 @@ from apps.tenants.services import close_tenant, set_policy
 from tests.api.conftest import Caller
 from tests.api.people import OF_PEOPLE
 from tests.forms import form
-from tests.makers import make_api_key
+from tests.makers import make_api_key, make_tenant
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 
@@ -584,6 +586,27 @@ STUBS = tuple(
     )
 )
 CLOSED = tuple(row for row in TABLE if row.permission != OPEN)
+
+
+@pytest.fixture(scope="module")
+def cast(django_db_setup: None, django_db_blocker: Any) -> Iterator[tuple[Opened, Opened]]:
+    """Made once, in transactions around all tests of this module: what a test changes is taken back with its own."""
+    with django_db_blocker.unblock(), contextlib.ExitStack() as around:
+        for alias in ("default", "keyring"):
+            around.enter_context(transaction.atomic(using=alias))
+            around.callback(transaction.set_rollback, True, using=alias)
+        yield make_tenant("acme"), make_tenant("globex")
+
+
+@pytest.fixture
+def acme(cast: tuple[Opened, Opened]) -> Opened:
+    return cast[0]
+
+
+@pytest.fixture
+def globex(cast: tuple[Opened, Opened]) -> Opened:
+    return cast[1]
+
 
 every_row = pytest.mark.parametrize("row", TABLE, ids=str)
 every_closed_row = pytest.mark.parametrize("row", CLOSED, ids=str)
