@@ -59,7 +59,7 @@ class PlainErrorPages:
         if request.path_info.startswith("/app/") and response.status_code < 500:
             return refusal(request, sentence, status=response.status_code)
         response.close()
-        page = f"<!doctype html><title>{response.status_code}</title><p>{sentence}</p>"
+        page = f'<!doctype html><html lang="en"><title>{response.status_code}</title><p>{sentence}</p></html>'
         kept = {name: value for name, value in response.headers.items() if name not in OF_THE_BODY}
         plain = HttpResponse(page, status=response.status_code, headers=kept)
         plain.cookies = response.cookies

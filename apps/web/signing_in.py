@@ -89,8 +89,6 @@ def step_up(request: HttpRequest) -> HttpResponseBase:
     person = person_of(request)
     types = factors.types_of(person.pk)
     data = request.POST if request.method == "POST" else None
-    if data is not None:
-        _limit_codes(person)
     form: Any = None
     if not types & factors.SECOND:
         form, kind = PasswordForm(user=person, data=data), "password"
@@ -98,6 +96,8 @@ def step_up(request: HttpRequest) -> HttpResponseBase:
         form, kind = ReauthenticateWebAuthnForm(user=person, data=data), factors.PASSKEY
     else:
         form, kind = StepUpCodeForm(user=person, data=data), factors.CODE
+    if data is not None and kind != factors.PASSKEY:  # nobody guesses a signature, and some have much to confirm
+        _limit_codes(person)
     if data is not None and form.is_valid():
         if kind == "password":
             reauthenticate_by_password(request)

@@ -1,6 +1,6 @@
 """A real Chromium for tests, and what is looked at in every page that it opens.
 
-`PAGES_TO=DIR uv run pytest tests/web/test_browser.py tests/web/test_console*.py` also takes a picture of every page,
+`PAGES_TO=DIR uv run pytest tests/web/test_journeys.py tests/web/test_console*.py` also takes a picture of every page,
 light and dark, on a desk and on a phone.
 """
 

@@ -109,6 +109,12 @@ def test_no_error_page_shows_locals_settings_paths_or_bodies(browser: Client, pa
     assert str(settings.BASE_DIR) not in shown
 
 
+@pytest.mark.django_db(databases="__all__")
+@pytest.mark.parametrize("path", ["/admin/fails", "/app/nowhere"])
+def test_error_page_says_its_language(browser: Client, path: str) -> None:
+    assert '<html lang="en"' in browser.get(path).content.decode()
+
+
 def test_django_s_own_report_would_show_them() -> None:
     """The guard is needed: this is what stands in it without ours."""
     assert SAID in report_by(debug.ExceptionReporter)

@@ -7,16 +7,14 @@ import pytest
 from django.core.cache import cache
 from playwright.sync_api import Browser, Page, expect
 
-from apps.apikeys.models import ApiKey
 from apps.apikeys.onboarding import Opened
 from apps.apikeys.quota import set_quota, take
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Environment
-from apps.projects.selectors import get_project
 from apps.tenants.members import change_member
 from apps.tenants.models import Role
-from tests.makers import make_api_key, make_project, make_scope
+from tests.makers import make_scope
 from tests.web.browsers import MARKS
 from tests.web.people import Person, make_person, say
 from tests.web.test_console import check, signed_in
@@ -34,52 +32,6 @@ def step_up(page: Page, owner: Person, *, steps: int = 1) -> None:
     expect(page.get_by_role("heading", name="Confirm that it is you")).to_be_visible()
     page.get_by_label("Code of your authenticator").fill(owner.code(steps=steps))
     page.get_by_role("button", name="Confirm").click()
-
-
-def test_person_makes_rotates_and_revokes_a_key(page: Page, owner: Person, acme: Opened, complaints: list[str]) -> None:
-    support = get_project(acme.scope, make_project(acme.scope, "Customer support"))
-    make_api_key(acme.scope, name="nightly import", environment=Environment.STAGING, scopes=["memory:add"])
-    make_api_key(acme.scope, name="support bot", project_id=support.pk, expires_in=timedelta(days=9))
-    with tenant_transaction(acme.scope):
-        ApiKey.objects.within(acme.scope).filter(name="support bot").update(last_used_at=datetime.now(UTC))
-    page.goto("/app/t/acme")
-    page.get_by_role("link", name="API keys").click()
-    check(page, "keys")
-
-    page.get_by_role("link", name="Make a key").click()
-    step_up(page, owner)
-    expect(page.get_by_role("heading", name="Make a key")).to_be_visible()
-    check(page, "key-make")
-    page.get_by_label("Name").fill("travel assistant")
-    page.get_by_label("projects:read").uncheck()
-    page.get_by_role("button", name="Make it").click()
-    expect(page.get_by_text("Copy it now.")).to_be_visible()
-    assert "ms_live_" not in page.url
-    check(page, "key-new")
-
-    page.get_by_role("link", name="I have kept it").click()
-    expect(page.get_by_text("It would be let in now")).to_be_visible()
-    assert page.get_by_text("projects:read").count() == 0
-    check(page, "key")
-    page.get_by_role("link", name="Rotate…").click()
-    check(page, "key-rotate")
-    page.get_by_label("an hour").check()
-    page.get_by_role("button", name="Rotate it").click()
-    expect(page.get_by_text("goes on working until")).to_be_visible()
-    check(page, "key-rotated")
-
-    page.get_by_role("link", name="API keys").first.click()
-    page.get_by_label("Key travel assistant").first.check()
-    page.get_by_label("Key nightly import").check()
-    page.get_by_role("button", name="Revoke those ticked").click()
-    expect(page.get_by_role("heading", name="Revoke 2 keys?")).to_be_visible()
-    check(page, "keys-revoke")
-    page.get_by_role("button", name="Revoke", exact=True).click()
-    expect(page.get_by_text("2 revoked")).to_be_visible()
-    page.get_by_role("link", name="Revoked and expired").click()
-    expect(page.get_by_text("nightly import")).to_be_visible()
-    check(page, "keys-past")
-    assert complaints == []
 
 
 def test_person_changes_a_role_and_removes_somebody(

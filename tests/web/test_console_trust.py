@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -175,35 +174,6 @@ def test_person_makes_a_webhook_tests_it_and_replays_what_failed(
 
 def _answer(status: int, _: Sent) -> Answered:
     return Answered(status=status, body=b"")
-
-
-def test_person_exports_watches_and_takes_the_file(
-    page: Page, owner: Person, acme: Opened, nora: Scope, complaints: list[str]
-) -> None:
-    page.goto("/app/t/acme/exports")
-    check(page, "exports-empty")
-    page.get_by_role("link", name="Make the first one").click()
-    page.get_by_label("End user").fill("nora")
-    page.get_by_label("Words").fill("the")
-    check(page, "export-form")
-    page.get_by_role("button", name="Make the file").click()
-    expect(page.get_by_text("This page follows by itself")).to_be_visible()
-    check(page, "export-waiting")
-    finish(acme)
-    expect(page.get_by_role("link", name="Get a link")).to_be_visible()
-    check(page, "export")
-
-    page.get_by_role("link", name="Get a link").click()
-    step_up(page, owner)
-    check(page, "export-link")
-    page.get_by_role("button", name="Make it, and show it").click()
-    check(page, "export-linked")
-    with page.expect_download() as taken:
-        page.get_by_role("link", name="Take the file now").click()
-    assert "attic" in Path(taken.value.path()).read_text()
-    page.get_by_role("link", name="Exports", exact=True).first.click()
-    check(page, "exports")
-    assert complaints == []
 
 
 def test_export_is_followed_and_the_trail_read_without_javascript(

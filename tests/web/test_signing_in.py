@@ -253,6 +253,14 @@ def test_code_may_be_tried_five_times_a_minute(path: str, owner: Person) -> None
     assert right.status_code == 429
 
 
+def test_passkeys_are_not_counted_with_codes_when_somebody_has_much_to_confirm(owner: Person) -> None:
+    owner.show_factor()
+    answers = [owner.client.post("/app/step-up", {"credential": "{}"}).status_code for _ in range(6)]
+
+    assert answers == [422] * 6
+    assert give_code(owner, path="/app/step-up").status_code == 302
+
+
 # -- for how long ----------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,506 @@
+"""The first day of somebody new, in a real Chromium: ten journeys, one after the other, in the tenant that signing up
+made.  Every page on the way is looked at with axe-core, light and dark, and on a phone.  And how a person without
+JavaScript signs in and deletes."""
+
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import orjson
+import pytest
+from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
+from django.core.management import call_command
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from apps.adapters.senders.fake import FakeSender
+from apps.apikeys.onboarding import Opened
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
+from apps.ingest.candidates import Proposal
+from apps.ingest.services import remember
+from apps.memories.models import Memory
+from apps.projects.scope import Environment, Scope
+from apps.projects.selectors import list_projects, scope_in
+from apps.retention.forgetting import Choice
+from apps.retention.requests import ask
+from apps.tenants.models import Tenant
+from tests.api.test_exports import finish
+from tests.makers import make_api_key, make_scope
+from tests.web.browsers import MARKS, open_page, plug_in_authenticator, shoot
+from tests.web.people import Person
+from tests.web.test_console import check, live
+from tests.web.test_webhook_pages import work
+
+pytestmark = MARKS
+
+EMAIL, PASSWORD = "ann@initech.example", "correct horse battery"
+SAID = (
+    ("I moved to Lisbon in May and cycle to work.", "chat"),
+    ("The spare key lies under the blue flower pot.", "chat"),
+    ("My sister Ana teaches the violin in Porto.", "chat"),
+    ("I am allergic to penicillin.", "intake"),
+    ("My bicycle has the frame number WX-4711.", "notes"),
+    ("The attic light switch is behind the door.", "notes"),
+    ("I prefer short answers with the numbers first.", "chat"),
+)
+
+
+def test_ten_journeys_of_somebody_new(
+    chromium: Browser,
+    live_server: Any,
+    complaints: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    settings: Any,
+) -> None:
+    settings.SIGNUP = True
+    base = live_server.url.replace("127.0.0.1", "localhost")
+    page = open_page(chromium, complaints, base)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    plug_in_authenticator(page)
+
+    opened = sign_up_and_in(page, base)
+    enrol_both_factors(page)
+    text = make_key(page)
+    add_first_memory(page, text, monkeypatch, capsys)
+    recall_it(page)
+    rotate_and_revoke(page, base, opened, text)
+    nora = make_scope(opened, "nora", now=datetime.now(UTC))
+    live(nora)
+    review(page)
+    travel_in_time(page)
+    bob = make_scope(opened, "bob", now=datetime.now(UTC))
+    fill_in(bob)
+    delete_and_bring_back(page, bob)
+    erase_and_verify(page, bob, tmp_path)
+    tell_export_and_check(page, opened)
+
+    assert complaints == []
+
+
+def test_everything_but_passkeys_works_without_javascript(
+    chromium: Browser, live_server: Any, owner: Person, alice_scope: Scope, complaints: list[str]
+) -> None:
+    fill_in(alice_scope)
+    base = live_server.url.replace("127.0.0.1", "localhost")
+    page = open_page(chromium, complaints, base, java_script_enabled=False)
+
+    page.goto("/app/")
+    page.get_by_label("Email").fill(owner.user.email)
+    page.get_by_label("Password").fill(owner.password)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    shoot(page, "sign-in-code")
+    page.get_by_label("Code").fill(owner.code())
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("link", name="People and spaces").click()
+    page.get_by_role("link", name="alice").click()
+    page.get_by_role("link", name="Delete memory").first.click()
+    shoot(page, "step-up-code")
+    page.get_by_label("Code of your authenticator").fill(owner.code(steps=1))
+    page.get_by_role("button", name="Confirm").click()
+    page.get_by_role("button", name="Delete it").click()
+
+    expect(page.get_by_text("Deleted. It is out of every answer")).to_be_visible()
+    assert there(alice_scope) == len(SAID) - 1
+    assert complaints == []
+
+
+# -- 1 and 2: signing up, signing in, second factors ----------------------------------------------------------------
+
+
+def sign_up_and_in(page: Page, base: str) -> Opened:
+    status, said = call(
+        f"{base}/auth/signup", email=EMAIL, password=PASSWORD, organization_name="Initech", full_name="Ann"
+    )
+    assert (status, said["requires_verification"]) == (201, False)
+    page.goto("/app/")
+    check(page, "sign-in")
+    page.get_by_label("Email").fill(EMAIL)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    expect(page.get_by_text("Until then no memories are shown")).to_be_visible()
+    check(page, "account-empty")
+    tenant = Tenant.objects.get()
+    page.goto(f"/app/t/{tenant.name}")
+    expect(page.get_by_text("Until then no memories are shown")).to_be_visible()
+    scope = scope_in(tenant)
+    return Opened(tenant=tenant, project=list_projects(scope)[0], scope=scope, keys={})
+
+
+def enrol_both_factors(page: Page) -> None:
+    page.get_by_role("link", name="Add a passkey").click()
+    check(page, "step-up-password")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Confirm").click()
+    check(page, "add-passkey")
+    page.get_by_role("button", name="Add it").click()
+    expect(page.locator(".codes code")).to_have_count(10)
+    check(page, "recovery-codes")
+    page.get_by_role("link", name="I have kept them").click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+
+    page.get_by_role("link", name="Account", exact=True).click()
+    page.get_by_role("link", name="Add an authenticator").click()
+    check(page, "add-codes")
+    seed = page.locator("code.seed").inner_text().replace(" ", "")
+    page.locator("input[name=code]").fill(code_of(seed))
+    page.get_by_role("button", name="Add it").click()
+    page.get_by_role("link", name="Account", exact=True).click()
+    expect(page.get_by_text("10 left")).to_be_visible()
+    check(page, "account")
+
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_label("Email").fill(EMAIL)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    expect(page.get_by_role("heading", name="Show that it is you")).to_be_visible()
+    check(page, "sign-in-code")
+    page.get_by_label("Code").fill(code_of(seed, steps=1))
+    page.get_by_role("button", name="Go on").click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+
+
+# -- 3 and 4: a key, the first memory, the first recall -------------------------------------------------------------
+
+
+def make_key(page: Page) -> str:
+    expect(page.get_by_role("heading", name="Remember the first thing")).to_be_visible()
+    check(page, "overview-empty")
+    page.get_by_role("link", name="Make another here").click()
+    step_up(page)
+    check(page, "key-make")
+    page.get_by_label("Name").fill("my agent")
+    page.get_by_label("projects:read").uncheck()
+    page.get_by_role("button", name="Make it").click()
+    expect(page.get_by_text("Copy it now.")).to_be_visible()
+    assert "ms_live_" not in page.url
+    check(page, "key-new")
+    text = page.get_by_label("The key").inner_text()
+    assert f"MEMSYNC_API_KEY={text}\n" in copied(page, "Try it")
+    return copied(page, "The key")
+
+
+def add_first_memory(
+    page: Page, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page.get_by_role("link", name="First steps").click()
+    page.get_by_text("The same in Python").click()
+    check(page, "overview-steps")
+    (export,) = [line for line in copied(page, "With curl").splitlines() if line.startswith("export ")]
+    monkeypatch.setenv("MEMSYNC_URL", export.split("MEMSYNC_URL=")[1].split()[0])
+    monkeypatch.setenv("MEMSYNC_API_KEY", text)
+
+    exec(copied(page, "With Python"), {})  # noqa: S102  (what the page tells people to run)
+
+    assert "'created'" in capsys.readouterr().out
+    page.reload()
+    expect(page.get_by_role("link", name="I am allergic to peanuts.")).to_be_visible()
+    check(page, "overview")
+
+
+def recall_it(page: Page) -> None:
+    page.get_by_role("link", name="People and spaces").click()
+    check(page, "spaces")
+    page.get_by_role("link", name="alice").click()
+    check(page, "memories")
+    page.keyboard.press("/")
+    expect(page.get_by_label("Ask what is remembered")).to_be_focused()
+    page.keyboard.type("What is she allergic to?")
+    page.keyboard.press("Enter")
+    first = page.locator(".hits > li").first
+    expect(first).to_contain_text("I am allergic to peanuts.")
+    assert "allergic" not in page.url
+    why = first.locator(".why")
+    expect(why.locator(".sum .number")).to_have_text(why.locator("caption strong").inner_text())
+    assert why.locator("tr").count() > 2
+    check(page, "search")
+
+
+# -- 5: rotating and revoking ---------------------------------------------------------------------------------------
+
+
+def rotate_and_revoke(page: Page, base: str, opened: Opened, text: str) -> None:
+    make_api_key(opened.scope, name="nightly import", environment=Environment.STAGING, scopes=["memory:add"])
+    page.get_by_role("link", name="API keys").click()
+    check(page, "keys")
+    page.get_by_role("link", name="my agent").click()
+    expect(page.get_by_text("It would be let in now")).to_be_visible()
+    assert page.get_by_text("projects:read").count() == 0
+    check(page, "key")
+    old = page.url.rsplit("/", 1)[1]
+    page.get_by_role("link", name="Rotate…").click()
+    check(page, "key-rotate")
+    page.get_by_label("an hour").check()
+    page.get_by_role("button", name="Rotate it").click()
+    expect(page.get_by_text("goes on working until")).to_be_visible()
+    check(page, "key-rotated")
+    new = page.get_by_label("The key").inner_text()
+    assert [status_of(base, one) for one in (text, new)] == [200, 200]
+
+    page.get_by_role("link", name="API keys").first.click()
+    page.locator(f"input[name=id][value='{old}']").check()
+    page.get_by_label("Key nightly import").check()
+    page.get_by_role("button", name="Revoke those ticked").click()
+    expect(page.get_by_role("heading", name="Revoke 2 keys?")).to_be_visible()
+    check(page, "keys-revoke")
+    assert status_of(base, text) == 200
+    page.get_by_role("button", name="Revoke", exact=True).click()
+    expect(page.get_by_text("2 revoked")).to_be_visible()
+    assert [status_of(base, one) for one in (text, new)] == [401, 200]
+    page.get_by_role("link", name="Revoked and expired").click()
+    expect(page.get_by_text("nightly import")).to_be_visible()
+    check(page, "keys-past")
+
+
+# -- 6 and 7: reviewing, and one memory through time ----------------------------------------------------------------
+
+
+def review(page: Page) -> None:
+    page.get_by_role("link", name="Review").click()
+    waiting = page.locator(".candidates > li")
+    expect(waiting).to_have_count(3)
+    check(page, "review")
+    page.get_by_role("button", name="Accept candidate").first.click()
+    expect(page.get_by_text("1 accepted and remembered")).to_be_visible()
+    expect(waiting).to_have_count(2)
+    check(page, "review-undo")
+    page.get_by_role("button", name="Undo the decision").click()
+    expect(waiting).to_have_count(3)
+
+    page.get_by_text("Word it otherwise").first.click()
+    page.get_by_label("What to remember instead").first.fill("Answer in Dutch when I write in Dutch.")
+    page.get_by_role("button", name="in these words").first.click()
+    expect(waiting).to_have_count(2)
+    page.get_by_label("All of this page").check()
+    page.get_by_role("button", name="Refuse those ticked").click()
+    expect(page.get_by_text("2 refused")).to_be_visible()
+    expect(page.get_by_text("Nothing waits")).to_be_visible()
+    check(page, "review-empty")
+
+
+def travel_in_time(page: Page) -> None:
+    page.get_by_role("link", name="People and spaces").click()
+    page.get_by_role("link", name="nora").click()
+    page.get_by_role("link", name="replaced").click()
+    check(page, "memories-replaced")
+    page.locator("article.memory a").first.click()
+    expect(page.get_by_role("heading", name="What happened to it")).to_be_visible()
+    check(page, "memory")
+
+    field = page.get_by_label("What was true at the end of")
+    first, last = field.get_attribute("min") or "", field.get_attribute("max") or ""
+    early, late = (held_on(page, day) for day in (first, last))
+    check(page, "memory-as-of")
+
+    assert page.locator(".versions > li").count() > 1
+    assert early != late
+
+
+def held_on(page: Page, day: str) -> str:
+    """The version that the page marks as true on that day."""
+    page.get_by_label("What was true at the end of").fill(day)
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_text("The line marks the end of")).to_be_visible()
+    held: Locator = page.locator(".versions > li.held")
+    expect(held).to_have_count(1)
+    expect(held.get_by_text("true on")).to_be_visible()
+    return held.locator(".said").inner_text().removeprefix("This one: ")
+
+
+# -- 8 and 9: deleting, bringing back, erasing ----------------------------------------------------------------------
+
+
+def delete_and_bring_back(page: Page, bob: Scope) -> None:
+    sign_in_anew(page)
+    page.get_by_role("link", name="People and spaces").click()
+    page.get_by_role("link", name="bob").click()
+    page.get_by_text("The spare key lies").click()
+    page.get_by_role("link", name="Delete…").click()
+    expect(page.get_by_role("heading", name="Confirm that it is you")).to_be_visible()
+    check(page, "step-up")
+    step_up(page)
+    check(page, "delete-memory")
+    page.get_by_role("button", name="Delete it").click()
+    expect(page.locator("article.memory")).to_have_count(len(SAID) - 1)
+    page.get_by_role("link", name="recently deleted").click()
+    expect(page.get_by_text("The spare key lies")).to_be_visible()
+    check(page, "deleted")
+    page.get_by_role("button", name="Bring memory").click()
+    expect(page.get_by_text("It is back, as it was.")).to_be_visible()
+    assert there(bob) == len(SAID)
+
+    page.get_by_role("link", name="bob").click()
+    page.get_by_text("Filters and time").click()
+    page.get_by_label("Source").select_option("notes")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator("article.memory")).to_have_count(2)
+    check(page, "memories-narrowed")
+    page.get_by_role("link", name="Delete all of this list…").click()
+    expect(page.get_by_role("heading", name="Delete 2 memories?")).to_be_visible()
+    check(page, "delete-many")
+    page.get_by_role("button", name="Delete 2").click()
+    expect(page.get_by_text("2 deleted.")).to_be_visible()
+    assert there(bob) == len(SAID) - 2
+    page.get_by_role("link", name="recently deleted").click()
+    page.get_by_role("button", name="Bring memory").first.click()
+    expect(page.get_by_text("It is back, as it was.")).to_be_visible()
+    assert there(bob) == len(SAID) - 1
+
+    # Somebody asked that a memory be forgotten: the confirmation of before was spent on the two.
+    asked = Choice(memory_ids=(memory_ids(bob)[0],))
+    ask(bob, asked, reason=Plaintext("She asked me to forget where she lives."), now=datetime.now(UTC))
+    page.get_by_role("link", name="Requests").click()
+    check(page, "requests")
+    page.get_by_role("link", name="Decide…").click()
+    step_up(page)
+    expect(page.get_by_text("She asked me to forget where she lives.")).to_be_visible()
+    check(page, "confirm-request")
+    page.get_by_role("button", name="Forget 1").click()
+    expect(page.get_by_text("Confirmed: 1 deleted.")).to_be_visible()
+
+
+def erase_and_verify(page: Page, bob: Scope, directory: Path) -> None:
+    page.get_by_role("link", name="People and spaces").click()
+    page.get_by_role("link", name="bob").click()
+    page.get_by_role("link", name="Erase everything of theirs…").click()
+    step_up(page)
+    check(page, "erase")
+    page.get_by_label("To go on").fill("bob")
+    page.get_by_role("button", name="Erase for good").click()
+    expect(page.get_by_text("Keep the receipt")).to_be_visible()
+    check(page, "erasure")
+    receipt = taken(page, page.get_by_role("link", name="Download").first, directory / "receipt.json")
+    assert there(bob) == 0
+    page.get_by_role("link", name="Erasures").first.click()
+    check(page, "erasures")
+    page.get_by_role("link", name="Receipts").first.click()
+    check(page, "receipts")
+    keys = taken(page, page.get_by_role("link", name="Download the keys"), directory / "keys.json")
+
+    out = StringIO()
+    call_command("receipt", "verify", str(receipt), "--keys", str(keys), "--json", stdout=out)
+    found = orjson.loads(out.getvalue())
+    assert found["verdict"] == "genuine"
+    assert found["receipt"]["authorised"]["method"] == "session+webauthn"
+
+
+# -- 10: telling others, taking along, checking ---------------------------------------------------------------------
+
+
+def tell_export_and_check(page: Page, opened: Opened) -> None:
+    sign_in_anew(page)
+    sender = FakeSender()
+    page.get_by_role("link", name="Webhooks").click()
+    page.get_by_role("link", name="Make the first one").click()
+    step_up(page)
+    check(page, "webhook-form")
+    page.get_by_label("Name", exact=True).fill("The wiki")
+    page.get_by_label("Address").fill("https://wiki.example.com/memsync?token=4f1c")
+    page.get_by_label("memory.deleted").check()
+    page.get_by_role("button", name="Make it").click()
+    expect(page.get_by_role("heading", name="Keep this secret now")).to_be_visible()
+    check(page, "webhook-secret")
+    page.get_by_role("button", name="I have kept it").click()
+    expect(page.get_by_text("it is on its way")).to_be_visible()
+    work(sender)
+    expect(page.get_by_text("status 200")).to_be_visible()  # the page follows by itself
+    check(page, "delivery")
+    assert len(sender.sent) == 1
+
+    page.get_by_role("link", name="Exports").click()
+    check(page, "exports-empty")
+    page.get_by_role("link", name="Make the first one").click()
+    page.get_by_label("End user").fill("alice")
+    page.get_by_label("Words").fill("peanuts")
+    check(page, "export-form")
+    page.get_by_role("button", name="Make the file").click()
+    expect(page.get_by_text("This page follows by itself")).to_be_visible()
+    check(page, "export-waiting")
+    finish(opened)
+    page.get_by_role("link", name="Get a link").click()
+    check(page, "export-link")
+    page.get_by_role("button", name="Make it, and show it").click()
+    check(page, "export-linked")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Take the file now").click()
+    (line,) = Path(download.value.path()).read_bytes().splitlines()
+    assert orjson.loads(line)["text"] == "I am allergic to peanuts."
+    page.get_by_role("link", name="Exports", exact=True).first.click()
+    check(page, "exports")
+
+    page.get_by_role("link", name="Audit trail").click()
+    expect(page.locator(".trail > li").first).to_contain_text("export.")
+    page.get_by_role("button", name="Check the chain").click()
+    expect(page.get_by_role("heading", name="The chain is whole")).to_be_visible()
+    check(page, "audit-checked")
+
+
+# -- what they share ------------------------------------------------------------------------------------------------
+
+
+def sign_in_anew(page: Page) -> None:
+    """With the passkey alone, which is no step-up."""
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("button", name="Sign in with a passkey").click()
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()
+
+
+def step_up(page: Page) -> None:
+    page.get_by_role("button", name="Use a passkey").click()
+    expect(page.get_by_role("heading", name="Confirm that it is you")).to_have_count(0)
+
+
+def code_of(seed: str, *, steps: int = 0) -> str:
+    return str(format_hotp_value(hotp_value(seed, int(datetime.now(UTC).timestamp()) // 30 + steps)))
+
+
+def copied(page: Page, snippet: str) -> str:
+    """What the button of that snippet puts on the clipboard."""
+    box = page.locator(".snippet", has=page.get_by_label(snippet, exact=True))
+    box.get_by_role("button", name="Copy").click()
+    expect(box.get_by_role("button", name="Copied")).to_be_visible()
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
+def taken(page: Page, link: Locator, file: Path) -> Path:
+    with page.expect_download() as download:
+        link.click()
+    download.value.save_as(file)
+    return file
+
+
+def call(address: str, *, key: str = "", **body: Any) -> tuple[int, Any]:
+    request = Request(address, orjson.dumps(body) if body else None, {"Content-Type": "application/json"})  # noqa: S310
+    if key:
+        request.add_header("X-API-Key", key)
+    try:
+        with urlopen(request, timeout=20) as answer:  # noqa: S310  (the test's own server)
+            return answer.status, orjson.loads(answer.read())
+    except HTTPError as error:
+        with error:
+            return error.code, orjson.loads(error.read())
+
+
+def status_of(base: str, key: str) -> int:
+    return call(f"{base}/v1/quota", key=key)[0]
+
+
+def fill_in(scope: Scope) -> None:
+    now = datetime.now(UTC)
+    for text, source in SAID:
+        remember(scope, [Proposal(text=Plaintext(text), importance=0.9, source=source)], now=now)
+
+
+def there(scope: Scope) -> int:
+    with tenant_transaction(scope):
+        return Memory.objects.within(scope).filter(retention_status="active").count()
+
+
+def memory_ids(scope: Scope) -> list[int]:
+    with tenant_transaction(scope):
+        rows = Memory.objects.within(scope).filter(retention_status="active").order_by("pk")
+        return list(rows.values_list("pk", flat=True))
