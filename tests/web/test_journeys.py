@@ -250,7 +250,7 @@ def rotate_and_revoke(page: Page, base: str, opened: Opened, text: str) -> None:
     assert status_of(base, text) == 200
     page.get_by_role("button", name="Revoke", exact=True).click()
     expect(page.get_by_text("2 revoked")).to_be_visible()
-    assert [status_of(base, one) for one in (text, new)] == [401, 200]
+    assert [status_of(base, one) for one in (text, new)] == [403, 200]
     page.get_by_role("link", name="Revoked and expired").click()
     expect(page.get_by_text("nightly import")).to_be_visible()
     check(page, "keys-past")
@@ -329,7 +329,7 @@ def delete_and_bring_back(page: Page, bob: Scope) -> None:
     page.get_by_role("link", name="recently deleted").click()
     expect(page.get_by_text("The spare key lies")).to_be_visible()
     check(page, "deleted")
-    page.get_by_role("button", name="Bring memory").click()
+    page.get_by_role("button", name="Bring back memory").click()
     expect(page.get_by_text("It is back, as it was.")).to_be_visible()
     assert there(bob) == len(SAID)
 
@@ -346,7 +346,7 @@ def delete_and_bring_back(page: Page, bob: Scope) -> None:
     expect(page.get_by_text("2 deleted.")).to_be_visible()
     assert there(bob) == len(SAID) - 2
     page.get_by_role("link", name="recently deleted").click()
-    page.get_by_role("button", name="Bring memory").first.click()
+    page.get_by_role("button", name="Bring back memory").first.click()
     expect(page.get_by_text("It is back, as it was.")).to_be_visible()
     assert there(bob) == len(SAID) - 1
 
