@@ -58,6 +58,7 @@ def shoot(page: Page, name: str) -> None:
 
 def fits(page: Page) -> bool:
     """Whether nothing sticks out on a phone."""
+    page.wait_for_load_state()  # a click is over before the page that it leads to is there
     page.set_viewport_size({"width": 360, "height": 700})
     wide = page.evaluate("document.documentElement.scrollWidth")
     page.set_viewport_size({"width": 1280, "height": 860})
@@ -71,6 +72,7 @@ def faults(page: Page) -> list[str]:
     colours is looked at again.
     """
     found = []
+    page.wait_for_load_state()
     page.evaluate(AXE.read_text())
     for scheme, only in (("light", ""), ("dark", ", runOnly: ['cat.color']")):
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of the two
