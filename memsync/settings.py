@@ -103,6 +103,9 @@ APPEND_SLASH = False
 AS_OWNER = env.bool("MEMSYNC_AS_OWNER", default=False)
 
 
+DATABASE_PREPARE = env.bool("DATABASE_PREPARE", default=True)
+
+
 def _database(url: str) -> dict[str, Any]:
     config: dict[str, Any] = env.db_url_config(url)
     return {
@@ -111,6 +114,8 @@ def _database(url: str) -> dict[str, Any]:
         "CONN_MAX_AGE": env.int("CONN_MAX_AGE", default=600),
         "CONN_HEALTH_CHECKS": True,
         "ATOMIC_REQUESTS": False,
+        # Only what asks for it is prepared (apps/core/statements.py), and that at once.
+        "OPTIONS": {**config.get("OPTIONS", {}), "prepare_threshold": 0 if DATABASE_PREPARE else None},
     }
 
 
@@ -267,7 +272,7 @@ RERANKER_TEXTS = env.int("RERANKER_TEXTS", default=50)  # of the best, what it i
 RERANKER_PROFILES = env.list("RERANKER_PROFILES", default=["salience"])
 RETENTION_DAYS = env.int("RETENTION_DAYS", default=90)  # 0: for good, where no policy says less
 RETENTION_ARCHIVE_DAYS = env.int("RETENTION_ARCHIVE_DAYS", default=0)
-RETENTION_BATCH = env.int("RETENTION_BATCH", default=500)  # rows of one transaction
+RETENTION_BATCH = env.int("RETENTION_BATCH", default=250)  # rows of one transaction
 RETENTION_PAUSE = env.float("RETENTION_PAUSE", default=1.0)  # after a batch, as many times as long as it took
 PURGE_REWRITE_MB = env.int("PURGE_REWRITE_MB", default=64)  # of a table; a larger one is not written anew by itself
 EXPORT_HOURS = env.int("EXPORT_HOURS", default=72)  # for which the file of an export is kept

@@ -14,13 +14,20 @@ from apps.apikeys.permissions import expand
 from apps.audit.services import record
 from apps.core.errors import DomainError, Forbidden, NotFound, Unauthenticated
 from apps.core.scoping import tenant_transaction
+from apps.core.statements import Columns, prepared_cursor
 from apps.projects.scope import Environment, Principal, Scope, TenantRef
+from apps.tenants.models import Tenant
 
 logger = logging.getLogger(__name__)
 
 _USED_EVERY: Final = timedelta(minutes=1)
 _REFUSALS_NOTED: Final = (limits.Window(60, 1),)
 _NO_DIGEST: Final = bytes(32)
+_KEY, _TENANT = Columns(ApiKey, "api_key"), Columns(Tenant, "tenant")
+_KEY_AND_TENANT: Final = (
+    f"select {_KEY.sql}, {_TENANT.sql} from apikeys_apikey api_key "  # noqa: S608  (names of our own columns)
+    "join tenants_tenant tenant on tenant.id = api_key.tenant_id where api_key.kid = %s"
+)
 
 
 class KeyUnknown(Unauthenticated):
@@ -138,9 +145,16 @@ def state_of(key: ApiKey, *, now: datetime) -> str:
 
 def _find(kid: str) -> ApiKey | None:
     """Row-level security shows the one row whose kid this transaction names: the tenant is not known before it."""
-    with connection.cursor() as cursor:
-        cursor.execute("select set_config('app.api_key_kid', %s, true)", [kid])
-    return ApiKey.everyone.select_related("tenant").filter(kid=kid).first()
+    with connection.cursor() as naming, connection.connection.pipeline():  # BEGIN and the kid travel together
+        naming.execute("select set_config('app.api_key_kid', %s, true)", [kid])
+    with prepared_cursor() as cursor:
+        cursor.execute(_KEY_AND_TENANT, [kid])
+        found = cursor.fetchone()
+    if found is None:
+        return None
+    key, tenant = _KEY.row(found[: _KEY.count]), _TENANT.row(found[_KEY.count :])
+    key._state.fields_cache["tenant"] = tenant
+    return key
 
 
 def _refusal(key: ApiKey | None, raw: str, *, now: datetime) -> DomainError | None:

@@ -36,6 +36,7 @@ from apps.adapters.registry import get_kms
 from apps.core.errors import Conflict, NotFound, Unavailable
 from apps.core.locks import TransactionRequired
 from apps.core.scoping import tenant_transaction
+from apps.core.statements import prepared_cursor
 from apps.crypto import aead
 from apps.crypto.envelope import KEY_BYTES, Box
 from apps.crypto.models import (
@@ -356,7 +357,7 @@ def _read_versions(tenant: TenantLike, *, lock: bool) -> Versions | None:
     table = TenantKeyState._meta.db_table
     columns = "active_version, live_versions, key_epoch, identity_version"
     query = f"select {columns} from {table} where tenant_id = %s"  # noqa: S608 -- our own names
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(query + (" for share" if lock else ""), [tenant.id])
         row = cursor.fetchone()
     return Versions(active=row[0], live=tuple(row[1]), epoch=row[2], identity=row[3]) if row else None

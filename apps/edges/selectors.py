@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.db import connection
 
 from apps.core.scoping import tenant_transaction
+from apps.core.statements import prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.edges.opened import Edge, Neighbour
 from apps.edges.resealing import EDGE
@@ -174,7 +175,7 @@ def neighbours(
     where = where if replaced else f"and memory.validity <> 'superseded' {where}"
     ways = [_one_way(scope, space, where, values, limit, passed_over, now, forward=one) for one in (True, False)]
     (out, out_values), (back, back_values) = ways
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             "select node.id, edge.* from unnest(%s::bigint[]) node(id) "  # noqa: S608  (ours)
             f"cross join lateral (({out}) union all ({back})) edge",
@@ -194,7 +195,7 @@ def contradictions(scope: Scope, space: SpaceRef, memory_ids: Sequence[int]) -> 
     """
     if len(memory_ids) < 2:
         return []
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             "select distinct edge.from_memory_id, edge.to_memory_id, "
             "(one.confidence, one.id) > (other.confidence, other.id) from unnest(%s::bigint[]) near(id) "

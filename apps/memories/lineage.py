@@ -10,6 +10,7 @@ from typing import Final
 
 from django.db import connection
 
+from apps.core.statements import prepared_cursor
 from apps.memories.models import SummarySource
 from apps.projects.scope import Scope
 
@@ -25,7 +26,7 @@ FRESH: Final = """(not memory.is_summary or not exists (
 def sources_among(scope: Scope, memory_ids: Sequence[int]) -> dict[int, list[int]]:
     """Of those of these memories that are summaries, the ids of their sources.  Inside the tenant's transaction."""
     found: dict[int, list[int]] = {}
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             "select summary_id, source_id from memories_summarysource where tenant_id = %s and summary_id = any(%s) "
             "order by summary_id, source_id",

@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
-from django.db import connection
 from numpy.typing import NDArray
 
+from apps.core.statements import prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.integrity import VECTOR
@@ -113,6 +113,6 @@ def _close(
         "select vector.memory_id, vector.embedding_ct from memories_memoryvector vector "
         "where vector.tenant_id = %s and vector.memory_id in (select memory_id from close)"
     )
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(sql, [*every, limit, scope.tenant_id])
-        return [(memory_id, bytes(blob)) for memory_id, blob in cursor.fetchall()]
+        return list(cursor.fetchall())

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from django.db import connection
-
+from apps.core.statements import prepared_cursor
 from apps.projects.scope import Scope, SpaceRef
 
 
@@ -17,7 +16,7 @@ def present(
     """
     if not tokens:
         return []
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             "select token from unnest(%s::bigint[]) token where exists (select 1 from memories_memory "
             "where tenant_id = %s and space_id = %s and actor_token = token "

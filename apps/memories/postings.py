@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import connection
 
+from apps.core.statements import prepared_cursor
 from apps.crypto.services import SpaceCipher
 from apps.memories.models import Memory
 from apps.memories.words import bm25_parameters, indexed, rounded_length
@@ -89,7 +90,7 @@ class AskedTerms:
 
 def frequencies(scope: Scope, space: SpaceRef, asked: AskedTerms) -> list[int]:
     """How many memories of the space hold each term, in the question's order."""
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             "select token, count(*) from memories_posting "
             "where tenant_id = %s and space_id = %s and token = any(%s) group by token",
@@ -137,7 +138,7 @@ def best(
           and (memory.expires_at is null or memory.expires_at > %s) {where}
         order by scored.score desc, scored.memory_id limit %s
     """  # noqa: S608  (``where`` is built from constants in apps.recall.search; values are parameters)
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             sql,
             [

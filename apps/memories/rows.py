@@ -1,26 +1,23 @@
-"""Memories by their ids, as ``open_memory`` wants them, in a statement that is written once.
+"""Memories by their ids, as ``open_memory`` wants them: every recall and every read by id comes by here.
 
-Django would build it anew each time, which takes longer than PostgreSQL takes to answer it; every recall and every read
-by id comes by here.  Inside the tenant's transaction.
+Inside the tenant's transaction.
 """
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from django.db import connection
-
+from apps.core.statements import Columns, prepared_cursor
 from apps.memories.lineage import FRESH
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.periods import Moment, true_sql
 from apps.projects.scope import Scope
 
-_FIELDS: Final = tuple(field.attname for field in Memory._meta.concrete_fields)
-_COLUMNS: Final = ", ".join(f"memory.{field.column}" for field in Memory._meta.concrete_fields)
+_MEMORY: Final = Columns(Memory, "memory")
 _VECTOR: Final = ("id", "memory_id", "embedder")
 
 _ROWS: Final = f"""
-select {_COLUMNS}, vector.id, vector.memory_id, vector.embedder
+select {_MEMORY.sql}, vector.id, vector.memory_id, vector.embedder
   from memories_memory memory
   left join memories_memoryvector vector on vector.tenant_id = memory.tenant_id and vector.memory_id = memory.id
  where memory.tenant_id = %s and memory.space_id = any(%s) and memory.id = any(%s) and memory.environment = %s
@@ -41,7 +38,7 @@ def recallable_rows(scope: Scope, ids: Sequence[int], moment: Moment | None, *, 
 
 def _fetch(scope: Scope, ids: Sequence[int], also: str, values: Sequence[Any], *, now: datetime) -> list[Memory]:
     spaces, project = [space.id for space in scope.spaces], scope.project_id
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             f"{_ROWS} and {also}",  # fixed texts of ours
             [scope.tenant_id, spaces, list(ids), scope.environment.value, project, project, now, now, *values],
@@ -50,7 +47,6 @@ def _fetch(scope: Scope, ids: Sequence[int], also: str, values: Sequence[Any], *
 
 
 def _row(found: Sequence[Any]) -> Memory:
-    row = Memory.from_db("default", _FIELDS, found[: len(_FIELDS)])
-    vector = found[len(_FIELDS) :]
+    row, vector = _MEMORY.row(found[: _MEMORY.count]), found[_MEMORY.count :]
     row._state.fields_cache["vector"] = None if vector[0] is None else MemoryVector.from_db("default", _VECTOR, vector)
     return row

@@ -1,17 +1,26 @@
 """Finding and making the space that belongs to an end user."""
 
 from datetime import datetime
+from typing import Final
 
 from django.db.models import F
 
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
+from apps.core.statements import Columns, prepared_cursor
 from apps.crypto.services import SpaceCipher, SpaceShredded, end_user_mac, open_space, open_tenant
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind, SpaceRef
 from apps.tenants.models import EndUser, Tenant
 
 EXTERNAL_ID = "end_user.external_id"  # the name bound into the seal
+_SPACE: Final = Columns(Space, "space")
+_BY_ID: Final = f"select {_SPACE.sql} from projects_space space where space.tenant_id = %s and space.id = %s"  # noqa: S608
+_OF_END_USER: Final = (
+    f"select {_SPACE.sql} from projects_space space "  # noqa: S608  (names of our own columns)
+    "where space.tenant_id = %s and space.environment = %s and space.kind = %s and space.owner_id in "
+    "(select id from tenants_enduser where tenant_id = %s and external_mac = %s)"
+)
 _SEPARATOR = "\x1f"  # a control character, which no name on the wire may hold
 
 
@@ -28,16 +37,23 @@ def find_end_user(scope: Scope, external_id: str) -> SpaceRef | None:
     """The space of this end user in the scope's environment, or None when nothing was ever written there."""
     with tenant_transaction(scope):
         mac = end_user_mac(scope.tenant, external_id)
-        space = (
-            Space.objects.within(scope)
-            .filter(
-                environment=scope.environment,
-                kind=SpaceKind.END_USER,
-                owner_id__in=EndUser.objects.within(scope).filter(external_mac=mac).values("id"),
+        with prepared_cursor() as cursor:
+            cursor.execute(
+                _OF_END_USER,
+                [scope.tenant_id, scope.environment.value, SpaceKind.END_USER.value, scope.tenant_id, mac],
             )
-            .first()
-        )
-    return space.ref if space else None
+            found = cursor.fetchone()
+    return _SPACE.row(found).ref if found else None
+
+
+def space_now(scope: Scope, space_id: int) -> Space:
+    """The space as this moment's transaction sees it.  Raises Space.DoesNotExist."""
+    with prepared_cursor() as cursor:
+        cursor.execute(_BY_ID, [scope.tenant_id, space_id])
+        found = cursor.fetchone()
+    if found is None:
+        raise Space.DoesNotExist
+    return _SPACE.row(found)
 
 
 def list_spaces(scope: Scope) -> list[Space]:

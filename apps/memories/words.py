@@ -105,9 +105,14 @@ def bm25(
 
     frequencies: query term to how many of the ``documents`` hold it.  A term repeated in the query counts once.
     """
-    k1, b = bm25_parameters(average_length)
     asked = dict.fromkeys(query_terms)
-    counts = Counter(term for term in text_terms if term in asked)
+    if asked.keys().isdisjoint(text_terms):
+        return 0.0
+    counts = dict.fromkeys(asked, 0)
+    for term in text_terms:
+        if term in counts:
+            counts[term] += 1
+    k1, b = bm25_parameters(average_length)
     norm = k1 * (1 - b + b * len(text_terms) / max(average_length, 1e-9))
     score = 0.0
     # In the query's order, so that the same words give the same bits in whatever order a text holds them.

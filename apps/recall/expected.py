@@ -18,20 +18,23 @@ _TIMES = (
 )
 _NAMED = "country city place town state book movie film song band game team company school name"
 
+# A capital that no sentence asks for.  All others are looked for in lower case: that is four times as fast as a pattern
+# that passes over the case, and a recall looks into a hundred texts.
+_CAPITAL: Final = re.compile(r"(?<=[^\s.!?] )[A-Z][a-z]+")
+
 # What is asked, and what answers it.
 _KINDS: Final = (
     (
         re.compile(r"\bwhen\b|\bhow long\b|\b(?:what|which) (?:year|month|date|day|time)\b", re.IGNORECASE),
-        re.compile(rf"\b(?:{'|'.join(_TIMES.split())}|(?:19|20)\d\d|\d{{1,2}}(?:st|nd|rd|th))\b", re.IGNORECASE),
+        re.compile(rf"\b(?:{'|'.join(_TIMES.split())}|(?:19|20)\d\d|\d{{1,2}}(?:st|nd|rd|th))\b"),
     ),
     (
         re.compile(r"\bhow (?:many|much|often|old)\b", re.IGNORECASE),
-        re.compile(rf"\b(?:\d+|{'|'.join(_NUMBERS.split())})\b", re.IGNORECASE),
+        re.compile(rf"\b(?:\d+|{'|'.join(_NUMBERS.split())})\b"),
     ),
     (
         re.compile(rf"\b(?:who|whom|whose|where)\b|\b(?:what|which) (?:{'|'.join(_NAMED.split())})\b", re.IGNORECASE),
-        # A capital that no sentence asks for.
-        re.compile(r"(?<=[^\s.!?] )[A-Z][a-z]+"),
+        _CAPITAL,
     ),
 )
 
@@ -42,4 +45,5 @@ def kinds_expected(question: str) -> tuple[re.Pattern[str], ...]:
 
 
 def is_of_kind(kinds: tuple[re.Pattern[str], ...], text: str) -> bool:
-    return any(kind.search(text) for kind in kinds)
+    lowered = text.lower()
+    return any(kind.search(text if kind is _CAPITAL else lowered) for kind in kinds)

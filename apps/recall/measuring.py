@@ -32,7 +32,7 @@ class Statistics:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # as Features: not frozen, there are many
 class Spoken:
     """What was said, as far as it is measured.  vector: None while there is none.  is_question: it ends as one."""
 
@@ -41,7 +41,7 @@ class Spoken:
     is_question: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Turn(Spoken):
     """One opened memory.  actor, session: keyed tokens.  said_at: when it happened, or else was stored.  stretch: all
     the time that it tells of, where a leg reads that here and not in the database."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from apps.memories.vitality import days_since, half_life_of, liveliness, salience, salience_factor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # a hundred in each recall; freezing would double what they cost
 class Features:
     """What is known of one opened candidate.
 
@@ -43,7 +43,7 @@ class Features:
     said_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Ranked:
     """factors: the weighted parts; they sum to ``score``."""
 

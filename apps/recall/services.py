@@ -28,6 +28,7 @@ from apps.memories.participants import present
 from apps.memories.postings import AskedTerms
 from apps.memories.rows import recallable_rows
 from apps.memories.sealing import open_memory
+from apps.memories.spaces import space_now
 from apps.memories.words import normalised
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
@@ -258,7 +259,7 @@ def _found_later(scope: Scope, asked: _Asked, options: _Options) -> _Found:
 
 def _enter(scope: Scope, space: SpaceRef) -> tuple[Space, SpaceCipher]:
     """The space as it is now.  Raises Space.DoesNotExist, SpaceShredded."""
-    row = Space.objects.within(scope).get(pk=space.id)
+    row = space_now(scope, space.id)
     return row, open_space(scope.tenant, row.ref)
 
 

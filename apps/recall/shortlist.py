@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import orjson
-from django.db import connection
 from numpy.typing import NDArray
 
 from apps.core.plaintext import Plaintext
+from apps.core.statements import prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity, postings
 from apps.memories.periods import true_sql
@@ -22,6 +22,7 @@ from apps.recall.search import Search
 
 # Every join is lateral and by id: without statistics, as after a bulk load, the planner would scan the space for each.
 # Members are what the legs found.  Each brings the turn after it, in its session; of every one the turn before is read.
+# Embeddings that a leg has opened already do not come once more.
 _POOL = """
 with member as (select unnest(%s::bigint[]) as id),
 following as (
@@ -57,16 +58,16 @@ left join lateral (
 ) before on m.session_token is not null
 left join lateral (
     select embedding_ct from memories_memoryvector
-    where tenant_id = m.tenant_id and memory_id = m.id and embedder = %s limit 1
+    where tenant_id = m.tenant_id and memory_id = m.id and embedder = %s and memory_id <> all(%s::bigint[]) limit 1
 ) vector on true
 left join lateral (
     select embedding_ct from memories_memoryvector
-    where tenant_id = m.tenant_id and memory_id = before.id and embedder = %s limit 1
+    where tenant_id = m.tenant_id and memory_id = before.id and embedder = %s and memory_id <> all(%s::bigint[]) limit 1
 ) before_vector on true
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Opened:
     """One candidate, measured.  text: to collapse what says the same."""
 
@@ -91,7 +92,7 @@ def open_shortlist(
          said_at, created_at, importance, access_count, metadata_blob, revision, type_, confidence,
          last_accessed_at) = row  # fmt: skip
         try:
-            text = cipher.open(TEXT, memory_id, bytes(blob))
+            text = cipher.open(TEXT, memory_id, blob)
             if metadata and not has_metadata(metadata, cipher, memory_id, metadata_blob, revision):
                 continue
         except DecryptError as error:
@@ -100,7 +101,7 @@ def open_shortlist(
         if memory_id not in spoken:
             spoken[memory_id] = _spoken(text, _vector(search, memory_id, vector_blob))
         if before_id is not None and before_id not in spoken:
-            spoken[before_id] = _before(search, before_id, bytes(before_blob), before_vector_blob)
+            spoken[before_id] = _before(search, before_id, before_blob, before_vector_blob)
         turn = Turn(
             id=memory_id,
             text=text,
@@ -154,7 +155,7 @@ def _vector(search: Search, memory_id: int, blob: bytes | None) -> NDArray[np.fl
     if (opened := search.opened.get(memory_id)) is not None or blob is None:
         return opened
     try:
-        return open_embedding(memory_id, bytes(blob), search.cipher)
+        return open_embedding(memory_id, blob, search.cipher)
     except DecryptError as error:
         _note(search, error, memory_id, table=integrity.VECTOR)
         return None
@@ -167,11 +168,12 @@ def _note(search: Search, error: DecryptError, memory_id: int, *, table: str = i
 def _fetch(search: Search, ids: Sequence[int]) -> Iterable[tuple[Any, ...]]:
     mine, project = [search.scope.tenant_id, search.space.id], search.scope.project_id
     before, at = true_sql("earlier", search.moment, now=search.now)
-    with connection.cursor() as cursor:
+    known = list(search.opened)
+    with prepared_cursor() as cursor:
         cursor.execute(
             _POOL.format(where=search.where, before=before),
             [list(ids), *mine, *mine, search.now, *search.values, *mine, *mine, *at, search.now,
-             project, project, search.embedder, search.embedder],
+             project, project, search.embedder, known, search.embedder, known],
         )  # fmt: skip
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows

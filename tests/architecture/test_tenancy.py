@@ -63,7 +63,6 @@ GLOBAL = {
 
 # Files that may use the open manager, and why.
 EVERYONE = {
-    "apps/apikeys/selectors.py": "a key is found before its tenant is known; row-level security shows that one row",
     "apps/apikeys/quota.py": "sets the quota of the tenant that its transaction names",
     "apps/apikeys/services.py": "creates a key for the scope's tenant",
     "apps/breakglass/services.py": "asks for leave to read a space of the scope's tenant",
