@@ -113,6 +113,6 @@ def _close(
         "select vector.memory_id, vector.embedding_ct from memories_memoryvector vector "
         "where vector.tenant_id = %s and vector.memory_id in (select memory_id from close)"
     )
-    with prepared_cursor() as cursor:
+    with prepared_cursor(is_replanned=True) as cursor:
         cursor.execute(sql, [*every, limit, scope.tenant_id])
         return list(cursor.fetchall())

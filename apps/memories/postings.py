@@ -138,7 +138,7 @@ def best(
           and (memory.expires_at is null or memory.expires_at > %s) {where}
         order by scored.score desc, scored.memory_id limit %s
     """  # noqa: S608  (``where`` is built from constants in apps.recall.search; values are parameters)
-    with prepared_cursor() as cursor:
+    with prepared_cursor(is_replanned=True) as cursor:
         cursor.execute(
             sql,
             [

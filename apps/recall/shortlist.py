@@ -169,7 +169,7 @@ def _fetch(search: Search, ids: Sequence[int]) -> Iterable[tuple[Any, ...]]:
     mine, project = [search.scope.tenant_id, search.space.id], search.scope.project_id
     before, at = true_sql("earlier", search.moment, now=search.now)
     known = list(search.opened)
-    with prepared_cursor() as cursor:
+    with prepared_cursor(is_replanned=True) as cursor:
         cursor.execute(
             _POOL.format(where=search.where, before=before),
             [list(ids), *mine, *mine, search.now, *search.values, *mine, *mine, *at, search.now,
