@@ -98,7 +98,10 @@ def bare_query(scope: Scope, questions: Sequence[str], runs: int) -> dict[str, t
 
     def legs(turn: int) -> None:
         with tenant_transaction(scope):
-            nearest(scope, scope.space, vectors[turn], cipher, limit=64, now=now, embedder=embedder.id)
+            nearest(
+                scope, scope.space, vectors[turn], cipher, limit=64, now=now, embedder=embedder.id,
+                among=space.doc_count,
+            )  # fmt: skip
             postings.best(
                 scope, scope.space, asked[turn], documents=space.doc_count,
                 average_length=space.term_total / space.doc_count, where="", values=(), limit=64, now=now,

@@ -4,6 +4,7 @@ The database compares bits of keyed rotations and ranks nothing finely: of its n
 are wanted, opened, and ordered by their true cosines.  Exact scans of a covering index: no approximate index to build.
 """
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -15,12 +16,13 @@ from apps.core.statements import prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.integrity import VECTOR
-from apps.memories.sealing import open_embedding
+from apps.memories.sealing import EMBEDDING, as_vectors
 from apps.projects.scope import Scope, SpaceRef
 
-# How many are opened for so many wanted.  Of 2,000 dialogue turns the nearest ten are among the nearest 128 by their
-# signs in 99.9 of 100 questions.
+# How many more are opened than are wanted.  Of 2,000 dialogue turns the nearest ten are among the nearest 128 by their
+# signs in 99.9 of 100 questions; the more there are, the more lie between, fewer than in proportion.
 _SPARE: Final = 64
+_ROOTS: Final = 8  # opened for each of the square root of how many there are
 
 _THERE = "tenant_id = %s and space_id = %s and (expires_at is null or expires_at > %s)"
 
@@ -48,25 +50,32 @@ def nearest(
     where: str = "",
     values: Sequence[Any] = (),
     replaced: bool = False,
+    among: int = 0,
     opened: dict[int, NDArray[np.float32]] | None = None,
 ) -> list[tuple[int, float]]:
     """(memory id, cosine), best first.  vector: as the embedder made it, unit length.
 
     where, values: conditions on ``memory`` as SQL; they hold before the limit.  embedder: only vectors of this model,
     the only ones comparable.  replaced: also those that are live no more, of which ``where`` says which are meant.
+    among: about how many the space holds; the more, the more are opened.
     opened: takes every embedding that was opened on the way, by memory id, for whoever measures them once more.
     Vectors that fail their seal are noted and left out.
     """
-    found: list[tuple[int, float]] = []
-    opened = {} if opened is None else opened
-    for memory_id, blob in _close(
-        scope, space, vector, cipher, limit + _SPARE, now, embedder, where, values, replaced=replaced
-    ):
+    ids: list[int] = []
+    embeddings: list[bytes] = []
+    most = max(limit + _SPARE, round(_ROOTS * math.sqrt(among)))
+    for memory_id, blob in _close(scope, space, vector, cipher, most, now, embedder, where, values, replaced=replaced):
         try:
-            opened[memory_id] = open_embedding(memory_id, blob, cipher)
-            found.append((memory_id, float(opened[memory_id] @ vector)))
+            embeddings.append(cipher.open_bytes(EMBEDDING, memory_id, blob))
+            ids.append(memory_id)
         except DecryptError as error:
             integrity.note(scope, error, memory_id, space_id=space.id, table=VECTOR, now=now)
+    if not ids:
+        return []
+    vectors = as_vectors(embeddings)
+    if opened is not None:
+        opened.update(zip(ids, vectors, strict=True))
+    found = zip(ids, (vectors @ vector).tolist(), strict=True)
     return sorted(found, key=lambda one: (-one[1], one[0]))[:limit]
 
 

@@ -86,7 +86,12 @@ def as_sealed(vector: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def open_embedding(memory_id: int, blob: bytes, cipher: SpaceCipher) -> NDArray[np.float32]:
-    return np.frombuffer(cipher.open_bytes(EMBEDDING, memory_id, blob), dtype="<f2").astype(np.float32)
+    return as_vectors([cipher.open_bytes(EMBEDDING, memory_id, blob)])[0]
+
+
+def as_vectors(embeddings: Sequence[bytes]) -> NDArray[np.float32]:
+    """As they were sealed, opened: at least one, all of one length.  Shape (n, dimensions)."""
+    return np.frombuffer(b"".join(embeddings), dtype="<f2").astype(np.float32).reshape(len(embeddings), -1)
 
 
 def open_text(row: Memory, cipher: SpaceCipher) -> Plaintext:

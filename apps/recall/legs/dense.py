@@ -22,5 +22,6 @@ class Dense:
             where=search.where if search.is_filtered else "",
             values=search.values if search.is_filtered else (),
             replaced=search.moment is not None,
+            among=search.documents,
             opened=search.opened,
         )
