@@ -86,7 +86,7 @@ def as_sealed(vector: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def open_embedding(memory_id: int, blob: bytes, cipher: SpaceCipher) -> NDArray[np.float32]:
-    return as_vectors([cipher.open_bytes(EMBEDDING, memory_id, blob)])[0]
+    return as_vectors([cipher.open_bytes(EMBEDDING, memory_id, blob)]).reshape(-1)
 
 
 def as_vectors(embeddings: Sequence[bytes]) -> NDArray[np.float32]:
