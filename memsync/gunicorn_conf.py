@@ -1,5 +1,6 @@
 """gunicorn: threads over persistent database connections, and JSON logs without paths or queries."""
 
+import gc
 from typing import Any
 
 worker_class = "memsync.web_worker.QuietWorker"  # gthread, and refusals that quote nothing
@@ -35,6 +36,9 @@ def when_ready(server: Any) -> None:
 
     get_kms()
     _ = get_resolver().url_patterns
+    # What is there by now stays: no collection need look at it again, nor copy its pages into every process.
+    gc.collect()
+    gc.freeze()
 
 
 def post_worker_init(worker: Any) -> None:
