@@ -10,10 +10,11 @@ from functools import wraps
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.template.loader import render_to_string
-from django.urls import reverse
+from django.urls import Resolver404, resolve, reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods
@@ -123,7 +124,8 @@ def needs(need: Need, *, methods: str = "GET") -> Callable[[View], View]:
             return response
 
         checked = require_http_methods(allowed)(guarded)
-        checked.need = need  # type: ignore[attr-defined]  # for the guard test, which asks every route
+        # For ``_way_back`` and for the guard tests, which ask every route.
+        checked.need, checked.methods = need, methods.split()  # type: ignore[attr-defined]
         return checked
 
     return decorate
@@ -159,7 +161,7 @@ def in_tenant(
             )
 
         guarded = needs(need, methods=methods)(wraps(view)(opened))
-        guarded.grant, guarded.methods = grant, methods.split()  # type: ignore[attr-defined]  # for the same test
+        guarded.grant = grant  # type: ignore[attr-defined]  # for the same tests
         return guarded
 
     return decorate
@@ -233,8 +235,10 @@ def status_of(error: DomainError) -> int:
 
 
 def to_step_up(request: HttpRequest) -> HttpResponse:
-    """To the page that asks who you are, and then back to this one's address: never on with what was posted."""
-    return _redirect("account_reauthenticate", next=request.get_full_path())
+    """To the page that asks who you are, and then back to where the button was: never on with what was posted."""
+    if request.method == "POST":
+        messages.warning(request, "Nothing is done yet: confirm that it is you, then press the button again.")
+    return _redirect("account_reauthenticate", next=_way_back(request))
 
 
 def _open(need: Need, view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -243,7 +247,7 @@ def _open(need: Need, view: View, request: HttpRequest, *args: Any, **kwargs: An
     if need == Need.NOBODY:
         return view(request, *args, **kwargs)
     if not request.user.is_authenticated:
-        return _redirect("account_login", next=request.get_full_path())
+        return _redirect("account_login", next=_way_back(request))
     if need == Need.PERSON:
         return view(request, *args, **kwargs)
     is_enrolled = factors.has_second_factor(request.user.pk)
@@ -265,6 +269,21 @@ def _is_fresh(request: HttpRequest, is_enrolled: bool) -> bool:
     if not is_enrolled:
         return stepup.find_password(request) is not None
     return stepup.find_step_up(request) is not None or stepup.has_just_added_factor(request)
+
+
+def _way_back(request: HttpRequest) -> str:
+    """This page, or, where it takes forms alone, the nearest above it that can be looked at."""
+    path, mark, query = request.get_full_path().partition("?")
+    while path and "GET" not in _methods_at(path):
+        path = path.rpartition("/")[0]
+    return f"{path}{mark}{query}" if path else reverse("web_home")
+
+
+def _methods_at(path: str) -> list[str]:
+    try:
+        return getattr(resolve(path).func, "methods", [])
+    except Resolver404:
+        return []
 
 
 def _redirect(name: str, **query: str) -> HttpResponse:

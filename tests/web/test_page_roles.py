@@ -2,18 +2,33 @@
 site.  Routes are taken from the URL conf, so that a new page is asked too."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.test import Client
 from django.urls import URLPattern, reverse
 
 from apps.apikeys.onboarding import Opened
+from apps.breakglass.services import OPERATOR
+from apps.breakglass.services import ask as ask_to_read
+from apps.exports.filters import Filters
+from apps.exports.models import Format, Reach
+from apps.exports.services import start_export
+from apps.projects.scope import Principal, Scope
+from apps.projects.selectors import scope_in
+from apps.retention.privacy import open_request
+from apps.retention.states import PrivacyKind
 from apps.tenants.grants import GRANTS
 from apps.tenants.members import MAY_DELETE, MAY_READ
 from apps.tenants.models import Role
 from apps.web import urls
-from apps.web.needs import DELETING, Need
-from tests.web.people import Person, make_person
+from apps.web.needs import DELETING, OF_OPERATORS, Need
+from apps.webhooks.deliveries import test as send_a_test
+from apps.webhooks.services import create as create_webhook
+from tests.web.people import Person, make_operator, make_person, say
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 
@@ -80,3 +95,64 @@ def test_nobody_is_shown_a_page_of_a_tenant() -> None:
         answer = Client().generic(method, address_of(pattern))
         assert answer.status_code == 302, pattern.name
         assert answer["Location"].startswith("/app/sign-in"), pattern.name
+
+
+# -- back to where the button was ------------------------------------------------------------------------------------
+
+
+def of_buttons() -> list[URLPattern]:
+    """Those that take forms alone, and ask for somebody."""
+    takes_forms = [one for one in urls.urlpatterns if one.callback.methods == ["POST"]]
+    return [one for one in takes_forms if one.callback.need != Need.NOBODY]
+
+
+@pytest.fixture
+def there(acme: Opened, alice_scope: Scope) -> dict[str, Any]:
+    """What stands in an address, of things that there are; of what has no page of its own, any number."""
+    now = datetime.now(UTC)
+    endpoint = create_webhook(
+        acme.scope, name="a hook", url="https://hooks.example/x", wanted=["memory.created"], now=now
+    ).row
+    export = start_export(acme.scope, format_=Format.JSONL, reach=Reach.ALL, filters=Filters(), now=now)
+    ana = scope_in(acme.tenant, principal=Principal(kind=OPERATOR, id=make_operator("ana@operators.example").user.pk))
+    grant = ask_to_read(ana, alice_scope.space.id, reason="Doubles since Tuesday.", ticket="OPS-17", now=now)
+    memory_id = say(alice_scope, "The spare key lies under the flower pot.")[0]
+    asked, _ = open_request(alice_scope, PrivacyKind.ACCESS, now=now)
+    return {
+        "tenant": "acme",
+        "project_id": acme.project.public_id,
+        "space_id": alice_scope.space.id,
+        "memory_id": memory_id,
+        "endpoint_id": endpoint.pk,
+        "delivery_id": send_a_test(acme.scope, endpoint.pk, "memory.created", now=now).pk,
+        "export_id": export.job.public_id,
+        "grant_id": grant.pk,
+        "request_id": asked.id,
+        "candidate_id": 1,
+    }
+
+
+def test_who_confirms_for_a_button_comes_back_to_a_page(there: dict[str, Any], owner: Person) -> None:
+    operator = make_operator("ben@operators.example")
+    assert len(of_buttons()) > 15
+
+    for pattern in of_buttons():
+        person = replace(operator if pattern.callback.need in OF_OPERATORS else owner, client=Client())
+        address = reverse(str(pattern.name), kwargs={name: there[name] for name in pattern.pattern.converters})
+        asked = person.sign_in().post(f"{address}?environment=production")
+        assert urlsplit(asked["Location"]).path == "/app/step-up", pattern.name
+        assert "Nothing is done yet" in person.client.get(asked["Location"]).content.decode(), pattern.name
+        (back,) = parse_qs(urlsplit(asked["Location"]).query)["next"]
+        assert address.startswith(back.removesuffix("?environment=production")), pattern.name
+        page = person.show_factor(ago=1).get(back)
+        assert page.status_code == 200, (pattern.name, back)
+        if "/exports/" in address or "/privacy/" in address:
+            assert "<button" in page.content.decode().split("<main")[1], pattern.name
+
+
+def test_who_was_signed_out_comes_back_to_a_page(there: dict[str, Any]) -> None:
+    address = f"/app/t/acme/exports/{there['export_id']}"
+
+    asked = Client().post(f"{address}/cancel?environment=staging")
+
+    assert parse_qs(urlsplit(asked["Location"]).query) == {"next": [f"{address}?environment=staging"]}
