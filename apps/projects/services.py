@@ -1,6 +1,8 @@
 """Making and archiving projects.  Each change leaves an audit row in its own transaction."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Final
 
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid
@@ -8,6 +10,8 @@ from apps.core.scoping import tenant_transaction
 from apps.projects.models import Project, Review
 from apps.projects.scope import Scope
 from apps.projects.selectors import ProjectNotFound, get_project
+
+REVIEWS: Final[Mapping[str, str]] = {one.value: str(one.label) for one in Review}
 
 
 class ProjectNameRefused(Invalid):

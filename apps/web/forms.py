@@ -88,9 +88,39 @@ class AddCodesForm(forms.Form):
         return code
 
 
+class SignUpForm(forms.Form):
+    """A person with an organization of their own; the service has the last word."""
+
+    email = forms.EmailField(
+        label="Email", max_length=254, widget=forms.EmailInput({"autocomplete": "username", "autofocus": True})
+    )
+    password = forms.CharField(
+        label="Password, of 8 characters or more",
+        max_length=1024,
+        strip=False,
+        widget=forms.PasswordInput({"autocomplete": "new-password"}),
+    )
+    organization = forms.CharField(
+        label="Your organization",
+        max_length=100,
+        validators=[check_label],
+        widget=forms.TextInput({"autocomplete": "organization"}),
+    )
+    full_name = forms.CharField(
+        label="Your name, if you like",
+        max_length=200,
+        required=False,
+        validators=[check_label],
+        widget=forms.TextInput({"autocomplete": "name"}),
+    )
+
+
 class NewPasswordForm(ChangePasswordForm):  # type: ignore[misc]  # allauth ships no types
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
             field.help_text = ""
             field.widget.attrs.pop("placeholder", None)
+        self.fields["oldpassword"].label = "Current password"
+        self.fields["password1"].label = "New password"
+        self.fields["password2"].label = "New password, again"

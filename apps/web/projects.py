@@ -67,6 +67,13 @@ def rename_project(request: HttpRequest, at: At, project_id: str) -> HttpRespons
 
 
 @in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
+def change_review(request: HttpRequest, at: At, project_id: str) -> HttpResponse:
+    services.set_review(at.scope, project_id, request.POST.get("review", ""), now=at.now)
+    messages.success(request, "Set, from the next thing that is brought. What waits already goes on waiting.")
+    return _to(at, project_id)
+
+
+@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
 def archive_project(request: HttpRequest, at: At, project_id: str) -> HttpResponse:
     services.archive(at.scope, project_id, now=at.now)
     messages.success(request, "Archived: its memories can be read and no longer added to.")
@@ -135,6 +142,7 @@ def _show_one(
         count=counts.value.get(one.pk, 0),
         counts=counts,
         form=form or ProjectForm(initial={"name": one.name}),
+        reviews=services.REVIEWS,
         may_write=WRITE in at.scope.permissions,
         server=request.build_absolute_uri("/").rstrip("/"),
     )

@@ -4,7 +4,7 @@ django-allauth does the work; these views say who may ask and how often, and wha
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from allauth.account.forms import ReauthenticateForm as PasswordForm
 from allauth.account.internal.flows.reauthentication import reauthenticate_by_password
@@ -16,6 +16,7 @@ from allauth.mfa.webauthn.forms import ReauthenticateWebAuthnForm
 from allauth.mfa.webauthn.internal.auth import begin_authentication
 from allauth.mfa.webauthn.views import AddWebAuthnView, LoginWebAuthnView, RemoveWebAuthnView
 from allauth.usersessions.views import ListUserSessionsView
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -24,14 +25,17 @@ from django.utils import timezone
 
 from apps.accounts import factors, sessions
 from apps.accounts.services import person_of
-from apps.apikeys import attempts
+from apps.apikeys import attempts, onboarding
 from apps.tenants.members import reach_of
+from apps.tenants.services import OrganizationNameRefused
 from apps.web.adapters import is_own_page
-from apps.web.forms import SEED, NewPasswordForm, SignInCodeForm, StepUpCodeForm
+from apps.web.forms import SEED, NewPasswordForm, SignInCodeForm, SignUpForm, StepUpCodeForm
 from apps.web.pages import POLICY, Need, needs, show
 
 if TYPE_CHECKING:  # views import no models
     from apps.accounts.models import User
+
+SIGNED_UP: Final = "Sign in with this address and password. If the address was known already, nothing has changed."
 
 
 class SignIn(LoginView):  # type: ignore[misc]  # allauth ships no types
@@ -46,6 +50,35 @@ class SignIn(LoginView):  # type: ignore[misc]  # allauth ships no types
         attempts.note(None, "session.refused", now=timezone.now())
         response: HttpResponse = super().form_invalid(form)
         return response
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        return context | {"may_sign_up": settings.SIGNUP}
+
+
+@needs(Need.NOBODY, methods="GET POST")
+def sign_up(request: HttpRequest) -> HttpResponseBase:
+    """As through the API: the same where the address is known already, and nothing is made then."""
+    if not settings.SIGNUP:
+        raise onboarding.SignUpClosed
+    if request.user.is_authenticated:
+        return HttpResponseRedirect(reverse("web_home"))
+    form = SignUpForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        now = timezone.now()
+        attempts.count_sign_up(request.META.get("REMOTE_ADDR", ""), now=now)
+        try:
+            onboarding.sign_up(**form.cleaned_data, now=now)
+        except onboarding.AddressRefused as error:
+            form.add_error("email", error.message)
+        except onboarding.PasswordRefused as error:
+            form.add_error("password", error.message)
+        except OrganizationNameRefused as error:
+            form.add_error("organization", error.message)
+        else:
+            messages.success(request, SIGNED_UP)
+            return HttpResponseRedirect(reverse("account_login"))
+    return show(request, "sign_up", status=422 if form.is_bound else 200, form=form)
 
 
 class SignInWithPasskey(LoginWebAuthnView):  # type: ignore[misc]  # allauth ships no types

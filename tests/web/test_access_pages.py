@@ -15,15 +15,17 @@ from apps.apikeys.onboarding import Opened
 from apps.apikeys.permissions import DEFAULT, PERMISSIONS
 from apps.apikeys.quota import set_quota, take
 from apps.apikeys.selectors import KeyRevoked, authenticate, list_keys
+from apps.audit.models import AuditEvent
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project, list_projects
 from apps.tenants.grants import GRANTED, GRANTS
 from apps.tenants.models import Membership, Role
-from apps.tenants.services import set_policy
+from apps.tenants.selectors import get_tenant
+from apps.tenants.services import POLICIES, set_policy
 from apps.web import keys
-from apps.web.settings import QUESTIONS
+from apps.web.settings import QUESTIONS, THEN
 from tests.makers import make_api_key, make_project, make_scope
 from tests.web.people import Person, make_person, say
 from tests.web.test_memory_pages import counted, older_in
@@ -31,7 +33,7 @@ from tests.web.test_pages import now
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 
-KEYS = "/app/t/acme/keys"
+KEYS, SETTINGS = "/app/t/acme/keys", "/app/t/acme/settings"
 SECRET = re.compile(r"ms_(?:live|test|dev)_[A-Za-z0-9]{11}_?[A-Za-z0-9_-]{20,}")
 FORM = {"name": "support bot", "environment": "staging", "days": "30", "project": "", "scopes": list(DEFAULT)}
 
@@ -405,18 +407,64 @@ def test_usage_of_nothing_says_so(browser: Client) -> None:
     assert "memsync tenant quota acme --mode strict" in shown
 
 
-def test_settings_say_which_rules_hold_and_how_they_are_changed(browser: Client, acme: Opened) -> None:
+def test_settings_say_which_rules_hold(browser: Client, acme: Opened) -> None:
     set_policy(acme.tenant, actor="command:0", now=now(), key_deletes="retire")
 
-    shown = text_of(browser.get("/app/t/acme/settings"))
+    shown = text_of(browser.get(SETTINGS))
 
     assert "Retire: hidden at once, restorable for 7 days holds" in shown
-    assert "memsync tenant policy acme key_deletes=deny" in shown
-    assert "key_deletes=retire" not in shown
     assert shown.count(" holds") - shown.count("that holds") >= len(QUESTIONS)
     assert "Self-hosted, unlimited" in shown
-    admin = make_person(acme.tenant, Role.ADMIN).show_factor()
-    assert "Self-hosted" not in text_of(admin.get("/app/t/acme/settings"))
+    admin = text_of(make_person(acme.tenant, Role.ADMIN).show_factor(ago=1).get(SETTINGS))
+    assert "Self-hosted" not in admin
+    assert "Change to this" not in admin
+
+
+def test_every_rule_of_a_tenant_has_a_page_that_changes_it() -> None:
+    assert set(QUESTIONS) == set(POLICIES) - {"break_glass"}  # for which tests/web/test_break_glass.py
+    assert {name: set(said) for name, said in THEN.items()} == {name: set(POLICIES[name].values) for name in QUESTIONS}
+
+
+def test_owner_changes_a_rule_after_a_look_and_a_step_up(owner: Person, acme: Opened) -> None:
+    browser = owner.show_factor()
+    page = browser.get(SETTINGS).content.decode()
+    assert f"{SETTINGS}/change?rule=key_deletes&amp;value=retire" in page
+    asked = f"{SETTINGS}/change?rule=key_deletes&value=retire"
+    assert browser.get(asked)["Location"].startswith("/app/step-up?next=")
+    assert browser.post(f"{SETTINGS}/change", {"rule": "key_deletes", "value": "retire"}).status_code == 302
+    assert get_tenant("acme").key_deletes == "deny"
+
+    browser = owner.show_factor(ago=1)
+    shown = text_of(browser.get(asked))
+    answer = browser.post(asked, {"rule": "key_deletes", "value": "retire"}, follow=True)
+
+    assert "Refuse every delete" in shown
+    assert "may then hide memories by itself" in shown
+    assert "Set: Retire: hidden at once" in text_of(answer)
+    assert get_tenant("acme").key_deletes == "retire"
+    with tenant_transaction(acme.scope):
+        row = AuditEvent.objects.get(action="tenant.policy")
+    assert (row.actor, row.reason) == (f"account:{owner.user.pk}", "key_deletes=retire")
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"), [("key_deletes", "purge"), ("break_glass", "notify"), ("name", "x"), ("", "")]
+)
+def test_rule_that_is_none_is_refused(browser: Client, acme: Opened, rule: str, value: str) -> None:
+    asked = {"rule": rule, "value": value}
+    assert browser.get(f"{SETTINGS}/change", asked).status_code == 422
+    assert browser.post(f"{SETTINGS}/change", asked).status_code == 422
+    assert get_tenant("acme").break_glass == "ask"
+
+
+def test_what_of_a_project_waits_for_review_is_set(browser: Client, acme: Opened) -> None:
+    page = f"{PROJECTS}/{acme.project.public_id}"
+    assert 'value="by_door"\n                                        selected' in browser.get(page).content.decode()
+
+    assert browser.post(f"{page}/review", {"review": "all"})["Location"] == page
+
+    assert get_project(acme.scope, acme.project.public_id).review == "all"
+    assert browser.post(f"{page}/review", {"review": "some"}).status_code == 422
 
 
 # -- how much they ask -----------------------------------------------------------------------------------------------

@@ -98,8 +98,10 @@ def test_usage_and_settings_are_drawn_without_javascript(
     page.reload()
     expect(page.locator("svg.chart rect").first).to_be_visible()
     page.get_by_role("link", name="Settings").click()
-    page.get_by_text("Change to this").first.click()
-    expect(page.get_by_text("memsync tenant policy acme").first).to_be_visible()
+    page.get_by_role("link", name="Change to this… Both stand").click()
+    step_up(page, owner)
+    page.get_by_role("button", name="Set it").click()
+    expect(page.get_by_text("Set: Both stand, disputed")).to_be_visible()
     page.get_by_role("link", name="API keys").click()
     page.get_by_role("checkbox").first.check()
     page.get_by_role("button", name="Revoke those ticked").click()
@@ -107,7 +109,9 @@ def test_usage_and_settings_are_drawn_without_javascript(
     assert complaints == []
 
 
-def test_usage_and_settings_have_no_serious_fault(page: Page, acme: Opened, complaints: list[str]) -> None:
+def test_usage_and_settings_have_no_serious_fault(
+    page: Page, owner: Person, acme: Opened, complaints: list[str]
+) -> None:
     page.goto("/app/t/acme/usage")
     check(page, "usage-empty")
     use(acme)
@@ -119,6 +123,9 @@ def test_usage_and_settings_have_no_serious_fault(page: Page, acme: Opened, comp
     check(page, "usage")
     page.get_by_role("link", name="Settings").click()
     check(page, "settings")
+    page.get_by_role("link", name="Change to this… Retire").click()
+    step_up(page, owner)
+    check(page, "settings-change")
     assert complaints == []
 
 

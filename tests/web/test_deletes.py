@@ -90,6 +90,7 @@ def of_programs() -> list[Route]:
 REVEALING = {
     *("web_prepare_file", "web_link_file", "web_tighten_retention", "web_make_key", "web_rotate_key", "web_member"),
     *("web_remove_member", "web_remove_project", "web_new_webhook", "web_rotate_webhook", "web_link_export"),
+    "web_change_rule",
 }
 # What goes there is no memory, and needs no more than the role, as through the API.
 OTHER_THINGS = {"web_remove_member", "web_remove_project", "web_delete_webhook"}

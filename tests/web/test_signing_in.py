@@ -18,13 +18,19 @@ from apps.apikeys.onboarding import Opened
 from apps.audit.models import AuditEvent
 from apps.crypto.services import DecryptError
 from apps.tenants.members import LastOwner, NotAMember, give_role, reach_of, take_role
-from apps.tenants.models import Role
+from apps.tenants.models import Organization, Role, Tenant
 from apps.web.adapters import FactorAdapter, is_own_page
 from tests.web.people import Person, make_person
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 
-HERE = "/app/sign-in"
+HERE, UP = "/app/sign-in", "/app/sign-up"
+NEW = {"email": "new@initech.example", "password": "correct horse battery", "organization": "Initech & Söhne"}
+
+
+@pytest.fixture
+def open_to_all(settings: Any) -> None:
+    settings.SIGNUP = True
 
 
 def give_password(person: Person, password: str | None = None, **more: str) -> Any:
@@ -102,12 +108,66 @@ def test_unknown_person_and_wrong_password_look_the_same(owner: Person) -> None:
     assert alike(wrong) == alike(unknown)
 
 
-def test_nobody_signs_up() -> None:
+def test_nobody_signs_up_past_these_pages() -> None:
+    for path in ("/app/signup", "/app/account/signup", "/accounts/signup/"):
+        assert Client(raise_request_exception=False).get(path).status_code == 404
+
+
+def test_nobody_signs_up_where_the_operator_lets_nobody() -> None:
     client = Client(raise_request_exception=False)
 
-    for path in ("/app/signup", "/app/account/signup", "/app/sign-up", "/accounts/signup/"):
-        assert client.get(path).status_code == 404
-    assert "sign up" not in client.get(HERE).content.decode().lower()
+    shown = client.get(HERE).content.decode()
+    assert "Nobody signs up here" in shown
+    assert UP not in shown
+    for answer in (client.get(UP), client.post(UP, NEW)):
+        assert answer.status_code == 403
+        assert "Nobody signs up here" in answer.content.decode()
+    assert not Organization.objects.exists()
+
+
+@pytest.mark.usefixtures("open_to_all")
+def test_somebody_new_signs_up_signs_in_and_owns_a_tenant() -> None:
+    client = Client()
+    shown = client.get(HERE).content.decode()
+    assert "Nobody signs up here" not in shown
+    assert f'href="{UP}"' in shown
+
+    answer = client.post(UP, NEW)
+
+    assert to_page(answer) == HERE
+    assert "Sign in with this address" in client.get(HERE).content.decode()
+    tenant = Tenant.objects.get()
+    assert tenant.organization.name == NEW["organization"]
+    assert client.post(HERE, {"login": NEW["email"], "password": NEW["password"]}).status_code == 302
+    (reach,) = reach_of(client.session["_auth_user_id"])
+    assert (reach.tenant, reach.role) == (tenant, Role.OWNER)
+    assert to_page(client.get(UP)) == "/app/"
+    assert to_page(client.get(f"/app/t/{tenant.name}")) == "/app/account"  # until there is a second factor
+
+
+@pytest.mark.usefixtures("open_to_all")
+def test_whether_an_address_is_known_is_not_said(owner: Person) -> None:
+    answers = [Client().post(UP, NEW | {"email": email}) for email in ("new@initech.example", owner.user.email.upper())]
+
+    assert [(one.status_code, one["Location"], one.content) for one in answers] == [(302, HERE, b"")] * 2
+    assert Organization.objects.count() == 2
+    assert to_page(give_password(owner)) == "/app/sign-in/code"  # as before
+
+
+@pytest.mark.usefixtures("open_to_all")
+def test_sign_up_that_cannot_be_is_refused_beside_its_field_and_counted() -> None:
+    client = Client()
+    wrong = [
+        {"password": "short"}, {"password": "password1"}, {"email": "nobody"}, {"organization": ""},
+        {"organization": "Ini\x07tech"}, {"password": "short2"}, {"password": "short3"}, {"password": "short4"},
+    ]  # fmt: skip
+
+    answers = [client.post(UP, NEW | change) for change in wrong]
+
+    assert [one.status_code for one in answers] == [422] * 8
+    assert all("short" not in one.content.decode() for one in answers)
+    assert client.post(UP, NEW).status_code == 429  # five of them reached what a sign-up costs
+    assert not Organization.objects.exists()
 
 
 def test_code_is_good_once_in_any_process(owner: Person) -> None:
