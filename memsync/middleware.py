@@ -1,6 +1,7 @@
 """What every answer carries for the browser's sake, what an error page may say, and when a session is over."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Final
 
 from django.conf import settings
@@ -26,6 +27,30 @@ PAGES: Final = {
 }
 
 
+PAGE: Final = """<!doctype html>
+<html lang="en" data-colours="auto">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title} · memsync</title>
+<link rel="icon" type="image/svg+xml" href="{static}memsync/favicon.svg">
+<link rel="stylesheet" href="{static}web/style.css">
+</head>
+<body>
+<main>
+<div class="narrow card">
+<h1>{title}</h1>
+<p>{sentence}</p>
+<p class="meta">{status}</p>
+<p class="actions"><a class="button" href="{back}">To the first page</a></p>
+</div>
+</main>
+</body>
+</html>
+"""
+
+
 class ResponseHeaders:
     """On every answer, whoever made it; what a view or another middleware has said stands."""
 
@@ -44,7 +69,7 @@ class ResponseHeaders:
 class PlainErrorPages:
     """An error page of the admin is one of a few sentences: Django's may name the path, and with DEBUG much more.
 
-    Outside the admin every refusal becomes the API's envelope already.
+    Outside the admin every refusal becomes the API's envelope already.  No template is rendered: that may have failed.
     """
 
     def __init__(self, get_response: Next) -> None:
@@ -59,11 +84,18 @@ class PlainErrorPages:
         if request.path_info.startswith("/app/") and response.status_code < 500:
             return refusal(request, sentence, status=response.status_code)
         response.close()
-        page = f'<!doctype html><html lang="en"><title>{response.status_code}</title><p>{sentence}</p></html>'
+        status = HTTPStatus(response.status_code)
+        page = PAGE.format(
+            title=status.phrase, status=status.value, sentence=sentence, back=_root(request), static=settings.STATIC_URL
+        )
         kept = {name: value for name, value in response.headers.items() if name not in OF_THE_BODY}
         plain = HttpResponse(page, status=response.status_code, headers=kept)
         plain.cookies = response.cookies
         return plain
+
+
+def _root(request: HttpRequest) -> str:
+    return "/app/" if request.path_info.startswith("/app/") else "/admin/"
 
 
 class SessionLimits:

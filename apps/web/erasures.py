@@ -145,6 +145,7 @@ def _erase(
         "erase",
         status=422 if request.method == "POST" else 200,
         at=at,
+        place="erasures",
         counts=_counts(counts),
         typed=typed,
         is_wrong=request.method == "POST",
@@ -155,7 +156,7 @@ def _erase(
 
 
 def _blocked(request: HttpRequest, at: At, error: ErasureBlocked, **context: Any) -> HttpResponse:
-    return show(request, "erase_blocked", status=409, at=at, blockers=error.details, **context)
+    return show(request, "erase_blocked", status=409, at=at, place="erasures", blockers=error.details, **context)
 
 
 def _projects(at: At) -> list[Any]:

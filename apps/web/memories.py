@@ -134,7 +134,7 @@ def delete_memory(request: HttpRequest, at: At, space_id: int, memory_id: int) -
         raise MemoryNotFound
     if request.method != "POST":
         owner = owner_of(scope, now=at.now)
-        return show(request, "delete_memory", at=at, owner=owner, space=scope.space, shown=shown)
+        return show(request, "delete_memory", at=at, place="spaces", owner=owner, space=scope.space, shown=shown)
     gone = forget(scope, Choice(memory_ids=(memory_id,)), reason=REASON, method="user_request", now=at.now)
     if not gone:
         raise Held
@@ -161,6 +161,7 @@ def delete_many(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
         request,
         "delete_many",
         at=at,
+        place="spaces",
         owner=owner_of(scope, now=at.now),
         space=scope.space,
         seeking=seeking,

@@ -57,6 +57,7 @@ def confirm_request(request: HttpRequest, at: At, request_id: int) -> HttpRespon
         request,
         "confirm_request",
         at=at,
+        place="requests",
         one=one,
         chosen=_chosen(one),
         owner=owner_of(there, now=at.now),

@@ -154,6 +154,7 @@ def tighten_retention(request: HttpRequest, at: At) -> HttpResponse:
         request,
         "tighten_retention",
         at=at,
+        place="retention",
         level=level,
         name=name,
         rules=[

@@ -257,7 +257,7 @@ def rotate_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpRespon
         return _secret(request, at, services.rotate_secret(scope, endpoint_id, now=at.now), environment, is_new=False)
     one = services.get(scope, endpoint_id)
     hours = int(FORMER_SIGNS_FOR.total_seconds() // 3_600)
-    return show(request, "rotate_webhook", at=at, environment=environment, hours=hours, **_shown(one))
+    return show(request, "rotate_webhook", at=at, place="webhooks", environment=environment, hours=hours, **_shown(one))
 
 
 @in_tenant(Need.GRANTED, grant=WRITE, methods="GET POST")
@@ -268,7 +268,8 @@ def delete_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpRespon
         services.delete(scope, endpoint_id, now=at.now)
         messages.success(request, "Deleted, with its deliveries. What waited is not sent.")
         return HttpResponseRedirect(f"{reverse('web_webhooks', args=[at.tenant])}?{_said(environment)}")
-    return show(request, "delete_webhook", at=at, environment=environment, **_shown(services.get(scope, endpoint_id)))
+    one = services.get(scope, endpoint_id)
+    return show(request, "delete_webhook", at=at, place="webhooks", environment=environment, **_shown(one))
 
 
 @in_tenant(Need.GRANTED, grant=READ)

@@ -43,7 +43,8 @@ def plug_in_authenticator(page: Page) -> None:
     tools.send("WebAuthn.addVirtualAuthenticator", {"options": options})
 
 
-def shoot(page: Page, name: str) -> None:
+def shoot(page: Page, name: str, *, anew: bool = False) -> None:
+    """anew: as of ``faults``."""
     if not (directory := os.environ.get("PAGES_TO")):
         return
     Path(directory).mkdir(parents=True, exist_ok=True)
@@ -51,6 +52,8 @@ def shoot(page: Page, name: str) -> None:
         page.set_viewport_size({"width": width, "height": height})
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of the two
+            if anew:
+                page.reload()
             page.screenshot(path=f"{directory}/{name}-{size}-{scheme}.png", full_page=True)
     page.set_viewport_size({"width": 1280, "height": 860})
     page.emulate_media(color_scheme="light")
@@ -65,17 +68,20 @@ def fits(page: Page) -> bool:
     return bool(wide <= 360)
 
 
-def faults(page: Page) -> list[str]:
+def faults(page: Page, *, anew: bool = False) -> list[str]:
     """What axe-core finds of serious and critical faults, in light and in dark.
 
     Run in a world of its own, as the page's policy lets no script of anybody else's in.  In dark what depends on
-    colours is looked at again.
+    colours is looked at again.  anew: the page asks once, when it is loaded, which colours are wanted.
     """
     found = []
     page.wait_for_load_state()
-    page.evaluate(AXE.read_text())
     for scheme, only in (("light", ""), ("dark", ", runOnly: ['cat.color']")):
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of the two
+        if anew:
+            page.reload()
+        if anew or scheme == "light":
+            page.evaluate(AXE.read_text())
         report = page.evaluate(f"axe.run(document, {{resultTypes: ['violations']{only}}})")
         found += [
             f"{scheme}: {one['id']} at {[node['target'] for node in one['nodes']][:3]}"

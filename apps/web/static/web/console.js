@@ -17,11 +17,23 @@
     field.select();
   });
 
-  const here = document.querySelector(".places [aria-current]");
-  if (here) {  // on a phone the menu is a line that scrolls
-    const menu = here.closest(".places");
-    menu.scrollLeft = here.offsetLeft - (menu.clientWidth - here.clientWidth) / 2;
-  }
+  const centre = function () {
+    const here = document.querySelector(".places [aria-current]");
+    if (here) {  // on a phone the menu is a line that scrolls
+      const menu = here.closest(".places");
+      menu.scrollLeft = here.offsetLeft - (menu.clientWidth - here.clientWidth) / 2;
+    }
+    document.querySelectorAll("[data-centre]").forEach(function (box) {
+      box.scrollLeft = (box.scrollWidth - box.clientWidth) / 2;
+    });
+  };
+  let width = window.innerWidth;
+  centre();
+  window.addEventListener("resize", function () {
+    if (window.innerWidth === width) return;  // a phone's address bar comes and goes
+    width = window.innerWidth;
+    centre();
+  });
 
   document.querySelectorAll("[data-copy]").forEach(function (box) {
     if (!navigator.clipboard) return;
@@ -43,10 +55,6 @@
     all.addEventListener("change", function () {
       mine.forEach(function (one) { one.checked = all.checked; });
     });
-  });
-
-  document.querySelectorAll("[data-centre]").forEach(function (box) {
-    box.scrollLeft = (box.scrollWidth - box.clientWidth) / 2;
   });
 
   const follow = function (id, times) {
