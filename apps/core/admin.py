@@ -6,15 +6,17 @@ The operator's database role sees the rows of every tenant and no column that ho
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from django import forms
+from django.contrib.admin import AllValuesFieldListFilter
 from django.contrib.admin.utils import unquote
 from django.core.paginator import Paginator
 from django.db import connections, models
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold import widgets
@@ -39,6 +41,8 @@ __all__ = ["Answer", "ConfirmForm", "NamedAdmin", "OperatorAdmin", "PasswordForm
 
 Answer = HttpResponse
 OPERATOR = "operator"  # the database alias
+MOST_COUNTED = 10_000  # rows of a list
+LOOKED_THROUGH = 2_000  # rows, for the values that a filter offers
 SEALED_TYPES = ("bytea", "vector", "halfvec", "sparsevec", "bit", "varbit")
 
 
@@ -53,8 +57,39 @@ def _is_sealed(field: "models.Field[Any, Any]") -> bool:
     return kind is None or re.split(r"\W", kind)[0] in SEALED_TYPES
 
 
+def _is_number(field: Any) -> bool:
+    return isinstance(field, models.IntegerField | models.ForeignKey)
+
+
 class RowPaginator(Paginator):  # type: ignore[type-arg]  # cannot be subscripted at run time
+    """Counts no further than MOST_COUNTED, and so leads no further: a filter or a number finds what is older."""
+
     template_name = "admin/operator_pagination.html"
+
+    @cached_property
+    def count(self) -> int:
+        return min(self._counted, MOST_COUNTED)
+
+    @property
+    def has_more(self) -> bool:
+        return self._counted > MOST_COUNTED
+
+    @cached_property
+    def _counted(self) -> int:
+        rows = cast("models.QuerySet[Any]", self.object_list)
+        return rows.order_by().values("pk")[: MOST_COUNTED + 1].count()
+
+
+class NewestValues(AllValuesFieldListFilter):
+    """Offers the values that the newest rows have: to look through all of a large table would make its page wait."""
+
+    def __init__(
+        self, field: Any, request: HttpRequest, params: Any, model: Any, model_admin: Any, field_path: str
+    ) -> None:
+        super().__init__(field, request, params, model, model_admin, field_path)
+        newest = model._default_manager.using(OPERATOR).order_by("-pk")[:LOOKED_THROUGH]
+        values = sorted(set(newest.values_list(field_path, flat=True)))
+        self.lookup_choices = values  # type: ignore[assignment]  # any iterable does
 
 
 class NamedAdmin(ModelAdmin):
@@ -100,6 +135,28 @@ class OperatorAdmin(NamedAdmin):
         # columns that were not granted do.
         rows: models.QuerySet[Any] = self.model._default_manager.using(OPERATOR).defer(*sealed_fields(self.model))
         return rows.order_by(*self.get_ordering(request))
+
+    def get_list_filter(self, request: HttpRequest) -> list[Any]:
+        named = super().get_list_filter(request)
+        return [(one, NewestValues) if isinstance(one, str) and self._is_open(one) else one for one in named]
+
+    def _is_open(self, name: str) -> bool:
+        """Whether the field has any text for a value, not one of a few or a thing of another table."""
+        field = self.opts.get_field(name)
+        return isinstance(field, models.CharField) and not field.choices
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: models.QuerySet[Any], search_term: str
+    ) -> tuple[models.QuerySet[Any], bool]:
+        """A number is looked for in columns of numbers alone, where there are any, and as a number, along their
+        indexes: as text, which is Django's way, every row would be read."""
+        named = [name.removeprefix("=") for name in self.get_search_fields(request) if name.startswith("=")]
+        numbers = [name for name in named if _is_number(self.opts.get_field(name.split("__")[0]))]
+        term = search_term.strip()
+        if not (numbers and term.isascii() and term.isdecimal() and int(term) < 2**63):
+            found, has_doubles = super().get_search_results(request, queryset, search_term)
+            return found, has_doubles
+        return queryset.filter(models.Q.create([(name, int(term)) for name in numbers], connector=models.Q.OR)), False
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

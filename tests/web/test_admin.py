@@ -371,6 +371,50 @@ def test_tenants_page_counts_what_it_holds(operator: Client, acme: Opened, memor
     assert f"/admin/memories/memory/?tenant__id__exact={acme.tenant.pk}" in shown
 
 
+def test_what_is_too_much_to_count_is_estimated(
+    operator: Client, acme: Opened, memories: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memsync.overview.COUNTED", -1)
+
+    assert "≈ " in page(operator, "index")
+    assert "≈ " in page(operator, "tenants_tenant_change", acme.tenant.pk)
+
+
+def test_memory_is_found_by_its_number_or_public_id_and_by_no_part_of_one(
+    operator: Client, memories: list[int]
+) -> None:
+    (public_id,) = Memory._default_manager.using("operator").values_list("public_id", flat=True).filter(pk=memories[0])
+    url = reverse("admin:memories_memory_changelist")
+
+    for term in (str(memories[0]), public_id):
+        found = operator.get(url, {"q": term}).context["cl"].result_list
+        assert [one.pk for one in found] == [memories[0]], term
+    assert "0 in all" in page(operator, "memories_memory_changelist", q=str(memories[0] + 10**12))
+
+
+def test_filter_offers_what_the_newest_rows_have(
+    operator: Client, memories: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = page(operator, "audit_auditevent_changelist")
+    monkeypatch.setattr("apps.core.admin.LOOKED_THROUGH", 1)
+    newest = AuditEvent.objects.using("operator").latest("pk").action
+
+    some = page(operator, "audit_auditevent_changelist")
+    assert "action=retention.hold" in whole
+    assert "action=retention.hold" not in some
+    assert f"action={newest}" in some
+
+
+def test_list_counts_no_further_than_it_leads(
+    operator: Client, memories: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = page(operator, "memories_memory_changelist")
+    monkeypatch.setattr("apps.core.admin.MOST_COUNTED", 1)
+
+    assert f"{len(memories)} in all" in whole
+    assert "more than 1</div>" in page(operator, "memories_memory_changelist")
+
+
 def test_keys_can_be_forbidden_every_delete_and_only_that(operator: Client, acme: Opened, now: Any) -> None:
     set_policy(acme.tenant, key_deletes="retire", actor="command:0", now=now)
     url = reverse("admin:tenants_tenant_tighten", args=[acme.tenant.pk])
