@@ -1,7 +1,7 @@
 """Starting, seeing, cancelling and repeating exports."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -113,10 +113,16 @@ def start_for_person(scope: Scope, end_user_id: int, privacy_request_id: int, *,
 
 def find_for_request(scope: Scope, privacy_request_id: int) -> Export | None:
     """The newest export that was made for a person's request."""
+    return find_for_requests(scope, [privacy_request_id]).get(privacy_request_id)
+
+
+def find_for_requests(scope: Scope, privacy_request_ids: Sequence[int]) -> dict[int | None, Export]:
+    """Of each of these requests of persons the newest export that was made for it, if there is one."""
     with tenant_transaction(scope):
-        mine = ExportJob.objects.within(scope).filter(privacy_request_id=privacy_request_id)
-        job = mine.order_by("-pk").first()
-        return _seen(job, open_tenant(scope.tenant), {}) if job else None
+        mine = ExportJob.objects.within(scope).filter(privacy_request_id__in=privacy_request_ids)
+        jobs = list(mine.order_by("privacy_request_id", "-pk").distinct("privacy_request_id"))
+        cipher = open_tenant(scope.tenant) if jobs else None
+        return {job.privacy_request_id: _seen(job, cipher, {}) for job in jobs if cipher}
 
 
 def list_exports(scope: Scope, *, limit: int, before: int | None = None) -> tuple[list[Export], int]:

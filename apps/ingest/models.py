@@ -49,6 +49,10 @@ class Candidate(ScopedModel):
         )
         indexes = (
             models.Index(fields=("tenant", "space", "-id"), name="candidate_newest"),
+            # Of memories that are erased.
+            models.Index(
+                fields=("tenant", "memory_id"), condition=models.Q(memory_id__isnull=False), name="candidate_of_memory"
+            ),
             models.Index(
                 fields=("tenant", "created_at"), include=("space", "decision", "reason"), name="candidate_of_a_time"
             ),

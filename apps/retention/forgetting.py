@@ -66,8 +66,10 @@ def preview(scope: Scope, choice: Choice, *, now: datetime) -> list[int]:
     if not scope.spaces:
         return []
     with tenant_transaction(scope):
-        chosen = _chosen(scope, choice, open_space(scope.tenant, scope.space), now=now)
-        return [row.pk for row in chosen]
+        cipher = open_space(scope.tenant, scope.space)
+        if cipher.is_searchable or not choice.tags:
+            return list(_passing(scope, choice, cipher, now=now).values_list("pk", flat=True))
+        return [row.pk for row in _chosen(scope, choice, cipher, now=now)]
 
 
 def forget(scope: Scope, choice: Choice, *, reason: str = "", method: str = "user_request", now: datetime) -> list[int]:
@@ -102,15 +104,19 @@ def forget(scope: Scope, choice: Choice, *, reason: str = "", method: str = "use
 def _chosen(
     scope: Scope, choice: Choice, cipher: SpaceCipher, *, locked: bool = False, now: datetime
 ) -> Iterator[Memory]:
-    """In the order of their ids, as everybody locks memories."""
-    rows = Memory.objects.within(scope).existing(now).filter(legal_hold=False)
-    rows = _narrowed(rows, choice, cipher, now=now).order_by("pk")
+    rows = _passing(scope, choice, cipher, now=now)
     if locked:
         rows = rows.select_for_update(no_key=True)
     for row in rows.only("pk", "tenant_id", "space_id", "retention_status", "validity", "tags_ct", "revision"):
         # A sealed space has no tokens of tags, so the tags themselves are looked at.
         if cipher.is_searchable or not choice.tags or set(choice.tags) <= _tags(scope, row, cipher, now=now):
             yield row
+
+
+def _passing(scope: Scope, choice: Choice, cipher: SpaceCipher, *, now: datetime) -> MemoryQuerySet:
+    """In the order of their ids, as everybody locks memories; of a sealed space before tags are looked at."""
+    rows = Memory.objects.within(scope).existing(now).filter(legal_hold=False)
+    return _narrowed(rows, choice, cipher, now=now).order_by("pk")
 
 
 def _narrowed(rows: MemoryQuerySet, choice: Choice, cipher: SpaceCipher, *, now: datetime) -> MemoryQuerySet:

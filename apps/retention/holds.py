@@ -118,6 +118,11 @@ def list_holds(scope: Scope, *, lifted: bool = False) -> list[Hold]:
         return list(rows if lifted else rows.filter(lifted_at=None))
 
 
+def are_any(scope: Scope) -> bool:
+    """Whether one is in force in the tenant.  Inside its transaction."""
+    return Hold.objects.within(scope).filter(lifted_at=None).exists()
+
+
 def cases_over(scope: Scope, *, memory_ids: Sequence[int], space_ids: Sequence[int]) -> list[str]:
     """The cases of the holds in force that are for any of these memories, or for anything in these spaces.
 
@@ -136,7 +141,7 @@ def hold_off(scope: Scope) -> None:
 def _mark_batch(scope: Scope) -> int:
     with tenant_transaction(scope):
         hold_off(scope)
-        if not Hold.objects.within(scope).filter(lifted_at=None).exists():
+        if not are_any(scope):
             return 0
         with connection.cursor() as cursor:
             cursor.execute(_MARK, {"tenant": scope.tenant_id, "most": BATCH})

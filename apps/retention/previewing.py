@@ -45,24 +45,25 @@ def preview(
     """The next step of every memory of the tenant that takes one until then, by day; what is overdue counts as of its
     own day.  A memory that several rules take stands with the earliest.
 
-    project_id: only of it and of no project.
+    project_id: only of it and of no project.  sample: how many ids of each, 0 for none, which is much less work.
     """
     with tenant_transaction(scope, snapshot=True):
         policies = all_policies(scope)
         rules = list(rules_of(policies))
+        archive = archive_days(policies)
         parts: list[str] = []
         parameters: dict[str, Any] = {
-            "archive": archive_days(policies), "most": sample, "tenant": scope.tenant_id,
+            "archive": archive, "most": sample, "tenant": scope.tenant_id,
             "environment": environment.value if environment else None, "project": project_id,
         }  # fmt: skip
         for number, rule in enumerate(rules):
-            sql, values = _numbered(scope, rule, number, until=until, now=now)
+            sql, values = _numbered(scope, rule, number, until=until, archives=archive > 0, now=now)
             parts.append(sql)
             parameters |= values
         with connection.cursor() as cursor:
             cursor.execute(
                 "select (due at time zone 'UTC')::date, rule, archives, legal_hold, count(*), "  # noqa: S608  (fixed texts of ours)
-                "(array_agg(id order by id))[:%(most)s] from ("
+                f"{'(array_agg(id order by id))[:%(most)s]' if sample else 'null'} from ("
                 f"select distinct on (id) * from ({' union all '.join(parts)}) every order by id, due, rule) first "
                 "group by 1, 2, 3, 4 order by 1, 2, 3, 4",
                 parameters,
@@ -86,10 +87,10 @@ def preview_change(scope: Scope, level: Level, target_id: int, rules: Mapping[st
     """What saying these rules would do at once.  They are said, looked at and taken back, so that what is shown is
     what would be done.  Raises as ``set_policy`` does."""
     with tenant_transaction(scope):
-        before = _steps(preview(scope, until=now, now=now))
+        before = _steps(preview(scope, until=now, sample=0, now=now))
         with transaction.atomic():
             set_policy(scope, level, target_id, rules, now=now)
-            after = _steps(preview(scope, until=now, now=now))
+            after = _steps(preview(scope, until=now, sample=0, now=now))
             transaction.set_rollback(True)
     return Change(before=before, after=after)
 
@@ -102,12 +103,16 @@ def _steps(found: Sequence[Leaving]) -> dict[str, int]:
     return counts
 
 
-def _numbered(scope: Scope, rule: Rule, number: int, *, until: datetime, now: datetime) -> tuple[str, dict[str, Any]]:
-    """The rule's part of the question; its parameters have names of their own."""
+def _numbered(
+    scope: Scope, rule: Rule, number: int, *, until: datetime, archives: bool, now: datetime
+) -> tuple[str, dict[str, Any]]:
+    """The rule's part of the question; its parameters have names of their own.  archives: the tenant's policy does, so
+    that a project or a space may; where it does not, none of them can, and no memory need be asked."""
+    may_archive = f"{ARCHIVE_DAYS} > 0 and memory.retention_status = 'active'" if archives else "false"
     names = rule.parameters(scope.tenant_id, now=now, until=until - rule.lasts)
     sql = (
         f"select memory.id, {rule.due} as due, {number} as rule, memory.legal_hold, "  # noqa: S608  (fixed texts of ours)
-        f"{ARCHIVE_DAYS} > 0 and memory.retention_status = 'active' as archives from memories_memory memory "
+        f"{may_archive} as archives from memories_memory memory "
         f"where {rule.where()} and (%(environment)s::text is null or memory.environment = %(environment)s) "
         "and (%(project)s::bigint is null or coalesce(memory.project_id, %(project)s) = %(project)s)"
     )
@@ -116,7 +121,7 @@ def _numbered(scope: Scope, rule: Rule, number: int, *, until: datetime, now: da
     return sql, {f"{name}_{number}": names[name] for name in ("target", "count", "lasts", "now", "until")}
 
 
-def _leaving(rule: Rule, day: date, archives: bool, is_held: bool, count: int, ids: list[int]) -> Leaving:
+def _leaving(rule: Rule, day: date, archives: bool, is_held: bool, count: int, ids: list[int] | None) -> Leaving:
     return Leaving(
         day=day,
         step=rule.outcome or (ARCHIVED if archives else DELETED),
@@ -126,5 +131,5 @@ def _leaving(rule: Rule, day: date, archives: bool, is_held: bool, count: int, i
         value=rule.value,
         is_held=is_held,
         count=count,
-        ids=list(ids),
+        ids=list(ids or ()),
     )

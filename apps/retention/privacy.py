@@ -4,7 +4,7 @@ A program may open one; somebody of the tenant, who has just shown who they are,
 and what is past it says so.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -18,7 +18,7 @@ from apps.core.scoping import tenant_transaction
 from apps.exports.links import Link, issue_for_request
 from apps.exports.making import make_now
 from apps.exports.people import Seal, Section
-from apps.exports.services import Export, find_for_request, start_for_person
+from apps.exports.services import Export, find_for_request, find_for_requests, start_for_person
 from apps.projects.scope import Scope, SpaceKind
 from apps.retention.erasing import Authorisation, Target, start_erasure
 from apps.retention.models import CHOICE, REASON, ForgetRequest, PrivacyRequest
@@ -136,9 +136,9 @@ def prepare_file(scope: Scope, request_id: int, *, now: datetime) -> Asked:
     return _asked(row, now=now)
 
 
-def file_of(scope: Scope, request_id: int) -> Export | None:
-    """What became of the file of a request, if it was begun."""
-    return find_for_request(scope, request_id)
+def files_of(scope: Scope, asked: Sequence[Asked]) -> Mapping[int | None, Export]:
+    """What became of the file of each request that was begun, by the request's id."""
+    return find_for_requests(scope, [one.id for one in asked if one.kind in HANDED_OVER])
 
 
 def link_to_file(scope: Scope, request_id: int, *, now: datetime) -> Link:

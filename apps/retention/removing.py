@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.db import connection
-from psycopg.sql import SQL, Identifier
+from psycopg.sql import SQL, Composed, Identifier
 
 from apps.audit.services import enqueue
 from apps.core.scoping import tenant_transaction
@@ -228,7 +228,7 @@ def _tend(scope: Scope, cluster_ids: Iterable[int], *, now: datetime) -> None:
 def _count(scope: Scope, table: str, column: str, values: Sequence[Any]) -> int:
     mine = SQL("select count(*) from {} where tenant_id = {} and {} = any({})")
     with connection.cursor() as cursor:
-        cursor.execute(mine.format(Identifier(table), scope.tenant_id, Identifier(column), list(values)))
+        cursor.execute(mine.format(Identifier(table), scope.tenant_id, Identifier(column), _some_of(values)))
         row = cursor.fetchone()
     return int(row[0]) if row else 0
 
@@ -237,4 +237,11 @@ def _delete(scope: Scope, table: str, column: str, values: Sequence[Any]) -> Non
     # Not by Django, which would collect what goes along and then delete by ids alone.
     mine = SQL("delete from {} where tenant_id = {} and {} = any({})")
     with connection.cursor() as cursor:
-        cursor.execute(mine.format(Identifier(table), scope.tenant_id, Identifier(column), list(values)))
+        cursor.execute(mine.format(Identifier(table), scope.tenant_id, Identifier(column), _some_of(values)))
+
+
+def _some_of(values: Sequence[Any]) -> Composed:
+    """An array.  Of ids as long as those of the column: small numbers would be compared with each row one by one, and
+    not by a hash."""
+    is_ids = bool(values) and isinstance(values[0], int)
+    return SQL("{}::bigint[]" if is_ids else "{}").format(list(values))

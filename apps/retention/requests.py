@@ -17,7 +17,7 @@ from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity
 from apps.memories.spaces import lock_space
 from apps.projects.models import Space
-from apps.projects.scope import Scope
+from apps.projects.scope import Scope, SpaceRef
 from apps.retention.forgetting import Choice, NothingChosen, forget
 from apps.retention.models import CHOICE, REASON, ForgetRequest
 from apps.retention.states import RequestState
@@ -135,10 +135,14 @@ def list_in_tenant(
         if state is not None:
             rows = rows.filter(_in_state(state, now))
         total = rows.count()
-        page = [(row, _inside(scope, row)) for row in rows.order_by("-pk")[offset : offset + limit]]
+        page = list(rows.order_by("-pk")[offset : offset + limit])
+        some = Space.objects.within(scope).filter(pk__in={row.space_id for row in page})
+        spaces = {space.pk: space.ref for space in some}
+    ciphers = {space_id: open_space(scope.tenant, space) for space_id, space in spaces.items()}
     found = []
-    for row, there in page:
-        opened = _open(there, row, open_space(scope.tenant, there.space), now=now)
+    for row in page:
+        there = _at(scope, row, spaces[row.space_id])
+        opened = _open(there, row, ciphers[row.space_id], now=now)
         if opened is not None:
             found.append((opened, there))
     return found, total
@@ -266,7 +270,10 @@ def _decide(scope: Scope, row: ForgetRequest, state: RequestState, action: str, 
 
 def _inside(scope: Scope, row: ForgetRequest) -> Scope:
     """The person at work where the request was made."""
-    space = Space.objects.within(scope).get(pk=row.space_id).ref
+    return _at(scope, row, Space.objects.within(scope).get(pk=row.space_id).ref)
+
+
+def _at(scope: Scope, row: ForgetRequest, space: SpaceRef) -> Scope:
     return replace(scope, environment=space.environment, project_id=row.project_id, spaces=(space,))
 
 

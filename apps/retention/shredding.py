@@ -66,11 +66,11 @@ class Shredded:
         return self.rows.get(MEMORIES, 0)
 
 
-def plan_space(scope: Scope, space_uid: uuid.UUID) -> Shredded:
-    """What shredding the space would delete.  Raises SpaceNotFound or AlreadyShredded."""
+def plan_space(scope: Scope, space_uid: uuid.UUID, *, most: int | None = None) -> Shredded:
+    """What shredding the space would delete.  most: as of a tenant.  Raises SpaceNotFound or AlreadyShredded."""
     space = get_space(scope, space_uid)
     with tenant_transaction(scope):
-        found = {table: rows.count(scope, table, space_id=space.pk) for table in rows.tables_of_a_space()}
+        found = {table: rows.count(scope, table, space_id=space.pk, most=most) for table in rows.tables_of_a_space()}
     return Shredded(
         kind=ErasedKind.SPACE, uid=space_uid, rows=_some(found), salts=int(crypto.has_salt(scope.tenant.uid, space_uid))
     )
@@ -103,10 +103,10 @@ def finish_space(scope: Scope, space_uid: uuid.UUID, *, request_id: str = "", no
     return Shredded(kind=ErasedKind.SPACE, uid=space_uid, rows=deleted, salts=int(salts))
 
 
-def plan_tenant(tenant: Tenant) -> Shredded:
-    """What shredding the tenant would delete."""
+def plan_tenant(tenant: Tenant, *, most: int | None = None) -> Shredded:
+    """What shredding the tenant would delete.  most: of each table no more than so many are counted."""
     with tenant_transaction(tenant):
-        found = {table: rows.count(tenant, table) for table in rows.tables_of_a_tenant()}
+        found = {table: rows.count(tenant, table, most=most) for table in rows.tables_of_a_tenant()}
     return Shredded(
         kind=ErasedKind.TENANT,
         uid=tenant.uid,

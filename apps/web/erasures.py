@@ -26,6 +26,7 @@ from apps.web.memories import find
 from apps.web.pages import At, Need, in_tenant, show
 
 ACTION: Final = "erase"
+COUNTED: Final = 1_000  # of each kind, before something is erased; beyond it there are just more
 WHOLE: Final = 1  # a person, a project, a tenant: whatever is in it by then, so that traffic cannot keep it from going
 
 
@@ -137,7 +138,7 @@ def _erase(
         messages.success(request, "Erased. Keep the receipt: it proves what was done, and when.")
         return HttpResponseRedirect(reverse("web_erasure", args=[_name_now(at), done.id]))
     try:
-        counts = plan(at.scope, target)
+        counts = plan(at.scope, target, most=COUNTED + 1)
     except ErasureBlocked as error:
         return _blocked(request, at, error, back=back, **said)
     return show(
@@ -147,6 +148,7 @@ def _erase(
         at=at,
         place="erasures",
         counts=_counts(counts),
+        most=COUNTED,
         typed=typed,
         is_wrong=request.method == "POST",
         assertion=stepup.issue_assertion(request, **asked),

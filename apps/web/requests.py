@@ -8,10 +8,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from apps.accounts import stepup
+from apps.exports.services import Export
 from apps.memories.browsing import look_at_all, owner_of, owners_of
 from apps.projects.scope import Scope
 from apps.retention.forgetting import preview
-from apps.retention.privacy import HANDED_OVER, Asked, file_of, link_to_file, list_requests, prepare_file
+from apps.retention.privacy import HANDED_OVER, Asked, files_of, link_to_file, list_requests, prepare_file
 from apps.retention.requests import OpenedRequest, confirm, get_in_tenant, list_in_tenant, refuse
 from apps.retention.states import PrivacyState, RequestState
 from apps.web.memories import PAGE, SAMPLE
@@ -98,11 +99,12 @@ def link_privacy_file(request: HttpRequest, at: At, request_id: int) -> HttpResp
 
 
 def _asked(at: At) -> list[dict[str, Any]]:
-    return [_with_file(at, one) for one in list_requests(at.scope, now=at.now)]
+    asked = list_requests(at.scope, now=at.now)
+    files = files_of(at.scope, asked)
+    return [_with_file(one, files.get(one.id)) for one in asked]
 
 
-def _with_file(at: At, one: Asked) -> dict[str, Any]:
-    export = file_of(at.scope, one.id) if one.kind in HANDED_OVER else None
+def _with_file(one: Asked, export: Export | None) -> dict[str, Any]:
     is_there = export is not None and export.result is not None
     return {
         "request": one,

@@ -272,6 +272,15 @@ def test_a_plan_changes_nothing_and_says_what_would_go(acme: Opened) -> None:
     assert dict(erase(acme, Target.memories([dog])).counts) == planned
 
 
+def test_a_plan_counts_no_further_than_it_is_asked_to(acme: Opened) -> None:
+    alice = make_scope(acme)
+    ids = say(alice, DOG, HOME)
+
+    for target in (Target.memories(ids), Target.space(alice.space.uid), Target.tenant()):
+        assert plan(acme.scope, target, most=1)["memories"] == 1
+        assert plan(acme.scope, target)["memories"] == 2
+
+
 # -- and does not come back --------------------------------------------------------------------------------------------
 
 

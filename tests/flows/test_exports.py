@@ -458,7 +458,7 @@ def test_file_of_a_person_is_sealed_under_their_own_key_and_goes_with_them(acme:
     asked, _ = privacy.open_request(alice, PrivacyKind.EXPORT, now=NOW)
     begun = privacy.prepare_file(acme.scope, asked.id, now=NOW)
     again = privacy.prepare_file(acme.scope, asked.id, now=NOW)
-    export = privacy.file_of(acme.scope, asked.id)
+    export = services.find_for_request(acme.scope, asked.id)
     assert export is not None
     done = finish(acme.scope, export.job)
     link = privacy.link_to_file(acme.scope, asked.id, now=NOW)
@@ -483,7 +483,7 @@ def test_request_is_completed_when_its_file_was_taken_whole(acme: Opened) -> Non
     alice = settle(acme)
     asked, _ = privacy.open_request(alice, PrivacyKind.ACCESS, now=NOW)
     privacy.prepare_file(acme.scope, asked.id, now=NOW)
-    export = privacy.file_of(acme.scope, asked.id)
+    export = services.find_for_request(acme.scope, asked.id)
     assert export is not None
     finish(acme.scope, export.job)
     link = privacy.link_to_file(acme.scope, asked.id, now=datetime.now(UTC))

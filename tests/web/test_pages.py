@@ -12,6 +12,7 @@ from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.exports import working
+from apps.exports.services import find_for_request
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.models import Memory
@@ -486,7 +487,7 @@ def test_file_of_a_person_is_made_and_its_link_is_shown_once(
 
     assert browser.post(f"{place}/file")["Location"] == page
     assert "file pending" in text_of(browser.get(page))
-    export = privacy.file_of(acme.scope, asked.id)
+    export = find_for_request(acme.scope, asked.id)
     assert export is not None
     working.work(acme.scope.tenant_id, export.job.pk, seconds=30, clock=now)
     assert "Show a link" in text_of(browser.get(page))
@@ -515,5 +516,5 @@ def test_file_of_a_person_is_for_whoever_may_decide_and_has_stepped_up(
         assert stranger.post(address).status_code == 404
         assert "step-up" in stale.post(address)["Location"]
         assert stranger.post(f"/app/t/globex/privacy/{asked.id}/{what}").status_code in (404, 409)
-    assert privacy.file_of(acme.scope, asked.id) is None
+    assert find_for_request(acme.scope, asked.id) is None
     assert "Nobody has asked" in text_of(stranger.get("/app/t/globex/privacy"))
