@@ -5,9 +5,7 @@ Left out, being plain by design and said to be so: names of tenants, projects an
 """
 
 import json
-import os
 import re
-import signal
 import socket
 import subprocess
 import sys
@@ -31,12 +29,18 @@ MOST_LOST = 60  # requests that had to be sent again, of a whole run
 
 @dataclass
 class Visitor:
-    """Somebody with a production key and the operator's password, and what they were told."""
+    """Somebody with a production key and the passwords of operator and owner, and what they were told.
+
+    told: what receivers of webhooks got.  headers: of every answer of the console.  owner_at_work: at the console, once
+    signed in.  space: the address of one there.
+    """
 
     url: str
     home: Path
     key: str
     operator: dict[str, str]
+    owner: dict[str, str]
+    tenant: str
     owner_url: str
     environment: dict[str, str]
     family: Family
@@ -44,6 +48,10 @@ class Visitor:
     statuses: Counter[int] = field(default_factory=Counter)
     commands: list[bytes] = field(default_factory=list)
     lost: int = 0
+    told: list[bytes] = field(default_factory=list)
+    headers: list[bytes] = field(default_factory=list)
+    owner_at_work: Any = None
+    space: str = ""
 
     def __post_init__(self) -> None:
         self.http = httpx.Client(base_url=self.url, timeout=60, trust_env=False)
@@ -215,7 +223,7 @@ def bring_files(visitor: Visitor) -> None:
     job = visitor.call("POST", "/imports", files=files, data={"continue_on_error": "true", "resume": "false"})
     assert job.status_code < 300, job.text
     where = f"/imports/{job.json()['id']}"
-    _until(lambda: visitor.call("GET", where).json()["progress_percentage"] == 100)
+    until(lambda: visitor.call("GET", where).json()["progress_percentage"] == 100)
     assert visitor.call("GET", where).json()["created"] == len(rows)
 
 
@@ -321,7 +329,7 @@ def use_the_admin(visitor: Visitor) -> None:
     take = visitor.family.take
     visitor.note(visitor.http.post("/admin/login/", data={"username": take("user name"), "password": take("password")}))
     with sign_in(visitor) as browser:
-        lists = [path for path in _links(browser) if path.count("/") == 4]
+        lists = [path for path in links(browser) if path.count("/") == 4]
         for path in lists:
             for query in ("?q={}", "?{}__exact={}", "?o={}&p={}", "?e={}"):
                 visitor.note(browser.get(path + query.format(take("admin search"), take("admin search"))))
@@ -340,42 +348,11 @@ def use_the_admin(visitor: Visitor) -> None:
             visitor.note(browser.post(path, data=wrong | {"tenant": take("admin form"), "csrfmiddlewaretoken": token}))
 
 
-def _links(browser: httpx.Client) -> list[str]:
+def links(browser: httpx.Client) -> list[str]:
     return sorted(set(re.findall(r'href="(/admin/[^"#?]*)', browser.get("/admin/").text)))
 
 
-# -- failures ----------------------------------------------------------------------------------------------------------
-
-
-def fail(visitor: Visitor) -> None:
-    """With the embedder, a table or the key provider broken: requests, admin pages and background work."""
-    for how in ("adapter", "runtime"):
-        with _leaking(visitor, how):
-            _try_everything(visitor, f"embedder fails ({how})")
-            time.sleep(2.5)  # beat has rung, and a worker met the failure
-    for table in ("memories_memory", "memories_posting", "audit_outboxevent", "tenants_tenant"):
-        with _without(visitor, table):
-            _try_everything(visitor, f"{table} is gone")
-            with suppress(AssertionError, httpx.HTTPError), sign_in(visitor) as browser:
-                for path in _links(browser):
-                    visitor.note(browser.get(f"{path}?q={visitor.family.take('admin page fails')}"))
-
-
-def fail_without_keys(visitor: Visitor) -> None:
-    """Web server and worker start with nothing in memory while the key's file is not to be used."""
-    kek = visitor.home / "kek.json"
-    kek.chmod(0o644)
-    try:
-        state = json.loads((visitor.home / "instance.json").read_text())
-        for name in ("web", "worker"):
-            with suppress(ProcessLookupError):
-                os.killpg(state["processes"][name]["pid"], signal.SIGKILL)
-        _until(lambda: httpx.get(f"{visitor.url}/health", trust_env=False).status_code == 200)
-        _try_everything(visitor, "no keys")
-        time.sleep(2.5)
-    finally:
-        kek.chmod(0o600)
-    _until(lambda: visitor.call("POST", "/memory/query", json={"query": "anything"}).status_code == 200)
+# -- the broker, and the command line ----------------------------------------------------------------------------------
 
 
 def throw(visitor: Visitor, thrown: Family) -> None:
@@ -418,41 +395,11 @@ def settle(visitor: Visitor) -> None:
     """Until all that waits is done."""
     with psycopg.connect(visitor.owner_url, autocommit=True) as owner:
         owner.execute("update audit_outboxevent set run_after = now()")
-        _until(lambda: owner.execute("select count(*) from audit_outboxevent").fetchone() == (0,), 300)
+        until(lambda: owner.execute("select count(*) from audit_outboxevent").fetchone() == (0,), 300)
 
 
-@contextmanager
-def _leaking(visitor: Visitor, how: str) -> Iterator[None]:
-    flag = visitor.home / "leak"
-    flag.write_text(how)
-    try:
-        yield
-    finally:
-        flag.unlink()
-
-
-@contextmanager
-def _without(visitor: Visitor, table: str) -> Iterator[None]:
-    with psycopg.connect(visitor.owner_url, autocommit=True) as owner:
-        owner.execute(f"alter table {table} rename to {table}_away".encode())
-        try:
-            yield
-        finally:
-            owner.execute(f"alter table {table}_away rename to {table}".encode())
-
-
-def _try_everything(visitor: Visitor, door: str) -> None:
-    take = visitor.family.take
-    said = {"text": f"My dog {take(door)} is old.", "importance": 0.6, "tags": [take(door)], "session_id": take(door)}
-    for end_user in (take(door), "alice"):
-        visitor.call("POST", "/memory/add", json=said | {"metadata": {"note": take(door)}}, end_user=end_user)
-        visitor.call("POST", "/memory/query", json={"query": f"who is {take(door)}?"}, end_user=end_user)
-        items = [{"text": f"The parcel {take(door)} is late.", "importance": 0.6} for _ in range(3)]
-        visitor.call("POST", "/memory/bulk-add", json={"items": items}, end_user=end_user)
-    visitor.call("GET", "/memory/1", end_user=take(door))
-
-
-def _until(condition: Callable[[], bool], seconds: float = 240.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 240.0) -> None:
+    """Raises TimeoutError."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with suppress(OSError, httpx.HTTPError):

@@ -68,6 +68,8 @@ class Sinks:
             self._files("temporary files", temporary, None),
             self._files("other files", self.home, self._is_other),
             self._said("refusals and error pages", lambda: self.visitor.refusals),
+            self._said("headers of the console's answers", lambda: self.visitor.headers),
+            self._said("what webhooks told", lambda: self.visitor.told),
             self._said("pages of the admin", self._pages, once=True),
         ]
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.canaries import doors
+from tests.canaries import doors, failures, people
 from tests.canaries.canary import ENCODINGS, Family, encoded
 from tests.canaries.doors import Visitor
 from tests.canaries.sinks import Sink, Sinks, read_environment
@@ -35,9 +35,16 @@ ALWAYS: tuple[Callable[[Visitor], None], ...] = (
 ONCE: tuple[Callable[[Visitor], None], ...] = (
     doors.speak_no_http,
     doors.use_the_admin,
-    doors.fail,
+    people.sign_in_wrongly,
+    people.use_the_console,
+    people.review,
+    people.take_files_along,
+    people.tell_others,
+    people.break_the_glass,
+    people.erase_a_person,
+    failures.fail,
     doors.type_commands,
-    doors.fail_without_keys,
+    failures.fail_without_keys,
 )
 NOT_FOR_THROWN = {"heap and indexes", "WAL", "broker", "columns of the data", "dump of the data"}  # it lay there
 
@@ -138,6 +145,9 @@ def instance(family: Family) -> Iterator[tuple[Visitor, Path, Path]]:
             "EMBEDDER_OPTIONS": "{}",
             "LOG_LEVEL": "DEBUG",
             "PYTHONPATH": str(ROOT),
+            # A receiver of ours, to be told by webhooks.
+            "WEBHOOK_ALLOW_HTTP": "1",
+            "WEBHOOK_NETWORKS": "127.0.0.0/8",
         }
         command = [sys.executable, "-m", "memsync.cli", "up", "--json", "--port", str(port)]
         with (
@@ -155,6 +165,8 @@ def instance(family: Family) -> Iterator[tuple[Visitor, Path, Path]]:
                     home=home,
                     key=ready["keys"]["production"],
                     operator=ready["operator"],
+                    owner=ready["owner"],
+                    tenant=ready["tenant"],
                     owner_url=found["DATABASE_OWNER_URL"],
                     environment=environment | found,
                     family=family,
