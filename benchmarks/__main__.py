@@ -100,6 +100,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     swept.add_argument("--pause", type=float, default=1.0, help="as RETENTION_PAUSE (default 1.0)")
     swept.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
 
+    pages = verbs.add_parser("pages", help="every page for people, in a tenant that holds many memories")
+    pages.add_argument("--rows", type=int, default=1_000_000, help="memories of the tenant (default 1000000)")
+    pages.add_argument("--readable", type=int, default=10_000, help="of them in one space that opens (default 10000)")
+    pages.add_argument("--audit-rows", type=int, default=100_000, help="of the tenant's trail (default 100000)")
+    pages.add_argument("--runs", type=int, default=40, help="measured calls of each page (default 40)")
+    pages.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+
     verbs.add_parser("receipts", help="how long the check of a receipt takes, in logs of different lengths")
     verbs.add_parser("columns", help="every column as sealed, keyed or plain: the table of docs/security.md")
 
@@ -134,6 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run = {
             "recall": _recall, "latency": _latency, "throughput": _throughput, "leakage": _leakage,
             "isolation": _isolation, "sweep": _sweep, "scale": _scale, "ingest": _ingest,
+            "pages": _pages,
         }[options.verb]  # fmt: skip
         result = run(running, options)
     if options.json:
@@ -242,6 +250,26 @@ def _sweep(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     for name, value in result.items():
         shown = f"p50 {value[0]:.1f} ms, p95 {value[1]:.1f} ms" if isinstance(value, tuple) else f"{value:,}"
         console.print(f"{name}: {shown}", highlight=False)
+    return result
+
+
+def _pages(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import pages
+
+    result = pages.run(
+        running, rows=options.rows, readable=options.readable, audit_rows=options.audit_rows, runs=options.runs,
+        say=console.print,
+    )  # fmt: skip
+    print(f"{'page':<64}{'first ms':>10}{'p50':>8}{'p95':>8}{'statements':>12}{'kB':>8}")
+    for one in result["pages"]:
+        print(
+            f"{one['page']:<64}{one['first']:>10}{one['p50']:>8}{one['p95']:>8}{one['statements']:>12}"
+            f"{one['kilobytes']:>8}"
+        )
+    for name, reason in result["left out"].items():
+        print(f"left out: {name}: {reason}")
+    print(f"p95 above {pages.SLOW_MS:.0f} ms: {', '.join(result['slow']) or 'none'}")
+    print(f"the first call alone: {', '.join(result['slow at first']) or 'none'}")
     return result
 
 

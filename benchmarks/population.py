@@ -4,7 +4,7 @@ What is written is what an add writes as far as a search reads it: row, vector, 
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -44,8 +44,9 @@ COPIED: Final = (
     "created_at, tenant_id, project_id"
 )
 
-# The bits of each vector are its own, so that no scan of equal keys is measured.
-_CROWD: Final = f"""
+# The bits of each vector are its own, so that no scan of equal keys is measured.  lot, made_at: of each row by itself,
+# for what is not to be copied.
+_CROWD: Final = """
 with spaces as (
     insert into projects_space (uid, environment, kind, profile, identity_version, owner_id, txid, doc_count,
         term_total, created_at, tenant_id)
@@ -53,25 +54,27 @@ with spaces as (
         %(each)s * 8, created_at, tenant_id
     from projects_space, generate_series(1, %(spaces)s) where tenant_id = %(tenant)s and id = %(space)s
     returning id
+), places as (
+    select spaces.id as place, random() as lot, now() - random() * interval '80 days' as made_at
+    from spaces, generate_series(1, %(each)s)
 ), made as (
-    insert into memories_memory (public_id, text_ct, handles_ct, space_id, {COPIED})
-    select 'mem_' || md5(random()::text), text_ct, handles_ct, spaces.id, {COPIED}
-    from spaces, generate_series(1, %(each)s),
-        (select * from memories_memory where tenant_id = %(tenant)s and id = %(template)s) one
-    returning id, space_id
+    insert into memories_memory (public_id, text_ct, handles_ct, space_id, {columns})
+    select 'mem_' || md5(random()::text), text_ct, handles_ct, places.place, {values}
+    from places, (select * from memories_memory where tenant_id = %(tenant)s and id = %(template)s) one
+    returning id, space_id, project_id, created_at, retention_status = 'active' and validity <> 'superseded' as live
 ), vectors as (
     insert into memories_memoryvector (memory_id, vector_id, signs, embedding_ct, live, embedder, key_version,
         created_at, tenant_id, space_id, project_id)
     select made.id, gen_random_uuid(),
         (select string_agg(('x' || md5(made.id::text || part))::bit(128)::text, '') from generate_series(1, 3) part)
             ::bit(384),
-        embedding_ct, live, embedder, key_version, created_at, tenant_id, made.space_id, project_id
+        embedding_ct, made.live, embedder, key_version, made.created_at, tenant_id, made.space_id, made.project_id
     from made, (select * from memories_memoryvector where tenant_id = %(tenant)s and memory_id = %(template)s) one
 )
 insert into memories_posting (tenant_id, space_id, token, memory_id, tf, length)
 select %(tenant)s, space_id, (random() * 1e15)::bigint, id, 1, 8 from made, generate_series(1, %(words)s)
 on conflict do nothing
-"""  # noqa: S608  (names of our own columns)
+"""
 
 Vectors = NDArray[np.float32]
 
@@ -166,17 +169,23 @@ def _posting(scope: Scope, memory_id: int, said: Sequence[str], cipher: SpaceCip
     )
 
 
-def crowd(scope: Scope, template: int, rows: int) -> None:
-    """So many more rows in the tables, in spaces of their own that nobody asks: nothing in them opens."""
+def crowd(scope: Scope, template: int, rows: int, *, but: Mapping[str, str] | None = None) -> None:
+    """So many more rows in the tables, in spaces of their own that nobody asks: nothing in them opens.
+
+    but: columns that are not copied, and the SQL of what they hold; it may name lot (0 to 1) and made_at, of the last
+    80 days.
+    """
+    columns = dict(zip(COPIED.split(", "), COPIED.split(", "), strict=True)) | dict(but or {})
+    statement = _CROWD.format(columns=", ".join(columns), values=", ".join(columns.values()))
     with superuser() as cursor:
         for start in range(0, rows, FILLER_SPACE * 20):
-            _crowd(cursor, scope, template, min(FILLER_SPACE * 20, rows - start))
+            _crowd(cursor, statement, scope, template, min(FILLER_SPACE * 20, rows - start))
             cursor.connection.commit()
 
 
-def _crowd(cursor: Any, scope: Scope, template: int, rows: int) -> None:
+def _crowd(cursor: Any, statement: str, scope: Scope, template: int, rows: int) -> None:
     cursor.execute(
-        _CROWD,
+        statement,
         {
             "each": FILLER_SPACE, "spaces": max(1, round(rows / FILLER_SPACE)), "tenant": scope.tenant_id,
             "space": scope.space.id, "template": template, "words": FILLER_WORDS,
