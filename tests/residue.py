@@ -4,6 +4,7 @@ Taken before: every value of every sealed or keyed column of every table of both
 table afterwards was erased, and its bytes are looked for in the files of the server, indexes and statistics included.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,22 +58,30 @@ def gone(before: Kept, after: Kept) -> dict[str, set[bytes]]:
     return {column: values for column, values in found.items() if values}
 
 
-def in_files(values: Mapping[str, Iterable[bytes]], *superusers: psycopg.Connection[Any]) -> dict[str, int]:
-    """By column, how many of its values are in some file of these databases; columns without any are left out."""
-    by_key = {raw[-KEY:]: column for column, raws in values.items() for raw in raws}
+def in_files(
+    values: Mapping[str, Iterable[bytes]], *superusers: psycopg.Connection[Any], living: Kept | None = None
+) -> dict[str, int]:
+    """By column, how many of its values are in some file of these databases; columns without any are left out.
+
+    living: what is in the tables.  Signs of texts that are nearly alike may end alike, so a value that ends as a living
+    one does is looked for whole.
+    """
+    ends = {raw[-KEY:] for raw in living.all()} if living else set()
+    by_key = {raw[-KEY:]: column for column, raws in values.items() for raw in raws if raw[-KEY:] not in ends}
+    alike = {raw: column for column, raws in values.items() for raw in raws if raw[-KEY:] in ends}
     wanted = np.frombuffer(b"".join(sorted(by_key)), dtype="<u8")
     wanted = np.sort(wanted)
     hits: set[bytes] = set()
+    whole: set[bytes] = set()
     for superuser in superusers:
         superuser.execute("checkpoint")
         (folder,) = superuser.execute("show data_directory").fetchone() or ("",)
         (oid,) = superuser.execute("select oid from pg_database where datname = current_database()").fetchone() or (0,)
         for path in sorted((Path(folder) / "base" / str(oid)).iterdir()):
-            hits |= _found(path.read_bytes(), wanted)
-    counts: dict[str, int] = {}
-    for key in hits:
-        counts[by_key[key]] = counts.get(by_key[key], 0) + 1
-    return counts
+            content = path.read_bytes()
+            hits |= _found(content, wanted)
+            whole |= {raw for raw in alike if raw in content}
+    return dict(Counter([by_key[key] for key in hits] + [alike[raw] for raw in whole]))
 
 
 def _found(content: bytes, wanted: "np.ndarray[Any, np.dtype[np.uint64]]") -> set[bytes]:
