@@ -1,7 +1,7 @@
 """A real Chromium for tests, and what is looked at in every page that it opens.
 
-`PAGES_TO=DIR uv run pytest tests/web/test_journeys.py tests/web/test_console*.py` also takes a picture of every page,
-light and dark, on a desk and on a phone.
+`PAGES_TO=DIR uv run pytest tests/web/test_journeys.py tests/web/test_console*.py tests/web/test_admin_in_a_browser.py`
+also takes a picture of every page, light and dark, on a desk and on a phone.
 """
 
 import os
