@@ -62,8 +62,7 @@ def test_other_pages_have_no_serious_fault(
     asked, _ = privacy.open_request(alice_scope, PrivacyKind.ACCESS, now=now)
     privacy.open_request(bob, PrivacyKind.EXPORT, now=now)
     privacy.prepare_file(acme.scope, asked.id, now=now)
-    export = privacy.file_of(acme.scope, asked.id)
-    assert export is not None
+    export = privacy.files_of(acme.scope, [asked])[asked.id]
     working.work(acme.scope.tenant_id, export.job.pk, seconds=30, clock=lambda: datetime.now(UTC))
     page.goto("/app/t/acme/privacy")
     page.get_by_role("button", name="Show a link").click()
