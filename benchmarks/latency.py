@@ -28,6 +28,7 @@ from apps.memories.words import indexed, terms
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
+from apps.recall.services import DEPTH
 from apps.tenants.models import Profile
 from benchmarks.instance import Instance
 from benchmarks.population import COPIED
@@ -99,12 +100,12 @@ def bare_query(scope: Scope, questions: Sequence[str], runs: int) -> dict[str, t
     def legs(turn: int) -> None:
         with tenant_transaction(scope):
             nearest(
-                scope, scope.space, vectors[turn], cipher, limit=64, now=now, embedder=embedder.id,
+                scope, scope.space, vectors[turn], cipher, limit=DEPTH, now=now, embedder=embedder.id,
                 among=space.doc_count,
             )  # fmt: skip
             postings.best(
                 scope, scope.space, asked[turn], documents=space.doc_count,
-                average_length=space.term_total / space.doc_count, where="", values=(), limit=64, now=now,
+                average_length=space.term_total / space.doc_count, where="", values=(), limit=DEPTH, now=now,
             )  # fmt: skip
 
     return {

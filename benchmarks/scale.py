@@ -18,13 +18,13 @@ from apps.crypto.services import open_space
 from apps.memories.models import Memory
 from apps.memories.nearest import nearest
 from apps.projects.scope import Scope
+from apps.recall.services import DEPTH
 from benchmarks import population
 from benchmarks.instance import Instance
 from benchmarks.latency import Caller, ask_about, bare_query, limit_of_query, measure, scope_of, sentences
 from benchmarks.population import Filled
 
 NEAREST: Final = 10
-DEPTH: Final = 64  # of the leg
 OFF_TOPIC: Final = (
     "What is the boiling point of neon?",
     "How many moons does Saturn have?",

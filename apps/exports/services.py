@@ -121,8 +121,10 @@ def find_for_requests(scope: Scope, privacy_request_ids: Sequence[int]) -> dict[
     with tenant_transaction(scope):
         mine = ExportJob.objects.within(scope).filter(privacy_request_id__in=privacy_request_ids)
         jobs = list(mine.order_by("privacy_request_id", "-pk").distinct("privacy_request_id"))
-        cipher = open_tenant(scope.tenant) if jobs else None
-        return {job.privacy_request_id: _seen(job, cipher, {}) for job in jobs if cipher}
+        if not jobs:
+            return {}
+        cipher = open_tenant(scope.tenant)
+        return {job.privacy_request_id: _seen(job, cipher, {}) for job in jobs}
 
 
 def list_exports(scope: Scope, *, limit: int, before: int | None = None) -> tuple[list[Export], int]:

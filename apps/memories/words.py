@@ -105,10 +105,9 @@ def bm25(
 
     frequencies: query term to how many of the ``documents`` hold it.  A term repeated in the query counts once.
     """
-    asked = dict.fromkeys(query_terms)
-    if asked.keys().isdisjoint(text_terms):
+    counts = dict.fromkeys(query_terms, 0)
+    if counts.keys().isdisjoint(text_terms):
         return 0.0
-    counts = dict.fromkeys(asked, 0)
     for term in text_terms:
         if term in counts:
             counts[term] += 1
@@ -116,8 +115,8 @@ def bm25(
     norm = k1 * (1 - b + b * len(text_terms) / max(average_length, 1e-9))
     score = 0.0
     # In the query's order, so that the same words give the same bits in whatever order a text holds them.
-    for term in asked:
-        if tf := counts[term]:
+    for term, tf in counts.items():
+        if tf:
             score += idf(frequencies[term], documents) * tf * (k1 + 1) / (tf + norm)
     return score
 

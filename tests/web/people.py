@@ -23,6 +23,11 @@ RECORDS = AUTHENTICATION_METHODS_SESSION_KEY
 OF_WHOM = "account_authentication_methods_user"
 
 
+def code_of(seed: str, *, steps: int = 0) -> str:
+    """What an authenticator with this seed shows; steps: half minutes from now."""
+    return str(format_hotp_value(hotp_value(seed, int(time.time()) // 30 + steps)))
+
+
 @dataclass(frozen=True)
 class Person:
     user: User
@@ -34,9 +39,9 @@ class Person:
         return Authenticator.objects.get(user=self.user, type=kind)
 
     def code(self, *, steps: int = 0) -> str:
-        """What the authenticator shows; steps: half minutes from now."""
+        """As ``code_of``."""
         assert self.seed is not None
-        return str(format_hotp_value(hotp_value(self.seed, int(time.time()) // 30 + steps)))
+        return code_of(self.seed, steps=steps)
 
     def sign_in(self) -> Client:
         """A session that was opened with the password alone, as the operators' site opens one."""

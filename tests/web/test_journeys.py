@@ -11,7 +11,6 @@ from urllib.request import Request, urlopen
 
 import orjson
 import pytest
-from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from django.core.management import call_command
 from playwright.sync_api import Browser, Locator, Page, expect
 
@@ -30,7 +29,7 @@ from apps.tenants.models import Tenant
 from tests.api.test_exports import finish
 from tests.makers import make_api_key, make_scope
 from tests.web.browsers import MARKS, open_page, plug_in_authenticator, shoot
-from tests.web.people import Person
+from tests.web.people import Person, code_of
 from tests.web.test_console import check, live
 from tests.web.test_webhook_pages import work
 
@@ -455,10 +454,6 @@ def sign_in_anew(page: Page) -> None:
 def step_up(page: Page) -> None:
     page.get_by_role("button", name="Use a passkey").click()
     expect(page.get_by_role("heading", name="Confirm that it is you")).to_have_count(0)
-
-
-def code_of(seed: str, *, steps: int = 0) -> str:
-    return str(format_hotp_value(hotp_value(seed, int(datetime.now(UTC).timestamp()) // 30 + steps)))
 
 
 def copied(page: Page, snippet: str) -> str:
