@@ -4,11 +4,10 @@ from datetime import datetime, timedelta
 from importlib.metadata import version
 from typing import Final
 
-from django.db import connection
-
 from apps.audit.models import OutboxEvent
 from apps.audit.origin import current
 from apps.core.scoping import InTenant, tenant_transaction
+from apps.core.statements import prepared_cursor
 
 CODE_VERSION: Final = version("memsync")[:32]
 
@@ -32,7 +31,7 @@ def record(
     the request being served, unless given.
     """
     origin = current()
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             "select audit_record(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
             [
@@ -73,11 +72,12 @@ def enqueue(
 
     Work that is being done may have read what this transaction changes: it is waited for, and then asked for anew.
     """
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             # An update, not "do nothing": it waits for whoever holds the row, and inserts when they have deleted it.
             "insert into audit_outboxevent (tenant_id, kind, subject_id, run_after, created_at, attempts, error) "
-            "select %s, %s, subject, %s, %s, 0, '' from unnest(%s::bigint[]) as subject order by subject "
+            "select %s::bigint, %s::text, subject, %s::timestamptz, %s::timestamptz, 0, '' "
+            "from unnest(%s::bigint[]) as subject order by subject "
             "on conflict (tenant_id, kind, subject_id) "
             "do update set run_after = least(audit_outboxevent.run_after, excluded.run_after)",
             [scope.tenant_id, kind, now + after, now, subject_ids],

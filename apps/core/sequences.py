@@ -1,12 +1,12 @@
 """Fresh ids, for rows whose seals are bound to their id and so need it before they are written."""
 
-from django.db import connection
+from apps.core.statements import prepared_cursor
 
 
 def take_ids(count: int, *, sequence: str) -> list[int]:
-    """As many ids of this sequence, ascending, that nobody else has or will get."""
+    """As many ids of this sequence, ascending, that nobody else has or will get.  Inside a transaction."""
     if not count:
         return []
-    with connection.cursor() as cursor:
-        cursor.execute("select nextval(%s) from generate_series(1, %s)", [sequence, count])
+    with prepared_cursor() as cursor:
+        cursor.execute("select nextval(%s::regclass) from generate_series(1, %s::int)", [sequence, count])
         return [fresh for (fresh,) in cursor.fetchall()]

@@ -3,14 +3,17 @@
 Django builds a query anew each time and PostgreSQL plans it anew, which together take longer than running it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, Generic, TypeVar
 
+import orjson
 import psycopg
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.backends.utils import CursorWrapper
+from psycopg.types.range import Range
 
 Row = TypeVar("Row", bound=models.Model)
 
@@ -47,23 +50,71 @@ def prepared_cursor(*, is_replanned: bool = False) -> Iterator[CursorWrapper]:
     is_replanned: planned at each call, since the best plan depends on the values, as on how much a space holds.
     A value that stands alone, with nothing beside it that tells its type, needs a cast.
     """
-    assert connection.connection is not None, "a transaction has begun"  # noqa: S101
-    bare = _Prepared(connection.connection)
+    main = connections[DEFAULT_DB_ALIAS]
+    assert main.connection is not None, "a transaction has begun"  # noqa: S101
+    bare = _Prepared(main.connection)
     bare.is_replanned = is_replanned
     # Wrapped as Django wraps its own: its errors, its log of statements.
-    with connection._prepare_cursor(bare) as cursor:  # type: ignore[attr-defined]
+    with main._prepare_cursor(bare) as cursor:  # type: ignore[attr-defined]
         yield cursor
 
 
-class Columns(Generic[Row]):
-    """All columns of a model, to be named in a statement and read back as a row of it."""
+@contextmanager
+def sent_together() -> Iterator[None]:
+    """Statements in it are sent without waiting for the answers of those before: one trip to the database for all.
 
-    def __init__(self, model: type[Row], alias: str) -> None:
-        fields = model._meta.concrete_fields
+    They are done in their order.  Whoever reads an answer in it waits for all that was sent until then; after it, all
+    are there.  An error of any is raised at the end, or by who waits, as Django raises it.
+    """
+    main = connections[DEFAULT_DB_ALIAS]
+    with main.wrap_database_errors, main.connection.pipeline():
+        yield
+
+
+class Columns(Generic[Row]):
+    """The columns of a model, to be named in a statement and read back as a row of it.
+
+    only: the names of those fields that are wanted; Django reads any other when it is asked for.
+    """
+
+    def __init__(self, model: type[Row], alias: str, *, only: Sequence[str] = ()) -> None:
+        fields = [field for field in model._meta.concrete_fields if not only or field.attname in only]
         self._model: Final = model
         self._names: Final = tuple(field.attname for field in fields)
-        self.sql: Final = ", ".join(f"{alias}.{field.column}" for field in fields)
+        self.sql: Final = ", ".join(f'{alias}."{field.column}"' for field in fields)
         self.count: Final = len(fields)
 
     def row(self, values: Sequence[Any]) -> Row:
         return self._model.from_db("default", self._names, values)
+
+
+def insert(rows: Iterable[models.Model]) -> None:
+    """Write new rows of one model, as ``bulk_create`` would, in one statement that is the same for any number of them.
+
+    They travel as JSON, which PostgreSQL reads by the types of the table's columns.  Either all have their ids or none:
+    then they get them from the database, and are not told.
+    """
+    given = list(rows)
+    if not given:
+        return
+    text, fields = _insertion(type(given[0]), given[0].pk is not None)
+    values = [{field.column: field.get_prep_value(field.pre_save(row, True)) for field in fields} for row in given]
+    with prepared_cursor() as cursor:
+        cursor.execute(text, [orjson.dumps(values, default=_as_text).decode()])
+
+
+@cache
+def _insertion(model: type[models.Model], has_ids: bool) -> tuple[str, Sequence[Any]]:
+    fields = [field for field in model._meta.concrete_fields if has_ids or not field.primary_key]
+    table = model._meta.db_table
+    columns = ", ".join(f'"{field.column}"' for field in fields)
+    return f"insert into {table} ({columns}) select {columns} from json_populate_recordset(null::{table}, %s)", fields  # noqa: S608
+
+
+def _as_text(value: Any) -> str:
+    """What JSON has no form for, as PostgreSQL reads it."""
+    if isinstance(value, (bytes, memoryview)):
+        return f"\\x{value.hex()}"
+    if isinstance(value, Range):
+        return f"{value.bounds[0]}{value.lower or ''},{value.upper or ''}{value.bounds[1]}" if value else "empty"
+    raise TypeError(type(value).__name__)

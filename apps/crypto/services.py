@@ -90,6 +90,10 @@ class SpaceCipher:
         others = [version for version in self._versions.live if version != self.key_version]
         return (self, *(SpaceCipher(self._tenant, self._space, self._versions, self._keys_of(one)) for one in others))
 
+    def of_space(self, space: SpaceLike) -> "SpaceCipher":
+        """The cipher of another space of the tenant, by the same look at its keys.  Raises as ``open_space``."""
+        return _cipher(self._tenant, space, self._versions, self.key_version)
+
     @property
     def identity_version(self) -> int:
         """Of the identity key that the handles are made with."""
@@ -146,6 +150,10 @@ class SpaceCipher:
         """16 bytes that stand for these parts in this space, in every key version: slots, digests, references."""
         return fingerprints.mac16(self._keys.identity, kind, *parts)
 
+    def end_user_mac(self, external_id: str) -> bytes:
+        """Of the tenant's own cipher: 16 bytes to look an end user up by the tenant's own id for them."""
+        return self.identity_mac("end_user", external_id)
+
     def public_id(self, type: str, topic_key: str, canonical_content: str) -> str:  # noqa: A002 -- the product's word
         """``mem_`` and 32 hex digits, in every key version.  canonical_content: compact JSON, keys sorted."""
         return fingerprints.public_id(self._keys.identity, type, topic_key, canonical_content)
@@ -196,7 +204,7 @@ def live_versions(tenant: TenantLike) -> tuple[int, ...]:
 
 def end_user_mac(tenant: TenantLike, external_id: str) -> bytes:
     """16 bytes to look an end user up by the tenant's own id for them; the same in every key version."""
-    return open_tenant(tenant).identity_mac("end_user", external_id)
+    return open_tenant(tenant).end_user_mac(external_id)
 
 
 def seal_for_tenant(

@@ -1,12 +1,14 @@
 """Connecting memories, and taking a connection away."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence, Set
 from datetime import datetime
+from typing import Final
 
 from apps.audit.services import record
 from apps.core.errors import Invalid, NotFound
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
+from apps.core.statements import Columns, insert, prepared_cursor
 from apps.crypto.services import SpaceCipher, SpaceShredded, open_space
 from apps.edges.models import MemoryEdge
 from apps.edges.ontology import relation_types
@@ -15,9 +17,15 @@ from apps.edges.sealing import seal_metadata
 from apps.edges.selectors import edges_of
 from apps.memories.models import Memory
 from apps.memories.selectors import MemoryNotFound
-from apps.memories.spaces import touch
-from apps.projects.models import Space
+from apps.memories.spaces import hold_space, touch
 from apps.projects.scope import Scope
+
+_Name = tuple[int, int, str]  # from, to and type of an edge
+_EDGE: Final = Columns(MemoryEdge, "edge")
+_BETWEEN: Final = (
+    f"select {_EDGE.sql} from edges_memoryedge edge where edge.tenant_id = %s and edge.space_id = %s "  # noqa: S608
+    "and edge.from_memory_id = any(%s) and edge.to_memory_id = any(%s)"
+)
 
 
 class RelationNotFound(NotFound):
@@ -90,21 +98,24 @@ def lock_space(scope: Scope) -> SpaceCipher:
     # Keys first, then the space: in the order of everybody who writes.
     try:
         cipher = open_space(scope.tenant, scope.space, writing=True)
+        hold_space(scope)
     except SpaceShredded:
         raise MemoryNotFound from None
-    mine = Space.objects.within(scope).filter(pk=scope.space.id, owner_id=scope.space.owner_id)
-    if not mine.select_for_update(no_key=True).exists():
-        raise MemoryNotFound
     return cipher
 
 
-def write_edges(scope: Scope, cipher: SpaceCipher, edges: Sequence[NewEdge], *, now: datetime) -> list[MemoryEdge]:
+def write_edges(
+    scope: Scope, cipher: SpaceCipher, edges: Sequence[NewEdge], *, new: Set[int] = frozenset(), now: datetime
+) -> list[MemoryEdge]:
     """Insert or change these edges; their rows, in order.  In the transaction that holds the space's lock.
+
+    new: memories that this transaction has made, which had no edges before.
 
     What is found changes nothing that was stated, but that a contradiction met again is open again.
     """
     last = {edge.name: edge for edge in edges}
-    rows = {(row.from_memory_id, row.to_memory_id, row.type): row for row in _there(scope, last)}
+    may_be_there = {name for name in last if new.isdisjoint(name[:2])}
+    rows = {(row.from_memory_id, row.to_memory_id, row.type): row for row in _there(scope, may_be_there)}
     fresh = [name for name in last if name not in rows]
     for name, edge_id in zip(fresh, take_ids(len(fresh), sequence="edges_memoryedge_id_seq"), strict=True):
         rows[name] = MemoryEdge(
@@ -116,20 +127,21 @@ def write_edges(scope: Scope, cipher: SpaceCipher, edges: Sequence[NewEdge], *, 
             type=name[2],
             created_at=now,
         )
-    new = set(fresh)
+    made = set(fresh)
     for name, edge in last.items():
         row = rows[name]
         row.resolved_at, row.winner_id, row.resolution_ct = None, None, None
-        if name in new or not edge.is_automatic:
+        if name in made or not edge.is_automatic:
             row.revision += 1
             row.confidence, row.is_automatic, row.key_version = edge.confidence, edge.is_automatic, cipher.key_version
             row.metadata_ct = seal_metadata(cipher, row.pk, edge.metadata, revision=row.revision)
-    MemoryEdge.everyone.bulk_create([rows[name] for name in fresh])
-    MemoryEdge.objects.within(scope).bulk_update(
-        [row for name, row in rows.items() if name not in new],
-        ["revision", "confidence", "is_automatic", "key_version", "metadata_ct", "resolved_at", "winner_id",
-         "resolution_ct"],
-    )  # fmt: skip
+    insert(rows[name] for name in fresh)
+    if again := [row for name, row in rows.items() if name not in made]:
+        MemoryEdge.objects.within(scope).bulk_update(
+            again,
+            ["revision", "confidence", "is_automatic", "key_version", "metadata_ct", "resolved_at", "winner_id",
+             "resolution_ct"],
+        )  # fmt: skip
     return [rows[edge.name] for edge in edges]
 
 
@@ -141,9 +153,14 @@ def _check_ends(scope: Scope, edges: Sequence[NewEdge], *, now: datetime) -> Non
         raise MemoryNotFound
 
 
-def _there(scope: Scope, names: dict[tuple[int, int, str], NewEdge]) -> list[MemoryEdge]:
-    rows = MemoryEdge.objects.within(scope).filter(space_id=scope.space.id)
-    rows = rows.filter(from_memory_id__in={name[0] for name in names}, to_memory_id__in={name[1] for name in names})
+def _there(scope: Scope, names: Collection[_Name]) -> list[MemoryEdge]:
+    if not names:
+        return []
+    with prepared_cursor() as cursor:
+        cursor.execute(
+            _BETWEEN, [scope.tenant_id, scope.space.id, [name[0] for name in names], [name[1] for name in names]]
+        )
+        rows = [_EDGE.row(found) for found in cursor.fetchall()]
     return [row for row in rows if (row.from_memory_id, row.to_memory_id, row.type) in names]
 
 

@@ -3,13 +3,14 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import orjson
 from django.db import connection
 
 from apps.core.scoping import ScopedQuerySet
 from apps.core.sequences import take_ids
+from apps.core.statements import Columns, insert, prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.entities.given_names import gender_of
 from apps.entities.models import ALIAS, CLAIM, Entity, EntityAlias, EntityClaim, EntityMention, How
@@ -24,6 +25,23 @@ LOOKED_THROUGH: Final = 400  # names of a space, newest first, that are opened t
 IDS_AT_ONCE: Final = 8
 EARLIER: Final = 3  # memories of a session that a pronoun may reach back to
 _LOOSE: Final = frozenset({ORGANIZATION, TEAM, PRODUCT, PROJECT})  # which of these a name is, people mix up
+_ALIAS, _ENTITY = Columns(EntityAlias, "alias"), Columns(Entity, "entity")
+# Lateral and by index, one entity at a time: joined at once, the planner may read every name of the space.
+_CALLED: Final = f"""
+with met as materialized (
+    select distinct tenant_id, space_id, entity_id from entities_entityalias
+    where tenant_id = %s and space_id = %s and alias_mac = any(%s)
+)
+select {_ALIAS.sql}, {_ENTITY.sql} from met cross join lateral (
+    select * from entities_entityalias
+    where (tenant_id, space_id, entity_id) = (met.tenant_id, met.space_id, met.entity_id) offset 0
+) alias
+join entities_entity entity on entity.tenant_id = alias.tenant_id and entity.id = alias.entity_id
+order by alias.id"""  # noqa: S608  (names of our own columns)
+_USER: Final = (
+    f"select {_ENTITY.sql} from entities_entity entity "  # noqa: S608
+    "where entity.tenant_id = %s and entity.space_id = %s and entity.is_user"
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,10 +110,10 @@ class Directory:
             return
         self._asked |= wanted
         macs = [alias_mac(self.cipher, name) for name in wanted]
-        # In two questions: as one, the planner may read every name of the space.
-        found = set(self._aliases().filter(alias_mac__in=macs).values_list("entity_id", flat=True))
-        if found:
-            self._take(self._aliases().filter(entity_id__in=found))
+        with prepared_cursor() as cursor:
+            cursor.execute(_CALLED, [self.scope.tenant_id, self.space_id, macs])
+            rows = [_alias(found) for found in cursor.fetchall()]
+        self._take(rows)
 
     def called(self, name: str, type_: str = "") -> list[Known]:
         return [known for known in self.by_name.get(name, ()) if known.may_be_a(type_)]
@@ -103,10 +121,13 @@ class Directory:
     def user(self) -> Known:
         """The end user; made where nobody spoke of them yet."""
         if self._user is None:
-            row = Entity.objects.within(self.scope).filter(space_id=self.space_id, is_user=True).first()
-            if row is None:
+            with prepared_cursor() as cursor:
+                cursor.execute(_USER, [self.scope.tenant_id, self.space_id])
+                found = cursor.fetchone()
+            if found is None:
                 self._user = self.make("person", is_user=True)
             else:
+                row = _ENTITY.row(found)
                 self._user = self.by_id.get(row.pk) or self._known(row)
         return self._user
 
@@ -243,8 +264,8 @@ class Directory:
             self._delete_lost()
             for mention in self._mentions:
                 mention.alias_id = None if mention.alias_id in self._lost else mention.alias_id
-        EntityMention.everyone.bulk_create(self._mentions)
-        EntityClaim.everyone.bulk_create(self._claims)
+        insert(self._mentions)
+        insert(self._claims)
 
     def _delete_lost(self) -> None:
         # Not by Django, which would collect what goes along and then delete by ids alone.
@@ -259,7 +280,7 @@ class Directory:
         return ends | {mention.entity_id for mention in self._mentions}
 
     def _write_entities(self, met: Collection[int]) -> None:
-        Entity.everyone.bulk_create(
+        insert(
             Entity(
                 id=known.id,
                 tenant_id=self.scope.tenant_id,
@@ -272,20 +293,20 @@ class Directory:
             for known in self.by_id.values()
             if known.is_new and known.id in met
         )
-        mine = Entity.objects.within(self.scope).filter(space_id=self.space_id)
         for known in self.by_id.values():
             if known.is_changed and not known.is_new:
-                mine.filter(pk=known.id).update(type=known.type, needs_review=known.needs_review)
+                mine = Entity.objects.within(self.scope).filter(space_id=self.space_id, pk=known.id)
+                mine.update(type=known.type, needs_review=known.needs_review)
 
     def _write_aliases(self, whose: Sequence[Known]) -> None:
         every = [(known, alias) for known in whose for alias in known.names.values()]
         new = [(known, alias) for known, alias in every if alias.is_new]
-        EntityAlias.everyone.bulk_create(self._alias_row(known, alias) for known, alias in new)
-        mine = EntityAlias.objects.within(self.scope).filter(space_id=self.space_id)
+        insert(self._alias_row(known, alias) for known, alias in new)
         for _, alias in every:
             if alias.is_changed and not alias.is_new:
                 sealed = self.cipher.seal(ALIAS, alias.id, alias.text.encode())
-                mine.filter(pk=alias.id).update(parent_id=None, alias_ct=sealed, key_version=self.cipher.key_version)
+                mine = EntityAlias.objects.within(self.scope).filter(space_id=self.space_id, pk=alias.id)
+                mine.update(parent_id=None, alias_ct=sealed, key_version=self.cipher.key_version)
 
     def _alias_row(self, known: Known, alias: Alias) -> EntityAlias:
         return EntityAlias(
@@ -301,3 +322,9 @@ class Directory:
             is_role=alias.is_role,
             created_at=self.now,
         )
+
+
+def _alias(found: Sequence[Any]) -> EntityAlias:
+    row = _ALIAS.row(found[: _ALIAS.count])
+    row._state.fields_cache["entity"] = _ENTITY.row(found[_ALIAS.count :])
+    return row

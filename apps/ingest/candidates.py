@@ -1,7 +1,7 @@
 """What flows between the steps of the pipeline: proposals in, candidates between, outcomes out."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -13,6 +13,7 @@ from apps.adapters.extractors.base import Proposed
 from apps.core.plaintext import Plaintext
 from apps.entities.said import NOBODY
 from apps.entities.said import Reading as EntityReading
+from apps.memories.opened import OpenedMemory
 from apps.memories.predicates import Claim
 from apps.memories.types import TYPES, MemoryType
 
@@ -204,6 +205,8 @@ class Candidate:
     replaces_id: int | None = None
     against: Sequence[int] = ()
     conflicts: Sequence[int] = ()
+    # index: opens what was written
+    opened: Callable[[], OpenedMemory] | None = None
 
     @property
     def is_wanted(self) -> bool:
@@ -260,9 +263,13 @@ STORED = frozenset({"created", "revived", "superseding"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one proposal: a decision per candidate, in order; never empty."""
+    """What became of one proposal: a decision per candidate, in order; never empty.
+
+    opened: opens the first memory that was stored, as it was written; None where no row was made for it.
+    """
 
     decisions: Sequence[DecisionMade]
+    opened: Callable[[], OpenedMemory] | None = field(default=None, compare=False, repr=False)
 
     @property
     def memory_ids(self) -> list[int]:

@@ -50,7 +50,8 @@ def remember_document(
     if not proposals:
         return scope, Outcome(decisions=[])
     scope, outcomes = remember_for(scope, end_user, proposals, now=now)
-    return scope, Outcome(decisions=[made for outcome in outcomes for made in outcome.decisions])
+    first = next((outcome.opened for outcome in outcomes if outcome.is_stored), None)
+    return scope, Outcome(decisions=[made for outcome in outcomes for made in outcome.decisions], opened=first)
 
 
 def passages(pieces: Sequence[str]) -> Iterator[str]:

@@ -8,12 +8,14 @@ from django.db import transaction
 from apps.core.errors import DomainError, Unavailable
 from apps.crypto.services import SpaceShredded
 from apps.ingest import pipeline
-from apps.ingest.candidates import Candidate, DecisionMade, Outcome, Proposal
+from apps.ingest.candidates import STORED, Candidate, DecisionMade, Outcome, Proposal
 from apps.ingest.doorbell import ring
 from apps.ingest.model import read_ahead
 from apps.ingest.shelf import KeyTurned
 from apps.ingest.tools import Tools
-from apps.memories.spaces import meet_end_user, reread_space
+from apps.memories.opened import OpenedMemory
+from apps.memories.selectors import get_memory
+from apps.memories.spaces import reread_space
 from apps.projects.scope import Scope
 
 
@@ -25,14 +27,19 @@ def remember(
     scope: one space.  One transaction: all of it or nothing.  The same client_ref gives the same answer.
     embeds_later: from the outbox, all of it; what means nearly the same is then not noticed, only what says the same.
     """
+    return _remember(proposals, Tools.for_scope(scope, embeds_later=embeds_later, now=now), embeds_later=embeds_later)
+
+
+def _remember(proposals: Sequence[Proposal], tools: Tools, *, embeds_later: bool) -> list[Outcome]:
     try:
-        batch = pipeline.run(proposals, Tools.for_scope(scope, embeds_later=embeds_later, now=now))
+        batch = pipeline.run(proposals, tools)
     except KeyTurned:
         # Keys turn at most once in a while: the second time the look and the lock agree.
-        batch = pipeline.run(proposals, Tools.for_scope(reread_space(scope), embeds_later=embeds_later, now=now))
+        anew = Tools.for_scope(reread_space(tools.scope), embeds_later=embeds_later, now=tools.now)
+        batch = pipeline.run(proposals, anew)
     if any(one.vector is None and one.decision in {"created", "superseding"} for each in batch for one in each):
         transaction.on_commit(ring)
-    return [Outcome(decisions=[_decision(candidate) for candidate in candidates]) for candidates in batch]
+    return [_outcome(candidates) for candidates in batch]
 
 
 def remember_for(
@@ -42,14 +49,14 @@ def remember_for(
 
     Where there is a language model, it reads what is not for later.  Outside of any transaction.
     """
+    proposals = proposals if embeds_later else read_ahead(scope, proposals, now=now)
     try:
-        found = scope.in_spaces(meet_end_user(scope, end_user, now=now))
-        proposals = proposals if embeds_later else read_ahead(found, proposals, now=now)
-        return found, remember(found, proposals, embeds_later=embeds_later, now=now)
+        tools = Tools.for_end_user(scope, end_user, embeds_later=embeds_later, now=now)
+        return tools.scope, _remember(proposals, tools, embeds_later=embeds_later)
     except SpaceShredded:
         # Between the look and the lock: what is said now belongs to their new space.
-        found = scope.in_spaces(meet_end_user(scope, end_user, now=now))
-        return found, remember(found, proposals, embeds_later=embeds_later, now=now)
+        tools = Tools.for_end_user(scope, end_user, embeds_later=embeds_later, now=now)
+        return tools.scope, _remember(proposals, tools, embeds_later=embeds_later)
 
 
 def remember_each(
@@ -71,6 +78,18 @@ def remember_each(
     for number, one in proposals.items():
         results |= remember_each(scope, end_user, {number: one}, embeds_later=embeds_later, now=now)
     return results
+
+
+def first_stored(scope: Scope, outcome: Outcome, *, now: datetime) -> OpenedMemory:
+    """The first memory that was stored, as its owner reads it.  Of an outcome that stored something."""
+    return outcome.opened() if outcome.opened else get_memory(scope, outcome.memory_ids[0], now=now)
+
+
+def _outcome(candidates: Sequence[Candidate]) -> Outcome:
+    return Outcome(
+        decisions=[_decision(candidate) for candidate in candidates],
+        opened=next((one.opened for one in candidates if one.decision in STORED), None),
+    )
 
 
 def _decision(candidate: Candidate) -> DecisionMade:

@@ -3,15 +3,14 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
-from django.db import connection
-from django.db.models import Q
 from numpy.typing import NDArray
 
 from apps.core.sequences import take_ids
-from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
+from apps.core.statements import Columns, prepared_cursor
+from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.ingest.candidates import STORED, Candidate, Proposal
 from apps.ingest.models import IngestReceipt
 from apps.ingest.tools import Tools
@@ -23,6 +22,7 @@ from apps.memories.periods import Periods, Stretch
 from apps.memories.periods import read as read_periods
 from apps.memories.sealing import open_embedding, open_text
 from apps.memories.services import expire
+from apps.memories.spaces import hold_space
 from apps.memories.tombstones import texts_erased_at
 from apps.memories.trust import Trust, trust_of
 from apps.memories.words import terms
@@ -38,7 +38,7 @@ ACCUMULATING_WINDOW = timedelta(hours=24)  # the same event told again within it
 
 
 _READ = (
-    "pk", "tenant_id", "type", "text_mac", "slot", "value_mac", "validity", "created_at", "superseded_by_id",
+    "id", "tenant_id", "type", "text_mac", "slot", "value_mac", "validity", "created_at", "superseded_by_id",
     "superseded_reason", "expires_at", "legal_hold", "valid_from", "valid_to", "known_from", "source", "source_kind",
     "source_strength", "pinned", "event_at",
 )  # fmt: skip
@@ -60,6 +60,22 @@ cross join lateral (
     where tenant_id = %s and memory_id = last.id and embedder = %s limit 1
 ) vector
 """
+
+_MEMORY = Columns(Memory, "memory", only=_READ)
+_OF_SPACE = """
+from memories_memory memory where memory.tenant_id = %s and memory.space_id = %s and memory.environment = %s
+   and (%s::bigint is null or memory.project_id is null or memory.project_id = %s)"""
+# Locked, and in the order of their ids as by everybody who changes memories: the sweep takes none of them away while
+# they are decided about, and nobody waits for another in a circle.
+_ALIKE = f"""
+select {_MEMORY.sql} {_OF_SPACE} and memory.retention_status = 'active'
+   and (memory.text_mac = any(%s) or memory.slot = any(%s)) order by memory.id for no key update"""
+_ROW_COLUMNS = Columns(
+    Memory, "memory",
+    only=("id", "type", "text_ct", "actor_token", "from_assistant", "created_at", "valid_from", "expires_at",
+          "event_at"),
+)  # fmt: skip
+_ROW = f"select {_ROW_COLUMNS.sql} {_OF_SPACE} and memory.id = %s"
 
 
 class KeyTurned(Exception):
@@ -177,12 +193,7 @@ class Shelf:
         cipher = open_space(scope.tenant, ref, writing=True)
         if cipher.key_version != tools.cipher.key_version:
             raise KeyTurned
-        # Not FOR UPDATE: that also holds off whoever writes a row that refers to the space, as the outbox's worker does
-        # with locks of its own on memories.
-        mine = Space.objects.within(scope).select_for_update(no_key=True).filter(pk=ref.id, owner_id=ref.owner_id)
-        space = mine.first()
-        if space is None:
-            raise SpaceShredded
+        space = hold_space(scope)
         if space.ref != ref:
             raise KeyTurned
         shelf = cls(scope=scope, space=space, cipher=cipher, embedder=tools.embedder.id, now=tools.now)
@@ -269,7 +280,8 @@ class Shelf:
     def says_nothing_new(self, candidate: Candidate, known: Known) -> bool:
         """Whether each content word of the candidate is in what the known row says already."""
         if known.terms is None:
-            known.terms = self._words(Memory.objects.within(self.scope).only("pk", "text_ct").get(pk=known.id))
+            row = self._find_row(known.id)
+            known.terms = self._words(row) if row else []
         return set(candidate.terms) <= set(known.terms)
 
     def meet(self, candidate: Candidate, known: Known) -> None:
@@ -340,7 +352,7 @@ class Shelf:
         if not found or found[0][1] < threshold:
             return None
         known = self.by_id.get(found[0][0])
-        row = Memory.objects.within(self.scope).filter(pk=found[0][0]).first()
+        row = self._find_row(found[0][0])
         if (
             row is not None
             and (known is None or known.is_current)
@@ -352,6 +364,18 @@ class Shelf:
         ):
             return row.pk
         return None
+
+    def _find_row(self, memory_id: int) -> Memory | None:
+        with prepared_cursor() as cursor:
+            cursor.execute(_ROW, [*self._mine, memory_id])
+            found = cursor.fetchone()
+        return _ROW_COLUMNS.row(found) if found else None
+
+    @property
+    def _mine(self) -> list[Any]:
+        """The values of ``_OF_SPACE``."""
+        scope = self.scope
+        return [scope.tenant_id, self.space.pk, scope.environment.value, scope.project_id, scope.project_id]
 
     def near(self, candidate: Candidate) -> list[tuple[int, float]]:
         """The memories nearest to it, of this batch before it and of those at rest: (id, cosine), nearest first."""
@@ -387,7 +411,7 @@ class Shelf:
         if not tokens:
             return []
         project_id = self.scope.project_id
-        with connection.cursor() as cursor:
+        with prepared_cursor(is_replanned=True) as cursor:
             cursor.execute(
                 _LAST_OF_SESSIONS,
                 [tokens, self.scope.tenant_id, self.space.pk, self.now, project_id, project_id, self.scope.tenant_id,
@@ -449,16 +473,9 @@ class Shelf:
     def _read(self, candidates: Sequence[Candidate]) -> None:
         slots = {slot for one in candidates for slot in one.slots}
         macs = {mac for one in candidates if one.is_wanted for mac in one.macs}
-        # Locked, and in the order of their ids as by everybody who changes memories: the sweep takes none of them away
-        # while they are decided about, and nobody waits for another in a circle.
-        rows = (
-            Memory.objects.within(self.scope)
-            .filter(retention_status="active")
-            .filter(Q(text_mac__in=macs) | Q(slot__in=slots))
-            .order_by("pk")
-            .select_for_update(no_key=True)
-            .only(*_READ)
-        )
+        with prepared_cursor() as cursor:
+            cursor.execute(_ALIKE, [*self._mine, list(macs), list(slots)])
+            rows = [_MEMORY.row(found) for found in cursor.fetchall()]
         # What is past its time would still hold its slot until the sweep comes by.
         gone = {row.pk for row in rows if row.expires_at and row.expires_at <= self.now and not row.legal_hold}
         if gone:

@@ -10,6 +10,7 @@ from django.db import connection
 
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
+from apps.core.statements import insert
 from apps.crypto.sealed_tables import SealedColumns, write_columns
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity
@@ -35,7 +36,7 @@ class Fact:
 def write(scope: Scope, space_id: int, claims: Mapping[int, Claim], cipher: SpaceCipher, *, now: datetime) -> None:
     """claims: by the memory's id.  In the transaction that writes the memories."""
     ids = take_ids(len(claims), sequence="memories_memoryclaim_id_seq")
-    MemoryClaim.everyone.bulk_create(
+    insert(
         MemoryClaim(
             id=claim_id,
             tenant_id=scope.tenant_id,

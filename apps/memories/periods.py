@@ -14,6 +14,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Coalesce
 
 from apps.core.scoping import ScopedQuerySet
+from apps.core.statements import insert
 from apps.memories.models import Memory, MemoryPeriod, MemoryQuerySet
 from apps.projects.scope import Scope
 
@@ -156,9 +157,11 @@ class Periods:
 
 def read(scope: Scope, rows: Collection[Memory]) -> dict[int, Periods]:
     """Of these memories, by id.  Inside the transaction that holds the space's lock."""
+    if not rows:
+        return {}
     mine = MemoryPeriod.objects.within(scope).filter(memory_id__in=[row.pk for row in rows], known_to=None)
     earlier: dict[int, list[MemoryPeriod]] = {}
-    for period in mine.order_by("pk") if rows else ():
+    for period in mine.order_by("pk"):
         earlier.setdefault(period.memory_id, []).append(period)
     return {row.pk: Periods.of_row(row, earlier.get(row.pk, ())) for row in rows}
 
@@ -168,7 +171,7 @@ def write(scope: Scope, space_id: int, changed: dict[int, Periods], *, now: date
     for periods in changed.values():
         for period_id, since in periods.ended.items():
             MemoryPeriod.objects.within(scope).filter(pk=period_id).update(known_to=since)
-    MemoryPeriod.everyone.bulk_create(
+    insert(
         MemoryPeriod(
             tenant_id=scope.tenant_id,
             space_id=space_id,

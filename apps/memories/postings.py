@@ -34,7 +34,7 @@ def write(scope: Scope, postings: Sequence[Posting]) -> None:
     rows = [(posting, token, tf) for posting in postings for token, tf in posting.counts.items()]
     if not rows:
         return
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         # Sorted by token, so that neighbouring index pages are written together.
         rows.sort(key=lambda row: row[1])
         cursor.execute(

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from apps.core.scoping import tenant_transaction
+from apps.core.statements import Columns, prepared_cursor, sent_together
 from apps.memories.models import OwnType, TypeRule
 from apps.memories.types import TYPES, MemoryType
 from apps.memories.wordings import Wording
@@ -14,6 +15,9 @@ from apps.projects.scope import Scope
 MAX_OWN: Final = 32
 _PRIOR: Final = 0.10  # where nobody said otherwise
 _HALF_LIFE_DAYS: Final = 90.0
+_TYPE, _RULE = Columns(OwnType, "own"), Columns(TypeRule, "rule")
+_OWN_TYPES: Final = f"select {_TYPE.sql} from memories_owntype own where own.tenant_id = %s order by own.id"  # noqa: S608
+_TYPE_RULES: Final = f"select {_RULE.sql} from memories_typerule rule where rule.tenant_id = %s order by rule.id"  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +85,12 @@ def read_registry(scope: Scope) -> Registry:
 
 def registry_of(scope: Scope) -> Registry:
     """As ``read_registry``, inside the tenant's transaction."""
-    own = [_own(row) for row in OwnType.objects.within(scope).order_by("pk")]
-    wordings = [wording_of(row) for row in TypeRule.objects.within(scope).order_by("pk")]
+    with prepared_cursor() as types, prepared_cursor() as rules:
+        with sent_together():
+            types.execute(_OWN_TYPES, [scope.tenant_id])
+            rules.execute(_TYPE_RULES, [scope.tenant_id])
+        own = [_own(_TYPE.row(found)) for found in types.fetchall()]
+        wordings = [wording_of(_RULE.row(found)) for found in rules.fetchall()]
     return Registry(own={one.type.name: one for one in own}, wordings=wordings)
 
 

@@ -8,7 +8,7 @@ from django.db.models import F
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
 from apps.core.statements import Columns, prepared_cursor
-from apps.crypto.services import SpaceCipher, SpaceShredded, end_user_mac, open_space, open_tenant
+from apps.crypto.services import SpaceCipher, SpaceShredded, open_space, open_tenant
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind, SpaceRef
 from apps.tenants.models import EndUser, Tenant
@@ -16,6 +16,7 @@ from apps.tenants.models import EndUser, Tenant
 EXTERNAL_ID = "end_user.external_id"  # the name bound into the seal
 _SPACE: Final = Columns(Space, "space")
 _BY_ID: Final = f"select {_SPACE.sql} from projects_space space where space.tenant_id = %s and space.id = %s"  # noqa: S608
+_HELD: Final = f"{_BY_ID} and space.owner_id = %s for no key update"
 _OF_END_USER: Final = (
     f"select {_SPACE.sql} from projects_space space "  # noqa: S608  (names of our own columns)
     "where space.tenant_id = %s and space.environment = %s and space.kind = %s and space.owner_id in "
@@ -36,13 +37,18 @@ def name_in_namespace(scope: Scope, namespace: str, user_id: str) -> str:
 def find_end_user(scope: Scope, external_id: str) -> SpaceRef | None:
     """The space of this end user in the scope's environment, or None when nothing was ever written there."""
     with tenant_transaction(scope):
-        mac = end_user_mac(scope.tenant, external_id)
-        with prepared_cursor() as cursor:
-            cursor.execute(
-                _OF_END_USER,
-                [scope.tenant_id, scope.environment.value, SpaceKind.END_USER.value, scope.tenant_id, mac],
-            )
-            found = cursor.fetchone()
+        return space_of(scope, external_id, open_tenant(scope.tenant))
+
+
+def space_of(scope: Scope, external_id: str, cipher: SpaceCipher) -> SpaceRef | None:
+    """As ``find_end_user``, inside the tenant's transaction.  cipher: the tenant's."""
+    mac = cipher.end_user_mac(external_id)
+    with prepared_cursor() as cursor:
+        cursor.execute(
+            _OF_END_USER,
+            [scope.tenant_id, scope.environment.value, SpaceKind.END_USER.value, scope.tenant_id, mac],
+        )
+        found = cursor.fetchone()
     return _SPACE.row(found).ref if found else None
 
 
@@ -54,6 +60,30 @@ def space_now(scope: Scope, space_id: int) -> Space:
     if found is None:
         raise Space.DoesNotExist
     return _SPACE.row(found)
+
+
+def hold_space(scope: Scope) -> Space:
+    """The scope's one space as it is now: nobody else changes it until the transaction ends.
+
+    Inside the tenant's transaction.  Raises SpaceShredded when it was taken from its owner.
+    """
+    # Not FOR UPDATE: that also holds off whoever writes a row that refers to the space, as the outbox's worker does
+    # with locks of its own on memories.
+    with prepared_cursor() as cursor:
+        cursor.execute(_HELD, [scope.tenant_id, scope.space.id, scope.space.owner_id])
+        found = cursor.fetchone()
+    if found is None:
+        raise SpaceShredded
+    return _SPACE.row(found)
+
+
+def write_counts(scope: Scope, space: Space) -> None:
+    """Keep what the space counts.  By whoever holds it."""
+    with prepared_cursor() as cursor:
+        cursor.execute(
+            "update projects_space set txid = %s, doc_count = %s, term_total = %s where tenant_id = %s and id = %s",
+            [space.txid, space.doc_count, space.term_total, scope.tenant_id, space.pk],
+        )
 
 
 def list_spaces(scope: Scope) -> list[Space]:
@@ -84,10 +114,7 @@ def lock_space(scope: Scope) -> tuple[Space, SpaceCipher]:
     mine = scope.space
     # Keys first, then the space, then memories by their ids: in the order of everybody who writes.
     open_space(scope.tenant, mine, writing=True)
-    rows = Space.objects.within(scope).select_for_update(no_key=True)
-    space = rows.filter(pk=mine.id, owner_id=mine.owner_id).first()
-    if space is None:
-        raise SpaceShredded
+    space = hold_space(scope)
     return space, open_space(scope.tenant, space.ref)
 
 
@@ -105,7 +132,7 @@ def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
         return found
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
-        mac = cipher.identity_mac("end_user", external_id)
+        mac = cipher.end_user_mac(external_id)
         # Locked, so that nobody forgets the person while their space is made: a shredding takes the owner along.
         people = EndUser.objects.within(scope).filter(external_mac=mac).select_for_update(no_key=True)
         person = people.first()

@@ -11,6 +11,7 @@ from django.db import connection
 
 from apps.core.locks import lock
 from apps.core.scoping import tenant_transaction
+from apps.core.statements import prepared_cursor
 from apps.crypto.services import SpaceCipher, end_user_mac, open_tenant
 from apps.memories.models import Tombstone
 from apps.projects.scope import Environment, Scope
@@ -26,8 +27,14 @@ def bury_texts(scope: Scope, space_id: int, cipher: SpaceCipher, digests: Iterab
 def texts_erased_at(scope: Scope, cipher: SpaceCipher, digests: Sequence[bytes]) -> dict[bytes, datetime]:
     """Those of these digests that were erased, and when.  Inside the tenant's transaction, under the space's lock."""
     wanted = {_of_text(cipher, digest): digest for digest in digests}
-    rows = Tombstone.objects.within(scope).filter(mac__in=list(wanted))
-    return {wanted[bytes(mac)]: erased_at for mac, erased_at in rows.values_list("mac", "created_at")}
+    if not wanted:
+        return {}
+    with prepared_cursor() as cursor:
+        cursor.execute(
+            "select mac, created_at from memories_tombstone where tenant_id = %s and mac = any(%s)",
+            [scope.tenant_id, list(wanted)],
+        )
+        return {wanted[mac]: erased_at for mac, erased_at in cursor.fetchall()}
 
 
 def bury_person(scope: Scope, environment: str, external_mac: bytes, *, now: datetime) -> None:

@@ -52,6 +52,36 @@ def test_stored_memory_is_answered_in_full_and_can_be_read_back(alice: Caller) -
     assert read == {name: memory[name] for name in read}
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param([{"text": "I live in Lisbon."}, {"text": "I live in Porto."}], id="replaced"),
+        pytest.param(
+            [{"text": "I live in Lisbon."}, {"text": "I live in Porto."}, {"text": "I live in Lisbon."}], id="revived"
+        ),
+        pytest.param(
+            [
+                {
+                    "text": "Next week I fly to Oslo.",
+                    "importance": 1,
+                    "metadata": {"occurred_at": "2026-11-20T09:30+02:00"},
+                }
+            ],
+            id="dated",
+        ),
+        pytest.param([{"text": "Remind me to call Ana.", "ttl_minutes": 90, "session_id": "s"}], id="for a while"),
+        pytest.param(
+            [{"text": "My dog is called Rex.", "metadata": {"speaker": "Dora", "deep": [{"n": 1.0}]}}], id="another's"
+        ),
+    ],
+)
+def test_what_is_answered_is_what_reading_gives(alice: Caller, said: list[dict[str, Any]]) -> None:
+    *_, memory = [add(alice, **fields).json() for fields in said]
+
+    read = alice("GET", f"/memory/{memory['id']}").json()
+    assert read == {name: memory[name] for name in read}
+
+
 def test_several_facts_of_one_text_are_all_named(alice: Caller) -> None:
     memory = add(alice, "I live in Lisbon and I work as a nurse.").json()
 

@@ -16,13 +16,14 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 from _pytest.runner import runtestprotocol
 from django.db import connections, models
@@ -62,6 +63,8 @@ class _Run:
         self.functions = _functions()
         self.usual: dict[tuple[str, str, str], set[Breach]] = {}
         builtins.unwalled = _unwalled  # type: ignore[attr-defined]
+        # One statement at a time, so that each can be tried with other rows before it is sent.
+        psycopg.Connection.pipeline = lambda self: nullcontext()  # type: ignore[assignment,method-assign,misc,return-value]
         address = urlsplit(os.environ[SUPERUSER_URL])
         for one in connections.all():
             one.settings_dict |= {"USER": address.username, "PASSWORD": address.password or ""}

@@ -13,8 +13,7 @@ from apps.api.memory.shapes import SkipOutput, StoredOutput, decisions_body, mem
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
-from apps.ingest.services import remember_for
-from apps.memories.selectors import get_memory
+from apps.ingest.services import first_stored, remember_for
 
 TEN_YEARS: Final = 10 * 366 * 24 * 60  # minutes
 ROLES: Final = {
@@ -106,6 +105,6 @@ class AddView(ApiView):
         scope, (outcome,) = remember_for(scope, end_user, [one], now=now)
         if not outcome.is_stored:
             return Response(skip_body(outcome))
-        stored = memory_body(get_memory(scope, outcome.memory_ids[0], now=now))
+        stored = memory_body(first_stored(scope, outcome, now=now))
         also = {"memory_ids": outcome.memory_ids, "decisions": decisions_body(outcome.decisions)}
         return Response(stored | also, status=201)

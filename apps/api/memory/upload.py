@@ -12,7 +12,7 @@ from apps.api.memory.shapes import SkipOutput, StoredOutput, decisions_body, mem
 from apps.api.multipart import FormParser
 from apps.api.views import ApiView
 from apps.ingest.documents import remember_document
-from apps.memories.selectors import get_memory
+from apps.ingest.services import first_stored
 
 
 class UploadInput(FormInput):
@@ -59,6 +59,6 @@ class UploadView(ApiView):
         if not outcome.is_stored:
             no_text = {} if outcome.decisions else {"reason": "no_extractable_text"}
             return Response(skip_body(outcome) | no_text)
-        stored = memory_body(get_memory(scope, outcome.memory_ids[0], now=now))
+        stored = memory_body(first_stored(scope, outcome, now=now))
         also = {"memory_ids": outcome.memory_ids, "decisions": decisions_body(outcome.decisions)}
         return Response(stored | also, status=201)

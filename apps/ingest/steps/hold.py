@@ -8,6 +8,7 @@ from typing import Final
 from django.conf import settings
 
 from apps.core.sequences import take_ids
+from apps.core.statements import insert
 from apps.ingest.candidates import Candidate
 from apps.ingest.models import CONTENT, ReviewItem, ReviewState
 from apps.ingest.shelf import Shelf
@@ -88,7 +89,7 @@ class Queue:
 
 def write_waiting(candidates: Sequence[Candidate], shelf: Shelf) -> None:
     """Keep what waits, sealed.  In the transaction that locked the shelf."""
-    ReviewItem.everyone.bulk_create(
+    insert(
         ReviewItem(
             id=one.review_id,
             tenant_id=shelf.scope.tenant_id,

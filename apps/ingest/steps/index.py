@@ -1,9 +1,11 @@
 """The only step that writes: rows, words, vectors, entities, edges, decisions, history, audit and outbox, at once."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from apps.audit.services import enqueue, record
 from apps.core.sequences import take_ids
+from apps.core.statements import insert, sent_together
 from apps.edges.opened import NewEdge
 from apps.edges.services import write_edges
 from apps.entities.resolving import resolve as resolve_entities
@@ -18,6 +20,8 @@ from apps.memories import claims, periods, postings
 from apps.memories.embedding import vector_row
 from apps.memories.models import Memory, MemoryTransition, MemoryVector
 from apps.memories.profiles import check_room
+from apps.memories.sealing import open_memory
+from apps.memories.spaces import write_counts
 from apps.memories.types import confidence
 from apps.summaries import clusters
 
@@ -36,24 +40,45 @@ def index(batch: Sequence[Sequence[Candidate]], edges: Sequence[NewEdge], shelf:
         shelf.space.txid += 1
         shelf.space.doc_count += len(new)
         shelf.space.term_total += sum(len(one.terms) for one in new)
-        shelf.space.save(update_fields=["txid", "doc_count", "term_total"])
     # The index of one current row per slot is checked at every statement: old rows go before new ones come,
     # and a holder leaves the slot before an earlier one comes back to it.
     for known in sorted(changed, key=lambda known: known.validity == "current"):
         _write_change(known, shelf)
+    with sent_together():
+        if new or changed:
+            write_counts(shelf.scope, shelf.space)
+        without_vector = _write_new(new, edges, shelf, tools)
+        every = {known.id: known.periods for known in shelf.by_id.values() if known.periods.has_changed}
+        periods.write(shelf.scope, shelf.space.pk, every, now=shelf.now)
+        revived = [known.id for known in changed if known.is_current and not known.was_current]
+        if waiting := without_vector + _out_of_date(revived, shelf):
+            enqueue(shelf.scope, "embed", waiting, now=tools.now)
+        _write_history(new, changed, shelf)
+        write_waiting(shelf.waiting, shelf)
+        _write_decisions(batch, shelf)
+        record(
+            shelf.scope,
+            actor=shelf.scope.principal.label,
+            action="memory.add",
+            target=f"space:{shelf.space.pk}",
+            count=len(new),
+            now=tools.now,
+        )
+
+
+def _write_new(new: Sequence[Candidate], edges: Sequence[NewEdge], shelf: Shelf, tools: Tools) -> list[int]:
+    """New memories and all that hangs on them; which of them wait for their vector."""
     rows = [encrypt(one, shelf) for one in new]
-    Memory.everyone.bulk_create(rows)
+    vectors = [
+        None if one.vector is None else vector_row(row, one.vector, shelf.cipher, tools.embedder.id, tools.now)
+        for one, row in zip(new, rows, strict=True)
+    ]
+    insert(rows)
     postings.write(
         shelf.scope,
         [postings.posting_of(row, one.terms, shelf.cipher) for one, row in zip(new, rows, strict=True)],
     )
-    MemoryVector.everyone.bulk_create(
-        vector_row(row, one.vector, shelf.cipher, tools.embedder.id, tools.now)
-        for one, row in zip(new, rows, strict=True)
-        if one.vector is not None
-    )
-    every = {known.id: known.periods for known in shelf.by_id.values() if known.periods.has_changed}
-    periods.write(shelf.scope, shelf.space.pk, every, now=shelf.now)
+    insert(vector for vector in vectors if vector is not None)
     said = {row.pk: one.claim for one, row in zip(new, rows, strict=True)}
     claims.write(
         shelf.scope,
@@ -65,23 +90,12 @@ def index(batch: Sequence[Sequence[Candidate]], edges: Sequence[NewEdge], shelf:
     about = [one for one in map(said_of, new) if one is not None]
     resolve_entities(shelf.scope, shelf.space.pk, shelf.cipher, about, now=shelf.now)
     if edges:
-        write_edges(shelf.scope, shelf.cipher, edges, now=tools.now)
+        write_edges(shelf.scope, shelf.cipher, edges, new=set(said), now=tools.now)
     _join_clusters(new, shelf, tools)
-    waiting = [row.pk for one, row in zip(new, rows, strict=True) if one.vector is None]
-    waiting += _out_of_date([known.id for known in changed if known.is_current and not known.was_current], shelf)
-    if waiting:
-        enqueue(shelf.scope, "embed", waiting, now=tools.now)
-    _write_history(new, changed, shelf)
-    write_waiting(shelf.waiting, shelf)
-    _write_decisions(batch, shelf)
-    record(
-        shelf.scope,
-        actor=shelf.scope.principal.label,
-        action="memory.add",
-        target=f"space:{shelf.space.pk}",
-        count=len(new),
-        now=tools.now,
-    )
+    for one, row, vector in zip(new, rows, vectors, strict=True):
+        row._state.fields_cache["vector"] = vector
+        one.opened = partial(open_memory, row, shelf.cipher, shelf.ref)
+    return [row.pk for row, vector in zip(rows, vectors, strict=True) if vector is None]
 
 
 def _join_clusters(new: Sequence[Candidate], shelf: Shelf, tools: Tools) -> None:
@@ -97,8 +111,10 @@ def _join_clusters(new: Sequence[Candidate], shelf: Shelf, tools: Tools) -> None
 
 def _out_of_date(revived: list[int], shelf: Shelf) -> list[int]:
     """Those of the revived whose vector is missing or another model's: a refresh passed them by while they slept."""
+    if not revived:
+        return []
     vectors = MemoryVector.objects.within(shelf.scope).filter(memory_id__in=revived, embedder=shelf.embedder)
-    return sorted(set(revived) - set(vectors.values_list("memory_id", flat=True))) if revived else []
+    return sorted(set(revived) - set(vectors.values_list("memory_id", flat=True)))
 
 
 def _write_change(known: Known, shelf: Shelf) -> None:
@@ -160,12 +176,12 @@ def _write_history(new: Sequence[Candidate], changed: Sequence[Known], shelf: Sh
         for known in changed
         if known.periods.has_changed and known.validity == known.was
     ]
-    MemoryTransition.everyone.bulk_create(rows)
+    insert(rows)
 
 
 def _write_decisions(batch: Sequence[Sequence[Candidate]], shelf: Shelf) -> None:
     """One row a candidate, with a keyed digest and no text; and one for each reference that stored something."""
-    models.Candidate.everyone.bulk_create(
+    insert(
         models.Candidate(
             tenant_id=shelf.scope.tenant_id,
             space_id=shelf.space.pk,
@@ -185,7 +201,7 @@ def _write_decisions(batch: Sequence[Sequence[Candidate]], shelf: Shelf) -> None
         for one in candidates
     )
     ids = take_ids(len(shelf.new_receipts), sequence="ingest_ingestreceipt_id_seq")
-    models.IngestReceipt.everyone.bulk_create(
+    insert(
         models.IngestReceipt(
             id=receipt_id,
             tenant_id=shelf.scope.tenant_id,
