@@ -28,6 +28,7 @@ from apps.memories.words import indexed, terms
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
+from apps.recall.legs.dense import SURE
 from apps.recall.services import DEPTH
 from apps.tenants.models import Profile
 from benchmarks.instance import Instance
@@ -101,7 +102,7 @@ def bare_query(scope: Scope, questions: Sequence[str], runs: int) -> dict[str, t
         with tenant_transaction(scope):
             nearest(
                 scope, scope.space, vectors[turn], cipher, limit=DEPTH, now=now, embedder=embedder.id,
-                among=space.doc_count,
+                among=space.doc_count, sure=SURE,
             )  # fmt: skip
             postings.best(
                 scope, scope.space, asked[turn], documents=space.doc_count,

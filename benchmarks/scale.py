@@ -18,6 +18,7 @@ from apps.crypto.services import open_space
 from apps.memories.models import Memory
 from apps.memories.nearest import nearest
 from apps.projects.scope import Scope
+from apps.recall.legs.dense import SURE
 from apps.recall.services import DEPTH
 from benchmarks import population
 from benchmarks.instance import Instance
@@ -108,7 +109,7 @@ def _recall(place: _Place, questions: Sequence[str]) -> float:
             first = Memory.objects.within(place.scope).filter(space_id=place.scope.space.id).order_by("pk")[0].pk
             near = nearest(
                 place.scope, place.scope.space, vector, cipher, limit=DEPTH, now=now, embedder=embedder.id,
-                among=place.rows,
+                among=place.rows, sure=SURE,
             )  # fmt: skip
         # The row that all were copied from is none of those whose vectors are known here.
         near = [one for one in near if one[0] != first][:NEAREST]

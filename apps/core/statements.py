@@ -21,11 +21,8 @@ Row = TypeVar("Row", bound=models.Model)
 class _Prepared(psycopg.Cursor[Any]):
     """Binds on the server, so that the connection may prepare (see DATABASE_PREPARE), and asks for bytes as bytes."""
 
-    is_replanned = False
-
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
-        prepare = False if self.is_replanned else None
-        done = super().execute(query, params, **{"binary": True, "prepare": prepare, **options})
+        done = super().execute(query, params, **{"binary": True, **options})
         self._query = _Written(self, query, params)  # type: ignore[assignment]  # what Django's log of statements reads
         return done
 
@@ -44,16 +41,16 @@ class _Written:
 
 
 @contextmanager
-def prepared_cursor(*, is_replanned: bool = False) -> Iterator[CursorWrapper]:
+def prepared_cursor() -> Iterator[CursorWrapper]:
     """A cursor of the main database, inside the caller's transaction, for texts that do not change from call to call.
 
-    is_replanned: planned at each call, since the best plan depends on the values, as on how much a space holds.
+    In a snapshot one plan serves all values, of the smallest space and the largest, so the text must leave no choice:
+    rows come by an index's leading columns, and joins are lateral and by id (tests/isolation/test_pinned_plans.py).
     A value that stands alone, with nothing beside it that tells its type, needs a cast.
     """
     main = connections[DEFAULT_DB_ALIAS]
     assert main.connection is not None, "a transaction has begun"  # noqa: S101
     bare = _Prepared(main.connection)
-    bare.is_replanned = is_replanned
     # Wrapped as Django wraps its own: its errors, its log of statements.
     with main._prepare_cursor(bare) as cursor:  # type: ignore[attr-defined]
         yield cursor

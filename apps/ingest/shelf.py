@@ -44,16 +44,18 @@ _READ = (
 )  # fmt: skip
 
 
-# Lateral and by index: the newest of a session is its last entry, however long the session.
+# Lateral, and by bounds and an order that one index answers: the newest of a session is its last entry, however long
+# the session and whatever the plan.
 _LAST_OF_SESSIONS = """
 select wanted.token, last.id, last.said_at, vector.embedding_ct from unnest(%s::bigint[]) wanted(token)
 cross join lateral (
     select memory.id, coalesce(memory.valid_from, memory.created_at) as said_at from memories_memory memory
-    where memory.tenant_id = %s and memory.space_id = %s and memory.session_token = wanted.token
+    where memory.tenant_id = %s and memory.space_id = %s
+      and memory.session_token >= wanted.token and memory.session_token <= wanted.token
       and memory.retention_status = 'active' and memory.validity <> 'superseded'
       and (memory.expires_at is null or memory.expires_at > %s)
       and (%s::bigint is null or memory.project_id is null or memory.project_id = %s)
-    order by memory.id desc limit 1
+    order by memory.session_token desc, memory.id desc limit 1
 ) last
 cross join lateral (
     select embedding_ct from memories_memoryvector
@@ -411,7 +413,7 @@ class Shelf:
         if not tokens:
             return []
         project_id = self.scope.project_id
-        with prepared_cursor(is_replanned=True) as cursor:
+        with prepared_cursor() as cursor:
             cursor.execute(
                 _LAST_OF_SESSIONS,
                 [tokens, self.scope.tenant_id, self.space.pk, self.now, project_id, project_id, self.scope.tenant_id,

@@ -1,12 +1,14 @@
 """The nearest vectors of one space, found by sign bits and measured on what is sealed (docs/adr/0010).
 
-The database compares bits of keyed rotations and ranks nothing finely: of its nearest a few times more are taken than
-are wanted, opened, and ordered by their true cosines.  Exact scans of a covering index: no approximate index to build.
+The database compares bits of keyed rotations and ranks nothing finely: those that agree most are opened and ordered by
+their true cosines, and then as many more as may still be among the nearest.  Exact scans of a covering index: no
+approximate index to build.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -19,10 +21,12 @@ from apps.memories.integrity import VECTOR
 from apps.memories.sealing import EMBEDDING, as_vectors
 from apps.projects.scope import Scope, SpaceRef
 
-# How many more are opened than are wanted.  Of 2,000 dialogue turns the nearest ten are among the nearest 128 by their
-# signs in 99.9 of 100 questions; the more there are, the more lie between, fewer than in proportion.
-_SPARE: Final = 64
-_ROOTS: Final = 8  # opened for each of the square root of how many there are
+_SPARE: Final = 64  # how many more are opened at first than are wanted
+# How many are known by their signs for each of the square root of how many there are: what is opened is among them,
+# but for questions to which everything is about equally far.
+_ROOTS: Final = 8
+_MOST: Final = 4_000  # opened for one question: a twentieth of a second, and then it is good enough
+_DEVIATIONS: Final = 2.0  # a nearest one differs in more signs than is looked at once in 44 times
 
 _THERE = "tenant_id = %s and space_id = %s and (expires_at is null or expires_at > %s)"
 
@@ -51,48 +55,95 @@ def nearest(
     values: Sequence[Any] = (),
     replaced: bool = False,
     among: int = 0,
+    sure: int = 0,
     opened: dict[int, NDArray[np.float32]] | None = None,
 ) -> list[tuple[int, float]]:
     """(memory id, cosine), best first.  vector: as the embedder made it, unit length.
 
     where, values: conditions on ``memory`` as SQL; they hold before the limit.  embedder: only vectors of this model,
     the only ones comparable.  replaced: also those that are live no more, of which ``where`` says which are meant.
-    among: about how many the space holds; the more, the more are opened.
+    sure: so many of the best are the nearest there are (docs/adr/0010), of about ``among`` that the space holds.
     opened: takes every embedding that was opened on the way, by memory id, for whoever measures them once more.
     Vectors that fail their seal are noted and left out.
     """
-    ids: list[int] = []
+    by_signs = partial(_by_signs, scope, space, vector, cipher, now, embedder, where, values, replaced=replaced)
+    vectors = {} if opened is None else opened
+    cosines: dict[int, float] = {}
+
+    def measure(ids: Sequence[int]) -> None:
+        found = open_embeddings(scope, space, ids, cipher, embedder=embedder, now=now)
+        vectors.update(found)
+        if found:
+            cosines.update(zip(found, (np.stack(list(found.values())) @ vector).tolist(), strict=True))
+
+    at_first = limit + _SPARE
+    known = by_signs(max(at_first, round(_ROOTS * math.sqrt(among)) if sure else 0))
+    measure([memory_id for memory_id, _ in known[:at_first]])
+    if sure and len(cosines) >= sure:
+        measure(_maybe_nearer(known, at_first, sorted(cosines.values())[-sure], len(vector), by_signs))
+    return sorted(cosines.items(), key=lambda one: (-one[1], one[0]))[:limit]
+
+
+def open_embeddings(
+    scope: Scope, space: SpaceRef, ids: Sequence[int], cipher: SpaceCipher, *, embedder: str | None, now: datetime
+) -> dict[int, NDArray[np.float32]]:
+    """The embeddings of these memories by id.  One that fails its seal is noted and left out.
+
+    Inside the tenant's transaction.
+    """
+    if not ids:
+        return {}
+    with prepared_cursor() as cursor:
+        cursor.execute(
+            "select memory_id, embedding_ct from memories_memoryvector "
+            "where tenant_id = %s and memory_id = any(%s) and (%s::text is null or embedder = %s)",
+            [scope.tenant_id, list(ids), embedder, embedder],
+        )
+        rows = cursor.fetchall()
+    opened: list[int] = []
     embeddings: list[bytes] = []
-    most = max(limit + _SPARE, round(_ROOTS * math.sqrt(among)))
-    for memory_id, blob in _close(scope, space, vector, cipher, most, now, embedder, where, values, replaced=replaced):
+    for memory_id, blob in rows:
         try:
             embeddings.append(cipher.open_bytes(EMBEDDING, memory_id, blob))
-            ids.append(memory_id)
+            opened.append(memory_id)
         except DecryptError as error:
             integrity.note(scope, error, memory_id, space_id=space.id, table=VECTOR, now=now)
-    if not ids:
-        return []
-    vectors = as_vectors(embeddings)
-    if opened is not None:
-        opened.update(zip(ids, vectors, strict=True))
-    found = zip(ids, (vectors @ vector).tolist(), strict=True)
-    return sorted(found, key=lambda one: (-one[1], one[0]))[:limit]
+    return dict(zip(opened, as_vectors(embeddings), strict=True)) if opened else {}
 
 
-def _close(
+def _maybe_nearer(
+    known: Sequence[tuple[int, int]],
+    seen: int,
+    worst: float,
+    bits: int,
+    by_signs: Callable[[int], Sequence[tuple[int, int]]],
+) -> list[int]:
+    """Those beyond the first ``seen`` whose cosines may be above ``worst``, as far as their signs tell.
+
+    known: (id, differing signs), the fewest first.  Of vectors an angle apart each sign of a random rotation differs
+    with the probability angle / pi (Charikar 2002), so that their number is about binomial.
+    """
+    share = math.acos(max(-1.0, min(1.0, worst))) / math.pi
+    within = bits * share + _DEVIATIONS * math.sqrt(bits * share * (1 - share))
+    if seen <= len(known) < _MOST and known[-1][1] <= within:
+        known = by_signs(_MOST)
+    return [memory_id for memory_id, distance in known[seen:_MOST] if distance <= within]
+
+
+def _by_signs(
     scope: Scope,
     space: SpaceRef,
     vector: NDArray[np.float32],
     cipher: SpaceCipher,
-    limit: int,
     now: datetime,
     embedder: str | None,
     where: str,
     values: Sequence[Any],
+    limit: int,
     *,
     replaced: bool,
-) -> list[tuple[int, bytes]]:
-    """(memory id, sealed embedding) of those whose signs agree most, over all key versions: their distances compare."""
+) -> list[tuple[int, int]]:
+    """(memory id, differing signs), the fewest first, over all key versions: their distances compare."""
     conditions = _THERE if replaced else f"{_THERE} and live"
     parameters: list[Any] = [scope.tenant_id, space.id, now]
     if embedder is not None:
@@ -111,17 +162,16 @@ def _close(
     every: list[Any] = []
     for one in cipher.live():
         scans.append(
-            f"(select memory_id, signs <~> %s::bit({len(vector)}) as distance "  # noqa: S608  (ours)
+            f"select memory_id, signs <~> %s::bit({len(vector)}) as distance "  # noqa: S608  (ours)
             f"from memories_memoryvector vector where {conditions} and key_version = %s "
-            "order by distance, memory_id limit %s)"
+            "order by distance, memory_id limit %s"
         )
         every += [signs(vector, one), *parameters, one.key_version, limit]
-    sql = (
-        f"with close as materialized (select memory_id from ({' union all '.join(scans)}) each "  # noqa: S608  (ours)
-        "order by distance, memory_id limit %s) "
-        "select vector.memory_id, vector.embedding_ct from memories_memoryvector vector "
-        "where vector.tenant_id = %s and vector.memory_id in (select memory_id from close)"
-    )
-    with prepared_cursor(is_replanned=True) as cursor:
-        cursor.execute(sql, [*every, limit, scope.tenant_id])
+    sql = scans[0]
+    if len(scans) > 1:
+        both = " union all ".join(f"({one})" for one in scans)
+        sql = f"select memory_id, distance from ({both}) each order by distance, memory_id limit %s"  # noqa: S608  (ours)
+        every.append(limit)
+    with prepared_cursor() as cursor:
+        cursor.execute(sql, every)
         return list(cursor.fetchall())

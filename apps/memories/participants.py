@@ -16,7 +16,7 @@ def present(
     """
     if not tokens:
         return []
-    with prepared_cursor(is_replanned=True) as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             "select token from unnest(%s::bigint[]) token where exists (select 1 from memories_memory "
             "where tenant_id = %s and space_id = %s and actor_token = token "

@@ -130,15 +130,18 @@ def best(
             ) as score
             from hit group by memory_id
         )
-        select scored.memory_id, scored.score from scored cross join lateral (
+        select best.memory_id, best.score from (
+            -- Sorted before they are looked at, so that looking ends with the last that is wanted.
+            select * from scored order by score desc, memory_id
+        ) best cross join lateral (
             -- By id, one at a time: before the first statistics the planner would scan the space for each.
-            select * from memories_memory where tenant_id = %s and id = scored.memory_id limit 1
+            select * from memories_memory where tenant_id = %s and id = best.memory_id limit 1
         ) memory
         where memory.space_id = %s and memory.retention_status = 'active'
           and (memory.expires_at is null or memory.expires_at > %s) {where}
-        order by scored.score desc, scored.memory_id limit %s
+        order by best.score desc, best.memory_id limit %s
     """  # noqa: S608  (``where`` is built from constants in apps.recall.search; values are parameters)
-    with prepared_cursor(is_replanned=True) as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             sql,
             [

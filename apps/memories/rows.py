@@ -38,7 +38,7 @@ def recallable_rows(scope: Scope, ids: Sequence[int], moment: Moment | None, *, 
 
 def _fetch(scope: Scope, ids: Sequence[int], also: str, values: Sequence[Any], *, now: datetime) -> list[Memory]:
     spaces, project = [space.id for space in scope.spaces], scope.project_id
-    with prepared_cursor(is_replanned=True) as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             f"{_ROWS} and {also}",  # fixed texts of ours
             [scope.tenant_id, spaces, list(ids), scope.environment.value, project, project, now, now, *values],

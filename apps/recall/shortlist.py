@@ -1,6 +1,6 @@
 """The shortlist: what the legs found and the turns beside it, opened once and measured exactly."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,9 @@ from apps.core.plaintext import Plaintext
 from apps.core.statements import prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity, postings
+from apps.memories.nearest import open_embeddings
 from apps.memories.periods import true_sql
-from apps.memories.sealing import METADATA, TEXT, open_embedding
+from apps.memories.sealing import METADATA, TEXT
 from apps.memories.words import terms
 from apps.recall.measuring import Spoken, Statistics, Turn, is_question, measure
 from apps.recall.question import Question
@@ -22,7 +23,7 @@ from apps.recall.search import Search
 
 # Every join is lateral and by id: without statistics, as after a bulk load, the planner would scan the space for each.
 # Members are what the legs found.  Each brings the turn after it, in its session; of every one the turn before is read.
-# Embeddings that a leg has opened already do not come once more.
+# That its session is the same is said by bounds and an order, which one index answers and no plan can get round.
 _POOL = """
 with member as (select unnest(%s::bigint[]) as id),
 following as (
@@ -33,16 +34,16 @@ following as (
     cross join lateral (
         select memory.id from memories_memory memory
         where memory.tenant_id = %s and memory.space_id = %s
-          and memory.session_token = m.session_token and memory.id > m.id
+          and memory.session_token <= m.session_token and (memory.session_token, memory.id) > (m.session_token, m.id)
           and memory.retention_status = 'active' and (memory.expires_at is null or memory.expires_at > %s) {where}
-        order by memory.id limit 1
+        order by memory.session_token, memory.id limit 1
     ) after
     where m.session_token is not null
 ),
 pool as (select id from member union select id from following)
-select m.id, m.text_ct, vector.embedding_ct, before.id, before.text_ct, before_vector.embedding_ct,
-    m.actor_token, m.from_assistant, m.session_token, coalesce(m.event_at, m.created_at), m.created_at, m.importance,
-    m.access_count, m.metadata_ct, m.revision, m.type, m.confidence, m.last_accessed_at
+select m.id, m.text_ct, before.id, before.text_ct, m.actor_token, m.from_assistant, m.session_token,
+    coalesce(m.event_at, m.created_at), m.created_at, m.importance, m.access_count, m.metadata_ct, m.revision, m.type,
+    m.confidence, m.last_accessed_at
 from pool
 cross join lateral (
     select * from memories_memory where tenant_id = %s and space_id = %s and id = pool.id limit 1
@@ -50,20 +51,12 @@ cross join lateral (
 left join lateral (
     select earlier.id, earlier.text_ct from memories_memory earlier
     where earlier.tenant_id = %s and earlier.space_id = %s
-      and earlier.session_token = m.session_token and earlier.id < m.id
+      and earlier.session_token >= m.session_token and (earlier.session_token, earlier.id) < (m.session_token, m.id)
       and earlier.retention_status = 'active' and {before}
       and (earlier.expires_at is null or earlier.expires_at > %s)
       and (%s::bigint is null or earlier.project_id is null or earlier.project_id = %s)
-    order by earlier.id desc limit 1
+    order by earlier.session_token desc, earlier.id desc limit 1
 ) before on m.session_token is not null
-left join lateral (
-    select embedding_ct from memories_memoryvector
-    where tenant_id = m.tenant_id and memory_id = m.id and embedder = %s and memory_id <> all(%s::bigint[]) limit 1
-) vector on true
-left join lateral (
-    select embedding_ct from memories_memoryvector
-    where tenant_id = m.tenant_id and memory_id = before.id and embedder = %s and memory_id <> all(%s::bigint[]) limit 1
-) before_vector on true
 """
 
 
@@ -85,12 +78,13 @@ def open_shortlist(
 ) -> list[Opened]:
     """Open each candidate once, and measure it exactly.  One that fails its seal is left out and reported."""
     cipher, statistics = search.cipher, _statistics(search, question)
+    rows = _fetch(search, ids)
+    vectors = _vectors(search, {row[0] for row in rows} | {row[2] for row in rows if row[2] is not None})
     spoken: dict[int, Spoken] = {}  # by id: one that is found is often before another
     candidates: list[Opened] = []
-    for row in _fetch(search, ids):
-        (memory_id, blob, vector_blob, before_id, before_blob, before_vector_blob, actor, from_assistant, session,
-         said_at, created_at, importance, access_count, metadata_blob, revision, type_, confidence,
-         last_accessed_at) = row  # fmt: skip
+    for row in rows:
+        (memory_id, blob, before_id, before_blob, actor, from_assistant, session, said_at, created_at, importance,
+         access_count, metadata_blob, revision, type_, confidence, last_accessed_at) = row  # fmt: skip
         try:
             text = cipher.open(TEXT, memory_id, blob)
             if metadata and not has_metadata(metadata, cipher, memory_id, metadata_blob, revision):
@@ -99,9 +93,9 @@ def open_shortlist(
             _note(search, error, memory_id)
             continue
         if memory_id not in spoken:
-            spoken[memory_id] = _spoken(text, _vector(search, memory_id, vector_blob))
+            spoken[memory_id] = _spoken(text, vectors.get(memory_id))
         if before_id is not None and before_id not in spoken:
-            spoken[before_id] = _before(search, before_id, before_blob, before_vector_blob)
+            spoken[before_id] = _before(search, before_id, before_blob, vectors.get(before_id))
         turn = Turn(
             id=memory_id,
             text=text,
@@ -140,40 +134,37 @@ def _spoken(text: Plaintext, vector: NDArray[np.float32] | None) -> Spoken:
     return Spoken(terms=terms(said), vector=vector, is_question=is_question(said))
 
 
-def _before(search: Search, memory_id: int, blob: bytes, vector_blob: bytes | None) -> Spoken:
+def _before(search: Search, memory_id: int, blob: bytes, vector: NDArray[np.float32] | None) -> Spoken:
     """The turn before.  One that fails its seal says nothing, and takes nothing from the turn after it."""
     try:
         text = search.cipher.open(TEXT, memory_id, blob)
     except DecryptError as error:
         _note(search, error, memory_id)
         return Spoken(terms=[], vector=None, is_question=False)
-    return _spoken(text, _vector(search, memory_id, vector_blob))
+    return _spoken(text, vector)
 
 
-def _vector(search: Search, memory_id: int, blob: bytes | None) -> NDArray[np.float32] | None:
-    """None where there is none, or where it fails its seal: the words still count."""
-    if (opened := search.opened.get(memory_id)) is not None or blob is None:
-        return opened
-    try:
-        return open_embedding(memory_id, blob, search.cipher)
-    except DecryptError as error:
-        _note(search, error, memory_id, table=integrity.VECTOR)
-        return None
+def _vectors(search: Search, ids: set[int]) -> dict[int, NDArray[np.float32]]:
+    """By memory id, of those that have one that opens: without it the words still count."""
+    missing = sorted(ids - search.opened.keys())
+    found = open_embeddings(
+        search.scope, search.space, missing, search.cipher, embedder=search.embedder, now=search.now
+    )
+    return search.opened | found
 
 
-def _note(search: Search, error: DecryptError, memory_id: int, *, table: str = integrity.MEMORY) -> None:
-    integrity.note(search.scope, error, memory_id, space_id=search.space.id, table=table, now=search.now)
+def _note(search: Search, error: DecryptError, memory_id: int) -> None:
+    integrity.note(search.scope, error, memory_id, space_id=search.space.id, now=search.now)
 
 
-def _fetch(search: Search, ids: Sequence[int]) -> Iterable[tuple[Any, ...]]:
+def _fetch(search: Search, ids: Sequence[int]) -> list[tuple[Any, ...]]:
     mine, project = [search.scope.tenant_id, search.space.id], search.scope.project_id
     before, at = true_sql("earlier", search.moment, now=search.now)
-    known = list(search.opened)
-    with prepared_cursor(is_replanned=True) as cursor:
+    with prepared_cursor() as cursor:
         cursor.execute(
             _POOL.format(where=search.where, before=before),
             [list(ids), *mine, *mine, search.now, *search.values, *mine, *mine, *at, search.now,
-             project, project, search.embedder, known, search.embedder, known],
+             project, project],
         )  # fmt: skip
         rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows

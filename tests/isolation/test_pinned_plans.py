@@ -1,10 +1,13 @@
 """What recall's statements touch: rows of the space that is asked and no more, however many others there are, and each
 index that makes it so is missed where it is gone."""
 
+import itertools
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 import psycopg
@@ -26,8 +29,8 @@ MOST: Final = 3  # times all of them that one statement may touch in one table
 PINNED: Final = frozenset(
     {
         "claim_about", "edge_in", "edge_out", "entity_by_alias", "memories_memory_pkey", "memories_posting_pkey",
-        "memory_in_space", "memory_said_at", "memory_stretch", "mentions_of_entity", "period_of_memory",
-        "summary_source_once", "vector_one_per_memory", "vector_signs",
+        "memory_in_space", "memory_said_at", "memory_session", "memory_stretch", "mentions_of_entity",
+        "period_of_memory", "summary_source_once", "vector_one_per_memory", "vector_signs",
     }
 )  # fmt: skip
 
@@ -41,12 +44,25 @@ def superuser(url: str) -> Iterator[psycopg.Cursor[Any]]:
         admin.rollback()
 
 
-def explain(cursor: psycopg.Cursor[Any], scope: Scope, statement: str) -> Plan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A statement of recall with its values in it.  preparation: what comes before one planned for all values."""
+
+    sql: str
+    preparation: str = ""
+
+
+def explain(cursor: psycopg.Cursor[Any], scope: Scope, asked: Asked) -> Plan:
     """How it was run for the application, with what it touched."""
     cursor.execute("select set_config('app.tenant_id', %s, true)", [str(scope.tenant_id)])
     cursor.execute(f"set local role {roles.APP}".encode())
-    cursor.execute(f"explain (analyze, timing off, format json) {statement}".encode())
+    cursor.execute("set local plan_cache_mode = force_generic_plan")
+    if asked.preparation:
+        cursor.execute(asked.preparation.encode())
+    cursor.execute(f"explain (analyze, timing off, format json) {asked.sql}".encode())
     (found,) = cursor.fetchone() or (None,)
+    if asked.preparation:
+        cursor.execute("deallocate recalled")
     cursor.execute("reset role")
     (whole,) = found if isinstance(found, list) else json.loads(str(found))
     return dict(whole["Plan"])
@@ -79,26 +95,36 @@ def faults(plans: Iterable[Plan]) -> list[str]:
     return found + [f"{index} is not used" for index in sorted(PINNED - used)]
 
 
-def literal(statement: Statement) -> str:
+def asked_of(statement: Statement) -> Asked:
+    """As the application sends it: with its values in it, or prepared, with types as they were there."""
     with connection.cursor() as cursor:
-        return str(cursor.mogrify(statement.sql, statement.values))
+        if not statement.is_prepared:
+            return Asked(sql=str(cursor.mogrify(statement.sql, statement.values)))
+        cursor.execute("select statement, parameter_types::text[] from pg_prepared_statements")
+        types = dict(cursor.fetchall())
+        numbers = itertools.count(1)
+        text = re.sub("%s", lambda _: f"${next(numbers)}", statement.sql).replace("%%", "%")
+        values = ", ".join(str(cursor.mogrify("%s", [value])) for value in statement.values)
+    return Asked(
+        sql=f"execute recalled ({values})", preparation=f"prepare recalled ({', '.join(types[text])}) as {text}"
+    )
 
 
 @pytest.fixture
-def statements(scope: Scope, superuser_url: str) -> list[str]:
-    found = [literal(one) for one in statements_of_recall(scope)]
+def statements(scope: Scope, superuser_url: str) -> list[Asked]:
+    found = [asked_of(one) for one in statements_of_recall(scope)]
     fill(superuser_url, scope.tenant_id)
     return found
 
 
 def test_recall_goes_by_its_indexes_and_touches_the_rows_of_its_space(
-    statements: list[str], scope: Scope, superuser_url: str
+    statements: list[Asked], scope: Scope, superuser_url: str
 ) -> None:
     with superuser(superuser_url) as cursor:
         assert faults(explain(cursor, scope, one) for one in statements) == []
 
 
-def test_an_index_that_is_gone_is_missed(statements: list[str], scope: Scope, superuser_url: str) -> None:
+def test_an_index_that_is_gone_is_missed(statements: list[Asked], scope: Scope, superuser_url: str) -> None:
     with superuser(superuser_url) as cursor:
         for index in sorted(PINNED):
             cursor.execute("savepoint before")

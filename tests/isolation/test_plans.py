@@ -41,8 +41,11 @@ QUESTION = "What did Hannah repair in Tallinn on 12 May 2026, and where do I liv
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
+    """is_prepared: planned once, whatever the values."""
+
     sql: str
     values: Any
+    is_prepared: bool
 
     @property
     def name(self) -> str:
@@ -68,7 +71,7 @@ def statements_of_recall(scope: Scope) -> list[Statement]:
 
     def listen(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
         if ("memories_" in sql or "entities_" in sql) and sql.lstrip().lower().startswith(("select", "with")):
-            heard.append(Statement(sql, params))
+            heard.append(Statement(sql, params, not isinstance(context["cursor"].cursor, psycopg.ClientCursor)))
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(listen):
@@ -212,7 +215,7 @@ def test_recall_scans_no_table_under_row_level_security(
 def test_a_statement_that_scans_its_table_is_found_out(scope: Scope, superuser_url: str) -> None:
     fill(superuser_url, scope.tenant_id)
 
-    every = Statement("select count(*) from memories_memory where importance > %s", [0.1])
+    every = Statement("select count(*) from memories_memory where importance > %s", [0.1], is_prepared=False)
     with without_row_security():
         found = list(scans(plan(scope, every)))
 

@@ -1,7 +1,11 @@
 """By meaning: the nearest vectors of the space."""
 
+from typing import Final
+
 from apps.memories.nearest import nearest
 from apps.recall.search import Ranking, Search
+
+SURE: Final = 10  # of the best, as many as an answer has: nothing nearer was passed over
 
 
 class Dense:
@@ -23,5 +27,6 @@ class Dense:
             values=search.values if search.is_filtered else (),
             replaced=search.moment is not None,
             among=search.documents,
+            sure=SURE,
             opened=search.opened,
         )
