@@ -26,6 +26,8 @@ FRESH: Final = """(not memory.is_summary or not exists (
 def sources_among(scope: Scope, memory_ids: Sequence[int]) -> dict[int, list[int]]:
     """Of those of these memories that are summaries, the ids of their sources.  Inside the tenant's transaction."""
     found: dict[int, list[int]] = {}
+    if not memory_ids:
+        return found
     with prepared_cursor() as cursor:
         cursor.execute(
             "select summary_id, source_id from memories_summarysource where tenant_id = %s and summary_id = any(%s) "

@@ -58,6 +58,7 @@ class Turn(Spoken):
     type: str
     confidence: float
     last_accessed_at: datetime | None
+    is_summary: bool
     stretch: tuple[datetime, datetime] | None = None
 
 

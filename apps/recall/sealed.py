@@ -33,7 +33,7 @@ _EVERYTHING = """
 select memory.id, memory.text_ct, memory.handles_ct, memory.tags_ct, memory.metadata_ct, memory.revision,
     vector.embedding_ct, memory.from_assistant, coalesce(memory.event_at, memory.created_at), memory.created_at,
     memory.importance, memory.access_count, (true {where}), memory.type, memory.confidence, memory.last_accessed_at,
-    lower(memory.event_range), upper(memory.event_range)
+    lower(memory.event_range), upper(memory.event_range), memory.is_summary
 from memories_memory memory
 left join memories_memoryvector vector
     on vector.tenant_id = memory.tenant_id and vector.memory_id = memory.id and vector.embedder = %s
@@ -150,6 +150,7 @@ def shortlist_sealed(
     return [
         Opened(
             text=turn.text,
+            is_summary=turn.is_summary,
             features=measure(
                 turn, opened.before.get(turn.id), question, vector, statistics, session_token=session_token
             ),
@@ -189,6 +190,7 @@ def _turn(row: tuple[Any, ...], handles: Handles, cipher: SpaceCipher) -> Turn:
         confidence=row[14],
         last_accessed_at=row[15],
         stretch=(row[16], row[17]) if row[16] and row[17] else None,
+        is_summary=row[18],
     )
 
 

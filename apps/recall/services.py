@@ -401,7 +401,8 @@ def _found(scope: Scope, asked: _Asked, options: _Options) -> _Found:
     while True:
         features = [one.features for one in opened]
         ranked = rank(options.profile, features, rankings, options.weights, options.now, reread.relevance)
-        related, sources = _behind_sources(scope, asked, _relate(scope, asked, options, ranked, opened, without=failed))
+        related = _relate(scope, asked, options, ranked, opened, without=failed)
+        related, sources = _behind_sources(scope, asked, related, opened)
         alike = _alike(related, opened)
         kept = first_of_each(related.ranked, alike)[: options.limit]
         memories = _open_whole(scope, asked.space, asked.cipher, [one.id for one in kept], options)
@@ -450,14 +451,17 @@ def _reread(
     )
 
 
-def _behind_sources(scope: Scope, asked: _Asked, related: Related) -> tuple[Related, Mapping[int, Sequence[int]]]:
+def _behind_sources(
+    scope: Scope, asked: _Asked, related: Related, opened: Sequence[Opened]
+) -> tuple[Related, Mapping[int, Sequence[int]]]:
     """Summaries take no place of their sources; a question for an overview may be answered by a summary alone.
 
     And the sources of those that were held to that, by the summary's id.
     """
     if asked.question.intent == "analytical":
         return related, {}
-    sources = lineage.sources_among(scope, [one.id for one in related.ranked])
+    summaries = [one.features.id for one in opened if one.is_summary]
+    sources = lineage.sources_among(scope, [*summaries, *related.texts])  # of what a path led to nobody looked yet
     return (replace(related, ranked=behind_their_sources(related.ranked, sources)) if sources else related), sources
 
 

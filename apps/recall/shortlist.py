@@ -43,7 +43,7 @@ following as (
 pool as (select id from member union select id from following)
 select m.id, m.text_ct, before.id, before.text_ct, m.actor_token, m.from_assistant, m.session_token,
     coalesce(m.event_at, m.created_at), m.created_at, m.importance, m.access_count, m.metadata_ct, m.revision, m.type,
-    m.confidence, m.last_accessed_at
+    m.confidence, m.last_accessed_at, m.is_summary
 from pool
 cross join lateral (
     select * from memories_memory where tenant_id = %s and space_id = %s and id = pool.id limit 1
@@ -66,6 +66,7 @@ class Opened:
 
     features: Features
     text: Plaintext
+    is_summary: bool
 
 
 def open_shortlist(
@@ -84,7 +85,7 @@ def open_shortlist(
     candidates: list[Opened] = []
     for row in rows:
         (memory_id, blob, before_id, before_blob, actor, from_assistant, session, said_at, created_at, importance,
-         access_count, metadata_blob, revision, type_, confidence, last_accessed_at) = row  # fmt: skip
+         access_count, metadata_blob, revision, type_, confidence, last_accessed_at, is_summary) = row  # fmt: skip
         try:
             text = cipher.open(TEXT, memory_id, blob)
             if metadata and not has_metadata(metadata, cipher, memory_id, metadata_blob, revision):
@@ -112,10 +113,11 @@ def open_shortlist(
             type=type_,
             confidence=confidence,
             last_accessed_at=last_accessed_at,
+            is_summary=is_summary,
         )
         before = spoken[before_id] if before_id is not None else None
         features = measure(turn, before, question, search.vector, statistics, session_token=session_token)
-        candidates.append(Opened(text=text, features=features))
+        candidates.append(Opened(text=text, features=features, is_summary=turn.is_summary))
     return candidates
 
 
