@@ -106,6 +106,7 @@ def bare_query(scope: Scope, questions: Sequence[str], runs: int) -> dict[str, t
             )  # fmt: skip
             postings.best(
                 scope, scope.space, asked[turn], documents=space.doc_count,
+                frequencies=postings.frequencies(scope, scope.space, asked[turn]),
                 average_length=space.term_total / space.doc_count, where="", values=(), limit=DEPTH, now=now,
             )  # fmt: skip
 

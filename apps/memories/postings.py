@@ -1,4 +1,4 @@
-"""The blinded word index: keyed tokens of each memory, and BM25 over them in one index-only statement."""
+"""The blinded word index: keyed tokens of each memory, and BM25 over them, by an index alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from django.db import connection
 from apps.core.statements import prepared_cursor
 from apps.crypto.services import SpaceCipher
 from apps.memories.models import Memory
-from apps.memories.words import bm25_parameters, indexed, rounded_length
+from apps.memories.words import bm25_parameters, idf, indexed, rounded_length
 from apps.projects.scope import Scope, SpaceRef
 
 
@@ -76,20 +76,11 @@ class AskedTerms:
     def under(cls, ciphers: Sequence[SpaceCipher], asked: Sequence[str]) -> "AskedTerms":
         return cls(tokens=[token for cipher in ciphers for token in cipher.term_tokens(asked)], terms=len(asked))
 
-    @property
-    def term_sql(self) -> str:
-        """The term of a row's token, as SQL with one parameter, ``tokens``, where there are several versions."""
-        return (
-            "token" if self.terms == len(self.tokens) else f"(array_position(%s::bigint[], token) - 1) %% {self.terms}"
-        )
-
-    @property
-    def term_values(self) -> list[Any]:
-        return [] if self.terms == len(self.tokens) else [list(self.tokens)]
-
 
 def frequencies(scope: Scope, space: SpaceRef, asked: AskedTerms) -> list[int]:
     """How many memories of the space hold each term, in the question's order."""
+    if not asked.terms:
+        return []
     with prepared_cursor() as cursor:
         cursor.execute(
             "select token, count(*) from memories_posting "
@@ -105,6 +96,7 @@ def best(
     space: SpaceRef,
     asked: AskedTerms,
     *,
+    frequencies: Sequence[int],
     documents: int,
     average_length: float,
     where: str,
@@ -114,21 +106,18 @@ def best(
 ) -> list[tuple[int, float]]:
     """(memory id, score), best first, by BM25 with capped counts and rounded lengths.
 
-    where, values: further conditions on ``memory`` as SQL; they hold before the limit, so that a rare kind of memory
-    is not crowded out by a frequent one.
+    frequencies: of each term, as ``frequencies`` counts them.  where, values: further conditions on ``memory`` as SQL;
+    they hold before the limit, so that a rare kind of memory is not crowded out by a frequent one.
     """
     k1, b = bm25_parameters(average_length)
+    weights = [idf(frequency, documents) * (k1 + 1) for frequency in frequencies]
     sql = f"""
-        with hit as (
-            select memory_id, tf::float8, length::float8,
-                (count(*) over (partition by {asked.term_sql}))::float8 as frequency
-            from memories_posting where tenant_id = %s and space_id = %s and token = any(%s)
-        ), scored as (
-            select memory_id, sum(
-                ln(1 + (%s - frequency + 0.5) / (frequency + 0.5))
-                * tf * (%s + 1) / (tf + %s * (1 - %s + %s * length / %s))
-            ) as score
-            from hit group by memory_id
+        with scored as (
+            select hit.memory_id, sum(asked.weight * hit.tf / (hit.tf + %s + %s * hit.length)) as score
+            from unnest(%s::bigint[], %s::float8[]) asked(token, weight) cross join lateral (
+                select memory_id, tf, length from memories_posting
+                where tenant_id = %s and space_id = %s and token = asked.token
+            ) hit group by hit.memory_id
         )
         select best.memory_id, best.score from (
             -- Sorted before they are looked at, so that looking ends with the last that is wanted.
@@ -145,8 +134,8 @@ def best(
         cursor.execute(
             sql,
             [
-                *asked.term_values, scope.tenant_id, space.id, list(asked.tokens),
-                float(documents), k1, k1, b, b, max(average_length, 1e-9),
+                k1 * (1 - b), k1 * b / max(average_length, 1e-9),
+                list(asked.tokens), weights * (len(asked.tokens) // asked.terms), scope.tenant_id, space.id,
                 scope.tenant_id, space.id, now, *values, limit,
             ],
         )  # fmt: skip

@@ -26,7 +26,7 @@ class Search:
     question: as it was read; in this process alone.  asked: its terms, each once, in their order.  vector: as the
     embedder made it, None while it is down.
     Tokens are of each key version that rows may be under.
-    documents, average_length: of the space's index, for BM25.
+    frequencies: how many memories of the space hold each of them.  documents, average_length: of the space's index.
     where, values: the filter, as SQL conditions on ``memory``; ``is_filtered`` when a caller asked for one.
     moment: the time asked about, where it is not the present.
     opened: embeddings that a leg has opened, by memory id, so that none is opened twice.
@@ -39,6 +39,7 @@ class Search:
     asked: AskedTerms
     vector: NDArray[np.float32] | None
     embedder: str
+    frequencies: Sequence[int]
     documents: int
     average_length: float
     where: str

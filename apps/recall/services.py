@@ -22,10 +22,9 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.edges.opened import Neighbour
-from apps.memories import integrity, lineage
+from apps.memories import integrity, lineage, postings
 from apps.memories.opened import OpenedMemory
 from apps.memories.participants import present
-from apps.memories.postings import AskedTerms
 from apps.memories.rows import recallable_rows
 from apps.memories.sealing import open_memory
 from apps.memories.spaces import space_now
@@ -327,14 +326,16 @@ def _search(scope: Scope, asked: _Asked, filters: Filters, now: datetime) -> Sea
     """Inside the snapshot of which the cipher is, so that the key versions are those of the rows in it."""
     row, cipher = asked.row, asked.cipher
     where, values, is_filtered = conditions(filters, scope, cipher, now=now)
+    terms = postings.AskedTerms.under(cipher.live(), list(dict.fromkeys(asked.question.terms)))
     return Search(
         scope=scope,
         space=asked.space,
         cipher=cipher,
         question=asked.question,
-        asked=AskedTerms.under(cipher.live(), list(dict.fromkeys(asked.question.terms))),
+        asked=terms,
         vector=asked.vector,
         embedder=get_embedder().id,
+        frequencies=postings.frequencies(scope, asked.space, terms),
         documents=row.doc_count,
         average_length=row.term_total / max(1, row.doc_count),
         where=where,

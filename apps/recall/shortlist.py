@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from apps.core.plaintext import Plaintext
 from apps.core.statements import prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher
-from apps.memories import integrity, postings
+from apps.memories import integrity
 from apps.memories.nearest import open_embeddings
 from apps.memories.periods import true_sql
 from apps.memories.sealing import METADATA, TEXT
@@ -173,9 +173,8 @@ def _fetch(search: Search, ids: Sequence[int]) -> list[tuple[Any, ...]]:
 
 
 def _statistics(search: Search, question: Question) -> Statistics:
-    counts = postings.frequencies(search.scope, search.space, search.asked)
     return Statistics(
-        frequencies=dict(zip(dict.fromkeys(question.terms), counts, strict=True)),
+        frequencies=dict(zip(dict.fromkeys(question.terms), search.frequencies, strict=True)),
         documents=search.documents,
         average_length=search.average_length,
     )

@@ -134,3 +134,13 @@ def test_an_index_that_is_gone_is_missed(statements: list[Asked], scope: Scope, 
             assert f"{index} is not used" in faults(explain(cursor, scope, one) for one in statements)
 
             cursor.execute("rollback to savepoint before")
+
+
+def test_no_workers_are_started_for_one_space(statements: list[Asked], scope: Scope, superuser_url: str) -> None:
+    with superuser(superuser_url) as cursor:
+        for setting in ("min_parallel_index_scan_size", "parallel_setup_cost", "parallel_tuple_cost"):
+            cursor.execute(f"set local {setting} = 0".encode())
+        plans = [explain(cursor, scope, one) for one in statements]
+
+    scanned = {part["Relation Name"] for plan in plans for part in parts(plan) if part.get("Parallel Aware")}
+    assert scanned & {"memories_memoryvector", "memories_posting"} == set()

@@ -15,6 +15,7 @@ class Lexical:
             search.scope,
             search.space,
             search.asked,
+            frequencies=search.frequencies,
             documents=search.documents,
             average_length=search.average_length,
             where=search.where,
