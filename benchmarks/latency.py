@@ -145,7 +145,7 @@ def bare_write(scope: Scope, questions: Sequence[str], runs: int) -> tuple[float
 
 
 # A bare row is a copy of one that is there, under a new id and without a slot: the cost of the write and no more.
-COPY_COLUMNS = f"text_ct, handles_ct, space_id, {COPIED}"
+COPY_COLUMNS = f"text_ct, handles_ct, text_mac, space_id, {COPIED}"
 _COPY_ROW = (
     f"insert into memories_memory (public_id, {COPY_COLUMNS}) "  # noqa: S608
     f"select 'mem_' || md5(random()::text), {COPY_COLUMNS} from memories_memory "

@@ -20,6 +20,7 @@ from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
 from apps.crypto.services import SpaceCipher, open_space
 from apps.memories import postings
+from apps.memories.handles import text_mac
 from apps.memories.models import Memory
 from apps.memories.nearest import sign_bits
 from apps.memories.sealing import HANDLES, TEXT, as_sealed, open_handles, seal_embedding
@@ -37,7 +38,7 @@ TABLES: Final = ("memories_memory", "memories_memoryvector", "memories_posting")
 
 # All that a copy takes from the row that it copies.
 COPIED: Final = (
-    "environment, updated_at, created_txid, changed_txid, type, text_mac, key_version, revision, "
+    "environment, updated_at, created_txid, changed_txid, type, key_version, revision, "
     "source, source_kind, event_type, tier, is_summary, pinned, tag_tokens, from_assistant, validity, "
     "superseded_reason, retention_status, deletion_method, legal_hold, source_strength, repetition_count, "
     "extractor_confidence, type_prior, confidence, importance, platform_importance, access_count, event_precision, "
@@ -58,8 +59,8 @@ with spaces as (
     select spaces.id as place, random() as lot, now() - random() * interval '80 days' as made_at
     from spaces, generate_series(1, %(each)s)
 ), made as (
-    insert into memories_memory (public_id, text_ct, handles_ct, space_id, {columns})
-    select 'mem_' || md5(random()::text), text_ct, handles_ct, places.place, {values}
+    insert into memories_memory (public_id, text_ct, handles_ct, text_mac, space_id, {columns})
+    select 'mem_' || md5(random()::text), text_ct, handles_ct, decode(md5(random()::text), 'hex'), place, {values}
     from places, (select * from memories_memory where tenant_id = %(tenant)s and id = %(template)s) one
     returning id, space_id, project_id, created_at, retention_status = 'active' and validity <> 'superseded' as live
 ), vectors as (
@@ -128,12 +129,12 @@ def _write(
     sealed = [cipher.seal(TEXT, one, Plaintext(text)) for one, text in zip(ids, texts, strict=True)]
     with connection.cursor() as cursor:
         cursor.execute(
-            f"insert into memories_memory (id, public_id, text_ct, handles_ct, space_id, {COPIED}) "  # noqa: S608
-            f"select fresh.id, 'mem_' || md5(random()::text), fresh.text, fresh.handles, %s, {COPIED} "
-            "from unnest(%s::bigint[], %s::bytea[], %s::bytea[]) fresh(id, text, handles), "
+            f"insert into memories_memory (id, public_id, text_ct, handles_ct, text_mac, space_id, {COPIED}) "  # noqa: S608
+            f"select fresh.id, 'mem_' || md5(random()::text), fresh.text, fresh.handles, fresh.mac, %s, {COPIED} "
+            "from unnest(%s::bigint[], %s::bytea[], %s::bytea[], %s::bytea[]) fresh(id, text, handles, mac), "
             "(select * from memories_memory where tenant_id = %s and id = %s) one",
             [scope.space.id, ids, sealed, [cipher.seal(HANDLES, one, handles) for one in ids],
-             scope.tenant_id, template],
+             [text_mac(cipher, Plaintext(text), voice="") for text in texts], scope.tenant_id, template],
         )  # fmt: skip
     if vectors.size:
         _write_vectors(scope, template, ids, vectors, cipher)

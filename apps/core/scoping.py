@@ -62,10 +62,13 @@ class ScopedModel(BaseModel):
 
 
 @contextmanager
-def tenant_transaction(scope: InTenant, *, using: str = "default", snapshot: bool = False) -> Iterator[None]:
+def tenant_transaction(
+    scope: InTenant, *, using: str = "default", snapshot: bool = False, is_planned: bool = False
+) -> Iterator[None]:
     """A transaction in which row-level security shows this tenant's rows and no others.
 
     snapshot: all its statements see the same moment, and none may write; inside another transaction, that one's rules.
+    is_planned: what is prepared is planned once for all values, as it is in a snapshot.
 
     The setting is local to the transaction: it can never outlive it on a pooled connection.  Inside a transaction of
     another tenant it is put back on the way out, so that nesting cannot widen what the outer one sees.
@@ -78,7 +81,8 @@ def tenant_transaction(scope: InTenant, *, using: str = "default", snapshot: boo
             with connections[using].connection.pipeline():
                 if snapshot:
                     cursor.execute("set transaction isolation level repeatable read, read only")
-                    # What is prepared is planned once for all values: planning takes longer than running.
+                if snapshot or is_planned:
+                    # Planning takes longer than running.
                     cursor.execute("set local plan_cache_mode = force_generic_plan")
                 cursor.execute("select set_config('app.tenant_id', %s, true)", [mine])
             yield

@@ -44,8 +44,9 @@ class _Written:
 def prepared_cursor() -> Iterator[CursorWrapper]:
     """A cursor of the main database, inside the caller's transaction, for texts that do not change from call to call.
 
-    In a snapshot one plan serves all values, of the smallest space and the largest, so the text must leave no choice:
-    rows come by an index's leading columns, and joins are lateral and by id (tests/isolation/test_pinned_plans.py).
+    In a snapshot and in an add one plan serves all values, of the smallest space and the largest, so the text must
+    leave no choice: rows come by an index's leading columns, and joins are lateral and by id
+    (tests/isolation/test_pinned_plans.py).
     A value that stands alone, with nothing beside it that tells its type, needs a cast.
     """
     main = connections[DEFAULT_DB_ALIAS]

@@ -23,8 +23,9 @@ from apps.projects.scope import Scope
 _Name = tuple[int, int, str]  # from, to and type of an edge
 _EDGE: Final = Columns(MemoryEdge, "edge")
 _BETWEEN: Final = (
-    f"select {_EDGE.sql} from edges_memoryedge edge where edge.tenant_id = %s and edge.space_id = %s "  # noqa: S608
-    "and edge.from_memory_id = any(%s) and edge.to_memory_id = any(%s)"
+    f"select {_EDGE.sql} from unnest(%s::bigint[], %s::bigint[]) wanted(one, other) cross join lateral ("  # noqa: S608
+    "select * from edges_memoryedge edge where edge.tenant_id = %s and edge.space_id = %s "
+    "and edge.from_memory_id = wanted.one and edge.to_memory_id = wanted.other offset 0) edge"
 )
 
 
@@ -107,7 +108,8 @@ def lock_space(scope: Scope) -> SpaceCipher:
 def write_edges(
     scope: Scope, cipher: SpaceCipher, edges: Sequence[NewEdge], *, new: Set[int] = frozenset(), now: datetime
 ) -> list[MemoryEdge]:
-    """Insert or change these edges; their rows, in order.  In the transaction that holds the space's lock.
+    """Insert or change these edges; their rows, in order, without ids where all that is new was found.  In the
+    transaction that holds the space's lock.
 
     new: memories that this transaction has made, which had no edges before.
 
@@ -117,7 +119,10 @@ def write_edges(
     may_be_there = {name for name in last if new.isdisjoint(name[:2])}
     rows = {(row.from_memory_id, row.to_memory_id, row.type): row for row in _there(scope, may_be_there)}
     fresh = [name for name in last if name not in rows]
-    for name, edge_id in zip(fresh, take_ids(len(fresh), sequence="edges_memoryedge_id_seq"), strict=True):
+    # What was found says nothing that would be sealed under its id: the database may number it.
+    is_found = all(last[name].is_automatic and not last[name].metadata for name in fresh)
+    ids = [None] * len(fresh) if is_found else take_ids(len(fresh), sequence="edges_memoryedge_id_seq")
+    for name, edge_id in zip(fresh, ids, strict=True):
         rows[name] = MemoryEdge(
             id=edge_id,
             tenant_id=scope.tenant_id,
@@ -154,12 +159,11 @@ def _check_ends(scope: Scope, edges: Sequence[NewEdge], *, now: datetime) -> Non
 
 
 def _there(scope: Scope, names: Collection[_Name]) -> list[MemoryEdge]:
-    if not names:
+    ends = {name[:2] for name in names}
+    if not ends:
         return []
     with prepared_cursor() as cursor:
-        cursor.execute(
-            _BETWEEN, [scope.tenant_id, scope.space.id, [name[0] for name in names], [name[1] for name in names]]
-        )
+        cursor.execute(_BETWEEN, [*map(list, zip(*ends, strict=True)), scope.tenant_id, scope.space.id])
         rows = [_EDGE.row(found) for found in cursor.fetchall()]
     return [row for row in rows if (row.from_memory_id, row.to_memory_id, row.type) in names]
 

@@ -33,7 +33,7 @@ def run(proposals: Sequence[Proposal], tools: Tools) -> list[list[Candidate]]:
     identify(candidates, tools)
     resolve(candidates, tools)
     embed(candidates, tools)
-    with tenant_transaction(tools.scope):
+    with tenant_transaction(tools.scope, is_planned=True):
         shelf = Shelf.locked(candidates, tools)
         queue = Queue(shelf)
         for one in batch:

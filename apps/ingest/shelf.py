@@ -3,13 +3,13 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.core.sequences import take_ids
-from apps.core.statements import Columns, prepared_cursor
+from apps.core.statements import Columns, prepared_cursor, sent_together
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.ingest.candidates import STORED, Candidate, Proposal
 from apps.ingest.models import IngestReceipt
@@ -34,6 +34,7 @@ from apps.tenants.models import Tenant
 
 ACCUMULATING = frozenset({"event", "decision", "task"})
 NEAREST = 4  # how many of the nearest memories are looked at
+SIMILAR = 0.90  # cosine of those that are similar: of what is farther nothing is asked
 ACCUMULATING_WINDOW = timedelta(hours=24)  # the same event told again within it is the same event
 
 
@@ -64,20 +65,32 @@ cross join lateral (
 """
 
 _MEMORY = Columns(Memory, "memory", only=_READ)
-_OF_SPACE = """
-from memories_memory memory where memory.tenant_id = %s and memory.space_id = %s and memory.environment = %s
-   and (%s::bigint is null or memory.project_id is null or memory.project_id = %s)"""
+# Lateral, and by bounds and an order that one index answers: a plan for all values may else read the whole space.
 # Locked, and in the order of their ids as by everybody who changes memories: the sweep takes none of them away while
 # they are decided about, and nobody waits for another in a circle.
 _ALIKE = f"""
-select {_MEMORY.sql} {_OF_SPACE} and memory.retention_status = 'active'
-   and (memory.text_mac = any(%s) or memory.slot = any(%s)) order by memory.id for no key update"""
+select {_MEMORY.sql} from (
+    select same.* from unnest(%s::bytea[]) wanted(mac) cross join lateral (
+        select tenant_id, id from memories_memory where tenant_id = %s and space_id = %s
+        and text_mac >= wanted.mac and text_mac <= wanted.mac order by text_mac) same
+    union
+    select same.* from unnest(%s::bytea[]) wanted(mac) cross join lateral (
+        select tenant_id, id from memories_memory where tenant_id = %s and space_id = %s
+        and slot >= wanted.mac and slot <= wanted.mac order by slot) same
+    order by id
+) either cross join lateral (
+    select * from memories_memory memory where (memory.tenant_id, memory.id) = (either.tenant_id, either.id)
+    and memory.environment = %s and (%s::bigint is null or memory.project_id is null or memory.project_id = %s)
+    and memory.retention_status = 'active' for no key update
+) memory order by memory.id"""  # noqa: S608  (names of our own columns)
 _ROW_COLUMNS = Columns(
     Memory, "memory",
     only=("id", "type", "text_ct", "actor_token", "from_assistant", "created_at", "valid_from", "expires_at",
           "event_at"),
 )  # fmt: skip
-_ROW = f"select {_ROW_COLUMNS.sql} {_OF_SPACE} and memory.id = %s"
+_ROW = f"""
+select {_ROW_COLUMNS.sql} from memories_memory memory where memory.tenant_id = %s and memory.space_id = %s
+  and (%s::bigint is null or memory.project_id is null or memory.project_id = %s) and memory.id = %s"""  # noqa: S608
 
 
 class KeyTurned(Exception):
@@ -200,7 +213,6 @@ class Shelf:
             raise KeyTurned
         shelf = cls(scope=scope, space=space, cipher=cipher, embedder=tools.embedder.id, now=tools.now)
         shelf._read(candidates)
-        shelf.erased_at = texts_erased_at(scope, cipher, [one.text_mac for one in candidates if one.is_wanted])
         return shelf
 
     @property
@@ -369,15 +381,10 @@ class Shelf:
 
     def _find_row(self, memory_id: int) -> Memory | None:
         with prepared_cursor() as cursor:
-            cursor.execute(_ROW, [*self._mine, memory_id])
+            project_id = self.scope.project_id
+            cursor.execute(_ROW, [self.scope.tenant_id, self.space.pk, project_id, project_id, memory_id])
             found = cursor.fetchone()
         return _ROW_COLUMNS.row(found) if found else None
-
-    @property
-    def _mine(self) -> list[Any]:
-        """The values of ``_OF_SPACE``."""
-        scope = self.scope
-        return [scope.tenant_id, self.space.pk, scope.environment.value, scope.project_id, scope.project_id]
 
     def near(self, candidate: Candidate) -> list[tuple[int, float]]:
         """The memories nearest to it, of this batch before it and of those at rest: (id, cosine), nearest first."""
@@ -428,7 +435,14 @@ class Shelf:
             return []
         if id(candidate) not in self._near:
             self._near[id(candidate)] = nearest(
-                self.scope, self.ref, candidate.vector, self.cipher, limit=NEAREST, now=self.now, embedder=self.embedder
+                self.scope,
+                self.ref,
+                candidate.vector,
+                self.cipher,
+                limit=NEAREST,
+                now=self.now,
+                embedder=self.embedder,
+                least=SIMILAR,
             )
         return self._near[id(candidate)]
 
@@ -475,9 +489,17 @@ class Shelf:
     def _read(self, candidates: Sequence[Candidate]) -> None:
         slots = {slot for one in candidates for slot in one.slots}
         macs = {mac for one in candidates if one.is_wanted for mac in one.macs}
-        with prepared_cursor() as cursor:
-            cursor.execute(_ALIKE, [*self._mine, list(macs), list(slots)])
-            rows = [_MEMORY.row(found) for found in cursor.fetchall()]
+        mine, project_id = [self.scope.tenant_id, self.space.pk], self.scope.project_id
+        with prepared_cursor() as alike:
+            with sent_together():
+                alike.execute(
+                    _ALIKE,
+                    [list(macs), *mine, list(slots), *mine, self.scope.environment.value, project_id, project_id],
+                )
+                wanted = [one.text_mac for one in candidates if one.is_wanted]
+                self.erased_at = texts_erased_at(self.scope, self.cipher, wanted)
+                self._ids = take_ids(len(wanted), sequence="memories_memory_id_seq")
+            rows = [_MEMORY.row(found) for found in alike.fetchall()]
         # What is past its time would still hold its slot until the sweep comes by.
         gone = {row.pk for row in rows if row.expires_at and row.expires_at <= self.now and not row.legal_hold}
         if gone:
@@ -514,7 +536,6 @@ class Shelf:
                 .filter(space_id=self.space.pk, client_ref_mac__in=references)
                 .values_list("client_ref_mac", "memory_ids")
             }
-        self._ids = take_ids(sum(one.is_wanted for one in candidates), sequence="memories_memory_id_seq")
 
     def _next_id(self) -> int:
         return self._ids.pop(0)

@@ -27,6 +27,7 @@ _SPARE: Final = 64  # how many more are opened at first than are wanted
 _ROOTS: Final = 8
 _MOST: Final = 4_000  # opened for one question: a twentieth of a second, and then it is good enough
 _DEVIATIONS: Final = 2.0  # a nearest one differs in more signs than is looked at once in 44 times
+_CERTAIN: Final = 4.0  # and in so many once in 30,000
 
 _THERE = "tenant_id = %s and space_id = %s and (expires_at is null or expires_at > %s)"
 
@@ -56,6 +57,7 @@ def nearest(
     replaced: bool = False,
     among: int = 0,
     sure: int = 0,
+    least: float = -1.0,
     opened: dict[int, NDArray[np.float32]] | None = None,
 ) -> list[tuple[int, float]]:
     """(memory id, cosine), best first.  vector: as the embedder made it, unit length.
@@ -63,6 +65,7 @@ def nearest(
     where, values: conditions on ``memory`` as SQL; they hold before the limit.  embedder: only vectors of this model,
     the only ones comparable.  replaced: also those that are live no more, of which ``where`` says which are meant.
     sure: so many of the best are the nearest there are (docs/adr/0010), of about ``among`` that the space holds.
+    least: a cosine; what is certainly farther, as its signs tell, is not opened.
     opened: takes every embedding that was opened on the way, by memory id, for whoever measures them once more.
     Vectors that fail their seal are noted and left out.
     """
@@ -78,7 +81,8 @@ def nearest(
 
     at_first = limit + _SPARE
     known = by_signs(max(at_first, round(_ROOTS * math.sqrt(among)) if sure else 0))
-    measure([memory_id for memory_id, _ in known[:at_first]])
+    farthest = _differing(least, len(vector), deviations=_CERTAIN)
+    measure([memory_id for memory_id, distance in known[:at_first] if distance <= farthest])
     if sure and len(cosines) >= sure:
         measure(_maybe_nearer(known, at_first, sorted(cosines.values())[-sure], len(vector), by_signs))
     return sorted(cosines.items(), key=lambda one: (-one[1], one[0]))[:limit]
@@ -120,14 +124,22 @@ def _maybe_nearer(
 ) -> list[int]:
     """Those beyond the first ``seen`` whose cosines may be above ``worst``, as far as their signs tell.
 
-    known: (id, differing signs), the fewest first.  Of vectors an angle apart each sign of a random rotation differs
-    with the probability angle / pi (Charikar 2002), so that their number is about binomial.
+    known: (id, differing signs), the fewest first.
     """
-    share = math.acos(max(-1.0, min(1.0, worst))) / math.pi
-    within = bits * share + _DEVIATIONS * math.sqrt(bits * share * (1 - share))
+    within = _differing(worst, bits, deviations=_DEVIATIONS)
     if seen <= len(known) < _MOST and known[-1][1] <= within:
         known = by_signs(_MOST)
     return [memory_id for memory_id, distance in known[seen:_MOST] if distance <= within]
+
+
+def _differing(cosine: float, bits: int, *, deviations: float) -> float:
+    """In how many signs vectors of this cosine may differ.
+
+    Of vectors an angle apart each sign of a random rotation differs with the probability angle / pi (Charikar 2002), so
+    that their number is about binomial.
+    """
+    share = math.acos(max(-1.0, min(1.0, cosine))) / math.pi
+    return bits * share + deviations * math.sqrt(bits * share * (1 - share))
 
 
 def _by_signs(

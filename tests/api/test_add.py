@@ -1,9 +1,12 @@
 """POST /memory/add and /memory/bulk-add, and reading back what they stored."""
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connections
 
 from apps.adapters.errors import AdapterError
 from apps.api.fields import MAX_TEXT, PLATFORM_OWNED
@@ -80,6 +83,32 @@ def test_what_is_answered_is_what_reading_gives(alice: Caller, said: list[dict[s
 
     read = alice("GET", f"/memory/{memory['id']}").json()
     assert read == {name: memory[name] for name in read}
+
+
+def test_an_add_takes_so_many_statements(alice: Caller) -> None:
+    add(alice, "I live in Lisbon.", importance=0.6)  # what a process keeps, as keys, is there from now on
+
+    plain = statements_of(lambda: add(alice, importance=0.6))
+    named = statements_of(lambda: add(alice, "My dog Rex likes Priya Sharma.", importance=0.6))
+    again = statements_of(lambda: add(alice, importance=0.6))
+
+    assert (len(plain), len(named), len(again)) == (19, 35, 17), "\n".join((*plain, "", *named, "", *again))
+
+
+def statements_of(call: Callable[[], Any]) -> list[str]:
+    """What is sent meanwhile, but for what begins and ends transactions and names their tenant."""
+    sent: list[str] = []
+
+    def listen(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        if "app.tenant_id" not in sql and not sql.startswith(("SAVEPOINT", "RELEASE")):
+            sent.append(" ".join(sql.split())[:100])
+        return execute(sql, params, many, context)
+
+    with ExitStack() as stack:
+        for connection in connections.all():
+            stack.enter_context(connection.execute_wrapper(listen))
+        call()
+    return sent
 
 
 def test_several_facts_of_one_text_are_all_named(alice: Caller) -> None:

@@ -67,19 +67,34 @@ def scope(acme: Opened) -> Scope:
 
 def statements_of_recall(scope: Scope) -> list[Statement]:
     """Every statement that recall sends about memories, words, vectors, claims, times and entities."""
-    heard: list[Statement] = []
-
-    def listen(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
-        if ("memories_" in sql or "entities_" in sql) and sql.lstrip().lower().startswith(("select", "with")):
-            heard.append(Statement(sql, params, not isinstance(context["cursor"].cursor, psycopg.ClientCursor)))
-        return execute(sql, params, many, context)
-
-    with connection.execute_wrapper(listen):
+    with heard() as found:
         for filters in (Filters(), Filters(session_id="talk"), Filters(as_of=NOW, known_at=NOW)):
             for legs in (None, [*(leg.name for leg in LEGS), "graph"]):
                 recall(scope, Plaintext(QUESTION), filters=filters, legs=legs, limit=10, now=NOW)
     access.flush()
-    return list({one.sql: one for one in heard}.values())
+    return list({one.sql: one for one in found}.values())
+
+
+def statements_of_add(scope: Scope) -> list[Statement]:
+    """Every statement by which an add looks at what is there, of a text that claims something of somebody known."""
+    said = Plaintext("I live in Braga now and Hannah Berg lives in Tallinn.")
+    with heard() as found:
+        remember(scope, [Proposal(text=said, session_id="talk", speaker="Hannah")], now=NOW)
+    return [one for one in found if one.is_prepared]
+
+
+@contextmanager
+def heard() -> Iterator[list[Statement]]:
+    """What is sent meanwhile about memories, words, vectors, claims, times and entities."""
+    found: list[Statement] = []
+
+    def listen(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        if ("memories_" in sql or "entities_" in sql) and sql.lstrip().lower().startswith(("select", "with")):
+            found.append(Statement(sql, params, not isinstance(context["cursor"].cursor, psycopg.ClientCursor)))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(listen):
+        yield found
 
 
 def fill(superuser_url: str, tenant_id: int) -> None:

@@ -14,11 +14,10 @@ from apps.edges.opened import NewEdge
 from apps.edges.types import CONFLICT, CONTRADICTION
 from apps.ingest.candidates import STORED, Candidate
 from apps.ingest.models import IngestReceipt
-from apps.ingest.shelf import Known, Shelf
+from apps.ingest.shelf import SIMILAR, Known, Shelf
 from apps.memories.handles import slot_mac
 from apps.memories.models import Memory
 
-SIMILAR: Final = 0.90  # cosine; what is nearer and says nothing new was refused before
 SIMILAR_AT_MOST: Final = 3  # of one memory
 CONTINUES: Final = 0.60  # cosine of a memory with the one before it in its session
 CONTINUES_WITHIN: Final = timedelta(minutes=30)
