@@ -243,7 +243,8 @@ class Shelf:
 
         Lines with bullets are such as recall gives out: these are never told anew.
         """
-        here = {known.text_mac: known for known in self.by_id.values() if known.is_current}
+        asked = {mac for whole, sentences in candidate.passage_macs for mac in (whole, *sentences)}
+        here = {known.text_mac: known for known in self.by_id.values() if known.text_mac in asked and known.is_current}
         found: list[Known] = []
         for whole, sentences in candidate.passage_macs:
             parts = [here[mac] for mac in ([whole] if whole in here else sentences) if mac in here]

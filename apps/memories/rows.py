@@ -18,9 +18,10 @@ _VECTOR: Final = ("id", "memory_id", "embedder")
 
 _ROWS: Final = f"""
 select {_MEMORY.sql}, vector.id, vector.memory_id, vector.embedder
-  from memories_memory memory
+  from unnest(%s::bigint[]) wanted(id)
+  cross join lateral (select * from memories_memory where tenant_id = %s and id = wanted.id limit 1) memory
   left join memories_memoryvector vector on vector.tenant_id = memory.tenant_id and vector.memory_id = memory.id
- where memory.tenant_id = %s and memory.space_id = any(%s) and memory.id = any(%s) and memory.environment = %s
+ where memory.space_id = any(%s) and memory.environment = %s
    and (%s::bigint is null or memory.project_id is null or memory.project_id = %s)
    and (memory.expires_at is null or memory.expires_at > %s) and {FRESH}"""  # noqa: S608  (names of our own columns)
 
@@ -41,7 +42,7 @@ def _fetch(scope: Scope, ids: Sequence[int], also: str, values: Sequence[Any], *
     with prepared_cursor() as cursor:
         cursor.execute(
             f"{_ROWS} and {also}",  # fixed texts of ours
-            [scope.tenant_id, spaces, list(ids), scope.environment.value, project, project, now, now, *values],
+            [list(ids), scope.tenant_id, spaces, scope.environment.value, project, project, now, now, *values],
         )
         return [_row(found) for found in cursor.fetchall()]
 

@@ -37,9 +37,9 @@ MOST: Final = 3  # times all of them that one statement may touch in one table
 # What recall's statements go by.  One that is used no more is either missed, or this and docs/adr/0005 are out of date.
 PINNED: Final = frozenset(
     {
-        "claim_about", "edge_in", "edge_out", "entity_by_alias", "memories_memory_pkey", "memories_posting_pkey",
-        "memory_in_space", "memory_said_at", "memory_session", "memory_stretch", "mentions_of_entity",
-        "period_of_memory", "summary_source_once", "vector_one_per_memory", "vector_signs",
+        "claim_about", "edge_in", "edge_out", "entity_by_alias", "memories_memoryvector_memory_id_key",
+        "memories_posting_pkey", "memory_in_space", "memory_in_tenant", "memory_said_at", "memory_session",
+        "memory_stretch", "mentions_of_entity", "period_of_memory", "summary_source_once", "vector_signs",
     }
 )  # fmt: skip
 
