@@ -26,6 +26,13 @@ _MONTH_ALONE = re.compile(
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
+# What a question begins with and a statement does not, with the verb that stands before its subject.
+_VERB = r"(?:does|do|did|is|are|was|were|has|have|would|might|could|can)"
+_OPENING = re.compile(
+    rf"^(?:what|which|who|where|when|why|how|{_VERB})\b"
+    rf"(?: (?:many|much|long|often|old|(?:kinds?|types?) of))?(?: {_VERB}\b)?",
+    re.IGNORECASE,
+)
 MOST_YEARS = 12  # in which a date without a year is looked for, the latest
 
 
@@ -55,6 +62,14 @@ class Question:
     expected: tuple[re.Pattern[str], ...]
     intent: str
     window: tuple[datetime, datetime] | None = None
+
+    @property
+    def to_embed(self) -> list[Plaintext]:
+        """It as it is voiced and, where it opens as a question does, what is left without that: nearer to what memories
+        say (docs/adr/0020)."""
+        voiced = self.voiced.reveal()
+        stated = _OPENING.sub("", voiced).strip(" ?")
+        return [self.voiced, Plaintext(stated)] if stated and stated != voiced.strip(" ?") else [self.voiced]
 
     @property
     def has_time(self) -> bool:

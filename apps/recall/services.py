@@ -310,16 +310,18 @@ def _ask(
     """Read the question."""
     actors, opened = spoken
     question = ask(query, participants=list(actors.values()), actors=frozenset(actors), now=now)
-    vector = _embed(get_embedder(), question.voiced)
+    vector = _embed(get_embedder(), question.to_embed)
     return _Asked(row=row, cipher=cipher, question=question, vector=vector, opened=opened)
 
 
-def _embed(embedder: Embedder, text: Plaintext) -> NDArray[np.float32] | None:
+def _embed(embedder: Embedder, texts: Sequence[Plaintext]) -> NDArray[np.float32] | None:
+    """Their mean, at unit length; None while the embedder is down."""
     try:
-        vector: NDArray[np.float32] = embedder.embed([text.reveal()])[0]
+        vectors = embedder.embed([text.reveal() for text in texts])
     except AdapterError:
         return None
-    return vector
+    mean: NDArray[np.float32] = np.mean(vectors, axis=0)
+    return mean / np.linalg.norm(mean)
 
 
 def _search(scope: Scope, asked: _Asked, filters: Filters, now: datetime) -> Search:
