@@ -26,7 +26,7 @@ _SPARE: Final = 64  # how many more are opened at first than are wanted
 # but for questions to which everything is about equally far.
 _ROOTS: Final = 8
 _MOST: Final = 4_000  # opened for one question: a twentieth of a second, and then it is good enough
-_DEVIATIONS: Final = 2.0  # a nearest one differs in more signs than is looked at once in 44 times
+_DEVIATIONS: Final = 2.5  # a nearest one differs in more signs than is looked at once in 160 times
 _CERTAIN: Final = 4.0  # and in so many once in 30,000
 
 _THERE = "tenant_id = %s and space_id = %s and (expires_at is null or expires_at > %s)"
