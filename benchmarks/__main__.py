@@ -5,7 +5,7 @@ import json
 import signal
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,15 +16,50 @@ from rich.table import Table
 
 from benchmarks.instance import Instance, instance, superuser
 
-console = Console(stderr=True)
+WIDTH = 160  # characters of a line where no terminal says how many there are: a file, a pipe
+# For what no model's vectors matter to: 50,000 texts would take one half an hour.
+WITHOUT_MODEL = {"EMBEDDER_BACKEND": "apps.adapters.embedders.fake.FakeEmbedder", "EMBEDDER_OPTIONS": "{}"}
+
+console = Console(width=None if sys.stdout.isatty() else WIDTH)
+aside = Console(stderr=True)  # progress, and tables while JSON takes the standard output
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    # Ended in the middle, what was started is still stopped: the default would leave a whole instance behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for file in getattr(options, "files", []):
+        if not file.is_file():
+            parser.error(f"{file} is not a file")
+    if options.json == "-":
+        console.stderr = True
+    result = options.run(options)
+    if options.json == "-":
+        print(json.dumps(result, indent=1))
+    elif options.json:
+        Path(options.json).write_text(json.dumps(result, indent=1))
+    return 0 if not isinstance(result, dict) or result.get("is_good", True) else 1
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
 
-    recall = verbs.add_parser("recall", help="load labelled sets, ask their questions, score every leg and the fusion")
-    recall.add_argument("files", nargs="+", type=Path, metavar="FILE", help="one haystack a line, as JSON")
+    def verb(name: str, run: Callable[[argparse.Namespace], object], text: str) -> argparse.ArgumentParser:
+        one = verbs.add_parser(name, help=text, description=text)
+        one.add_argument("--json", metavar="OUT", help="also write everything to the file OUT; - writes it here")
+        one.set_defaults(run=run)
+        return one
+
+    def number(one: argparse.ArgumentParser, name: str, usual: float, text: str) -> None:
+        one.add_argument(name, type=type(usual), default=usual, help=f"{text} (default {usual})")
+
+    def files(one: argparse.ArgumentParser) -> None:
+        one.add_argument("files", nargs="+", type=Path, metavar="FILE", help="one haystack a line, as JSON")
+
+    recall = verb("recall", _in_instance(_recall), "load labelled sets, ask their questions, score every leg and all")
+    files(recall)
     recall.add_argument("--gated", action="store_true", help="let extraction decide what is kept")
     recall.add_argument("--profile", choices=("default", "memorysync", "rrf"), help="the ranking profile")
     recall.add_argument(
@@ -35,122 +70,92 @@ def main(arguments: Sequence[str] | None = None) -> int:
         choices=("legs", "all"),
         help="say what each leg, or each leg and factor, is worth by leaving it out",
     )
-    recall.add_argument("--json", type=Path, metavar="OUT", help="also write everything, with each ranking, to OUT")
 
-    latency = verbs.add_parser("latency", help="adds and queries over HTTP beside the bare limit of the same run")
-    latency.add_argument("--rows", type=int, default=1000, help="memories in the space (default 1000)")
+    latency = verb(
+        "latency", _in_instance(_latency), "adds and queries over HTTP beside the bare limit of the same run"
+    )
+    number(latency, "--rows", 1000, "memories in the space")
+    number(latency, "--runs", 100, "measured calls of each kind")
     latency.add_argument("--sealed", action="store_true", help="of a sealed space: nothing searchable at rest")
-    latency.add_argument("--runs", type=int, default=100, help="measured calls of each kind (default 100)")
-    latency.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
 
-    scale = verbs.add_parser("scale", help="queries in spaces of different sizes, while the tables grow")
+    scale = verb("scale", _in_instance(_scale), "queries in spaces of different sizes, while the tables grow")
     scale.add_argument("--spaces", type=_numbers, default=[1_000, 10_000, 100_000], help="rows of each, as 1000,10000")
     scale.add_argument("--tables", type=_numbers, default=[100_000, 1_000_000], help="rows of all, ascending")
-    scale.add_argument("--runs", type=int, default=100, help="measured calls of each kind (default 100)")
-    scale.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+    number(scale, "--runs", 100, "measured calls of each kind")
 
-    ingest = verbs.add_parser("ingest", help="adds, one at a time and many at once, beside the bare writes")
-    ingest.add_argument("--rows", type=int, default=2_000, help="written in each way (default 2000)")
-    ingest.add_argument("--runs", type=int, default=100, help="measured single adds (default 100)")
-    ingest.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+    ingest = verb("ingest", _in_instance(_ingest), "adds, one at a time and many at once, beside the bare writes")
+    number(ingest, "--rows", 2_000, "written in each way")
+    number(ingest, "--runs", 100, "measured single adds")
 
-    throughput = verbs.add_parser("throughput", help="requests a second beside a view that does nothing, and memory")
-    throughput.add_argument("--rows", type=int, default=1000, help="memories in the space (default 1000)")
-    throughput.add_argument("--callers", type=int, default=8, help="that ask at once (default 8)")
-    throughput.add_argument("--seconds", type=float, default=20.0, help="of each kind of request (default 20)")
-    throughput.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+    throughput = verb("throughput", _in_instance(_throughput), "requests a second beside a view that does nothing")
+    number(throughput, "--rows", 1000, "memories in the space")
+    number(throughput, "--callers", 8, "that ask at once")
+    number(throughput, "--seconds", 20.0, "of each kind of request")
 
-    extraction = verbs.add_parser("extraction", help="what the pipeline makes of labelled turns, as predictions")
+    extraction = verb("extraction", _extraction, "what the pipeline makes of labelled turns, as predictions")
     extraction.add_argument("labels", type=Path, metavar="LABELS")
     extraction.add_argument("--out", type=Path, required=True, metavar="PREDICTIONS")
     extraction.add_argument("--by-rule", action="store_true", help="print how often each rule is right")
 
-    leakage = verbs.add_parser("leakage", help="attack what is stored of labelled sets: words, vectors, sizes")
-    leakage.add_argument("files", nargs="+", type=Path, metavar="FILE", help="one haystack a line, as JSON")
-    leakage.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+    files(verb("leakage", _in_instance(_leakage), "attack what is stored of labelled sets: words, vectors, sizes"))
 
-    isolation = verbs.add_parser("isolation", help="words and vectors of many tenants, asked for with no filter at all")
-    isolation.add_argument("--tenants", type=int, default=20, help="that said the same (default 20)")
-    isolation.add_argument("--texts", type=int, default=500, help="that each of them said (default 500)")
-    isolation.add_argument("--hits", type=int, default=1_000_000, help="to see by words (default 1000000)")
-    isolation.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+    isolation = verb("isolation", _in_instance(_isolation), "words and vectors of many tenants, asked for unfiltered")
+    number(isolation, "--tenants", 20, "that said the same")
+    number(isolation, "--texts", 500, "that each of them said")
+    number(isolation, "--hits", 1_000_000, "to see by words")
 
-    rotation = verbs.add_parser("rotation", help="a data key turns under load while workers are killed")
-    rotation.add_argument("--rows", type=int, default=50_000, help="memories of the tenant (default 50000)")
-    rotation.add_argument("--kills", type=int, default=100, help="of workers (default 100)")
-    rotation.add_argument("--restarts", type=int, default=3, help="of the database, at once (default 3)")
-    rotation.add_argument("--questions", type=int, default=500, help="asked at each quarter (default 500)")
-    rotation.add_argument("--pace-rows", type=int, default=4_000, help="for the bare loop (default 4000; 0: none)")
-    rotation.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+    rotation = verb(
+        "rotation", _in_instance(_rotation, **WITHOUT_MODEL), "a data key turns under load while workers are killed"
+    )
+    number(rotation, "--rows", 50_000, "memories of the tenant")
+    number(rotation, "--kills", 100, "of workers")
+    number(rotation, "--restarts", 3, "of the database, at once")
+    number(rotation, "--questions", 500, "asked at each quarter")
+    number(rotation, "--pace-rows", 4_000, "for the bare loop; 0: none")
 
-    importing = verbs.add_parser("import", help="a file of records comes in while workers are killed")
-    importing.add_argument("--records", type=int, default=100_000, help="in the file (default 100000)")
-    importing.add_argument("--kills", type=int, default=5, help="of the workers (default 5)")
+    importing = verb("import", _in_instance(_import), "a file of records comes in while workers are killed")
+    number(importing, "--records", 100_000, "in the file")
+    number(importing, "--kills", 5, "of the workers")
     importing.add_argument("--skip-embedding", action="store_true", help="do not wait for the vectors")
-    importing.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
 
-    retype = verbs.add_parser("retype", help="memories get another type while others are added and asked for")
-    retype.add_argument("--rows", type=int, default=20_000, help="memories of the tenant (default 20000)")
-    retype.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+    retype = verb(
+        "retype", _in_instance(_retype, **WITHOUT_MODEL), "memories get another type while others are added and read"
+    )
+    number(retype, "--rows", 20_000, "memories of the tenant")
 
-    swept = verbs.add_parser("sweep", help="the retention takes out many memories while others are asked for")
-    swept.add_argument("--rows", type=int, default=1_000_000, help="that are past their time (default 1000000)")
-    swept.add_argument("--live", type=int, default=1000, help="in the space that is asked (default 1000)")
-    swept.add_argument("--runs", type=int, default=200, help="recalls before and after (default 200)")
-    swept.add_argument("--pause", type=float, default=1.0, help="as RETENTION_PAUSE (default 1.0)")
-    swept.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+    swept = verb("sweep", _in_instance(_sweep), "the retention takes out many memories while others are asked for")
+    number(swept, "--rows", 1_000_000, "that are past their time")
+    number(swept, "--live", 1000, "in the space that is asked")
+    number(swept, "--runs", 200, "recalls before and after")
+    number(swept, "--pause", 1.0, "as RETENTION_PAUSE")
 
-    pages = verbs.add_parser("pages", help="every page for people, in a tenant that holds many memories")
-    pages.add_argument("--rows", type=int, default=1_000_000, help="memories of the tenant (default 1000000)")
-    pages.add_argument("--readable", type=int, default=10_000, help="of them in one space that opens (default 10000)")
-    pages.add_argument("--audit-rows", type=int, default=100_000, help="of the tenant's trail (default 100000)")
-    pages.add_argument("--runs", type=int, default=40, help="measured calls of each page (default 40)")
-    pages.add_argument("--json", type=Path, metavar="OUT", help="also write the figures to OUT")
+    pages = verb("pages", _in_instance(_pages), "every page for people, in a tenant that holds many memories")
+    number(pages, "--rows", 1_000_000, "memories of the tenant")
+    number(pages, "--readable", 10_000, "of them in one space that opens")
+    number(pages, "--audit-rows", 100_000, "of the tenant's trail")
+    number(pages, "--runs", 40, "measured calls of each page")
 
-    verbs.add_parser("receipts", help="how long the check of a receipt takes, in logs of different lengths")
-    verbs.add_parser("columns", help="every column as sealed, keyed or plain: the table of docs/security.md")
+    verb("receipts", _receipts, "how long the check of a receipt takes, in logs of different lengths")
+    verb("columns", _columns, "every column as sealed, keyed or plain: the table of docs/security.md")
+    return parser
 
-    options = parser.parse_args(arguments)
-    # Ended in the middle, what was started is still stopped: the default would leave a whole instance behind.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    for file in getattr(options, "files", []):
-        if not file.is_file():
-            parser.error(f"{file} is not a file")
-    if options.verb == "columns":
-        from benchmarks.columns import markdown
 
-        print(markdown())
-        return 0
-    if options.verb == "receipts":
-        from benchmarks import receipts
+def _in_instance(
+    run: Callable[[Instance, argparse.Namespace], object], **settings: str
+) -> Callable[[argparse.Namespace], object]:
+    """Run it on a fresh instance with these settings."""
 
-        print(json.dumps(receipts.run(), indent=1))
-        return 0
-    if options.verb == "extraction":
-        from benchmarks import extraction as extracting
+    def running(options: argparse.Namespace) -> object:
+        with instance(**settings) as one:
+            return run(one, options)
 
-        extracting.run(str(options.labels), str(options.out), by_rule=options.by_rule)
-        return 0
-    if options.verb == "rotation":
-        return _rotation(options)
-    if options.verb == "import":
-        return _import(options)
-    if options.verb == "retype":
-        return _retype(options)
-    with instance() as running:
-        run = {
-            "recall": _recall, "latency": _latency, "throughput": _throughput, "leakage": _leakage,
-            "isolation": _isolation, "sweep": _sweep, "scale": _scale, "ingest": _ingest,
-            "pages": _pages,
-        }[options.verb]  # fmt: skip
-        result = run(running, options)
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=1))
-    return 0
+    return running
+
+
+# Each imports what it runs by itself: only once there is an instance does Django know its databases.
 
 
 def _recall(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
-    # Imported once Django knows its databases.
     from apps.projects.system import find_tenant_scope
     from benchmarks import recall
 
@@ -166,7 +171,7 @@ def _recall(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
             ways=ways if options.ablate else ways[:1],
             now=now,
         )
-        tables = recall.table(report)
+        tables, worth = recall.table(report), recall.worth(report)
         figures = {
             "sha256": report.sha256,
             "items": report.items,
@@ -179,13 +184,10 @@ def _recall(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
             "query_ms_p50": round(statistics.median(report.query_ms), 1),
         }
         console.rule(file.name)
-        for name, value in figures.items():
-            console.print(f"{name.replace('_', ' ')}: {value}", highlight=False)
+        _say_figures(figures)
         for unit, categories in tables.items():
             console.print(_scores_table(f"{unit}, {file.name}", categories))
-        worth = recall.worth(report)
-        if options.ablate:
-            console.print(_figures_table(f"what each is worth, {file.name}", worth))
+        console.print(_table(f"all of it, {file.name}, in percent", worth if options.ablate else worth[:1]))
         result[file.name] = {**figures, "worth": worth, "scores": tables, "rankings": report.rows}
     return result
 
@@ -205,14 +207,8 @@ def _latency(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     from benchmarks import latency
 
     result = latency.run(running, rows=options.rows, runs=options.runs, is_sealed=options.sealed)
-    table = Table(
-        "what", "p50 ms", "p95 ms", title=f"{options.rows} memories in the {'sealed ' if options.sealed else ''}space"
-    )
-    for name, (median, slow) in result["milliseconds"].items():
-        table.add_row(name, f"{median:.2f}", f"{slow:.2f}")
-    console.print(table)
-    for name, ratio in result["ratios"].items():
-        console.print(f"{name}: {ratio:.2f}", highlight=False)
+    console.print(f"{options.rows} memories in the {'sealed ' if options.sealed else ''}space")
+    _say_figures(result["milliseconds"] | result["ratios"])
     return result
 
 
@@ -224,13 +220,9 @@ def _scale(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     from benchmarks import scale
 
     result = scale.run(
-        running, spaces=options.spaces, tables=sorted(options.tables), runs=options.runs, say=console.print
+        running, spaces=options.spaces, tables=sorted(options.tables), runs=options.runs, say=aside.print
     )
-    rows = [
-        {name: f"{value[0]:.1f} ({value[1]:.1f})" if isinstance(value, tuple) else value for name, value in one.items()}
-        for one in result["figures"]
-    ]
-    console.print(_figures_table("milliseconds, p50 (p95)", rows))
+    console.print(_table("milliseconds, p50 (p95)", result["figures"]))
     console.print(f"growth of the p50, from the smallest tables to the largest: {result['growth of the p50']}")
     return result
 
@@ -238,19 +230,15 @@ def _scale(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
 def _ingest(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     from benchmarks import ingest
 
-    result = ingest.run(running, rows=options.rows, runs=options.runs)
-    print(json.dumps(result, indent=1))
-    return result
+    return _say_figures(ingest.run(running, rows=options.rows, runs=options.runs))
 
 
 def _sweep(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     from benchmarks import sweep
 
-    result = sweep.run(running, rows=options.rows, live=options.live, runs=options.runs, pause=options.pause)
-    for name, value in result.items():
-        shown = f"p50 {value[0]:.1f} ms, p95 {value[1]:.1f} ms" if isinstance(value, tuple) else f"{value:,}"
-        console.print(f"{name}: {shown}", highlight=False)
-    return result
+    return _say_figures(
+        sweep.run(running, rows=options.rows, live=options.live, runs=options.runs, pause=options.pause)
+    )
 
 
 def _pages(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
@@ -258,18 +246,13 @@ def _pages(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
 
     result = pages.run(
         running, rows=options.rows, readable=options.readable, audit_rows=options.audit_rows, runs=options.runs,
-        say=console.print,
+        say=aside.print,
     )  # fmt: skip
-    print(f"{'page':<64}{'first ms':>10}{'p50':>8}{'p95':>8}{'statements':>12}{'kB':>8}")
-    for one in result["pages"]:
-        print(
-            f"{one['page']:<64}{one['first']:>10}{one['p50']:>8}{one['p95']:>8}{one['statements']:>12}"
-            f"{one['kilobytes']:>8}"
-        )
+    console.print(_table("milliseconds", result["pages"]))
     for name, reason in result["left out"].items():
-        print(f"left out: {name}: {reason}")
-    print(f"p95 above {pages.SLOW_MS:.0f} ms: {', '.join(result['slow']) or 'none'}")
-    print(f"the first call alone: {', '.join(result['slow at first']) or 'none'}")
+        console.print(f"left out: {name}: {reason}")
+    console.print(f"p95 above {pages.SLOW_MS:.0f} ms: {', '.join(result['slow']) or 'none'}")
+    console.print(f"the first call alone: {', '.join(result['slow at first']) or 'none'}")
     return result
 
 
@@ -280,22 +263,10 @@ def _leakage(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     started = datetime.now(UTC)
     report = asdict(leakage.run(options.files, find_tenant_scope(running.tenant), now=started))
     for name, rows in report.items():
-        console.print(_figures_table(name, rows))
+        console.print(_table(name, rows))
     seconds = (datetime.now(UTC) - started).total_seconds()
     console.print(f"{started.date()}, {seconds:.0f} s", highlight=False)
     return report
-
-
-def _figures_table(title: str, rows: list[dict[str, Any]]) -> Table:
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    table = Table(*names, title=title)
-    for row in rows:
-        table.add_row(*(_figure(row.get(name, "")) for name in names))
-    return table
-
-
-def _figure(value: object) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def _isolation(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
@@ -306,82 +277,102 @@ def _isolation(running: Instance, options: argparse.Namespace) -> dict[str, Any]
             cursor, tenants=options.tenants, texts=options.texts, hits=options.hits, pairs=3000, queries=500,
             now=datetime.now(UTC),
         )  # fmt: skip
-    print(json.dumps(result, indent=1))
-    return result
+    return _say_figures(result)
 
 
 def _throughput(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     from benchmarks import throughput
 
-    result = throughput.run(running, rows=options.rows, callers=options.callers, seconds=options.seconds)
-    rates = Table("asked for", "a second", "of a view that does nothing")
-    for name, rate in result["requests a second"].items():
-        rates.add_row(name, f"{rate:,.1f}", f"{result['share of a view that does nothing'][name]:.1%}")
-    console.print(rates)
-    memory = Table("processes", "how many", "MiB in all", "MiB of the largest")
-    for kind, of in result["MiB"].items():
-        memory.add_row(kind, str(of["processes"]), f"{of['all']:,.0f}", f"{of['largest']:,.0f}")
-    console.print(memory)
-    print(json.dumps(result, indent=1))
-    return result
+    return _say_figures(throughput.run(running, rows=options.rows, callers=options.callers, seconds=options.seconds))
 
 
-def _rotation(options: argparse.Namespace) -> int:
-    """The embedder without a model: what is measured is sealing, and 50,000 texts would take it half an hour."""
-    with instance(EMBEDDER_BACKEND="apps.adapters.embedders.fake.FakeEmbedder", EMBEDDER_OPTIONS="{}") as running:
-        from benchmarks import rotation
+def _rotation(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import rotation
 
-        result = rotation.run(
+    return _say_figures(
+        rotation.run(
             running,
             rows=options.rows,
             kills=options.kills,
             restarts=options.restarts,
             pace_rows=options.pace_rows,
             questions=options.questions,
-            say=console.print,
+            say=aside.print,
         )
-    table = Table("measured", "figure")
-    for name, figure in result.items():
-        table.add_row(name, json.dumps(figure) if isinstance(figure, dict) else _figure(figure))
-    console.print(table)
-    print(json.dumps(result))
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=1))
-    return 0 if result["is_good"] else 1
+    )
 
 
-def _import(options: argparse.Namespace) -> int:
-    with instance() as running:
-        from benchmarks import importing
+def _import(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import importing
 
-        result = importing.run(
+    return _say_figures(
+        importing.run(
             running,
             records=options.records,
             kills=options.kills,
             waits_for_vectors=not options.skip_embedding,
-            say=console.print,
+            say=aside.print,
         )
-    return _finished(result, options)
+    )
 
 
-def _retype(options: argparse.Namespace) -> int:
-    """The embedder without a model, as in ``_rotation``: no vector changes with a type."""
-    with instance(EMBEDDER_BACKEND="apps.adapters.embedders.fake.FakeEmbedder", EMBEDDER_OPTIONS="{}") as running:
-        from benchmarks import retyping
+def _retype(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import retyping
 
-        result = retyping.run(running, rows=options.rows, say=console.print)
-    return _finished(result, options)
+    return _say_figures(retyping.run(running, rows=options.rows, say=aside.print))
 
 
-def _finished(result: dict[str, Any], options: argparse.Namespace) -> int:
-    table = Table("measured", "figure")
-    for name, figure in result.items():
+def _extraction(options: argparse.Namespace) -> None:
+    from benchmarks import extraction
+
+    extraction.run(str(options.labels), str(options.out), by_rule=options.by_rule)
+
+
+def _receipts(options: argparse.Namespace) -> list[dict[str, Any]]:
+    from benchmarks import receipts
+
+    result = receipts.run()
+    console.print(_table("milliseconds to check a receipt", result))
+    return result
+
+
+def _columns(options: argparse.Namespace) -> None:
+    from benchmarks.columns import markdown
+
+    print(markdown())
+
+
+def _say_figures(result: dict[str, Any]) -> dict[str, Any]:
+    """The same, once it is printed."""
+    table = Table("measured", "figure", show_header=False)
+    for name, figure in _flat(result):
         table.add_row(name, _figure(figure))
     console.print(table)
-    print(json.dumps(result))
-    if options.json:
-        options.json.write_text(json.dumps(result, indent=1))
-    return 0 if result["is_good"] else 1
+    return result
+
+
+def _flat(figures: Mapping[str, Any], before: str = "") -> list[tuple[str, object]]:
+    """Figures inside of figures by all their names."""
+    rows: list[tuple[str, object]] = []
+    for name, figure in figures.items():
+        rows += _flat(figure, f"{before}{name}: ") if isinstance(figure, dict) else [(f"{before}{name}", figure)]
+    return rows
+
+
+def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    table = Table(*names, title=title)
+    for row in rows:
+        table.add_row(*(_figure(row.get(name, "")) for name in names))
+    return table
+
+
+def _figure(value: object) -> str:
+    """Milliseconds as p50 (p95)."""
+    if isinstance(value, tuple):
+        median, slow = value
+        return f"{median:.1f} ({slow:.1f})"
+    return f"{value:,.3f}" if isinstance(value, float) else str(value)
 
 
 if __name__ == "__main__":
