@@ -6,12 +6,14 @@
 import asyncio
 import inspect
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings
 from memorysync import AsyncMemorySyncClient, MemorySyncClient
+from memorysync.control_plane import AsyncControlPlaneClient, ControlPlaneClient
 
 from apps.apikeys.onboarding import Opened
 from apps.projects.scope import Environment
@@ -30,10 +32,10 @@ def _accesses_are_not_counted_later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Sync:
-    """Calls the sync client."""
+    """Calls a sync client."""
 
-    def __init__(self, key: str, url: str, **options: Any) -> None:
-        self.client = MemorySyncClient(key, url, **options)
+    def __init__(self, kind: Callable[..., Any], *args: Any, **options: Any) -> None:
+        self.client = kind(*args, **options)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method: Callable[..., Any] = getattr(self.client, name)
@@ -44,16 +46,14 @@ class Sync:
 
 
 class Async:
-    """Calls the async client, one event loop for each call."""
+    """Calls an async client, one event loop for each call."""
 
-    def __init__(self, key: str, url: str, **options: Any) -> None:
-        self.made = (key, url, options)
+    def __init__(self, kind: Callable[..., Any], *args: Any, **options: Any) -> None:
+        self.made = partial(kind, *args, **options)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        key, url, options = self.made
-
         async def call(*args: Any, **kwargs: Any) -> Any:
-            async with AsyncMemorySyncClient(key, url, **options) as client:
+            async with self.made() as client:
                 answer = getattr(client, name)(*args, **kwargs)
                 return await answer if inspect.isawaitable(answer) else answer
 
@@ -63,21 +63,32 @@ class Async:
         pass
 
 
+ASYNC = {MemorySyncClient: AsyncMemorySyncClient, ControlPlaneClient: AsyncControlPlaneClient}
 Make = Callable[..., Any]
 
 
-@pytest.fixture(params=[Sync, Async], ids=["sync", "async"])
-def make(request: pytest.FixtureRequest, live_server: Any, acme: Opened) -> Iterator[Make]:
-    """A client of acme's production key for alice, unless told otherwise."""
+@pytest.fixture(params=["sync", "async"])
+def published(request: pytest.FixtureRequest) -> Iterator[Make]:
+    """Makes a client of the (sync) class given, or its async counterpart."""
     made: list[Any] = []
 
-    def client(key: str = acme.keys[Environment.PRODUCTION], end_user_id: str | None = "alice", **options: Any) -> Any:
-        made.append(request.param(key, live_server.url, end_user_id=end_user_id, **options))
+    def client(kind: Any, *args: Any, **options: Any) -> Any:
+        made.append(Sync(kind, *args, **options) if request.param == "sync" else Async(ASYNC[kind], *args, **options))
         return made[-1]
 
     yield client
     for one in made:
         one.close()
+
+
+@pytest.fixture
+def make(published: Make, live_server: Any, acme: Opened) -> Make:
+    """A client of acme's production key for alice, unless told otherwise."""
+
+    def client(key: str = acme.keys[Environment.PRODUCTION], end_user_id: str | None = "alice", **options: Any) -> Any:
+        return published(MemorySyncClient, key, live_server.url, end_user_id=end_user_id, **options)
+
+    return client
 
 
 def refused(kind: type[Exception], call: Callable[[], Any]) -> Any:

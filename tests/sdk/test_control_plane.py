@@ -1,21 +1,18 @@
 """The published control-plane client, sync and async: sessions, organizations, projects, keys, plan and catalog."""
 
-import asyncio
-import inspect
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from memorysync import AuthError, MemorySyncClient, NotFoundError, RateLimitError, ValidationError
-from memorysync.control_plane import AsyncControlPlaneClient, ControlPlaneClient
+from memorysync.control_plane import ControlPlaneClient
 
 from apps.accounts.models import BearerSession
 from apps.apikeys.onboarding import Opened
 from apps.projects.scope import Environment
 from tests.makers import make_api_key
-from tests.sdk.conftest import refused
+from tests.sdk.conftest import Make, refused
 from tests.web.people import Person, make_person
 
 pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
@@ -23,53 +20,14 @@ pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
 PASSWORD = "correct horse battery"
 
 
-class Sync:
-    def __init__(self, url: str, **options: Any) -> None:
-        self.client = ControlPlaneClient(url, **options)
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method: Callable[..., Any] = getattr(self.client, name)
-        return method
-
-    def close(self) -> None:
-        self.client.close()
-
-
-class Async:
-    """One event loop for each call."""
-
-    def __init__(self, url: str, **options: Any) -> None:
-        self.made = (url, options)
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        url, options = self.made
-
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            async with AsyncControlPlaneClient(url, **options) as client:
-                answer = getattr(client, name)(*args, **kwargs)
-                return await answer if inspect.isawaitable(answer) else answer
-
-        return lambda *args, **kwargs: asyncio.run(call(*args, **kwargs))
-
-    def close(self) -> None:
-        pass
-
-
-Make = Callable[..., Any]
-
-
-@pytest.fixture(params=[Sync, Async], ids=["sync", "async"])
-def make(request: pytest.FixtureRequest, live_server: Any) -> Iterator[Make]:
+@pytest.fixture
+def make(published: Make, live_server: Any) -> Make:
     """A client without a token, or with the one given."""
-    made: list[Any] = []
 
     def client(access_token: str | None = None, **options: Any) -> Any:
-        made.append(request.param(live_server.url, access_token=access_token, **options))
-        return made[-1]
+        return published(ControlPlaneClient, live_server.url, access_token=access_token, **options)
 
-    yield client
-    for one in made:
-        one.close()
+    return client
 
 
 @pytest.fixture

@@ -1,14 +1,11 @@
 """append_history, list_history and delete_history, called as published."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from memorysync import ValidationError
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+from tests.sdk.conftest import Make
 
-Make = Callable[..., Any]
+pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
 
 SESSION = {"tenant_id": "acme", "user_id": "alice", "session_id": "s1"}
 TURNS = [

@@ -1,14 +1,13 @@
 """put_state, get_state, list_state, search_state, delete_state and list_state_namespaces, called as published."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from memorysync import ValidationError
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+from tests.sdk.conftest import Make
 
-Make = Callable[..., Any]
+pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
 
 WHO = {"tenant_id": "acme", "user_id": "alice"}
 PLACE = {"namespace": ["users", "alice"], "key": "profile"}

@@ -1,14 +1,11 @@
 """add_turn, recall, list_memories and status, called as published."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from memorysync import NotFoundError, ValidationError
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+from tests.sdk.conftest import Make
 
-Make = Callable[..., Any]
+pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
 
 OWN = {"tenant_id": "acme", "user_id": "alice"}
 OTHER = {"tenant_id": "default", "user_id": "alice"}

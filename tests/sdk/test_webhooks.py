@@ -1,14 +1,11 @@
 """The sixteen methods for webhooks of the published control-plane client, sync and async."""
 
-import asyncio
-import inspect
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from memorysync import AuthError, NotFoundError, ValidationError
-from memorysync.control_plane import AsyncControlPlaneClient, ControlPlaneClient
+from memorysync.control_plane import ControlPlaneClient
 from memorysync.control_plane_types import Webhook, WebhookDelivery
 
 from apps.adapters.senders.base import Answered
@@ -19,7 +16,7 @@ from apps.tenants.models import Role
 from apps.webhooks import delivering
 from tests.api.people import sign_in
 from tests.makers import make_api_key, make_project, make_scope
-from tests.sdk.conftest import refused
+from tests.sdk.conftest import Make, refused
 from tests.web.people import make_person
 from tests.webhooks.conftest import remember
 
@@ -30,54 +27,15 @@ WANTED = ["memory.created", "memory.deleted"]
 SCOPES = ["webhooks:read", "webhooks:write"]
 
 
-class Sync:
-    def __init__(self, url: str, **options: Any) -> None:
-        self.client = ControlPlaneClient(url, **options)
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        method: Callable[..., Any] = getattr(self.client, name)
-        return method
-
-    def close(self) -> None:
-        self.client.close()
-
-
-class Async:
-    """One event loop for each call."""
-
-    def __init__(self, url: str, **options: Any) -> None:
-        self.made = (url, options)
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        url, options = self.made
-
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            async with AsyncControlPlaneClient(url, **options) as client:
-                answer = getattr(client, name)(*args, **kwargs)
-                return await answer if inspect.isawaitable(answer) else answer
-
-        return lambda *args, **kwargs: asyncio.run(call(*args, **kwargs))
-
-    def close(self) -> None:
-        pass
-
-
-Make = Callable[..., Any]
-
-
-@pytest.fixture(params=[Sync, Async], ids=["sync", "async"])
-def make(request: pytest.FixtureRequest, live_server: Any, acme: Opened) -> Iterator[Make]:
+@pytest.fixture
+def make(published: Make, live_server: Any, acme: Opened) -> Make:
     """A client with a key of acme's that may do everything with webhooks, unless told otherwise."""
-    made: list[Any] = []
 
     def client(key: str | None = None, **options: Any) -> Any:
         token = key or make_api_key(acme.scope, scopes=SCOPES).text
-        made.append(request.param(live_server.url, access_token=token, **options))
-        return made[-1]
+        return published(ControlPlaneClient, live_server.url, access_token=token, **options)
 
-    yield client
-    for one in made:
-        one.close()
+    return client
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 from django.core.exceptions import ImproperlyConfigured
 
 from apps.adapters.errors import AdapterError
-from apps.adapters.kms.base import KeyMismatch, KeyRefused, KeyShared, KeyUnavailable, Wrapped, bound
-from apps.adapters.kms.calls import CONNECT_SECONDS, TIMEOUT_SECONDS, PerProcess, call_within, require_tls
+from apps.adapters.kms.base import KeyMismatch, KeyRefused, KeyUnavailable, Wrapped, bound
+from apps.adapters.kms.calls import CONNECT_SECONDS, TIMEOUT_SECONDS, PerProcess, RemoteKeys, require_tls
 
 try:
     import boto3.session
@@ -47,7 +47,7 @@ _REFUSED: Final = {
 }
 
 
-class AwsKms:
+class AwsKms(RemoteKeys):
     """Wraps with ``Encrypt``; ref: the key's ARN.
 
     Credentials that are not given come from where AWS's own tools have them: environment, files, the machine's role.
@@ -66,12 +66,12 @@ class AwsKms:
         profile: str | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
+        super().__init__(timeout_seconds)
         match = _ARN.fullmatch(key_arn)
         if match is None:
             # An alias could be moved to another key, and everything wrapped before would be out of reach.
             raise ImproperlyConfigured("KMS_OPTIONS must name key_arn: arn:aws:kms:REGION:ACCOUNT:key/ID, no alias.")
         self._arn: Final = key_arn
-        self._seconds: Final = timeout_seconds
         endpoint = require_tls(endpoint_url) if endpoint_url else None
         config = Config(
             connect_timeout=CONNECT_SECONDS, read_timeout=timeout_seconds, retries={"total_max_attempts": 1}
@@ -89,26 +89,6 @@ class AwsKms:
 
         self._client: Final = PerProcess(client)
 
-    def wrap(self, key: bytes, ctx: Mapping[str, str]) -> Wrapped:
-        return call_within(self._seconds, lambda: self._wrap(key, ctx))
-
-    def unwrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> bytearray:
-        return call_within(self._seconds, lambda: self._unwrap(wrapped, ctx))
-
-    def rewrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> Wrapped:
-        return call_within(self._seconds, lambda: self._rewrap(wrapped, ctx))
-
-    def current_version(self) -> str:
-        return call_within(self._seconds, self._current_version)
-
-    def destroy(self, ref: str) -> None:
-        raise KeyShared(ref)
-
-    def health(self) -> None:
-        ctx = {"p": "health"}
-        # Wrapping opens what it has wrapped.
-        call_within(self._seconds, lambda: self._wrap(bytes(32), ctx))
-
     def _wrap(self, key: bytes, ctx: Mapping[str, str]) -> Wrapped:
         context = _context(ctx)
         blob = self._ask(
@@ -119,6 +99,9 @@ class AwsKms:
         if opened["Plaintext"] != key:
             raise KeyMismatch
         return Wrapped(self.name, self._arn, _material(opened, "KeyMaterialId"), blob)
+
+    def _try_both_ways(self) -> None:
+        self._wrap(bytes(32), {"p": "health"})  # which opens what it has wrapped
 
     def _unwrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> bytearray:
         self._require_ours(wrapped)

@@ -3,14 +3,15 @@
 import os
 import threading
 import time
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from apps.adapters.kms.base import KeyUnavailable
+from apps.adapters.kms.base import KeyMismatch, KeyShared, KeyUnavailable, Wrapped
 
 T = TypeVar("T")
 
@@ -52,6 +53,48 @@ def _tried(call: Callable[[], T], deadline: float) -> T:
                 raise
         time.sleep(pause)
     return call()
+
+
+class RemoteKeys(ABC):
+    """A provider each of whose methods is a call that is given ``seconds``; a service says what is asked in it."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds: Final = seconds
+
+    def wrap(self, key: bytes, ctx: Mapping[str, str]) -> Wrapped:
+        return call_within(self._seconds, lambda: self._wrap(key, ctx))
+
+    def unwrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> bytearray:
+        return call_within(self._seconds, lambda: self._unwrap(wrapped, ctx))
+
+    def rewrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> Wrapped:
+        return call_within(self._seconds, lambda: self._rewrap(wrapped, ctx))
+
+    def current_version(self) -> str:
+        return call_within(self._seconds, self._current_version)
+
+    def destroy(self, ref: str) -> None:
+        raise KeyShared(ref)
+
+    def health(self) -> None:
+        call_within(self._seconds, self._try_both_ways)
+
+    @abstractmethod
+    def _wrap(self, key: bytes, ctx: Mapping[str, str]) -> Wrapped: ...
+
+    @abstractmethod
+    def _unwrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> bytearray: ...
+
+    @abstractmethod
+    def _current_version(self) -> str: ...
+
+    def _rewrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> Wrapped:
+        return self._wrap(bytes(self._unwrap(wrapped, ctx)), ctx)
+
+    def _try_both_ways(self) -> None:
+        ctx, probe = {"p": "health"}, bytes(32)
+        if self._unwrap(self._wrap(probe, ctx), ctx) != probe:
+            raise KeyMismatch
 
 
 class PerProcess(Generic[T]):

@@ -17,8 +17,8 @@ from typing import Any, Final
 from django.core.exceptions import ImproperlyConfigured
 
 from apps.adapters.errors import AdapterError
-from apps.adapters.kms.base import KeyMismatch, KeyRefused, KeyShared, KeyUnavailable, Wrapped, bound
-from apps.adapters.kms.calls import CONNECT_SECONDS, TIMEOUT_SECONDS, PerProcess, call_within, require_tls
+from apps.adapters.kms.base import KeyMismatch, KeyRefused, KeyUnavailable, Wrapped, bound
+from apps.adapters.kms.calls import CONNECT_SECONDS, TIMEOUT_SECONDS, PerProcess, RemoteKeys, require_tls
 
 try:
     import google.auth
@@ -40,7 +40,7 @@ _KEY: Final = re.compile(r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoK
 _VERSION: Final = re.compile(r"[1-9][0-9]{0,8}", re.ASCII)
 
 
-class GoogleKms:
+class GoogleKms(RemoteKeys):
     """Wraps with ``cryptoKeyVersions.encrypt`` under the primary version; ref: the key's resource name.
 
     Credentials that are not given are the application's default ones: ``GOOGLE_APPLICATION_CREDENTIALS``, or the
@@ -59,13 +59,13 @@ class GoogleKms:
         endpoint: str = "https://cloudkms.googleapis.com",
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
+        super().__init__(timeout_seconds)
         if not _KEY.fullmatch(key):
             raise ImproperlyConfigured(
                 "KMS_OPTIONS must name key: projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY."
             )
         self._key: Final = key
         self._url: Final = f"{require_tls(endpoint)}/v1"
-        self._seconds: Final = timeout_seconds
 
         def session() -> Any:
             credentials = (
@@ -76,29 +76,6 @@ class GoogleKms:
             return AuthorizedSession(credentials)  # type: ignore[no-untyped-call]  # half of google-auth has no types
 
         self._session: Final = PerProcess(session)
-
-    def wrap(self, key: bytes, ctx: Mapping[str, str]) -> Wrapped:
-        return call_within(self._seconds, lambda: self._wrap(key, ctx))
-
-    def unwrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> bytearray:
-        return call_within(self._seconds, lambda: self._unwrap(wrapped, ctx))
-
-    def rewrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> Wrapped:
-        return call_within(self._seconds, lambda: self._wrap(bytes(self._unwrap(wrapped, ctx)), ctx))
-
-    def current_version(self) -> str:
-        return call_within(self._seconds, self._current_version)
-
-    def destroy(self, ref: str) -> None:
-        raise KeyShared(ref)
-
-    def health(self) -> None:
-        call_within(self._seconds, self._try_both_ways)
-
-    def _try_both_ways(self) -> None:
-        ctx, probe = {"p": "health"}, bytes(32)
-        if self._unwrap(self._wrap(probe, ctx), ctx) != probe:
-            raise KeyMismatch
 
     def _wrap(self, key: bytes, ctx: Mapping[str, str]) -> Wrapped:
         version = self._current_version()

@@ -15,8 +15,8 @@ from typing import Any, Final, TypeVar
 from django.core.exceptions import ImproperlyConfigured
 
 from apps.adapters.errors import AdapterError
-from apps.adapters.kms.base import KeyMismatch, KeyRefused, KeyShared, KeyUnavailable, Wrapped, bound
-from apps.adapters.kms.calls import CONNECT_SECONDS, TIMEOUT_SECONDS, PerProcess, call_within, require_tls
+from apps.adapters.kms.base import KeyMismatch, KeyRefused, KeyUnavailable, Wrapped, bound
+from apps.adapters.kms.calls import CONNECT_SECONDS, TIMEOUT_SECONDS, PerProcess, RemoteKeys, require_tls
 
 try:
     import hvac
@@ -33,7 +33,7 @@ _REFUSED: Final = "Vault does not let memsync use the key {}: look at its token 
 _NOT_DERIVED: Final = "the transit key {} is not derived, so it keeps no tenant apart: make another with derived=true"
 
 
-class VaultTransit:
+class VaultTransit(RemoteKeys):
     """Wraps with ``transit/encrypt``; ref: ``mount/key``.
 
     What is not given comes from where Vault's own tools have it: ``VAULT_ADDR``, ``VAULT_TOKEN``, ``~/.vault-token``,
@@ -57,11 +57,11 @@ class VaultTransit:
         ca_file: str | None = None,
         timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> None:
+        super().__init__(timeout_seconds)
         self._key: Final = key
         self._mount: Final = mount
         self._ref: Final = f"{mount}/{key}"
         self._token_file: Final = token_file
-        self._seconds: Final = timeout_seconds
         self._is_derived = False
 
         def client() -> Any:
@@ -79,29 +79,6 @@ class VaultTransit:
 
         client()  # to say at the start what is wrong with the address
         self._client: Final = PerProcess(client)
-
-    def wrap(self, key: bytes, ctx: Mapping[str, str]) -> Wrapped:
-        return call_within(self._seconds, lambda: self._wrap(key, ctx))
-
-    def unwrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> bytearray:
-        return call_within(self._seconds, lambda: self._unwrap(wrapped, ctx))
-
-    def rewrap(self, wrapped: Wrapped, ctx: Mapping[str, str]) -> Wrapped:
-        return call_within(self._seconds, lambda: self._wrap(bytes(self._unwrap(wrapped, ctx)), ctx))
-
-    def current_version(self) -> str:
-        return call_within(self._seconds, self._current_version)
-
-    def destroy(self, ref: str) -> None:
-        raise KeyShared(ref)
-
-    def health(self) -> None:
-        call_within(self._seconds, self._try_both_ways)
-
-    def _try_both_ways(self) -> None:
-        ctx, probe = {"p": "health"}, bytes(32)
-        if self._unwrap(self._wrap(probe, ctx), ctx) != probe:
-            raise KeyMismatch
 
     def _wrap(self, key: bytes, ctx: Mapping[str, str]) -> Wrapped:
         if not self._is_derived:
