@@ -190,6 +190,8 @@ class Shelf:
     new_receipts: dict[bytes, str] = field(default_factory=dict)
     erased_at: dict[bytes, datetime] = field(default_factory=dict)
     waiting: list[Candidate] = field(default_factory=list)
+    _by_text: dict[bytes, list[Known]] = field(default_factory=dict)
+    _by_slot: dict[bytes, list[Known]] = field(default_factory=dict)
     _ids: list[int] = field(default_factory=list)
     _vectors: list[tuple[Known, Candidate, NDArray[np.float32]]] = field(default_factory=list)
     _near: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
@@ -232,11 +234,8 @@ class Shelf:
 
     def same_text(self, candidate: Candidate) -> Known | None:
         """A row in being that says the same words.  What accumulates is the same only when told of about one time."""
-        for known in self.by_id.values():
-            is_same = known.text_mac == candidate.text_mac and known.is_current
-            if is_same and self._is_of_one_time(candidate, known):
-                return known
-        return None
+        alike = self._by_text.get(candidate.text_mac, ())
+        return next((known for known in alike if known.is_current and self._is_of_one_time(candidate, known)), None)
 
     def put_together(self, candidate: Candidate) -> Known | None:
         """The first of the memories that a text in lines is made of, where it is made of nothing else.
@@ -244,7 +243,8 @@ class Shelf:
         Lines with bullets are such as recall gives out: these are never told anew.
         """
         asked = {mac for whole, sentences in candidate.passage_macs for mac in (whole, *sentences)}
-        here = {known.text_mac: known for known in self.by_id.values() if known.text_mac in asked and known.is_current}
+        current = (known for mac in asked for known in self._by_text.get(mac, ()) if known.is_current)
+        here = {known.text_mac: known for known in current}
         found: list[Known] = []
         for whole, sentences in candidate.passage_macs:
             parts = [here[mac] for mac in ([whole] if whole in here else sentences) if mac in here]
@@ -254,9 +254,9 @@ class Shelf:
         is_told = all(candidate.is_listed or self._is_of_one_time(candidate, known) for known in found)
         return found[0] if found and is_told else None
 
-    def in_slot(self, slot: bytes) -> list[Known]:
+    def in_slot(self, slot: bytes) -> Sequence[Known]:
         """Every row that ever held the slot and still exists, oldest first."""
-        return [known for known in self.by_id.values() if known.slot == slot]
+        return self._by_slot.get(slot, ())
 
     def holder(self, slot: bytes) -> Known | None:
         """The row that holds the slot now."""
@@ -482,10 +482,16 @@ class Shelf:
             terms=candidate.terms,
             is_new=True,
         )
-        self.by_id[known.id] = known
+        self._put(known)
         if candidate.vector is not None:
             self._vectors.append((known, candidate, candidate.vector))
         return known
+
+    def _put(self, known: Known) -> None:
+        self.by_id[known.id] = known
+        self._by_text.setdefault(known.text_mac, []).append(known)
+        if known.slot is not None:
+            self._by_slot.setdefault(known.slot, []).append(known)
 
     def _read(self, candidates: Sequence[Candidate]) -> None:
         slots = {slot for one in candidates for slot in one.slots}
@@ -509,7 +515,7 @@ class Shelf:
         for row in rows:
             if row.pk in gone:
                 continue
-            self.by_id[row.pk] = Known(
+            known = Known(
                 id=row.pk,
                 type=row.type,
                 text_mac=bytes(row.text_mac),
@@ -527,6 +533,7 @@ class Shelf:
                 superseded_by=row.superseded_by_id,
                 reason=row.superseded_reason,
             )
+            self._put(known)
         references = {
             self.reference(one.proposal.client_ref) for one in candidates if one.proposal.client_ref is not None
         }
