@@ -53,7 +53,7 @@ _MAY_HOLD = re.compile(
 )
 
 _FORMS = re.compile(
-    r"\b(?:"
+    r"\b(?=\w)(?:"  # where a word begins, and not where one ends: each form begins with a letter or a digit
     rf"(?P<iso>(?P<iso_y>{_YEAR})-(?P<iso_m>[01]?\d)-(?P<iso_d>[0-3]?\d))"
     rf"|(?P<num>(?P<num_a>[0-3]?\d)(?P<num_sep>[./])(?P<num_b>[0-3]?\d)(?:(?P=num_sep)(?P<num_y>(?:20)?\d\d)\b"
     rf"|(?P=num_sep)?(?=[\s,;!?]|$)))"

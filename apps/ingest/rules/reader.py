@@ -74,13 +74,10 @@ def read_turn(
         return [_refused(trimmed(plain, 0, len(plain)), "discarded_low_signal", "not_user_turn")]
     whole = trimmed(plain, who.start, len(plain))
     low = lower(plain)
-    if not who.is_user:  # a pasted line; the label is no disguise, what follows it may be one
-        planted = _forbidden(plain[whole.start :], low[whole.start :])
-        if planted:
-            return [_refused(whole, "discarded_policy", planted[0].reason)]
-        if roles.split_label(text)[0] in roles.POSING_LABELS and role.strip().lower() in roles.USER_LABELS:
-            return [_refused(whole, "discarded_policy", "injection_posing")]
-        return [_refused(whole, "discarded_low_signal", "not_user_turn")]
+    if not who.is_user:
+        planted = _planted(text, role, plain, low, whole.start)
+        decision: Decision = "discarded_policy" if planted else "discarded_low_signal"
+        return [_refused(whole, decision, planted or "not_user_turn")]
     bad = _forbidden(plain, low)
     if not bad:
         if whole.end - whole.start < min_chars and not language.filler_exempt(plain):
@@ -92,6 +89,25 @@ def read_turn(
     if whole.end - whole.start > LONG_TEXT:
         return _document(plain, low, whole, bad)
     return _Turn(plain, low, whole, bad, now).findings()
+
+
+def policy_refusal(text: str) -> str:
+    """Why policy refuses the text of a user's turn as a whole, as ``read_turn`` does that keeps it whole; or empty."""
+    plain = fold(text)
+    low = lower(plain)
+    who = roles.speaker(text, "user")
+    if not who.is_user:
+        return _planted(text, "user", plain, low, trimmed(plain, who.start, len(plain)).start)
+    bad = _forbidden(plain, low)
+    return bad[0].reason if bad else ""
+
+
+def _planted(text: str, role: str, plain: str, low: str, start: int) -> str:
+    """Why policy refuses a pasted line: its label is no disguise, what follows it may be one.  Empty if it does not."""
+    if planted := _forbidden(plain[start:], low[start:]):
+        return planted[0].reason
+    poses = roles.split_label(text)[0] in roles.POSING_LABELS and role.strip().lower() in roles.USER_LABELS
+    return "injection_posing" if poses else ""
 
 
 class _Bad(NamedTuple):

@@ -7,7 +7,7 @@ from datetime import datetime
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Candidate, Kept, Passage, Proposal, Reading
 from apps.ingest.listed import Line, is_heading, lines_of, unlisted
-from apps.ingest.rules import read_turn
+from apps.ingest.rules import policy_refusal, read_turn
 from apps.ingest.rules.finding import Finding
 from apps.ingest.rules.roles import OTHER_LABELS, USER_LABELS
 from apps.ingest.rules.sentences import Span, fold, sentences
@@ -28,7 +28,7 @@ def extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
     if proposal.reviewed is not None:
         return [_as_reviewed(proposal, proposal.reviewed)]
     if proposal.stated is not None:
-        return [_as_stated(proposal, proposal.stated.claim, now=now)]
+        return [_as_stated(proposal, proposal.stated.claim)]
     text, is_listed = unlisted(proposal.text.reveal())
     keep_whole = proposal.is_explicit
     is_others = not is_user(proposal)
@@ -39,10 +39,11 @@ def extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
     else:
         role = "user" if keep_whole or not is_others else "assistant"
         findings = read_turn(text, role=role, now=said_at, keep_whole=keep_whole)
+    has_sentences = len(sentences(fold(text))) > 1
     # A text that says more than one thing is never replaced as a whole: it holds no slot and closes none.
-    has_slot = not is_others and not (keep_whole and len(sentences(fold(text))) > 1)
+    has_slot = not is_others and not (keep_whole and has_sentences)
     found = [_candidate(proposal, finding, is_others=is_others, has_slot=has_slot) for finding in findings]
-    lines = lines_of(text) if "\n" in text or len(found) > 1 or len(sentences(fold(text))) > 1 else []
+    lines = lines_of(text) if "\n" in text or len(found) > 1 or has_sentences else []
     found[0].spent = proposal.reading
     for candidate, finding in zip(found, findings, strict=True):
         candidate.extractor = "rules" if proposed is None else "model"
@@ -114,25 +115,34 @@ def _candidate(proposal: Proposal, finding: Finding, *, is_others: bool, has_slo
 
 def _as_it_was(proposal: Proposal, kept: Kept, *, now: datetime) -> Candidate:
     """The whole text under the type and key that it had.  What may never be stored is refused here too."""
-    text = proposal.text.reveal()
-    (finding, *_) = read_turn(text, role="user", now=proposal.occurred_at or now, keep_whole=True)
+    value = _value_of(proposal, kept.key, now=now) if kept.key is not None else None
     candidate = Candidate(
         proposal=proposal,
         text=proposal.text,
         type=kept.type,
         key=kept.key,
-        value=finding.value if kept.key is not None and finding.key == kept.key else None,
+        value=value,
         event_at=kept.event_at,
         event_precision=kept.event_precision,
     )
-    if finding.decision == "discarded_policy":
-        candidate.refuse(finding.decision, finding.reason)
+    return _unless_forbidden(candidate)
+
+
+def _value_of(proposal: Proposal, key: str, *, now: datetime) -> str | None:
+    """What the text says under this key, where it is read so."""
+    (finding, *_) = read_turn(proposal.text.reveal(), role="user", now=proposal.occurred_at or now, keep_whole=True)
+    return finding.value if finding.key == key else None
+
+
+def _unless_forbidden(candidate: Candidate) -> Candidate:
+    """The candidate, refused where policy never lets its text be stored, whoever says what it is."""
+    if refusal := policy_refusal(candidate.text.reveal()):
+        candidate.refuse("discarded_policy", refusal)
     return candidate
 
 
-def _as_stated(proposal: Proposal, claim: Claim, *, now: datetime) -> Candidate:
+def _as_stated(proposal: Proposal, claim: Claim) -> Candidate:
     """A fact under the key by which extraction would know it.  What may never be stored is refused here too."""
-    (finding, *_) = read_turn(proposal.text.reveal(), role="user", now=now, keep_whole=True)
     is_many = predicate_of(claim.predicate).is_many
     value = slug(claim.object) or canonical(claim.object)
     key = f"{claim.about}.{claim.attribute}"
@@ -145,9 +155,7 @@ def _as_stated(proposal: Proposal, claim: Claim, *, now: datetime) -> Candidate:
         many_valued=is_many,
         extractor_confidence=1.0,
     )
-    if finding.decision == "discarded_policy":
-        candidate.refuse(finding.decision, finding.reason)
-    return candidate
+    return _unless_forbidden(candidate)
 
 
 def _as_reviewed(proposal: Proposal, read: Reading) -> Candidate:
