@@ -88,9 +88,10 @@ class Filled:
     vectors: Vectors
 
 
-def fill(scope: Scope, rows: int, said: Iterator[str], *, embeds: bool = True) -> Filled:
+def fill(scope: Scope, rows: int, said: Iterator[str], *, embeds: bool = True, notes: bool = False) -> Filled:
     """So many more memories in the scope's one space, which holds one already that they are copies of but for their
-    ids, texts, words and vectors.  embeds: with vectors."""
+    ids, texts, words and vectors.  embeds: with vectors.  notes: with what an add writes beside them that no search
+    reads: their history, what was decided, and that they are to be embedded."""
     texts = list(itertools.islice(said, rows))
     vectors = _vectors(texts) if embeds else np.empty((rows, 0), dtype=np.float32)
     with tenant_transaction(scope):
@@ -102,7 +103,7 @@ def fill(scope: Scope, rows: int, said: Iterator[str], *, embeds: bool = True) -
     for start in range(0, rows, CHUNK):
         part = slice(start, start + CHUNK)
         with tenant_transaction(scope):
-            ids += _write(scope, template.pk, texts[part], vectors[part], handles, cipher)
+            ids += _write(scope, template.pk, texts[part], vectors[part], handles, cipher, notes=notes)
     return Filled(ids=np.array(ids), vectors=vectors)
 
 
@@ -121,28 +122,58 @@ def _vectors(texts: Sequence[str]) -> Vectors:
 
 
 def _write(
-    scope: Scope, template: int, texts: Sequence[str], vectors: Vectors, handles: bytes, cipher: SpaceCipher
+    scope: Scope,
+    template: int,
+    texts: Sequence[str],
+    vectors: Vectors,
+    handles: bytes,
+    cipher: SpaceCipher,
+    *,
+    notes: bool,
 ) -> list[int]:
     """The ids of what was written."""
     ids = take_ids(len(texts), sequence="memories_memory_id_seq")
     words = [terms(text) for text in texts]
     sealed = [cipher.seal(TEXT, one, Plaintext(text)) for one, text in zip(ids, texts, strict=True)]
+    digests = [text_mac(cipher, Plaintext(text), voice="") for text in texts]
     with connection.cursor() as cursor:
         cursor.execute(
             f"insert into memories_memory (id, public_id, text_ct, handles_ct, text_mac, space_id, {COPIED}) "  # noqa: S608
             f"select fresh.id, 'mem_' || md5(random()::text), fresh.text, fresh.handles, fresh.mac, %s, {COPIED} "
             "from unnest(%s::bigint[], %s::bytea[], %s::bytea[], %s::bytea[]) fresh(id, text, handles, mac), "
             "(select * from memories_memory where tenant_id = %s and id = %s) one",
-            [scope.space.id, ids, sealed, [cipher.seal(HANDLES, one, handles) for one in ids],
-             [text_mac(cipher, Plaintext(text), voice="") for text in texts], scope.tenant_id, template],
+            [scope.space.id, ids, sealed, [cipher.seal(HANDLES, one, handles) for one in ids], digests,
+             scope.tenant_id, template],
         )  # fmt: skip
     if vectors.size:
         _write_vectors(scope, template, ids, vectors, cipher)
     postings.write(scope, [_posting(scope, one, said, cipher) for one, said in zip(ids, words, strict=True)])
+    if notes:
+        _write_notes(scope, ids, digests)
     Space.objects.within(scope).filter(pk=scope.space.id).update(
         doc_count=F("doc_count") + len(ids), term_total=F("term_total") + sum(map(len, words)), txid=F("txid") + 1
     )
     return ids
+
+
+def _write_notes(scope: Scope, ids: Sequence[int], digests: Sequence[bytes]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "insert into memories_memorytransition (created_at, tenant_id, memory_id, space_id, txid, event, actor, "
+            "changed_fields) select now(), %s, id, %s, 1, 'created', 'benchmark', '{}' from unnest(%s::bigint[]) id",
+            [scope.tenant_id, scope.space.id, list(ids)],
+        )
+        cursor.execute(
+            "insert into ingest_candidate (created_at, tenant_id, space_id, decision, reason, type, memory_id, digest) "
+            "select now(), %s, %s, 'created', '', 'fact', fresh.id, fresh.digest "
+            "from unnest(%s::bigint[], %s::bytea[]) fresh(id, digest)",
+            [scope.tenant_id, scope.space.id, list(ids), list(digests)],
+        )
+        cursor.execute(
+            "insert into audit_outboxevent (tenant_id, kind, subject_id, run_after, created_at, attempts, error) "
+            "select %s, 'embed', id, now(), now(), 0, '' from unnest(%s::bigint[]) id",
+            [scope.tenant_id, list(ids)],
+        )
 
 
 def _write_vectors(scope: Scope, template: int, ids: Sequence[int], vectors: Vectors, cipher: SpaceCipher) -> None:
