@@ -54,6 +54,7 @@ def _start_server(config: pytest.Config) -> None:
     server.start()
     config.add_cleanup(server.stop)  # cleanups run last in, first out
     with psycopg.connect(server.url("postgres"), autocommit=True) as superuser:
+        superuser.execute("set scram_iterations = 1")  # each connection pays for them, and no password here is a secret
         roles.create_roles(superuser, dict.fromkeys(roles.ROLES, PASSWORD))
         roles.create_database(superuser, roles.MAIN, may_connect=roles.MAY_CONNECT[roles.MAIN])
     with psycopg.connect(server.url(roles.MAIN)) as superuser:

@@ -6,9 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 from django.db import ProgrammingError, connections
+from django.test import TransactionTestCase
+from psycopg.sql import SQL, Identifier
 
+from apps.apikeys.onboarding import Opened
 from memsync.embedded import roles
+from memsync.testing import databases
 from memsync.testing.databases import PASSWORD
+from tests.makers import make_scope
+from tests.webhooks.conftest import remember
 
 
 @pytest.mark.django_db(databases="__all__")
@@ -70,9 +76,59 @@ def test_application_cannot_write_what_belongs_to_migrations() -> None:
         cursor.execute("delete from django_migrations")
 
 
+@pytest.mark.django_db(databases="__all__")
+def test_nobody_who_serves_requests_empties_a_table() -> None:
+    for alias in connections:
+        with connections[alias].cursor() as cursor:
+            cursor.execute(
+                "select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')"
+                " and has_table_privilege(oid, 'truncate')"
+            )
+            assert cursor.fetchall() == [], alias
+
+
+def _filled_tables() -> set[str]:
+    """Of both databases, those that hold a row."""
+    found = set()
+    for alias in ("default", "keyring"):
+        with databases.superuser_in(alias) as superuser:
+            names = superuser.execute(
+                "select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'"
+            ).fetchall()
+            found |= {
+                name
+                for (name,) in names
+                if superuser.execute(SQL("select from {} limit 1").format(Identifier(name))).rowcount
+            }
+    return found
+
+
 @pytest.mark.django_db(transaction=True, databases="__all__")
-def test_transactional_tests_are_emptied_afterwards() -> None:
-    """The flush after this test needs TRUNCATE; it fails here if a role cannot."""
+@pytest.mark.parametrize("how", ["a few rows", "with statistics", "many rows"])
+def test_nothing_is_left_by_a_transactional_test(how: str, acme: Opened) -> None:
+    remember(make_scope(acme), "Carol lives in Lisbon.")
+    with databases.superuser_in("default") as superuser:
+        if how == "with statistics":
+            superuser.execute("analyze")
+        if how == "many rows":
+            superuser.execute(
+                "insert into audit_outboxevent (tenant_id, kind, subject_id, run_after, created_at, attempts, error) "
+                "select 1, 'test', n, now(), now(), 0, repeat('x', 60) from generate_series(1, 15000) n"
+            )
+    before = _filled_tables()
+
+    for alias in ("default", "keyring"):
+        databases.empty(alias)
+
+    assert {
+        "tenants_tenant",
+        "memories_memory",
+        "memories_posting",
+        "audit_auditevent",
+        "crypto_spacesecret",
+    } <= before
+    assert _filled_tables() == before & set(databases.KEPT)
+    assert TransactionTestCase._fixture_teardown.__module__ == databases.__name__  # type: ignore[attr-defined]
 
 
 @pytest.mark.django_db(databases="__all__")

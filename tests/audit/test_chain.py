@@ -13,7 +13,6 @@ from apps.audit.models import AuditEvent
 from apps.audit.selectors import all_entries, count_rows
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
-from memsync.testing.databases import KEPT_FROM_TRUNCATE
 from tests.audit.conftest import entries, heads, note, superuser, verified
 from tests.makers import NOW, make_tenant
 
@@ -173,9 +172,6 @@ def test_row_of_another_tenant_is_refused(acme: Opened, globex: Opened) -> None:
 def test_not_even_the_owner_or_a_superuser_changes_a_row(acme: Opened, superuser_url: str, statement: str) -> None:
     note(acme, "a")
     with superuser(superuser_url) as cursor:
-        for table in KEPT_FROM_TRUNCATE:
-            cursor.execute(f"alter table {table} enable trigger keep")
-
         with pytest.raises(psycopg.errors.InsufficientPrivilege, match="only ever added to"):
             cursor.execute(statement)
 
