@@ -5,8 +5,10 @@ the first one migrated as owner; then Django connects with the roles of producti
 grants are in force in every test.
 """
 
+import gc
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -19,6 +21,10 @@ from memsync.testing import databases
 from memsync.testing.databases import BROKER_URL, PASSWORD, SUPERUSER_URL
 
 MOST_WORKERS = 6
+
+# Where nothing compiled may be kept, each of the run's many processes would spend seconds on compiling what it imports.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -36,6 +42,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """The whole suite takes every core, up to a few; what is named on the command line runs in this process."""
     names_everything = config.args_source is not pytest.Config.ArgsSource.ARGS
     return min(os.cpu_count() or 1, MOST_WORKERS) if names_everything else 0
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """What was imported and collected lives as long as the run: nobody need look for garbage among it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _move_into_a_home_of_its_own() -> None:

@@ -3,7 +3,6 @@
 A new route needs a row in ``TABLE``; the first test says so.
 """
 
-import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -13,8 +12,8 @@ from typing import Any
 
 import orjson
 import pytest
+from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.db import transaction
 from django.http import HttpResponse
 from django.urls import URLPattern, URLResolver, get_resolver
 
@@ -29,12 +28,14 @@ from apps.memories.models import MemoryQuerySet
 from apps.projects.scope import Environment
 from apps.tenants.models import Membership
 from apps.tenants.services import close_tenant, set_policy
+from tests.api import once
 from tests.api.conftest import Caller
 from tests.api.people import OF_PEOPLE
 from tests.forms import form
-from tests.makers import make_api_key, make_tenant
+from tests.makers import make_api_key
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 TEXT = "The spare key lies under the blue flower pot."
 MEMORY_ID = "<memory_id>"  # in a row's body: the memory that is asked for
@@ -588,26 +589,6 @@ STUBS = tuple(
 CLOSED = tuple(row for row in TABLE if row.permission != OPEN)
 
 
-@pytest.fixture(scope="module")
-def cast(django_db_setup: None, django_db_blocker: Any) -> Iterator[tuple[Opened, Opened]]:
-    """Made once, in transactions around all tests of this module: what a test changes is taken back with its own."""
-    with django_db_blocker.unblock(), contextlib.ExitStack() as around:
-        for alias in ("default", "keyring"):
-            around.enter_context(transaction.atomic(using=alias))
-            around.callback(transaction.set_rollback, True, using=alias)
-        yield make_tenant("acme"), make_tenant("globex")
-
-
-@pytest.fixture
-def acme(cast: tuple[Opened, Opened]) -> Opened:
-    return cast[0]
-
-
-@pytest.fixture
-def globex(cast: tuple[Opened, Opened]) -> Opened:
-    return cast[1]
-
-
 every_row = pytest.mark.parametrize("row", TABLE, ids=str)
 every_closed_row = pytest.mark.parametrize("row", CLOSED, ids=str)
 
@@ -761,20 +742,29 @@ def _person(email: str, *, of: Opened | None = None, **rights: bool) -> Any:
     return person
 
 
+@pytest.fixture(scope="module")
+def signed_in(cast: tuple[Opened, Opened]) -> Iterator[dict[str, tuple[Caller, Caller]]]:
+    """Each person in a browser with a session, and in one that sends alice's key as well."""
+    with once.taken_back():
+        found = {}
+        for who, person_of in PEOPLE.items():
+            person = person_of(*cast)
+            found[who] = Caller(None), Caller(cast[0].keys[Environment.PRODUCTION])
+            for caller in found[who]:
+                caller.client.force_login(person)
+        yield found
+
+
 @every_closed_row
 def test_session_is_refused_like_nobody_and_beside_a_key_is_ambiguous(
-    row: Row, acme: Opened, globex: Opened, alice: Caller
+    row: Row, signed_in: dict[str, tuple[Caller, Caller]], alice: Caller
 ) -> None:
     memory = alice.add(TEXT)
     before = alice("GET", f"/memory/{memory['id']}").json()
-    for who, person_of in PEOPLE.items():
-        person = person_of(acme, globex)
-        alone, beside = Caller(None), Caller(alice.key)
-        for caller in (alone, beside):
-            caller.client.force_login(person)
-
+    for who, (alone, beside) in signed_in.items():
         by_session, by_both = _ask(row, alone, memory["id"]), _ask(row, beside, memory["id"])
 
+        assert alone.client.cookies[settings.SESSION_COOKIE_NAME].value, who
         assert (by_session.status_code, _code(by_session)) == (401, "API_KEY_MISSING"), who
         assert (by_both.status_code, _code(by_both)) == (400, "ambiguous_credentials"), who
     assert alice("GET", f"/memory/{memory['id']}").json() == before
@@ -808,15 +798,25 @@ STRANGERS: Strangers = {
 }
 
 
+@pytest.fixture(scope="module")
+def strangers(request: pytest.FixtureRequest, cast: tuple[Opened, Opened]) -> Iterator[dict[str, Caller]]:
+    """The parameter: whether they have memories of their own."""
+    callers = {who: caller_of(*cast) for who, caller_of in STRANGERS.items()}
+    with once.taken_back():
+        if request.param:
+            for caller in callers.values():
+                caller.add("Something else altogether about the weather in spring.")
+        yield callers
+
+
+WITH_NOTHING, WITH_THEIR_OWN = pytest.param(False, id="with nothing"), pytest.param(True, id="with their own")
+
+
 @every_closed_row
-@pytest.mark.parametrize("has_own", [False, True], ids=["with nothing", "with memories of their own"])
+@pytest.mark.parametrize("strangers", [WITH_NOTHING, WITH_THEIR_OWN], indirect=True)
 def test_stranger_changes_nothing_and_sees_no_more_than_if_the_memory_did_not_exist(
-    row: Row, has_own: bool, acme: Opened, globex: Opened, alice: Caller
+    row: Row, strangers: dict[str, Caller], alice: Caller
 ) -> None:
-    strangers = {who: caller_of(acme, globex) for who, caller_of in STRANGERS.items()}
-    if has_own:
-        for stranger in strangers.values():
-            stranger.add("Something else altogether about the weather in spring.")
     absent = {who: _ask(row, stranger, 2**53 - 1) for who, stranger in strangers.items()}
     memory = alice.add(TEXT)
     before = alice("GET", f"/memory/{memory['id']}").json()
@@ -832,14 +832,12 @@ def test_stranger_changes_nothing_and_sees_no_more_than_if_the_memory_did_not_ex
 
 
 @every_closed_row
+@pytest.mark.parametrize("strangers", [WITH_THEIR_OWN], indirect=True)
 def test_stranger_reads_nothing_even_where_the_filters_are_gone(
-    row: Row, acme: Opened, globex: Opened, alice: Caller, monkeypatch: pytest.MonkeyPatch
+    row: Row, strangers: dict[str, Caller], alice: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Behind the filters stand row-level security between tenants, and keys that open one space only."""
     memory = alice.add(TEXT)
-    strangers = {who: caller_of(acme, globex) for who, caller_of in STRANGERS.items()}
-    for stranger in strangers.values():
-        stranger.add("Something else altogether about the weather in spring.")
     for kind in (ScopedQuerySet, MemoryQuerySet):
         monkeypatch.setattr(kind, "within", lambda rows, scope: rows.all())
 

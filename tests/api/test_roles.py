@@ -1,6 +1,7 @@
 """Which role may do what: every route of people, asked by everybody."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from apps.apikeys.onboarding import Opened
 from apps.apikeys.permissions import PERMISSIONS
 from apps.tenants.grants import GRANTED, GRANTS
 from apps.tenants.models import Role
+from tests.api import once
 from tests.api.conftest import Caller
 from tests.api.people import OF_PEOPLE, PersonRow, bearer, caller_of, make_caller, make_fresh_caller
 from tests.api.test_access import TABLE
@@ -19,6 +21,7 @@ from tests.makers import make_api_key
 from tests.web.people import make_person
 
 pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 # Routes of both: the rows of keys stand in test_access.py.
 SHARED = tuple(
@@ -57,12 +60,18 @@ def same(response: Any) -> bytes:
     return re.sub(rb'"request_id":"\w+"', b"", response.content)
 
 
+@pytest.fixture(scope="module")
+def of_each_role(cast: tuple[Opened, Opened]) -> Iterator[dict[str, Caller]]:
+    with once.taken_back():
+        yield {role: make_fresh_caller(cast[0].tenant, role) for role in Role.values}
+
+
 @every_row
 @pytest.mark.parametrize("role", Role.values)
-def test_role_is_served_what_it_was_granted_and_nothing_else(row: PersonRow, role: str, acme: Opened) -> None:
-    caller = make_fresh_caller(acme.tenant, role)
-
-    answer = ask(row, caller)
+def test_role_is_served_what_it_was_granted_and_nothing_else(
+    row: PersonRow, role: str, of_each_role: dict[str, Caller]
+) -> None:
+    answer = ask(row, of_each_role[role])
 
     if row.permission == PERSON or row.permission in GRANTS[role]:
         assert answer.status_code == row.status, answer.content
@@ -77,22 +86,32 @@ def test_key_with_every_scope_is_refused(row: PersonRow, acme: Opened) -> None:
     assert refused(ask(row, Caller(key))) == (403, "PERSON_REQUIRED")
 
 
-@every_row
-def test_nobody_browser_sessions_and_bad_tokens_are_refused(row: PersonRow, acme: Opened) -> None:
-    browser = Caller(None, None)
-    browser.client.force_login(make_person(acme.tenant, factor=False).user)
+@pytest.fixture(scope="module")
+def browser(cast: tuple[Opened, Opened]) -> Iterator[Caller]:
+    """Signed in to the pages."""
+    with once.taken_back():
+        caller = Caller(None, None)
+        caller.client.force_login(make_person(cast[0].tenant, factor=False).user)
+        yield caller
 
+
+@every_row
+def test_nobody_browser_sessions_and_bad_tokens_are_refused(row: PersonRow, browser: Caller) -> None:
+    assert browser.client.session.get("_auth_user_id")
     assert ask(row, Caller(None, None)).status_code == ask(row, browser).status_code == 401
     assert refused(ask(row, bearer("msa_" + "A" * 43))) == (401, "INVALID_TOKEN")
 
 
+@pytest.fixture(scope="module")
+def stranger(cast: tuple[Opened, Opened]) -> Iterator[Caller]:
+    with once.taken_back():
+        yield make_fresh_caller(cast[1].tenant)
+
+
 @every_row
-def test_person_of_no_tenant_and_of_another_see_nothing_of_this_one(
-    row: PersonRow, acme: Opened, globex: Opened
-) -> None:
+def test_person_of_no_tenant_and_of_another_see_nothing_of_this_one(row: PersonRow, stranger: Caller) -> None:
     if row.permission == PERSON:
         pytest.skip("about the person")
-    stranger = make_fresh_caller(globex.tenant)
 
     answers = [ask(row, stranger.with_headers(X_Tenant_ID=name)) for name in ("acme", "nowhere")]
 

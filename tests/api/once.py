@@ -1,0 +1,42 @@
+"""The two tenants, made once for a module that has a test for every route::
+
+    cast, acme, globex = once.cast, once.acme, once.globex
+
+Everything happens in transactions around the whole module, so none of its tests may want real ones.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from apps.apikeys.onboarding import Opened
+from tests.makers import make_tenant
+
+
+@contextmanager
+def taken_back() -> Iterator[None]:
+    """What happens inside is undone afterwards; so a test undoes its own, inside of that of its module."""
+    with ExitStack() as around:
+        for alias in ("default", "keyring"):
+            around.enter_context(transaction.atomic(using=alias))
+            around.callback(transaction.set_rollback, True, using=alias)
+        yield
+
+
+@pytest.fixture(scope="module")
+def cast(django_db_setup: None, django_db_blocker: Any) -> Iterator[tuple[Opened, Opened]]:
+    with django_db_blocker.unblock(), taken_back():
+        yield make_tenant("acme"), make_tenant("globex")
+
+
+@pytest.fixture
+def acme(cast: tuple[Opened, Opened]) -> Opened:
+    return cast[0]
+
+
+@pytest.fixture
+def globex(cast: tuple[Opened, Opened]) -> Opened:
+    return cast[1]
