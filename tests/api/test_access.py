@@ -28,7 +28,7 @@ from apps.memories.models import MemoryQuerySet
 from apps.projects.scope import Environment
 from apps.tenants.models import Membership
 from apps.tenants.services import close_tenant, set_policy
-from tests.api import once
+from tests import once
 from tests.api.conftest import Caller
 from tests.api.people import OF_PEOPLE
 from tests.forms import form

@@ -23,7 +23,7 @@ from apps.core.errors import DomainError
 from apps.core.scoping import ScopedModel, tenant_transaction
 from apps.core.statements import prepared_cursor
 from apps.projects.scope import Environment
-from tests.api import once
+from tests import once
 from tests.api.conftest import Caller
 from tests.api.people import OF_PEOPLE, make_fresh_caller
 from tests.documents import files

@@ -13,7 +13,7 @@ from apps.apikeys.onboarding import Opened
 from apps.apikeys.permissions import PERMISSIONS
 from apps.tenants.grants import GRANTED, GRANTS
 from apps.tenants.models import Role
-from tests.api import once
+from tests import once
 from tests.api.conftest import Caller
 from tests.api.people import OF_PEOPLE, PersonRow, bearer, caller_of, make_caller, make_fresh_caller
 from tests.api.test_access import TABLE

@@ -18,7 +18,8 @@ from apps.recall.services import recall
 from memsync.demo import conversation, questions
 from memsync.demo.doors import ServiceDoor
 from memsync.demo.replay import TTL_MINUTES, Report, replay
-from tests.makers import NOW, make_scope
+from tests.makers import NOW, make_scope, make_tenant
+from tests.once import taken_back
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 
@@ -31,9 +32,12 @@ def _nothing_is_counted_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(access, "note", lambda scope, memory_ids, **_: None)
 
 
-@pytest.fixture
-def report(acme: Opened) -> Report:
-    return replay(ServiceDoor(make_scope(acme), now=NOW), conversation(), questions(), keep=False)
+@pytest.fixture(scope="module")
+def report(django_db_setup: None, django_db_blocker: Any) -> Report:
+    with django_db_blocker.unblock(), taken_back(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(access, "note", lambda scope, memory_ids, **_: None)
+        scope = make_scope(make_tenant("acme"))
+        return replay(ServiceDoor(scope, now=NOW), conversation(), questions(), keep=False)
 
 
 def current(report: Report) -> set[str]:

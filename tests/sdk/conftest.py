@@ -5,8 +5,9 @@
 
 import asyncio
 import inspect
+import ssl
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,14 @@ from apps.recall import access
 @pytest.fixture(autouse=True, scope="session")
 def _static_root() -> None:
     Path(settings.STATIC_ROOT).mkdir(parents=True, exist_ok=True)  # or whitenoise warns about it
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _certificates_are_read_once() -> Iterator[None]:
+    """Each client reads a bundle of 150 anew, and the async ones live for one call; nothing here speaks TLS."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        yield
 
 
 @pytest.fixture(autouse=True)

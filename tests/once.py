@@ -1,8 +1,8 @@
-"""The two tenants, made once for a module that has a test for every route::
+"""What a module makes once.  The two tenants, where hundreds of tests look at them::
 
     cast, acme, globex = once.cast, once.acme, once.globex
 
-Everything happens in transactions around the whole module, so none of its tests may want real ones.
+All of the module happens in transactions then, so none of its tests may want real ones.
 """
 
 from collections.abc import Iterator
@@ -13,6 +13,7 @@ import pytest
 from django.db import transaction
 
 from apps.apikeys.onboarding import Opened
+from apps.crypto import keyring
 from tests.makers import make_tenant
 
 
@@ -20,6 +21,7 @@ from tests.makers import make_tenant
 def taken_back() -> Iterator[None]:
     """What happens inside is undone afterwards; so a test undoes its own, inside of that of its module."""
     with ExitStack() as around:
+        around.callback(keyring.forget_all)
         for alias in ("default", "keyring"):
             around.enter_context(transaction.atomic(using=alias))
             around.callback(transaction.set_rollback, True, using=alias)
