@@ -63,7 +63,7 @@ def same(response: Any) -> bytes:
 @pytest.fixture(scope="module")
 def of_each_role(cast: tuple[Opened, Opened]) -> Iterator[dict[str, Caller]]:
     with once.taken_back():
-        yield {role: make_fresh_caller(cast[0].tenant, role) for role in Role.values}
+        yield {role: make_fresh_caller(cast[0].tenant, role, email=f"{role}@all.example") for role in Role.values}
 
 
 @every_row
@@ -91,7 +91,7 @@ def browser(cast: tuple[Opened, Opened]) -> Iterator[Caller]:
     """Signed in to the pages."""
     with once.taken_back():
         caller = Caller(None, None)
-        caller.client.force_login(make_person(cast[0].tenant, factor=False).user)
+        caller.client.force_login(make_person(cast[0].tenant, email="browser@all.example", factor=False).user)
         yield caller
 
 
@@ -105,7 +105,7 @@ def test_nobody_browser_sessions_and_bad_tokens_are_refused(row: PersonRow, brow
 @pytest.fixture(scope="module")
 def stranger(cast: tuple[Opened, Opened]) -> Iterator[Caller]:
     with once.taken_back():
-        yield make_fresh_caller(cast[1].tenant)
+        yield make_fresh_caller(cast[1].tenant, email="stranger@all.example")
 
 
 @every_row
