@@ -206,6 +206,7 @@ def _some(items: Sequence[pytest.Item]) -> list[pytest.Item]:
 def _functions() -> dict[tuple[str, str], list[FunctionType]]:
     """Every function of ours, by file and qualified name."""
     found: dict[tuple[str, str], list[FunctionType]] = {}
+    gc.unfreeze()  # what the run has frozen is not listed
     for thing in gc.get_objects():
         if type(thing) is FunctionType and thing.__code__.co_filename.startswith(APPS):
             found.setdefault((thing.__code__.co_filename, thing.__code__.co_qualname), []).append(thing)
