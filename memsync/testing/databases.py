@@ -155,7 +155,7 @@ def _empty_after_transactional_tests() -> None:
         for alias in sorted(self.databases & {"default", "keyring"}):  # ``operator`` is another role in ``default``
             empty(alias)
 
-    TransactionTestCase._fixture_teardown = teardown  # type: ignore[method-assign]
+    TransactionTestCase._fixture_teardown = teardown  # type: ignore[attr-defined]  # stubs lack it
 
 
 def _role_url(role: str, database: str) -> str:
