@@ -29,7 +29,7 @@ declare
 begin
     select array_agg(oid::regclass),
            array_agg(oid::regclass order by oid) filter (where pg_relation_size(oid) > 0),
-           coalesce(bool_or(reltuples > 0 or pg_relation_size(oid) > 1e6), false)
+           coalesce(bool_or(reltuples >= 0 and pg_relation_size(oid) > 0 or pg_relation_size(oid) > 1e6), false)
       into tables, touched, worn
       from pg_class
      where relnamespace = 'public'::regnamespace and relkind = 'r' and relname <> all ('{{{",".join(KEPT)}}}');
