@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, Generic, TypeVar
 
+import numpy as np
 import orjson
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections, models
@@ -16,6 +17,20 @@ from django.db.backends.utils import CursorWrapper
 from psycopg.types.range import Range
 
 Row = TypeVar("Row", bound=models.Model)
+
+
+# Of their values JSON has a form that PostgreSQL reads, and Django's own preparation takes seven times as long.
+_PLAIN: Final = (
+    models.BinaryField,
+    models.BooleanField,
+    models.CharField,
+    models.DateTimeField,
+    models.FloatField,
+    models.ForeignKey,
+    models.IntegerField,
+    models.TextField,
+    models.UUIDField,
+)
 
 
 class _Prepared(psycopg.Cursor[Any]):
@@ -95,24 +110,38 @@ def insert(rows: Iterable[models.Model]) -> None:
     given = list(rows)
     if not given:
         return
-    text, fields = _insertion(type(given[0]), given[0].pk is not None)
-    values = [{field.column: field.get_prep_value(field.pre_save(row, True)) for field in fields} for row in given]
+    text, plain, others = _insertion(type(given[0]), given[0].pk is not None)
+    values = [
+        {column: getattr(row, name) for column, name in plain}
+        | {field.column: field.get_prep_value(field.pre_save(row, True)) for field in others}
+        for row in given
+    ]
     with prepared_cursor() as cursor:
         cursor.execute(text, [orjson.dumps(values, default=_as_text).decode()])
 
 
 @cache
-def _insertion(model: type[models.Model], has_ids: bool) -> tuple[str, Sequence[Any]]:
+def _insertion(model: type[models.Model], has_ids: bool) -> tuple[str, Sequence[tuple[Any, str]], Sequence[Any]]:
+    """The statement; column and attribute of the fields whose values go as they are; and the fields that make of it
+    what is stored."""
     fields = [field for field in model._meta.concrete_fields if has_ids or not field.primary_key]
     table = model._meta.db_table
     columns = ", ".join(f'"{field.column}"' for field in fields)
-    return f"insert into {table} ({columns}) select {columns} from json_populate_recordset(null::{table}, %s)", fields  # noqa: S608
+    text = f"insert into {table} ({columns}) select {columns} from json_populate_recordset(null::{table}, %s)"  # noqa: S608
+    others = [field for field in fields if not isinstance(field, _PLAIN) or _is_stamped(field)]
+    return text, [(field.column, field.attname) for field in fields if field not in others], others
+
+
+def _is_stamped(field: Any) -> bool:
+    return bool(getattr(field, "auto_now", False) or getattr(field, "auto_now_add", False))
 
 
 def _as_text(value: Any) -> str:
     """What JSON has no form for, as PostgreSQL reads it."""
     if isinstance(value, (bytes, memoryview)):
         return f"\\x{value.hex()}"
+    if isinstance(value, np.generic):
+        return str(value.item())
     if isinstance(value, Range):
         return f"{value.bounds[0]}{value.lower or ''},{value.upper or ''}{value.bounds[1]}" if value else "empty"
     raise TypeError(type(value).__name__)
