@@ -12,8 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from apps.ingest.rules import Finding, read_turn
 from apps.ingest.rules.entities import read_entities
+from apps.ingest.rules.finding import Finding
+from apps.ingest.rules.reader import read_turn
 from benchmarks.by_rule import report
 
 

@@ -7,7 +7,6 @@ class ApiConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.api import checks  # noqa: F401  (importing registers them)
-        from apps.api.imports.records import read_record
         from apps.imports import records
 
-        records.connect(read_record)
+        records.connect("apps.api.imports.records.read_record")

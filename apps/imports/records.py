@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 import orjson
+from django.utils.module_loading import import_string
 
 from apps.core.errors import Invalid
 from apps.imports.payload import Line
@@ -40,16 +41,18 @@ class Reader(Protocol):
     def __call__(self, raw: bytes, *, end_user: str | None, since: datetime) -> Record: ...
 
 
-_readers: list[Reader] = []
+_paths: list[str] = []
 
 
-def connect(reader: Reader) -> None:
-    """Once, when the API is ready."""
-    _readers[:] = [reader]
+def connect(path: str) -> None:
+    """Once, when the API is ready.  path: of a Reader, which brings all of the API along: it is imported when there is
+    something to read, and most commands have nothing."""
+    _paths[:] = [path]
 
 
 def read_record(raw: bytes, *, end_user: str | None, since: datetime) -> Record:
-    return _readers[0](raw, end_user=end_user, since=since)
+    reader: Reader = import_string(_paths[0])
+    return reader(raw, end_user=end_user, since=since)
 
 
 def check_reference(line: Line) -> None:

@@ -20,8 +20,8 @@ from apps.adapters.registry import get_extractor
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import ModelReading, Proposal
-from apps.ingest.rules import read_turn
-from apps.ingest.steps.extract import is_user
+from apps.ingest.rules.reader import read_turn
+from apps.ingest.voices import is_user
 from apps.projects.scope import Scope
 from apps.tenants.selectors import may_leave
 

@@ -11,8 +11,7 @@ from apps.crypto.sealed_tables import SealedColumns
 from apps.crypto.services import SpaceCipher
 from apps.ingest import waiting
 from apps.ingest.models import CLIENT_REF, CONTENT, IngestReceipt, ReviewItem, ReviewState, TurnReceipt
-from apps.ingest.review import TABLE
-from apps.ingest.steps.extract import voice
+from apps.ingest.voices import voice
 from apps.memories.handles import text_mac
 from apps.projects.scope import Scope, SpaceRef
 
@@ -42,7 +41,7 @@ class Receipts(SealedColumns):
 
 
 class ReviewItems(SealedColumns):
-    name = TABLE
+    name = waiting.TABLE
     model = ReviewItem
     columns: ClassVar = {"content_ct": CONTENT}
 

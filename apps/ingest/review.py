@@ -31,7 +31,6 @@ from apps.memories.spaces import lock_space
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 
-TABLE: Final = "review_item"  # by which broken rows are listed
 REASONS: Final = ("low_confidence", "instruction", "less_trusted", "policy")
 STATES: Final = tuple(state.value for state in ReviewState)
 UNDO: Final = timedelta(minutes=10)
@@ -308,7 +307,7 @@ def _open(scope: Scope, row: ReviewItem, cipher: SpaceCipher | None, *, now: dat
     try:
         return _opened(scope, row, cipher, now=now)
     except DecryptError as error:
-        integrity.note(scope, error, row.pk, space_id=row.space_id, table=TABLE, now=now)
+        integrity.note(scope, error, row.pk, space_id=row.space_id, table=waiting.TABLE, now=now)
         return None
 
 

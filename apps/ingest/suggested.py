@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Final
 
 from apps.adapters.extractors.base import Proposed
-from apps.ingest.rules import read_turn
 from apps.ingest.rules.finding import Finding
+from apps.ingest.rules.reader import read_turn
 
 MOST_CONFIDENCE: Final = 0.95  # no model is surer of what a user means than the rules are of plain words
 _KEY: Final = re.compile(r"[a-z][a-z0-9_]{0,31}(?:\.[a-z0-9_]{1,32}){1,5}")

@@ -13,6 +13,7 @@ from apps.ingest.candidates import Candidate, Proposal, Reading
 from apps.ingest.models import CONTENT, ReviewItem, ReviewState
 from apps.projects.scope import Scope
 
+TABLE: Final = "review_item"  # by which broken rows are listed
 # What of a proposal is kept with its candidate, beside metadata and time.
 _KEPT: Final = ("source", "event_type", "tags", "importance", "session_id", "ttl_minutes", "role",
                 "speaker")  # fmt: skip

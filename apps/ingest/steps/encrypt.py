@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from apps.ingest.candidates import Candidate, Kept
 from apps.ingest.shelf import Shelf
-from apps.ingest.steps.extract import voice
+from apps.ingest.voices import voice
 from apps.memories.handles import Handles, public_id
 from apps.memories.models import Memory
 from apps.memories.sealing import Readable, seal_into

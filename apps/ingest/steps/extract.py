@@ -7,12 +7,12 @@ from datetime import datetime
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Candidate, Kept, Passage, Proposal, Reading
 from apps.ingest.listed import Line, is_heading, lines_of, unlisted
-from apps.ingest.rules import policy_refusal, read_turn
 from apps.ingest.rules.finding import Finding
-from apps.ingest.rules.roles import OTHER_LABELS, USER_LABELS
+from apps.ingest.rules.reader import policy_refusal, read_turn
 from apps.ingest.rules.sentences import Span, fold, sentences
 from apps.ingest.rules.subjects import slug
 from apps.ingest.suggested import findings_of
+from apps.ingest.voices import is_user, participant
 from apps.memories.predicates import Claim, canonical, predicate_of
 
 _SLUG = re.compile(r"[^\w]+")
@@ -52,23 +52,6 @@ def extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
         if is_listed and candidate.is_wanted and is_heading(candidate.text.reveal()):
             candidate.refuse("discarded_low_signal", "heading")
     return found
-
-
-def is_user(proposal: Proposal) -> bool:
-    """Whether the words are the user's own: by role, or by a speaker called assistant, bot and the like."""
-    speaker = (proposal.speaker or "").split("@")[0].strip().lower()
-    return proposal.role.strip().lower() in USER_LABELS and speaker not in OTHER_LABELS
-
-
-def participant(proposal: Proposal) -> str | None:
-    """The name of the person speaking, where it is a name and not a role."""
-    name = (proposal.speaker or "").split("@")[0].strip()
-    return name if name and name.lower() not in USER_LABELS | OTHER_LABELS else None
-
-
-def voice(proposal: Proposal) -> str:
-    """Who speaks, as far as it matters to whose words they are: a name in lower case, the assistant, or the user."""
-    return (participant(proposal) or "").casefold() or ("" if is_user(proposal) else "assistant")
 
 
 def _passages(proposal: Proposal, finding: Finding, lines: Sequence[Line]) -> list[Passage]:

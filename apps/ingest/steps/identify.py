@@ -9,8 +9,8 @@ from apps.entities.vocabulary import RELATIONS, relation_of
 from apps.ingest.candidates import Candidate
 from apps.ingest.rules.entities import read_entities
 from apps.ingest.rules.entities.ends import type_of
-from apps.ingest.steps.extract import is_user, participant
 from apps.ingest.tools import Tools
+from apps.ingest.voices import is_user, participant
 from apps.memories.predicates import Claim, canonical
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from apps.ingest.candidates import Candidate
-from apps.ingest.steps.extract import participant, voice
 from apps.ingest.tools import Tools
+from apps.ingest.voices import participant, voice
 from apps.memories.handles import slot_in_group, slot_mac, text_mac, value_mac
 from apps.memories.words import normalised, terms
 

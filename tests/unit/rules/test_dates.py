@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from apps.ingest.rules import read_turn
+from apps.ingest.rules.reader import read_turn
 from apps.memories import dates
 
 WEDNESDAY = datetime(2026, 3, 11, 9, 0, tzinfo=UTC)

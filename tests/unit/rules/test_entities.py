@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.entities.said import Named, Told
-from apps.ingest.rules import read_turn
 from apps.ingest.rules.entities import read_entities
+from apps.ingest.rules.reader import read_turn
 from tests.makers import NOW
 
 

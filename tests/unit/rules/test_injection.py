@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from apps.ingest.rules import read_turn
+from apps.ingest.rules.reader import read_turn
 
 NOW = datetime(2026, 3, 11, 9, 0, tzinfo=UTC)
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.ingest.rules import Finding, read_turn
+from apps.ingest.rules.finding import Finding
+from apps.ingest.rules.reader import read_turn
 
 NOW = datetime(2026, 3, 11, 9, 0, tzinfo=UTC)  # a Wednesday
 
