@@ -18,11 +18,16 @@ _PARTICLES: Final = frozenset({"van", "von", "de", "der", "den", "la", "le", "da
 
 def normalised(name: str) -> str:
     """By which an alias is known: folded, no accents, articles, titles or marks; one blank between words."""
-    folded = unicodedata.normalize("NFKD", _POSSESSIVE.sub("", name.strip())).casefold()
-    words = _WORD.findall("".join(c for c in folded if not unicodedata.combining(c)))
+    words = _WORD.findall(_folded(_POSSESSIVE.sub("", name.strip())))
     while len(words) > 1 and (words[0] in _ARTICLES or words[0] in _TITLES):
         words = words[1:]
     return " ".join(words)
+
+
+def _folded(text: str) -> str:
+    if text.isascii():  # most are, and then there are no accents to look for
+        return text.lower()
+    return "".join(c for c in unicodedata.normalize("NFKD", text).casefold() if not unicodedata.combining(c))
 
 
 def is_full(name: str) -> bool:
