@@ -12,7 +12,7 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto import sealed_tables
 from apps.crypto.services import DecryptError
 from apps.history.turns import NewTurn
-from apps.ingest import review
+from apps.ingest import waiting
 from apps.ingest.candidates import Outcome, Proposal
 from apps.ingest.models import DerivedFact, ReviewItem, ReviewState
 from apps.ingest.review import (
@@ -443,7 +443,7 @@ def test_what_waits_opens_only_as_itself(scope: Scope) -> None:
 
     assert [one.id for one in queue(scope)] == [second.id]
     with tenant_transaction(scope), pytest.raises(DecryptError):
-        sealed_tables.OPENERS[review.TABLE](scope, first.id)
+        sealed_tables.OPENERS[waiting.TABLE](scope, first.id)
 
 
 @pytest.mark.parametrize("is_compromise", [False, True], ids=["by schedule", "after a compromise"])
