@@ -55,6 +55,7 @@ app.conf.beat_schedule = {
     "sign the audit trail": {"task": "audit.checkpoint", "schedule": 10.0},
     "close what nobody reviewed": {"task": "ingest.expire_candidates", "schedule": 300.0},
     "close requests to forget": {"task": "retention.expire_requests", "schedule": 3600.0},
+    "let go of old counts of requests": {"task": "apikeys.sweep_windows", "schedule": 3600.0},
     "let go of old traces": {"task": "recall.sweep_traces", "schedule": 3600.0},
     "let go of what was kept long enough": {
         "task": "retention.sweep",

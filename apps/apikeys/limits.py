@@ -78,6 +78,13 @@ def take(caller: str, windows: Sequence[Window], *, now: datetime) -> Verdict:
     )
 
 
+def forget(*, now: datetime) -> int:
+    """Let go of windows that no request looks at any more, of callers that stayed away; how many rows there were."""
+    with connection.cursor() as cursor:
+        cursor.execute('delete from apikeys_ratewindow where ("window" + 2) * seconds <= %s', [now.timestamp()])
+        return cursor.rowcount
+
+
 def note_refused(scope: Scope, *, now: datetime) -> None:
     """Say in the trail that a key asked too often; once a minute, however often it goes on."""
     if take(f"told:{scope.principal.id}", TOLD, now=now).is_allowed:

@@ -78,6 +78,16 @@ class TestWindows:
             cursor.execute("select count(*) from apikeys_ratewindow where caller = 'ann'")
             assert cursor.fetchone()[0] <= 4
 
+    def test_windows_of_those_who_stay_away_are_swept_and_none_that_counts(self) -> None:
+        windows = [Window(1, 5), Window(60, 5)]
+        take("ann", windows, now=START)
+        take("bob", windows, now=START)
+
+        assert limits.forget(now=after(119)) == 2  # the seconds; the minute before still counts
+
+        assert take("ann", windows, now=after(119)).remaining == 3
+        assert limits.forget(now=after(240)) == 4
+
     def test_one_statement_while_there_is_room(self) -> None:
         with CaptureQueriesContext(
             connection,
