@@ -135,8 +135,8 @@ def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
         mac = cipher.end_user_mac(external_id)
         # Locked, so that nobody forgets the person while their space is made: a shredding takes the owner along.
         people = EndUser.objects.within(scope).filter(external_mac=mac).select_for_update(no_key=True)
-        person = people.first()
-        if person is None:
+        # Once more where somebody else's row was there first, and was forgotten before it could be read.
+        while (person := people.first()) is None:
             # The id comes first: it is bound into the seal of the caller's own id.
             (person_id,) = take_ids(1, sequence="tenants_enduser_id_seq")
             sealed = cipher.seal(EXTERNAL_ID, person_id, external_id.encode())
@@ -153,7 +153,6 @@ def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
                 ],
                 ignore_conflicts=True,
             )
-            person = people.get()
         Space.everyone.bulk_create(
             [
                 Space(

@@ -279,14 +279,40 @@ def at_once(tasks: list[Callable[[], Any]]) -> list[Any]:
     barrier = threading.Barrier(len(tasks))
 
     def begin(task: Callable[[], Any]) -> Any:
-        try:
-            barrier.wait(timeout=30)
-            return task()
-        finally:
-            connections.close_all()
+        barrier.wait(timeout=30)
+        return elsewhere(task)
 
     with ThreadPoolExecutor(len(tasks)) as pool:
         return [future.result(timeout=120) for future in [pool.submit(begin, task) for task in tasks]]
+
+
+def test_person_who_is_made_and_forgotten_while_they_are_met_is_met_all_the_same(acme: Opened) -> None:
+    with ThreadPoolExecutor(2) as others:
+        begun: list[Any] = []
+
+        def between(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+            if begun or not sql.startswith('INSERT INTO "tenants_enduser"'):
+                return execute(sql, *rest)
+            theirs = others.submit(elsewhere, lambda: meet_end_user(acme.scope, "alice", now=NOW)).result(timeout=30)
+            done = execute(sql, *rest)
+            # Ends only after us: it waits for those who write under the keys that it lets go of.
+            begun.append(others.submit(elsewhere, lambda: shred_space(acme.scope, theirs.uid, now=NOW)))
+            while others.submit(elsewhere, lambda: find_end_user(acme.scope, "alice")).result(timeout=30) is not None:
+                time.sleep(0.01)
+            return done
+
+        with connection.execute_wrapper(between):
+            mine = meet_end_user(acme.scope, "alice", now=NOW)
+
+        assert begun.pop().result(timeout=30).kind == ErasedKind.SPACE
+    assert find_end_user(acme.scope, "alice") == mine
+
+
+def elsewhere(task: Callable[[], Any]) -> Any:
+    try:
+        return task()
+    finally:
+        connections.close_all()
 
 
 def test_adds_and_questions_that_race_with_a_shredding_are_answered_and_leave_no_row_behind(acme: Opened) -> None:
