@@ -82,7 +82,7 @@ def forget(*, now: datetime) -> int:
     """Let go of windows that no request looks at any more, of callers that stayed away; how many rows there were."""
     with connection.cursor() as cursor:
         cursor.execute('delete from apikeys_ratewindow where ("window" + 2) * seconds <= %s', [now.timestamp()])
-        return cursor.rowcount
+        return int(cursor.rowcount)
 
 
 def note_refused(scope: Scope, *, now: datetime) -> None:
