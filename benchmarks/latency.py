@@ -29,13 +29,14 @@ from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
 from apps.recall.legs.dense import SURE
-from apps.recall.services import DEPTH
+from apps.recall.services import breadth
 from apps.tenants.models import Profile
 from benchmarks.instance import Instance
 from benchmarks.population import COPIED
 
 END_USER = "latency"
-SHORTLIST = 128  # texts opened by a query of the default profile, about
+K = 10  # asked for
+SHORTLIST = 64  # texts opened for so many, about
 _WHO = ("Marta", "Jonas", "the neighbour", "my sister", "our landlord", "the baker", "a colleague", "the cyclist")
 _DID = ("repaired", "painted", "borrowed", "sold", "photographed", "designed", "measured", "delivered", "inherited")
 _WHAT = ("a wooden boat", "the kitchen table", "an old camera", "seven red chairs", "the garden fence", "an old map",
@@ -67,7 +68,7 @@ def run(running: Instance, *, rows: int, runs: int, is_sealed: bool = False) -> 
     add = measure(
         lambda turn: caller.post("/memory/add", {"text": f"{next(said)} Note {turn}.", "importance": 0.6}), runs
     )
-    query = measure(lambda turn: caller.post("/memory/query", {"query": questions[turn], "k": 10}), runs)
+    query = measure(lambda turn: caller.post("/memory/query", {"query": questions[turn], "k": K}), runs)
     if is_sealed:
         return {"rows": rows, "milliseconds": {"add over HTTP": add, "query over HTTP": query}, "ratios": {}}
     scope = scope_of(running)
@@ -101,13 +102,13 @@ def bare_query(scope: Scope, questions: Sequence[str], runs: int) -> dict[str, t
     def legs(turn: int) -> None:
         with tenant_transaction(scope):
             nearest(
-                scope, scope.space, vectors[turn], cipher, limit=DEPTH, now=now, embedder=embedder.id,
+                scope, scope.space, vectors[turn], cipher, limit=breadth(K), now=now, embedder=embedder.id,
                 among=space.doc_count, sure=SURE,
             )  # fmt: skip
             postings.best(
                 scope, scope.space, asked[turn], documents=space.doc_count,
                 frequencies=postings.frequencies(scope, scope.space, asked[turn]),
-                average_length=space.term_total / space.doc_count, where="", values=(), limit=DEPTH, now=now,
+                average_length=space.term_total / space.doc_count, where="", values=(), limit=breadth(K), now=now,
             )  # fmt: skip
 
     return {

@@ -169,7 +169,9 @@ def _question(
         asked: dict[str, list[int]] = {}
         for way in ways:
             started = time.perf_counter()
-            found = recall(scope, query, limit=200, profile=profile, legs=way.legs, weights=way.weights, now=now)
+            found = recall(
+                scope, query, limit=2 * DEEPEST, profile=profile, legs=way.legs, weights=way.weights, now=now
+            )
             if way is ways[0]:
                 report.query_ms.append((time.perf_counter() - started) * 1000)
             asked["fused" if way is ways[0] else way.name] = [hit.memory.id for hit in found.hits]

@@ -19,7 +19,7 @@ from apps.memories.models import Memory
 from apps.memories.nearest import nearest
 from apps.projects.scope import Scope
 from apps.recall.legs.dense import SURE
-from apps.recall.services import DEPTH
+from apps.recall.services import breadth
 from benchmarks import population
 from benchmarks.instance import Instance
 from benchmarks.latency import Caller, ask_about, bare_query, limit_of_query, measure, scope_of, sentences
@@ -87,7 +87,7 @@ def _measured(place: _Place, runs: int) -> dict[str, Any]:
     # Every fourth question is about nothing that was ever said here.
     questions = [ask_about(chosen) if turn % 4 else chosen.choice(OFF_TOPIC) for turn in range(runs)]
     place.caller.close()  # the server has, while the tables were filled; the next request opens another
-    query = measure(lambda turn: place.caller.post("/memory/query", {"query": questions[turn], "k": 10}), runs)
+    query = measure(lambda turn: place.caller.post("/memory/query", {"query": questions[turn], "k": NEAREST}), runs)
     parts = bare_query(place.scope, questions, runs)
     return {
         "rows in the space": place.rows,
@@ -108,7 +108,7 @@ def _recall(place: _Place, questions: Sequence[str]) -> float:
             cipher = open_space(place.scope.tenant, place.scope.space)
             first = Memory.objects.within(place.scope).filter(space_id=place.scope.space.id).order_by("pk")[0].pk
             near = nearest(
-                place.scope, place.scope.space, vector, cipher, limit=DEPTH, now=now, embedder=embedder.id,
+                place.scope, place.scope.space, vector, cipher, limit=breadth(NEAREST), now=now, embedder=embedder.id,
                 among=place.rows, sure=SURE,
             )  # fmt: skip
         # The row that all were copied from is none of those whose vectors are known here.

@@ -26,6 +26,9 @@ _SPARE: Final = 64  # how many more are opened at first than are wanted
 # but for questions to which everything is about equally far.
 _ROOTS: Final = 8
 _MOST: Final = 4_000  # opened for one question: a twentieth of a second, and then it is good enough
+_MOST_ROOTS: Final = (
+    12  # but of a space above 110,000 so many for each of the root: of a million, an eighth of a second
+)
 _DEVIATIONS: Final = 2.5  # a nearest one differs in more signs than is looked at once in 160 times
 _CERTAIN: Final = 4.0  # and in so many once in 30,000
 
@@ -84,7 +87,8 @@ def nearest(
     farthest = _differing(least, len(vector), deviations=_CERTAIN)
     measure([memory_id for memory_id, distance in known[:at_first] if distance <= farthest])
     if sure and len(cosines) >= sure:
-        measure(_maybe_nearer(known, at_first, sorted(cosines.values())[-sure], len(vector), by_signs))
+        most = max(_MOST, round(_MOST_ROOTS * math.sqrt(among)))
+        measure(_maybe_nearer(known, at_first, most, sorted(cosines.values())[-sure], len(vector), by_signs))
     return sorted(cosines.items(), key=lambda one: (-one[1], one[0]))[:limit]
 
 
@@ -118,18 +122,19 @@ def open_embeddings(
 def _maybe_nearer(
     known: Sequence[tuple[int, int]],
     seen: int,
+    most: int,
     worst: float,
     bits: int,
     by_signs: Callable[[int], Sequence[tuple[int, int]]],
 ) -> list[int]:
-    """Those beyond the first ``seen`` whose cosines may be above ``worst``, as far as their signs tell.
+    """Those beyond the first ``seen``, up to ``most``, whose cosines may be above ``worst`` as far as their signs tell.
 
     known: (id, differing signs), the fewest first.
     """
     within = _differing(worst, bits, deviations=_DEVIATIONS)
-    if seen <= len(known) < _MOST and known[-1][1] <= within:
-        known = by_signs(_MOST)
-    return [memory_id for memory_id, distance in known[seen:_MOST] if distance <= within]
+    if seen <= len(known) < most and known[-1][1] <= within:
+        known = by_signs(most)
+    return [memory_id for memory_id, distance in known[seen:most] if distance <= within]
 
 
 def _differing(cosine: float, bits: int, *, deviations: float) -> float:

@@ -54,7 +54,7 @@ from apps.recall.traces import is_wanted
 # In the order in which they run, and the last are the first to be cut; which of them do, says RECALL_LEGS.  Along
 # relations, ``graph``, recall goes from what they found.
 LEGS: tuple[Leg, ...] = (Dense(), Lexical(), Slot(), Temporal(), Entity())
-DEPTH = 64  # of each leg; the union of two is the shortlist
+FEWEST, ENOUGH = 32, 64  # of each leg: fewer lose what is asked for, and more find nothing (docs/benchmarks.md)
 
 
 class UnknownProfile(Invalid):
@@ -63,6 +63,11 @@ class UnknownProfile(Invalid):
 
 class UnknownLeg(Invalid):
     """No such way of finding."""
+
+
+def breadth(limit: int) -> int:
+    """How many each leg finds for an answer of ``limit``; their union, the shortlist, is opened and measured."""
+    return max(limit, min(ENOUGH, max(FEWEST, 2 * limit)))
 
 
 def recall(
@@ -131,7 +136,7 @@ def rank_legs(scope: Scope, query: Plaintext, *, limit: int, now: datetime) -> d
         row, cipher = _enter(scope, scope.space)
         spoken = _who_speaks(scope, row.ref, cipher, query, Filters(), now=now)
         search = _search(scope, (asked := _ask(row, cipher, spoken, query, now=now)), Filters(), now)
-        rankings = {leg.name: leg.rank(search, limit=max(limit, 2 * DEPTH)) for leg in LEGS}
+        rankings = {leg.name: leg.rank(search, limit=max(limit, 2 * ENOUGH)) for leg in LEGS}
         ids = [memory_id for memory_id, _ in rankings["lexical"]]
         opened = open_shortlist(search, asked.question, ids, session_token=None, metadata={})
     exact = {one.features.id: one.features.words for one in opened}
@@ -171,6 +176,11 @@ class _Options:
     budget: Budget
     is_traced: bool
     now: datetime
+
+    @property
+    def breadth(self) -> int:
+        # Metadata are compared once they are opened, and then fewer are left.
+        return breadth(max(self.limit, FEWEST) if self.filters.metadata else self.limit)
 
     @property
     def wanted(self) -> str:
@@ -357,12 +367,12 @@ def _shortlist(scope: Scope, asked: _Asked, options: _Options) -> tuple[dict[str
             vector=asked.vector, now=options.now,
         ).named()  # fmt: skip
         rankings, cut = _run([(leg.name, sealed[leg.name]) for leg in LEGS if leg.name in sealed], options)
-        ids = union([[memory_id for memory_id, _ in ranking] for ranking in rankings.values()], limit=DEPTH)
+        ids = union([[memory_id for memory_id, _ in ranking] for ranking in rankings.values()], limit=options.breadth)
         opened = shortlist_sealed(asked.opened, asked.question, asked.vector, ids, session_token=session_token)
         return rankings, cut, opened
     search = _search(scope, asked, options.filters, options.now)
     rankings, cut = _run([(leg.name, partial(_rank_leg, leg, search)) for leg in LEGS], options)
-    ids = union([[memory_id for memory_id, _ in ranking] for ranking in rankings.values()], limit=DEPTH)
+    ids = union([[memory_id for memory_id, _ in ranking] for ranking in rankings.values()], limit=options.breadth)
     metadata = options.filters.metadata
     return rankings, cut, open_shortlist(search, asked.question, ids, session_token=session_token, metadata=metadata)
 
@@ -384,7 +394,7 @@ def _run(
         if options.budget.is_spent and any(rankings.values()):
             cut.append(name)
         else:
-            rankings[name] = find(DEPTH)
+            rankings[name] = find(options.breadth)
     return rankings, cut
 
 

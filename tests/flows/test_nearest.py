@@ -58,9 +58,13 @@ def test_whatever_may_be_among_the_nearest_is_opened(scope: Scope, roots: int, m
     assert missed(scope, sure=WANTED) == 0
 
 
-def test_no_more_are_opened_than_one_question_may_cost(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("roots", "most"), [(1, 20), (4, 36)], ids=["in a small space", "in a large one"])
+def test_no_more_are_opened_than_one_question_may_cost(
+    scope: Scope, roots: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(nearest, "_SPARE", 0)
     monkeypatch.setattr(nearest, "_MOST", 20)
+    monkeypatch.setattr(nearest, "_MOST_ROOTS", roots)
     (vector,) = get_embedder().embed([OFF_TOPIC[0]])
     opened: dict[int, NDArray[np.float32]] = {}
 
@@ -70,7 +74,7 @@ def test_no_more_are_opened_than_one_question_may_cost(scope: Scope, monkeypatch
             scope, scope.space, vector, cipher, limit=WANTED, now=NOW, among=len(SAID), sure=WANTED, opened=opened
         )
 
-    assert WANTED < len(opened) <= 20
+    assert len(opened) == most
 
 
 def test_what_is_plainly_near_needs_no_second_look(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """What a recall may look at: not another project's turns, not who spoke there, not what is gone."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,8 +15,8 @@ from apps.memories.models import Memory
 from apps.memories.services import expire
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project
-from apps.recall.results import Recall
-from apps.recall.services import recall
+from apps.recall.results import Filters, Recall
+from apps.recall.services import FEWEST, recall
 from tests.makers import NOW, make_project, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -99,3 +100,28 @@ def test_one_project_sees_its_rows_and_those_of_none_in_every_profile(acme: Open
     assert seen(everywhere) == {of_red, of_blue, of_none}
     with tenant_transaction(red):
         assert set(Memory.objects.within(red).values_list("pk", flat=True)) == {of_red, of_none}
+
+
+def test_an_answer_is_as_long_as_was_asked_for(acme: Opened) -> None:
+    scope = make_scope(acme)
+    remember_all(scope, [f"Heron {number} nests at the northern lock." for number in range(110)])
+
+    found = recall(scope, Plaintext("where do herons nest?"), limit=100, now=NOW)
+
+    assert len(found.hits) == 100
+
+
+def test_what_only_metadata_tell_is_looked_for_further_down(acme: Opened) -> None:
+    scope = make_scope(acme)
+    remember_all(scope, [f"Heron {number} nests at the northern lock." for number in range(FEWEST + 8)])
+    marked = remember(scope, "A heron needs fish.", metadata={"ring": 7})
+
+    found = recall(
+        scope, Plaintext("which heron nests at the lock?"), filters=Filters(metadata={"ring": 7}), limit=1, now=NOW
+    )
+
+    assert [hit.memory.id for hit in found.hits] == [marked]
+
+
+def remember_all(scope: Scope, texts: Sequence[str]) -> None:
+    services.remember(scope, [Proposal(text=Plaintext(text), importance=0.6) for text in texts], now=NOW)

@@ -63,7 +63,7 @@ def test_the_nearest_are_as_many_as_were_asked_for(
 
 
 def test_the_turn_after_is_the_next_of_ones_own(acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recalling, "DEPTH", 1)
+    monkeypatch.setattr(recalling, "breadth", lambda limit: 1)
     mine, theirs = make_scope(acme), make_scope(globex)
     remember(mine, TALK[0], session_id="talk")
     remember(theirs, *TALK, session_id="talk")
@@ -75,7 +75,7 @@ def test_the_turn_after_is_the_next_of_ones_own(acme: Opened, globex: Opened, mo
 
 
 def test_a_relation_leads_to_what_nothing_else_finds(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recalling, "DEPTH", 1)
+    monkeypatch.setattr(recalling, "breadth", lambda limit: 1)
     mine = make_scope(acme)
     heron, boats = remember(mine, TALK[0], TALK[4])
     connect(mine, [NewEdge(from_id=heron, to_id=boats, type="caused_by")], now=NOW)
