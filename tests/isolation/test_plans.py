@@ -36,6 +36,16 @@ pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 ROWS = int(os.environ.get("ISOLATION_ROWS", "3000"))
 TENANTS = 20
 RUNS = 15
+# The column by which a row belongs to a memory, if any.
+FILLED = {
+    "memories_memory": "id",
+    "memories_memoryvector": "memory_id",
+    "memories_posting": "memory_id",
+    "memories_memoryclaim": "memory_id",
+    "entities_entitymention": "memory_id",
+    "entities_entity": "",
+    "entities_entityalias": "",
+}
 QUESTION = "What did Hannah repair in Tallinn on 12 May 2026, and where do I live?"
 
 
@@ -111,15 +121,7 @@ def fill(superuser_url: str, tenant_id: int) -> None:
             "generate_series(1, %s) c where m.tenant_id = %s",
             [last, TENANTS, TENANTS, max(TENANTS, each * TENANTS // 50), tenant_id],
         )
-        for table, key in (
-            ("memories_memory", "id"),
-            ("memories_memoryvector", "memory_id"),
-            ("memories_posting", "memory_id"),
-            ("memories_memoryclaim", "memory_id"),
-            ("entities_entitymention", "memory_id"),
-            ("entities_entity", ""),
-            ("entities_entityalias", ""),
-        ):
+        for table, key in FILLED.items():
             changed = {
                 "tenant_id": "t.tenant_id + copies.away",
                 "space_id": "t.space_id + copies.away",
@@ -157,13 +159,6 @@ def fill(superuser_url: str, tenant_id: int) -> None:
 
 def _one(admin: Any, sql: str) -> int:
     return int(admin.execute(sql).fetchone()[0])
-
-
-def has_rows(superuser_url: str, table: str) -> bool:
-    """One that earlier tests have emptied is scanned, and rightly so."""
-    name = connections["default"].settings_dict["NAME"]
-    with psycopg.connect(f"{superuser_url.rsplit('/', 1)[0]}/{name}") as admin:
-        return bool(_one(admin, f"select count(*) from (select 1 from {table} limit 1) found"))  # noqa: S608
 
 
 @contextmanager
@@ -224,7 +219,8 @@ def test_recall_scans_no_table_under_row_level_security(
     scanned = {
         scan.removeprefix("Seq Scan on ") for scans_, _ in held.values() for scan in scans_ if "Seq Scan" in scan
     }
-    assert {table for table in scanned if has_rows(superuser_url, table)} == set()
+    # Any other holds a page or two, and is scanned where statistics say so, rightly.
+    assert scanned & FILLED.keys() == set()
 
 
 def test_a_statement_that_scans_its_table_is_found_out(scope: Scope, superuser_url: str) -> None:

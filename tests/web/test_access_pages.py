@@ -1,7 +1,6 @@
 """The console's pages about who may get in.  What they show, to whom, and that nothing is kept of a secret."""
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -36,12 +35,6 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 KEYS, SETTINGS = "/app/t/acme/keys", "/app/t/acme/settings"
 SECRET = re.compile(r"ms_(?:live|test|dev)_[A-Za-z0-9]{11}_?[A-Za-z0-9_-]{20,}")
 FORM = {"name": "support bot", "environment": "staging", "days": "30", "project": "", "scopes": list(DEFAULT)}
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_kept() -> Iterator[None]:
-    yield
-    cache.clear()
 
 
 @pytest.fixture

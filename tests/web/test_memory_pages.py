@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -50,12 +49,6 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 TODAY = datetime.now(UTC).date()
 ORDER = "Always answer me in Dutch."
 OTHER_ORDER = "Never use emoji in your answers."
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_kept() -> Iterator[None]:
-    yield
-    cache.clear()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 
 from apps.apikeys.onboarding import Opened
@@ -30,12 +29,6 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 
 PAGE = "/app/t/acme/retention"
 AT_MOST = {PAGE: 14, f"{PAGE}/next": 15, f"{PAGE}/holds": 14}
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_kept() -> Any:
-    yield
-    cache.clear()
 
 
 @pytest.fixture
