@@ -2,13 +2,23 @@
 
 import logging.config
 import os
+import warnings
 from collections.abc import Iterator
 from typing import Any, Final
 
-from celery import Celery
-from celery.signals import setup_logging, task_failure, worker_ready
+from celery import Celery, Task
+from celery.platforms import SecurityWarning
+from celery.signals import (
+    celeryd_init,
+    setup_logging,
+    task_failure,
+    worker_init,
+    worker_process_init,
+    worker_ready,
+)
 from django.conf import settings
 
+from apps.core.retries import retried
 from memsync.process import serve_quietly
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memsync.settings")
@@ -20,7 +30,14 @@ class ArgumentRefused(TypeError):
     """A task was to be given more than ids.  Names the task, not the argument."""
 
 
-class Doorbells(Celery):  # type: ignore[misc]  # Celery ships no types
+class Retried(Task):  # type: ignore[misc]  # Celery ships no types
+    """A task whose transaction was given up runs again; what it does in several, it retries one by one."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return retried(super().__call__)(*args, **kwargs)
+
+
+class Doorbells(Celery):  # type: ignore[misc]
     """Sends tasks whose arguments are ids: messages lie readable in the broker, arguments twice over."""
 
     def send_task(self, name: str, args: Any = None, kwargs: Any = None, *rest: Any, **options: Any) -> Any:
@@ -42,7 +59,8 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-app = Doorbells("memsync")
+app = Doorbells("memsync", task_cls=Retried)
+app.set_default()  # by itself it would be that of the importing thread alone
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 app.conf.beat_schedule = {
@@ -56,6 +74,7 @@ app.conf.beat_schedule = {
     "close what nobody reviewed": {"task": "ingest.expire_candidates", "schedule": 300.0},
     "close requests to forget": {"task": "retention.expire_requests", "schedule": 3600.0},
     "let go of old counts of requests": {"task": "apikeys.sweep_windows", "schedule": 3600.0},
+    "delete sessions that have expired": {"task": "accounts.sweep_sessions", "schedule": 3600.0},
     "let go of old traces": {"task": "recall.sweep_traces", "schedule": 3600.0},
     "let go of what was kept long enough": {
         "task": "retention.sweep",
@@ -76,11 +95,35 @@ app.conf.beat_schedule = {
 }
 
 
+@celeryd_init.connect  # type: ignore[untyped-decorator]
+def keep_the_log_clean(**_: Any) -> None:
+    """Of root Celery warns in five bare lines, because of messages that could hold code; ours are JSON."""
+    warnings.filterwarnings("ignore", category=SecurityWarning)
+
+
 @setup_logging.connect  # type: ignore[untyped-decorator]  # Celery ships no types
 def use_our_logging(**_: Any) -> None:
     """Celery would otherwise bring its own handlers, and print messages of exceptions."""
     serve_quietly()
     logging.config.dictConfig(settings.LOGGING)
+
+
+@worker_init.connect  # type: ignore[untyped-decorator]
+def listen(**_: Any) -> None:
+    """A worker is woken by the database.  Nobody else listens: what only sends would never read what it is told."""
+    _set_notify(True)
+
+
+@worker_process_init.connect  # type: ignore[untyped-decorator]
+def stop_listening(**_: Any) -> None:
+    """The worker's processes do the work; they only send."""
+    _set_notify(False)
+
+
+def _set_notify(is_on: bool) -> None:
+    options = app.conf.broker_transport_options
+    if "use_notify" in options:  # of the queue in PostgreSQL
+        app.conf.broker_transport_options = {**options, "use_notify": is_on}
 
 
 @worker_ready.connect  # type: ignore[untyped-decorator]

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import traceback
 from datetime import UTC, datetime
 
@@ -11,6 +12,8 @@ ALLOWED = (
     "kept", "refused", "count", "attempt", "error", "embedder", "backend", "path", "component", "pid", "seconds",
     "key_id", "permanent",
 )  # fmt: skip
+# What `%` fills in: a key, flags, width, precision and length, and the kind.
+FILLED = re.compile(r"%(?:\([^)]*\))?[-#0 +]*[\d*]*(?:\.[\d*]+)?[hlL]?([a-zA-Z%])")
 LONGEST = 200  # characters of a field
 
 
@@ -33,7 +36,8 @@ class JsonFormatter(logging.Formatter):
 
 
 def _message(record: logging.LogRecord) -> str:
-    """Our own sentences; of a library's the template, which its authors wrote, and not what a request put into it.
+    """Our own sentences; of a library's the template, which its authors wrote, and not what a request put into it: dots
+    stand in its place.
 
     Without arguments nobody can tell a sentence from one that was filled in before: then the place of the call.
     """
@@ -41,8 +45,12 @@ def _message(record: logging.LogRecord) -> str:
     if record.name.split(".")[0] in OURS:
         return template
     if template and record.args:
-        return template
+        return FILLED.sub(_blank, template)
     return f"said in {record.module}, line {record.lineno}"
+
+
+def _blank(found: re.Match[str]) -> str:
+    return "%" if found[1] == "%" else "..."
 
 
 def _value(value: object) -> object:

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.audit.leases import MOST_LOST
 from apps.audit.models import AuditEvent, ChainHead, Checkpoint, OutboxEvent
 from apps.audit.services import try_again
 from apps.core.admin import (
@@ -90,16 +91,17 @@ class OutboxEventAdmin(_OfTenants):
     """Work that is still to be done; what is done is gone."""
 
     heading = "Outbox"
-    list_display = ("kind", "subject_id", "tenant", "state", "attempts", "error", "run_after", "created_at")
+    list_display = ("kind", "subject_id", "tenant", "state", "attempts", "lost", "error", "run_after", "created_at")
     list_filter = ("kind",)
     search_fields = ("=kind", "=subject_id", "=error")
     ordering = ("run_after", "id")
-    fields = ("kind", "subject_id", "tenant", "state", "attempts", "error", "run_after", "created_at")
+    fields = ("kind", "subject_id", "tenant", "state", "attempts", "lost", "error", "run_after", "leased_until",
+              "asked_again", "created_at")  # fmt: skip
 
     actions_detail = ("replay",)
 
     def is_offered(self, name: str, row: OutboxEvent) -> bool:
-        return bool(row.error)
+        return bool(row.error) and row.token is None
 
     @action(description="Try again now", url_path="replay", icon="replay", permissions=["operate"])
     def replay(self, request: HttpRequest, object_id: str) -> Answer:
@@ -114,14 +116,26 @@ class OutboxEventAdmin(_OfTenants):
             request,
             ConfirmForm(),
             title=f"Try {work.kind} of {work.subject_id} again",
-            explanation=f"It failed {work.attempts} times ({work.error}), and waits longer each time. It is tried now, "
-            "and if it fails again begins anew with short waits.",
+            explanation=_why(work) + " It is tried now, and if it fails again begins anew with short waits.",
             submit="Try again now",
             back=self.row_url(work.pk),
         )
 
-    @display(description="State", label={"due": "info", "waiting": None, "failing": "danger"})
+    @display(
+        description="State",
+        label={"due": "info", "waiting": None, "at work": "success", "failing": "danger", "set aside": "danger"},
+    )
     def state(self, row: OutboxEvent) -> str:
+        if row.token is not None:
+            return "at work"
+        if row.lost >= MOST_LOST:
+            return "set aside"
         if row.error:
             return "failing"
         return "due" if row.run_after <= timezone.now() else "waiting"
+
+
+def _why(work: OutboxEvent) -> str:
+    if work.lost >= MOST_LOST:
+        return f"It ended {work.lost} workers ({work.error}) and was set aside: it is tried once a day."
+    return f"It failed {work.attempts} times ({work.error}), and waits longer each time."

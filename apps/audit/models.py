@@ -108,6 +108,11 @@ class OutboxEvent(BaseModel):
     """Work that a committed change asks for.  Holds ids and nothing that could be read; deleted when done.
 
     Global on purpose: the worker that drains it must see every tenant's rows, and enters each tenant to do the work.
+
+    attempts: counted before each.  token, leased_until, holder: of whoever is at it (``apps.audit.leases``); holder is
+    the process id of their connection in the database server.  asked_again: how often it was asked for meanwhile.
+    lost: how many workers were killed, or ran out of time, at it.  position: how far it is, of what is done in parts.
+    error: why it was put back, or set aside.
     """
 
     tenant_id = models.BigIntegerField()
@@ -116,9 +121,18 @@ class OutboxEvent(BaseModel):
     run_after = models.DateTimeField()
     attempts = models.IntegerField(default=0)
     error = models.CharField(max_length=64, blank=True)
+    token = models.UUIDField(null=True)
+    leased_until = models.DateTimeField(null=True)
+    holder = models.IntegerField(null=True)
+    asked_again = models.IntegerField(default=0, db_default=0)
+    lost = models.IntegerField(default=0, db_default=0)
+    position = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
-        indexes = (models.Index(fields=("run_after", "id"), name="outbox_due"),)
+        indexes = (
+            models.Index(fields=("kind", "tenant_id", "run_after", "id"), name="outbox_turns"),
+            models.Index(fields=("token",), condition=models.Q(token__isnull=False), name="outbox_leased"),
+        )
         constraints = (
             # One open piece of work per thing: asking again while it waits changes nothing.
             models.UniqueConstraint(fields=("tenant_id", "kind", "subject_id"), name="outbox_once"),

@@ -28,7 +28,7 @@ def current() -> Origin:
 
 @contextmanager
 def coming_from(address: str, *, request_id: str) -> Iterator[None]:
-    """address: of the peer, as the server saw it; only its network is kept."""
+    """address: of who asks; only its network is kept."""
     token = _current.set(Origin(request_id=request_id, network=network_of(address)))
     try:
         yield

@@ -27,7 +27,6 @@ from apps.memories.tombstones import texts_erased_at
 from apps.memories.trust import Trust, trust_of
 from apps.memories.words import terms
 from apps.projects.models import Review, Space
-from apps.projects.policies import task_ttl_cap
 from apps.projects.scope import Scope, SpaceRef
 from apps.projects.selectors import review_policy
 from apps.tenants.models import Tenant
@@ -185,6 +184,7 @@ class Shelf:
     cipher: SpaceCipher
     embedder: str
     now: datetime
+    task_cap: timedelta | None
     by_id: dict[int, Known] = field(default_factory=dict)
     receipts: dict[bytes, list[int]] = field(default_factory=dict)
     new_receipts: dict[bytes, str] = field(default_factory=dict)
@@ -197,7 +197,6 @@ class Shelf:
     _near: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
     _policy: Tenant | None = None
     _review: Review | None = None
-    _task_cap: int | None = None  # seconds; 0: none
 
     @classmethod
     def locked(cls, candidates: Sequence[Candidate], tools: Tools) -> Self:
@@ -213,7 +212,9 @@ class Shelf:
         space = hold_space(scope)
         if space.ref != ref:
             raise KeyTurned
-        shelf = cls(scope=scope, space=space, cipher=cipher, embedder=tools.embedder.id, now=tools.now)
+        shelf = cls(
+            scope=scope, space=space, cipher=cipher, embedder=tools.embedder.id, now=tools.now, task_cap=tools.task_cap
+        )
         shelf._read(candidates)
         return shelf
 
@@ -275,7 +276,10 @@ class Shelf:
         )
 
     def trust(self, candidate: Candidate) -> Trust:
+        """Of what comes from elsewhere as it was there, by whoever may review: as if they had looked at it here."""
         proposal = candidate.proposal
+        if proposal.kept is not None and proposal.is_vouched:
+            return Trust.STATED
         return trust_of(source_kind=proposal.source_kind, source_strength=candidate.source_strength)
 
     @property
@@ -321,11 +325,9 @@ class Shelf:
 
     def _capped(self, end: datetime | None) -> datetime | None:
         """No task lasts longer than the policies of the tenant, the project and the space let it."""
-        if self._task_cap is None:
-            self._task_cap = task_ttl_cap(self.scope) or 0
-        if not self._task_cap:
+        if self.task_cap is None:
             return end
-        latest = self.now + timedelta(seconds=self._task_cap)
+        latest = self.now + self.task_cap
         return latest if end is None else min(end, latest)
 
     def said_at(self, candidate: Candidate) -> datetime:

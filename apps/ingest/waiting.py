@@ -1,6 +1,7 @@
 """What waits for a person: kept sealed, opened again, and let go of when nobody looked in time."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from math import ceil
 from typing import Any, Final
 
 import orjson
@@ -14,14 +15,19 @@ from apps.ingest.models import CONTENT, ReviewItem, ReviewState
 from apps.projects.scope import Scope
 
 TABLE: Final = "review_item"  # by which broken rows are listed
-# What of a proposal is kept with its candidate, beside metadata and time.
+# What of a proposal is kept with its candidate, beside metadata.
 _KEPT: Final = ("source", "event_type", "tags", "importance", "session_id", "ttl_minutes", "role",
-                "speaker")  # fmt: skip
+                "speaker", "occurred_at")  # fmt: skip
 
 
 def packed(candidate: Candidate) -> bytes:
     """What a candidate says and whence, as JSON."""
     proposal = candidate.proposal
+    said = {name: getattr(proposal, name) for name in _KEPT}
+    if (kept := proposal.kept) is not None:
+        # Its own times: it takes its place in history, and stays for as long as it was to stay from the import on.
+        said["occurred_at"] = kept.valid_from
+        said["ttl_minutes"] = _minutes(kept.expires_at - kept.since) if kept.expires_at else None
     return orjson.dumps(
         {
             "text": candidate.text.reveal(),
@@ -33,8 +39,7 @@ def packed(candidate: Candidate) -> bytes:
             "event_precision": candidate.event_precision,
             "event_range": candidate.event_range,
             "source_strength": candidate.source_strength,
-            "proposal": {name: getattr(proposal, name) for name in _KEPT}
-            | {"metadata": dict(proposal.metadata), "occurred_at": proposal.occurred_at},
+            "proposal": said | {"metadata": dict(proposal.metadata)},
         },
         option=orjson.OPT_PASSTHROUGH_SUBCLASS,
     )
@@ -53,11 +58,11 @@ def proposal_of(row: ReviewItem, content: dict[str, Any], *, text: Plaintext | N
     kept = content["proposal"]
     event_range, closes = content["event_range"], content["closes"]
     return Proposal(
-        **{name: kept[name] for name in _KEPT} | {"tags": tuple(kept["tags"])},
+        **{name: kept[name] for name in _KEPT}
+        | {"tags": tuple(kept["tags"]), "occurred_at": _moment(kept["occurred_at"])},
         source_kind="manual",  # a person has looked at it, and answers for it
         text=text or Plaintext(content["text"]),
         metadata=kept["metadata"],
-        occurred_at=_moment(kept["occurred_at"]),
         pinned=pinned,
         reviewed=Reading(
             type=row.type,
@@ -73,6 +78,10 @@ def proposal_of(row: ReviewItem, content: dict[str, Any], *, text: Plaintext | N
             is_edited=text is not None and text.reveal() != content["text"],
         ),
     )
+
+
+def _minutes(lasts: timedelta) -> int:
+    return max(1, ceil(lasts / timedelta(minutes=1)))
 
 
 def _moment(written: str | None) -> datetime | None:

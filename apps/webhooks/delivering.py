@@ -25,6 +25,7 @@ from django.db.models import F, QuerySet
 
 from apps.adapters.registry import get_sender
 from apps.adapters.senders.base import AddressRefused, Answered, Sender, SendFailed
+from apps.audit.leases import turns
 from apps.audit.models import OutboxEvent
 from apps.core.locks import lock
 from apps.core.scoping import tenant_transaction
@@ -37,15 +38,17 @@ from apps.webhooks.models import OPEN, RESPONSE, Status, WebhookDelivery, Webhoo
 from apps.webhooks.resealing import ENDPOINTS
 from apps.webhooks.services import PREVIOUS, Target, target_of
 from apps.webhooks.signing import sign
-from apps.webhooks.telling import AGAIN, expand, shown_id
+from apps.webhooks.telling import expand, shown_id
 
 logger = logging.getLogger(__name__)
 
 SENDING: Final = "sending"  # in place of an error, in the outbox's row of a delivery that somebody is sending
 IN_FLIGHT: Final = 10
 MOST_OF_ONE: Final = 4  # of one endpoint at once
-LOOK: Final = 50  # due rows looked at in one go
+LOOK: Final = 20  # due rows of one tenant looked at in one go
 GRACE_SECONDS: Final = 20.0  # of a lease, beyond the time an attempt may take
+AGAIN: Final = timedelta(seconds=30)
+TELL_SECONDS: Final = 0.5  # of telling, between two looks at what is to be sent
 BUSY_SECONDS: Final = 0.2  # until those of a crowded endpoint are looked at again
 NEVER_AGAIN: Final = (403, 410)
 AGENT: Final = f"memsync-webhooks/{version('memsync')}"
@@ -84,16 +87,15 @@ def work(*, seconds: float, clock: Clock, sender: Sender | None = None) -> int:
 
     One worker at a time: where somebody else is sending, it is left to them.
     """
-    while expand(now=clock()):
-        pass
     deadline = time.monotonic() + seconds
     sender = sender or get_sender()
     running: dict[Future[Outcome], Job] = {}
     attempts = 0
     with ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="webhook") as pool:
         while True:
-            is_crowded, is_over = False, time.monotonic() >= deadline
+            is_crowded, is_over, told = False, time.monotonic() >= deadline, 0
             if not is_over:
+                told = expand(now=clock(), seconds=TELL_SECONDS)
                 jobs, is_crowded = _lease(IN_FLIGHT - len(running), is_alone=not running, now=clock())
                 running |= {pool.submit(_send, sender, job): job for job in jobs}
                 attempts += len(jobs)
@@ -103,9 +105,8 @@ def work(*, seconds: float, clock: Clock, sender: Sender | None = None) -> int:
                     _settle_or_leave(running.pop(one), one.result(), now=clock())
             elif is_crowded:
                 time.sleep(BUSY_SECONDS)
-            else:
+            elif not told:
                 return attempts
-            expand(now=clock())
 
 
 def sweep(scope: Scope, *, now: datetime) -> None:
@@ -152,14 +153,14 @@ def _lease(free: int, *, is_alone: bool, now: datetime) -> tuple[list[Job], bool
         lock("webhooks", "lease")  # or two workers would each see room for the same endpoint
         if is_alone and _sending().filter(run_after__gt=now).exists():
             return [], False
-        due = OutboxEvent.objects.select_for_update(skip_locked=True)
-        due = due.filter(kind=DELIVER, run_after__lte=now)
-        by_tenant: dict[int, list[OutboxEvent]] = {}
-        for one in due.order_by("run_after", "pk")[:LOOK]:
-            by_tenant.setdefault(one.tenant_id, []).append(one)
+        waiting = turns([DELIVER], now=now)
         jobs: list[Job] = []
         crowded: list[int] = []
-        for tenant_id, rows in random.sample(list(by_tenant.items()), len(by_tenant)):  # or one would always be first
+        for tenant_id, _ in random.sample(waiting, len(waiting)):  # or one would always be first
+            if len(jobs) >= free:
+                break
+            due = OutboxEvent.objects.select_for_update(skip_locked=True).filter(kind=DELIVER, run_after__lte=now)
+            rows = list(due.filter(tenant_id=tenant_id).order_by("run_after", "pk")[:LOOK])
             scope = find_system_scope(tenant_id)
             if scope is None:  # closed: nothing leaves it
                 OutboxEvent.objects.filter(pk__in=[row.pk for row in rows]).delete()
@@ -178,7 +179,8 @@ def _lease(free: int, *, is_alone: bool, now: datetime) -> tuple[list[Job], bool
 
 def _lease_in(scope: Scope, rows: list[OutboxEvent], free: int, crowded: list[int], *, now: datetime) -> list[Job]:
     cipher = open_tenant(scope.tenant)
-    waiting = WebhookDelivery.objects.within(scope).filter(pk__in=[row.subject_id for row in rows], status__in=OPEN)
+    mine = WebhookDelivery.objects.within(scope).filter(pk__in=[row.subject_id for row in rows], status__in=OPEN)
+    waiting = list(mine.order_by("pk").select_for_update())  # in the order of everybody who locks several
     deliveries = {one.pk: one for one in waiting}
     endpoints = {
         one.pk: one for one in WebhookEndpoint.objects.within(scope).filter(pk__in={one.endpoint_id for one in waiting})

@@ -1,4 +1,4 @@
-"""What others can be told of.  The names are the wire contract's."""
+"""What others can be told of.  The names are the wire contract's, but for ``memory.expiring``."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -10,6 +10,7 @@ CATEGORIES: Final[Mapping[str, tuple[str, ...]]] = {
         "memory.updated",
         "memory.superseded",
         "memory.deleted",
+        "memory.expiring",
         "memory.queried",
         "memory.recalled",
     ),

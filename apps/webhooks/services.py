@@ -209,8 +209,12 @@ def delete(scope: Scope, endpoint_id: int, *, now: datetime) -> None:
         _record(scope, "webhook.delete", row, now=now)
         with connection.cursor() as cursor:
             # Not by Django, which would collect what goes along and then delete by ids alone.  Deliveries before their
-            # endpoint, as whoever settles one of them locks the two.
+            # endpoint, and those in the order of their ids, as whoever sends them locks them.
             mine = [scope.tenant_id, row.pk]
+            cursor.execute(
+                "select from webhooks_webhookdelivery where tenant_id = %s and endpoint_id = %s order by id for update",
+                mine,
+            )
             cursor.execute("delete from webhooks_webhookdelivery where tenant_id = %s and endpoint_id = %s", mine)
             cursor.execute("delete from webhooks_webhookendpoint where tenant_id = %s and id = %s", mine)
 
@@ -278,6 +282,7 @@ def _enable(scope: Scope, endpoint_id: int, action: str, *, is_enabled: bool, no
         if is_enabled:  # before the endpoint is locked: whoever sends has the outbox first
             waiting = WebhookDelivery.objects.within(scope).filter(endpoint_id=row.pk, status__in=OPEN)
             enqueue(scope, DELIVER, list(waiting.order_by("pk").values_list("pk", flat=True)), now=now)
+        row = find(scope, endpoint_id, lock=True)  # it may be gone by now
         row.is_enabled, row.updated_at = is_enabled, now
         row.save(update_fields=["is_enabled", "updated_at"])
         _record(scope, action, row, now=now)

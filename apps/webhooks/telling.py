@@ -1,33 +1,28 @@
 """From what happened to a delivery for each endpoint that wants to hear of it."""
 
 import hashlib
-import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import orjson
-from django.db import transaction
+from django.db import connection
 from django.db.models import Q
 
-from apps.audit.models import OutboxEvent
 from apps.audit.services import enqueue
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
 from apps.memories.reads import Read
 from apps.projects.models import Project, Space
+from apps.projects.outbox import Kind, Turns
 from apps.projects.scope import Scope, SpaceKind
-from apps.projects.system import find_system_scope
 from apps.webhooks.again import DELIVER
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 
-logger = logging.getLogger(__name__)
-
 TELL: Final = "webhook.event"  # the outbox's word for an event that is to be told
 BATCH: Final = 100
-AGAIN: Final = timedelta(seconds=30)
 _NAMESPACE: Final = uuid.UUID("6e1c8d5e-52bb-4a4c-8f5e-0d7a5c1f9a37")
 
 
@@ -50,35 +45,21 @@ def event_id(scope: Scope, *parts: object) -> uuid.UUID:
     return uuid.uuid5(_NAMESPACE, "|".join(map(str, (scope.tenant.uid, *parts))))
 
 
-def expand(*, now: datetime) -> int:
-    """Make deliveries of one batch of events; how many events there were.
-
-    The rows stay locked while it is done and go in the same transaction: none is told twice, and none is lost with a
-    worker that is killed.
-    """
-    with transaction.atomic():
-        due = OutboxEvent.objects.select_for_update(skip_locked=True).filter(kind=TELL, run_after__lte=now)
-        some = list(due.order_by("run_after", "pk")[:BATCH])
-        by_tenant: dict[int, list[OutboxEvent]] = {}
-        for one in some:
-            by_tenant.setdefault(one.tenant_id, []).append(one)
-        for tenant_id, rows in sorted(by_tenant.items()):
-            mine = OutboxEvent.objects.filter(pk__in=[row.pk for row in rows])
-            try:
-                scope = find_system_scope(tenant_id)
-                if scope is not None:
-                    with tenant_transaction(scope):
-                        _expand(scope, [row.subject_id for row in rows], now=now)
-                mine.delete()
-            except Exception as error:  # noqa: BLE001  (whatever it is: other tenants do not wait for that)
-                logger.warning("events put back", extra={"tenant": tenant_id, "error": type(error).__name__})
-                mine.update(run_after=now + AGAIN)
-        return len(some)
+def expand(*, now: datetime, seconds: float = float("inf")) -> int:
+    """Make deliveries of a batch of each tenant's events; how many events there were.  seconds: see ``Turns.drain``."""
+    return _turns.drain(now=now, seconds=seconds)
 
 
 def tell(scope: Scope, events: Iterable[Told], *, now: datetime) -> list[int]:
     """A delivery of each event for each endpoint that wants it; their ids.  Inside the tenant's transaction."""
-    endpoints = list(WebhookEndpoint.objects.within(scope).filter(is_enabled=True).order_by("pk"))
+    with connection.cursor() as cursor:
+        # Held as the foreign key will hold them: what goes before the commit would undo it.
+        cursor.execute(
+            "select id from webhooks_webhookendpoint where tenant_id = %s and is_enabled order by id for key share",
+            [scope.tenant_id],
+        )
+        there = [endpoint_id for (endpoint_id,) in cursor.fetchall()]
+    endpoints = list(WebhookEndpoint.objects.within(scope).filter(pk__in=there).order_by("pk"))
     pairs = [(one, to) for one in events for to in endpoints if _is_wanted(one, to)]
     return write(scope, pairs, now=now)
 
@@ -181,7 +162,7 @@ def _told_of(read: Read, there: Mapping[int, Space], *, now: datetime) -> Iterat
         )
 
 
-def _expand(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
+def _expand(scope: Scope, ids: Sequence[int], now: datetime) -> None:
     rows = WebhookEvent.objects.within(scope).filter(pk__in=ids)
     tell(
         scope,
@@ -201,3 +182,6 @@ def _expand(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
         now=now,
     )
     rows.delete()
+
+
+_turns = Turns({TELL: Kind(do=_expand, batch=BATCH)})

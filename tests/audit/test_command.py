@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.test import Client
 from django.urls import reverse
 
-from apps.accounts.models import User
 from apps.apikeys.onboarding import Opened
 from apps.audit.models import AuditEvent, Checkpoint
 from apps.upkeep import checkpoints
 from apps.upkeep.tasks import checkpoint
 from tests.audit.conftest import Attack, entries, note
 from tests.makers import NOW
+from tests.web.people import make_operator
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 
@@ -106,9 +105,7 @@ def test_key_is_the_one_that_checkpoints_are_signed_with(acme: Opened) -> None:
 
 def test_operators_see_the_chain_and_how_far_it_is_signed(acme: Opened) -> None:
     note(acme, "a")
-    person = User.objects.create_superuser("operator@example.org", "correct horse battery staple")
-    client = Client()
-    client.force_login(person)
+    client = make_operator("operator@example.org").show_factor()
     unsigned = client.get(reverse("admin:audit_auditevent_changelist")).content.decode()
     checkpoints.take_checkpoint(now=NOW)
     note(acme, "b")
