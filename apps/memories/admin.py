@@ -52,7 +52,7 @@ class MemoryAdmin(OperatorAdmin):
                 "fields": (
                     ("tier", "importance"),
                     ("confidence", "repetition_count"),
-                    ("access_count", "last_accessed_at"),
+                    ("access_count", "last_accessed_at", "last_used_at"),
                 )
             },
         ),

@@ -16,6 +16,7 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space, open_tenant
 from apps.memories import integrity
+from apps.memories.lifetimes import Lifetimes, lifetimes_of
 from apps.memories.lineage import FRESH
 from apps.memories.models import Memory, MemoryQuerySet, Retention, Validity
 from apps.memories.opened import OpenedMemory
@@ -65,12 +66,8 @@ class Sought:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """gone_at: when a deleted one is gone for good."""
-
     memory: OpenedMemory
-    is_held: bool
     deleted_at: datetime | None = None
-    gone_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +126,8 @@ def browse(scope: Scope, sought: Sought, *, limit: int, before: int | None = Non
         found = list(rows.order_by("-pk").to_open()[: limit + 1])
         page = found[:limit]
         _record(scope, f"space:{scope.space.id}", len(page), now=now)
-    shown = _open(scope, page, now=now)
+        lifetimes = lifetimes_of(scope, [scope.space.id])
+    shown = _open(scope, page, lifetimes, now=now)
     next_before = page[-1].pk if len(found) > limit else end
     return Page(memories=shown, unreadable=len(page) - len(shown), next_before=next_before)
 
@@ -144,10 +142,11 @@ def newest_in(scope: Scope, *, limit: int, now: datetime) -> list[tuple[SpaceRef
             rows = rows.filter(pk__gt=end)
         page = list(rows.order_by("-pk").to_open().select_related("space", "vector")[:limit])
         _record(scope, f"environment:{scope.environment.value}", len(page), now=now)
+        lifetimes = lifetimes_of(scope, {row.space_id for row in page})
     found = []
     for row in page:
         ref = row.space.ref
-        found += [(ref, one) for one in _open(inside(scope, ref), [row], now=now)]
+        found += [(ref, one) for one in _open(inside(scope, ref), [row], lifetimes, now=now)]
     return found
 
 
@@ -162,7 +161,8 @@ def look_at(scope: Scope, memory_id: int, *, now: datetime) -> Shown:
         if there is None:
             raise MemoryNotFound
         _record(scope, f"memory:{memory_id}", 1, now=now)
-    found = _open(scope, [there], now=now)
+        lifetimes = lifetimes_of(scope, [scope.space.id])
+    found = _open(scope, [there], lifetimes, now=now)
     if not found:
         raise DecryptError("unreadable")
     return found[0]
@@ -177,7 +177,8 @@ def look_at_all(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> li
         page = [rows[memory_id] for memory_id in memory_ids if memory_id in rows]
         if page:
             _record(scope, f"space:{scope.space.id}", len(page), now=now)
-    return _open(scope, page, now=now)
+        lifetimes = lifetimes_of(scope, [scope.space.id])
+    return _open(scope, page, lifetimes, now=now)
 
 
 def labels_of(scope: Scope) -> tuple[list[str], list[str]]:
@@ -339,7 +340,7 @@ def _deleted(rows: MemoryQuerySet, now: datetime) -> MemoryQuerySet:
     return rows.filter(Q(hard_delete_at=None) | Q(hard_delete_at__gt=now), Q(expires_at=None) | Q(expires_at__gt=now))
 
 
-def _open(scope: Scope, rows: Sequence[Memory], *, now: datetime) -> list[Shown]:
+def _open(scope: Scope, rows: Sequence[Memory], lifetimes: Lifetimes, *, now: datetime) -> list[Shown]:
     try:
         cipher = open_space(scope.tenant, scope.space)
     except SpaceShredded:
@@ -347,13 +348,11 @@ def _open(scope: Scope, rows: Sequence[Memory], *, now: datetime) -> list[Shown]
     shown = []
     for row in rows:
         try:
-            memory = open_memory(row, cipher, scope.space)
+            memory = open_memory(row, cipher, scope.space, lifetimes)
         except DecryptError as error:
             integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
         else:
-            shown.append(
-                Shown(memory=memory, is_held=row.legal_hold, deleted_at=row.deleted_at, gone_at=row.hard_delete_at)
-            )
+            shown.append(Shown(memory=memory, deleted_at=row.deleted_at))
     return shown
 
 

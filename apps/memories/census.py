@@ -11,6 +11,7 @@ from django.db.models import Count
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, open_space
 from apps.memories import integrity
+from apps.memories.lifetimes import lifetimes_of
 from apps.memories.lineage import FRESH
 from apps.memories.models import Memory, MemoryQuerySet, Retention
 from apps.memories.opened import OpenedMemory
@@ -118,12 +119,13 @@ def _sample(
         if since is not None:
             rows = rows.filter(created_at__gte=since)
         found = list(rows.order_by(*order).to_open()[:limit])
+        lifetimes = lifetimes_of(scope, [space.id for space in scope.spaces])
     spaces = {space.id: (space, open_space(scope.tenant, space)) for space in scope.spaces}
     opened = []
     for row in found:
         space, cipher = spaces[row.space_id]
         try:
-            opened.append(open_memory(row, cipher, space))
+            opened.append(open_memory(row, cipher, space, lifetimes))
         except DecryptError as error:
             integrity.note(scope, error, row.pk, space_id=space.id, now=now)
     return opened

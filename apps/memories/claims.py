@@ -14,6 +14,7 @@ from apps.core.statements import insert
 from apps.crypto.sealed_tables import SealedColumns, write_columns
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity
+from apps.memories.lifetimes import lifetimes_of
 from apps.memories.models import Memory, MemoryClaim
 from apps.memories.opened import OpenedMemory
 from apps.memories.periods import Moment, holding
@@ -68,6 +69,7 @@ def facts(
         if cipher.is_searchable and attribute is not None:
             claims = claims.filter(predicate_mac=predicate_mac(cipher, attribute))
         held = holding(Memory.objects.within(scope).existing(now), moment)
+        lifetimes = lifetimes_of(scope, [scope.space.id])
         by_memory = {claim.memory_id: claim for claim in claims.filter(memory_id__in=held.values("pk"))}
         found: list[Fact] = []
         for row in held.filter(pk__in=by_memory).order_by("-valid_from", "-pk").to_open():
@@ -77,7 +79,7 @@ def facts(
             if claim is None or about not in (None, claim.about) or attribute not in (None, claim.attribute):
                 continue
             try:
-                found.append(Fact(claim=claim, memory=open_memory(row, cipher, scope.space)))
+                found.append(Fact(claim=claim, memory=open_memory(row, cipher, scope.space, lifetimes)))
             except DecryptError as error:
                 integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
     return found

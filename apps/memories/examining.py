@@ -17,6 +17,7 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity, lineage
 from apps.memories.feedback import COMMENT
+from apps.memories.lifetimes import Rule, lifetimes_of
 from apps.memories.models import DIMENSIONS, Memory, MemoryFeedback, MemoryVector
 from apps.memories.opened import OpenedMemory
 from apps.memories.periods import Moment, holding, read
@@ -86,6 +87,7 @@ class Examined:
 
     session, speaker: as the caller named them.  sources, summaries: ids of what it was made from, and of what was made
     from it.  signals: by kind, of all.  freshness, salience: 0..1, and boost 1..3, as ``vitality`` has them.
+    ends_by: the rule that says until when it is kept; None for good.  ages_from: when it was last used, or made.
     """
 
     versions: Sequence[Version]
@@ -104,6 +106,8 @@ class Examined:
     extractor_confidence: float
     type_prior: float
     last_accessed_at: datetime | None
+    ends_by: Rule | None
+    ages_from: datetime
     half_life_days: float
     freshness: float
     boost: float
@@ -126,6 +130,7 @@ def examine(scope: Scope, memory_id: int, *, as_of: datetime | None = None, now:
         vector = MemoryVector.objects.within(scope).filter(memory_id=memory_id).first()
         days = days_since(row.created_at, row.last_accessed_at, now=now)
         half_life = half_life_of(row.type)
+        ending = lifetimes_of(scope, [scope.space.id]).next_step(row)
         return Examined(
             versions=versions,
             as_of=as_of,
@@ -143,6 +148,8 @@ def examine(scope: Scope, memory_id: int, *, as_of: datetime | None = None, now:
             extractor_confidence=row.extractor_confidence,
             type_prior=row.type_prior,
             last_accessed_at=row.last_accessed_at,
+            ends_by=ending[1] if ending else None,
+            ages_from=max(row.created_at, row.last_used_at or row.created_at),
             half_life_days=half_life,
             freshness=freshness(days, half_life_days=half_life),
             boost=boost(row.access_count),
@@ -163,10 +170,10 @@ def _versions(
     held = set(holding(rows, Moment(at=as_of, known_at=now)).values_list("pk", flat=True)) if as_of else set()
     found = []
     there = list(rows.existing(now).to_open())
-    periods = read(scope, there)
+    periods, lifetimes = read(scope, there), lifetimes_of(scope, [scope.space.id])
     for one in there:
         try:
-            memory = open_memory(one, cipher, scope.space)
+            memory = open_memory(one, cipher, scope.space, lifetimes)
         except DecryptError as error:
             integrity.note(scope, error, one.pk, space_id=one.space_id, now=now)
         else:

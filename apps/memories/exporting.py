@@ -11,6 +11,7 @@ from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity
+from apps.memories.lifetimes import lifetimes_of
 from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
 from apps.memories.sealing import open_handles, open_memory
@@ -82,11 +83,12 @@ def _ids(scope: Scope, after: int, newest: int, *, now: datetime) -> list[int]:
 def _open(scope: Scope, ids: Sequence[int], *, now: datetime) -> Batch:
     with tenant_transaction(scope):
         rows = list(Memory.objects.within(scope).existing(now).filter(pk__in=ids).order_by("pk").to_open())
+        lifetimes = lifetimes_of(scope, [scope.space.id])
     cipher = open_space(scope.tenant, scope.space)
     opened: list[Exported] = []
     for row in rows:
         try:
-            memory = open_memory(row, cipher, scope.space)
+            memory = open_memory(row, cipher, scope.space, lifetimes)
             session = open_handles(row, cipher).session
             opened.append(Exported(memory=memory, session=session, reference=reference_of(row.pk, cipher)))
         except DecryptError as error:

@@ -8,7 +8,7 @@ from django.contrib.postgres.fields import ArrayField, DateTimeRangeField
 from django.contrib.postgres.fields.ranges import RangeStartsWith
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Greatest
 from pgvector.django import BitField
 
 from apps.core.scoping import InTenant, ScopedManager, ScopedModel, ScopedQuerySet
@@ -98,6 +98,9 @@ def _has_lost_a_source(now: datetime) -> Exists:
     return Exists(links.filter(~Exists(live)))
 
 
+_IS_THERE = models.Q(retention_status__in=("active", "archived"))
+
+
 class MemoryManager(ScopedManager["Memory"]):
     def within(self, scope: InTenant) -> MemoryQuerySet:
         return MemoryQuerySet(self.model, using=self._db).within(scope)
@@ -166,7 +169,6 @@ class Memory(ScopedModel):
     retention_status = models.CharField(max_length=24, choices=Retention, default=Retention.ACTIVE)
     expires_at = models.DateTimeField(null=True)
     archive_at = models.DateTimeField(null=True)
-    retention_expires_at = models.DateTimeField(null=True)
     hard_delete_at = models.DateTimeField(null=True)
     deleted_at = models.DateTimeField(null=True)
     deletion_method = models.CharField(max_length=24, blank=True)
@@ -184,6 +186,7 @@ class Memory(ScopedModel):
     platform_importance = models.SmallIntegerField(default=50)
     access_count = models.BigIntegerField(default=0)
     last_accessed_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True, help_text="Its age counts from then; empty: from when it was made.")
 
     # world time
     event_at = models.DateTimeField(null=True)
@@ -252,12 +255,9 @@ class Memory(ScopedModel):
                 condition=models.Q(event_range__isnull=False),
                 name="memory_stretch",
             ),
-            # What the retention looks for, each by the time that it counts from.
-            models.Index(
-                fields=("tenant", "retention_expires_at"),
-                condition=models.Q(retention_status__in=("active", "archived")),
-                name="memory_ageing",
-            ),
+            # What the retention looks for, each by the time that it counts from (``apps.memories.lifetimes``).
+            models.Index("tenant", Greatest("created_at", "last_used_at"), condition=_IS_THERE, name="memory_ageing"),
+            models.Index(fields=("tenant", "created_at"), condition=_IS_THERE, name="memory_stored"),
             models.Index(
                 fields=("tenant", "archive_at"), condition=models.Q(retention_status="archived"), name="memory_archived"
             ),

@@ -10,7 +10,11 @@ from apps.core.plaintext import Plaintext
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedMemory:
-    """One opened memory.  Lives in a hit or a response and nowhere else."""
+    """One opened memory.  Lives in a hit or a response and nowhere else.
+
+    kept_until: when it takes its next step by itself, as ``Lifetimes.until`` has it; None for good, or for as long as a
+    legal hold lasts, which is_held says.
+    """
 
     id: int
     public_id: str
@@ -41,6 +45,8 @@ class OpenedMemory:
     valid_from: datetime
     valid_to: datetime | None
     expires_at: datetime | None
+    kept_until: datetime | None
+    is_held: bool
     created_at: datetime
     updated_at: datetime
     is_embedded: bool

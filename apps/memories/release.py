@@ -8,6 +8,7 @@ from apps.core.locks import lock
 from apps.crypto.sealed_tables import OPENERS as OPENERS
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories.integrity import LOCK, MEMORY, VECTOR
+from apps.memories.lifetimes import Lifetimes
 from apps.memories.models import Memory, MemoryVector, QuarantinedRow
 from apps.memories.sealing import open_embedding, open_handles, open_memory
 from apps.projects.models import Space
@@ -43,7 +44,7 @@ def _open_memory(scope: Scope, memory_id: int) -> None:
     row = Memory.objects.within_tenant(scope).filter(pk=memory_id).to_open().first()
     if row is not None:
         cipher, space = _cipher(scope, row.space_id)
-        open_memory(row, cipher, space)
+        open_memory(row, cipher, space, Lifetimes(()))
         open_handles(row, cipher)
 
 

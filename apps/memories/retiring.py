@@ -9,6 +9,7 @@ from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, SpaceShredded
 from apps.memories import periods, revisions
+from apps.memories.lifetimes import lifetimes_of
 from apps.memories.models import Memory, MemoryVector, Retention, Validity
 from apps.memories.profiles import check_room
 from apps.memories.revisions import Change
@@ -23,6 +24,12 @@ class NotRestorable(Conflict):
     """This memory was not deleted, or the time in which it could be restored is over."""
 
     code = "NOT_RESTORABLE"
+
+
+class PastRetention(Conflict):
+    """By the retention in force its time is over, and it would be deleted again at once: loosen that rule first."""
+
+    code = "PAST_RETENTION"
 
 
 class RememberedAgain(Conflict):
@@ -64,7 +71,9 @@ def retire(
 def restore(scope: Scope, memory_id: int, *, now: datetime) -> None:
     """Bring a soft-deleted memory back as it was.  One whose slot has another value by now comes back as replaced.
 
-    Raises MemoryNotFound, NotRestorable, RememberedAgain, SpaceFull.
+    Its age counts from now, where the policy counts it from the last use.
+
+    Raises MemoryNotFound, NotRestorable, PastRetention, RememberedAgain, SpaceFull.
     """
     if not scope.spaces or not 0 < memory_id < 2**63:
         raise MemoryNotFound
@@ -111,11 +120,15 @@ def _bring_back(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *,
     space.save(update_fields=["txid"])
     row.retention_status, row.deletion_method = Retention.ACTIVE, ""
     row.deleted_at = row.hard_delete_at = None
-    row.updated_at, row.changed_txid = now, space.txid
+    row.updated_at, row.changed_txid, row.last_used_at = now, space.txid, now
+    until = lifetimes_of(scope, [space.pk]).until(row)
+    if until is not None and until <= now:
+        raise PastRetention
     row.save(
         update_fields=[
             "validity", "superseded_by", "superseded_at", "superseded_reason", "retention_status", "deletion_method",
-            "deleted_at", "hard_delete_at", "updated_at", "changed_txid", "valid_from", "valid_to", "known_from",
+            "deleted_at", "hard_delete_at", "updated_at", "changed_txid", "last_used_at", "valid_from", "valid_to",
+            "known_from",
         ]
     )  # fmt: skip
     vectors = MemoryVector.objects.within(scope).filter(memory_id=row.pk)

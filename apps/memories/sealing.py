@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from apps.core.plaintext import Plaintext
 from apps.crypto.services import SpaceCipher
 from apps.memories.handles import Handles
+from apps.memories.lifetimes import Lifetimes
 from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
 from apps.projects.scope import SpaceRef
@@ -106,8 +107,11 @@ def open_metadata(row: Memory, cipher: SpaceCipher) -> dict[str, Any]:
     return _json(cipher, METADATA, row, row.metadata_ct) or {}
 
 
-def open_memory(row: Memory, cipher: SpaceCipher, owner: SpaceRef) -> OpenedMemory:
-    """The row, fetched ``to_open``, as its owner may read it.  Raises DecryptError when any part fails its seal."""
+def open_memory(row: Memory, cipher: SpaceCipher, owner: SpaceRef, lifetimes: Lifetimes) -> OpenedMemory:
+    """The row, fetched ``to_open``, as its owner may read it.  lifetimes: of its space.
+
+    Raises DecryptError when any part fails its seal.
+    """
     vector = getattr(row, "vector", None)
     return OpenedMemory(
         id=row.pk,
@@ -139,6 +143,8 @@ def open_memory(row: Memory, cipher: SpaceCipher, owner: SpaceRef) -> OpenedMemo
         valid_from=row.valid_from or row.created_at,
         valid_to=row.valid_to,
         expires_at=row.expires_at,
+        kept_until=lifetimes.until(row),
+        is_held=row.legal_hold,
         created_at=row.created_at,
         updated_at=row.updated_at,
         is_embedded=vector is not None,

@@ -8,6 +8,7 @@ from apps.core.errors import NotFound
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, open_space
 from apps.memories import integrity
+from apps.memories.lifetimes import lifetimes_of
 from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
 from apps.memories.rows import existing_rows
@@ -30,9 +31,9 @@ def get_memory(scope: Scope, memory_id: int, *, now: datetime) -> OpenedMemory:
         space = next((space for space in scope.spaces if row is not None and space.id == row.space_id), None)
         if row is None or space is None:
             raise MemoryNotFound
-        cipher = open_space(scope.tenant, space)
+        cipher, lifetimes = open_space(scope.tenant, space), lifetimes_of(scope, [space.id])
     try:
-        return open_memory(row, cipher, space)
+        return open_memory(row, cipher, space, lifetimes)
     except DecryptError as error:
         integrity.note(scope, error, row.pk, space_id=space.id, now=now)
         raise
@@ -48,11 +49,12 @@ def get_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime) -> l
         if len(rows) < len(wanted):
             raise MemoryNotFound
         spaces = {space.id: (space, open_space(scope.tenant, space)) for space in scope.spaces}
+        lifetimes = lifetimes_of(scope, spaces)
     opened = []
     for memory_id in wanted:
         space, cipher = spaces[rows[memory_id].space_id]
         try:
-            opened.append(open_memory(rows[memory_id], cipher, space))
+            opened.append(open_memory(rows[memory_id], cipher, space, lifetimes))
         except DecryptError as error:
             integrity.note(scope, error, memory_id, space_id=space.id, now=now)
             raise
@@ -65,11 +67,11 @@ def readable_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime)
         return []
     with tenant_transaction(scope):
         by_id = {row.pk: row for row in existing_rows(scope, memory_ids, now=now)}
-        cipher = open_space(scope.tenant, scope.space)
+        cipher, lifetimes = open_space(scope.tenant, scope.space), lifetimes_of(scope, [scope.space.id])
     opened = []
     for row in (by_id[memory_id] for memory_id in memory_ids if memory_id in by_id):
         try:
-            opened.append(open_memory(row, cipher, scope.space))
+            opened.append(open_memory(row, cipher, scope.space, lifetimes))
         except DecryptError as error:
             integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
     return opened
@@ -92,11 +94,11 @@ def list_memories(scope: Scope, *, limit: int | None, offset: int = 0, now: date
         total = live.count()
         end = None if limit is None else offset + limit
         rows = list(live.order_by("-created_at", "-pk").to_open()[offset:end])
-        cipher = open_space(scope.tenant, scope.space)
+        cipher, lifetimes = open_space(scope.tenant, scope.space), lifetimes_of(scope, [scope.space.id])
     opened = []
     for row in rows:
         try:
-            opened.append(open_memory(row, cipher, scope.space))
+            opened.append(open_memory(row, cipher, scope.space, lifetimes))
         except DecryptError as error:
             integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
     return Page(memories=opened, total=total)

@@ -12,6 +12,7 @@ from apps.memories.models import Memory, MemoryVector
 from apps.projects.scope import Scope
 
 GRACE = timedelta(days=7)  # between a soft delete and the purge
+RENEWED_AFTER = timedelta(hours=1)  # a recall renews no more often
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,9 @@ def expire(scope: Scope, *, now: datetime, ids: Collection[int] | None = None, l
 
 
 def count_accesses(scope: Scope, counts: dict[int, int], *, now: datetime) -> None:
-    """Add to the access counts of memories that recall returned.  In id order, so that two of these cannot deadlock."""
+    """Add to the access counts of memories that recall returned, which renews them (``apps.memories.lifetimes``): at
+    most once in RENEWED_AFTER, so that not every recall writes the row's indexes.  In id order, so that two of these
+    cannot deadlock."""
     ids = sorted(counts)
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(
@@ -75,9 +78,29 @@ def count_accesses(scope: Scope, counts: dict[int, int], *, now: datetime) -> No
             "select memory.id, t.times from unnest(%s::bigint[], %s::bigint[]) t(id, times) "
             "join memories_memory memory on memory.tenant_id = %s and memory.id = t.id "
             "order by memory.id for no key update of memory) "
-            "update memories_memory memory set access_count = access_count + seen.times, last_accessed_at = %s "
-            "from seen where memory.tenant_id = %s and memory.id = seen.id",
-            [ids, [counts[memory_id] for memory_id in ids], scope.tenant_id, now, scope.tenant_id],
+            "update memories_memory memory set access_count = access_count + seen.times, last_accessed_at = %s, "
+            "last_used_at = case when greatest(memory.created_at, memory.last_used_at) > %s then memory.last_used_at "
+            "else %s end from seen where memory.tenant_id = %s and memory.id = seen.id",
+            [
+                ids, [counts[memory_id] for memory_id in ids], scope.tenant_id,
+                now, now - RENEWED_AFTER, now, scope.tenant_id,
+            ],
+        )  # fmt: skip
+
+
+def renew(scope: Scope, memory_ids: Collection[int], *, now: datetime) -> None:
+    """What was said was known: these memories are as fresh as if they had been said just now.
+
+    In the caller's transaction, which may hold other rows: one that somebody else is changing is passed over, so that
+    nobody waits for another in a circle.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "update memories_memory memory set last_used_at = %s from ("
+            "select tenant_id, id from memories_memory where tenant_id = %s and id = any(%s) "
+            "order by id for no key update skip locked) known "
+            "where (memory.tenant_id, memory.id) = (known.tenant_id, known.id)",
+            [now, scope.tenant_id, list(memory_ids)],
         )
 
 

@@ -2,6 +2,7 @@
 
 import secrets
 import uuid
+from typing import Final
 
 from django.db import models
 
@@ -10,9 +11,10 @@ from apps.projects.scope import Environment, SpaceKind, SpaceRef
 from apps.tenants.models import Profile
 
 RULES = (
-    "active_days", "archive_days", "grace_days", "task_ttl_seconds", "event_max_age_seconds",
+    "active_days", "active_from", "archive_days", "grace_days", "task_ttl_seconds", "event_max_age_seconds",
     "superseded_max_age_seconds", "superseded_max_count",
 )  # fmt: skip
+KEEP: Final = 2**31 - 1  # a rule that is said to limit nothing: more than any number, so that the least still holds
 
 
 def new_project_id() -> str:
@@ -113,12 +115,20 @@ class Level(models.TextChoices):
     MEMORY = "memory"
 
 
+class AgeFrom(models.IntegerChoices):
+    """What the age of a memory is counted from.  The strictest is the least."""
+
+    STORED = 0, "When it was stored"
+    USED = 1, "When it was last said or recalled"
+
+
 class RetentionPolicy(ScopedModel):
     """How long memories are kept: of the whole tenant, of one project or of one space.  A rule that is None says
     nothing; of those that levels say the strictest holds (``apps.projects.policies``).
 
-    active_days: until they are archived or deleted.  archive_days: from then until they are deleted; 0 archives
-    nothing.  grace_days: from the deletion until they are gone for good.
+    active_days: until they are archived or deleted; KEEP never.  active_from: what these days are counted from.
+    archive_days: from then until they are deleted; 0 archives nothing.  grace_days: from the deletion until they are
+    gone for good.
     """
 
     level = models.CharField(max_length=8, choices=Level)
@@ -127,6 +137,7 @@ class RetentionPolicy(ScopedModel):
     )
     space = models.ForeignKey(Space, models.CASCADE, null=True, related_name="+", db_constraint=False, db_index=False)
     active_days = models.IntegerField(null=True)
+    active_from = models.SmallIntegerField(null=True, choices=AgeFrom)
     archive_days = models.IntegerField(null=True)
     grace_days = models.IntegerField(null=True)
     task_ttl_seconds = models.BigIntegerField(null=True)
@@ -157,6 +168,10 @@ class RetentionPolicy(ScopedModel):
                 | models.Q(level=Level.PROJECT, project__isnull=False, space__isnull=True)
                 | models.Q(level=Level.SPACE, project__isnull=True, space__isnull=False),
                 name="retention_policy_names_its_target",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(active_from__isnull=True) | models.Q(active_from__in=AgeFrom.values),
+                name="retention_policy_active_from",
             ),
         )
 

@@ -8,6 +8,7 @@ class RetentionConfig(AppConfig):
     def ready(self) -> None:
         from apps.crypto.sealed_tables import register
         from apps.exports import people
+        from apps.retention import checks  # noqa: F401  (importing registers them)
         from apps.retention.privacy import FORGET_REQUESTS
         from apps.retention.resealing import ForgetRequests
 

@@ -1,5 +1,5 @@
 """Erasures, their ledger (what may come back with no backup of the data) and the log of their receipts.  Requests to
-forget.  Legal holds, and runs of the retention."""
+forget.  Legal holds, runs of the retention and notices of what it is going to take."""
 
 import uuid
 
@@ -288,6 +288,32 @@ class Hold(ScopedModel):
 
     def __str__(self) -> str:
         return f"hold {self.pk}: {self.case}"
+
+
+class RetentionNotice(ScopedModel):
+    """Memories of an environment and a project go from a day on, of which whoever listens was told
+    (``apps.retention.notices``).  Gone when nothing goes for a week ahead.
+
+    first_on: the first day (UTC) of the run, as it was told.  count: how many go within a week, when last looked at.
+    """
+
+    environment = models.CharField(max_length=16)
+    project_id = models.BigIntegerField(null=True)
+    first_on = models.DateField()
+    count = models.BigIntegerField()
+    told_at = models.DateTimeField()
+
+    objects = ScopedManager["RetentionNotice"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.UniqueConstraint(
+                fields=("tenant", "environment", "project_id"), nulls_distinct=False, name="retention_notice_once"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"notice of {self.first_on} in {self.environment}"
 
 
 class RetentionRun(ScopedModel):

@@ -31,14 +31,8 @@ class DefaultProjectRemains(Conflict):
     """The default project cannot be deleted: requests that name no project belong to it."""
 
 
-class ProjectNotArchivedYet(Conflict):
-    """Archive the project first, so that nothing is added to it meanwhile."""
-
-    code = "PROJECT_NOT_ARCHIVED"
-
-
 class ProjectNotEmpty(Conflict):
-    """Something is left in this project, as `details` says: erase it in the browser, or leave the project archived."""
+    """Something is left in this project, as `details` says: erase it in the browser, or archive the project."""
 
     code = "PROJECT_NOT_EMPTY"
 
@@ -46,14 +40,14 @@ class ProjectNotEmpty(Conflict):
 def delete_project(scope: Scope, public_id: str, *, now: datetime) -> None:
     """The row, what is decided and done in it, and its policy; keys that are pinned to it are revoked.
 
-    Raises ProjectNotFound, DefaultProjectRemains, ProjectNotArchivedYet, ProjectNotEmpty.
+    Who adds to it meanwhile either commits first, and then it is not empty, or is refused.
+
+    Raises ProjectNotFound, DefaultProjectRemains, ProjectNotEmpty.
     """
     with tenant_transaction(scope):
         project = lock_project(scope, public_id)
         if project.is_default:
             raise DefaultProjectRemains
-        if project.archived_at is None:
-            raise ProjectNotArchivedYet
         if left := _left(scope, project.pk):
             raise ProjectNotEmpty(details=[{"kind": kind, "count": count} for kind, count in left.items()])
         revoke_pinned(scope, project.pk, now=now)

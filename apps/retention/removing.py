@@ -78,7 +78,8 @@ def _forget_told(scope: Scope, ids: Sequence[int]) -> None:
             cursor.execute(
                 f"delete from {table} told using memories_memory memory "  # noqa: S608  (a table of ours)
                 "where told.tenant_id = %s and memory.tenant_id = told.tenant_id and memory.id = any(%s) "
-                "and told.space_id = memory.space_id and memory.id = any(told.memory_ids)",
+                # What tells of several people is of no space.
+                "and (told.space_id = memory.space_id or told.space_id is null) and memory.id = any(told.memory_ids)",
                 [scope.tenant_id, list(ids)],
             )
 

@@ -20,14 +20,15 @@ from apps.core.clock import database_time
 from apps.core.errors import Conflict
 from apps.core.locks import lock
 from apps.core.scoping import tenant_transaction
+from apps.memories.lifetimes import ARCHIVE_DAYS, ARCHIVED, DELETED, PURGED, Rule, archive_days, rules_of
 from apps.memories.models import MemoryVector
 from apps.memories.services import GRACE
 from apps.projects.policies import all_policies
 from apps.projects.scope import Scope
 from apps.retention import holds
 from apps.retention.models import RetentionRun
+from apps.retention.notices import announce
 from apps.retention.removing import note_steps, purge
-from apps.retention.rules import ARCHIVE_DAYS, ARCHIVED, DELETED, PURGED, Rule, archive_days, rules_of
 
 LEASE: Final = timedelta(minutes=2)  # longer than any batch
 WARM_AFTER: Final = timedelta(days=30)  # without being recalled
@@ -75,6 +76,8 @@ def sweep(
     holds.mark(scope)
     with tenant_transaction(scope):
         policies = all_policies(scope)
+    if not run.times_resumed:
+        announce(scope, policies, now=now)
     archive = archive_days(policies)
     for rule in rules_of(policies):
         while True:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -199,7 +200,7 @@ def test_with_the_embedder_down_an_add_is_stored_and_found_by_its_words(
     scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tools, "get_embedder", FailingEmbedder)
-    monkeypatch.setattr(services, "ring", lambda: None)
+    monkeypatch.setattr(services, "notify", lambda task: None)
     (outcome,) = remember(scope, DOG)
     monkeypatch.undo()
 
@@ -223,6 +224,25 @@ def test_refresh_gives_every_memory_a_fresh_vector(scope: Scope) -> None:
         after = set(MemoryVector.objects.within(scope).values_list("vector_id", flat=True))
     assert request.memories == len(after) == 2
     assert not before & after
+
+
+def test_refresh_goes_on_a_part_at_a_time_and_leaves_other_spaces_alone(
+    acme: Opened, scope: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "REFRESHED", 1)
+    mine = {outcome.memory_ids[0] for outcome in remember(scope, DIET, DOG)}
+    remember(make_scope(acme, "bob"), "A ferry leaves at nine.")
+
+    def vectors() -> dict[int, Any]:
+        with tenant_transaction(scope):
+            return dict(MemoryVector.objects.within(scope).values_list("memory_id", "vector_id"))
+
+    before = vectors()
+    request_refresh(scope, now=NOW)
+    while work.drain(now=NOW):
+        pass
+
+    assert {memory_id for memory_id, vector_id in vectors().items() if vector_id != before[memory_id]} == mine
 
 
 def test_past_its_time_a_memory_is_gone_before_any_job_runs(scope: Scope) -> None:

@@ -12,6 +12,7 @@ from apps.apikeys.onboarding import Opened
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
+from apps.retention.checks import check_default
 from tests.makers import make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -39,17 +40,48 @@ def memory(acme: Opened) -> int:
 def test_policy_is_shown_and_made_stricter_and_looser_only_when_said(acme: Opened) -> None:
     project = acme.project.public_id
     assert answer("set", "--active-days", "40", "--project", project)["rules"] == {"active_days": 40}
-    with pytest.raises(CommandError, match="not looser"):
+    with pytest.raises(CommandError, match="keep more than what holds"):
         run("set", "--active-days", "120")
-    assert answer("set", "--active-days", "120", "--loosen")["revision"] == 1
+    assert answer("set", "--active-days", "120", "--active-from", "stored", "--loosen")["revision"] == 1
 
-    rules = {one["rule"]: (one["value"], one["level"]) for one in answer("show", "--project", project)}
-    assert rules["active_days"] == (40, "project")
+    rules = {one["rule"]: (one["value"], one["said"], one["level"]) for one in answer("show", "--project", project)}
+    assert rules["active_days"] == (40, 40, "project")
+    assert rules["active_from"] == (None, "stored", "tenant")
     assert "120" in run("show")
+    with pytest.raises(CommandError, match="loosen that level first"):
+        run("set", "--active-days", "121", "--project", project, "--loosen")
+    assert answer("set", "--active-days", "keep", "--loosen")["rules"]["active_days"] == "keep"
+    assert "Memories are kept for good" in run("show")
+    with pytest.raises(CommandError):
+        run("set", "--active-from", "yesterday")
     with pytest.raises(CommandError):
         run("show", "--space", "999999")
     with pytest.raises(CommandError):
         run("set")
+
+
+def test_a_dry_run_says_what_would_hold_and_go_and_changes_nothing(memory: int) -> None:
+    shown = answer("set", "--active-days", "30", "--dry-run")
+
+    rules = {one["rule"]: one["said"] for one in shown["rules"]}
+    assert rules["active_days"] == 30
+    nothing = {"archived": 0, "soft_deleted": 0, "purged": 0}
+    assert shown["going"] == [
+        {"days": 0, "before": nothing, "after": nothing | {"soft_deleted": 1}},
+        {"days": 30, "before": nothing | {"soft_deleted": 1}, "after": nothing | {"soft_deleted": 1}},
+    ]
+    assert "would hold" in run("set", "--active-days", "keep", "--loosen", "--dry-run")
+    assert {one["rule"]: one["said"] for one in answer("show")}["active_days"] == 90
+
+
+def test_a_default_that_would_have_everything_deleted_is_refused(settings: Any) -> None:
+    settings.RETENTION_DAYS, settings.RETENTION_ARCHIVE_DAYS = -1, 0
+
+    (error,) = check_default(None)
+
+    assert (error.id, error.msg) == ("memsync.E030", "RETENTION_DAYS is not a number of days.")
+    settings.RETENTION_DAYS = 0
+    assert check_default(None) == []
 
 
 def test_preview_says_what_run_then_does_and_a_hold_stops_it(memory: int) -> None:

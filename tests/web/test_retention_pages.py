@@ -14,7 +14,7 @@ from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.projects.models import Level
-from apps.projects.policies import in_force, set_policy
+from apps.projects.policies import KEEP, AgeFrom, in_force, set_policy
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
 from apps.retention import holds
@@ -54,12 +54,13 @@ def test_each_levels_word_is_shown_and_the_strictest_wins(browser: Client, acme:
     narrow = text_of(browser.get(f"{PAGE}?project={public_id}&space={alice_scope.space.id}"))
     person = text_of(browser.get(f"{PAGE}?space={alice_scope.space.id}"))
 
-    assert "60 days the tenant's word" in tenant
-    assert "Garden project in recall: 20 days · to be brought back: 3 days" in tenant
-    assert "alice space in recall: 40 days" in tenant
-    assert "20 days the project's word: the strictest of what is said" in narrow
-    assert "40 days the space's word" in person
-    assert "7 days the default: nobody says anything stricter" in person
+    assert "Memories are deleted 60 days after they were last said or recalled." in tenant
+    assert "60 days set for the tenant" in tenant
+    assert "Garden project active for: 20 days · recoverable for: 3 days" in tenant
+    assert "alice end user active for: 40 days" in tenant
+    assert "20 days set for the project" in narrow
+    assert "40 days set for the end user" in person
+    assert "7 days the default" in person
 
 
 def test_end_user_is_found_without_standing_in_an_address(browser: Client, alice_scope: Scope) -> None:
@@ -91,8 +92,9 @@ def test_stricter_policy_is_shown_before_it_holds_and_holds_after(
     shown = browser.get(change)
     text = text_of(shown)
     assert "1 more memory goes with the next run" in text
-    assert "In recall 90 days 10 days" in text
-    assert "A task no limit 2 hours" in text
+    assert "Memories are deleted 10 days after they were last said or recalled." in text
+    assert "Active for 90 days 10 days stricter" in text
+    assert "Tasks last at most no limit 2 hours stricter" in text
     assert holds_now(acme.scope) == 90
     assert changes_of(acme.scope) == []
 
@@ -100,7 +102,7 @@ def test_stricter_policy_is_shown_before_it_holds_and_holds_after(
 
     assert done["Location"].startswith(PAGE)
     assert (holds_now(acme.scope), holds_now(acme.scope, "task_ttl_seconds")) == (10, 7_200)
-    assert changes_of(acme.scope) == [(f"account:{owner.user.pk}", "retention.tighten")]
+    assert changes_of(acme.scope) == [(f"account:{owner.user.pk}", "retention.tighten")] * 2
     sweep(acme.scope, now=now())
     assert (status_of(alice_scope, old), status_of(alice_scope, new)) == ("soft_deleted", "active")
 
@@ -136,19 +138,60 @@ def renewed(browser: Client) -> Client:
     return browser
 
 
+def test_an_owner_keeps_memories_for_longer_and_for_good(
+    browser: Client, owner: Person, acme: Opened, alice_scope: Scope
+) -> None:
+    (old,) = say(alice_scope, KEY, now=now() - timedelta(days=100))
+    change = f"{PAGE}/change?level=tenant&active_days=&active_days_unit=keep&active_from=stored"
+
+    shown = browser.get(change)
+    text = text_of(shown)
+    assert "Memories are kept for good" in text
+    assert "Active for 90 days for good looser Counted from last said or recalled stored stricter" in text
+    assert "1 fewer memory goes within 30 days" in text
+    browser.post(change, {"assertion": assertion_in(shown)})
+
+    assert (holds_now(acme.scope), holds_now(acme.scope, "active_from")) == (KEEP, AgeFrom.STORED)
+    assert changes_of(acme.scope) == [
+        (f"account:{owner.user.pk}", "retention.loosen"), (f"account:{owner.user.pk}", "retention.tighten"),
+    ]  # fmt: skip
+    sweep(acme.scope, now=now())
+    assert status_of(alice_scope, old) == "active"
+    assert "Memories are kept for good" in text_of(browser.get(PAGE))
+
+
+def test_an_admin_shortens_and_only_an_owner_lengthens(acme: Opened) -> None:
+    admin = make_person(acme.tenant, Role.ADMIN).show_factor(ago=1)
+
+    page = admin.get(PAGE)
+    answer = admin.get(f"{PAGE}/change?level=tenant&active_days_unit=keep")
+
+    assert "Shorten retention" in text_of(page)
+    assert b'value="keep"' not in page.content
+    assert "Active for: 90 days in force. You can shorten it; only an owner" in text_of(admin.get(answer["Location"]))
+    assert holds_now(acme.scope) == 90
+
+
+def test_what_a_wider_level_makes_void_is_refused_with_the_level_to_change(browser: Client, alice_scope: Scope) -> None:
+    answer = browser.get(f"{PAGE}/change?space={alice_scope.space.id}&level=space&active_days=91")
+
+    assert "Active for: 90 days, the default, applies anyway" in text_of(browser.get(answer["Location"]))
+
+
 REFUSED = {
-    "active_days=91": "In recall: 90 days holds already",
-    "active_days=0": "In recall is between 1 day and 36,500 days",
-    "grace_days=8": "To be brought back is between",
-    "active_days=soon": "In recall is a whole number",
-    "active_days=-1": "In recall is a whole number",
-    "event_max_age_seconds=30": "An event is between 1 minute and",
+    "active_days=0": "Active for is a whole number between 1 day and 36,500 days",
+    "grace_days=8": "Recoverable for is a whole number between",
+    "grace_days=keep": "Recoverable for is a whole number between",
+    "active_days=soon": "Active for is a whole number between",
+    "active_days=-1": "Active for is a whole number between",
+    "active_from=birth": "Counted from is not one of these",
+    "event_max_age_seconds=30": "Events last at most is a whole number between 1 minute and",
     "": "Fill in at least one rule",
 }
 
 
 @pytest.mark.parametrize("query", REFUSED)
-def test_looser_and_senseless_policies_are_refused_with_a_sentence(query: str, browser: Client, acme: Opened) -> None:
+def test_senseless_policies_are_refused_with_a_sentence(query: str, browser: Client, acme: Opened) -> None:
     answer = browser.get(f"{PAGE}/change?level=tenant&{query}")
 
     assert REFUSED[query] in text_of(browser.get(answer["Location"]))
@@ -179,7 +222,7 @@ def test_without_a_step_up_nothing_is_changed(owner: Person) -> None:
 def test_readers_are_shown_no_form(acme: Opened) -> None:
     reader = make_person(acme.tenant, Role.DEVELOPER).show_factor(ago=1)
 
-    assert "Keep less" not in text_of(reader.get(PAGE))
+    assert "Shorten retention" not in text_of(reader.get(PAGE))
 
 
 # -- what goes next --------------------------------------------------------------------------------------------------
@@ -195,10 +238,27 @@ def test_preview_says_what_goes_when_why_and_by_whose_word(browser: Client, acme
     nothing = text_of(browser.get(f"{PAGE}/next?environment=development"))
 
     day = (now() + timedelta(days=10)).strftime("%-d %b %Y")
-    assert re.search(rf"{day} 1 deleted .*? in recall 90 days this deployment Which {first}\b", month), month
-    assert "its own time the memory itself" in week
+    assert re.search(rf"{day} 1 deleted .*? active for 90 days this deployment Which {first}\b", month), month
+    assert "its own time limit the memory itself" in week
+    assert "3 memories of this tenant go within 30 days, the first today" in text_of(browser.get(PAGE))
     assert str(day) not in week
     assert "Nothing goes within 30 days" in nothing
+
+
+def test_notice_of_what_goes_within_a_week_stands_on_the_first_page(
+    browser: Client, acme: Opened, alice_scope: Scope
+) -> None:
+    say(alice_scope, KEY, now=now() - timedelta(days=85))
+    say(make_scope(acme, "al", environment=Environment.STAGING, now=now()), KEY, now=now() - timedelta(days=80))
+    assert "within a week" not in text_of(browser.get("/app/t/acme"))
+
+    sweep(acme.scope, now=now())
+
+    day = (now() + timedelta(days=5)).strftime("%-d %b %Y")
+    said = f"1 memory goes within a week, the first on {day}, unless it is used before."
+    assert said in text_of(browser.get("/app/t/acme?environment=production"))
+    assert "within a week" not in text_of(browser.get("/app/t/acme?environment=staging"))
+    assert said in text_of(browser.get(PAGE))
 
 
 def test_what_a_hold_keeps_is_counted_apart(browser: Client, acme: Opened, alice_scope: Scope) -> None:

@@ -1,6 +1,7 @@
 """`memsync retention`: what is kept for how long, what goes next and why, and what a legal hold keeps."""
 
 from argparse import ArgumentParser
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
@@ -11,12 +12,24 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
 from apps.memories.spaces import list_spaces
-from apps.projects.policies import BOUNDS, MEANINGS, InForce, Level, in_force, set_policy
+from apps.projects.policies import (
+    BOUNDS,
+    MEANINGS,
+    RULES,
+    InForce,
+    Level,
+    in_force,
+    in_words,
+    set_policy,
+    value_of,
+    wanted,
+    word_of,
+)
 from apps.projects.scope import Scope
 from apps.projects.selectors import SpaceNotFound, get_project, scope_in
 from apps.retention.holds import hold, lift, list_holds
 from apps.retention.models import Hold
-from apps.retention.previewing import Leaving, preview
+from apps.retention.previewing import Change, Leaving, preview, preview_change
 from apps.retention.sweeping import Swept, sweep
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator
 
@@ -27,7 +40,7 @@ class Command(PlainCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="show|set|preview|run|holds|hold|lift")
         show = verbs.add_parser(
-            "show", help="show the policy in force", description="Show each rule, and whose word it is."
+            "show", help="show the rules in force", description="Show each rule in force, and which level set it."
         )
         change = verbs.add_parser(
             "set",
@@ -38,7 +51,9 @@ class Command(PlainCommand):
             "preview", help="show what goes when and why", description="Show what goes when and why. Changes nothing."
         )
         run = verbs.add_parser(
-            "run", help="let go now of what is due", description="Let go now of what is due, and wait for it."
+            "run",
+            help="archive and delete now what is due",
+            description="Archive and delete now what is due, and wait for it.",
         )
         held = verbs.add_parser("holds", help="list legal holds", description="List legal holds.")
         begin = verbs.add_parser(
@@ -48,11 +63,12 @@ class Command(PlainCommand):
         )
         end = verbs.add_parser("lift", help="end a legal hold", description="End a legal hold.")
         for name, meaning in MEANINGS.items():
-            least, most = BOUNDS[name]
             change.add_argument(
-                f"--{name.replace('_', '-')}", type=int, metavar="N", help=f"{meaning} ({least} to {most})"
-            )
+                f"--{name.replace('_', '-')}", metavar="N" if name in BOUNDS else "WORD",
+                help=f"{meaning} ({wanted(name)})",
+            )  # fmt: skip
         change.add_argument("--loosen", action="store_true", help="also where more is kept then than before")
+        change.add_argument("--dry-run", action="store_true", help="show what would hold and what would go")
         for verb in (show, change, begin):
             which = verb.add_mutually_exclusive_group()
             which.add_argument("--project", metavar="ID", help="of this project (`proj_…`)")
@@ -85,21 +101,43 @@ class Command(PlainCommand):
             space_ids=[target_id] if level == Level.SPACE else [],
         )
         if options["json"]:
-            self.say_json([asdict(one) for one in rules.values()])
+            self.say_json([_told_rule(one) for one in rules.values()])
             return
-        table = _table("rule", "value", "whose word", "what it limits")
+        self.say(in_words(rules))
+        table = _table("rule", "value", "set by", "what it limits")
         for one in rules.values():
             table.add_row(one.rule, _value(one), _whose(one.level, one.target_id), MEANINGS[one.rule])
         self.say(table)
 
     def set(self, scope: Scope, options: dict[str, Any]) -> None:
         level, target_id = _target(scope, options)
-        rules = {name: options[name] for name in BOUNDS if options[name] is not None}
+        rules = {name: value_of(name, options[name]) for name in RULES if options[name] is not None}
+        if options["dry_run"]:
+            change = preview_change(scope, level, target_id, rules, loosens=options["loosen"], now=timezone.now())
+            self._show_change(change, rules, as_json=options["json"])
+            return
         policy = set_policy(scope, level, target_id, rules, loosens=options["loosen"], now=timezone.now())
         if options["json"]:
-            self.say_json(asdict(policy))
+            said = {name: word_of(name, value) for name, value in policy.rules.items()}
+            self.say_json(asdict(policy) | {"rules": said})
         else:
             self.say(f"The policy of {_whose(level, target_id)} is at revision {policy.revision}.")
+
+    def _show_change(self, change: Change, rules: Iterable[str], *, as_json: bool) -> None:
+        if as_json:
+            after = [_told_rule(one) for one in change.after.values()]
+            self.say_json({"rules": after, "going": [asdict(one) for one in change.going]})
+            return
+        table = _table("rule", "holds now", "would hold")
+        for name in rules:
+            table.add_row(name, _value(change.before[name]), _value(change.after[name]))
+        self.say(table)
+        table = _table("when", "step", "memories now", "memories then")
+        for one in change.going:
+            for step, count in one.before.items():
+                when = f"within {one.days} days" if one.days else "with the next run"
+                table.add_row(when, step, f"{count:,}", f"{one.after[step]:,}")
+        self.say(table)
 
     def preview(self, scope: Scope, options: dict[str, Any]) -> None:
         now = timezone.now()
@@ -110,7 +148,7 @@ class Command(PlainCommand):
         if not found:
             self.say(f"Nothing of {scope.tenant.name} goes until then.")
             return
-        table = _table("day (UTC)", "memories", "what becomes of them", "rule", "whose word")
+        table = _table("day (UTC)", "memories", "what happens to them", "rule", "set by")
         for one in found:
             table.add_row(
                 one.day.isoformat(), f"{one.count:,}", _step(one), _rule(one), _whose(one.level, one.target_id)
@@ -183,7 +221,11 @@ def _whose(level: str, target_id: int | None) -> str:
 
 
 def _value(one: InForce) -> str:
-    return "no limit" if one.value is None else f"{one.value:,}"
+    return "no limit" if one.value is None else f"{one.word:,}" if isinstance(one.word, int) else str(one.word)
+
+
+def _told_rule(one: InForce) -> dict[str, Any]:
+    return asdict(one) | {"value": one.limit, "said": one.word}
 
 
 def _step(one: Leaving) -> str:

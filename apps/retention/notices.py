@@ -1,0 +1,141 @@
+"""Notice of what is going to be deleted: a week before the first memory of a run goes, and again where the day moves.
+
+A run are days on which memories go, until for a whole week ahead none does.  It is told once, however many days it
+lasts and memories it takes: of each environment and project by itself, because webhooks are.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+
+from django.db import connection
+
+from apps.audit.services import record
+from apps.core.scoping import tenant_transaction
+from apps.memories.lifetimes import COUNTED, PLATFORM, PURGED, archive_days, rules_of
+from apps.projects.policies import Policy
+from apps.projects.scope import Scope
+from apps.retention.models import RetentionNotice
+from apps.retention.previewing import SAMPLE, next_steps
+from apps.webhooks.telling import Told, event_id, tell
+
+EXPIRING: Final = "memory.expiring"
+DAYS: Final = 7  # ahead of the first that goes
+
+Group = tuple[str, int | None]  # environment and project; None is no project
+
+
+@dataclass(slots=True)
+class _Going:
+    """Of one group, within DAYS.  counts: by day, the first is today for what is overdue.  ids: the first of them."""
+
+    counts: dict[date, int] = field(default_factory=dict)
+    ids: list[int] = field(default_factory=list)
+
+    @property
+    def first_on(self) -> date:
+        return min(self.counts)
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts.values())
+
+
+def announce(scope: Scope, policies: Sequence[Policy], *, now: datetime) -> int:
+    """Tell of each run that begins within DAYS and was not told of, or whose day moved; how many were told.
+
+    By whoever holds the lease of the tenant's run, so that nothing is told twice.  What has a time of its own, what
+    people deleted and what goes by the number of newer values is not told of: nobody is surprised, or nobody can know.
+    """
+    with tenant_transaction(scope):
+        going = _going(scope, policies, now=now)
+        known = {(one.environment, one.project_id): one for one in RetentionNotice.objects.within(scope)}
+        over = [one.pk for group, one in known.items() if group not in going]
+        if over:
+            RetentionNotice.objects.within(scope).filter(pk__in=over).delete()
+        told = 0
+        for group, found in sorted(going.items(), key=lambda one: (one[0][0], one[0][1] or 0)):
+            told += _notice(scope, group, found, known.get(group), now=now)
+        return told
+
+
+def list_notices(scope: Scope) -> list[RetentionNotice]:
+    """Runs that have begun or begin within DAYS, the soonest first."""
+    with tenant_transaction(scope):
+        return list(RetentionNotice.objects.within(scope).order_by("first_on", "pk"))
+
+
+def _going(scope: Scope, policies: Sequence[Policy], *, now: datetime) -> dict[Group, _Going]:
+    rules = [
+        rule
+        for rule in rules_of(policies)
+        if rule.level != PLATFORM and rule.name != COUNTED and rule.outcome != PURGED
+    ]
+    if not rules:
+        return {}
+    steps, parameters = next_steps(scope, rules, archive_days(policies), until=now + timedelta(days=DAYS), now=now)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select environment, project_id, greatest((due at time zone 'UTC')::date, %(today)s), count(*), "  # noqa: S608  (fixed texts of ours)
+            f"(array_agg(id order by id))[:%(most)s] from ({steps}) first where not legal_hold "
+            "group by 1, 2, 3 order by 1, 2, 3",
+            parameters | {"environment": None, "within": None, "today": now.date(), "most": SAMPLE},
+        )
+        rows = cursor.fetchall()
+    found: dict[Group, _Going] = {}
+    for environment, project_id, day, count, ids in rows:
+        group = found.setdefault((environment, project_id), _Going())
+        group.counts[day] = count
+        group.ids += ids[: SAMPLE - len(group.ids)]
+    return found
+
+
+def _notice(scope: Scope, group: Group, found: _Going, known: RetentionNotice | None, *, now: datetime) -> bool:
+    """Whether it was told of."""
+    environment, project_id = group
+    row = known or RetentionNotice(
+        tenant_id=scope.tenant_id, environment=environment, project_id=project_id, created_at=now
+    )
+    before = known.first_on if known else None
+    has_begun = before is not None and before <= now.date()
+    is_news = before is None or (not has_begun and before != found.first_on)
+    row.count = found.count
+    if is_news:
+        row.first_on, row.told_at = found.first_on, now
+    row.save()
+    if is_news:
+        _tell(scope, group, found, before, now=now)
+    return is_news
+
+
+def _tell(scope: Scope, group: Group, found: _Going, before: date | None, *, now: datetime) -> None:
+    environment, project_id = group
+    data: Mapping[str, Any] = {
+        "first_on": found.first_on.isoformat(),
+        "days": DAYS,
+        "count": found.count,
+        "by_day": [{"day": day.isoformat(), "count": count} for day, count in sorted(found.counts.items())],
+        "memory_ids": found.ids,
+        "moved_from": before.isoformat() if before else None,
+        "actor": scope.principal.label,
+    }
+    event = Told(
+        event_id=event_id(scope, EXPIRING, environment, project_id, found.first_on, now.isoformat()),
+        type=EXPIRING,
+        created_at=now,
+        data=data,
+        environment=environment,
+        project_id=project_id,
+        memory_ids=found.ids,
+    )
+    tell(scope, [event], now=now)
+    record(
+        scope,
+        actor=scope.principal.label,
+        action="retention.notice",
+        target=f"project:{project_id}" if project_id else "",
+        reason=f"{environment} first_on={found.first_on.isoformat()}",
+        count=found.count,
+        now=now,
+    )
