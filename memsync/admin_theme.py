@@ -18,6 +18,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_URL": None,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda _: static("memsync/favicon.svg")}],
     "STYLES": [lambda _: static("memsync/admin.css")],
+    "SCRIPTS": [lambda _: static("memsync/alpine_parts.js")],
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SIDEBAR": {

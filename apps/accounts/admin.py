@@ -1,18 +1,28 @@
-"""People who sign in."""
+"""People who sign in.
+
+An operator who could set the password of somebody with a role in a tenant, or had the code for their first passkey,
+would read that tenant's memories as them.  So both are for accounts without a role alone: operators' own.
+"""
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
-from allauth.usersessions.models import UserSession
+from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
-from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils import timezone
+from unfold.forms import AdminPasswordChangeForm, UserCreationForm
 
+from apps.accounts import enrolment, factors
 from apps.accounts.models import User
-from apps.core.admin import NamedAdmin, display
+from apps.core.admin import Answer, NamedAdmin, PasswordForm, action, actor, display
+from apps.core.errors import DomainError
 
 admin.site.unregister(Group)  # rights come from a person's role in an organization
-for model in (EmailAddress, Authenticator, UserSession):  # nobody's business but the person's
+for model in (EmailAddress, Authenticator):  # nobody's business but the person's
     admin.site.unregister(model)
 
 
@@ -22,10 +32,12 @@ class NewUserForm(UserCreationForm):  # type: ignore[misc]  # unfold ships no ty
         fields = ("email", "full_name")
 
 
-class ChangedUserForm(UserChangeForm):  # type: ignore[misc]  # unfold ships no types
+class ChangedUserForm(forms.ModelForm):  # type: ignore[type-arg]  # the same
+    """Without the password: Django's own shows how its hash begins."""
+
     class Meta:
         model = User
-        fields = "__all__"
+        fields = ("email", "full_name", "is_active", "is_staff", "is_superuser")
 
 
 @admin.register(User)
@@ -41,7 +53,7 @@ class UserAdmin(DjangoUserAdmin, NamedAdmin):  # type: ignore[type-arg]  # Djang
     filter_horizontal = ()
     readonly_fields = ("last_login", "created_at")
     fieldsets = (
-        (None, {"fields": ("email", "full_name", "password")}),
+        (None, {"fields": ("email", "full_name")}),
         (
             "Rights",
             {
@@ -51,8 +63,63 @@ class UserAdmin(DjangoUserAdmin, NamedAdmin):  # type: ignore[type-arg]  # Djang
         ),
         ("Times", {"fields": ("last_login", "created_at")}),
     )
-    add_fieldsets = ((None, {"fields": ("email", "full_name", "password1", "password2")}),)
+    add_fieldsets = (
+        (
+            None,
+            {
+                "fields": ("email", "full_name", "password1", "password2"),
+                "description": "Next: make them an operator, and give them a code for their first passkey.",
+            },
+        ),
+    )
+    actions_detail = ("enrol", "set_password")
 
     @display(description="Kind", label={"operator": "info"})
     def kind(self, user: User) -> str:
         return "operator" if user.is_staff else "person"
+
+    def is_offered(self, name: str, row: User) -> bool:
+        return not _has_role(row) and (name != "enrol" or not factors.has_second_factor(row.pk))
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002
+        if _has_role(self.found(request, id)):
+            raise PermissionDenied
+        return super().user_change_password(request, id, form_url)
+
+    @action(description="Set a password", url_path="set-password", icon="password", permissions=["operate"])
+    def set_password(self, request: HttpRequest, object_id: str) -> Answer:
+        """Django's page for it, under a button of its own."""
+        return HttpResponseRedirect(reverse("admin:auth_user_password_change", args=[object_id]))
+
+    @action(description="Code for the first passkey", url_path="enrol", icon="passkey", permissions=["operate"])
+    def enrol(self, request: HttpRequest, object_id: str) -> Answer:
+        person = self.found(request, object_id)
+        if _has_role(person):
+            raise PermissionDenied
+        form = PasswordForm(request.POST or None, user=request.user)
+        if form.is_valid():
+            try:
+                code = enrolment.give_code(person, actor=actor(request), now=timezone.now())
+            except DomainError as error:
+                form.add_error(None, error.message)
+            else:
+                facts = {
+                    "For": person.email,
+                    "Asked for": "once, beside the password, when they add it at /app/account",
+                }
+                title = "The code for a first passkey or authenticator"
+                return self.secret_page(request, code, title=title, facts=facts, back=self.row_url(person.pk))
+        return self.form_page(
+            request,
+            form,
+            title=f"Give {person.email} a code",
+            explanation="With it and their password they add their first passkey or authenticator. It is shown once, "
+            "on the next page, works once, and ends the code before it.",
+            submit="Make the code",
+            back=self.row_url(person.pk),
+        )
+
+
+def _has_role(person: User) -> bool:
+    """In any organization, suspended ones included: ``memsync people`` on the host is for these."""
+    return bool(person.memberships.exists())

@@ -9,7 +9,7 @@ import logging
 import secrets
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import ClassVar, Final
 
 from django.core import signing
 from django.db import transaction
@@ -59,9 +59,16 @@ class FreshSignInRequired(Forbidden):
     """Show who you are with a code of your authenticator (POST /auth/step-up), and try again within ten minutes."""
 
     code = "STEP_UP_REQUIRED"
+    requires: ClassVar[tuple[str, ...]] = ("second_factor", "step_up")
 
     def __init__(self) -> None:
-        super().__init__(extra={"requires": ["second_factor", "step_up"], "alternatives": ["POST /auth/step-up"]})
+        super().__init__(extra={"requires": list(self.requires), "alternatives": ["POST /auth/step-up"]})
+
+
+class PasswordRequired(FreshSignInRequired):
+    """Show your password again (POST /auth/step-up), and try again within ten minutes."""
+
+    requires = ("password", "step_up")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +82,15 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
-    """Who asks, by which session.  proved_at: when they last showed a second factor, by the database's clock."""
+    """Who asks, by which session.  By the database's clock, proved_at: when they last showed a second factor,
+    password_shown_at: when they showed the password again.  factor_asked_for: the tenant that they work in wants a
+    second factor of everybody."""
 
     person_id: int
     session_id: int
     proved_at: datetime | None
+    password_shown_at: datetime | None = None
+    factor_asked_for: bool = False
 
     @property
     def is_authenticated(self) -> bool:
@@ -112,7 +123,7 @@ def find_by_password(email: str, password: str) -> User | None:
 
 def second_step(person: User) -> str:
     """What stands for the password that was just shown, until the second factor is."""
-    return signing.dumps([person.pk, _mark(person).hex()], salt=_SECOND_STEP)
+    return signing.dumps([person.pk, person.password_mark().hex()], salt=_SECOND_STEP)
 
 
 def find_by_second_step(text: str) -> User | None:
@@ -121,7 +132,7 @@ def find_by_second_step(text: str) -> User | None:
     except signing.BadSignature:
         return None
     person = User.objects.filter(pk=person_id, is_active=True).first()
-    return person if person and constant_time_compare(_mark(person).hex(), mark) else None
+    return person if person and constant_time_compare(person.password_mark().hex(), mark) else None
 
 
 def open_session(person: User, *, method: str, client: str, now: datetime) -> Tokens:
@@ -134,7 +145,7 @@ def open_session(person: User, *, method: str, client: str, now: datetime) -> To
             access=digest(access),
             access_expires_at=now + ACCESS_LIFETIME,
             refresh=digest(refresh),
-            password=_mark(person),
+            password=person.password_mark(),
             method=method,
             proved_at=_proved_by(method),
             client=_plain(client),
@@ -158,7 +169,12 @@ def authenticate(access: str, *, now: datetime) -> SignedIn:
         raise TokenRefused
     if now - session.last_used_at >= NOTED_EVERY:
         BearerSession.objects.filter(pk=session.pk).update(last_used_at=now)
-    return SignedIn(person_id=session.user_id, session_id=session.pk, proved_at=session.proved_at)
+    return SignedIn(
+        person_id=session.user_id,
+        session_id=session.pk,
+        proved_at=session.proved_at,
+        password_shown_at=session.password_shown_at,
+    )
 
 
 def refresh_tokens(refresh: str, *, now: datetime) -> Tokens:
@@ -185,15 +201,33 @@ def prove(signed_in: SignedIn, *, method: str, now: datetime) -> None:
         _record(session, "session.step_up", reason=f"bearer {method}", now=now)
 
 
-def require_fresh(signed_in: SignedIn) -> None:
-    """That they showed a second factor, which is still theirs, in the last ten minutes.  Raises FreshSignInRequired.
+def show_password(signed_in: SignedIn, password: str, *, now: datetime) -> None:
+    """The person's own, again: enough to confirm with while they have no second factor.
 
-    A password is not enough, nor is a recovery code: with an API key, or an export, one has the memories.
+    Raises FreshSignInRequired for whoever has one, before the password is looked at, and SignInRefused.
     """
-    if signed_in.proved_at is None or not -SKEW <= database_time() - signed_in.proved_at <= FRESH:
+    if factors.has_second_factor(signed_in.person_id):
         raise FreshSignInRequired
-    if not factors.has_second_factor(signed_in.person_id):
-        raise FreshSignInRequired
+    if not User.objects.get(pk=signed_in.person_id).check_password(password):
+        raise SignInRefused
+    with transaction.atomic():
+        session = BearerSession.objects.get(pk=signed_in.session_id)
+        session.password_shown_at = database_time()
+        session.save(update_fields=["password_shown_at"])
+        _record(session, "session.step_up", reason="bearer password", now=now)
+
+
+def require_fresh(signed_in: SignedIn, *, destroys: bool = True) -> None:
+    """That they showed in the last ten minutes who they are: with a second factor that is still theirs or, while they
+    have none and the tenant wants none, with the password.  A recovery code is no second factor.
+
+    destroys: a password is not enough.  Raises FreshSignInRequired.
+    """
+    if destroys or signed_in.factor_asked_for or factors.has_second_factor(signed_in.person_id):
+        if not _is_fresh(signed_in.proved_at) or not factors.has_second_factor(signed_in.person_id):
+            raise FreshSignInRequired
+    elif not _is_fresh(signed_in.password_shown_at):
+        raise PasswordRequired
 
 
 def end_by_refresh_token(refresh: str, *, now: datetime) -> None:
@@ -241,8 +275,8 @@ def _new(kind: str) -> str:
     return kind + secrets.token_urlsafe(32)
 
 
-def _mark(person: User) -> bytes:
-    return hashlib.sha256(person.get_session_auth_hash().encode()).digest()
+def _is_fresh(shown_at: datetime | None) -> bool:
+    return shown_at is not None and -SKEW <= database_time() - shown_at <= FRESH
 
 
 def _proved_by(method: str) -> datetime | None:
@@ -256,7 +290,7 @@ def _plain(client: str) -> str:
 def _is_live(session: BearerSession, *, now: datetime) -> bool:
     if session.ended_at is not None or session.expires_at <= now or not session.user.is_active:
         return False
-    return constant_time_compare(bytes(session.password), _mark(session.user))
+    return constant_time_compare(bytes(session.password), session.user.password_mark())
 
 
 def _next_pair(session: BearerSession, *, now: datetime) -> Tokens:

@@ -88,6 +88,15 @@ def was_asked_for_one(request: HttpRequest) -> bool:
     return any(one.get("method") == "mfa" for one in records(request))
 
 
+def has_shown_second_factor(request: HttpRequest) -> bool:
+    """Whether a passkey or an authenticator that is still theirs was shown in this session: no recovery code."""
+    shown = [(one.get("id"), str(one.get("type"))) for one in records(request) if one.get("method") == "mfa"]
+    if not any(kind in SECOND for _, kind in shown):
+        return False
+    theirs = ids_of(request.user.pk or 0)
+    return any(kind in SECOND and theirs.get(pk or 0) == kind for pk, kind in shown)
+
+
 def _factor(row: Authenticator) -> Factor:
     wrapped = row.wrap()
     return Factor(

@@ -1,5 +1,6 @@
 """People who sign in.  Not end users: those are whose memories they are, and never sign in."""
 
+import hashlib
 from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -41,6 +42,39 @@ class User(AbstractBaseUser, PermissionsMixin):
     def __str__(self) -> str:
         return self.email
 
+    def password_mark(self) -> bytes:
+        """SHA-256 of what Django binds sessions to: another after each new password, and no use for guessing it."""
+        return hashlib.sha256(self.get_session_auth_hash().encode()).digest()
+
+
+class BrowserSession(BaseModel):
+    """A browser's session.  digest: SHA-256 of the key in its cookie; the key itself is kept nowhere.  data: what
+    Django keeps in it, signed.  user: who has signed in there, if anybody."""
+
+    digest = models.BinaryField(max_length=32)
+    user = models.ForeignKey(User, models.CASCADE, related_name="+", null=True)
+    data = models.TextField()
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("digest",), name="browser_session_digest"),)
+        indexes = (models.Index(fields=("expires_at",), name="browser_session_expires"),)
+
+    def __str__(self) -> str:
+        return f"browser session {self.pk}"
+
+
+class EnrolmentCode(BaseModel):
+    """With the password, what adds the first passkey or authenticator of an account; gone when it has.  digest: SHA-256
+    of a code of 100 random bits."""
+
+    user = models.OneToOneField(User, models.CASCADE, related_name="+")
+    digest = models.BinaryField(max_length=32)
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"enrolment code {self.pk}"
+
 
 class Assertion(BaseModel):
     """Leave for one deed that cannot be taken back, given after a step-up and used at most once.
@@ -75,8 +109,9 @@ class BearerSession(BaseModel):
     """A person at work through the API, from signing in until the end.  Tokens are kept as SHA-256 alone: of the one
     access token and the one refresh token that are good.  256 random bits need no stretching.
 
-    method: what was shown last, ``password``, ``totp`` or ``recovery_codes``.  proved_at: when a second factor was, by
-    the database's clock.  password: SHA-256 of what Django binds sessions to, so that a new password ends this one.
+    method: what was shown last, ``password``, ``totp`` or ``recovery_codes``.  By the database's clock, proved_at: when
+    a second factor was, password_shown_at: when the password was shown again after signing in.  password: SHA-256 of
+    what Django binds sessions to, so that a new password ends this one.
     """
 
     user = models.ForeignKey(User, models.CASCADE, related_name="+")
@@ -86,6 +121,7 @@ class BearerSession(BaseModel):
     password = models.BinaryField(max_length=32)
     method = models.CharField(max_length=16)
     proved_at = models.DateTimeField(null=True)
+    password_shown_at = models.DateTimeField(null=True)
     client = models.CharField(max_length=128, blank=True)
     network = models.CharField(max_length=43, blank=True)
     last_used_at = models.DateTimeField()

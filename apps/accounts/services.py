@@ -2,12 +2,13 @@
 
 import secrets
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 
-from apps.accounts import factors
+from apps.accounts import enrolment, factors
 from apps.accounts.models import User
 from apps.audit.services import record
 from apps.core.errors import Conflict, NotFound
@@ -21,6 +22,15 @@ class PersonNotFound(NotFound):
 
 class PersonExists(Conflict):
     """Somebody with this address signs in here already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What somebody signs in with for the first time, shown now and never again.  enrolment_code: beside the password,
+    for the first passkey or authenticator."""
+
+    password: str = field(repr=False)
+    enrolment_code: str = field(repr=False)
 
 
 def get_person(email: str) -> User:
@@ -53,31 +63,26 @@ def addresses_of(person_ids: Collection[int]) -> dict[int, str]:
     return dict(User.objects.filter(pk__in=person_ids).values_list("pk", "email"))
 
 
-def make_operator(email: str) -> str:
-    """An operator with this address and a new password, which is returned; one who exists gets the new password.
-
-    Their sessions end: Django's are bound to the password's hash.
-    """
-    password = secrets.token_urlsafe(15)
-    email = _address(email)
+def make_operator(email: str, *, actor: str, now: datetime) -> Credentials:
+    """An operator with this address; one who exists starts over."""
     with transaction.atomic():
-        user = User.objects.select_for_update().filter(email=email).first()
-        if user is None:
-            User.objects.create_superuser(email, password, full_name="Operator")
-        else:
-            user.set_password(password)
-            user.save(update_fields=["password"])
-    return password
+        there = User.objects.select_for_update().filter(email=_address(email)).first()
+        if there is not None:
+            return start_over(there, actor=actor, now=now)
+        password = _new_password()
+        made = User.objects.create_superuser(_address(email), password, full_name="Operator")
+        return Credentials(password, enrolment.give_code(made, actor=actor, now=now))
 
 
-def meet_person(email: str, *, full_name: str = "") -> tuple[User, str | None]:
-    """The person with this address and their password, where they were made just now; else None in its place."""
+def meet_person(email: str, *, full_name: str = "", actor: str, now: datetime) -> tuple[User, Credentials | None]:
+    """The person with this address; and what they sign in with, where they were made just now."""
     with transaction.atomic():
         there = User.objects.select_for_update().filter(email=_address(email)).first()
         if there is not None:
             return there, None
-        password = secrets.token_urlsafe(15)
-        return User.objects.create_user(email, password, full_name=full_name), password
+        password = _new_password()
+        made = User.objects.create_user(email, password, full_name=full_name)
+        return made, Credentials(password, enrolment.give_code(made, actor=actor, now=now))
 
 
 def add_person(email: str, password: str, *, full_name: str = "", now: datetime) -> User:
@@ -92,14 +97,20 @@ def add_person(email: str, password: str, *, full_name: str = "", now: datetime)
     return person
 
 
-def start_over(person: User) -> str:
-    """A new password, and none of the old passkeys, codes and sessions: for somebody who has lost theirs."""
-    password = secrets.token_urlsafe(15)
+def start_over(person: User, *, actor: str, now: datetime) -> Credentials:
+    """A new password and code, and none of the old passkeys, authenticators and sessions: for somebody who has lost
+    theirs.  Django's sessions end because they are bound to the password's hash."""
+    password = _new_password()
     with transaction.atomic():
         factors.remove_all(person.pk)
         person.set_password(password)
         person.save(update_fields=["password"])
-    return password
+        record(None, actor=actor, action="account.reset", target=f"account:{person.pk}", now=now)
+        return Credentials(password, enrolment.give_code(person, actor=actor, now=now))
+
+
+def _new_password() -> str:
+    return secrets.token_urlsafe(15)
 
 
 def _address(email: str) -> str:

@@ -1,29 +1,51 @@
-"""How long a browser's session lasts: while it is used, and never longer than a day's work.
+"""How long a browser's session lasts: while it is used, and never longer than a day's work; and which there are.
 
-Three values stand in it beside Django's own: its name, which outlives the changes of its key, and when it was opened
-and last used, in seconds since 1970.
+Values that stand in it beside Django's own: its name, which outlives the changes of its key; when it was opened and
+last used, in seconds since 1970; and the browser and network that it was opened from.
 """
 
 import secrets
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
-from allauth.usersessions.models import UserSession
 from django.conf import settings
-from django.contrib.auth import SESSION_KEY
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest
+from django.utils.crypto import constant_time_compare
+
+from apps.accounts.models import BrowserSession, User
+from apps.accounts.session_store import SessionStore, digest_of
+from apps.audit.origin import current
 
 NAME: Final = "name"
 OPENED_AT: Final = "opened_at"
 SEEN_AT: Final = "seen_at"
+CLIENT: Final = "client"
+NETWORK: Final = "network"
 NOTED_EVERY_SECONDS: Final = 60  # a write for each click would be for nothing
+_MOST_CLIENT: Final = 200
 
 
-def begin(session: SessionBase, *, now: datetime) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSession:
+    """A browser in which somebody is signed in.  client: what the browser calls itself.  network: of its address."""
+
+    client: str
+    network: str
+    opened_at: datetime
+    seen_at: datetime
+    is_current: bool
+
+
+def begin(request: HttpRequest, *, now: datetime) -> None:
     """For whoever has just signed in."""
+    session = request.session
     session[NAME] = secrets.token_urlsafe(16)
     session[OPENED_AT] = session[SEEN_AT] = now.timestamp()
+    session[CLIENT] = request.headers.get("User-Agent", "")[:_MOST_CLIENT]
+    session[NETWORK] = current().network
 
 
 def is_over(session: SessionBase, *, now: datetime) -> bool:
@@ -42,7 +64,33 @@ def note_use(session: SessionBase, *, now: datetime) -> None:
 
 def renew(request: HttpRequest) -> None:
     """Another key for the same session, so that one that was known before is worth nothing now."""
-    old = request.session.session_key
     request.session.cycle_key()
-    # django-allauth lists sessions by their keys.
-    UserSession.objects.filter(session_key=old).update(session_key=request.session.session_key)
+
+
+def list_sessions(request: HttpRequest, person: User, *, now: datetime) -> list[OpenSession]:
+    """Those that are not over and not from before the person's present password, oldest first."""
+    here = digest_of(request.session.session_key or "")
+    found = []
+    for row in BrowserSession.objects.filter(user=person, expires_at__gt=now).order_by("pk"):
+        session = SessionStore()
+        session.update(session.decode(row.data))
+        is_theirs = constant_time_compare(session.get(HASH_SESSION_KEY, ""), person.get_session_auth_hash())
+        if is_theirs and not is_over(session, now=now):
+            found.append(_opened(session, is_current=bytes(row.digest) == here))
+    return found
+
+
+def end_others(request: HttpRequest, person: User) -> int:
+    """Every session of this person but the one that asks; how many rows there were."""
+    others = BrowserSession.objects.filter(user=person).exclude(digest=digest_of(request.session.session_key or ""))
+    return int(others.delete()[0])
+
+
+def _opened(session: SessionBase, *, is_current: bool) -> OpenSession:
+    return OpenSession(
+        client=session.get(CLIENT, ""),
+        network=session.get(NETWORK, ""),
+        opened_at=datetime.fromtimestamp(session[OPENED_AT], UTC),
+        seen_at=datetime.fromtimestamp(session[SEEN_AT], UTC),
+        is_current=is_current,
+    )

@@ -1,4 +1,8 @@
-"""API keys: issued, rotated and revoked here; the secret is shown once, on the page that answers the form."""
+"""API keys: made ready and revoked here.
+
+An operator is not shown a key that reads content: it becomes a link, which an owner of the tenant opens in the console
+(``apps.apikeys.offers``).
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -7,14 +11,16 @@ from django import forms
 from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponseRedirect
+from django.urls import reverse
 from django.utils import timezone
 from unfold import widgets
 from unfold.enums import ActionVariant
 
-from apps.apikeys.models import ApiKey
+from apps.apikeys.models import ApiKey, KeyOffer
+from apps.apikeys.offers import hand_out, hand_out_rotated, state_of_offer
 from apps.apikeys.permissions import DEFAULT, PERMISSIONS
 from apps.apikeys.selectors import state_of
-from apps.apikeys.services import Issued, issue, revoke, rotate
+from apps.apikeys.services import Issued, revoke
 from apps.core.admin import OPERATOR, Answer, ConfirmForm, OperatorAdmin, PasswordForm, action, display, mono
 from apps.core.errors import DomainError
 from apps.projects.admin import scope_of
@@ -23,6 +29,10 @@ from apps.projects.scope import Environment
 from apps.tenants.models import Tenant
 
 LIFETIMES = {7: "a week", 30: "30 days", 90: "90 days", 180: "half a year", 365: "a year, the longest there is"}
+EXPLANATION = (
+    "Where the tenant has an owner you get a link for them: they make the key, and its text is shown to nobody else."
+    " Where it has none, a key that reads no content is made here, and shown once. `memsync key` on the host makes any."
+)
 GRACES = {0: "Revoke it now: it leaked", 1: "An hour", 24: "A day", 168: "A week", 720: "30 days"}
 
 
@@ -41,7 +51,7 @@ class IssueForm(PasswordForm):
     project = forms.ChoiceField(
         required=False,
         widget=widgets.UnfoldAdminSelectWidget(),
-        help_text="A pinned key works in this project unless a request names another.",
+        help_text="A pinned key works in this project and in no other; org:cross_project_read lets it read the others.",
     )
     days = forms.TypedChoiceField(
         label="Valid for",
@@ -134,25 +144,25 @@ class ApiKeyAdmin(OperatorAdmin):
         if form.is_valid():
             asked, now = form.cleaned_data, timezone.now()
             try:
-                issued = issue(
+                made = hand_out(
                     scope_of(request, asked["tenant"]),
                     name=asked["name"],
                     environment=Environment(asked["environment"]),
                     scopes=asked["scopes"],
                     project_id=int(asked["project"]) if asked["project"] else None,
-                    expires_at=now + timedelta(days=asked["days"]),
+                    days=asked["days"],
                     now=now,
                 )
             except DomainError as error:
                 form.add_error(None, error.message)
             else:
-                return self._shown(request, issued, asked["tenant"], title="The new key")
+                return self._answer(request, made, asked["tenant"], title="The new key")
         return self.form_page(
             request,
             form,
             title="Issue an API key",
-            explanation="The key is shown once, on the next page. Nobody can show it again.",
-            submit="Issue the key",
+            explanation=EXPLANATION,
+            submit="Go on",
         )
 
     @action(description="Rotate", url_path="rotate", icon="autorenew", permissions=["operate"])
@@ -162,17 +172,17 @@ class ApiKeyAdmin(OperatorAdmin):
         if form.is_valid():
             grace = timedelta(hours=form.cleaned_data["hours"])
             try:
-                issued = rotate(scope_of(request, key.tenant), key.pk, grace=grace, now=timezone.now())
+                made = hand_out_rotated(scope_of(request, key.tenant), key.pk, grace=grace, now=timezone.now())
             except DomainError as error:
                 form.add_error(None, error.message)
             else:
-                return self._shown(request, issued, key.tenant, title=f"The key that replaces {key.prefix}…")
+                return self._answer(request, made, key.tenant, title=f"The key that replaces {key.prefix}…")
         return self.form_page(
             request,
             form,
             title=f"Rotate {key.name}",
-            explanation=f"A new key like {key.prefix}… is made and shown once.",
-            submit="Rotate the key",
+            explanation=f"A new key like {key.prefix}… takes its place. {EXPLANATION}",
+            submit="Go on",
             back=self.row_url(key.pk),
         )
 
@@ -211,8 +221,10 @@ class ApiKeyAdmin(OperatorAdmin):
             else:
                 self.message_user(request, f"{key.prefix}… is revoked.", messages.SUCCESS)
 
-    def _shown(self, request: HttpRequest, issued: Issued, tenant: Tenant, *, title: str) -> Answer:
-        key = issued.key
+    def _answer(self, request: HttpRequest, made: Issued | KeyOffer, tenant: Tenant, *, title: str) -> Answer:
+        if isinstance(made, KeyOffer):
+            return self._link(request, made, tenant)
+        key = made.key
         facts = {
             "For": f"{tenant.name}, {key.environment}",
             "Name": key.name,
@@ -221,4 +233,39 @@ class ApiKeyAdmin(OperatorAdmin):
             "May": ", ".join(key.scopes),
             "Send it in": mono("X-API-Key: ms_…"),
         }
-        return self.secret_page(request, issued.text, title=title, facts=facts, back=self.row_url(key.pk))
+        return self.secret_page(request, made.text, title=title, facts=facts, back=self.row_url(key.pk))
+
+    def _link(self, request: HttpRequest, offer: KeyOffer, tenant: Tenant) -> Answer:
+        """Not a secret: it opens to owners of the tenant, once they have stepped up."""
+        url = request.build_absolute_uri(reverse("web_key_offer", args=[tenant.name, offer.pk]))
+        facts = {
+            "For": f"owners of {tenant.name}; they see it among their API keys too",
+            "Name": offer.name,
+            "May": ", ".join(offer.scopes),
+            "Good until": f"{offer.expires_at:%Y-%m-%d %H:%M} UTC, and once",
+        }
+        title = f"Send this link to an owner of {tenant.name}"
+        return self.secret_page(request, url, title=title, facts=facts, back=self.list_url(), is_secret=False)
+
+
+@admin.register(KeyOffer)
+class KeyOfferAdmin(OperatorAdmin):
+    """What became of them."""
+
+    heading = "Keys made ready"
+    list_display = ("name", "tenant", "environment", "state", "created_at", "expires_at")
+    list_filter = ("environment", "tenant")
+    list_select_related = ("tenant",)
+    fields = ("name", "tenant", "environment", "project", "may", "state", "offered_by", "created_at", "expires_at",
+              "accepted_at", "declined_at", "decided_by", "key_id", "old_key_id")  # fmt: skip
+
+    @display(description="State", label={"waiting": "info", "accepted": "success", "declined": "danger"})
+    def state(self, offer: KeyOffer) -> str:
+        return state_of_offer(offer, now=timezone.now())
+
+    @display(description="Scopes")
+    def may(self, offer: KeyOffer) -> str:
+        return ", ".join(offer.scopes)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("tenant", "project")

@@ -1,24 +1,37 @@
-"""How often passwords and codes may be tried, by all processes together, and what the audit trail keeps of it."""
+"""How often passwords and codes may be tried, by all processes together, and what the audit trail keeps of it.
 
-import hashlib
+Failures are counted, not attempts, and mostly where they come from: whoever guesses at an owner's name from elsewhere
+must not keep the owner out.  A guess is counted for its address, and for the name at that address.  Guesses at one name
+from many addresses slow down whoever comes from an address of their own, to one attempt a minute or two, and stop
+nobody.  A browser in which the account has signed in before is counted by itself (``apps.accounts.devices``).
+"""
+
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 from django.db import transaction
+from django.utils.crypto import salted_hmac
 
+from apps.apikeys import limits
+from apps.apikeys.addresses import address_key
 from apps.apikeys.limits import Window, take
 from apps.audit.services import record
 from apps.core.errors import LimitReached
 
-# One address may try for several people, one person's password may be tried from several addresses.
 PER_ADDRESS: Final = (Window(60, 20),)
-PER_PERSON: Final = (Window(60, 10), Window(3600, 60))
+PER_NAME_AND_ADDRESS: Final = (Window(60, 10), Window(3600, 60))
+PER_NAME: Final = (Window(60, 20), Window(3600, 120))  # beyond that, SLOWLY
+SLOWLY: Final = (Window(60, 1),)  # of a name from one address
+PER_DEVICE: Final = (Window(60, 10), Window(3600, 60))
 # Six digits, three of which are good at any time: at this rate a year of guessing finds one in a few hundred people.
 CODES: Final = (Window(60, 5), Window(3600, 20))
 SIGN_UPS: Final = (Window(60, 5), Window(3600, 20))
 REFUSALS_NOTED: Final = (Window(60, 1),)
 ONCE: Final = (Window(300, 1),)
+Counter = tuple[str, Sequence[Window]]
 
 
 class TooManyAttempts(LimitReached):
@@ -27,39 +40,56 @@ class TooManyAttempts(LimitReached):
     code = "TOO_MANY_ATTEMPTS"
 
 
-def count_password(address: str, named: str, *, now: datetime) -> None:
-    """As ``seconds_to_wait``, but raises TooManyAttempts."""
-    if wait := seconds_to_wait(address, named, now=now):
-        raise TooManyAttempts(retry_after=wait)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One that may be made, and is counted as a failure until it is ``forgiven``."""
+
+    counted: Sequence[Counter]
+    at: datetime
+
+
+def count_password(address: str, named: str, *, device: str | None = None, now: datetime) -> Attempt:
+    """named: what was typed for a name; a passkey names nobody.  device: of the account, where it is known there.
+
+    Raises TooManyAttempts, and then counts nothing.
+    """
+    if device and take(known := f"device {_digest(device)}", PER_DEVICE, now=now).is_allowed:
+        return Attempt(counted=[(known, PER_DEVICE)], at=now)
+    here, name = address_key(address), _digest(named.strip().lower()) if named.strip() else ""
+    at_once: list[Counter] = [(f"sign-in from {here}", PER_ADDRESS)]
+    if name:
+        at_once.append((f"sign-in {_digest(name + here)}", PER_NAME_AND_ADDRESS))
+    attempt = _count(at_once, now=now)
+    everywhere = f"sign-in as {name}"
+    if not name or take(everywhere, PER_NAME, now=now).is_allowed:
+        return Attempt(counted=[*attempt.counted, *([(everywhere, PER_NAME)] if name else [])], at=now)
+    try:
+        slow = _count([(f"slowly {_digest(name + here)}", SLOWLY)], now=now)
+    except TooManyAttempts:
+        forgive(attempt)
+        raise
+    return Attempt(counted=[*attempt.counted, *slow.counted], at=now)
+
+
+def forgive(attempt: Attempt) -> None:
+    """It was right."""
+    for counter, windows in attempt.counted:
+        limits.give_back(counter, windows, now=attempt.at)
 
 
 def count_sign_up(address: str, *, now: datetime) -> None:
     """Of new people and their tenants, which cost more than a password.  Raises TooManyAttempts."""
-    verdict = take(f"sign-up from {address}"[:64], SIGN_UPS, now=now)
-    if not verdict.is_allowed:
-        raise TooManyAttempts(retry_after=verdict.retry_after_seconds)
+    _count([(f"sign-up from {address_key(address)}", SIGN_UPS)], now=now)
 
 
-def count_code(person_id: int, *, now: datetime) -> None:
-    """As ``seconds_to_wait_for_code``, but raises TooManyAttempts."""
-    if wait := seconds_to_wait_for_code(person_id, now=now):
-        raise TooManyAttempts(retry_after=wait)
+def count_code(person_id: int, *, device: str | None = None, now: datetime) -> None:
+    """That another code of this person is tried.  device: as of ``count_password``: whoever has the password and
+    guesses codes elsewhere does not keep its owner out.
 
-
-def seconds_to_wait(address: str, named: str, *, now: datetime) -> int:
-    """0 when somebody at this address may try this person's password; the attempt is then counted.
-
-    named: what was typed for a name; a passkey names nobody.
+    Raises TooManyAttempts.
     """
-    verdicts = [take(f"sign-in from {address}"[:64], PER_ADDRESS, now=now)]
-    if named := named.strip().lower():
-        verdicts.append(take(f"sign-in as {_digest(named)}", PER_PERSON, now=now))
-    return math.ceil(max(verdict.retry_after_seconds for verdict in verdicts))
-
-
-def seconds_to_wait_for_code(person_id: int, *, now: datetime) -> int:
-    """0 when another code or passkey of this person may be tried; the attempt is then counted."""
-    return math.ceil(take(f"second factor of {person_id}", CODES, now=now).retry_after_seconds)
+    at = f" at {_digest(device)}" if device else ""
+    _count([(f"code of {person_id}{at}", CODES)], now=now)
 
 
 def is_first_use(person_id: int, code: str, *, now: datetime) -> bool:
@@ -82,6 +112,18 @@ def note(person_id: int | None, action: str, *, reason: str = "", now: datetime)
         record(None, actor=actor, action=action, target=target, outcome=outcome, reason=reason, now=now)
 
 
+def _count(counters: Sequence[Counter], *, now: datetime) -> Attempt:
+    """In all of these, or in none.  Raises TooManyAttempts."""
+    taken: list[Counter] = []
+    for counter, windows in counters:
+        verdict = take(counter, windows, now=now)
+        if not verdict.is_allowed:
+            forgive(Attempt(counted=taken, at=now))
+            raise TooManyAttempts(retry_after=math.ceil(verdict.retry_after_seconds))
+        taken.append((counter, windows))
+    return Attempt(counted=taken, at=now)
+
+
 def _digest(text: str) -> str:
-    """What somebody typed is no name for a counter."""
-    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:32]
+    """What somebody typed, which may be a password in the wrong box, is no name for a counter."""
+    return salted_hmac("memsync.attempts", text, algorithm="sha256").hexdigest()[:32]

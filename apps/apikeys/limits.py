@@ -78,6 +78,11 @@ def take(caller: str, windows: Sequence[Window], *, now: datetime) -> Verdict:
     )
 
 
+def give_back(caller: str, windows: Sequence[Window], *, now: datetime) -> None:
+    """As if what was taken at this time had not been."""
+    _give_back(caller, windows, now.timestamp())
+
+
 def forget(*, now: datetime) -> int:
     """Let go of windows that no request looks at any more, of callers that stayed away; how many rows there were."""
     with connection.cursor() as cursor:

@@ -90,3 +90,44 @@ class RateWindow(models.Model):
 
     def __str__(self) -> str:
         return f"{self.caller} {self.seconds}s"
+
+
+class KeyOffer(ScopedModel):
+    """A key that an operator made ready and an owner of the tenant makes, and is the only one to see.
+
+    old_key_id: of the key that it takes the place of, with ``grace_hours``; what else it says is then that key's.
+    offered_by, decided_by: accounts.  key_id: of the key that was made.
+    """
+
+    name = models.CharField(max_length=128)
+    environment = models.CharField(max_length=16)
+    scopes = ArrayField(models.CharField(max_length=48))
+    project = models.ForeignKey(
+        "projects.Project", models.CASCADE, null=True, blank=True, db_index=False, db_constraint=False
+    )
+    days = models.IntegerField()
+    old_key_id = models.BigIntegerField(null=True, blank=True)
+    grace_hours = models.IntegerField(null=True, blank=True)
+    offered_by = models.BigIntegerField()
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True, blank=True)
+    declined_at = models.DateTimeField(null=True, blank=True)
+    decided_by = models.BigIntegerField(null=True, blank=True)
+    key_id = models.BigIntegerField(null=True, blank=True)
+
+    objects = ScopedManager["KeyOffer"]()
+
+    class Meta(ScopedModel.Meta):
+        ordering = ("-id",)
+        indexes = (models.Index(fields=("tenant", "project"), name="key_offer_project"),)
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(environment__in=[value.value for value in Environment]), name="key_offer_environment"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(accepted_at=None) | models.Q(declined_at=None), name="key_offer_decided_once"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"offer {self.pk} ({self.name})"

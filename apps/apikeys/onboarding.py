@@ -10,15 +10,13 @@ from datetime import datetime
 from typing import Final
 
 from django.conf import settings
-from django.contrib.auth.password_validation import (
-    CommonPasswordValidator,
-    MinimumLengthValidator,
-    validate_password,
-)
+from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 
+from apps.accounts import enrolment
+from apps.accounts.models import User
 from apps.accounts.services import PersonExists, add_person
 from apps.apikeys.services import issue
 from apps.core.errors import Forbidden, Invalid
@@ -32,9 +30,6 @@ from apps.tenants.members import give_role
 from apps.tenants.models import Organization, Role, Tenant
 
 FIRST_KEY: Final = "first key"
-# As the wire's contract promises.  What deletes or reveals wants a second factor besides; of operators, whose password
-# stands alone, more is asked (AUTH_PASSWORD_VALIDATORS).
-SIGN_UP_PASSWORDS: Final = (MinimumLengthValidator(8), CommonPasswordValidator())
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +53,7 @@ class AddressRefused(Invalid):
 
 
 class PasswordRefused(Invalid):
-    """A password has at least 8 characters, and is none of those that everybody tries first."""
+    """A password has 12 characters or more, is none of those that everybody tries first, nor your name or address."""
 
     code = "PASSWORD_REFUSED"
 
@@ -94,11 +89,13 @@ def issue_for_each_environment(scope: Scope, *, name: str, now: datetime) -> dic
     }
 
 
-def sign_up(email: str, password: str, *, organization: str, full_name: str = "", now: datetime) -> None:
+def sign_up(email: str, password: str, *, organization: str, full_name: str = "", now: datetime) -> str:
     """A person, an organization and a tenant of it that can be used, whose owner they are: all or nothing.
 
-    Where the address is known already nothing is made and nothing said, so that nobody learns who is here.  Raises
-    SignUpClosed, AddressRefused, PasswordRefused, OrganizationNameRefused or KeysUnavailable.
+    Returns the code with which they add their first passkey or authenticator.  Where the address is known already
+    nothing is made and nothing said, so that nobody learns who is here: the code is then good for nothing.
+
+    Raises SignUpClosed, AddressRefused, PasswordRefused, OrganizationNameRefused or KeysUnavailable.
     """
     _check_open()
     try:
@@ -106,15 +103,16 @@ def sign_up(email: str, password: str, *, organization: str, full_name: str = ""
     except ValidationError:
         raise AddressRefused from None
     try:
-        validate_password(password, password_validators=SIGN_UP_PASSWORDS)
+        validate_password(password, User(email=email, full_name=full_name))
     except ValidationError:
         raise PasswordRefused from None
     try:
         with transaction.atomic():
             person = add_person(email, password, full_name=full_name, now=now)
             found_organization(person.pk, organization, now=now)
+            return enrolment.give_code(person, actor=f"account:{person.pk}", now=now)
     except PersonExists:
-        return
+        return enrolment.new_code()
 
 
 def found_organization(person_id: int, name: str, *, domain: str = "", now: datetime) -> Opened:

@@ -3,6 +3,8 @@
 There is no permission for hard deletion, erasure, data keys or members: those are for people.
 """
 
+from collections.abc import Sequence
+
 PERMISSIONS: dict[str, str] = {
     "memory:read": "query, retrieve and get memories",
     "memory:add": "add memories, one or many",
@@ -27,22 +29,30 @@ PERMISSIONS: dict[str, str] = {
     "receipts:read": "read the receipts of what was erased, of all environments; never in a default set",
     "webhooks:read": "see webhooks and their deliveries; never in a default set",
     "webhooks:write": "make, change and delete webhooks, and send again; never in a default set",
-    "org:cross_project_read": "read across projects",
+    "org:cross_project_read": "read across projects; with a pinned key, other projects than its own",
 }
 DEFAULT = ("memory:read", "memory:add", "memory:update", "memory:forget_request", "history:read", "history:write",
            "state:read", "state:write", "imports:read", "imports:write", "projects:read")  # fmt: skip
+# What takes memories away, or sets off that they go, is named by whoever issues the key, or the key does not have it.
+IN_NO_WILDCARD = frozenset({"memory:delete", "retention:write", "privacy:request"})
+# Whose answers hold nothing that anybody said, nor say who is remembered: what an operator may be shown a key with.
+READS_NO_CONTENT = frozenset({"projects:read", "audit:read", "retention:read", "receipts:read"})
+CROSS_PROJECT_READ = "org:cross_project_read"
 # ``memory:*`` implies what belongs to memory, so that keys made for other builds keep working; it never implies delete.
 EVERYTHING_OF_MEMORY = frozenset(name for name in PERMISSIONS if name.split(":")[0] in
-                                 {"memory", "history", "state", "imports"}) - {"memory:delete"}  # fmt: skip
+                                 {"memory", "history", "state", "imports"}) - IN_NO_WILDCARD  # fmt: skip
 
 
-def expand(scopes: list[str]) -> frozenset[str]:
-    """The permissions that these scopes give, wildcards spelled out."""
+def expand(scopes: Sequence[str], *, is_pinned: bool) -> frozenset[str]:
+    """The permissions that these scopes give, wildcards spelled out.
+
+    is_pinned: to a project.  A wildcard takes nobody out of the project that the key is pinned to.
+    """
     granted = set(scopes)
     if "memory:*" in granted:
         granted |= EVERYTHING_OF_MEMORY
     if "*" in granted:
-        granted |= set(PERMISSIONS) - {"memory:delete"}
+        granted |= set(PERMISSIONS) - IN_NO_WILDCARD - ({CROSS_PROJECT_READ} if is_pinned else set())
     return frozenset(granted & set(PERMISSIONS))
 
 

@@ -115,7 +115,7 @@ def authenticate(raw: str, *, now: datetime) -> Authenticated:
         key_id=key.pk,
         tenant=TenantRef(id=key.tenant_id, uid=key.tenant.uid, name=key.tenant.name),
         environment=Environment(key.environment),
-        permissions=expand(key.scopes),
+        permissions=expand(key.scopes, is_pinned=key.project_id is not None),
         project_id=key.project_id,
         key_deletes=key.tenant.key_deletes,
     )

@@ -78,26 +78,34 @@ def issue(
     now: datetime,
 ) -> Issued:
     """A key of the scope's tenant.  environment: the key's, whatever the scope's.  project_id: the row's id; the key
-    then works in that project unless a request names another.  expires_at: by default 90 days from now, at most 365.
+    is pinned to that project and works in no other.  expires_at: by default 90 days from now, at most 365.
 
     Raises UnknownScopes, KeyNameRefused, LifetimeRefused or ProjectNotFound.
     """
-    name, scopes = name.strip(), list(dict.fromkeys(scopes))
-    if not 1 <= len(name) <= 128:
-        raise KeyNameRefused
-    _check_scopes(scopes)
     expires_at = expires_at or now + DEFAULT_LIFETIME
-    if not now < expires_at <= now + LONGEST_LIFETIME:
-        raise LifetimeRefused
     with tenant_transaction(scope):
-        project = None
-        if project_id is not None:
-            project = Project.objects.within(scope).filter(pk=project_id).first()
-            if project is None:
-                raise ProjectNotFound
-        issued = _make(scope, name, Environment(environment), scopes, project, expires_at, now)
+        project = check_key(scope, name=name, scopes=scopes, project_id=project_id, expires_at=expires_at, now=now)
+        scopes = list(dict.fromkeys(scopes))
+        issued = _make(scope, name.strip(), Environment(environment), scopes, project, expires_at, now)
         _record(scope, "api_key.issue", issued.key, now=now)
     return issued
+
+
+def check_key(
+    scope: Scope, *, name: str, scopes: Sequence[str], project_id: int | None, expires_at: datetime, now: datetime
+) -> Project | None:
+    """Its project, if there can be such a key.  In the tenant's transaction.  Raises as ``issue``."""
+    if not 1 <= len(name.strip()) <= 128:
+        raise KeyNameRefused
+    _check_scopes(scopes)
+    if not now < expires_at <= now + LONGEST_LIFETIME:
+        raise LifetimeRefused
+    if project_id is None:
+        return None
+    project = Project.objects.within(scope).filter(pk=project_id).first()
+    if project is None:
+        raise ProjectNotFound
+    return project
 
 
 def revoke_pinned(scope: Scope, project_id: int, *, now: datetime) -> None:
@@ -113,7 +121,7 @@ def revoke_pinned(scope: Scope, project_id: int, *, now: datetime) -> None:
 
 def may_give(scope: Scope, scopes: Sequence[str]) -> Sequence[str]:
     """These scopes, if whoever asks may be shown a key with them.  Raises ScopesBeyondRole."""
-    beyond = expand(list(scopes)) - set(DEFAULT) - scope.permissions
+    beyond = expand(scopes, is_pinned=False) - set(DEFAULT) - scope.permissions
     if beyond and "api_keys:any_scope" not in scope.permissions:
         raise ScopesBeyondRole
     return scopes
@@ -128,7 +136,7 @@ def rotate(scope: Scope, key_id: int, *, grace: timedelta = DEFAULT_GRACE, now: 
     if not timedelta(0) <= grace <= LONGEST_GRACE:
         raise GraceRefused
     with tenant_transaction(scope):
-        old = _usable(scope, key_id, now=now)
+        old = usable_key(scope, key_id, now=now)
         lifetime = old.expires_at - old.created_at if old.expires_at else DEFAULT_LIFETIME
         issued = _make(
             scope,
@@ -146,6 +154,16 @@ def rotate(scope: Scope, key_id: int, *, grace: timedelta = DEFAULT_GRACE, now: 
         old.save(update_fields=["expires_at", "revoked_at"])
         _record(scope, "api_key.rotate", old, reason=f"replaced by api_key:{issued.key.pk}", now=now)
     return issued
+
+
+def usable_key(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
+    """The key, locked, in the tenant's transaction.  Raises KeyNotFound, KeyAlreadyRevoked or KeyAlreadyExpired."""
+    key = _locked(scope, key_id)
+    if key.revoked_at:
+        raise KeyAlreadyRevoked
+    if key.expires_at and key.expires_at <= now:
+        raise KeyAlreadyExpired
+    return key
 
 
 def revoke(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
@@ -208,15 +226,6 @@ def _make(
         created_at=now,
     )
     return Issued(key, text)
-
-
-def _usable(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
-    key = _locked(scope, key_id)
-    if key.revoked_at:
-        raise KeyAlreadyRevoked
-    if key.expires_at and key.expires_at <= now:
-        raise KeyAlreadyExpired
-    return key
 
 
 def _locked(scope: Scope, key_id: int) -> ApiKey:

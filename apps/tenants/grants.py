@@ -21,6 +21,7 @@ GRANTED: Final[Mapping[str, str]] = {
     "settings:read": "see the tenant's policies",
     "retention:read": "see what is kept for how long, and what goes next",
     "retention:write": "make retention stricter",
+    "retention:loosen": "keep memories for longer, or for good",
     "audit:read": "read the tenant's audit trail",
     "usage:read": "see what was used of a quota",
     "billing:read": "see the plan",
@@ -33,7 +34,7 @@ GRANTED: Final[Mapping[str, str]] = {
 _ALL: Final = frozenset(GRANTED)
 GRANTS: Final[Mapping[str, frozenset[str]]] = {
     Role.OWNER: _ALL,
-    Role.ADMIN: _ALL - {"billing:read"},
+    Role.ADMIN: _ALL - {"billing:read", "retention:loosen"},
     Role.DEVELOPER: frozenset(
         {
             "projects:read",

@@ -11,7 +11,7 @@ from apps.audit.services import record
 from apps.core.errors import Conflict, Forbidden, Invalid, Malformed, NotFound
 from apps.core.scoping import tenant_transaction
 from apps.tenants.grants import GRANTS
-from apps.tenants.models import Membership, Organization, Role, Tenant
+from apps.tenants.models import Membership, Organization, Role, SecondFactor, Tenant
 from apps.tenants.selectors import TenantNotFound
 
 MAY_READ: Final = frozenset({Role.OWNER, Role.ADMIN, Role.DEVELOPER, Role.ANALYST})
@@ -66,6 +66,11 @@ class Reach:
     @property
     def is_owner(self) -> bool:
         return self.role == Role.OWNER
+
+    @property
+    def needs_second_factor(self) -> bool:
+        """Whether a password is never enough to confirm with, here."""
+        return self.tenant.require_second_factor == SecondFactor.YES
 
     @property
     def may_delete(self) -> bool:
@@ -132,6 +137,12 @@ def get_member(tenant: Tenant, user_id: int) -> Membership:
     if there is None:
         raise NotAMember
     return there
+
+
+def has_owner(tenant_id: int) -> bool:
+    """Whether somebody owns the tenant's organization who can sign in."""
+    owners = Membership.objects.filter(role=Role.OWNER, suspended_at=None, user__is_active=True)
+    return owners.filter(organization__tenants__id=tenant_id).exists()
 
 
 def give_role(tenant: Tenant, user_id: int, role: str, *, actor: str, now: datetime) -> Membership:

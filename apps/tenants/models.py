@@ -67,6 +67,13 @@ class BreakGlass(models.TextChoices):
     ASK = "ask", "An owner of the tenant allows it each time"
 
 
+class SecondFactor(models.TextChoices):
+    """Whether a password is enough, through the API, of people of the tenant who have no second factor."""
+
+    NO = "no", "Of those who have one; of others the password, shown again"
+    YES = "yes", "Of everybody"
+
+
 class Tenant(BaseModel):
     """The isolation boundary.  ``uid`` is bound into its keys and ciphertexts and never changes."""
 
@@ -87,6 +94,9 @@ class Tenant(BaseModel):
     break_glass = models.CharField(
         max_length=8, choices=BreakGlass, default=BreakGlass.ASK, db_default=BreakGlass.ASK.value
     )
+    require_second_factor = models.CharField(
+        max_length=8, choices=SecondFactor, default=SecondFactor.NO, db_default=SecondFactor.NO.value
+    )
     closed_at = models.DateTimeField(null=True, blank=True)
     suspended_at = models.DateTimeField(null=True, blank=True)
 
@@ -99,6 +109,9 @@ class Tenant(BaseModel):
             models.CheckConstraint(condition=models.Q(ai_extract__in=Egress.values), name="tenant_ai_extract"),
             models.CheckConstraint(condition=models.Q(ai_rerank__in=Egress.values), name="tenant_ai_rerank"),
             models.CheckConstraint(condition=models.Q(break_glass__in=BreakGlass.values), name="tenant_break_glass"),
+            models.CheckConstraint(
+                condition=models.Q(require_second_factor__in=SecondFactor.values), name="tenant_second_factor"
+            ),
             models.CheckConstraint(
                 condition=models.Q(instructions__in=Instructions.values), name="tenant_instructions"
             ),

@@ -11,7 +11,17 @@ from django.db.models import TextChoices
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid
 from apps.core.scoping import tenant_transaction
-from apps.tenants.models import BreakGlass, Changes, Egress, Instructions, KeyDeletes, Organization, Profile, Tenant
+from apps.tenants.models import (
+    BreakGlass,
+    Changes,
+    Egress,
+    Instructions,
+    KeyDeletes,
+    Organization,
+    Profile,
+    SecondFactor,
+    Tenant,
+)
 
 # The name is the tenant's id on the wire, in paths and in "tenant:end user": so no slash, no colon, no blank.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -48,7 +58,8 @@ class TenantNotSuspended(Conflict):
 
 class UnknownPolicy(Invalid):
     """key_deletes is deny or retire, new_spaces searchable or sealed, changes replace or dispute, instructions review
-    or keep, ai_extract and ai_rerank allow, self_hosted_only or deny, break_glass deny, notify or ask."""
+    or keep, ai_extract and ai_rerank allow, self_hosted_only or deny, break_glass deny, notify or ask,
+    require_second_factor no or yes."""
 
 
 def open_organization(name: str, *, domain: str = "", now: datetime) -> Organization:
@@ -92,6 +103,7 @@ POLICIES: Final[dict[str, type[TextChoices]]] = {
     "ai_extract": Egress,
     "ai_rerank": Egress,
     "break_glass": BreakGlass,
+    "require_second_factor": SecondFactor,
 }
 
 
@@ -100,7 +112,8 @@ def set_policy(tenant: Tenant, *, actor: str, now: datetime, **policy: str) -> T
     spaces begin, ``searchable`` or ``sealed``.  changes: whether another value of a claim replaces the older one, or
     both stand disputed.  instructions: whether those that extraction finds wait for review.  ai_extract: whether a
     language model may read what is said.  ai_rerank: whether a cross-encoder may read what was found.  break_glass:
-    whether operators may read a space in an emergency.  Raises UnknownPolicy."""
+    whether operators may read a space in an emergency.  require_second_factor: whether a password is never enough to
+    confirm with.  Raises UnknownPolicy."""
     if any(name not in POLICIES or value not in POLICIES[name].values for name, value in policy.items()):
         raise UnknownPolicy
     with tenant_transaction(tenant):

@@ -12,13 +12,14 @@ from apps.accounts import factors
 from apps.core.plaintext import Plaintext
 from apps.crypto.deployment import open_for_deployment, seal_for_deployment
 
-PREFIX: Final = "/app/"
+PREFIXES: Final = ("/app/", "/admin/")
 SECRET: Final = "mfa_authenticator.data"  # noqa: S105  (the name bound into the seal)
 
 
 def is_own_page(url: str | None) -> bool:
-    """Whether a browser may be sent there after signing in: one of these pages, on this host, and nowhere else."""
-    if not url or not url.startswith(PREFIX) or not url.isprintable():
+    """Whether a browser may be sent there after signing in: one of these pages or the operators', on this host, and
+    nowhere else."""
+    if not url or not url.startswith(PREFIXES) or not url.isprintable():
         return False
     return url_has_allowed_host_and_scheme(url, allowed_hosts=None)
 

@@ -12,15 +12,15 @@ class WebConfig(AppConfig):
         from django.contrib.auth.signals import user_logged_in
         from django.utils import timezone
 
-        from apps.accounts import sessions
+        from apps.accounts import devices, sessions
         from apps.apikeys import attempts
 
-        def begin(request: Any, **_: Any) -> None:
-            """Of every session, the operators' too."""
-            sessions.begin(request.session, now=timezone.now())
+        def begin(request: Any, user: Any, **_: Any) -> None:
+            """Signed in in full: a second factor, where there is one, was shown before."""
+            sessions.begin(request, now=timezone.now())
+            devices.remember(request, user)
 
         def note(user: Any, **_: Any) -> None:
-            """The operators' site notes its own."""
             attempts.note(user.pk, "session.open", now=timezone.now())
 
         user_logged_in.connect(begin, weak=False, dispatch_uid="web.begin_session")

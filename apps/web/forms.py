@@ -4,14 +4,16 @@ import unicodedata
 from typing import Any
 
 from allauth.account.forms import ChangePasswordForm
+from allauth.account.forms import ReauthenticateForm as PasswordForm
 from allauth.core import context
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal import auth as totp
 from django import forms
+from django.http import HttpRequest
 from django.utils import timezone
 
-from apps.accounts import factors
+from apps.accounts import enrolment, factors
 from apps.apikeys import attempts
 from apps.core.plaintext import Plaintext
 from apps.crypto.deployment import open_for_deployment, seal_for_deployment
@@ -20,6 +22,7 @@ SEED = "seed_ct"  # in the session, until the authenticator has shown its first 
 FIELD = "session.seed"
 
 WRONG = "This code is not right. Codes of an authenticator change every half minute, and each works once."
+ENROLMENT = "This code is not right, was used, or is too old."
 RECOVERY = "Recovery codes are for signing in. To confirm a deletion, use a passkey or your authenticator."
 
 
@@ -67,6 +70,31 @@ class StepUpCodeForm(ReauthenticateForm):  # type: ignore[misc]  # allauth ships
         return code
 
 
+class FirstFactorForm(PasswordForm):  # type: ignore[misc]  # allauth ships no types
+    """What it takes to add the first passkey or authenticator.  A code that was shown here is not asked for again."""
+
+    code = forms.CharField(
+        label="One-time code",
+        max_length=64,
+        widget=forms.TextInput({"autocomplete": "off", "autocapitalize": "characters", "spellcheck": "false"}),
+    )
+
+    def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.request = request
+        self.fields["password"].widget.attrs.pop("placeholder", None)
+        self.fields["password"].help_text = ""
+        if enrolment.is_code_accepted(request, self.user):
+            del self.fields["code"]
+
+    def clean(self) -> dict[str, Any]:
+        """The code is looked at after the password, so that nobody tries codes with a session alone."""
+        said: dict[str, Any] = super().clean()
+        if "code" in said and "password" in said and not enrolment.accept_code(self.request, self.user, said["code"]):
+            self.add_error("code", ENROLMENT)
+        return said
+
+
 class AddCodesForm(forms.Form):
     """The first code of a new authenticator.  Its seed waits in the session, sealed."""
 
@@ -95,7 +123,7 @@ class SignUpForm(forms.Form):
         label="Email", max_length=254, widget=forms.EmailInput({"autocomplete": "username", "autofocus": True})
     )
     password = forms.CharField(
-        label="Password, of 8 characters or more",
+        label="Password, of 12 characters or more",
         max_length=1024,
         strip=False,
         widget=forms.PasswordInput({"autocomplete": "new-password"}),

@@ -11,6 +11,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
+from apps.accounts.services import addresses_of
+from apps.apikeys.offers import accept, decline, get_offer, list_offers
 from apps.apikeys.permissions import DEFAULT, PERMISSIONS, expand
 from apps.apikeys.selectors import KeyNotFound, get_key, list_keys, state_of
 from apps.apikeys.services import Issued, issue, may_give, revoke_all, rotate
@@ -120,6 +122,7 @@ def keys(request: HttpRequest, at: At) -> HttpResponse:
         is_past=is_past,
         counts={"active": sum(one.is_active for one in found), "past": sum(not one.is_active for one in found)},
         may_write=WRITE in at.scope.permissions,
+        offers=list_offers(at.scope, now=at.now) if at.reach.is_owner else [],
         before=before,
         query=query,
         next_query=following(query, rest[PAGE - 1].key.pk if len(rest) > PAGE else None),
@@ -198,6 +201,34 @@ def rotate_key(request: HttpRequest, at: At, key_id: int) -> HttpResponse:
     )
 
 
+@in_tenant(Need.OWNER, methods="GET POST")
+def key_offer(request: HttpRequest, at: At, offer_id: int) -> HttpResponse:
+    """A key that an operator made ready.  POST makes it, and answers with its text, this once."""
+    if request.method == "POST":
+        issued = accept(at.scope, offer_id, now=at.now)
+        messages.success(request, "Made. Whoever offered it is not shown its text: give it to whom it is for.")
+        return _hand_over(request, at, issued)
+    offer = get_offer(at.scope, offer_id, now=at.now)
+    given = expand(offer.scopes, is_pinned=offer.project_id is not None)
+    return show(
+        request,
+        "key_offer",
+        at=at,
+        place="keys",
+        offer=offer,
+        by=addresses_of([offer.offered_by]).get(offer.offered_by, f"account {offer.offered_by}"),
+        scopes=[(name, _words(name)) for name in PERMISSIONS if name in given],
+        old=_shown(at, get_key(at.scope, offer.old_key_id)) if offer.old_key_id else None,
+    )
+
+
+@in_tenant(Need.OWNER, methods="POST")
+def decline_offer(request: HttpRequest, at: At, offer_id: int) -> HttpResponse:
+    decline(at.scope, offer_id, now=at.now)
+    messages.success(request, "Declined: no key was made.")
+    return HttpResponseRedirect(reverse("web_keys", args=[at.tenant]))
+
+
 @in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
 def revoke_keys(request: HttpRequest, at: At) -> HttpResponse:
     """Those that were ticked.  First it is shown which; ``sure`` revokes them."""
@@ -244,7 +275,7 @@ def _hand_over(request: HttpRequest, at: At, issued: Issued, *, instead_of: "Api
 
 def _shown(at: At, key: "ApiKey") -> Shown:
     state = state_of(key, now=at.now)
-    given = expand(key.scopes)
+    given = expand(key.scopes, is_pinned=key.project_id is not None)
     return Shown(
         key=key,
         state=state,

@@ -33,6 +33,7 @@ from apps.projects.selectors import get_project, list_projects
 from apps.retention.forgetting import Choice, forget, preview
 from apps.web.drawing import timeline
 from apps.web.pages import At, Need, in_tenant, show
+from apps.web.retention_words import why_kept
 from apps.web.seeking import FilterRefused, Seeking, day_of, end_of
 
 PAGE: Final = 25
@@ -111,6 +112,7 @@ def memory(request: HttpRequest, at: At, space_id: int, memory_id: int) -> HttpR
         space=scope.space,
         shown=shown,
         examined=examined,
+        why_until=why_kept(shown.memory, examined.ends_by, examined.ages_from),
         timeline=timeline(examined.versions, of=memory_id, as_of=examined.as_of, now=at.now),
         relations=[
             {"edge": edge, "is_outgoing": edge.from_id == memory_id, "other": texts[other]}

@@ -3,7 +3,9 @@
 from typing import Final
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 
+from apps.accounts.services import person_of
 from apps.core.charts import bars
 from apps.ingest.outcomes import KINDS, outcomes
 from apps.ingest.review import count_waiting
@@ -15,6 +17,7 @@ from apps.web.break_glass import waits_or_reads
 from apps.web.drawing import columns
 from apps.web.environments import FIRST, environment_of, inside
 from apps.web.frame import front
+from apps.web.leaving import notice_of
 from apps.web.pages import At, Need, in_tenant, needs, show
 from apps.web.reckoning import counted
 
@@ -28,6 +31,8 @@ WAITING: Final = 99  # of which beyond are just more
 def home(request: HttpRequest) -> HttpResponse:
     """The tenants that the person works for; straight on where it is one."""
     there = reach_of(request.user.pk or 0, closed=True)
+    if not there and person_of(request).is_staff:
+        return HttpResponseRedirect(reverse("admin:index"))
     fronts = [(reach, address) for reach in there if (address := front(reach))]
     closed = [(reach, address) for reach, address in fronts if reach.tenant.closed_at is not None]
     reaches = [(reach, address) for reach, address in fronts if reach.tenant.closed_at is None]
@@ -68,6 +73,7 @@ def overview(request: HttpRequest, at: At) -> HttpResponse:
         asked_to_forget=count_pending(scope, most=WAITING + 1, now=at.now) if at.reach.may_delete else 0,
         most_waiting=WAITING,
         glass=waits_or_reads(at),
+        notice=notice_of(at, environment),
         newest=[{"owner": owners[space.id], "shown": shown} for space, shown in newest],
         server=request.build_absolute_uri("/").rstrip("/"),
     )

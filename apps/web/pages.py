@@ -19,13 +19,14 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods
 
-from apps.accounts import factors, stepup
+from apps.accounts import enrolment, factors, stepup
 from apps.accounts.services import is_operator, person_of
 from apps.accounts.stepup import StepUpRequired
 from apps.adapters.errors import AdapterError
 from apps.breakglass.services import LASTS, OPERATOR
 from apps.core.clock import database_time
 from apps.core.errors import Conflict, DomainError, Forbidden, Invalid, LimitReached, Malformed, NotFound, Unavailable
+from apps.core.retries import retried
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import scope_in
 from apps.tenants.grants import GRANTED
@@ -106,6 +107,8 @@ def needs(need: Need, *, methods: str = "GET") -> Callable[[View], View]:
     allowed = [*methods.split(), *(["HEAD"] if "GET" in methods.split() else [])]
 
     def decorate(view: View) -> View:
+        view = retried(view)
+
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             try:
@@ -267,7 +270,7 @@ def _sentence(error: DomainError) -> str:
 
 def _is_fresh(request: HttpRequest, is_enrolled: bool) -> bool:
     if not is_enrolled:
-        return stepup.find_password(request) is not None
+        return stepup.find_password(request) is not None and enrolment.is_code_accepted(request, person_of(request))
     return stepup.find_step_up(request) is not None or stepup.has_just_added_factor(request)
 
 

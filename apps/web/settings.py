@@ -17,6 +17,7 @@ QUESTIONS: Final[Mapping[str, str]] = {  # what operators may is a page of its o
     "instructions": "When a text holds an instruction",
     "ai_extract": "Whether a language model may read what is said",
     "ai_rerank": "Whether a cross-encoder may read what was found",
+    "require_second_factor": "Whose passkey or authenticator is asked for through the API",
 }
 # What changes with it, for whoever is about to.
 THEN: Final[Mapping[str, Mapping[str, str]]] = {
@@ -51,8 +52,20 @@ THEN: Final[Mapping[str, Mapping[str, str]]] = {
         "self_hosted_only": "Nothing leaves for a model that the operator does not run themselves.",
         "deny": "What is found is then ordered without a model.",
     },
+    "require_second_factor": {
+        "no": "Somebody without a passkey and without an authenticator then makes keys, webhooks and exports through"
+        " the API with a password, shown again within ten minutes; with such a key one reads memories.",
+        "yes": "Through the API nobody then makes keys, webhooks or exports with a password alone. People without a"
+        " second factor add one here first.",
+    },
 }
-LOOSER: Final = {("key_deletes", "retire"), ("instructions", "keep"), ("ai_extract", "allow"), ("ai_rerank", "allow")}
+LOOSER: Final = {
+    ("key_deletes", "retire"),
+    ("instructions", "keep"),
+    ("ai_extract", "allow"),
+    ("ai_rerank", "allow"),
+    ("require_second_factor", "no"),
+}
 
 
 @in_tenant(Need.GRANTED, grant="settings:read")

@@ -4,9 +4,8 @@ django-allauth does the work; these views say who may ask and how often, and wha
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from allauth.account.forms import ReauthenticateForm as PasswordForm
 from allauth.account.internal.flows.reauthentication import reauthenticate_by_password
 from allauth.account.views import LoginView, LogoutView, PasswordChangeView
 from allauth.mfa.base.views import AuthenticateView
@@ -15,7 +14,6 @@ from allauth.mfa.totp.views import ActivateTOTPView, DeactivateTOTPView
 from allauth.mfa.webauthn.forms import ReauthenticateWebAuthnForm
 from allauth.mfa.webauthn.internal.auth import begin_authentication
 from allauth.mfa.webauthn.views import AddWebAuthnView, LoginWebAuthnView, RemoveWebAuthnView
-from allauth.usersessions.views import ListUserSessionsView
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -23,27 +21,31 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse, reverse_lazy
 from django.utils import timezone
 
-from apps.accounts import factors, sessions
+from apps.accounts import devices, enrolment, factors, sessions
 from apps.accounts.services import person_of
 from apps.apikeys import attempts, onboarding
 from apps.tenants.members import reach_of
 from apps.tenants.services import OrganizationNameRefused
 from apps.web.adapters import is_own_page
-from apps.web.forms import SEED, NewPasswordForm, SignInCodeForm, SignUpForm, StepUpCodeForm
+from apps.web.forms import SEED, FirstFactorForm, NewPasswordForm, SignInCodeForm, SignUpForm, StepUpCodeForm
 from apps.web.pages import POLICY, Need, needs, show
 
 if TYPE_CHECKING:  # views import no models
     from apps.accounts.models import User
-
-SIGNED_UP: Final = "Sign in with this address and password. If the address was known already, nothing has changed."
 
 
 class SignIn(LoginView):  # type: ignore[misc]  # allauth ships no types
     template_name = "web/sign_in.html"
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        _limit_sign_in(request, request.POST.get("login", ""))
+        named = request.POST.get("login", "")
+        self.attempt = _count_sign_in(request, named, devices.known_device(request, named))
         response: HttpResponseBase = super().post(request, *args, **kwargs)
+        return response
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        attempts.forgive(self.attempt)
+        response: HttpResponse = super().form_valid(form)
         return response
 
     def form_invalid(self, form: Any) -> HttpResponse:
@@ -68,7 +70,7 @@ def sign_up(request: HttpRequest) -> HttpResponseBase:
         now = timezone.now()
         attempts.count_sign_up(request.META.get("REMOTE_ADDR", ""), now=now)
         try:
-            onboarding.sign_up(**form.cleaned_data, now=now)
+            code = onboarding.sign_up(**form.cleaned_data, now=now)
         except onboarding.AddressRefused as error:
             form.add_error("email", error.message)
         except onboarding.PasswordRefused as error:
@@ -76,15 +78,20 @@ def sign_up(request: HttpRequest) -> HttpResponseBase:
         except OrganizationNameRefused as error:
             form.add_error("organization", error.message)
         else:
-            messages.success(request, SIGNED_UP)
-            return HttpResponseRedirect(reverse("account_login"))
+            enrolment.remember_code(request, code)
+            return show(request, "signed_up", status=201, code=code, days=enrolment.LIFETIME.days)
     return show(request, "sign_up", status=422 if form.is_bound else 200, form=form)
 
 
 class SignInWithPasskey(LoginWebAuthnView):  # type: ignore[misc]  # allauth ships no types
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        _limit_sign_in(request, "")
+        self.attempt = _count_sign_in(request, "", devices.any_known_device(request))
         response: HttpResponseBase = super().post(request, *args, **kwargs)
+        return response
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        attempts.forgive(self.attempt)
+        response: HttpResponse = super().form_valid(form)
         return response
 
     def form_invalid(self, form: Any) -> HttpResponse:
@@ -102,7 +109,7 @@ class SignInWithCode(AuthenticateView):  # type: ignore[misc]  # allauth ships n
     def _build_forms(self) -> Any:
         """Before what was posted is looked at."""
         if self.request.method == "POST":
-            _limit_codes(self.stage.login.user)
+            _limit_codes(self.request, self.stage.login.user)
         return super()._build_forms()
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -118,19 +125,20 @@ class SignInWithCode(AuthenticateView):  # type: ignore[misc]  # allauth ships n
 
 @needs(Need.PERSON, methods="GET POST")
 def step_up(request: HttpRequest) -> HttpResponseBase:
-    """Confirm who it is: with a passkey or an authenticator, or, while there is neither, with the password."""
+    """Confirm who it is: with a passkey or an authenticator; while there is neither, and one is to be added, with the
+    password and the code that the account came with."""
     person = person_of(request)
     types = factors.types_of(person.pk)
     data = request.POST if request.method == "POST" else None
     form: Any = None
     if not types & factors.SECOND:
-        form, kind = PasswordForm(user=person, data=data), "password"
+        form, kind = FirstFactorForm(user=person, data=data, request=request), "password"
     elif data is not None and "credential" in data:
         form, kind = ReauthenticateWebAuthnForm(user=person, data=data), factors.PASSKEY
     else:
         form, kind = StepUpCodeForm(user=person, data=data), factors.CODE
     if data is not None and kind != factors.PASSKEY:  # nobody guesses a signature, and some have much to confirm
-        _limit_codes(person)
+        _limit_codes(request, person)
     if data is not None and form.is_valid():
         if kind == "password":
             reauthenticate_by_password(request)
@@ -175,7 +183,8 @@ class AddPasskey(AddWebAuthnView):  # type: ignore[misc]  # allauth ships no typ
     template_name = "web/add_passkey.html"
 
     def form_valid(self, form: Any) -> HttpResponse:
-        response: HttpResponse = super().form_valid(form)
+        with enrolment.adding_factor(self.request, person_of(self.request)):
+            response: HttpResponse = super().form_valid(form)
         return _enrolled(self.request, response, "passkey")
 
 
@@ -200,13 +209,14 @@ class AddCodes(ActivateTOTPView):  # type: ignore[misc]  # allauth ships no type
         return context | {"seed": " ".join(seed[start : start + 4] for start in range(0, len(seed), 4))}
 
     def form_valid(self, form: Any) -> HttpResponse:
-        response: HttpResponse = super().form_valid(form)
+        with enrolment.adding_factor(self.request, person_of(self.request)):
+            response: HttpResponse = super().form_valid(form)
         self.request.session.pop(SEED, None)
         return _enrolled(self.request, response, "authenticator")
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if request.method == "POST":
-            _limit_codes(person_of(request))
+            _limit_codes(request, person_of(request))
         response: HttpResponseBase = super().dispatch(request, *args, **kwargs)
         # The picture is drawn into the page; nothing else may bring pictures along.
         response.headers["Content-Security-Policy"] = POLICY.replace("img-src 'self'", "img-src 'self' data:")
@@ -243,7 +253,7 @@ class ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth ships
     success_url = reverse_lazy("mfa_index")
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        _limit_codes(person_of(request))
+        _limit_codes(request, person_of(request))
         response: HttpResponseBase = super().post(request, *args, **kwargs)
         return response
 
@@ -253,8 +263,16 @@ class ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth ships
         return response
 
 
-class Sessions(ListUserSessionsView):  # type: ignore[misc]  # allauth ships no types
-    template_name = "web/sessions.html"
+@needs(Need.PERSON, methods="GET POST")
+def list_sessions(request: HttpRequest) -> HttpResponseBase:
+    """GET shows them; POST ends all but this one."""
+    person = person_of(request)
+    if request.method == "POST":
+        ended = sessions.end_others(request, person)
+        attempts.note(person.pk, "session.end", reason=f"others={ended}", now=timezone.now())
+        messages.success(request, "Every other session is over.")
+        return HttpResponseRedirect(reverse("web_sessions"))
+    return show(request, "sessions", sessions=sessions.list_sessions(request, person, now=timezone.now()))
 
 
 @needs(Need.NOBODY)
@@ -277,15 +295,14 @@ remove_codes = _view(Need.FRESH, RemoveCodes)
 recovery_codes = _view(Need.FRESH, RecoveryCodes, methods="GET")
 new_recovery_codes = _view(Need.FRESH, NewRecoveryCodes)
 change_password = _view(Need.PERSON, ChangePassword)
-list_sessions = _view(Need.PERSON, Sessions)
 
 
-def _limit_sign_in(request: HttpRequest, named: str) -> None:
-    attempts.count_password(request.META.get("REMOTE_ADDR", ""), named, now=timezone.now())
+def _count_sign_in(request: HttpRequest, named: str, device: str | None) -> attempts.Attempt:
+    return attempts.count_password(request.META.get("REMOTE_ADDR", ""), named, device=device, now=timezone.now())
 
 
-def _limit_codes(person: "User") -> None:
-    attempts.count_code(person.pk, now=timezone.now())
+def _limit_codes(request: HttpRequest, person: "User") -> None:
+    attempts.count_code(person.pk, device=devices.known_device_of(request, person), now=timezone.now())
 
 
 def _next(request: HttpRequest) -> str:

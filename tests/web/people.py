@@ -1,5 +1,6 @@
 """People at their browsers, for tests: made by the services that make them, signed in as the pages see it."""
 
+import re
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -8,10 +9,12 @@ from typing import Any
 from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
+from django.http import HttpResponse
 from django.test import Client
 
-from apps.accounts.models import User
+from apps.accounts.models import BrowserSession, User
 from apps.accounts.services import meet_person
+from apps.accounts.session_store import SessionStore
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
@@ -19,6 +22,7 @@ from apps.projects.scope import Scope
 from apps.tenants.members import give_role
 from apps.tenants.models import Role, Tenant
 
+SIGN_IN = "/app/sign-in"
 RECORDS = AUTHENTICATION_METHODS_SESSION_KEY
 OF_WHOM = "account_authentication_methods_user"
 
@@ -34,6 +38,7 @@ class Person:
     password: str
     client: Client
     seed: str | None = None
+    enrolment_code: str = ""
 
     def factor(self, kind: str = "totp") -> Authenticator:
         return Authenticator.objects.get(user=self.user, type=kind)
@@ -66,22 +71,28 @@ def note(client: Client, user: User, records: list[dict[str, Any]]) -> None:
     session.save()
 
 
+def kept_in_sessions() -> list[str]:
+    """What each browser's session holds, as text."""
+    return [str(SessionStore().decode(row.data)) for row in BrowserSession.objects.all()]
+
+
 def make_person(tenant: Tenant, role: str = Role.OWNER, *, email: str = "", factor: bool = True) -> Person:
-    user, password = meet_person(email or f"{role}@{tenant.name}.example")
-    assert password is not None
+    user, made = meet_person(email or f"{role}@{tenant.name}.example", actor="command:0", now=datetime.now(UTC))
+    assert made is not None
     give_role(tenant, user.pk, role, actor="command:0", now=datetime.now(UTC))
     seed = generate_totp_secret() if factor else None
     if seed:
         TOTP.activate(user, seed)
-    return Person(user, password, Client(raise_request_exception=False), seed)
+    return Person(user, made.password, Client(raise_request_exception=False), seed, made.enrolment_code)
 
 
-def make_operator(email: str, *, days: int = 2) -> Person:
-    """One who enrolled an authenticator so many days ago, and who has no password."""
-    user, seed = User.objects.create_superuser(email), generate_totp_secret()
+def make_operator(email: str, *, days: int = 2, password: str | None = None, may: bool = True) -> Person:
+    """One who enrolled an authenticator so many days ago.  may: with every right; else with none."""
+    user = User.objects.create_user(email, password, is_staff=True, is_superuser=may)
+    seed = generate_totp_secret()
     TOTP.activate(user, seed)
     Authenticator.objects.filter(user=user).update(created_at=datetime.now(UTC) - timedelta(days=days))
-    return Person(user, "", Client(raise_request_exception=False), seed)
+    return Person(user, password or "", Client(raise_request_exception=False), seed)
 
 
 def say(scope: Scope, *texts: str, now: datetime | None = None) -> list[int]:
@@ -89,3 +100,32 @@ def say(scope: Scope, *texts: str, now: datetime | None = None) -> list[int]:
     proposals = [Proposal(text=Plaintext(text), importance=0.9, deduplicate=False) for text in texts]
     outcomes = remember(scope, proposals, now=now or datetime.now(UTC))
     return [outcome.memory_ids[0] for outcome in outcomes]
+
+
+def enrol(person: Person, code: str) -> str:
+    """The seed of the authenticator that somebody adds who is signed in with a password alone."""
+    add = "/app/account/authenticator/add"
+    answer = person.client.post("/app/step-up", {"password": person.password, "code": code, "next": add})
+    assert (answer.status_code, answer.get("Location")) == (302, add), answer.status_code
+    (shown,) = re.findall(r'class="seed">([A-Z2-7 ]+)<', person.client.get(add).content.decode())
+    seed: str = shown.replace(" ", "")
+    assert person.client.post(add, {"code": code_of(seed)}).status_code == 302
+    return seed
+
+
+def give_password(person: Person, password: str | None = None, **more: str) -> Any:
+    return person.client.post(SIGN_IN, {"login": person.user.email, "password": password or person.password, **more})
+
+
+def give_code(person: Person, code: str | None = None, path: str = "/app/sign-in/code", **more: str) -> Any:
+    return person.client.post(path, {"code": code or person.code(), **more})
+
+
+def text(response: HttpResponse) -> str:
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def to_page(response: HttpResponse) -> str:
+    assert response.status_code == 302, response.status_code
+    return response["Location"].split("?")[0]

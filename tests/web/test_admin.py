@@ -9,6 +9,7 @@ from typing import Any
 import grimp
 import psycopg
 import pytest
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from django.conf import settings
 from django.contrib import admin
 from django.db import ProgrammingError, connections, models
@@ -16,8 +17,10 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import User
+from apps.accounts.services import make_operator as new_operator
 from apps.adapters.kms.local import LocalKeyring
-from apps.apikeys.models import ApiKey
+from apps.apikeys.models import ApiKey, KeyOffer
+from apps.apikeys.offers import hand_out
 from apps.apikeys.onboarding import Opened
 from apps.apikeys.selectors import KeyRevoked, TenantClosed, authenticate, list_keys
 from apps.audit.models import AuditEvent, OutboxEvent
@@ -44,7 +47,7 @@ from apps.retention.holds import hold
 from apps.retention.models import Hold, PrivacyKind, PrivacyRequest, RetentionRun
 from apps.retention.privacy import open_request
 from apps.retention.sweeping import sweep
-from apps.tenants.models import EndUser, Tenant
+from apps.tenants.models import EndUser, Membership, Tenant
 from apps.tenants.services import set_policy
 from apps.upkeep.asking import ask_for_rewrap, ask_for_rotation
 from apps.upkeep.models import KeyRewrap, KeyRotation
@@ -54,7 +57,7 @@ from apps.webhooks.services import create as create_webhook
 from memsync import figures
 from memsync.embedded import roles
 from tests.makers import make_api_key, make_project, make_scope
-from tests.web.people import make_person
+from tests.web.people import Person, enrol, make_operator, make_person
 
 # The operator is another connection: it sees what is committed.
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
@@ -71,15 +74,19 @@ def _static_root() -> None:
 
 
 @pytest.fixture
-def person() -> User:
-    return User.objects.create_superuser("operator@example.org", PASSWORD)
+def ana() -> Person:
+    made = make_operator("operator@example.org", password=PASSWORD)
+    return Person(made.user, made.password, Client(), made.seed)
 
 
 @pytest.fixture
-def operator(person: User) -> Client:
-    client = Client()
-    client.force_login(person)
-    return client
+def person(ana: Person) -> User:
+    return ana.user
+
+
+@pytest.fixture
+def operator(ana: Person) -> Client:
+    return ana.show_factor()
 
 
 @pytest.fixture
@@ -97,6 +104,8 @@ def memories(acme: Opened, now: Any) -> list[int]:
     hold(scope, Level.TENANT, 0, case="case-17", now=now)
     sweep(scope, now=now)
     open_request(scope, PrivacyKind.ACCESS, now=now)
+    make_person(acme.tenant)
+    hand_out(scope, name="a bot", environment=Environment.STAGING, scopes=["memory:read"], days=30, now=now)
     told = create_webhook(
         scope, name="a hook", url="https://hooks.example/Samarkand", wanted=["memory.created"], now=now
     )
@@ -106,7 +115,7 @@ def memories(acme: Opened, now: Any) -> list[int]:
 
 
 @pytest.fixture
-def nothing_opens(memories: list[int], globex: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_opens(ana: Person, memories: list[int], globex: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is much to see, and whoever unwraps a key or opens a ciphertext fails the test."""
     keyring.forget_all()
     for owner, name in (
@@ -135,42 +144,81 @@ def page(client: Client, name: str, *arguments: object, **query: object) -> str:
 # -- signing in ------------------------------------------------------------------------------------------------------
 
 
-def test_operator_signs_in_and_sees_the_overview(person: User) -> None:
-    client = Client(enforce_csrf_checks=True)
-    form = client.get("/admin/login/").content.decode()
-    (token,) = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', form)
-
-    answer = client.post(
-        "/admin/login/", {"username": person.email, "password": PASSWORD, "csrfmiddlewaretoken": token}
+def sign_in(operator: Person, *, code: str | None = None) -> Any:
+    """The answer that opens the session, or does not."""
+    answer = operator.client.post(
+        "/app/sign-in", {"login": operator.user.email, "password": operator.password, "next": "/admin/"}
     )
+    return answer if code is None else operator.client.post("/app/sign-in/code", {"code": code, "next": "/admin/"})
+
+
+def test_operator_signs_in_with_a_second_factor_and_sees_the_overview(ana: Person) -> None:
+    assert ana.client.get("/admin/")["Location"] == "/admin/login/?next=/admin/"
+    assert ana.client.get("/admin/login/?next=/admin/")["Location"] == "/app/sign-in?next=%2Fadmin%2F"
+
+    answer = sign_in(ana, code=ana.code())
 
     assert (answer.status_code, answer["Location"]) == (302, "/admin/")
-    assert "Overview" in client.get("/admin/").content.decode()
-    assert AuditEvent.objects.filter(action="session.open", actor=f"account:{person.pk}").count() == 1
+    assert "Overview" in ana.client.get("/admin/").content.decode()
+    assert AuditEvent.objects.filter(action="session.open", actor=f"account:{ana.user.pk}").count() == 1
+    assert ana.client.get("/admin/login/?next=/admin/tenants/tenant/")["Location"] == "/admin/tenants/tenant/"
 
 
-def test_wrong_password_is_refused_and_noted_without_what_was_typed(person: User) -> None:
-    client = Client()
+def test_operators_password_alone_opens_nothing(ana: Person, acme: Opened) -> None:
+    """H3: one phished password was all tenants' texts."""
+    key = list_keys(acme.scope)[0]
+    names = ("index", "tenants_tenant_changelist", "apikeys_apikey_issue")
+    inside = [*(reverse(f"admin:{name}") for name in names), reverse("admin:apikeys_apikey_rotate", args=[key.pk])]
 
-    answer = client.post("/admin/login/", {"username": person.email, "password": "hunter2hunter2"})
+    sign_in(ana)
+    before_the_code = [ana.client.get(path).status_code for path in inside]
+    session_of_the_password_alone = ana.sign_in()
 
-    assert answer.status_code == 200
+    assert before_the_code == [302] * len(inside)
+    for path in inside:
+        for answer in (session_of_the_password_alone.get(path), session_of_the_password_alone.post(path, {})):
+            assert (answer.status_code, answer["Location"].split("?")[0]) == (302, "/admin/login/"), path
+    assert ana.client.get("/admin/login/?next=/admin/")["Location"] == "/app/step-up?next=%2Fadmin%2F"
+
+
+def test_recovery_code_opens_the_operators_site_to_nobody(ana: Person) -> None:
+    one, *_ = RecoveryCodes.activate(ana.user).get_unused_codes()
+
+    sign_in(ana, code=one)
+
+    assert ana.client.get("/admin/").status_code == 302
+    assert ana.client.get("/admin/login/")["Location"] == "/app/step-up?next=%2Fadmin%2F"
+
+
+def test_factor_that_was_taken_away_opens_nothing_more(ana: Person) -> None:
+    client = ana.show_factor()
+    assert client.get("/admin/").status_code == 200
+
+    ana.factor().delete()
+
     assert client.get("/admin/").status_code == 302
-    row = AuditEvent.objects.get(action="session.refused")
-    assert (row.actor, row.target, row.outcome) == ("anonymous", "account", "denied")
 
 
-def test_sign_in_may_be_tried_ten_times_a_minute(person: User) -> None:
-    client = Client()
-    answers = [
-        client.post("/admin/login/", {"username": person.email, "password": "wrong"}).status_code for _ in range(11)
-    ]
+def test_first_operator_enrols_with_the_code_that_came_with_the_account() -> None:
+    made = new_operator("first@operators.example", actor="command:0", now=datetime.now(UTC))
+    user, client = User.objects.get(email="first@operators.example"), Client()
+    first = Person(user, made.password, client)
 
-    right = client.post("/admin/login/", {"username": person.email, "password": PASSWORD})
+    assert sign_in(first)["Location"] == "/admin/"
+    assert client.get("/admin/login/")["Location"] == "/app/account"
+    assert "add one here first" in client.get("/app/account").content.decode()
+    seed = enrol(first, made.enrolment_code)
 
-    assert 429 in answers
-    assert right.status_code == 429
-    assert int(right["Retry-After"]) > 0
+    assert "Overview" in client.get("/admin/").content.decode()
+    again = Person(user, made.password, Client(), seed)
+    assert sign_in(again)["Location"].startswith("/app/sign-in/code")
+
+
+def test_nobody_is_sent_elsewhere_by_the_operators_sign_in(operator: Client) -> None:
+    for target in ("https://evil.example/admin/", "//evil.example", "/admin/\r\nX: y", "/app/", "javascript:alert(1)"):
+        for client in (operator, Client()):
+            sent = client.get("/admin/login/", {"next": target})["Location"]
+            assert sent in ("/admin/", "/app/sign-in?next=%2Fadmin%2F"), target
 
 
 def test_person_who_is_no_operator_sees_nothing() -> None:
@@ -182,8 +230,7 @@ def test_person_who_is_no_operator_sees_nothing() -> None:
 
 
 def test_operator_without_rights_can_neither_look_nor_issue(acme: Opened) -> None:
-    client = Client()
-    client.force_login(User.objects.create_user("dave@example.org", PASSWORD, is_staff=True))
+    client = make_operator("dave@example.org", may=False).show_factor()
     key = list_keys(acme.scope)[0]
 
     for name, arguments in (
@@ -200,22 +247,21 @@ def test_browser_policy_is_loosened_for_the_admin_alone(operator: Client) -> Non
     loose = operator.get("/admin/")["Content-Security-Policy"]
     strict = operator.get("/health")["Content-Security-Policy"]
 
-    assert "script-src 'self' 'unsafe-eval'" in loose
-    assert "style-src 'self' 'unsafe-inline'" in loose
-    assert "script-src 'self' 'unsafe-inline'" not in loose
+    assert "style-src-attr 'unsafe-inline'" in loose
+    assert loose.count("unsafe") == 1
     assert "unsafe" not in strict
-    assert "unsafe-eval" in Client().get("/admin/login/")["Content-Security-Policy"]
 
 
 # -- it cannot decrypt -----------------------------------------------------------------------------------------------
 
 ROWS: dict[type[models.Model], list[str]] = {  # every registered model, and its pages beside list and row
-    User: ["add", "password_change"],
+    User: ["add", "password_change", "enrol"],
     Tenant: ["tighten", "suspend", "resume", "close"],
     EndUser: [],
     Project: ["create", "review_what", "archive", "bring_back"],
     Space: [],
     ApiKey: ["issue", "rotate", "revoke"],
+    KeyOffer: [],
     TenantKeyState: ["rotate", "rewrap"],
     Memory: [],
     QuarantinedRow: ["look_again"],
@@ -236,7 +282,7 @@ ROWS: dict[type[models.Model], list[str]] = {  # every registered model, and its
 OF_THE_LIST = {"add", "create", "hold", "issue", "rewrap"}
 # Pages of the site itself; and those that Django registers for every model, which are closed here.
 OF_THE_SITE = {"index", "search", "password_change", "password_change_done", "jsi18n", "app_list"}
-NOT_PAGES = {"login", "logout", "autocomplete", "view_on_site", None}
+NOT_PAGES = {"login", "logout", "autocomplete", "view_on_site", "accounts_user_set_password", None}
 CLOSED = {"add", "delete"}
 
 
@@ -246,7 +292,10 @@ def pages() -> Iterator[tuple[str, list[Any]]]:
         yield name, ["memories"] if name == "app_list" else []
     for model, more in ROWS.items():
         label = f"{model._meta.app_label}_{model._meta.model_name}"
-        row = model._default_manager.using("operator").defer(*sealed_fields(model)).order_by("-pk").first()
+        # People are read as the application, because the operators' role may not read a column of them.
+        alias = "default" if model is User else "operator"
+        rows = model._default_manager.using(alias).defer(*sealed_fields(model)).order_by("-pk")
+        row = (rows.filter(memberships=None) if model is User else rows).first()  # of others a page less
         assert row is not None, f"the test needs a row of {label}"
         yield f"{label}_changelist", []
         yield f"{label}_change", [row.pk]
@@ -304,7 +353,7 @@ def test_no_admin_module_reaches_what_unwraps_or_opens() -> None:
     ]
     doors += ["apps.adapters.registry", "apps.adapters.kms.local", "apps.adapters.kms.base"]
     pages = [name for name in graph.modules if re.fullmatch(r"apps\.\w+\.admin", name)]
-    pages += ["memsync.admin_site", "memsync.figures", "memsync.overview", "memsync.sign_in", "memsync.admin_theme"]
+    pages += ["memsync.admin_site", "memsync.figures", "memsync.overview", "memsync.admin_theme"]
 
     found = {
         (start, door): chain
@@ -323,7 +372,7 @@ def test_no_admin_module_reaches_what_unwraps_or_opens() -> None:
     ["memories_memory.text_ct", "memories_memory.metadata_ct", "memories_memoryvector.signs",
      "memories_memoryvector.embedding_ct", "memories_memory.handles_ct",
      "memories_posting.token", "tenants_enduser.external_ct", "apikeys_apikey.digest", "ingest_candidate.digest",
-     "ingest_reviewitem.content_ct"],
+     "ingest_reviewitem.content_ct", "accounts_user.password"],
 )  # fmt: skip
 def test_operators_role_is_refused_sealed_columns_by_the_database(memories: list[int], column: str) -> None:
     table, name = column.split(".")
@@ -466,7 +515,7 @@ def fields(acme: Opened, **change: object) -> dict[str, object]:
         "environment": "staging",
         "project": "",
         "days": 30,
-        "scopes": ["memory:read", "memory:add"],
+        "scopes": ["projects:read"],  # of a tenant without an owner: tests/web/test_key_offers.py has the others
         "password": PASSWORD,
     } | change
 
@@ -479,7 +528,7 @@ def test_key_is_issued_and_its_secret_shown_once(operator: Client, acme: Opened,
     (text,) = set(re.findall(r"ms_test_\w{11}_\w{49}", answer.content.decode()))
     who = authenticate(text, now=datetime.now(UTC))
     assert (who.tenant.name, who.environment, who.project_id) == ("acme", Environment.STAGING, project.pk)
-    assert who.permissions == {"memory:read", "memory:add"}
+    assert who.permissions == {"projects:read"}
     assert "no-store" in answer["Cache-Control"]
     assert text not in page(operator, "apikeys_apikey_change", who.key_id)
     assert text not in page(operator, "apikeys_apikey_changelist")
@@ -502,52 +551,18 @@ def test_forms_say_what_their_button_does(operator: Client, acme: Opened) -> Non
     key = list_keys(acme.scope)[0].pk
 
     for name, arguments, button in (
-        ("apikeys_apikey_issue", [], "Issue the key"),
-        ("apikeys_apikey_rotate", [key], "Rotate the key"),
+        ("apikeys_apikey_issue", [], "Go on"),
+        ("apikeys_apikey_rotate", [key], "Go on"),
         ("apikeys_apikey_revoke", [key], "Revoke the key"),
         ("tenants_tenant_close", [acme.tenant.pk], "Close the tenant"),
     ):
         assert re.search(rf'<button type="submit"[^>]*>\s*{button}\s*</button>', page(operator, name, *arguments)), name
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"password": "wrong"}, "That is not your password."),
-        ({"password": ""}, "This field is required."),
-        ({"scopes": ["memory:erase"]}, "Select a valid choice."),
-        ({"days": 366}, "Select a valid choice."),
-        ({"environment": "moon"}, "Select a valid choice."),
-    ],
-)
-def test_key_is_not_issued_when_the_form_is_wrong(
-    operator: Client, acme: Opened, change: dict[str, object], message: str
-) -> None:
-    before = len(list_keys(acme.scope))
-
-    answer = operator.post(reverse("admin:apikeys_apikey_issue"), fields(acme, **change))
-
-    assert message in answer.content.decode()
-    assert len(list_keys(acme.scope)) == before
-
-
 def test_key_is_not_pinned_to_another_tenants_project(operator: Client, acme: Opened, globex: Opened) -> None:
     answer = operator.post(reverse("admin:apikeys_apikey_issue"), fields(acme, project=globex.project.pk))
 
     assert "There is no such project." in answer.content.decode()
-
-
-def test_key_is_rotated(operator: Client, acme: Opened) -> None:
-    old = make_api_key(acme.scope)
-    url = reverse("admin:apikeys_apikey_rotate", args=[old.key.pk])
-
-    answer = operator.post(url, {"hours": 0, "password": PASSWORD})
-
-    (text,) = set(re.findall(r"ms_live_\w{11}_\w{49}", answer.content.decode()))
-    assert authenticate(text, now=datetime.now(UTC)).tenant.name == "acme"
-    with pytest.raises(KeyRevoked):
-        authenticate(old.text, now=datetime.now(UTC))
-    assert "This API key is revoked already" in operator.post(url, {"hours": 0, "password": PASSWORD}).content.decode()
 
 
 def test_key_is_revoked_by_a_post_and_not_by_a_look(operator: Client, acme: Opened) -> None:
@@ -769,6 +784,48 @@ def test_person_is_added_without_any_right(operator: Client) -> None:
     erin = User.objects.get(email="erin@example.org")
     assert erin.check_password(PASSWORD)
     assert not erin.is_staff
+
+
+def test_operator_makes_another_who_enrols_with_a_code_and_a_password(operator: Client, person: User) -> None:
+    operator.post(
+        reverse("admin:accounts_user_add"),
+        {"email": "erin@example.org", "usable_password": "true", "password1": PASSWORD, "password2": PASSWORD},
+    )
+    erin = User.objects.get(email="erin@example.org")
+    User.objects.filter(pk=erin.pk).update(is_staff=True, is_superuser=True)
+    ask = reverse("admin:accounts_user_enrol", args=[erin.pk])
+
+    assert "That is not your password" in operator.post(ask, {"password": "wrong"}).content.decode()
+    shown = operator.post(ask, {"password": PASSWORD})
+
+    (code,) = set(re.findall(r"(?:[0-9A-Z]{5}-){3}[0-9A-Z]{5}", shown.content.decode()))
+    assert "no-store" in shown["Cache-Control"]
+    (row,) = AuditEvent.objects.filter(action="factor.code")
+    assert (row.actor, row.target) == (f"account:{person.pk}", f"account:{erin.pk}")
+    mine = Person(erin, PASSWORD, Client())
+    sign_in(mine)
+    enrol(mine, code)
+    assert mine.client.get("/admin/").status_code == 200
+    assert "has a passkey or an authenticator" in operator.post(ask, {"password": PASSWORD}).content.decode()
+
+
+def test_operator_becomes_nobody_who_has_a_role(operator: Client, acme: Opened) -> None:
+    """H3 the long way round: neither their password, nor the code for their first passkey."""
+    owner = make_person(acme.tenant, factor=False)
+    Membership.objects.filter(user=owner.user).update(suspended_at=datetime.now(UTC))
+    passwords = {"usable_password": "true", "password1": "another of 12 letters", "password2": "another of 12 letters"}
+
+    for name in ("auth_user_password_change", "accounts_user_enrol"):
+        url = reverse(f"admin:{name}", args=[owner.user.pk])
+        assert operator.get(url).status_code == 403
+        assert operator.post(url, passwords | {"password": PASSWORD}).status_code == 403
+    change = reverse("admin:accounts_user_change", args=[owner.user.pk])
+    shown = operator.get(change).content.decode()
+    operator.post(change, {"email": owner.user.email, "is_active": "on", "password": "md5$x$y"} | passwords)
+
+    assert "Set a password" not in shown
+    assert "md5$" not in shown
+    assert User.objects.get(pk=owner.user.pk).password == owner.user.password
 
 
 def _flattened(patterns: Any) -> Iterator[Any]:

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.contrib.sessions.models import Session
 from django.db import DatabaseError, connection, transaction
 from django.test import Client
 
@@ -25,7 +24,7 @@ from apps.tenants.models import Role
 from apps.tenants.services import close_tenant, set_policy
 from apps.web import break_glass, pages
 from tests.makers import make_scope
-from tests.web.people import Person, make_operator, make_person, say
+from tests.web.people import Person, kept_in_sessions, make_operator, make_person, say
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 
@@ -562,7 +561,7 @@ def test_what_was_read_is_in_no_session_trail_log_or_table_and_in_no_copy_of_a_p
     assert 1_700 < int(seconds) <= 1_801
     assert where == page
     words = ("flower pot", "attic light")
-    kept = [str(one.get_decoded()) for one in Session.objects.all()]
+    kept = kept_in_sessions()
     kept += [str(row) for row in trail(alice_scope)] + [str(vars(row_of(alice_scope, granted)))]
     kept += [record.getMessage() + str(vars(record)) for record in caplog.records]
     kept += [repr(answer.headers), repr(client.cookies), client.get(page).content.decode()]

@@ -7,16 +7,18 @@ import pytest
 from django.core.cache import cache
 from playwright.sync_api import Browser, Page, expect
 
+from apps.apikeys.offers import hand_out
 from apps.apikeys.onboarding import Opened
 from apps.apikeys.quota import set_quota, take
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
-from apps.projects.scope import Environment
+from apps.projects.scope import Environment, Principal
+from apps.projects.selectors import scope_in
 from apps.tenants.members import change_member
 from apps.tenants.models import Role
 from tests.makers import make_scope
 from tests.web.browsers import MARKS
-from tests.web.people import Person, make_person, say
+from tests.web.people import Person, make_operator, make_person, say
 from tests.web.test_console import check, signed_in
 
 pytestmark = MARKS
@@ -143,3 +145,24 @@ def use(acme: Opened) -> None:
             for actor, count in (("api_key:1", 40 + ago * 37 % 90), ("account:1", ago * 5 % 13 + 1)):
                 record(acme.scope, actor=actor, action="memory.recall", target="space:1", count=count, now=at)
     cache.clear()  # of counts
+
+
+def test_owner_makes_the_key_that_an_operator_made_ready(
+    page: Page, owner: Person, acme: Opened, complaints: list[str]
+) -> None:
+    ana = scope_in(acme.tenant, principal=Principal(kind="account", id=make_operator("ana@operators.example").user.pk))
+    asked = {"name": "nightly export", "environment": Environment.PRODUCTION, "days": 30}
+    hand_out(ana, scopes=["memory:read", "exports:read"], **asked, now=datetime.now(UTC))  # type: ignore[arg-type]
+    page.goto("/app/t/acme/keys")
+    expect(page.get_by_text("An operator made a key ready for you")).to_be_visible()
+    check(page, "keys-offered")
+
+    page.get_by_role("link", name="Look at it").click()
+    step_up(page, owner)
+    expect(page.get_by_text("ana@operators.example")).to_be_visible()
+    check(page, "key-offer")
+    page.get_by_role("button", name="Make the key").click()
+
+    expect(page.get_by_label("The key")).to_contain_text("ms_live_")
+    check(page, "key-offer-made")
+    assert complaints == []

@@ -15,6 +15,7 @@ from apps.projects.policies import set_policy
 from apps.projects.scope import Scope
 from apps.retention.erasing import Authorisation, Target, start_erasure
 from apps.retention.holds import hold
+from apps.retention.sweeping import sweep
 from apps.upkeep import checkpoints
 from tests.api.test_exports import finish
 from tests.makers import make_api_key, make_scope
@@ -55,18 +56,28 @@ def step_up(page: Page, owner: Person, *, steps: int = 1) -> None:
     page.get_by_role("button", name="Confirm").click()
 
 
-def test_person_keeps_less_and_sees_what_goes(
+def test_person_changes_retention_and_sees_what_goes(
     page: Page, owner: Person, acme: Opened, nora: Scope, complaints: list[str]
 ) -> None:
     set_policy(acme.scope, Level.SPACE, nora.space.id, {"active_days": 80, "grace_days": 3}, now=datetime.now(UTC))
+    sweep(acme.scope, now=datetime.now(UTC) - timedelta(days=6))
+    page.goto("/app/t/acme")
+    expect(page.get_by_text("within a week")).to_be_visible()
+    check(page, "overview-notice")
+    page.goto(f"/app/t/acme/spaces/{nora.space.id}")
+    expect(page.get_by_text("kept until").first).to_be_visible()
+    check(page, "memories-kept-until")
+    page.locator("article.memory a").first.click()
+    expect(page.get_by_text("Kept until")).to_be_visible()
+    check(page, "memory-kept-until")
     page.goto("/app/t/acme/retention")
     check(page, "retention")
     page.get_by_role("link", name="nora").click()
-    expect(page.get_by_text("the space's word").first).to_be_visible()
+    expect(page.get_by_text("set for the end user").first).to_be_visible()
     check(page, "retention-person")
 
     page.get_by_role("link", name="What goes next").click()
-    expect(page.get_by_text("by their").or_(page.get_by_text("In recall", exact=False)).first).to_be_visible()
+    expect(page.get_by_text("active for", exact=False).first).to_be_visible()
     check(page, "retention-next")
     page.get_by_role("link", name="7 days").click()
     page.get_by_role("link", name="staging").click()
@@ -78,14 +89,21 @@ def test_person_keeps_less_and_sees_what_goes(
     page.reload()
     check(page, "holds")
 
-    page.get_by_role("link", name="Policies").click()
-    page.get_by_label("In recall", exact=False).fill("30")
-    page.get_by_role("button", name="Show what would go").click()
+    page.get_by_role("link", name="Rules").click()
+    page.get_by_label("Active for", exact=True).fill("30")
+    page.get_by_role("button", name="Preview").click()
     step_up(page, owner)
-    expect(page.get_by_role("heading", name="Keep less in the tenant")).to_be_visible()
+    expect(page.get_by_role("heading", name="Change retention of the tenant")).to_be_visible()
     check(page, "retention-change")
-    page.get_by_role("button", name="Keep less").click()
-    expect(page.get_by_text("This holds from now on")).to_be_visible()
+    page.get_by_role("link", name="Cancel").click()
+
+    page.get_by_label("Unit of: Active for").select_option("for good")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_text("looser")).to_be_visible()
+    check(page, "retention-loosen")
+    page.get_by_role("button", name="Change retention").click()
+    expect(page.get_by_text("Memories are kept for good")).to_be_visible()
+    check(page, "retention-for-good")
     assert complaints == []
 
 

@@ -2,6 +2,7 @@
 made.  Every page on the way is looked at with axe-core, light and dark, and on a phone.  And how a person without
 JavaScript signs in and deletes."""
 
+import re
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
@@ -121,14 +122,17 @@ def sign_up_and_in(page: Page) -> Opened:
     page.get_by_label("Your organization").fill("Initech")
     page.get_by_label("Your name").fill("Ann")
     page.get_by_role("button", name="Sign up").click()
+    expect(page.get_by_label("The code")).to_have_text(re.compile(r"(\w{5}-){3}\w{5}"))
+    check(page, "signed-up")
+    page.get_by_role("link", name="Sign in").click()
     page.get_by_label("Email").fill(EMAIL)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
-    expect(page.get_by_text("Until then no memories are shown")).to_be_visible()
+    expect(page.get_by_text("Until then nothing but this page opens")).to_be_visible()
     check(page, "account-empty")
     tenant = Tenant.objects.get()
     page.goto(f"/app/t/{tenant.name}")
-    expect(page.get_by_text("Until then no memories are shown")).to_be_visible()
+    expect(page.get_by_text("Until then nothing but this page opens")).to_be_visible()
     scope = scope_in(tenant)
     return Opened(tenant=tenant, project=list_projects(scope)[0], scope=scope, keys={})
 

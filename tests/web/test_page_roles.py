@@ -11,13 +11,14 @@ import pytest
 from django.test import Client
 from django.urls import URLPattern, reverse
 
+from apps.apikeys.offers import hand_out
 from apps.apikeys.onboarding import Opened
 from apps.breakglass.services import OPERATOR
 from apps.breakglass.services import ask as ask_to_read
 from apps.exports.filters import Filters
 from apps.exports.models import Format, Reach
 from apps.exports.services import start_export
-from apps.projects.scope import Principal, Scope
+from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import scope_in
 from apps.retention.privacy import open_request
 from apps.retention.states import PrivacyKind
@@ -107,7 +108,7 @@ def of_buttons() -> list[URLPattern]:
 
 
 @pytest.fixture
-def there(acme: Opened, alice_scope: Scope) -> dict[str, Any]:
+def there(acme: Opened, alice_scope: Scope, owner: Person) -> dict[str, Any]:
     """What stands in an address, of things that there are; of what has no page of its own, any number."""
     now = datetime.now(UTC)
     endpoint = create_webhook(
@@ -115,6 +116,7 @@ def there(acme: Opened, alice_scope: Scope) -> dict[str, Any]:
     ).row
     export = start_export(acme.scope, format_=Format.JSONL, reach=Reach.ALL, filters=Filters(), now=now)
     ana = scope_in(acme.tenant, principal=Principal(kind=OPERATOR, id=make_operator("ana@operators.example").user.pk))
+    offer = hand_out(ana, name="a bot", environment=Environment.STAGING, scopes=["memory:read"], days=30, now=now)
     grant = ask_to_read(ana, alice_scope.space.id, reason="Doubles since Tuesday.", ticket="OPS-17", now=now)
     memory_id = say(alice_scope, "The spare key lies under the flower pot.")[0]
     asked, _ = open_request(alice_scope, PrivacyKind.ACCESS, now=now)
@@ -129,6 +131,7 @@ def there(acme: Opened, alice_scope: Scope) -> dict[str, Any]:
         "grant_id": grant.pk,
         "request_id": asked.id,
         "candidate_id": 1,
+        "offer_id": offer.pk,
     }
 
 

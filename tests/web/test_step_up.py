@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from django.test import RequestFactory
 
 from apps.accounts import stepup
 from apps.accounts.models import Assertion
+from apps.accounts.session_store import SessionStore
 from apps.accounts.stepup import AssertionRefused, StepUpRequired, StepUpSpent, issue_assertion, use_assertion
 from apps.apikeys.onboarding import Opened
 from apps.core.clock import database_time

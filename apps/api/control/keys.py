@@ -5,12 +5,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.conf import settings
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Choice, Ids, Input, Label, Labels, Moment, Whole
+from apps.api.operations import operation
 from apps.api.views import ControlView
 from apps.apikeys import services
 from apps.apikeys.permissions import DEFAULT
@@ -29,7 +30,7 @@ class KeyInput(Input):
     name = Label(max_length=128)
     environment = Choice(choices=ENVIRONMENTS, default="production")
     scopes = Labels(required=False, max_items=64, help_text="By default those of docs/permissions.md with a dot.")
-    project_id = Label(required=False, help_text="Works in this project unless a request names another.")
+    project_id = Label(required=False, help_text="Pins the key: it works in this project and in no other.")
     expires_at = Moment(required=False, help_text="By default in 90 days; within 365.")
 
 
@@ -91,13 +92,13 @@ class KeysView(ControlView):
     permissions: ClassVar = {"GET": "api_keys:read", "POST": "api_keys:write"}
     fresh: ClassVar = frozenset({"POST"})
 
-    @extend_schema(operation_id="list_api_keys", responses=ApiKeyOutput(many=True))
+    @operation("list_api_keys", responses=ApiKeyOutput(many=True))
     def get(self, request: Request) -> Response:
         """Every key of the tenant, of all environments, revoked and expired ones too; newest first."""
         return Response([_body(one, self) for one in list_keys(self.caller)])
 
-    @extend_schema(
-        operation_id="create_api_key",
+    @operation(
+        "create_api_key",
         request=KeyInput,
         examples=[OpenApiExample("a key", {"name": "assistant", "environment": "staging"}, request_only=True)],
         responses={201: IssuedKeyOutput},
@@ -124,7 +125,7 @@ class KeysView(ControlView):
 class KeyView(ControlView):
     permissions: ClassVar = {"DELETE": "api_keys:write"}
 
-    @extend_schema(operation_id="revoke_api_key", request=None, responses={204: None})
+    @operation("revoke_api_key", request=None, responses={204: None})
     def delete(self, request: Request, key_id: int) -> Response:
         """Refused from the next request on."""
         services.revoke(self.caller, key_id, now=self.now())
@@ -135,7 +136,7 @@ class RotateKeyView(ControlView):
     permissions: ClassVar = {"POST": "api_keys:write"}
     fresh: ClassVar = frozenset({"POST"})
 
-    @extend_schema(operation_id="rotate_api_key", request=RotateInput, responses={201: IssuedKeyOutput})
+    @operation("rotate_api_key", request=RotateInput, responses={201: IssuedKeyOutput})
     def post(self, request: Request, key_id: int) -> Response:
         """A new key like the old one, which stays valid for a while so that programs can be given the new one."""
         seconds = self.read(RotateInput)["grace_seconds"]
@@ -147,7 +148,7 @@ class RotateKeyView(ControlView):
 class TestKeyView(ControlView):
     permissions: ClassVar = {"POST": "api_keys:read"}
 
-    @extend_schema(operation_id="test_api_key", request=None, responses=TestedKeyOutput)
+    @operation("test_api_key", request=None, responses=TestedKeyOutput)
     def post(self, request: Request, key_id: int) -> Response:
         """Whether a key would be let in now, and with what."""
         key, now = get_key(self.caller, key_id), self.now()
@@ -172,8 +173,8 @@ class TestKeyView(ControlView):
 class BulkRevokeView(ControlView):
     permissions: ClassVar = {"POST": "api_keys:write"}
 
-    @extend_schema(
-        operation_id="bulk_revoke_api_keys",
+    @operation(
+        "bulk_revoke_api_keys",
         request=BulkRevokeInput,
         examples=[OpenApiExample("two", {"key_ids": [1, 2]}, request_only=True)],
         responses=BulkRevokeOutput,

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from apps.accounts.factors import with_second_factor
 from apps.api.control.at import tenant_of
 from apps.api.fields import Choice, Input, Label
+from apps.api.operations import operation
 from apps.api.permissions import PERSON
 from apps.api.views import ControlView, PersonView
 from apps.apikeys.onboarding import found_organization
@@ -64,12 +65,12 @@ class MembersOutput(serializers.Serializer[Any]):
 class OrganizationsView(PersonView):
     permissions: ClassVar = {"GET": PERSON, "POST": PERSON}
 
-    @extend_schema(operation_id="list_organizations", responses=MembershipOutput(many=True))
+    @operation("list_organizations", responses=MembershipOutput(many=True))
     def get(self, request: Request) -> Response:
         """The organizations that you are in, and as what."""
         return Response([_organization(one) for one in members.list_memberships(self.person.person_id)])
 
-    @extend_schema(operation_id="create_organization", request=OrganizationInput, responses={201: MembershipOutput})
+    @operation("create_organization", request=OrganizationInput, responses={201: MembershipOutput})
     def post(self, request: Request) -> Response:
         """Another organization, with a tenant of its own, whose owner you are; where the operator lets people do so."""
         fields, person_id = self.read(OrganizationInput), self.person.person_id
@@ -82,7 +83,7 @@ class OrganizationsView(PersonView):
 class MembersView(ControlView):
     permissions: ClassVar = {"GET": "team:read"}
 
-    @extend_schema(operation_id="list_team_members", responses=MembersOutput)
+    @operation("list_team_members", responses=MembersOutput)
     def get(self, request: Request) -> Response:
         """Who is in the organization that owns this tenant, suspended people too, by address."""
         there = members.list_members(tenant_of(self.caller))
@@ -94,9 +95,10 @@ class MembersView(ControlView):
 class MemberView(ControlView):
     permissions: ClassVar = {"PATCH": "team:write", "DELETE": "team:write"}
     fresh: ClassVar = frozenset({"PATCH", "DELETE"})
+    destroys: ClassVar = frozenset({"PATCH", "DELETE"})  # what somebody may
 
-    @extend_schema(
-        operation_id="update_team_member",
+    @operation(
+        "update_team_member",
         request=MemberInput,
         examples=[OpenApiExample("suspend", {"status": "suspended"}, request_only=True)],
         responses=MemberOutput,
@@ -116,7 +118,7 @@ class MemberView(ControlView):
         )
         return Response(_member(changed, is_proven=user_id in with_second_factor([user_id])))
 
-    @extend_schema(operation_id="remove_team_member", request=None, responses={204: None})
+    @operation("remove_team_member", request=None, responses={204: None})
     def delete(self, request: Request, user_id: int) -> Response:
         """Out of the organization, and so out of each of its tenants.  The account stays, and may be in others."""
         tenant = tenant_of(self.caller)

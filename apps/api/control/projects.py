@@ -2,13 +2,14 @@
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Input, Label
+from apps.api.operations import operation
 from apps.api.views import ControlView
+from apps.apikeys.permissions import CROSS_PROJECT_READ
 from apps.memories.census import count_by_project
 from apps.projects import services
 from apps.projects.scope import Scope
@@ -37,12 +38,18 @@ class ProjectOutput(serializers.Serializer[Any]):
 class ProjectsView(ControlView):
     permissions: ClassVar = {"GET": "projects:read", "POST": "projects:write"}
 
-    @extend_schema(operation_id="list_projects", responses=ProjectOutput(many=True))
+    @operation("list_projects", responses=ProjectOutput(many=True))
     def get(self, request: Request) -> Response:
-        """The tenant's projects, archived ones too; the default one first, then by name."""
-        return Response(_bodies(self.caller, list_projects(self.caller)))
+        """The tenant's projects, archived ones too; the default one first, then by name.
 
-    @extend_schema(operation_id="create_project", request=ProjectInput, responses={201: ProjectOutput})
+        To a key that is pinned to a project that one alone, unless it may read across projects.
+        """
+        found, own = list_projects(self.caller), self.caller.project_id
+        if own is not None and CROSS_PROJECT_READ not in self.caller.permissions:
+            found = [project for project in found if project.pk == own]
+        return Response(_bodies(self.caller, found))
+
+    @operation("create_project", request=ProjectInput, responses={201: ProjectOutput})
     def post(self, request: Request) -> Response:
         made = services.create_project(self.caller, self.read(ProjectInput)["name"], now=self.now())
         return Response(_body(self.caller, made), status=201)
@@ -52,14 +59,14 @@ class ProjectView(ControlView):
     permissions: ClassVar = {"PATCH": "projects:write", "DELETE": "projects:write"}
     fresh: ClassVar = frozenset({"DELETE"})
 
-    @extend_schema(operation_id="rename_project", request=ProjectInput, responses=ProjectOutput)
+    @operation("rename_project", request=ProjectInput, responses=ProjectOutput)
     def patch(self, request: Request, project_id: str) -> Response:
         name = self.read(ProjectInput)["name"]
         return Response(_body(self.caller, services.rename(self.caller, project_id, name, now=self.now())))
 
-    @extend_schema(operation_id="delete_project", request=None, responses={204: None})
+    @operation("delete_project", request=None, responses={204: None})
     def delete(self, request: Request, project_id: str) -> Response:
-        """Delete an archived project in which nothing is left.  API keys that are pinned to it are revoked."""
+        """Delete a project in which nothing is left.  API keys that are pinned to it are revoked."""
         delete_project(self.caller, project_id, now=self.now())
         return Response(status=204)
 
@@ -67,16 +74,16 @@ class ProjectView(ControlView):
 class ArchiveProjectView(ControlView):
     permissions: ClassVar = {"POST": "projects:write"}
 
-    @extend_schema(operation_id="archive_project", request=None, responses=ProjectOutput)
+    @operation("archive_project", request=None, responses=ProjectOutput)
     def post(self, request: Request, project_id: str) -> Response:
-        """From now on its memories can be read and no longer added to."""
+        """From now on its memories can be read and no longer added to; the same answer where it is archived already."""
         return Response(_body(self.caller, services.archive(self.caller, project_id, now=self.now())))
 
 
 class UnarchiveProjectView(ControlView):
     permissions: ClassVar = {"POST": "projects:write"}
 
-    @extend_schema(operation_id="unarchive_project", request=None, responses=ProjectOutput)
+    @operation("unarchive_project", request=None, responses=ProjectOutput)
     def post(self, request: Request, project_id: str) -> Response:
         """Its memories can be added to again."""
         return Response(_body(self.caller, services.unarchive(self.caller, project_id, now=self.now())))

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -11,6 +11,7 @@ from apps.accounts import bearer, factors
 from apps.accounts.bearer import SignInRefused, Tokens
 from apps.accounts.services import person_of_id
 from apps.api.fields import Input, Label, Text
+from apps.api.operations import operation
 from apps.api.permissions import OPEN, PERSON
 from apps.api.views import OpenView, PersonView
 from apps.apikeys import attempts
@@ -21,7 +22,10 @@ if TYPE_CHECKING:  # views import no models
     from apps.accounts.models import User
 
 SESSION_TYPE: Final = "api"
-WELCOME: Final = "Sign in with this address and password. If the address was known already, nothing has changed."
+WELCOME: Final = (
+    "Sign in with this address and password. If the address was known already, nothing has changed. Keep"
+    " enrolment_code: it is asked for once, when you add a passkey or an authenticator at /app/."
+)
 
 
 class LoginInput(Input):
@@ -31,7 +35,7 @@ class LoginInput(Input):
 
 class SignUpInput(Input):
     email = Label(max_length=254)
-    password = Text(max_length=1024, help_text="At least 8 characters.")
+    password = Text(max_length=1024, help_text="At least 12 characters, and none that is tried first.")
     organization_name = Label(max_length=100)
     full_name = Label(max_length=200, required=False)
 
@@ -40,6 +44,9 @@ class SignUpOutput(serializers.Serializer[Any]):
     message = serializers.CharField()
     email = serializers.CharField()
     requires_verification = serializers.BooleanField()
+    enrolment_code = serializers.CharField(
+        help_text="Shown this once: beside the password, what adds your first passkey or authenticator at /app/."
+    )
 
 
 class SecondStepInput(Input):
@@ -52,7 +59,21 @@ class RefreshInput(Input):
 
 
 class StepUpInput(Input):
-    code = Label(max_length=32, help_text="Of the authenticator.")
+    """One of the two."""
+
+    one_of = ("code", "password")
+
+    code = Label(max_length=32, required=False, help_text="Of the authenticator.")
+    password = Text(
+        max_length=1024,
+        required=False,
+        help_text="Your own, again: while you have no second factor. It is not enough for what destroys.",
+    )
+
+    def validate(self, attrs: Any) -> Any:
+        if ("code" in attrs) == ("password" in attrs):
+            raise serializers.ValidationError(ErrorDetail("give one of code and password", "one_selector"))
+        return attrs
 
 
 class TokensOutput(serializers.Serializer[Any]):
@@ -72,7 +93,7 @@ class LoginOutput(serializers.Serializer[Any]):
     session = SessionOutput(required=False)
     mfa_required = serializers.BooleanField(help_text="No tokens yet: send a code to POST /auth/mfa/complete.")
     mfa_setup_required = serializers.BooleanField(
-        help_text="What reveals or destroys is refused until one is added at /app/."
+        help_text="The tenant wants one of everybody: what reveals is refused until one is added at /app/."
     )
     mfa_token = serializers.CharField(required=False)
     mfa_methods = serializers.ListField(child=serializers.CharField(), required=False)
@@ -111,7 +132,7 @@ class SessionsOutput(serializers.Serializer[Any]):
 class SignUpView(OpenView):
     permissions: ClassVar = {"POST": OPEN}
 
-    @extend_schema(operation_id="signup", request=SignUpInput, responses={201: SignUpOutput})
+    @operation("signup", request=SignUpInput, responses={201: SignUpOutput})
     def post(self, request: Request) -> Response:
         """Make yourself, an organization and a tenant of it, whose owner you are; where the operator lets people do so.
 
@@ -119,7 +140,7 @@ class SignUpView(OpenView):
         """
         fields, now = self.read(SignUpInput), self.now()
         attempts.count_sign_up(request.META.get("REMOTE_ADDR", ""), now=now)
-        sign_up(
+        code = sign_up(
             fields["email"],
             fields["password"],
             organization=fields["organization_name"],
@@ -127,24 +148,25 @@ class SignUpView(OpenView):
             now=now,
         )
         body = {"message": WELCOME, "email": fields["email"], "requires_verification": False}
-        return Response(body, status=201)
+        return Response(body | {"enrolment_code": code}, status=201)
 
 
 class LoginView(OpenView):
     permissions: ClassVar = {"POST": OPEN}
 
-    @extend_schema(operation_id="login", request=LoginInput, responses=LoginOutput)
+    @operation("login", request=LoginInput, responses=LoginOutput)
     def post(self, request: Request) -> Response:
         """Sign in with a password; whoever has a second factor is asked for it next.
 
         An unknown address, a wrong password and a person who was switched off are refused alike.
         """
         fields, now = self.read(LoginInput), self.now()
-        attempts.count_password(request.META.get("REMOTE_ADDR", ""), fields["email"], now=now)
+        attempt = attempts.count_password(request.META.get("REMOTE_ADDR", ""), fields["email"], now=now)
         person = bearer.find_by_password(fields["email"], fields["password"])
         if person is None:
             attempts.note(None, "session.refused", reason="bearer", now=now)
             raise SignInRefused
+        attempts.forgive(attempt)
         types = factors.types_of(person.pk)
         if types & factors.SECOND:
             return Response(
@@ -161,7 +183,7 @@ class LoginView(OpenView):
 class SecondStepView(OpenView):
     permissions: ClassVar = {"POST": OPEN}
 
-    @extend_schema(operation_id="complete_mfa", request=SecondStepInput, responses=LoginOutput)
+    @operation("complete_mfa", request=SecondStepInput, responses=LoginOutput)
     def post(self, request: Request) -> Response:
         """The second step of signing in: a code of the authenticator, or a recovery code.
 
@@ -179,7 +201,7 @@ class SecondStepView(OpenView):
 class RefreshTokensView(OpenView):
     permissions: ClassVar = {"POST": OPEN}
 
-    @extend_schema(operation_id="refresh_tokens", request=RefreshInput, responses=TokensOutput)
+    @operation("refresh_tokens", request=RefreshInput, responses=TokensOutput)
     def post(self, request: Request) -> Response:
         """The next pair of tokens.  Each refresh token works once: shown again, it ends the whole session."""
         tokens = bearer.refresh_tokens(self.read(RefreshInput)["refresh_token"], now=self.now())
@@ -189,7 +211,7 @@ class RefreshTokensView(OpenView):
 class LogoutView(OpenView):
     permissions: ClassVar = {"POST": OPEN}
 
-    @extend_schema(operation_id="logout", request=RefreshInput, responses={204: None})
+    @operation("logout", request=RefreshInput, responses={204: None})
     def post(self, request: Request) -> Response:
         """End the session of this refresh token, if there is one."""
         bearer.end_by_refresh_token(self.read(RefreshInput)["refresh_token"], now=self.now())
@@ -199,7 +221,7 @@ class LogoutView(OpenView):
 class LogoutAllView(PersonView):
     permissions: ClassVar = {"POST": PERSON}
 
-    @extend_schema(operation_id="logout_all", request=None, responses={204: None})
+    @operation("logout_all", request=None, responses={204: None})
     def post(self, request: Request) -> Response:
         """End every session of yours, this one too; those of browsers are ended in the browser."""
         bearer.end_all(self.person.person_id, now=self.now())
@@ -209,7 +231,7 @@ class LogoutAllView(PersonView):
 class MeView(PersonView):
     permissions: ClassVar = {"GET": PERSON}
 
-    @extend_schema(operation_id="me", responses=MeOutput)
+    @operation("me", responses=MeOutput)
     def get(self, request: Request) -> Response:
         """Who you are, and what you are in the tenant that ``X-Tenant-ID`` names, or else in your first."""
         person = person_of_id(self.person.person_id)
@@ -236,7 +258,7 @@ class MeView(PersonView):
 class SessionsView(PersonView):
     permissions: ClassVar = {"GET": PERSON}
 
-    @extend_schema(operation_id="list_sessions", responses=SessionsOutput)
+    @operation("list_sessions", responses=SessionsOutput)
     def get(self, request: Request) -> Response:
         """Your sessions through the API that are not over, newest first."""
         found = bearer.list_sessions(self.person.person_id, now=self.now())
@@ -262,7 +284,7 @@ class SessionsView(PersonView):
 class RevokeSessionView(PersonView):
     permissions: ClassVar = {"POST": PERSON}
 
-    @extend_schema(operation_id="revoke_session", request=None, responses={204: None})
+    @operation("revoke_session", request=None, responses={204: None})
     def post(self, request: Request, session_id: int) -> Response:
         """End one of your sessions; it is refused from the next request on."""
         bearer.end_session(self.person.person_id, session_id, now=self.now())
@@ -272,12 +294,21 @@ class RevokeSessionView(PersonView):
 class StepUpView(PersonView):
     permissions: ClassVar = {"POST": PERSON}
 
-    @extend_schema(operation_id="step_up", request=StepUpInput, responses={204: None})
+    @operation("step_up", request=StepUpInput, responses={204: None})
     def post(self, request: Request) -> Response:
-        """Show again who you are, with a code of the authenticator, for what asks for that within ten minutes."""
-        code = self.read(StepUpInput)["code"]
-        method = _shown_by(self.person.person_id, code, types=(factors.CODE,), view=self)
-        bearer.prove(self.person, method=method, now=self.now())
+        """Show again who you are, for what asks for that within ten minutes: with a code of the authenticator or, while
+        you have no second factor, with the password."""
+        fields, now = self.read(StepUpInput), self.now()
+        if "code" in fields:
+            method = _shown_by(self.person.person_id, fields["code"], types=(factors.CODE,), view=self)
+            bearer.prove(self.person, method=method, now=now)
+            return Response(status=204)
+        attempts.count_code(self.person.person_id, now=now)
+        try:
+            bearer.show_password(self.person, fields["password"], now=now)
+        except SignInRefused:
+            attempts.note(None, "session.refused", reason="bearer password", now=now)
+            raise
         return Response(status=204)
 
 
@@ -305,7 +336,9 @@ def _opened(view: OpenView, person: "User", *, method: str) -> dict[str, Any]:
             "role": reach and reach.role,
         },
         "mfa_required": False,
-        "mfa_setup_required": reach is not None and reach.may_read and not factors.has_second_factor(person.pk),
+        "mfa_setup_required": reach is not None
+        and reach.needs_second_factor
+        and not factors.has_second_factor(person.pk),
     }
 
 

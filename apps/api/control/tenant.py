@@ -2,13 +2,13 @@
 
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.at import tenant_of
 from apps.api.fields import Choice, Label, Moment, Parameters, WholeInQuery
+from apps.api.operations import operation
 from apps.api.v1.quota import QuotaOutput, QuotaView
 from apps.api.views import ControlView
 from apps.audit.selectors import Wanted, list_events
@@ -25,6 +25,7 @@ class PoliciesOutput(serializers.Serializer[Any]):
     ai_extract = serializers.CharField()
     ai_rerank = serializers.CharField()
     break_glass = serializers.CharField()
+    require_second_factor = serializers.CharField()
 
 
 class OrganizationOutput(serializers.Serializer[Any]):
@@ -82,7 +83,7 @@ class TrailOutput(serializers.Serializer[Any]):
 class SettingsView(ControlView):
     permissions: ClassVar = {"GET": "settings:read"}
 
-    @extend_schema(operation_id="get_tenant_settings", responses=SettingsOutput)
+    @operation("get_tenant_settings", responses=SettingsOutput)
     def get(self, request: Request) -> Response:
         """The tenant's policies; `memsync tenant policy` sets them."""
         tenant = tenant_of(self.caller)
@@ -104,7 +105,7 @@ class SettingsView(ControlView):
 class UsageView(QuotaView):
     permissions: ClassVar = {"GET": "usage:read"}
 
-    @extend_schema(operation_id="get_usage", responses=QuotaOutput)
+    @operation("get_usage", responses=QuotaOutput)
     def get(self, request: Request) -> Response:
         """What the tenant has used of this month's quota, in UTC.  While it is off nothing is counted."""
         return super().get(request)
@@ -113,7 +114,7 @@ class UsageView(QuotaView):
 class TrailView(ControlView):
     permissions: ClassVar = {"GET": "audit:read"}
 
-    @extend_schema(operation_id="list_audit_logs", parameters=[TrailInput], responses=TrailOutput)
+    @operation("list_audit_logs", parameters=[TrailInput], responses=TrailOutput)
     def get(self, request: Request) -> Response:
         """The tenant's audit trail, newest first, in the words of the control-plane client; `GET /v1/audit/events`
         gives whole rows, as they are chained."""

@@ -10,15 +10,15 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
 
 import orjson
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, Flag, Label, Labels, Parameters, StrictInput, Text, Whole, WholeInQuery
-from apps.api.views import PROJECT_ID, ApiView, ProjectMalformed
+from apps.api.fields import Choice, Flag, Input, Label, Labels, Parameters, Text, Whole, WholeInQuery
+from apps.api.operations import operation
+from apps.api.views import ApiView
 from apps.projects.scope import Scope
-from apps.projects.selectors import get_project
 from apps.webhooks import deliveries, services
 from apps.webhooks.deliveries import Delivery, rate
 from apps.webhooks.events import CATEGORIES, TYPES
@@ -35,7 +35,7 @@ def _within(column: str) -> dict[str, Any]:
     return {"min_value": least, "max_value": most}
 
 
-class RetryInput(StrictInput):
+class RetryInput(Input):
     """When what failed is tried again."""
 
     enabled = Flag(required=False)
@@ -46,7 +46,7 @@ class RetryInput(StrictInput):
     retry_status_codes = Labels(required=False, max_items=64, max_length=3)
 
 
-class SignatureInput(StrictInput):
+class SignatureInput(Input):
     """How a delivery is signed."""
 
     algorithm = Choice(choices=ALGORITHMS, required=False)
@@ -55,7 +55,7 @@ class SignatureInput(StrictInput):
     tolerance_seconds = Whole(required=False, **_within("signature_tolerance"))
 
 
-class UpdateInput(StrictInput):
+class UpdateInput(Input):
     name = Label(required=False, max_length=128)
     url = Text(required=False, max_length=services.MOST_URL)
     events = Labels(required=False, choices=TYPES)
@@ -71,7 +71,7 @@ class UpdateInput(StrictInput):
         return attrs
 
 
-class CreateInput(StrictInput):
+class CreateInput(Input):
     name = Label(max_length=128)
     url = Text(max_length=services.MOST_URL, help_text="https, and a public address.")
     events = Labels(choices=TYPES, help_text="At least one.")
@@ -81,11 +81,11 @@ class CreateInput(StrictInput):
     project_id = Label(required=False, max_length=64, help_text="Only what happens in this project.")
 
 
-class TestInput(StrictInput):
+class TestInput(Input):
     event_type = Choice(choices=TYPES, default="memory.created")
 
 
-class ReplayInput(StrictInput):
+class ReplayInput(Input):
     since_minutes = Whole(default=60, min_value=1, max_value=10_080)
     statuses = Labels(default=("failed", "dead_letter"), choices=STATUSES)
     limit = Whole(default=100, min_value=1, max_value=1_000)
@@ -221,24 +221,20 @@ class WebhookHealthOutput(serializers.Serializer[Any]):
 class WebhookView(ApiView):
     """What these routes have in common."""
 
+    headers_read: ClassVar = ("X-Project-ID",)
+
     def reach(self, in_body: str | None = None) -> Scope:
         """The environment of whoever asks; one project where the header, the body or the key names it, else all."""
-        scope = self.request.user
-        assert isinstance(scope, Scope)  # noqa: S101  (no route of these is open)
         named = self.request.headers.get("X-Project-ID", "").strip() or in_body
-        if not named:
-            return scope
-        if not PROJECT_ID.fullmatch(named):
-            raise ProjectMalformed
-        return replace(scope, project_id=get_project(scope, named).pk)
+        return replace(self.caller, project_id=self.project_named(named).pk) if named else self.caller
 
 
 class WebhooksView(WebhookView):
     permissions: ClassVar = {"GET": READ, "POST": WRITE}
     fresh: ClassVar = frozenset({"POST"})
 
-    @extend_schema(
-        operation_id="create_webhook",
+    @operation(
+        "create_webhook",
         request=CreateInput,
         examples=[
             OpenApiExample(
@@ -264,7 +260,7 @@ class WebhooksView(WebhookView):
         )
         return Response(_created(made), status=201)
 
-    @extend_schema(operation_id="list_webhooks", responses=WebhooksOutput)
+    @operation("list_webhooks", responses=WebhooksOutput)
     def get(self, request: Request) -> Response:
         """The webhooks, newest first, and how they fare."""
         found = services.list_endpoints(self.reach())
@@ -286,12 +282,12 @@ class WebhooksView(WebhookView):
 class EndpointView(WebhookView):
     permissions: ClassVar = {"GET": READ, "PATCH": WRITE, "DELETE": WRITE}
 
-    @extend_schema(operation_id="get_webhook", responses=WebhookOutput)
+    @operation("get_webhook", responses=WebhookOutput)
     def get(self, request: Request, endpoint_id: int) -> Response:
         """One webhook."""
         return Response(_body(services.get(self.reach(), endpoint_id)))
 
-    @extend_schema(operation_id="update_webhook", request=UpdateInput, responses=WebhookOutput)
+    @operation("update_webhook", request=UpdateInput, responses=WebhookOutput)
     def patch(self, request: Request, endpoint_id: int) -> Response:
         """Change what is given, and leave the rest as it is."""
         fields = self.read(UpdateInput)
@@ -308,7 +304,7 @@ class EndpointView(WebhookView):
         )
         return Response(_body(changed))
 
-    @extend_schema(operation_id="delete_webhook", request=None, responses={204: None})
+    @operation("delete_webhook", request=None, responses={204: None})
     def delete(self, request: Request, endpoint_id: int) -> Response:
         """Delete it, with its deliveries; what waits is not sent."""
         services.delete(self.reach(), endpoint_id, now=self.now())
@@ -318,7 +314,7 @@ class EndpointView(WebhookView):
 class PauseView(WebhookView):
     permissions: ClassVar = {"POST": WRITE}
 
-    @extend_schema(operation_id="pause_webhook", request=None, responses=WebhookOutput)
+    @operation("pause_webhook", request=None, responses=WebhookOutput)
     def post(self, request: Request, endpoint_id: int) -> Response:
         """Send nothing until it is resumed.  What waits stays; what happens meanwhile is not told."""
         return Response(_body(services.pause(self.reach(), endpoint_id, now=self.now())))
@@ -327,7 +323,7 @@ class PauseView(WebhookView):
 class ResumeView(WebhookView):
     permissions: ClassVar = {"POST": WRITE}
 
-    @extend_schema(operation_id="resume_webhook", request=None, responses=WebhookOutput)
+    @operation("resume_webhook", request=None, responses=WebhookOutput)
     def post(self, request: Request, endpoint_id: int) -> Response:
         """Send again, and first what waited."""
         return Response(_body(services.resume(self.reach(), endpoint_id, now=self.now())))
@@ -337,7 +333,7 @@ class RotateSecretView(WebhookView):
     permissions: ClassVar = {"POST": WRITE}
     fresh: ClassVar = frozenset({"POST"})
 
-    @extend_schema(operation_id="rotate_webhook_secret", request=None, responses=CreatedWebhookOutput)
+    @operation("rotate_webhook_secret", request=None, responses=CreatedWebhookOutput)
     def post(self, request: Request, endpoint_id: int) -> Response:
         """A new secret.  For a day the old one signs as well, in a header whose name ends in -Previous."""
         return Response(_created(services.rotate_secret(self.reach(), endpoint_id, now=self.now())))
@@ -346,7 +342,7 @@ class RotateSecretView(WebhookView):
 class TestView(WebhookView):
     permissions: ClassVar = {"POST": WRITE}
 
-    @extend_schema(operation_id="test_webhook", request=TestInput, responses=TestedOutput)
+    @operation("test_webhook", request=TestInput, responses=TestedOutput)
     def post(self, request: Request, endpoint_id: int) -> Response:
         """Send a delivery that says that it is a test."""
         fields = self.read(TestInput)
@@ -367,7 +363,7 @@ class TestView(WebhookView):
 class ReplayView(WebhookView):
     permissions: ClassVar = {"POST": WRITE}
 
-    @extend_schema(operation_id="replay_webhook_deliveries", request=ReplayInput, responses=ReplayedOutput)
+    @operation("replay_webhook_deliveries", request=ReplayInput, responses=ReplayedOutput)
     def post(self, request: Request, endpoint_id: int) -> Response:
         """Send again what was not delivered, the oldest first.  Event and delivery ids stay the same."""
         fields, now = self.read(ReplayInput), self.now()
@@ -393,7 +389,7 @@ class ReplayView(WebhookView):
 class DeliveriesView(WebhookView):
     permissions: ClassVar = {"GET": READ}
 
-    @extend_schema(operation_id="list_webhook_deliveries", parameters=[PageInput], responses=DeliveriesOutput)
+    @operation("list_webhook_deliveries", parameters=[PageInput], responses=DeliveriesOutput)
     def get(self, request: Request, endpoint_id: int) -> Response:
         """Deliveries to one webhook, newest first."""
         return Response(_page(self, self.read_parameters(PageInput), endpoint_id))
@@ -402,7 +398,7 @@ class DeliveriesView(WebhookView):
 class RecentDeliveriesView(WebhookView):
     permissions: ClassVar = {"GET": READ}
 
-    @extend_schema(operation_id="list_recent_webhook_deliveries", parameters=[RecentInput], responses=DeliveriesOutput)
+    @operation("list_recent_webhook_deliveries", parameters=[RecentInput], responses=DeliveriesOutput)
     def get(self, request: Request) -> Response:
         """Deliveries to every webhook, newest first."""
         asked = self.read_parameters(RecentInput)
@@ -412,7 +408,7 @@ class RecentDeliveriesView(WebhookView):
 class LatestDeliveryView(WebhookView):
     permissions: ClassVar = {"GET": READ}
 
-    @extend_schema(operation_id="get_latest_webhook_delivery", responses={200: DeliveryOutput, 204: None})
+    @operation("get_latest_webhook_delivery", responses={200: DeliveryOutput, 204: None})
     def get(self, request: Request, endpoint_id: int) -> Response:
         """The newest delivery; 204 where there is none."""
         found = deliveries.latest(self.reach(), endpoint_id, now=self.now())
@@ -422,7 +418,7 @@ class LatestDeliveryView(WebhookView):
 class DeliveryView(WebhookView):
     permissions: ClassVar = {"GET": READ}
 
-    @extend_schema(operation_id="get_webhook_delivery", responses=DeliveryOutput)
+    @operation("get_webhook_delivery", responses=DeliveryOutput)
     def get(self, request: Request, delivery_id: int) -> Response:
         """One delivery, with each attempt."""
         return Response(_delivery(deliveries.get(self.reach(), delivery_id, now=self.now())))
@@ -431,7 +427,7 @@ class DeliveryView(WebhookView):
 class RetryDeliveryView(WebhookView):
     permissions: ClassVar = {"POST": WRITE}
 
-    @extend_schema(operation_id="retry_webhook_delivery", request=None, responses=DeliveryOutput)
+    @operation("retry_webhook_delivery", request=None, responses=DeliveryOutput)
     def post(self, request: Request, delivery_id: int) -> Response:
         """Send it again now, with all its retries before it."""
         return Response(_delivery(deliveries.retry(self.reach(), delivery_id, now=self.now())))
@@ -440,9 +436,10 @@ class RetryDeliveryView(WebhookView):
 class EventTypesView(WebhookView):
     permissions: ClassVar = {"GET": READ}
 
-    @extend_schema(operation_id="get_webhook_event_types", responses=EventTypesOutput)
+    @operation("get_webhook_event_types", responses=EventTypesOutput)
     def get(self, request: Request) -> Response:
         """The events that there are."""
+        self.reach()  # a project that is not there is refused here as everywhere
         categories = {name: list(types) for name, types in CATEGORIES.items()}
         return Response({"event_types": list(TYPES), "categories": categories})
 
@@ -450,7 +447,7 @@ class EventTypesView(WebhookView):
 class WebhookHealthView(WebhookView):
     permissions: ClassVar = {"GET": READ}
 
-    @extend_schema(operation_id="get_webhook_health", responses=WebhookHealthOutput)
+    @operation("get_webhook_health", responses=WebhookHealthOutput)
     def get(self, request: Request) -> Response:
         """How deliveries fare, all webhooks together."""
         found = deliveries.health(self.reach(), now=self.now())

@@ -1,0 +1,37 @@
+"""What makes a long password no better than a short one.  Django's validators ask for length and know common ones."""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+from django.core.exceptions import ValidationError
+
+if TYPE_CHECKING:  # settings name this module, before there are models
+    from apps.accounts.models import User
+
+FEWEST: Final = 5
+MESSAGE: Final = "This password repeats itself or counts up: it is among the first that are tried."
+
+
+class VariedPasswordValidator:
+    """At least five different characters, no piece said over and over, no row of neighbours such as 123456789012."""
+
+    def validate(self, password: str, user: "User | None" = None) -> None:
+        if len(set(password)) < FEWEST or _is_piece_repeated(password) or _is_row(password):
+            raise ValidationError(MESSAGE, code="password_not_varied")
+
+    def get_help_text(self) -> str:
+        return "It has at least five different characters, and neither repeats itself nor counts up."
+
+
+def _is_piece_repeated(password: str) -> bool:
+    """``abcabcabcabc``: it is found in itself, moved by the length of the piece."""
+    return (password + password).find(password, 1) < len(password)
+
+
+def _is_row(password: str) -> bool:
+    """Each character is the next after the one before, or each the one before it; 0 comes after 9."""
+    steps: set[Any] = {
+        (ord(after) - ord(before)) % 10 if before.isdecimal() and after.isdecimal() else ord(after) - ord(before)
+        for before, after in pairwise(password)
+    }
+    return len(steps) == 1 and bool(steps & {1, -1, 9})

@@ -1,0 +1,68 @@
+"""A small application behind the real web worker, and gunicorn's settings for it: little patience, few threads.
+
+gunicorn --config python:tests.web.small_app tests.web.small_app:application
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from gunicorn import util  # type: ignore[import-untyped]
+
+from memsync import connections, gunicorn_conf, web_worker
+
+worker_class = gunicorn_conf.worker_class
+workers = 1
+threads = 2
+worker_connections = 30
+keepalive = 20
+graceful_timeout = 10
+control_socket_disable = True
+
+LARGE = 8 * 1024 * 1024  # more than any kernel takes for a client that does not read
+PIECE = b"x" * 65_536
+given: Counter[str] = Counter()  # bytes of each stream, by its name
+closed: set[str] = set()  # streams that were told that they are over
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    connections.PATIENCE_SECONDS = web_worker.LINGER_SECONDS = float(os.environ["PATIENCE"])
+    web_worker.QUEUE_SECONDS = 1.0
+    util.close_graceful = partial(util.close_graceful, timeout=connections.PATIENCE_SECONDS)  # in gunicorn's own loop
+
+
+def application(environ: dict[str, Any], start: Callable[..., Any]) -> Any:
+    path, name = environ["PATH_INFO"], environ["QUERY_STRING"]
+    if path == "/stream":
+        start("200 OK", [("Content-Type", "text/plain")])
+        return Stream(name)
+    if path == "/large":
+        body = b"x" * LARGE
+    elif path == "/unread":
+        body = b"not read"
+    elif path == "/all":
+        body = environ["wsgi.input"].read()
+    elif path == "/given":
+        body = f"{given[name]} {int(name in closed)}".encode()
+    else:
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        body = f"{environ['REQUEST_METHOD']} {len(body)} {sum(body)}".encode()
+    start("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
+    return [body]
+
+
+class Stream:
+    """LARGE bytes in pieces, and how many of them were asked for."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __iter__(self) -> Iterator[bytes]:
+        for _ in range(LARGE // len(PIECE)):
+            given[self.name] += len(PIECE)
+            yield PIECE
+
+    def close(self) -> None:
+        closed.add(self.name)
