@@ -14,7 +14,7 @@ COLUMNS: Final = (
     "id", "user_id", "end_user_id", "environment", "text", "summary", "extracted_type", "extracted_key", "tags",
     "source", "event_type", "importance", "quality_score", "metadata", "is_summary", "pinned", "tier", "validity",
     "retention_status", "superseded_by", "event_at", "event_precision", "valid_from", "valid_to", "expires_at",
-    "created_at", "updated_at",
+    "created_at", "updated_at", "retention_expires_at",
 )  # fmt: skip
 
 # What a spreadsheet takes for the beginning of a formula, as wide characters too.
@@ -51,6 +51,7 @@ def row_of(memory: OpenedMemory, end_user: str | None) -> dict[str, Any]:
         "expires_at": memory.expires_at,
         "created_at": memory.created_at,
         "updated_at": memory.updated_at,
+        "retention_expires_at": memory.kept_until,
     }
 
 

@@ -27,6 +27,7 @@ from apps.history.models import HistoryTurn, StateItem
 from apps.ingest.models import CLIENT_REF, CONTENT, Candidate, DerivedFact, IngestReceipt, ReviewItem
 from apps.memories.claims import CONTENT as CLAIM
 from apps.memories.feedback import COMMENT
+from apps.memories.lifetimes import Lifetimes, lifetimes_of
 from apps.memories.models import (
     Memory,
     MemoryClaim,
@@ -87,7 +88,9 @@ class Section:
         everything: ScopedQuerySet[Any] = ScopedQuerySet(self.model).within(scope)
         return everything.filter(space_id=space.pk)
 
-    def tell(self, row: Any, cipher: SpaceCipher, space: Space, end_user: str | None) -> dict[str, Any]:
+    def tell(
+        self, row: Any, cipher: SpaceCipher, space: Space, end_user: str | None, lifetimes: Lifetimes
+    ) -> dict[str, Any]:
         """Raises DecryptError."""
         said = {"id": row.pk} | {name: getattr(row, name) for name in self.plain}
         return said | {seal.said: seal.open(row, column, cipher) for column, seal in self.sealed.items()}
@@ -100,7 +103,9 @@ class _Person(Section):
         mine: ScopedQuerySet[Any] = Space.objects.within(scope).filter(pk=space.pk)
         return mine
 
-    def tell(self, row: Any, cipher: SpaceCipher, space: Space, end_user: str | None) -> dict[str, Any]:
+    def tell(
+        self, row: Any, cipher: SpaceCipher, space: Space, end_user: str | None, lifetimes: Lifetimes
+    ) -> dict[str, Any]:
         return {"user_id": row.owner_id, "end_user_id": end_user, "created_at": row.created_at}
 
 
@@ -115,17 +120,20 @@ class _Memories(Section):
         mine: ScopedQuerySet[Any] = Memory.objects.within_tenant(scope).filter(space_id=space.pk).to_open()
         return mine
 
-    def tell(self, row: Any, cipher: SpaceCipher, space: Space, end_user: str | None) -> dict[str, Any]:
+    def tell(
+        self, row: Any, cipher: SpaceCipher, space: Space, end_user: str | None, lifetimes: Lifetimes
+    ) -> dict[str, Any]:
         handles = open_handles(row, cipher)
         more = {
             "session_id": handles.session,
             "speaker": handles.actor,
             "access_count": row.access_count,
             "last_accessed_at": row.last_accessed_at,
+            "last_used_at": row.last_used_at,
             "deleted_at": row.deleted_at,
             "superseded_at": row.superseded_at,
         }
-        return formats.row_of(open_memory(row, cipher, space.ref), end_user) | more
+        return formats.row_of(open_memory(row, cipher, space.ref, lifetimes), end_user) | more
 
 
 _SECTIONS: Final[list[Section]] = [
@@ -283,10 +291,10 @@ def next_of_person(scope: Scope, job: ExportJob, cipher: SpaceCipher, *, now: da
     found = list(rows.filter(pk__in=ids).order_by("pk"))
     unreadable = 0
     own = _cipher(scope, space)
-    end_user = names_of(scope, [space], cipher).get(space.owner_id)
+    end_user, lifetimes = names_of(scope, [space], cipher).get(space.owner_id), lifetimes_of(scope, [space.pk])
     for row in found if own else ():
         try:
-            said = section.tell(row, own, space, end_user) if own else {}
+            said = section.tell(row, own, space, end_user, lifetimes) if own else {}
         except DecryptError as error:
             report_broken(scope, error, row.pk, space_id=space.pk, table=section.table, now=now)
             unreadable += 1

@@ -14,6 +14,7 @@ from apps.exports import formats
 from apps.exports.filters import Filters, matching, says
 from apps.exports.models import ExportJob, Format
 from apps.memories import integrity
+from apps.memories.lifetimes import lifetimes_of
 from apps.memories.sealing import open_memory
 from apps.memories.spaces import EXTERNAL_ID
 from apps.projects.models import Space
@@ -58,6 +59,7 @@ def next_memories(scope: Scope, job: ExportJob, filters: Filters, cipher: SpaceC
     found = list(rows.filter(pk__in=ids).order_by("pk").to_open())
     spaces = Space.objects.within(scope).in_bulk({row.space_id for row in found})
     ciphers, names = _ciphers(scope, list(spaces.values())), names_of(scope, list(spaces.values()), cipher)
+    lifetimes = lifetimes_of(scope, spaces)
     lines: list[bytes] = []
     written: list[tuple[int, int]] = []
     unreadable = 0
@@ -67,7 +69,7 @@ def next_memories(scope: Scope, job: ExportJob, filters: Filters, cipher: SpaceC
             continue
         space = spaces[row.space_id].ref
         try:
-            memory = open_memory(row, own, space)
+            memory = open_memory(row, own, space, lifetimes)
         except DecryptError as error:
             integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
             unreadable += 1

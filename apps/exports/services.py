@@ -198,7 +198,12 @@ def get_job(scope: Scope, public_id: str, *, locked: bool = False) -> ExportJob:
 
 
 def _visible(scope: Scope) -> ScopedQuerySet[ExportJob]:
-    """Those of the scope's environment; a person's request is for people, and is not among them."""
+    jobs = _of_environment(scope)
+    return jobs if scope.wall is None else jobs.filter(project_id=scope.wall)
+
+
+def _of_environment(scope: Scope) -> ScopedQuerySet[ExportJob]:
+    """A person's request is for people, and is not among them."""
     return ExportJob.objects.within(scope).filter(environment=scope.environment).exclude(reach=Reach.PERSON)
 
 
@@ -229,7 +234,7 @@ def _begin(scope: Scope, job: ExportJob, *, now: datetime) -> None:
 
 def _check_open(scope: Scope) -> None:
     """Raises TooManyExports."""
-    if _visible(scope).filter(status__in=OPEN).count() >= MOST_OPEN:
+    if _of_environment(scope).filter(status__in=OPEN).count() >= MOST_OPEN:
         raise TooManyExports
 
 

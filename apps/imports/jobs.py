@@ -1,7 +1,7 @@
 """What is sealed in a job, and in whose name it works."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import orjson
@@ -19,10 +19,21 @@ def scope_of(scope: Scope, job: ImportJob) -> Scope:
     return replace(scope, environment=environment, principal=principal, project_id=job.project_id)
 
 
-def open_details(cipher: SpaceCipher, job: ImportJob) -> tuple[str, str | None]:
-    """The file's name and the end user.  Raises DecryptError."""
-    details = orjson.loads(cipher.open_bytes(DETAILS, job.pk, bytes(job.details_ct)))
-    return details["filename"], details["end_user"]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """What is sealed beside a job.  end_user: of records that name none.  is_vouched: whoever started it may review."""
+
+    filename: str
+    end_user: str | None
+    is_vouched: bool = False
+
+    def seal(self, cipher: SpaceCipher, job_id: int) -> bytes:
+        return cipher.seal(DETAILS, job_id, orjson.dumps(asdict(self)))
+
+
+def open_details(cipher: SpaceCipher, job: ImportJob) -> Details:
+    """Raises DecryptError."""
+    return Details(**orjson.loads(cipher.open_bytes(DETAILS, job.pk, bytes(job.details_ct))))
 
 
 def open_errors(cipher: SpaceCipher, job: ImportJob) -> list[dict[str, Any]]:
@@ -35,9 +46,9 @@ def open_errors(cipher: SpaceCipher, job: ImportJob) -> list[dict[str, Any]]:
     return errors
 
 
-def seal_job(job: ImportJob, details: Mapping[str, Any], errors: Sequence[dict[str, Any]], cipher: SpaceCipher) -> None:
+def seal_job(job: ImportJob, details: Details, errors: Sequence[dict[str, Any]], cipher: SpaceCipher) -> None:
     """Seal the job's columns under the cipher's version.  Not yet saved."""
     job.revision += 1
     job.key_version = cipher.key_version
-    job.details_ct = cipher.seal(DETAILS, job.pk, orjson.dumps(dict(details)))
+    job.details_ct = details.seal(cipher, job.pk)
     job.errors_ct = cipher.seal(ERRORS, job.pk, orjson.dumps(list(errors)), revision=job.revision) if errors else None

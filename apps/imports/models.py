@@ -48,6 +48,8 @@ class ImportJob(ScopedModel):
     skipped = models.IntegerField(default=0)
     rejected = models.IntegerField(default=0)
     already_imported = models.IntegerField(default=0)
+    # A default of the database too: the code before this one makes jobs without it.
+    pending_review = models.IntegerField(default=0, db_default=0)
     attempts = models.IntegerField(default=0)
     started_at = models.DateTimeField(null=True)
     completed_at = models.DateTimeField(null=True)

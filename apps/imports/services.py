@@ -7,19 +7,19 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
-import orjson
 from django.db import transaction
 
 from apps.audit.services import record
 from apps.core.errors import NotFound
-from apps.core.scoping import tenant_transaction
+from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.core.sequences import take_ids
 from apps.crypto.services import SpaceCipher, open_space, open_tenant
 from apps.imports.doorbell import ring
-from apps.imports.jobs import open_details, open_errors
-from apps.imports.models import DETAILS, OPEN, PAYLOAD, ImportChunk, ImportJob, Status
+from apps.imports.jobs import Details, open_details, open_errors
+from apps.imports.models import OPEN, PAYLOAD, ImportChunk, ImportJob, Status
 from apps.imports.payload import Batch, ImportEmpty, batches, format_of, lines_of
 from apps.imports.records import check_reference
+from apps.ingest.review import may_review
 from apps.memories.spaces import meet_end_user
 from apps.projects.scope import Scope, SpaceRef
 
@@ -60,8 +60,9 @@ def start_import(
 ) -> Import:
     """Keep the records of a file, sealed, and have them imported in the background.
 
-    end_user: of records that name none.  resume: every record must carry a reference.  Raises ImportUnreadable,
-    ImportEmpty, ReferenceMissing or RecordTooLarge; then nothing was kept.
+    end_user: of records that name none.  resume: every record must carry a reference.  What records say they were is
+    believed if whoever asks may review.  Raises ImportUnreadable, ImportEmpty, ReferenceMissing or RecordTooLarge; then
+    nothing was kept.
     """
     format_ = format_of(name)
     total = 0
@@ -75,6 +76,7 @@ def start_import(
     (job_id,) = take_ids(1, sequence="imports_importjob_id_seq")
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
+        details = Details(filename=name, end_user=end_user, is_vouched=may_review(scope))
         job = ImportJob(
             id=job_id,
             tenant_id=scope.tenant_id,
@@ -86,7 +88,7 @@ def start_import(
             format=format_,
             resume=resume,
             continue_on_error=continue_on_error,
-            details_ct=cipher.seal(DETAILS, job_id, orjson.dumps({"filename": name, "end_user": end_user})),
+            details_ct=details.seal(cipher, job_id),
             key_version=cipher.key_version,
             total_records=total,
             created_at=now,
@@ -107,7 +109,7 @@ def get_import(scope: Scope, public_id: str) -> Import:
 def list_imports(scope: Scope, *, status: str | None, limit: int) -> tuple[list[Import], int]:
     """The newest, and how many there are.  limit: of those that are listed."""
     with tenant_transaction(scope):
-        jobs = ImportJob.objects.within(scope).filter(environment=scope.environment)
+        jobs = _visible(scope)
         if status is not None:
             jobs = jobs.filter(status=status)
         return [_opened(scope, job) for job in jobs.order_by("-id")[:limit]], jobs.count()
@@ -129,16 +131,20 @@ def cancel_import(scope: Scope, public_id: str, *, now: datetime) -> Import:
 
 
 def _get(scope: Scope, public_id: str) -> ImportJob:
-    mine = ImportJob.objects.within(scope).filter(environment=scope.environment)
-    job = mine.filter(public_id=public_id).first() if "\x00" not in public_id else None
+    job = _visible(scope).filter(public_id=public_id).first() if "\x00" not in public_id else None
     if job is None:
         raise ImportNotFound
     return job
 
 
+def _visible(scope: Scope) -> ScopedQuerySet[ImportJob]:
+    jobs = ImportJob.objects.within(scope).filter(environment=scope.environment)
+    return jobs if scope.wall is None else jobs.filter(project_id=scope.wall)
+
+
 def _opened(scope: Scope, job: ImportJob) -> Import:
     cipher = open_tenant(scope.tenant)
-    return Import(job=job, filename=open_details(cipher, job)[0], errors=open_errors(cipher, job))
+    return Import(job=job, filename=open_details(cipher, job).filename, errors=open_errors(cipher, job))
 
 
 def _write_chunks(

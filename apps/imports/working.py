@@ -26,6 +26,7 @@ from apps.imports.payload import Line, unpacked
 from apps.imports.records import read_record
 from apps.ingest.candidates import Outcome as Remembered
 from apps.ingest.candidates import Proposal
+from apps.ingest.review import PERMISSION
 from apps.ingest.services import remember_each
 from apps.memories import tombstones
 from apps.projects.models import Space
@@ -37,6 +38,7 @@ logger = logging.getLogger(__name__)
 MOST_ERRORS: Final = 100
 MOST_ATTEMPTS: Final = 5
 KEPT_FOR: Final = timedelta(days=30)  # of what is said of a job that is over
+UNPINNED: Final = f"stored, and not pinned: only a key with {PERMISSION} or a person pins by an import"
 
 Result = Remembered | DomainError | None  # None: of somebody who was erased since the import began
 
@@ -118,7 +120,8 @@ class Tally:
     counts: Counter[str] = field(default_factory=Counter)
     errors: list[dict[str, Any]] = field(default_factory=list)
 
-    def add(self, number: int, result: Result) -> None:
+    def add(self, number: int, result: Result, *, is_unpinned: bool = False) -> None:
+        """is_unpinned: it says that it was pinned, and nobody who may review answers for that."""
         if result is None:
             self.counts["skipped"] += 1
         elif isinstance(result, DomainError):
@@ -126,30 +129,37 @@ class Tally:
             self.errors.append({"line": number, "reason": result.message})
         elif result.is_stored:
             self.counts["created"] += 1
+            if is_unpinned:
+                self.errors.append({"line": number, "reason": UNPINNED})
         elif result.reason == "already_ingested":
             self.counts["already_imported"] += 1
+        elif result.review_ids:
+            self.counts["pending_review"] += 1
         else:
             self.counts["skipped"] += 1
 
 
 def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCipher, *, now: datetime) -> Outcome:
     own = scope_of(scope, job)
-    end_user = open_details(cipher, job)[1]
+    details = open_details(cipher, job)
     lines = _open_lines(scope, chunk, cipher)
     results: dict[int, Result] = {}
     by_person: dict[str, dict[int, Proposal]] = {}
+    unpinned: set[int] = set()
     is_stopped = False
     for line in lines:
         try:
-            found = read_record(line.raw, end_user=end_user, since=job.created_at)
+            found = read_record(line.raw, end_user=details.end_user, since=job.created_at)
         except DomainError as refusal:
             results[line.number] = refusal
             if not job.continue_on_error:
                 is_stopped = True
                 break
         else:
-            asked = replace(found.proposal, asked_at=job.created_at)
+            asked = replace(found.proposal, asked_at=job.created_at, is_imported=True, is_vouched=details.is_vouched)
             by_person.setdefault(found.end_user, {})[line.number] = asked
+            if asked.kept is not None and asked.kept.pinned and not asked.is_vouched:
+                unpinned.add(line.number)
     for person in sorted(by_person):  # in one order, so that two imports do not wait for each other in a circle
         erased_at = tombstones.hold_person(own, person)
         if erased_at is not None and job.created_at <= erased_at:
@@ -159,7 +169,7 @@ def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCiphe
         results |= remember_each(own, person, by_person[person], embeds_later=True, now=now)
     tally = Tally()
     for number in sorted(results):
-        tally.add(number, results[number])
+        tally.add(number, results[number], is_unpinned=number in unpinned)
     ImportChunk.objects.within(scope).filter(pk=chunk.pk).delete()
     job = _locked(scope, job)
     _count(job, tally, cipher, now=now)
@@ -204,8 +214,7 @@ def _count(job: ImportJob, tally: Tally, cipher: SpaceCipher, *, now: datetime) 
 def _add_errors(job: ImportJob, errors: Sequence[dict[str, Any]], cipher: SpaceCipher) -> None:
     """One row has one key version, so the other sealed column is written with it."""
     kept = (open_errors(cipher, job) + list(errors))[:MOST_ERRORS]
-    filename, end_user = open_details(cipher, job)
-    seal_job(job, {"filename": filename, "end_user": end_user}, kept, cipher)
+    seal_job(job, open_details(cipher, job), kept, cipher)
 
 
 def _end(scope: Scope, job: ImportJob, status: Status, *, now: datetime) -> Outcome:

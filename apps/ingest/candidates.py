@@ -110,6 +110,8 @@ class Proposal:
     reading: for what a language model was asked about.  is_overheard: said to somebody else, so that what is unsure
     waits for a person where the project does not say.
     asked_at: when it was asked for, if it has waited in a queue since.
+    is_imported: it came in a file of many.  is_vouched: brought by somebody who may review, a person or a program that
+    a person trusts with it, so that what a memory says it was elsewhere is believed.
     """
 
     text: Plaintext
@@ -133,6 +135,8 @@ class Proposal:
     is_overheard: bool = False
     pinned: bool = False
     asked_at: datetime | None = None
+    is_imported: bool = False
+    is_vouched: bool = False
 
     @property
     def is_explicit(self) -> bool:

@@ -31,6 +31,7 @@ from apps.memories.spaces import lock_space
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 
+PERMISSION: Final = "candidates:review"
 REASONS: Final = ("low_confidence", "instruction", "less_trusted", "policy")
 STATES: Final = tuple(state.value for state in ReviewState)
 UNDO: Final = timedelta(minutes=10)
@@ -116,6 +117,11 @@ class Verdict:
     text: Plaintext | None = None
     pinned: bool = False
     can_be_undone: bool = False
+
+
+def may_review(scope: Scope) -> bool:
+    """Whether whoever asks may let through what waits: a person, or a program that a person trusts with it."""
+    return scope.principal.kind != "api_key" or PERMISSION in scope.permissions
 
 
 def list_candidates(scope: Scope, wanted: Wanted, *, before: int | None = None, limit: int, now: datetime) -> Page:

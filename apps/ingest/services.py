@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 from django.db import transaction
 
+from apps.core.broker import notify
 from apps.core.errors import DomainError, Unavailable
+from apps.core.retries import retried
 from apps.crypto.services import SpaceShredded
 from apps.ingest import pipeline
 from apps.ingest.candidates import STORED, Candidate, DecisionMade, Outcome, Proposal
-from apps.ingest.doorbell import ring
 from apps.ingest.model import read_ahead
 from apps.ingest.shelf import KeyTurned
+from apps.ingest.tasks import drain
 from apps.ingest.tools import Tools
 from apps.memories.opened import OpenedMemory
 from apps.memories.selectors import get_memory
@@ -31,14 +34,15 @@ def remember(
 
 
 def _remember(proposals: Sequence[Proposal], tools: Tools, *, embeds_later: bool) -> list[Outcome]:
+    run = retried(pipeline.run)
     try:
-        batch = pipeline.run(proposals, tools)
+        batch = run(proposals, tools)
     except KeyTurned:
         # Keys turn at most once in a while: the second time the look and the lock agree.
         anew = Tools.for_scope(reread_space(tools.scope), embeds_later=embeds_later, now=tools.now)
-        batch = pipeline.run(proposals, anew)
+        batch = run(proposals, anew)
     if any(one.vector is None and one.decision in {"created", "superseding"} for each in batch for one in each):
-        transaction.on_commit(ring)
+        transaction.on_commit(partial(notify, drain))
     return [_outcome(candidates) for candidates in batch]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from apps.core.retries import retried
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceShredded
 from apps.history import states, turns
@@ -143,8 +144,13 @@ def _in_space(scope: Scope, end_user: str, change: Callable[[Scope], Answer], *,
 
 def _once(scope: Scope, end_user: str, change: Callable[[Scope], Answer], *, now: datetime) -> Answer:
     mine = scope.in_spaces(meet_end_user(scope, end_user, now=now))
-    with tenant_transaction(mine):
-        return change(mine)
+    return _change(mine, change)
+
+
+@retried
+def _change(scope: Scope, change: Callable[[Scope], Answer]) -> Answer:
+    with tenant_transaction(scope):
+        return change(scope)
 
 
 def _distil(scope: Scope, proposals: Mapping[int, Proposal], *, now: datetime) -> None:
@@ -168,7 +174,8 @@ def _of_turn(turn: OpenedTurn) -> Proposal:
         session_id=turn.session_id,
         metadata=turn.metadata,
     )
-    return proposal_of(said, turn.content, origin={**TURN_ORIGIN, "history_id": f"h_{turn.id}"})
+    origin = {**TURN_ORIGIN, "history_id": f"h_{turn.id}", "session_id": turn.session_id}
+    return proposal_of(said, turn.content, origin=origin)
 
 
 def _of_state(item: OpenedState) -> Proposal:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from django.db import connection
 
 from apps.core.plaintext import Plaintext
+from apps.core.retries import retried
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceShredded, open_space
 from apps.ingest.candidates import Outcome, Proposal
@@ -111,6 +112,7 @@ def proposal_of(turn: Turn, text: Plaintext, *, origin: Mapping[str, str] = TURN
     )
 
 
+@retried
 def _distil(scope: Scope, turn: Turn, proposed: Proposal, *, now: datetime) -> TurnTaken:
     with tenant_transaction(scope):
         receipt = _claim(scope, turn, now=now)

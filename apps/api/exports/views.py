@@ -7,12 +7,13 @@ from typing import Any, ClassVar, Final
 from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, ClampedInQuery, Flag, Input, Label, Moment, Parameters, StrictInput, Text
+from apps.api.fields import Choice, ClampedInQuery, Flag, Input, Label, Moment, Parameters, Text
+from apps.api.operations import operation
 from apps.api.permissions import OPEN
 from apps.api.views import ApiView, OpenView
 from apps.exports.filters import Filters
@@ -27,7 +28,7 @@ TIERS: Final = ("hot", "warm", "cold")
 MOST: Final = 100
 
 
-class ExportFiltersInput(StrictInput):
+class ExportFiltersInput(Input):
     """A memory must pass all that are given."""
 
     q = Text(required=False, max_length=1000, help_text="Words that all stand in its text, summary, tags or source.")
@@ -96,9 +97,10 @@ class LinkOutput(serializers.Serializer[Any]):
 
 class ExportsView(ApiView):
     permissions: ClassVar = {"GET": "exports:read", "POST": "exports:write"}
+    reads: ClassVar = frozenset({"GET", "POST"})
 
-    @extend_schema(
-        operation_id="create_export",
+    @operation(
+        "create_export",
         request=ExportInput,
         examples=[OpenApiExample("a week", {"format": "jsonl", "filters": {"time_range": "7d"}}, request_only=True)],
         responses={202: StartedExportOutput},
@@ -119,7 +121,7 @@ class ExportsView(ApiView):
         )
         return Response(_started(started), status=202)
 
-    @extend_schema(operation_id="list_exports", parameters=[ExportPage], responses=ExportsOutput)
+    @operation("list_exports", parameters=[ExportPage], responses=ExportsOutput)
     def get(self, request: Request) -> Response:
         """List the exports of the environment, newest first."""
         jobs, total = list_exports(self.scope(), limit=self.read_parameters(ExportPage)["limit"])
@@ -129,7 +131,7 @@ class ExportsView(ApiView):
 class ExportJobView(ApiView):
     permissions: ClassVar = {"GET": "exports:read"}
 
-    @extend_schema(operation_id="get_export", responses=ExportJobOutput)
+    @operation("get_export", responses=ExportJobOutput)
     def get(self, request: Request, job_id: str) -> Response:
         """One export: its state, how far it is, and what its file is."""
         return Response(_body(get_export(self.scope(), job_id)))
@@ -138,7 +140,7 @@ class ExportJobView(ApiView):
 class CancelExportView(ApiView):
     permissions: ClassVar = {"POST": "exports:write"}
 
-    @extend_schema(operation_id="cancel_export", request=None, responses=ExportJobOutput)
+    @operation("cancel_export", request=None, responses=ExportJobOutput)
     def post(self, request: Request, job_id: str) -> Response:
         """Stop an export, and remove what there is of its file.  Of an export that is over, nothing is changed."""
         return Response(_body(cancel_export(self.scope(), job_id, now=self.now())))
@@ -147,7 +149,7 @@ class CancelExportView(ApiView):
 class RetryExportView(ApiView):
     permissions: ClassVar = {"POST": "exports:write"}
 
-    @extend_schema(operation_id="retry_export", request=None, responses={202: StartedExportOutput})
+    @operation("retry_export", request=None, responses={202: StartedExportOutput})
     def post(self, request: Request, job_id: str) -> Response:
         """Make the file of an export anew that failed, was cancelled or has expired."""
         return Response(_started(retry_export(self.scope(), job_id, now=self.now())), status=202)
@@ -155,9 +157,9 @@ class RetryExportView(ApiView):
 
 class DownloadUrlView(ApiView):
     permissions: ClassVar = {"GET": "exports:read"}
-    fresh: ClassVar = frozenset({"GET"})  # of a person: a second factor in the last ten minutes
+    fresh: ClassVar = frozenset({"GET"})  # of a person: who has shown in the last ten minutes who they are
 
-    @extend_schema(operation_id="get_export_download_url", responses=LinkOutput)
+    @operation("get_export_download_url", responses=LinkOutput)
     def get(self, request: Request, job_id: str) -> Response:
         """A link to the file, which works once, for some minutes, and needs no credential: it is one."""
         link = issue_link(self.scope(), job_id, now=self.now())
@@ -179,8 +181,8 @@ class DownloadUrlView(ApiView):
 class ExportFileView(OpenView):
     permissions: ClassVar = {"GET": OPEN}
 
-    @extend_schema(
-        operation_id="take_export_file",
+    @operation(
+        "take_export_file",
         responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/jsonl"): OpenApiTypes.STR},
     )
     def get(self, request: Request, job_id: str, token: str) -> HttpResponseBase:

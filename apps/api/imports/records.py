@@ -11,9 +11,11 @@ from rest_framework import serializers
 from apps.api.errors import invalid
 from apps.api.fields import Choice, Flag, Fraction, Input, Label, Metadata, Moment, Tags, Text
 from apps.api.memory.add import RememberInput, proposal
+from apps.api.memory.export import ExportedOutput, ExportedRelationOutput
 from apps.api.parsers import parse
 from apps.core.errors import DomainError, Invalid
 from apps.core.plaintext import Plaintext
+from apps.exports.formats import COLUMNS
 from apps.imports.records import EXPORTED, EndUserUnnamed, Record
 from apps.ingest.candidates import Kept, KeptEdge, Proposal
 from apps.memories.types import TYPES
@@ -25,6 +27,8 @@ PRECISIONS: Final = ("exact", "day", "week", "month", "approximate", "unknown")
 class ExportedEdgeInput(Input):
     """A relation as an export writes it; without references its ends cannot be known here."""
 
+    passed_over = tuple(ExportedRelationOutput().fields)
+
     from_ref = Label(required=False, max_length=128)
     to_ref = Label(required=False, max_length=128)
     relationship_type = Label(max_length=32)
@@ -34,7 +38,12 @@ class ExportedEdgeInput(Input):
 
 
 class ExportedInput(Input):
-    """A memory as ``GET /memory/export`` writes it.  What depends on ids, owner and index is made anew."""
+    """A memory as ``GET /memory/export``, or a file of ``/exports``, has it.
+
+    What depends on ids, owner and index is made anew.
+    """
+
+    passed_over = (*ExportedOutput().fields, *COLUMNS)
 
     text = Text()
     extracted_type = Choice(choices=tuple(TYPES))

@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from apps.api.fields import Choice, ClampedInQuery, Label, Parameters
 from apps.api.form_fields import FormFile, FormFlag, FormInput
 from apps.api.multipart import FormParser, ImportFormParser
+from apps.api.operations import operation
 from apps.api.parsers import StrictJSONParser
 from apps.api.views import ApiView
 from apps.imports.services import Import, cancel_import, get_import, list_imports, start_import
@@ -52,6 +53,7 @@ class ImportOutput(serializers.Serializer[Any]):
     skipped = serializers.IntegerField()
     rejected = serializers.IntegerField()
     already_imported = serializers.IntegerField()
+    pending_review = serializers.IntegerField(help_text="Records that wait for a person (`/v1/candidates`).")
     progress_percentage = serializers.FloatField()
     errors = ImportErrorOutput(many=True)  # type: ignore[assignment]  # the wire's name, not DRF's
     created_at = serializers.DateTimeField()
@@ -70,8 +72,8 @@ class ImportsView(ApiView):
     silent_answer = None  # a whole file is not dropped without a word
     parser_classes = (ImportFormParser,)
 
-    @extend_schema(
-        operation_id="create_import",
+    @operation(
+        "create_import",
         request={"multipart/form-data": ImportInput},
         examples=[OpenApiExample("a file", {"file": "memories.jsonl", "resume": "true"}, request_only=True)],
         responses={202: ImportOutput},
@@ -93,8 +95,8 @@ class ImportsView(ApiView):
         )
         return Response(import_body(started), status=202)
 
-    @extend_schema(
-        operation_id="list_imports",
+    @operation(
+        "list_imports",
         parameters=[ListInput],
         responses=ImportsOutput,
     )
@@ -108,7 +110,7 @@ class ImportsView(ApiView):
 class ImportView(ApiView):
     permissions: ClassVar = {"GET": "imports:read"}
 
-    @extend_schema(operation_id="get_import", responses=ImportOutput)
+    @operation("get_import", responses=ImportOutput)
     def get(self, request: Request, job_id: str) -> Response:
         """One import: its state, its counts and the first hundred refusals."""
         return Response(import_body(get_import(self.scope(), job_id)))
@@ -118,7 +120,7 @@ class CancelImportView(ApiView):
     permissions: ClassVar = {"POST": "imports:write"}
     parser_classes = (StrictJSONParser, FormParser)
 
-    @extend_schema(operation_id="cancel_import", request=None, responses=ImportOutput)
+    @operation("cancel_import", request=None, responses=ImportOutput)
     def post(self, request: Request, job_id: str) -> Response:
         """Stop an import between batches.
 
@@ -142,6 +144,7 @@ def import_body(found: Import) -> dict[str, Any]:
         "skipped": job.skipped,
         "rejected": job.rejected,
         "already_imported": job.already_imported,
+        "pending_review": job.pending_review,
         "progress_percentage": found.progress,
         "errors": list(found.errors),
         "created_at": job.created_at,

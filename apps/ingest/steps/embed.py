@@ -11,7 +11,8 @@ def embed(candidates: Sequence[Candidate], tools: Tools) -> None:
     """Fill in the vector of each candidate still wanted that the budget reaches."""
     if tools.embed_seconds <= 0:
         return
-    wanted = [candidate for candidate in candidates if candidate.is_wanted]
-    vectors = embed_within(tools.embedder, [one.text for one in wanted], seconds=tools.embed_seconds)
-    for candidate, vector in zip(wanted, vectors, strict=True):
-        candidate.vector = vector
+    wanted = {place: one.text for place, one in enumerate(candidates) if one.is_wanted and place not in tools.vectors}
+    vectors = embed_within(tools.embedder, list(wanted.values()), seconds=tools.embed_seconds)
+    tools.vectors.update({place: one for place, one in zip(wanted, vectors, strict=True) if one is not None})
+    for place, vector in tools.vectors.items():
+        candidates[place].vector = vector

@@ -1,6 +1,6 @@
 """Candidate to row: what it says sealed, what it is known by keyed."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from apps.ingest.candidates import Candidate, Kept
 from apps.ingest.shelf import Shelf
@@ -9,8 +9,6 @@ from apps.memories.handles import Handles, public_id
 from apps.memories.models import Memory
 from apps.memories.sealing import Readable, seal_into
 from apps.memories.types import confidence
-
-ACTIVE_DAYS = 90  # the default retention; a tenant's policy may say less
 
 
 def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
@@ -47,7 +45,6 @@ def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
         superseded_at=None if known.is_current else now,
         superseded_reason=known.reason,
         expires_at=known.expires_at,
-        retention_expires_at=now + timedelta(days=ACTIVE_DAYS),
         source_strength=candidate.source_strength,
         repetition_count=1 + known.repetitions,
         extractor_confidence=candidate.extractor_confidence,
@@ -66,7 +63,7 @@ def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
         valid_to=known.periods.latest.end,
     )
     if proposal.kept is not None:
-        _keep(row, proposal.kept, now=now)
+        _keep(row, proposal.kept, is_vouched=proposal.is_vouched, now=now)
     seal_into(
         row,
         Readable(
@@ -81,9 +78,9 @@ def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
     return row
 
 
-def _keep(row: Memory, kept: Kept, *, now: datetime) -> None:
-    """What a memory had elsewhere beyond what every proposal says."""
-    row.tier, row.pinned, row.is_summary = kept.tier, kept.pinned, kept.is_summary
+def _keep(row: Memory, kept: Kept, *, is_vouched: bool, now: datetime) -> None:
+    """What a memory had elsewhere beyond what every proposal says.  Nobody pins by saying that it was pinned there."""
+    row.tier, row.pinned, row.is_summary = kept.tier, kept.pinned and is_vouched, kept.is_summary
     row.retention_status = "archived" if kept.is_archived else "active"
     row.confidence = row.confidence if kept.confidence is None else kept.confidence
     row.event_at, row.event_precision = kept.event_at, kept.event_precision

@@ -21,6 +21,7 @@ from apps.memories.embedding import vector_row
 from apps.memories.models import Memory, MemoryTransition, MemoryVector
 from apps.memories.profiles import check_room
 from apps.memories.sealing import open_memory
+from apps.memories.services import renew
 from apps.memories.spaces import write_counts
 from apps.memories.types import confidence
 from apps.summaries import clusters
@@ -53,6 +54,9 @@ def index(batch: Sequence[Sequence[Candidate]], edges: Sequence[NewEdge], shelf:
         revived = [known.id for known in changed if known.is_current and not known.was_current]
         if waiting := without_vector + _out_of_date(revived, shelf):
             enqueue(shelf.scope, "embed", waiting, now=tools.now)
+        # In nearly the same words: no repetition to count, but it was said.
+        if nearly := {one.memory_id for one in candidates if one.reason == "near_duplicate" and one.memory_id}:
+            renew(shelf.scope, nearly, now=shelf.now)
         _write_history(new, changed, shelf)
         write_waiting(shelf.waiting, shelf)
         _write_decisions(batch, shelf)
@@ -94,7 +98,7 @@ def _write_new(new: Sequence[Candidate], edges: Sequence[NewEdge], shelf: Shelf,
     _join_clusters(new, shelf, tools)
     for one, row, vector in zip(new, rows, vectors, strict=True):
         row._state.fields_cache["vector"] = vector
-        one.opened = partial(open_memory, row, shelf.cipher, shelf.ref)
+        one.opened = partial(open_memory, row, shelf.cipher, shelf.ref, tools.lifetimes)
     return [row.pk for row, vector in zip(rows, vectors, strict=True) if vector is None]
 
 
@@ -129,6 +133,9 @@ def _write_change(known: Known, shelf: Shelf) -> None:
     )
     row.expires_at = known.expires_at
     changed = ["repetition_count", "confidence", "expires_at"]
+    if known.repetitions:
+        row.last_used_at = shelf.now
+        changed.append("last_used_at")
     if known.validity != known.was:
         row.validity = known.validity
         row.superseded_at = None if known.is_current else shelf.now

@@ -97,8 +97,10 @@ def _end_if_over(known: Known, shelf: Shelf) -> None:
 
 
 def _take_in(candidate: Candidate, kept: Kept, shelf: Shelf) -> None:
-    """A memory from elsewhere, as it was there; what is newer here stays."""
+    """A memory from elsewhere, as it was there; what is newer here stays, and what is trusted more."""
     place = shelf.place(candidate.slot, shelf.said_at(candidate)) if candidate.slot is not None else Place()
+    if kept.is_current and _must_wait(candidate, place.displaced, shelf):
+        return
     known = shelf.add(candidate)
     candidate.decision, candidate.memory_id = "created", known.id
     if not kept.is_current:
@@ -189,18 +191,23 @@ def _must_wait(candidate: Candidate, displaced: Iterable[Known], shelf: Shelf) -
     """Whether it would take effect by an authority that it does not have; then somebody has to look at it first."""
     if any(shelf.trust(candidate) < known.trust for known in displaced):
         candidate.refuse("pending", "less_trusted")
-    elif (
-        candidate.type == "instruction"
-        and shelf.trust(candidate) < Trust.STATED
-        and not candidate.proposal.is_explicit
-        and candidate.proposal.source_kind == "auto"
-        and (candidate.extractor == "model" or shelf.policy.instructions == Instructions.REVIEW)
-    ):
-        # Read by a model it waits in any case: whoever plants an order in a text writes it for a model.
+    elif candidate.type == "instruction" and not _may_order(candidate, shelf):
         candidate.refuse("pending", "instruction")
     elif reason := held_back(candidate, shelf):
         candidate.refuse("pending", reason)
     return not candidate.is_wanted
+
+
+def _may_order(candidate: Candidate, shelf: Shelf) -> bool:
+    """Whether an instruction takes effect at once: asked for as such, or by somebody who answers for it."""
+    proposal = candidate.proposal
+    if shelf.trust(candidate) >= Trust.STATED:
+        return True
+    if not proposal.is_imported and (proposal.is_explicit or proposal.source_kind != "auto"):
+        return True
+    # Read by a model it waits in any case: whoever plants an order in a text writes it for a model.  So does one in a
+    # file, however it was asked for there: nobody has looked at each of its records.
+    return candidate.extractor != "model" and shelf.policy.instructions == Instructions.KEEP
 
 
 def _is_disputed(candidate: Candidate, shelf: Shelf) -> bool:
