@@ -135,6 +135,14 @@ def _parser() -> argparse.ArgumentParser:
     number(pages, "--audit-rows", 100_000, "of the tenant's trail")
     number(pages, "--runs", 40, "measured calls of each page")
 
+    residue = verb(
+        "residue", _in_instance(_residue), "what is left in files after an erasure, and after each step of a purge"
+    )
+    number(residue, "--people", 10, "of whom half are erased")
+
+    abuse = verb("abuse", _in_instance(_abuse), "what others notice of slow connections and of costly documents")
+    number(abuse, "--seconds", 30.0, "of each kind of misuse, and as long without it")
+
     verb("receipts", _receipts, "how long the check of a receipt takes, in logs of different lengths")
     verb("columns", _columns, "every column as sealed, keyed or plain: the table of docs/security.md")
     return parser
@@ -320,6 +328,18 @@ def _retype(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
     from benchmarks import retyping
 
     return _say_figures(retyping.run(running, rows=options.rows, say=aside.print))
+
+
+def _residue(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import residue
+
+    return _say_figures(residue.run(running, people=options.people))
+
+
+def _abuse(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import abuse
+
+    return _say_figures(abuse.run(running, seconds=options.seconds, say=aside.print))
 
 
 def _extraction(options: argparse.Namespace) -> None:

@@ -39,20 +39,16 @@ class Browser:
         token = self.http.cookies.get("csrftoken") or ""
         return self.http.post(path, data={"csrfmiddlewaretoken": token} | (data or {}))
 
-    def sign_in(self, email: str, password: str) -> None:
-        """With the authenticator's code, where there is one; else one is enrolled.  Raises SignInFailed."""
+    def sign_in(self, email: str, password: str, enrolment_code: str = "") -> None:
+        """With the authenticator's code, where there is one; else one is enrolled with the code that the account came
+        with.  Raises SignInFailed."""
         self.http.get(SIGN_IN)
         self._expect(self.post(SIGN_IN, {"login": email, "password": password}), 302)
         if self.seed:
             self.http.get(f"{SIGN_IN}/code")
             self._expect(self.post(f"{SIGN_IN}/code", {"code": self.code()}), 302)
         else:
-            self._enrol(password)
-
-    def sign_in_as_operator(self, email: str, password: str) -> None:
-        """At the admin, which asks for the password alone.  Raises SignInFailed."""
-        self.http.get("/admin/login/")
-        self._expect(self.post("/admin/login/", {"username": email, "password": password, "next": "/admin/"}), 302)
+            self._enrol(password, enrolment_code)
 
     def step_up(self) -> None:
         """Confirm with a code.  Raises SignInFailed."""
@@ -77,9 +73,10 @@ class Browser:
         (number,) = struct.unpack_from(">I", digest, digest[-1] & 15)
         return f"{(number & 0x7FFFFFFF) % 1_000_000:06d}"
 
-    def _enrol(self, password: str) -> None:
+    def _enrol(self, password: str, enrolment_code: str) -> None:
         self.http.get(STEP_UP)
-        self._expect(self.post(STEP_UP, {"password": password, "next": "/app/account"}), 302)
+        shown = {"password": password, "code": enrolment_code, "next": "/app/account"}
+        self._expect(self.post(STEP_UP, shown), 302)
         page = self.http.get("/app/account/authenticator/add")
         found = _SEED.search(page.text)
         if found is None:

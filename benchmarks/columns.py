@@ -26,10 +26,10 @@ MAIN: dict[str, Columns] = {
         keyed="public_id slot value_mac text_mac tag_tokens actor_token session_token",
         plain="id created_at tenant_id space_id project_id environment updated_at created_txid changed_txid type "
         "key_version revision source source_kind event_type tier is_summary pinned from_assistant validity "
-        "superseded_by_id superseded_at superseded_reason retention_status expires_at archive_at retention_expires_at "
-        "hard_delete_at deleted_at deletion_method legal_hold source_strength repetition_count extractor_confidence "
-        "type_prior confidence importance platform_importance access_count last_accessed_at event_at event_precision "
-        "event_range valid_from valid_to known_from",
+        "superseded_by_id superseded_at superseded_reason retention_status expires_at archive_at hard_delete_at "
+        "deleted_at deletion_method legal_hold source_strength repetition_count extractor_confidence type_prior "
+        "confidence importance platform_importance access_count last_accessed_at last_used_at event_at "
+        "event_precision event_range valid_from valid_to known_from",
     ),
     "memories_memoryvector": Columns(
         sealed="embedding_ct",
@@ -107,7 +107,7 @@ MAIN: dict[str, Columns] = {
         sealed="details_ct errors_ct",
         plain="id created_at tenant_id public_id environment project_id space_id actor status format resume "
         "continue_on_error revision key_version total_records processed_records created skipped rejected "
-        "already_imported attempts started_at completed_at",
+        "already_imported pending_review attempts started_at completed_at",
     ),
     "imports_importchunk": Columns(
         sealed="payload_ct",
@@ -143,7 +143,7 @@ MAIN: dict[str, Columns] = {
     "tenants_organization": Columns(plain="id created_at name domain"),
     "tenants_tenant": Columns(
         plain="id created_at uid organization_id name key_deletes new_spaces changes instructions ai_extract ai_rerank "
-        "break_glass closed_at suspended_at"
+        "break_glass require_second_factor closed_at suspended_at"
     ),
     "breakglass_grant": Columns(
         plain="id created_at tenant_id space_id asked_by reason ticket waits_until approved_by approved_at allowed_by "
@@ -161,6 +161,10 @@ MAIN: dict[str, Columns] = {
         plain="id created_at tenant_id name kid pepper_version environment scopes project_id expires_at revoked_at "
         "last_used_at",
     ),
+    "apikeys_keyoffer": Columns(
+        plain="id created_at tenant_id name environment scopes project_id days old_key_id grace_hours offered_by "
+        "expires_at accepted_at declined_at decided_by key_id"
+    ),
     "apikeys_tenantquota": Columns(plain="id created_at tenant_id mode adds retrievals"),
     "apikeys_quotause": Columns(plain="id created_at tenant_id month meter used"),
     "apikeys_ratewindow": Columns(plain="id caller seconds window count"),
@@ -176,7 +180,10 @@ MAIN: dict[str, Columns] = {
         plain="number made_at deployment key_version chains rows root moved previous signature",
     ),
     "audit_checkpointhead": Columns(plain="id checkpoint_id chain seq hash"),
-    "audit_outboxevent": Columns(plain="id created_at tenant_id kind subject_id run_after attempts error"),
+    "audit_outboxevent": Columns(
+        plain="id created_at tenant_id kind subject_id run_after attempts error token leased_until holder asked_again "
+        "lost position"
+    ),
     "retention_forgetrequest": Columns(
         sealed="choice_ct reason_ct",
         plain="id created_at tenant_id space_id project_id state key_version requested_by expires_at decided_at "
@@ -189,12 +196,14 @@ MAIN: dict[str, Columns] = {
     "retention_hold": Columns(
         plain="id created_at tenant_id level project_id space_id memory_id case set_by lifted_at lifted_by"
     ),
+    "retention_retentionnotice": Columns(plain="id created_at tenant_id environment project_id first_on count told_at"),
     "retention_retentionrun": Columns(
         plain="id created_at tenant_id token leased_until finished_at times_resumed archived deleted purged"
     ),
     "projects_retentionpolicy": Columns(
-        plain="id created_at tenant_id level project_id space_id active_days archive_days grace_days task_ttl_seconds "
-        "event_max_age_seconds superseded_max_age_seconds superseded_max_count revision updated_at updated_by"
+        plain="id created_at tenant_id level project_id space_id active_days active_from archive_days grace_days "
+        "task_ttl_seconds event_max_age_seconds superseded_max_age_seconds superseded_max_count revision updated_at "
+        "updated_by"
     ),
     "webhooks_webhookendpoint": Columns(
         sealed="url_ct description_ct secret_ct former_ct",
@@ -234,17 +243,18 @@ MAIN: dict[str, Columns] = {
     "accounts_assertion": Columns(
         keyed="session binding", plain="id created_at user_id authenticated_at expires_at used_at"
     ),
+    "accounts_enrolmentcode": Columns(keyed="digest", plain="id created_at user_id expires_at"),
+    "accounts_browsersession": Columns(keyed="digest", plain="id created_at user_id data expires_at"),
     "accounts_bearersession": Columns(
         keyed="access refresh password",
-        plain="id created_at user_id access_expires_at method proved_at client network last_used_at expires_at "
-        "ended_at",
+        plain="id created_at user_id access_expires_at method proved_at password_shown_at client network "
+        "last_used_at expires_at ended_at",
     ),
     "accounts_spentrefresh": Columns(keyed="digest", plain="id created_at session_id"),
     "account_emailaddress": Columns(plain="id user_id email verified primary"),
     "account_emailconfirmation": Columns(plain="id email_address_id created sent key"),
     # Seeds of authenticators and of recovery codes are sealed inside the JSON; passkeys are public keys.
     "mfa_authenticator": Columns(plain="id user_id type data created_at last_used_at"),
-    "usersessions_usersession": Columns(plain="id user_id created_at ip last_seen_at session_key user_agent data"),
     "auth_group": Columns(plain="id name"),
     "auth_group_permissions": Columns(plain="id group_id permission_id"),
     "auth_permission": Columns(plain="id name content_type_id codename"),
@@ -253,7 +263,6 @@ MAIN: dict[str, Columns] = {
     ),
     "django_content_type": Columns(plain="id app_label model"),
     "django_migrations": Columns(plain="id app name applied"),
-    "django_session": Columns(plain="session_key session_data expire_date"),
 }
 _WRAPPED = "id version kek_provider kek_ref kek_version state created_at"
 KEYRING: dict[str, Columns] = {

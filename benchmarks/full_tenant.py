@@ -73,7 +73,6 @@ _VARIED: Final = {
     "hard_delete_at": "case when lot between 0.08 and 0.1 "
     "then now() + interval '7 days' - (lot - 0.08) * interval '250 days' end",
     "deletion_method": "case when lot between 0.08 and 0.1 then 'user_request' else '' end",
-    "retention_expires_at": "made_at + interval '90 days'",
 }
 
 # What each of them left when it was made, and a third as much that was refused.
@@ -174,7 +173,7 @@ def fill_tenant(running: Instance, *, rows: int, readable: int, audit_rows: int,
     took("audit trail")
     owner, operator, second = _person(at, "owner@pages.example"), _operator("one"), _operator("two")
     for number in range(MEMBERS):
-        person, _ = meet_person(f"member{number}@pages.example")
+        person, _ = meet_person(f"member{number}@pages.example", actor="command:0", now=now)
         give_role(get_tenant(running.tenant), person.pk, Role.ANALYST, actor="command:0", now=now)
     scope = replace(at, principal=Principal(kind="account", id=owner.user.pk))
     ids: dict[str, int | str] = {
@@ -255,18 +254,18 @@ def _audit(scope: Scope, rows: int) -> None:
 
 
 def _person(scope: Scope, email: str) -> Person:
-    user, password = meet_person(email)
-    assert password is not None, "nobody of this name was there"
+    user, made = meet_person(email, actor="command:0", now=datetime.now(UTC))
+    assert made is not None, "nobody of this name was there"
     give_role(get_tenant(scope.tenant.name), user.pk, Role.OWNER, actor="command:0", now=datetime.now(UTC))
-    return Person(user=user, password=password, seed=_enrol(user))
+    return Person(user=user, password=made.password, seed=_enrol(user))
 
 
 def _operator(name: str) -> Person:
-    password = make_operator(f"{name}@operators.example")
+    made = make_operator(f"{name}@operators.example", actor="command:0", now=datetime.now(UTC))
     user = User.objects.get(email=f"{name}@operators.example")
     seed = _enrol(user)
     Authenticator.objects.filter(user=user).update(created_at=datetime.now(UTC) - timedelta(days=2))
-    return Person(user=user, password=password, seed=seed)
+    return Person(user=user, password=made.password, seed=seed)
 
 
 def _enrol(user: Any) -> str:

@@ -62,11 +62,11 @@ def instance(**settings: str) -> Iterator[Instance]:
 
 
 @contextmanager
-def superuser(*, autocommit: bool = False) -> Iterator[Cursor[Any]]:
-    """A cursor on the running instance's main database that no row-level security holds."""
+def superuser(*, autocommit: bool = False, alias: str = "default") -> Iterator[Cursor[Any]]:
+    """A cursor on one of the running instance's databases that no row-level security holds."""
     from django.conf import settings
 
-    home, main = Path(os.environ["MEMSYNC_HOME"]), settings.DATABASES["default"]
+    home, main = Path(os.environ["MEMSYNC_HOME"]), settings.DATABASES[alias]
     password = (home / "postgres" / "superuser").read_text().strip()
     with (
         psycopg.connect(

@@ -37,7 +37,7 @@ QUERIES: Final[Mapping[str, Sequence[str]]] = {
     "web_requests": ("", "state=all"),
     "web_audit": ("", "action=memory.", "action=nothing.", "actor=account:1", "before=500"),
     "web_retention": ("", "space={space_id}"),
-    "web_tighten_retention": ("level=tenant&active_days=60",),
+    "web_change_retention": ("level=tenant&active_days=60",),
     "web_preview_retention": (f"{HERE}&days=7", f"{HERE}&days=90"),
     "web_webhooks": (HERE,),
     "web_webhook": (HERE, f"{HERE}&state=dead_letter"),

@@ -7,6 +7,7 @@ from django.db import connection
 
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, key_version_of, open_space
+from apps.memories.lifetimes import Lifetimes
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.nearest import signs
 from apps.memories.postings import posting_of
@@ -86,7 +87,8 @@ def _check_batch(
         row = rows.get(memory_id)
         cipher = ciphers.get(row.space_id) if row else None
         try:
-            said = open_memory(row, cipher, spaces[row.space_id].ref).text.reveal() if row and cipher else None
+            space = spaces[row.space_id].ref if row else None
+            said = open_memory(row, cipher, space, Lifetimes(())).text.reveal() if row and cipher and space else None
         except DecryptError:
             said = None
         if row is None or cipher is None or said != written[memory_id]:

@@ -11,6 +11,7 @@ from django.db import connection
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory
 from apps.memories.spaces import find_end_user
+from apps.projects.policies import Level, set_policy
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
 from apps.retention.sweeping import Swept, sweep
@@ -19,6 +20,7 @@ from benchmarks.latency import COPY_COLUMNS, Caller, measure, sentences
 
 TABLES: Final = ("memories_memory", "memories_memoryvector", "memories_posting", "memories_memorytransition")
 WORDS: Final = 8  # keyed words of each copy
+DAYS: Final = 90  # that memories are kept
 CHUNK: Final = 20_000
 
 
@@ -36,6 +38,7 @@ def run(running: Instance, *, rows: int, live: int, runs: int, pause: float) -> 
     assert space is not None, "the add over HTTP made it"
     there = scope.in_spaces(space)
     now = datetime.now(UTC)
+    set_policy(scope, Level.TENANT, 0, {"active_days": DAYS}, now=now)
     _copy(there, rows, now=now)
     _vacuum()
     caller.close()  # the server has closed it meanwhile; the next request opens another
@@ -56,12 +59,12 @@ def _copy(scope: Scope, rows: int, *, now: datetime) -> None:
     """Memories that were due yesterday: copies, under new ids, with vectors and keyed words of their own."""
     with tenant_transaction(scope):
         first = Memory.objects.within(scope).values_list("pk", flat=True).get()
-    columns, due = COPY_COLUMNS, now - timedelta(days=1)
+    columns, stored = COPY_COLUMNS.replace("created_at, ", ""), now - timedelta(days=DAYS + 1)
     for start in range(0, rows, CHUNK):
         with tenant_transaction(scope), connection.cursor() as cursor:
             cursor.execute(
-                f"with made as (insert into memories_memory (public_id, retention_expires_at, {columns}) "  # noqa: S608
-                f"select 'mem_' || md5(random()::text), %(due)s, {columns} from memories_memory, "
+                f"with made as (insert into memories_memory (public_id, created_at, {columns}) "  # noqa: S608
+                f"select 'mem_' || md5(random()::text), %(stored)s, {columns} from memories_memory, "
                 "generate_series(1, %(count)s) where tenant_id = %(tenant)s and id = %(first)s returning id), "
                 "vectors as (insert into memories_memoryvector (memory_id, vector_id, signs, embedding_ct, live, "
                 "embedder, key_version, created_at, tenant_id, space_id, project_id) "
@@ -72,7 +75,7 @@ def _copy(scope: Scope, rows: int, *, now: datetime) -> None:
                 "select %(tenant)s, %(space)s, (random() * 1e15)::bigint, id, 1, 8 from made, "
                 "generate_series(1, %(words)s) on conflict do nothing",
                 {
-                    "due": due, "count": min(CHUNK, rows - start), "tenant": scope.tenant_id, "first": first,
+                    "stored": stored, "count": min(CHUNK, rows - start), "tenant": scope.tenant_id, "first": first,
                     "space": scope.space.id, "words": WORDS,
                 },
             )  # fmt: skip

@@ -1,16 +1,24 @@
 """gunicorn: threads over persistent database connections, and JSON logs without paths or queries."""
 
 import gc
+import os
+import resource
 from typing import Any
 
-worker_class = "memsync.web_worker.QuietWorker"  # gthread, and refusals that quote nothing
+worker_class = "memsync.web_worker.QuietWorker"  # gthread, whose threads wait for no client
 preload_app = True  # imported once, before the fork: two seconds and 60 MB less.  The model is loaded after it
-threads = 8  # one that sends slowly holds one of them
+threads = 8
+worker_connections = 500  # of a process; beyond them those that wait make room
 timeout = 60
 graceful_timeout = 12
 keepalive = 75
 max_requests = 20_000
 max_requests_jitter = 2_000
+# Whose X-Forwarded-Proto is believed: by default the same whose X-Forwarded-For is (TRUSTED_PROXIES).  A socket of this
+# machine is believed in any case.
+forwarded_allow_ips = os.environ.get("FORWARDED_ALLOW_IPS") or ",".join(
+    name for name in (os.environ.get("TRUSTED_PROXIES") or "127.0.0.1,::1").split(",") if name.strip() != "unix"
+)
 accesslog = None  # requests are logged by our own middleware: by route, never by path
 logconfig_dict = {
     "version": 1,
@@ -23,6 +31,11 @@ logconfig_dict = {
         "gunicorn.access": {"level": "CRITICAL", "handlers": [], "propagate": False},
     },
 }
+
+
+# A connection is an open file, and so are those to the databases: many systems allow 1024 unless they are asked.
+_soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (max(_soft, min(_hard, 4096)), _hard))
 
 
 def when_ready(server: Any) -> None:

@@ -1,48 +1,329 @@
-"""gunicorn's worker, with refusals that quote nothing, and without patience for those who stop sending.
+"""gunicorn's worker, with an event loop that waits for clients, and refusals that quote nothing.
+
+gthread gives a connection to a thread as soon as it is accepted, and a thread waits for its client: as many slow
+clients as there are threads stop it.  Here the loop takes requests in, and gives them to threads when they are whole
+(``memsync.connections``); it sends what clients are slow to read, and closes connections, for which gthread's loop
+itself waits two seconds each.  A stream is paused while its reader is behind.
 
 What is no HTTP never reaches Django: gunicorn answers it itself, and its own answer and log line repeat the header or
 request line it could not read, which may be somebody's text or key.
 """
 
-import json
+import errno
 import logging
+import selectors
 import socket
-import struct
+import time
 import uuid
+from collections import Counter, deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from gunicorn import util  # type: ignore[import-untyped]  # it ships no types
-from gunicorn.http import errors  # type: ignore[import-untyped]
+from gunicorn.http import wsgi  # type: ignore[import-untyped]
 
-from memsync.headers import HEADERS
+from memsync.connections import AHEAD_BYTES, WHOLE_BYTES, Answer, Connection, HeadTooLong, Patience
+from memsync.refusals import FAILED, RequestSlow, TooManyLong, answer_to, refusal
 
 if TYPE_CHECKING:
 
     class ThreadWorker:
-        def handle(self, conn: Any) -> Any: ...
+        alive: bool
+        cfg: Any
+        max_requests: int
+        method_queue: Any
+        nr: int
+        nr_conns: int
+        poller: selectors.DefaultSelector
+        tpool: Any
+        worker_connections: int
+        wsgi: Callable[..., Any]
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+        def enqueue_req(self, conn: Connection) -> None: ...
+        def handle(self, conn: Connection) -> object: ...
+
 else:
     from gunicorn.workers.gthread import ThreadWorker
 
 logger = logging.getLogger(__name__)
 
-# Of silence within a request.  A thread waits for its client, so that a few silent ones would stop a worker.
-STALL_SECONDS: Final = 20
+LOOK_SECONDS: Final = 0.25  # between two looks at who is late
+TELL_SECONDS: Final = 60.0  # between two lines of the log about too many connections
+LINGER_SECONDS: Final = 2.0  # that a client has to read the last answer before the connection is gone
+QUEUE_SECONDS: Final = 15.0  # that a long request waits for its turn
+UNSENT_BYTES: Final = 64 * 1024 * 1024  # of a process; beyond it whoever has been reading for longest is cut off
+PAUSED: Final = object()  # what ``handle`` returns of a stream whose reader is behind
 
-STATUSES: Final[dict[type[Exception], tuple[int, str, str]]] = {
-    errors.LimitRequestLine: (414, "URI Too Long", "The address is too long."),
-    errors.LimitRequestHeaders: (431, "Request Header Fields Too Large", "The headers are too large."),
-    errors.ExpectationFailed: (417, "Expectation Failed", "This expectation cannot be met."),
-    errors.UnsupportedTransferCoding: (501, "Not Implemented", "This transfer coding is not supported."),
-}
-MALFORMED: Final = (400, "Bad Request", "The request cannot be understood.")
-FAILED: Final = (500, "Internal Server Error", "Something failed here, and the log knows it by the request id.")
+NO_FILES: Final = {errno.EMFILE, errno.ENFILE}
+GONE: Final = {errno.EAGAIN, errno.ECONNABORTED, errno.EPROTO}
 
 
 class QuietWorker(ThreadWorker):
-    def handle(self, conn: Any) -> Any:
-        # By the kernel: gunicorn sets Python's own time limit of the socket back to none.
-        conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", STALL_SECONDS, 0))
-        return super().handle(conn)
+    """A connection is in ``waiting``, which only the event loop touches, or with one thread."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.waiting: dict[Connection, None] = {}  # those that have waited longest first
+        self.long_places: int = max(1, self.cfg.threads // 2)
+        self.long_queue: deque[Connection] = deque()
+        self.looks_again_at = 0.0
+        self.tells_again_at = 0.0
+
+    # -- requests come in ---------------------------------------------------------------------------------------------
+
+    def accept(self, listener: socket.socket) -> None:
+        try:
+            accepted, client = listener.accept()
+        except OSError as error:
+            if error.errno in NO_FILES:
+                self._make_room()
+            elif error.errno not in GONE:
+                raise
+            return
+        self.nr_conns += 1
+        if self.nr_conns >= self.worker_connections:
+            self._make_room()
+        conn = Connection(self.cfg, accepted, client, listener.getsockname())
+        self._watch(conn, selectors.EVENT_READ, self._take, late=self._give_up)
+        self._take(conn)
+
+    def _take(self, conn: Connection) -> None:
+        """Take in what the client has sent."""
+        try:
+            piece = conn.sock.take()
+            if piece:
+                conn.add(piece)
+        except BlockingIOError:
+            return
+        except HeadTooLong as error:
+            self._refuse(conn, error)
+            return
+        except OSError:
+            piece = b""
+        if not piece:
+            self._drop(conn)
+        elif conn.is_ready:
+            self._start(conn)
+
+    def _start(self, conn: Connection) -> None:
+        """Give the request to a thread; a long one once fewer than half of the threads read such."""
+        self._unwatch(conn)
+        if not conn.is_long:
+            self.enqueue_req(conn)
+        elif self.long_places:
+            self.long_places -= 1
+            conn.has_long_place = True
+            self.enqueue_req(conn)
+        else:
+            conn.patience = Patience(seconds=QUEUE_SECONDS)
+            self.long_queue.append(conn)
+            self._watch(conn, 0, self._drop, late=self._turn_away)
+
+    def _give_up(self, conn: Connection) -> None:
+        """On a client that is late with its request; one that has not begun is told nothing."""
+        if conn.received:
+            self._refuse(conn, RequestSlow())
+        else:
+            self._drop(conn)
+
+    def _turn_away(self, conn: Connection) -> None:
+        self._refuse(conn, TooManyLong())
+
+    def _refuse(self, conn: Connection, error: Exception) -> None:
+        self._unwatch(conn)
+        self.handle_error(None, conn.sock, conn.client, error)
+        self._send(conn, self._linger)
+
+    # -- answers go out -----------------------------------------------------------------------------------------------
+
+    def finish_request(self, conn: Connection, future: Future[object]) -> None:
+        """What to do with a connection that a thread is done with; gunicorn calls it in the loop."""
+        result = False if future.cancelled() or future.exception() else future.result()
+        if conn.has_long_place:
+            conn.has_long_place = False
+            self.long_places += 1
+            if self.long_queue:
+                self._start(self.long_queue.popleft())
+        self._send(conn, self.enqueue_req if result is PAUSED else self._await_next if result else self._linger)
+
+    def _send(self, conn: Connection, then: Callable[[Connection], None]) -> None:
+        """Send what the client takes now, and the rest as it takes it; ``then`` goes on."""
+        try:
+            conn.patience.earn(conn.sock.flush())
+        except OSError:
+            self._drop(conn)
+            return
+        if not conn.sock.unsent:
+            self._unwatch(conn)
+            then(conn)
+        elif conn not in self.waiting:
+            conn.patience = Patience()
+            self._watch(conn, selectors.EVENT_WRITE, partial(self._send, then=then), late=self._drop)
+
+    def _await_next(self, conn: Connection) -> None:
+        """The next request on a connection that is kept."""
+        self._watch(conn, selectors.EVENT_READ, self._take, late=self._give_up)
+        try:
+            conn.take_back()
+        except HeadTooLong as error:
+            self._refuse(conn, error)
+            return
+        except OSError:
+            self._drop(conn)
+            return
+        if conn.is_ready:
+            self._start(conn)
+
+    def _linger(self, conn: Connection) -> None:
+        """Close, once the client has had time to read what was sent (RFC 9112, section 9.6)."""
+        conn.patience = Patience(seconds=LINGER_SECONDS)
+        try:
+            conn.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            self._drop(conn)
+        else:
+            self._watch(conn, selectors.EVENT_READ, self._ignore, late=self._drop)
+
+    def _ignore(self, conn: Connection) -> None:
+        """What a client sends that was refused: closed at once, it might never see the refusal."""
+        try:
+            if conn.sock.take():
+                return
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self._drop(conn)
+
+    # -- who waits ----------------------------------------------------------------------------------------------------
+
+    def _watch(
+        self,
+        conn: Connection,
+        events: int,
+        then: Callable[[Connection], None],
+        *,
+        late: Callable[[Connection], None],
+    ) -> None:
+        """Call ``then`` when the client sends or reads, and ``late`` when its patience is over."""
+        conn.late = late
+        conn.is_watched = bool(events)
+        self.waiting[conn] = None
+        if events:
+            # gunicorn's loop calls what is registered with the socket.
+            self.poller.register(conn.sock, events, lambda _: then(conn))
+
+    def _unwatch(self, conn: Connection) -> None:
+        self.waiting.pop(conn, None)
+        if conn.is_watched:
+            conn.is_watched = False
+            self.poller.unregister(conn.sock)
+
+    def _drop(self, conn: Connection) -> None:
+        self._unwatch(conn)
+        if conn in self.long_queue:
+            self.long_queue.remove(conn)
+        if conn.answer is not None:
+            self.tpool.submit(conn.end_answer)  # in a thread: it may ask the database
+        conn.close()
+        self.nr_conns -= 1
+
+    def _make_room(self) -> None:
+        """Close the connection that has waited longest among those of the address with the most of them."""
+        crowds = Counter(conn.peer for conn in self.waiting)
+        if crowds:
+            (peer, count), *_ = crowds.most_common(1)
+            self._drop(next(conn for conn in self.waiting if conn.peer == peer))
+            if time.monotonic() >= self.tells_again_at:
+                self.tells_again_at = time.monotonic() + TELL_SECONDS
+                logger.warning("connections are closed to make room for others", extra={"count": count})
+
+    def murder_pending(self) -> None:
+        """gunicorn's name for looking after connections, after each turn of its loop."""
+        now = time.monotonic()
+        if now < self.looks_again_at:
+            return
+        self.looks_again_at = now + LOOK_SECONDS
+        for conn in [conn for conn in self.waiting if conn.patience.until <= now]:
+            if conn in self.waiting and conn.late:
+                conn.late(conn)
+        readers = [conn for conn in self.waiting if conn.sock.unsent]
+        unsent = sum(conn.sock.unsent for conn in readers)
+        for conn in readers:
+            if unsent <= UNSENT_BYTES:
+                break
+            unsent -= conn.sock.unsent
+            self._drop(conn)
+
+    def murder_keepalived(self, force: bool = False) -> None:
+        """gunicorn's name for closing what is still open when a worker stops."""
+        for conn in list(self.waiting) if force else ():
+            self._drop(conn)
+
+    def _cap_keepalive(self, deadline: float) -> None:
+        """gunicorn's name for what a stopping worker does first: where nothing is under way it waits no longer."""
+        for conn in self.waiting:
+            if conn.is_idle:
+                conn.patience.until = min(conn.patience.until, deadline)
+
+    # -- in a thread --------------------------------------------------------------------------------------------------
+
+    def handle(self, conn: Connection) -> object:
+        if conn.answer is None:
+            conn.hand_over()
+            return super().handle(conn)
+        try:
+            return self._keepalive_after(conn, self._answer(conn, conn.answer))
+        except OSError:
+            logger.debug("nobody reads the rest of the answer")
+        except Exception:
+            logger.exception("an answer ended too early")
+        return False
+
+    def handle_request(self, req: Any, conn: Connection) -> object:
+        """gunicorn's own, without its access log, and with a pause where the client is slow to read."""
+        response, environ = wsgi.create(req, conn.sock, conn.client, conn.server, self.cfg)
+        environ["wsgi.multithread"] = True
+        self.nr += 1
+        if self.nr >= self.max_requests and self.alive:
+            logger.info("this web process has answered as many requests as it may; another takes its place")
+            self.alive = False
+        if not self.alive:
+            response.force_close()
+        body = self.wsgi(environ, response.start_response)
+        conn.answer = Answer(response, body, iter(body))
+        try:
+            return self._answer(conn, conn.answer)
+        except OSError:
+            raise
+        except (Exception, SystemExit):
+            if not response.headers_sent:
+                raise
+            logger.exception("an answer ended too early")
+            return False
+
+    def _answer(self, conn: Connection, answer: Answer) -> object:
+        """Whether the connection may be used again; PAUSED when the client has yet to read what there is."""
+        is_paused = False
+        try:
+            for piece in answer.pieces:
+                answer.response.write(piece)
+                if is_paused := conn.sock.unsent > AHEAD_BYTES:
+                    return PAUSED
+            answer.response.close()
+        finally:
+            if not is_paused:
+                conn.end_answer()
+        return not answer.response.should_close()
+
+    def _keepalive_after(self, conn: Connection, result: object) -> object:
+        if result is not True:
+            return result
+        conn.sock.patience = None  # what the application did not read of a body is not waited for
+        return bool(conn.parser.finish_body(max_bytes=WHOLE_BYTES)) and not conn.sock.has_given_up
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: BaseException) -> None:
         status, reason, message = answer_to(exc)
@@ -56,30 +337,3 @@ class QuietWorker(ThreadWorker):
             util.write_nonblock(client, refusal(status, reason, message, request_id=request_id))
         except OSError:
             logger.debug("nobody waited for the refusal")
-
-
-def answer_to(exc: BaseException) -> tuple[int, str, str]:
-    """Status, its name, and a sentence."""
-    if isinstance(exc, errors.InvalidResponseHeader | errors.InvalidResponseHeaderName):
-        return FAILED  # the application's fault, not the caller's
-    for kind, answer in STATUSES.items():
-        if isinstance(exc, kind):
-            return answer
-    return MALFORMED if isinstance(exc, errors.ParseException) else FAILED
-
-
-def refusal(status: int, reason: str, message: str, *, request_id: str) -> bytes:
-    """The bytes of an answer in the API's envelope; the connection is closed after it."""
-    code = "INTERNAL_ERROR" if status == FAILED[0] else "BAD_REQUEST"
-    envelope = {"error": {"code": code, "message": message}, "detail": message, "request_id": request_id}
-    body = json.dumps(envelope).encode()
-    headers = {
-        "Connection": "close",
-        "Content-Type": "application/json",
-        "Content-Length": str(len(body)),
-        "Cache-Control": "no-store",
-        "X-Request-ID": request_id,
-        **HEADERS,
-    }
-    lines = [f"HTTP/1.1 {status} {reason}", *(f"{name}: {value}" for name, value in headers.items())]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body

@@ -48,6 +48,15 @@ def docx(*paragraphs: str, table: Sequence[Sequence[str]] = ()) -> bytes:
     return _saved(document.save)
 
 
+def wide_cell(columns: int) -> bytes:
+    """A DOCX with one cell that says that it is as wide as so many."""
+    plain = docx("x", table=[["x"]])
+    document = member(plain, "word/document.xml").decode()
+    wide = document.replace("</w:tcPr>", f'<w:gridSpan w:val="{columns}"/></w:tcPr>')
+    assert wide != document
+    return with_member(plain, "word/document.xml", wide.encode())
+
+
 def pptx(*slides: str, notes: str = "") -> bytes:
     presentation = Presentation()
     for text in slides:

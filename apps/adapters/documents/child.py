@@ -7,15 +7,17 @@ ends it when it takes more time or memory than a file may cost, writes a file, o
 """
 
 import json
+import os
 import resource
 import socket
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from apps.adapters.documents.kinds import Kind, kind_of
-from apps.adapters.documents.limits import CPU_SECONDS, MAX_CHARACTERS, MEMORY_BYTES
+from apps.adapters.documents.limits import CPU_SECONDS, MAX_CHARACTERS, MEMORY_BYTES, NICENESS
 from apps.adapters.documents.refusals import DocumentBroken, DocumentTooLarge, DocumentTooSlow
 from apps.core.errors import DomainError
 
@@ -42,7 +44,14 @@ def read_here(name: str, content: bytes) -> dict[str, Any]:
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001  (the libraries raise whatever a broken file makes of them)
-        return _refusal(DocumentBroken())
+        # Also of memory that they were not given: lxml calls it a syntax error.
+        return _refusal(DocumentTooSlow() if _most_memory() > 0.9 * MEMORY_BYTES else DocumentBroken())
+
+
+def _most_memory() -> int:
+    """Bytes of address space that this process has had at most."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmPeak:"))
 
 
 def _refusal(refusal: DomainError) -> dict[str, Any]:
@@ -72,6 +81,7 @@ def confine() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.nice(NICENESS)
     sys.setrecursionlimit(DEEPEST)
     socket.socket = _NoSocket  # type: ignore[assignment,misc]  # no library here asks for one, and none shall
 

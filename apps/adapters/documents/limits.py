@@ -11,7 +11,13 @@ MAX_UNPACKED: Final = 200 * 1024 * 1024  # bytes, of all members
 MAX_RATIO: Final = 200  # unpacked to packed, of a member of more than RATIO_FROM bytes
 RATIO_FROM: Final = 1024 * 1024
 
-# Of the process that reads.
-CPU_SECONDS: Final = 15
+# Of the process that reads.  The largest files that people are known to write take 2 s and 400 MiB.
+CPU_SECONDS: Final = 5
 WALL_SECONDS: Final = 20.0
-MEMORY_BYTES: Final = 1024 * 1024 * 1024
+MEMORY_BYTES: Final = 512 * 1024 * 1024
+NICENESS: Final = 15  # whoever asks for memories goes before whoever has a file read
+
+# Of those processes together: how many a host runs is the setting DOCUMENT_READERS.
+THREADS: Final = 4  # of a web process that may read or wait for a place
+WAIT_SECONDS: Final = 2.0
+RETRY_SECONDS: Final = 5

@@ -1,0 +1,195 @@
+"""What is left of an erasure in the files of the databases, after each step towards nothing.
+
+Taken before: every value of every sealed or keyed column of every table of both databases.  Whatever of it is in no
+table afterwards was erased, and its bytes are looked for in the files of the server, indexes and statistics included.
+"""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, LiteralString
+
+import numpy as np
+import psycopg
+from psycopg.sql import SQL, Identifier
+
+from benchmarks import instance
+from benchmarks.instance import Instance
+
+FOODS: Final = ("nuts", "shellfish", "sesame", "celery", "lupin", "mustard", "soy", "gluten")
+PLACES: Final = ("Lisbon", "Porto", "Oslo", "Bergen", "Lyon", "Graz", "Gent", "Turin")
+WAIT_SECONDS: Final = 60  # for vectors, and for whoever looks at a table that is to be purged
+KEY: Final = 8  # bytes of a value by which it is known: its last ones, which in a ciphertext are of its tag
+
+_COLUMNS: Final = """
+    select c.relname, a.attname, t.typname from pg_class c
+      join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+      join pg_type t on t.oid = a.atttypid
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+       and (t.typname in ('bytea', 'bit', '_bytea', '_int8') or (c.relname, a.attname) in
+            (('memories_posting', 'token'), ('memories_memory', 'public_id'), ('memories_memory', 'actor_token'),
+             ('memories_memory', 'session_token')))
+       and (c.relname, a.attname) not in  -- plain ids, as in the rows that outlast what they tell of
+           (('exports_exportchunk', 'memory_ids'), ('exports_exportchunk', 'space_ids'))
+     order by 1, 2
+"""
+
+
+def run(running: Instance, *, people: int) -> dict[str, Any]:
+    """Half of so many people are erased; after each step, how many of the erased values are still in the files."""
+    from apps.projects.scope import Environment, Principal
+    from apps.projects.system import find_tenant_scope
+    from apps.retention.erasing import Authorisation, Target, start_erasure
+
+    names = [f"person {number}" for number in range(people)]
+    for name in names:
+        _live(running, name, random.Random(name))
+    scope = replace(find_tenant_scope(running.tenant), environment=Environment.DEVELOPMENT)
+    word = Authorisation(principal=Principal(kind="account", id=1), method="benchmark", step_up_age_s=0)
+    with instance.superuser(autocommit=True) as main, instance.superuser(autocommit=True, alias="keyring") as keys:
+        both = (main.connection, keys.connection)
+
+        def on_both(statement: LiteralString) -> None:
+            for one in both:
+                one.execute(statement)
+
+        _wait_for_vectors(main.connection)
+        on_both("analyze")  # as autovacuum does: what rows say is in the planner's statistics then
+        before = take(*both)
+        for name in names[::2]:
+            start_erasure(scope, Target.space(_space_uid(scope, name)), authorised=word, now=datetime.now(UTC))
+        living = take(*both)
+        erased = gone(before, living)
+        left = {"of so many values": sum(map(len, erased.values()))}
+        steps: dict[str, Callable[[], object]] = {
+            "the erasure": lambda: None,
+            "vacuum": lambda: on_both("vacuum (index_cleanup on)"),
+            "a purge that builds indexes anew": _purge,
+            "tables written anew": lambda: on_both("vacuum full"),
+        }
+        for name, do in steps.items():
+            do()
+            left[f"in files after {name}"] = sum(in_files(erased, *both, living=living).values())
+    return left
+
+
+def _live(running: Instance, name: str, chance: random.Random) -> None:
+    """What one person says, some of it replaced by what they say later."""
+    from benchmarks.latency import Caller
+
+    with closing(Caller(running, end_user=name)) as caller:
+        for food in chance.sample(FOODS, 4):
+            caller.post("/memory/add", {"text": f"I am allergic to {food}."})
+        for place in chance.sample(PLACES, 3):
+            caller.post("/memory/add", {"text": f"I moved to {place} {chance.randrange(10**6)} days ago."})
+        caller.post("/memory/query", {"query": "What am I allergic to?"})
+
+
+def _space_uid(scope: Any, name: str) -> Any:
+    from apps.memories.spaces import find_end_user
+
+    space = find_end_user(scope, name)
+    assert space is not None, "the adds over HTTP made it"
+    return space.uid
+
+
+def _wait_for_vectors(main: psycopg.Connection[Any]) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while main.execute("select 1 from audit_outboxevent limit 1").fetchone() and time.monotonic() < deadline:
+        time.sleep(0.5)
+
+
+def _purge() -> None:
+    """Until no table waits for whoever looks at it."""
+    from django.test import override_settings
+
+    from apps.retention.purging import purge
+
+    deadline = time.monotonic() + WAIT_SECONDS
+    with override_settings(PURGE_REWRITE_MB=0):
+        while purge(now=datetime.now(UTC)).waits and time.monotonic() < deadline:
+            time.sleep(0.5)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """By database and column, the values in it, as they lie on the disk."""
+
+    values: Mapping[tuple[str, str], frozenset[bytes]] = field(default_factory=dict)
+
+    def all(self) -> set[bytes]:
+        return {value for values in self.values.values() for value in values}
+
+
+def take(*superusers: psycopg.Connection[Any]) -> Kept:
+    """superusers: one connection to each database."""
+    found: dict[tuple[str, str], frozenset[bytes]] = {}
+    for superuser in superusers:
+        for table, column, kind in superuser.execute(_COLUMNS).fetchall():
+            rows = superuser.execute(SQL("select {} from {}").format(Identifier(column), Identifier(table))).fetchall()
+            values = {raw for (value,) in rows for raw in _on_disk(value, kind) if len(raw) >= KEY}
+            found[superuser.info.dbname, f"{table}.{column}"] = frozenset(values)
+    return Kept(found)
+
+
+def gone(before: Kept, after: Kept) -> dict[str, set[bytes]]:
+    """By column, the values that are in no table any more."""
+    left = after.all()
+    found = {column: set(values) - left for (_, column), values in before.values.items()}
+    return {column: values for column, values in found.items() if values}
+
+
+def in_files(
+    values: Mapping[str, Iterable[bytes]], *superusers: psycopg.Connection[Any], living: Kept | None = None
+) -> dict[str, int]:
+    """By column, how many of its values are in some file of these databases; columns without any are left out.
+
+    living: what is in the tables.  Signs of texts that are nearly alike may end alike, so a value that ends as a living
+    one does is looked for whole.
+    """
+    ends = {raw[-KEY:] for raw in living.all()} if living else set()
+    by_key = {raw[-KEY:]: column for column, raws in values.items() for raw in raws if raw[-KEY:] not in ends}
+    alike = {raw: column for column, raws in values.items() for raw in raws if raw[-KEY:] in ends}
+    wanted = np.frombuffer(b"".join(sorted(by_key)), dtype="<u8")
+    wanted = np.sort(wanted)
+    hits: set[bytes] = set()
+    whole: set[bytes] = set()
+    for superuser in superusers:
+        superuser.execute("checkpoint")
+        (folder,) = superuser.execute("show data_directory").fetchone() or ("",)
+        (oid,) = superuser.execute("select oid from pg_database where datname = current_database()").fetchone() or (0,)
+        for path in sorted((Path(folder) / "base" / str(oid)).iterdir()):
+            content = path.read_bytes()
+            hits |= _found(content, wanted)
+            whole |= {raw for raw in alike if raw in content}
+    return dict(Counter([by_key[key] for key in hits] + [alike[raw] for raw in whole]))
+
+
+def _found(content: bytes, wanted: "np.ndarray[Any, np.dtype[np.uint64]]") -> set[bytes]:
+    hits: set[bytes] = set()
+    for start in range(KEY):
+        end = start + (len(content) - start) // KEY * KEY
+        if end <= start:
+            continue
+        here = np.frombuffer(content[start:end], dtype="<u8")
+        places = np.minimum(np.searchsorted(wanted, here), len(wanted) - 1)
+        hits |= {int(one).to_bytes(KEY, "little") for one in here[wanted[places] == here]}
+    return hits
+
+
+def _on_disk(value: Any, kind: str) -> list[bytes]:
+    if value is None:
+        return []
+    if kind in ("_bytea", "_int8"):
+        return [raw for one in value for raw in _on_disk(one, kind[1:])]
+    if kind in ("int8",):
+        return [int(value).to_bytes(8, "little", signed=True)]
+    if kind == "bit":
+        bits = str(value)
+        return [int(bits, 2).to_bytes(len(bits) // 8, "big")]
+    return [bytes(value) if kind == "bytea" else str(value).encode()]
