@@ -1,6 +1,7 @@
 """From a request's headers to who asks: the scope of an API key, or of a person who signed in.
 
-An access token is judged before an API key, and a bad one is not rescued by a good key beside it.
+A bearer token is judged before an ``X-API-Key``, and a bad one is not rescued by a good key beside it.  Beside a good
+one any other key is refused, because the request does not say for which of the two it speaks.
 """
 
 import re
@@ -42,7 +43,7 @@ class SignInNeeded(Unauthenticated):
 
 
 class AmbiguousCredentials(Malformed):
-    """Send an API key, an access token or a browser session, and no two of them."""
+    """Send one API key, one access token or one browser session, and no two of them."""
 
     code = "ambiguous_credentials"
 
@@ -62,7 +63,7 @@ class ApiKeyAuthentication(BaseAuthentication):
 
     def authenticate(self, request: Request) -> tuple[Scope, Authenticated]:
         _refuse_in_query(request)
-        raw = _bearer(request) or request.headers.get("X-API-Key", "").strip()
+        raw = _bearer(request) or _key(request)
         if not raw:
             raise KeyMissing
         if _is_signed_in(request):
@@ -72,6 +73,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         except (Unauthenticated, Forbidden):
             refuse_guessing(request)
             raise
+        _refuse_another_key(request, raw)
         facts = facts_of(request)
         facts.tenant, facts.environment = str(key.tenant.id), key.environment.value
         return key.scope, key
@@ -97,16 +99,17 @@ class BearerAuthentication(BaseAuthentication):
             attempts.note_refused_token(now=timezone.now())
             refuse_guessing(request)
             raise
-        return self.found(request, signed_in), signed_in
+        _refuse_another_key(request, token)
+        return self.found(request, signed_in)
 
-    def found(self, request: Request, signed_in: SignedIn) -> Any:
-        """What ``request.user`` becomes."""
+    def found(self, request: Request, signed_in: SignedIn) -> tuple[Any, SignedIn]:
+        """What ``request.user`` and ``request.auth`` become."""
         reach = choose_reach(signed_in.person_id, request.headers.get("X-Tenant-ID"))
         principal = Principal(kind="account", id=signed_in.person_id)
         scope = replace(scope_in(reach.tenant, principal=principal), permissions=reach.permissions)
         facts = facts_of(request)
         facts.tenant, facts.environment = str(scope.tenant_id), scope.environment.value
-        return scope
+        return scope, replace(signed_in, factor_asked_for=reach.needs_second_factor)
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
@@ -125,8 +128,8 @@ class PersonAuthentication(BearerAuthentication):
         except KeyMissing:
             raise SignInNeeded from None
 
-    def found(self, request: Request, signed_in: SignedIn) -> SignedIn:
-        return signed_in
+    def found(self, request: Request, signed_in: SignedIn) -> tuple[SignedIn, SignedIn]:
+        return signed_in, signed_in
 
 
 def _refuse_in_query(request: Request) -> None:
@@ -137,6 +140,16 @@ def _refuse_in_query(request: Request) -> None:
 def _bearer(request: Request) -> str:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def _key(request: Request) -> str:
+    return request.headers.get("X-API-Key", "").strip()
+
+
+def _refuse_another_key(request: Request, judged: str) -> None:
+    """An empty header is none, and the same key twice is one key.  Raises AmbiguousCredentials."""
+    if _key(request) not in ("", judged):
+        raise AmbiguousCredentials
 
 
 def _is_signed_in(request: Request) -> bool:

@@ -141,6 +141,9 @@ class ConnectorView(ApiView):
 
     empty: ClassVar[Empty] = None
 
+    def refuse_what_is_not_taken(self) -> None:
+        """Nothing is: what such a path would take is not known here, and the answer says that it is not served."""
+
     def get(self, request: Request, **_: str) -> Response:
         if self.empty is None:
             raise ConnectionNotFound

@@ -12,9 +12,10 @@ from typing import Any, Final
 
 import orjson
 from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
+from django.db import IntegrityError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
+from psycopg.errors import ForeignKeyViolation
 from rest_framework import exceptions
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.response import Response
@@ -22,6 +23,7 @@ from rest_framework.response import Response
 from apps.adapters.errors import AdapterError
 from apps.api.facts import facts_of
 from apps.core.errors import (
+    Busy,
     Conflict,
     DomainError,
     Forbidden,
@@ -64,6 +66,12 @@ class NotImplementedHere(DomainError):
     code = "NOT_IMPLEMENTED"
 
 
+class ReferenceDeleted(Conflict):
+    """Something that this refers to was deleted while the request ran. Nothing was stored: look again."""
+
+    code = "REFERENCE_DELETED"
+
+
 class InternalError(DomainError):
     """Something failed here, and the log knows it by the request id."""
 
@@ -86,11 +94,12 @@ STATUSES: Final[Mapping[type[DomainError], int]] = {
     InternalError: 500,
     NotImplementedHere: 501,
     Unavailable: 503,
+    Busy: 503,
 }
 
 # For answers that were made outside the API: by Django, by a middleware, by the static files.
 BY_STATUS: Final[Mapping[int, type[DomainError]]] = {
-    status: kind for kind, status in STATUSES.items() if kind is not LimitReached
+    status: kind for kind, status in STATUSES.items() if not issubclass(kind, LimitReached)
 }
 FOR_PEOPLE: Final = ("/admin/", "/app/")
 OF_THE_BODY: Final = ("Content-Type", "Content-Length", "Content-Encoding", "Content-Disposition", "Content-Language")
@@ -150,6 +159,8 @@ def translate(exc: Exception) -> DomainError:
             return Malformed()
         case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():
             return Unauthenticated()
+        case IntegrityError() if isinstance(exc.__cause__, ForeignKeyViolation):
+            return ReferenceDeleted()
         case OperationalError() | InterfaceError() | AdapterError(permanent=False):
             return Unavailable()
         case _:

@@ -17,6 +17,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
+from apps.api.unknown import unknown_names
 from apps.core.errors import TooLarge
 
 MAX_TEXT: Final = 1_048_576  # characters
@@ -46,6 +47,9 @@ _MESSAGES: Final[dict[str, Any]] = {
     "many": "must have at most {max_items} entries",
 }
 
+
+# What a body never decides, and many clients send along: the credential says whose it is, and a header which project.
+OWNERS: Final = ("user_id", "project_id")
 
 # What str.strip() takes away, and what is a control character, in words that Python and ECMAScript understand alike.
 _BLANK: Final = r"\s\x1c-\x1f\x85"
@@ -248,6 +252,20 @@ class Metadata(serializers.DictField):
         return data
 
 
+class MetadataOfSaid(Metadata):
+    """Metadata of what is to be remembered: ``occurred_at``, where it stands in it, is a time."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        metadata = super().to_internal_value(data)
+        if metadata.get("occurred_at") is not None and read_moment(metadata["occurred_at"]) is None:
+            raise serializers.ValidationError({"occurred_at": [ErrorDetail(_MESSAGES["moment"], "moment")]})
+        return metadata
+
+    def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
+        moment = {"type": "string", "nullable": True, "anyOf": [{"format": "date-time"}, {"format": "date"}]}
+        return {"properties": {"occurred_at": moment}}
+
+
 @extend_schema_field({"type": "array", "items": {"type": "string"}})
 class Labels(serializers.Field[tuple[str, ...], Any, Any, Any]):
     """A list of labels, each once and in order.  choices: the only words allowed."""
@@ -351,25 +369,26 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 class Input(serializers.Serializer[Any]):
-    """A request body.  Fields it does not list are ignored, among them user_id and project_id, which bodies never
-    decide; null means the same as absent.
+    """A request body.  A field that it does not list is refused, with the nearest one that it does; null means the same
+    as absent.
 
-    never_null: fields where being left out means something, and null does not.  The others are for the schema, and say
-    what a class checks by itself.  is_closed: a field that is not listed is refused, but for those of ``passed_over``.
-    some_of: at least one of these is given.  one_of: exactly one is.  where_given: what then holds of others, as JSON
-    Schema.
+    passed_over: fields that are known, and ignored.  never_null: fields where being left out means something, and null
+    does not.  The others are for the schema, and say what a class checks by itself.  some_of: at least one of these is
+    given.  one_of: exactly one is.  where_given: what then holds of others, as JSON Schema.
     """
 
     default_error_messages: ClassVar = {"invalid": "must be an object"}
     never_null: ClassVar[frozenset[str]] = frozenset()
-    is_closed: ClassVar[bool] = False
     passed_over: ClassVar[tuple[str, ...]] = ()
+    kind: ClassVar = "field"
     some_of: ClassVar[tuple[str, ...]] = ()
     one_of: ClassVar[tuple[str, ...]] = ()
     where_given: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict):
+            if unknown := [name for name in data if name not in self.fields and name not in self.passed_over]:
+                raise serializers.ValidationError(unknown_names(unknown, [*self.fields], kind=self.kind))
             if nulls := [name for name in sorted(self.never_null & data.keys()) if data[name] is None]:
                 raise serializers.ValidationError({name: ErrorDetail("must not be null", "null") for name in nulls})
             data = {name: value for name, value in data.items() if value is not None}
@@ -380,33 +399,12 @@ class Input(serializers.Serializer[Any]):
 
 
 class Parameters(Input):
-    """A query string.  A parameter that is not listed is refused: ignoring it would widen the answer."""
+    """A query string."""
 
-    def to_internal_value(self, data: Any) -> Any:
-        if data.keys() - self.fields.keys():
-            known = ", ".join(self.fields)
-            raise serializers.ValidationError(
-                {"non_field_errors": [ErrorDetail(f"unknown parameter; there are: {known}", "unknown")]}
-            )
-        return super().to_internal_value(data)
+    kind = "parameter"
 
     def takes_null(self, name: str) -> bool:
         return False
-
-
-class StrictInput(Input):
-    """A body in which a field that is not listed is refused: a mistyped one must not change what is meant."""
-
-    is_closed = True
-
-    def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, dict) and (unknown := data.keys() - self.fields.keys()):
-            # What the caller called it is not repeated.
-            known = ", ".join(self.fields)
-            raise serializers.ValidationError(
-                {"non_field_errors": [ErrorDetail(f"{len(unknown)} unknown; the fields are: {known}", "unknown")]}
-            )
-        return super().to_internal_value(data)
 
 
 class WriteInput(Input):

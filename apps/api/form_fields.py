@@ -6,7 +6,7 @@ import orjson
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.api.fields import Input, Metadata
+from apps.api.fields import Input, MetadataOfSaid
 from apps.api.multipart import SentFile
 from apps.api.parsers import parse
 from apps.core.errors import DomainError
@@ -44,7 +44,7 @@ class FormFlag(serializers.Field[bool, Any, Any, Any]):
 
 
 @extend_schema_field({"type": "object", "additionalProperties": {}})
-class FormMetadata(Metadata):
+class FormMetadata(MetadataOfSaid):
     """An object, spelled as JSON in a text part; read as strictly as a body is."""
 
     default_error_messages: ClassVar = {"json": "must be a JSON object, as text"}

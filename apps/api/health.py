@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 from django.core.cache import cache
 from django.db import connection
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.operations import operation
 from apps.api.permissions import OPEN
 from apps.api.views import OpenView
 
@@ -27,7 +27,7 @@ class HealthOutput(serializers.Serializer[Any]):
 class HealthView(OpenView):
     permissions: ClassVar = {"GET": OPEN}
 
-    @extend_schema(operation_id="health", responses=HealthOutput, auth=[])
+    @operation("health", responses=HealthOutput, auth=[])
     def get(self, request: Request) -> Response:
         """Whether the database, its vector extension and the cache answer.  Always 200: the body tells."""
         parts = {"db": _works(_ask_database), "vector_db": _works(_ask_vectors), "cache": _works(_ask_cache)}

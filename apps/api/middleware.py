@@ -6,12 +6,14 @@ import time
 import uuid
 from collections.abc import Callable
 
+from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from apps.api import errors
 from apps.api.facts import Facts, facts_of, keep
 from apps.audit.origin import coming_from
+from apps.core.proxies import caller_address
 
 logger = logging.getLogger("apps.api.access")
 
@@ -19,7 +21,8 @@ ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
 class RequestIdMiddleware:
-    """Must come first, so that what the others refuse is numbered, logged and shaped as well."""
+    """Must come first, so that what the others refuse is numbered, logged and shaped as well, and so that limits, the
+    audit trail and sessions know who asks and not which proxy."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -29,7 +32,9 @@ class RequestIdMiddleware:
         request_id = _kept(request.headers.get("X-Request-ID")) or uuid.uuid4().hex
         facts = Facts(request_id=request_id, trace_id=_kept(request.headers.get("X-Trace-ID")) or request_id)
         keep(request, facts)
-        with coming_from(request.META.get("REMOTE_ADDR", ""), request_id=request_id):
+        peer, forwarded = request.META.get("REMOTE_ADDR", ""), request.headers.get("X-Forwarded-For", "")
+        request.META["REMOTE_ADDR"] = address = caller_address(peer, forwarded, settings.TRUSTED_PROXIES)
+        with coming_from(address, request_id=request_id):
             response = errors.in_envelope(request, self.get_response(request))
         response["X-Request-ID"] = facts.request_id
         response["X-Trace-ID"] = facts.trace_id

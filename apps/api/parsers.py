@@ -1,6 +1,7 @@
 """Reading a JSON body, with limits, before anything else looks at it."""
 
 import json
+import sys
 from collections.abc import Mapping
 from typing import IO, Any, Final
 
@@ -60,7 +61,7 @@ class StrictJSONParser(BaseParser):
 
 def _read(stream: IO[Any], context: Mapping[str, Any]) -> bytes:
     """The body, or TooLarge; what is announced as too large is not read at all."""
-    limit: int = settings.MAX_BODY_BYTES
+    limit: int = min(settings.MAX_BODY_BYTES, getattr(context.get("view"), "max_body_bytes", None) or sys.maxsize)
     request = context.get("request")
     announced = request.META.get("CONTENT_LENGTH") if request is not None else None
     if announced and announced.isdecimal() and int(announced) > limit:

@@ -76,7 +76,7 @@ class HasPermission(BasePermission):
         if needed not in held:
             raise _lacking(needed) if signed_in else _missing(needed)
         if signed_in and method in view.fresh:  # type: ignore[attr-defined]
-            require_fresh(signed_in)
+            require_fresh(signed_in, destroys=method in view.destroys)  # type: ignore[attr-defined]
         return True
 
 

@@ -95,6 +95,7 @@ class ApiSchema(AutoSchema):
         return [
             OpenApiParameter(name=name, type=schema, location=OpenApiParameter.HEADER, description=text)
             for name, (schema, text) in HEADERS.items()
+            if name in self.view.headers_read  # type: ignore[attr-defined]  # only ApiViews have this schema
         ]
 
     def get_auth(self) -> list[dict[str, list[str]]]:
@@ -170,6 +171,9 @@ class ApiSchema(AutoSchema):
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> dict[str, Any]:
         serializer = force_instance(serializer)  # type: ignore[no-untyped-call]
         schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        said_by = next(one for one in type(serializer).__mro__ if one.__doc__)
+        if said_by.__module__ == Input.__module__:
+            schema.pop("description", None)  # what a base class says is for whoever writes one
         return schema | _rules(serializer, schema["properties"]) if isinstance(serializer, Input) else schema
 
     def _get_request_for_media_type(self, serializer: Any, direction: Any = "request") -> tuple[Any, bool]:
@@ -180,10 +184,11 @@ class ApiSchema(AutoSchema):
 
 def _rules(body: Input, properties: dict[str, Any]) -> dict[str, Any]:
     """What holds of the object as a whole."""
-    rules: dict[str, Any] = {}
-    if body.is_closed:
-        rules["additionalProperties"] = False
-        rules["properties"] = properties | {name: {"description": "Ignored."} for name in body.passed_over}
+    rules: dict[str, Any] = {"additionalProperties": False}
+    if body.passed_over:
+        rules["properties"] = properties | {
+            name: {"description": "Ignored."} for name in body.passed_over if name not in properties
+        }
     if body.some_of:
         rules["anyOf"] = [_given(name, properties, body) for name in body.some_of]
     if body.one_of:

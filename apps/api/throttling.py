@@ -1,16 +1,15 @@
 """Rate limits, counted in the database by apps.apikeys.limits.  The default tier has none and does no work."""
 
-import ipaddress
 from typing import TYPE_CHECKING, Final
 
 from django.conf import settings
 from django.utils import timezone
-from django.utils.crypto import salted_hmac
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from apps.accounts.bearer import SignedIn
 from apps.apikeys import limits
+from apps.apikeys.addresses import address_key
 from apps.core.errors import LimitReached
 from apps.projects.scope import Scope
 
@@ -64,13 +63,4 @@ def refuse_guessing(request: Request) -> None:
 
 
 def address_of(request: Request) -> str:
-    """A keyed hash of the caller's address, since addresses are personal data; of the /64 for IPv6, since a caller
-    has all of that."""
-    raw = str(request.META.get("REMOTE_ADDR", ""))
-    try:
-        address = ipaddress.ip_address(raw)
-    except ValueError:
-        return "unknown"
-    if address.version == 6:
-        raw = str(ipaddress.ip_network((address, 64), strict=False))
-    return salted_hmac("memsync.address", raw, algorithm="sha256").hexdigest()[:32]
+    return address_key(str(request.META.get("REMOTE_ADDR", "")))

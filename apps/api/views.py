@@ -1,11 +1,11 @@
 """The base of every API view: who asks, whose data, which fields."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
@@ -20,14 +20,20 @@ from apps.api import metering, throttling
 from apps.api.authentication import ApiKeyAuthentication, BearerAuthentication, PersonAuthentication
 from apps.api.errors import LengthRequired, MethodNotAllowed, invalid
 from apps.api.fields import Input, Parameters, is_label
+from apps.api.operations import taken_by
 from apps.api.parsers import JSONOnly, StrictJSONParser
 from apps.api.permissions import HasPermission, InsufficientScope
 from apps.api.renderers import OrjsonRenderer
 from apps.api.schema import ApiSchema
+from apps.apikeys.permissions import CROSS_PROJECT_READ
 from apps.core.errors import Conflict, Forbidden, Malformed
+from apps.core.retries import retried
 from apps.memories.spaces import find_end_user
 from apps.projects.scope import SYSTEM, Environment, Scope, TenantRef
-from apps.projects.selectors import default_project, get_project, is_archived
+from apps.projects.selectors import ProjectNotFound, default_project, find_project, is_archived
+
+if TYPE_CHECKING:  # views import no models
+    from apps.projects.models import Project
 
 MAX_END_USER_ID: Final = 256
 PROJECT_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
@@ -63,6 +69,21 @@ class ProjectMalformed(Malformed):
     code = "INVALID_PROJECT_ID"
 
 
+class ProjectBeyondKey(Forbidden):
+    """This key is pinned to a project and works in no other: leave out the project, or send another key. To read other
+    projects it needs the scope org:cross_project_read."""
+
+    code = "PROJECT_BEYOND_KEY"
+
+
+class NoFields(Input):
+    """Of an operation that takes no body: none, or an empty object."""
+
+
+class NoParameters(Parameters):
+    """Of an operation that takes no query string."""
+
+
 class ApiView(APIView):
     """A view lists its methods and the permission of each; any other method is refused.
 
@@ -74,11 +95,19 @@ class ApiView(APIView):
     people: ClassVar[Mapping[str, str]] = {}
     # Methods that a person may use only within minutes of showing who they are: what reveals, and what destroys.
     fresh: ClassVar[frozenset[str]] = frozenset()
+    # Of these, what takes away what is kept, or what somebody may: never with a password alone.
+    destroys: ClassVar[frozenset[str]] = frozenset()
+    # Those that say whose data is meant, besides the credential.
+    headers_read: ClassVar[Collection[str]] = ("X-End-User-ID", "X-Project-ID")
+    # Methods that change nothing a project has, besides those whose permission ends in ":read".
+    reads: ClassVar[frozenset[str]] = frozenset({"GET"})
     # What a method counts for the tenant's quota, adds or retrievals, and what a silent quota answers in its place.
     meters: ClassVar[Mapping[str, str]] = {}
     # None: refuse as a strict one does.
     silent_answer: ClassVar[Mapping[str, Any] | None] = {"status": "ok"}
     silent_status: ClassVar[int] = 200
+    # Of JSON, where that is less than MAX_BODY_BYTES.
+    max_body_bytes: ClassVar[int | None] = None
 
     authentication_classes: Sequence[type[BaseAuthentication]] = (BearerAuthentication, ApiKeyAuthentication)
     permission_classes: Sequence[type[HasPermission]] = (HasPermission,)
@@ -87,6 +116,12 @@ class ApiView(APIView):
     renderer_classes = (OrjsonRenderer,)
     content_negotiation_class = JSONOnly
     schema = ApiSchema()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """What a handler calls is done again where its transaction was given up; not what let the caller in."""
+        super().__init_subclass__(**kwargs)
+        for name in vars(cls).keys() & set(cls.http_method_names):
+            setattr(cls, name, retried(vars(cls)[name]))
 
     @property
     def allowed_methods(self) -> list[str]:
@@ -104,12 +139,22 @@ class ApiView(APIView):
         # WSGI shows such a body as an empty one, and what was sent would be lost without a word.
         if request.headers.get("Transfer-Encoding") and not request.headers.get("Content-Length"):
             raise LengthRequired
-        super().initial(request, *args, **kwargs)
+        retried(super().initial)(request, *args, **kwargs)
         tenant = request.headers.get("X-Tenant-ID")
         if tenant is not None and isinstance(request.user, Scope) and tenant != request.user.tenant.name:
             raise TenantMismatch
+        self.refuse_what_is_not_taken()
         if (meter := self.meters.get(request.method or "")) and isinstance(request.user, Scope):
             metering.take(request, request.user, meter, may_be_silent=self.silent_answer is not None, now=self.now())
+
+    def refuse_what_is_not_taken(self) -> None:
+        """Fields and parameters of an operation that takes none: nothing that is sent is ignored without a word."""
+        method = "get" if self.request.method == "HEAD" else str(self.request.method).lower()
+        taken = taken_by(getattr(self, method, None))
+        if not taken.query and self.request.META.get("QUERY_STRING"):
+            self.read_parameters(NoParameters)
+        if not taken.body and self.request.META.get("CONTENT_LENGTH") not in (None, "", "0"):
+            self.read(NoFields)
 
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, metering.SilentlyOver):
@@ -146,15 +191,17 @@ class ApiView(APIView):
 
     def scope(self, *, writes: bool = False) -> Scope:
         """The key's tenant and environment, and one project: of the header, else of the key, else the default one.
-        Nobody's space yet."""
-        scope = self.request.user
-        assert isinstance(scope, Scope)  # noqa: S101  (every route that is not open has a key)
+        Nobody's space yet.
+
+        writes: it is to change what the project has.  Raises ProjectNotFound, ProjectBeyondKey, ProjectArchived.
+        """
+        scope = self._walled
         if named := self.request.headers.get("X-Project-ID", "").strip():
-            project = get_project(scope, _project_id(named))
+            project = self.project_named(named)
             if writes and project.archived_at:
                 raise ProjectArchived
             return replace(scope, project_id=project.pk)
-        if not writes and self._asks_across_projects(scope):
+        if self._asks_across_projects(scope):
             return replace(scope, project_id=None)
         if scope.project_id is None:
             return replace(scope, project_id=_default_project(scope.tenant))
@@ -162,12 +209,46 @@ class ApiView(APIView):
             raise ProjectArchived
         return scope
 
+    def project_named(self, public_id: str) -> "Project":
+        """The project that the request names, wherever it does.  A pin of the key is a wall.
+
+        Raises ProjectMalformed, ProjectNotFound and, whether or not there is such a project, ProjectBeyondKey.
+        """
+        scope = self.caller
+        project = find_project(scope, _project_id(public_id))
+        is_pinned = scope.project_id is not None
+        if is_pinned and (project is None or project.pk != scope.project_id) and not self._may_read_across(scope):
+            raise ProjectBeyondKey
+        if project is None:
+            raise ProjectNotFound
+        return project
+
+    @property
+    def caller(self) -> Scope:
+        """Who asks, a program or a person, in which tenant; of a key that is pinned, in its project."""
+        scope = self.request.user
+        assert isinstance(scope, Scope)  # noqa: S101  (every route that is not open has a key or a person)
+        return scope
+
+    @property
+    def _walled(self) -> Scope:
+        scope = self.caller
+        return scope if self._may_read_across(scope) else replace(scope, wall=scope.project_id)
+
     def _asks_across_projects(self, scope: Scope) -> bool:
-        if self.request.headers.get("X-Allow-Cross-Project", "").strip().lower() != "true":
+        if not self._is_reading or self.request.headers.get("X-Allow-Cross-Project", "").strip().lower() != "true":
             return False
-        if "org:cross_project_read" not in scope.permissions:
-            raise InsufficientScope("Insufficient scope. Missing: org:cross_project_read")
+        if CROSS_PROJECT_READ not in scope.permissions:
+            raise InsufficientScope(f"Insufficient scope. Missing: {CROSS_PROJECT_READ}")
         return True
+
+    def _may_read_across(self, scope: Scope) -> bool:
+        return self._is_reading and CROSS_PROJECT_READ in scope.permissions
+
+    @property
+    def _is_reading(self) -> bool:
+        method = "GET" if self.request.method == "HEAD" else self.request.method
+        return method in self.reads or self.permission_for(method).endswith(":read")
 
     def reader(self, end_user_id: str | None = None, *, writes: bool = False) -> Scope:
         """A scope that reaches one end user's memories.  Of a stranger it reaches nothing, and makes nothing.
@@ -199,12 +280,7 @@ class ControlView(ApiView):
     """For what is about the tenant and about nobody's memories.  Named projects and end users are passed over: clients
     send the header of a project with everything."""
 
-    @property
-    def caller(self) -> Scope:
-        """Who asks, a program or a person, in which tenant."""
-        scope = self.request.user
-        assert isinstance(scope, Scope)  # noqa: S101  (every route that is not open has a key or a person)
-        return scope
+    headers_read: ClassVar = ()
 
     @property
     def person_id(self) -> int:
@@ -216,6 +292,7 @@ class ControlView(ApiView):
 class PersonView(ApiView):
     """For whoever signed in, about themselves; its table says PERSON.  ``request.user`` is their ``SignedIn``."""
 
+    headers_read: ClassVar = ()
     authentication_classes = (PersonAuthentication,)
 
     @property
@@ -229,6 +306,7 @@ class OpenView(ApiView):
     """For anybody, without a credential; its table says OPEN."""
 
     authentication_classes = ()
+    max_body_bytes = 64 * 1024  # a longer one would be read by a thread as slowly as a stranger likes to send it
 
 
 def _header_text(value: str) -> str:

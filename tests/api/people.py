@@ -14,7 +14,8 @@ from tests.web.people import Person, make_person
 class PersonRow:
     """What one route answers to one method asked by an owner, of nothing that there is.
 
-    is_fresh: a second factor in the last ten minutes is asked for.
+    is_fresh: who they are was shown in the last ten minutes: with a second factor, or, of who has none, the password.
+    destroys: and a password is not enough.
     """
 
     route: str
@@ -23,6 +24,7 @@ class PersonRow:
     status: int
     body: Mapping[str, Any] | None = None
     is_fresh: bool = False
+    destroys: bool = False
 
     def __str__(self) -> str:
         return f"{self.method} {self.route}"
@@ -88,6 +90,7 @@ OF_PEOPLE = (
         body={"status": "suspended"},
         status=404,
         is_fresh=True,
+        destroys=True,
     ),
     PersonRow(
         route="/org/team/members/<int:user_id>",
@@ -95,6 +98,7 @@ OF_PEOPLE = (
         permission="team:write",
         status=404,
         is_fresh=True,
+        destroys=True,
     ),
     PersonRow(route="/org/tenant-settings", method="GET", permission="settings:read", status=200),
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.contrib.auth.hashers import MD5PasswordHasher
 from django.db import connections
 from django.test import Client
@@ -20,7 +21,7 @@ from apps.audit.models import AuditEvent
 from apps.projects.scope import Environment
 from apps.tenants.members import give_role, take_role
 from apps.tenants.models import Membership, Role
-from apps.tenants.services import close_tenant
+from apps.tenants.services import close_tenant, set_policy
 from tests.api.conftest import Caller
 from tests.api.people import bearer, caller_of, make_caller, sign_in
 from tests.web.people import Person, make_person
@@ -79,7 +80,7 @@ def test_password_opens_a_session_and_says_whose(ann: Person, acme: Opened) -> N
         "role": "owner",
     }
     assert body["tokens"]["token_type"] == "bearer"
-    assert (body["mfa_required"], body["mfa_setup_required"]) == (False, True)
+    assert (body["mfa_required"], body["mfa_setup_required"]) == (False, False)
     me = bearer(body["tokens"]["access_token"])("GET", ME).json()
     assert me | {"sid": 0} == {
         "user_id": f"usr_{ann.user.pk}",
@@ -93,8 +94,11 @@ def test_password_opens_a_session_and_says_whose(ann: Person, acme: Opened) -> N
     }
 
 
-def test_of_whoever_reads_nothing_no_factor_is_asked(acme: Opened) -> None:
-    assert sign_in(make_person(acme.tenant, Role.BILLING, factor=False))["mfa_setup_required"] is False
+def test_factor_is_to_be_set_up_where_the_tenant_wants_one_of_everybody(ann: Person, eve: Person, acme: Opened) -> None:
+    set_policy(acme.tenant, require_second_factor="yes", actor="test", now=datetime.now(UTC))
+
+    assert sign_in(ann)["mfa_setup_required"] is True
+    assert sign_in(eve)["mfa_setup_required"] is False
 
 
 def test_password_alone_opens_nothing_for_whoever_has_a_second_factor(eve: Person) -> None:
@@ -196,7 +200,7 @@ def test_unknown_address_costs_as_many_hashes_as_a_wrong_password(ann: Person, m
 def test_passwords_are_tried_ten_times_a_minute_by_all_ways_in_together(ann: Person) -> None:
     for _ in range(5):
         ANYBODY("POST", LOGIN, {"email": ann.user.email, "password": "x" * 12})
-        Client(REMOTE_ADDR="203.0.113.9").post("/app/sign-in", {"login": ann.user.email, "password": "x" * 12})
+        Client().post("/app/sign-in", {"login": ann.user.email, "password": "x" * 12})
 
     answer = ANYBODY("POST", LOGIN, {"email": ann.user.email.upper(), "password": ann.password})
 
@@ -342,6 +346,13 @@ def test_bad_bearer_is_not_rescued_by_a_good_key(acme: Opened) -> None:
     assert refused(answer) == BAD_TOKEN
 
 
+def test_key_beside_a_good_token_is_ambiguous(acme: Opened, ann: Person) -> None:
+    access, _ = tokens(ann)
+
+    for key in (acme.keys[Environment.PRODUCTION], "nonsense"):
+        assert refused(bearer(access, X_API_Key=key)("GET", ME)) == (400, "ambiguous_credentials")
+
+
 def test_browser_session_beside_a_token_is_ambiguous(ann: Person) -> None:
     caller = caller_of(ann)
     caller.client.force_login(ann.user)
@@ -397,7 +408,9 @@ def test_new_password_switching_off_and_starting_over_end_every_session(acme: Op
         one.user.is_active = False
         one.user.save()
 
-    for number, end in enumerate((new_password, switch_off, lambda one: start_over(one.user))):
+    for number, end in enumerate(
+        (new_password, switch_off, lambda one: start_over(one.user, actor="command:0", now=datetime.now(UTC)))
+    ):
         person = make_person(acme.tenant, Role.ANALYST, email=f"p{number}@acme.example", factor=False)
         access, token = tokens(person)
         end(person)
@@ -467,11 +480,17 @@ def test_person_reads_and_deletes_no_memories_here(ann: Person, alice: Caller) -
 # -- showing again who one is ----------------------------------------------------------------------------------------
 
 
-def fresh(person: Person) -> bool:
+def fresh(person: Person, *, destroys: bool = True, **more: bool) -> bool:
     session = BearerSession.objects.filter(user=person.user).latest("id")
-    found = sessions.SignedIn(person_id=person.user.pk, session_id=session.pk, proved_at=session.proved_at)
+    found = sessions.SignedIn(
+        person_id=person.user.pk,
+        session_id=session.pk,
+        proved_at=session.proved_at,
+        password_shown_at=session.password_shown_at,
+        **more,
+    )
     try:
-        sessions.require_fresh(found)
+        sessions.require_fresh(found, destroys=destroys)
     except sessions.FreshSignInRequired:
         return False
     return True
@@ -487,10 +506,64 @@ def test_code_is_fresh_for_ten_minutes_and_refreshing_does_not_renew_it(eve: Per
     assert not fresh(eve)
 
 
-def test_password_is_never_fresh(ann: Person) -> None:
-    tokens(ann)
+def show_password(caller: Caller, password: str) -> Any:
+    return caller("POST", "/auth/step-up", {"password": password})
 
-    assert not fresh(ann)
+
+def test_password_shown_again_is_fresh_for_ten_minutes_for_what_destroys_nothing(ann: Person) -> None:
+    caller = caller_of(ann)
+    assert not fresh(ann, destroys=False)  # signing in is not showing it again
+
+    assert show_password(caller, ann.password).status_code == 204
+
+    assert fresh(ann, destroys=False)
+    assert not fresh(ann, destroys=True)
+    assert not fresh(ann, destroys=False, factor_asked_for=True)
+    assert trail("session.step_up")[-1].reason == "bearer password"
+    for ago in (timedelta(minutes=10, seconds=1), -timedelta(minutes=1)):
+        BearerSession.objects.update(password_shown_at=datetime.now(UTC) - ago)
+        assert not fresh(ann, destroys=False)
+
+
+def test_password_of_whoever_gets_a_second_factor_is_worth_nothing_more(ann: Person) -> None:
+    show_password(caller_of(ann), ann.password)
+    assert fresh(ann, destroys=False)
+
+    TOTP.activate(ann.user, generate_totp_secret())
+
+    assert not fresh(ann, destroys=False)
+
+
+def test_password_of_this_session_is_not_shown_in_another(ann: Person) -> None:
+    mine, _ = caller_of(ann), caller_of(ann)
+
+    show_password(mine, ann.password)
+
+    shown = BearerSession.objects.order_by("id").values_list("password_shown_at", flat=True)
+    assert [one is not None for one in shown] == [True, False]
+
+
+def test_wrong_password_is_no_step_up_and_is_counted(ann: Person) -> None:
+    caller = caller_of(ann)
+    answers = [show_password(caller, f"wrong password {number}") for number in range(6)]
+
+    assert [one.status_code for one in answers] == [401] * 5 + [429]
+    assert refused(answers[0]) == (401, "SIGN_IN_REFUSED")
+    assert show_password(caller, ann.password).status_code == 429
+    assert not fresh(ann, destroys=False)
+
+
+def test_whoever_has_a_second_factor_is_told_nothing_of_a_password(eve: Person) -> None:
+    caller = caller_of(eve)
+    right, wrong = (show_password(caller, one) for one in (eve.password, "wrong password"))
+
+    assert refused(right) == refused(wrong) == (403, "STEP_UP_REQUIRED")
+    assert right.json()["error"]["requires"] == ["second_factor", "step_up"]
+
+
+@pytest.mark.parametrize("body", [{}, {"code": "123456", "password": "x"}, {"password": ""}, {"password": None}])
+def test_step_up_takes_one_of_code_and_password(body: dict[str, Any], ann: Person) -> None:
+    assert caller_of(ann)("POST", "/auth/step-up", body).status_code == 422
 
 
 def test_from_the_future_and_by_a_factor_that_is_gone_is_not_fresh(eve: Person) -> None:

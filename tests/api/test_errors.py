@@ -18,12 +18,14 @@ from apps.apikeys.onboarding import Opened
 from apps.core.errors import DomainError, Forbidden, LimitReached, NotFound, Unavailable
 from apps.projects.scope import Environment
 from apps.projects.services import archive
+from apps.tenants.services import set_policy
 from tests.api.conftest import Caller
 from tests.makers import make_api_key, make_project
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 
 SECRET = "the vault's code is 4711"
+AMBIGUOUS = (400, "ambiguous_credentials")
 
 
 def refusal(response: Any) -> tuple[int, str]:
@@ -230,6 +232,26 @@ def test_bad_bearer_is_not_rescued_by_a_good_key(alice: Caller) -> None:
     assert response["WWW-Authenticate"] == "Bearer"
 
 
+def test_two_good_keys_together_are_ambiguous(alice: Caller, acme: Opened, globex: Opened) -> None:
+    of_staging, of_globex = acme.keys[Environment.STAGING], globex.keys[Environment.PRODUCTION]
+
+    for other in (of_staging, of_globex, "nonsense"):
+        response = alice("GET", "/v1/types", Authorization=f"Bearer {other}", X_API_Key=alice.key)
+        beside = alice("GET", "/v1/types", Authorization=f"Bearer {alice.key}", X_API_Key=other)
+
+        assert refusal(response) == ((401, "INVALID_API_KEY") if other == "nonsense" else AMBIGUOUS)
+        assert refusal(beside) == AMBIGUOUS
+
+
+@pytest.mark.parametrize("other", ["the same", " ", ""])
+def test_same_key_twice_is_one_key_and_an_empty_one_is_none(other: str, alice: Caller) -> None:
+    key = str(alice.key)
+
+    response = alice("GET", "/v1/types", Authorization=f"Bearer {key}", X_API_Key=f" {key} " if other else other)
+
+    assert response.status_code == 200
+
+
 def test_other_schemes_of_authorization_are_a_proxys_business(alice: Caller) -> None:
     response = alice("POST", "/memory/query", {"query": "anything?"}, Authorization="Basic dXNlcjpwYXNz")
 
@@ -249,7 +271,7 @@ def test_key_and_a_signed_in_session_together_are_ambiguous(alice: Caller) -> No
 
     response = alice("POST", "/memory/query", {"query": "anything?"})
 
-    assert refusal(response) == (400, "ambiguous_credentials")
+    assert refusal(response) == AMBIGUOUS
 
 
 def test_cookie_of_nobody_does_no_harm(alice: Caller) -> None:
@@ -344,18 +366,6 @@ def test_project_of_the_header_keeps_memories_apart(acme: Opened, alice: Caller)
     assert alice("GET", path).status_code == 404  # the default project's
 
 
-def test_pinned_key_works_in_its_project_and_a_header_wins(acme: Opened, alice: Caller) -> None:
-    from apps.projects.selectors import get_project
-
-    web, app = make_project(acme.scope, "web"), make_project(acme.scope, "app")
-    pinned = Caller(make_api_key(acme.scope, project_id=get_project(acme.scope, web).pk).text)
-    memory = pinned.add("The dentist is on the third floor.")
-    path = f"/memory/{memory['id']}"
-
-    assert alice.with_headers(X_Project_ID=web)("GET", path).status_code == 200
-    assert pinned.with_headers(X_Project_ID=app)("GET", path).status_code == 404
-
-
 def test_foreign_and_absent_project_look_the_same(acme: Opened, globex: Opened, alice: Caller) -> None:
     theirs = make_project(globex.scope, "theirs")
 
@@ -391,6 +401,19 @@ def test_reading_across_projects_takes_a_permission_of_its_own(acme: Opened, ali
     assert across("GET", path, X_Allow_Cross_Project="true").status_code == 200
 
 
+def test_asking_across_projects_changes_nothing_in_others(acme: Opened, alice: Caller) -> None:
+    set_policy(acme.tenant, key_deletes="retire", actor="system:0", now=datetime.now(UTC))
+    in_web = alice.with_headers(X_Project_ID=make_project(acme.scope, "web"))
+    memory = in_web.add("The dentist is on the third floor.", tags=["old"])
+    scopes = ["memory:*", "memory:delete", "org:cross_project_read"]
+    across = Caller(make_api_key(acme.scope, scopes=scopes).text).with_headers(X_Allow_Cross_Project="true")
+
+    gone = across("DELETE", "/memory/forget", {"filters": {"tags": ["old"]}})
+
+    assert (gone.status_code, gone.json()) == (200, [])
+    assert in_web("GET", f"/memory/{memory['id']}").status_code == 200
+
+
 def test_tenant_header_must_be_the_keys_own(alice: Caller) -> None:
     assert alice("POST", "/memory/query", {"query": "anything?"}, X_Tenant_ID="acme").status_code == 200
     assert refusal(alice("GET", "/memory/1", X_Tenant_ID="globex")) == (403, "TENANT_MISMATCH")
@@ -409,7 +432,7 @@ def test_access_log_says_what_happened_and_nothing_that_was_said(
     lines = [vars(record) for record in caplog.records if record.name == "apps.api.access"]
     first, second = lines
     assert {name: first[name] for name in ("route", "method", "status", "request_id", "environment")} == {
-        "route": "memory/query", "method": "POST", "status": 200, "request_id": "r-1", "environment": "production"
+        "route": "memory/query", "method": "POST", "status": 422, "request_id": "r-1", "environment": "production"
     }  # fmt: skip
     assert first["ms"] > 0
     assert first["tenant"]

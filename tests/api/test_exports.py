@@ -5,6 +5,8 @@ import csv
 import hashlib
 import io
 import json
+import string
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -206,6 +208,8 @@ def test_csv_has_a_header_and_carries_nothing_out(acme: Opened, alice: Caller, e
     assert json.loads(rows[0]["metadata"]) == {"note": "=1+1"}
     assert rows[0]["id"].isdigit()
     assert {"id", "text", "created_at", "tags", "source", "metadata"} <= rows[0].keys()
+    until = datetime.fromisoformat(rows[0]["created_at"]) + timedelta(days=90)
+    assert datetime.fromisoformat(rows[0]["retention_expires_at"]) == until
 
 
 def test_export_of_nothing_is_a_file_all_the_same(acme: Opened, exporter: Caller) -> None:
@@ -386,6 +390,35 @@ def test_link_with_another_byte_is_refused(at: int, made: Any, exporter: Caller)
 @pytest.mark.parametrize("token", ["x", "=", "%00", "a" * 54, "a" * 53, "a" * 5000, "%F0%9F%97%9D", "____" * 13 + "__"])
 def test_what_is_no_token_is_refused(token: str, made: Any) -> None:
     assert refusal(take(f"/exports/{made['id']}/file/{token}")) == REFUSED
+
+
+def respelled(token: str) -> dict[str, str]:
+    """The same bytes, as a lenient reader of Base64 takes them."""
+    letters = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
+    last = letters.index(token[-1])
+    return {
+        "padding": token + "=",
+        "more padding": token + "==",
+        "unused bits": token[:-1] + letters[last ^ 1],
+        "the other alphabet": token.replace("-", "+"),
+        "a blank": token[:4] + "%20" + token[4:],
+    }
+
+
+@pytest.mark.parametrize("spelling", ["padding", "more padding", "unused bits", "the other alphabet", "a blank"])
+def test_token_in_another_spelling_is_refused_and_not_spent(spelling: str, made: Any, exporter: Caller) -> None:
+    token = next(one for one in tokens_of(exporter, made) if "-" in one)
+    sent = respelled(token)[spelling]
+    assert sent != token
+
+    assert refusal(take(f"/exports/{made['id']}/file/{sent}")) == REFUSED
+    assert take(f"/exports/{made['id']}/file/{token}").status_code == 200
+
+
+def tokens_of(exporter: Caller, made: Any) -> Iterator[str]:
+    """As many as are asked for."""
+    while True:
+        yield link_of(exporter, made).rpartition("/")[2]
 
 
 def test_link_is_good_for_its_own_export_only(acme: Opened, made: Any, exporter: Caller) -> None:

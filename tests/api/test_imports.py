@@ -16,6 +16,7 @@ from apps.imports.models import ImportChunk, ImportJob
 from apps.imports.working import Outcome
 from apps.memories.models import Memory
 from apps.projects.scope import Environment
+from apps.retention.sweeping import sweep
 from apps.tenants.models import EndUser
 from tests.api.conftest import Caller
 from tests.forms import form
@@ -400,6 +401,7 @@ MADE_ANEW = (
     "user_id",
     "created_at",
     "updated_at",
+    "retention_expires_at",
     "superseded_by",
     "edges",
     "client_ref",
@@ -415,6 +417,21 @@ def exported(caller: Caller) -> tuple[bytes, list[dict[str, Any]]]:
     content = response.getvalue()
     rows = json.loads(content)["memories"]
     return content, [{name: value for name, value in row.items() if name not in MADE_ANEW} for row in rows]
+
+
+def test_age_of_what_an_export_brings_counts_from_the_import(acme: Opened, globex: Opened, alice: Caller) -> None:
+    alice.add("I live in Lisbon.")
+    whole = json.loads(exported(alice)[0])
+    whole["memories"][0] |= {"created_at": "2020-01-01T00:00:00Z", "retention_expires_at": "2020-03-31T00:00:00Z"}
+    elsewhere = Caller(globex.keys[Environment.PRODUCTION])
+
+    start(elsewhere, json.dumps(whole).encode(), "export.json")
+    finish(globex)
+    sweep(globex.scope, now=datetime.now(UTC) + timedelta(days=89))
+
+    (memory,) = json.loads(exported(elsewhere)[0])["memories"]
+    until = datetime.fromisoformat(memory["created_at"]) + timedelta(days=90)
+    assert datetime.fromisoformat(memory["retention_expires_at"]) == until
 
 
 def test_export_imported_elsewhere_and_exported_again_is_the_same(acme: Opened, globex: Opened, alice: Caller) -> None:

@@ -7,17 +7,21 @@ from typing import Any
 import pytest
 
 from apps.apikeys.onboarding import Opened
+from apps.apikeys.permissions import DEFAULT
 from apps.core.scoping import tenant_transaction
 from apps.imports import payload, working
 from apps.imports.models import ImportJob
+from apps.memories.models import Memory
 from apps.projects.scope import Environment
 from tests.api.conftest import Caller
+from tests.makers import make_api_key
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 
 # platform_metadata: when it was processed, and for how many minutes from then it stays.
 OF_THIS_INSTANCE = (
-    "id", "client_ref", "user_id", "superseded_by", "created_at", "updated_at", "embedded", "platform_metadata"
+    "id", "client_ref", "user_id", "superseded_by", "created_at", "updated_at", "embedded", "platform_metadata",
+    "retention_expires_at",
 )  # fmt: skip
 BOUNDARY = "a-line-that-no-file-holds"
 
@@ -39,7 +43,7 @@ def bring_in(caller: Caller, tenant: Opened, content: bytes) -> Any:
     response = caller("POST", "/imports", body, Content_Type=f"multipart/form-data; boundary={BOUNDARY}")
     assert response.status_code in (200, 201, 202), response.content
     with tenant_transaction(tenant.scope):
-        (job_id,) = ImportJob.objects.within(tenant.scope).values_list("pk", flat=True)
+        job_id = ImportJob.objects.within(tenant.scope).order_by("-pk").values_list("pk", flat=True)[0]
     working.work(tenant.scope.tenant_id, job_id, seconds=60, clock=lambda: datetime.now(UTC))
     return caller("GET", f"/imports/{response.json()['id']}").json()
 
@@ -99,3 +103,20 @@ def test_export_imported_elsewhere_and_exported_again_is_the_same(acme: Opened, 
 
     assert (job["status"], job["rejected"], job["skipped"]) == ("completed", 0, 0), job
     assert as_elsewhere(exported(there)) == as_elsewhere(exported(here))
+
+
+def test_pins_and_instructions_move_with_whoever_may_review(acme: Opened, globex: Opened) -> None:
+    here = Caller(acme.keys[Environment.PRODUCTION])
+    here.add("Always answer me in German.", importance=0.8)
+    here.add("I live in Lisbon.")
+    with tenant_transaction(acme.scope):
+        Memory.objects.within_tenant(acme.scope).update(pinned=True)
+    reviewing = make_api_key(globex.scope, scopes=[*DEFAULT, "candidates:review"]).text
+
+    export = here("GET", "/memory/export").content
+    by_anybody = bring_in(Caller(globex.keys[Environment.STAGING], "alice"), globex, export)
+    job = bring_in(Caller(reviewing, "alice"), globex, export)
+
+    assert (by_anybody["created"], by_anybody["pending_review"], len(by_anybody["errors"])) == (1, 1, 1)
+    assert (job["created"], job["pending_review"], job["errors"]) == (2, 0, [])
+    assert as_elsewhere(exported(Caller(reviewing))) == as_elsewhere(exported(here))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from apps.apikeys.onboarding import Opened
 from apps.apikeys.permissions import PERMISSIONS
 from apps.tenants.grants import GRANTED, GRANTS
 from apps.tenants.models import Role
+from apps.tenants.services import set_policy
 from tests import once
 from tests.api.conftest import Caller
 from tests.api.people import OF_PEOPLE, PersonRow, bearer, caller_of, make_caller, make_fresh_caller
@@ -33,6 +35,7 @@ SHARED = tuple(
         body=row.body,
         is_fresh=row.route.endswith(("/download-url", "/rotate-secret"))
         or (row.method, row.route) in (("POST", "/org/webhooks"), ("PUT", "/v1/retention")),
+        destroys=(row.method, row.route) == ("PUT", "/v1/retention"),
     )
     for row in TABLE
     if row.permission in GRANTED
@@ -119,17 +122,44 @@ def test_person_of_no_tenant_and_of_another_see_nothing_of_this_one(row: PersonR
     assert same(answers[0]) == same(answers[1])
 
 
+def wanted(answer: Any) -> list[str]:
+    """What is to be shown first."""
+    assert refused(answer) == (403, "STEP_UP_REQUIRED")
+    requires: list[str] = answer.json()["error"]["requires"]
+    return requires
+
+
 @fresh_rows
-def test_what_reveals_or_destroys_wants_a_second_factor_of_the_last_minutes(row: PersonRow, acme: Opened) -> None:
-    stale = make_fresh_caller(acme.tenant, email="stale@acme.example")
+def test_what_reveals_or_destroys_wants_who_has_a_second_factor_to_have_shown_it(row: PersonRow, acme: Opened) -> None:
+    stale = make_person(acme.tenant, email="stale@acme.example")
+    caller = caller_of(stale)
     BearerSession.objects.update(proved_at=None)
-    bare = make_caller(acme.tenant, email="bare@acme.example")
 
-    answers = [ask(row, caller) for caller in (stale, bare)]
+    with_password = caller("POST", "/auth/step-up", {"password": stale.password})
 
-    for answer in answers:
-        assert refused(answer) == (403, "STEP_UP_REQUIRED")
-        assert answer.json()["error"]["requires"] == ["second_factor", "step_up"]
+    assert wanted(with_password) == ["second_factor", "step_up"]  # however right it is
+    assert wanted(ask(row, caller)) == ["second_factor", "step_up"]
+    BearerSession.objects.update(password_shown_at=datetime.now(UTC))  # from before there was a factor
+    assert wanted(ask(row, caller)) == ["second_factor", "step_up"]
+
+
+@fresh_rows
+def test_of_who_has_none_the_password_shown_again_is_enough_for_what_destroys_nothing(
+    row: PersonRow, acme: Opened
+) -> None:
+    bare = make_person(acme.tenant, email="bare@acme.example", factor=False)
+    caller = caller_of(bare)
+    needs_a_factor = ["second_factor", "step_up"]
+
+    assert wanted(ask(row, caller)) == (needs_a_factor if row.destroys else ["password", "step_up"])
+    assert caller("POST", "/auth/step-up", {"password": bare.password}).status_code == 204
+
+    if row.destroys:
+        assert wanted(ask(row, caller)) == needs_a_factor
+    else:
+        assert ask(row, caller).status_code == row.status
+    set_policy(acme.tenant, require_second_factor="yes", actor="test", now=datetime.now(UTC))
+    assert wanted(ask(row, caller)) == needs_a_factor
 
 
 def test_head_is_asked_for_a_second_factor_as_get_is(acme: Opened) -> None:

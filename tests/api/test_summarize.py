@@ -246,7 +246,13 @@ def test_clusters_are_the_end_users_own(alice: Caller) -> None:
         sing(alice, n)
 
     assert clusters(alice.as_user("bob")) == {"clusters": [], "total": 0}
-    assert alice("GET", "/memory/clusters?limit=0").status_code == 422
+    assert alice("GET", "/memory/clusters?limit=x").status_code == 422
+
+
+@pytest.mark.parametrize("limit", [0, 1, 50, 51, 100, 101, 200, 5_000])
+def test_limits_of_what_the_client_lists_are_taken_as_they_are_sent(alice: Caller, limit: int) -> None:
+    for name in ("clusters", "intelligence", "graph", "decisions"):
+        assert alice("GET", f"/memory/{name}?limit={limit}").status_code == 200, name
 
 
 def test_safety_net_asks_for_what_was_missed_and_then_for_nothing(alice: Caller, acme: Opened) -> None:

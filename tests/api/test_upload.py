@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from django.http import HttpResponse
 
-from apps.adapters.documents import reading
+from apps.adapters.documents import places
 from apps.apikeys.onboarding import Opened
+from apps.ingest import documents
 from apps.ingest.models import Candidate
 from apps.memories.models import Memory
 from apps.tenants.models import EndUser
@@ -110,7 +111,7 @@ def test_file_larger_than_the_limit_is_refused_before_it_is_read(
     alice: Caller, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.MAX_UPLOAD_BYTES = 1_000
-    monkeypatch.setattr(reading, "read_document", None)
+    monkeypatch.setattr(documents, "read_document", None)
 
     for size in (1_001, 2_000_000):
         response = upload(alice, b"x" * size)
@@ -151,3 +152,16 @@ def test_two_files_or_one_under_another_name_are_refused(alice: Caller) -> None:
 
 def test_upload_needs_an_end_user(alice: Caller) -> None:
     assert code(upload(alice.as_user(None), FACT.encode())) == "MISSING_END_USER_ID"
+
+
+def test_who_comes_while_all_places_are_taken_is_told_when_to_come_again(
+    acme: Opened, alice: Caller, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    monkeypatch.setattr(places, "WAIT_SECONDS", 0.0)
+    settings.DOCUMENT_READERS = 1
+    with places.place():
+        response = upload(alice, FACT.encode())
+
+    assert (response.status_code, response["Retry-After"]) == (503, "5")
+    assert (code(response), response.json()["retry_after"]) == ("BUSY", 5)
+    assert not Memory.objects.within(acme.scope).exists()

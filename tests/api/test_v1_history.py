@@ -231,6 +231,7 @@ def test_turns_of_the_user_are_distilled_once(alice: Caller) -> None:
         "write_origin": "turn-extraction",
         "turn_role": "user",
         "history_id": answer["items"][0]["id"],
+        "session_id": "s1",
     }
 
 
@@ -321,6 +322,9 @@ def test_bad_append_keeps_nothing(fields: dict[str, Any], alice: Caller) -> None
     "fields",
     [
         {},
+        {"source": "api"},
+        {"session_id": ""},
+        {"session_id": None},
         {"session_id": "s1", "ids": []},
         {"ids": ["x"]},
         {"ids": ["h_"]},

@@ -74,7 +74,7 @@ def _key_for_everything(up: Up) -> str:
     tenant = up.ready["tenant"]
     _done(up, "tenant", "policy", tenant, "key_deletes=retire")
     issued = _done(up, "key", "issue", "--name", "fuzz", "--environment", "development", "--tenant", tenant,
-                   "--scopes", "*", "memory:delete", "--json")  # fmt: skip
+                   "--scopes", "*", "memory:delete", "retention:write", "privacy:request", "--json")  # fmt: skip
     return str(json.loads(issued)["key"])
 
 

@@ -2,12 +2,13 @@
 
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Choice, Flag, Ids, Input, Label, Parameters, Text, WholeInQuery
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.errors import DomainError
 from apps.core.plaintext import Plaintext
@@ -114,7 +115,7 @@ class ReviewView(ApiView):
 class CandidatesView(ReviewView):
     permissions: ClassVar = {"GET": "candidates:review"}
 
-    @extend_schema(operation_id="list_candidates", parameters=[CandidatesInput], responses=CandidatesOutput)
+    @operation("list_candidates", parameters=[CandidatesInput], responses=CandidatesOutput)
     def get(self, request: Request) -> Response:
         """What waits for review or waited, newest first; of all end users, unless one is named."""
         fields, now = self.read_parameters(CandidatesInput), self.now()
@@ -129,7 +130,7 @@ class CandidatesView(ReviewView):
 class CandidateView(ReviewView):
     permissions: ClassVar = {"GET": "candidates:review"}
 
-    @extend_schema(operation_id="get_candidate", responses=CandidateOutput)
+    @operation("get_candidate", responses=CandidateOutput)
     def get(self, request: Request, candidate_id: int) -> Response:
         """One candidate, with its text while it waits."""
         scope = self.queue()
@@ -141,8 +142,8 @@ class CandidateView(ReviewView):
 class AcceptView(ReviewView):
     permissions: ClassVar = {"POST": "candidates:review"}
 
-    @extend_schema(
-        operation_id="accept_candidate",
+    @operation(
+        "accept_candidate",
         request=AcceptInput,
         examples=[OpenApiExample("as it was said", {"pinned": False}, request_only=True)],
         responses=CandidateOutput,
@@ -161,7 +162,7 @@ class AcceptView(ReviewView):
 class RejectView(ReviewView):
     permissions: ClassVar = {"POST": "candidates:review"}
 
-    @extend_schema(operation_id="reject_candidate", request=None, responses=CandidateOutput)
+    @operation("reject_candidate", request=None, responses=CandidateOutput)
     def post(self, request: Request, candidate_id: int) -> Response:
         """Do not remember it.  Its text is gone at once, and the same said again does not come back to the queue."""
         return self.decided(candidate_id, Verdict(accept=False))
@@ -170,8 +171,8 @@ class RejectView(ReviewView):
 class BulkDecideView(ReviewView):
     permissions: ClassVar = {"POST": "candidates:review"}
 
-    @extend_schema(
-        operation_id="decide_candidates",
+    @operation(
+        "decide_candidates",
         request=BulkDecideInput,
         examples=[OpenApiExample("reject two", {"action": "reject", "candidate_ids": [3, 4]}, request_only=True)],
         responses={207: BulkDecidedOutputs},

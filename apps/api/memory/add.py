@@ -4,12 +4,28 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Flag, Fraction, Label, Metadata, Tags, Text, Whole, WriteInput, is_label, read_moment
+from apps.api.fields import (
+    OWNERS,
+    Flag,
+    Fraction,
+    Label,
+    MetadataOfSaid,
+    Moment,
+    Tags,
+    Text,
+    Whole,
+    WriteInput,
+    is_label,
+    read_moment,
+)
 from apps.api.memory.shapes import SkipOutput, StoredOutput, decisions_body, memory_body, skip_body
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
@@ -25,9 +41,13 @@ ROLES: Final = {
 
 
 class RememberInput(WriteInput):
-    """One thing to remember.  ``content`` is another name for ``text``."""
+    """One thing to remember.  ``content`` is another name for ``text``; one of the two is given."""
 
-    text = Text(help_text="What to remember.")
+    passed_over = OWNERS
+    one_of = ("text", "content")
+
+    text = Text(required=False, help_text="What to remember.")
+    content = Text(required=False, help_text="Another name for `text`.")
     source = Label(  # type: ignore[assignment]  # the wire's name, not DRF's
         required=False, help_text="Where it comes from; a label in clear."
     )
@@ -35,7 +55,8 @@ class RememberInput(WriteInput):
     tags = Tags(required=False)
     importance = Fraction(required=False, help_text="0.5 and more keeps the text whole.")
     session_id = Label(required=False, max_length=256)
-    metadata = Metadata(
+    occurred_at = Moment(required=False, help_text="When it was said, if not now; goes before the metadata's.")
+    metadata = MetadataOfSaid(
         required=False, help_text="Kept as it is; `speaker`, `role` and `occurred_at` also tell who spoke and when."
     )
     end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
@@ -43,13 +64,18 @@ class RememberInput(WriteInput):
     ttl_minutes = Whole(required=False, min_value=1, max_value=TEN_YEARS)
 
     def to_internal_value(self, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("text") is None and "content" in data:
-            data = {**data, "text": data["content"]}
-        return super().to_internal_value(data)
+        fields = super().to_internal_value(data)
+        if "text" in fields and "content" in fields:
+            raise serializers.ValidationError({"content": ErrorDetail("is another name for text: send one", "doubled")})
+        if "text" not in fields:
+            if "content" not in fields:
+                raise serializers.ValidationError({"text": ErrorDetail("field required", "required")})
+            fields["text"] = fields.pop("content")
+        return fields
 
 
 class AddInput(RememberInput):
-    """One thing to remember.  ``content`` is another name for ``text``."""
+    """One thing to remember.  ``content`` is another name for ``text``; one of the two is given."""
 
     deduplicate = Flag(default=True)
 
@@ -70,7 +96,7 @@ def proposal(fields: Mapping[str, Any], *, deduplicate: bool) -> Proposal:
         deduplicate=deduplicate,
         role=ROLES.get((_label(metadata, "role") or "user").strip().lower(), "user"),
         speaker=_label(metadata, "speaker"),
-        occurred_at=_said_at(metadata),
+        occurred_at=fields.get("occurred_at") or said_at(metadata),
     )
 
 
@@ -80,7 +106,8 @@ def _label(metadata: Mapping[str, Any], name: str) -> str | None:
     return value if isinstance(value, str) and value.strip() and len(value) <= 256 and is_label(value) else None
 
 
-def _said_at(metadata: Mapping[str, Any]) -> datetime | None:
+def said_at(metadata: Mapping[str, Any]) -> datetime | None:
+    """When what the metadata goes with was said, if it tells."""
     return read_moment(metadata.get("occurred_at")) or read_moment(metadata.get("event_time"))
 
 
@@ -88,8 +115,8 @@ class AddView(ApiView):
     permissions: ClassVar = {"POST": "memory:add"}
     meters: ClassVar = {"POST": "adds"}
 
-    @extend_schema(
-        operation_id="add",
+    @operation(
+        "add",
         request=AddInput,
         examples=[OpenApiExample("a fact", {"text": "I live in Lisbon and work as a nurse."}, request_only=True)],
         responses={201: OpenApiResponse(StoredOutput, "Stored."), 200: OpenApiResponse(SkipOutput, "Not stored.")},

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from apps.api.fields import Input, Whole
 from apps.api.memory.items import EditInput, edit_of
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.memories.editing import Edited, EditStatus, edit_many
 
@@ -68,8 +69,8 @@ class BatchOutput(serializers.Serializer[Any]):
 class BatchUpdateView(ApiView):
     permissions: ClassVar = {"POST": "memory:update"}
 
-    @extend_schema(
-        operation_id="batch_update",
+    @operation(
+        "batch_update",
         request=BatchInput,
         examples=[
             OpenApiExample(

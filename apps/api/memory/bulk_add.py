@@ -4,15 +4,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.errors import invalid
-from apps.api.fields import Flag, Input
+from apps.api.fields import OWNERS, Flag, Input
 from apps.api.memory.add import RememberInput, proposal
 from apps.api.memory.shapes import DecisionOutput, decisions_body
+from apps.api.operations import operation
 from apps.api.views import ApiView, EndUserMissing
 from apps.core.errors import DomainError
 from apps.ingest.candidates import Outcome, Proposal
@@ -43,6 +44,8 @@ class Items(serializers.ListField):
 class BulkInput(Input):
     """Up to fifty things to remember, for one end user or several."""
 
+    passed_over = OWNERS
+
     items = Items(child=RememberInput(), allow_empty=False, max_length=MAX_ITEMS)
     deduplicate = Flag(default=True)
 
@@ -67,8 +70,8 @@ class BulkAddView(ApiView):
     permissions: ClassVar = {"POST": "memory:add"}
     meters: ClassVar = {"POST": "adds"}
 
-    @extend_schema(
-        operation_id="bulk_add",
+    @operation(
+        "bulk_add",
         request=BulkInput,
         examples=[
             OpenApiExample(

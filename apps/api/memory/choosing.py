@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
-from apps.api.fields import LABEL, Flag, Label, Moment, StrictInput, Tags, Text, Whole
+from apps.api.fields import LABEL, Flag, Input, Label, Moment, Tags, Text, Whole
 from apps.api.fields import Choice as OneOf
 from apps.retention.forgetting import Choice
 
@@ -40,7 +40,7 @@ class SomeTags(Tags):
         return schema | {"minItems": 1, "items": schema["items"] | {"pattern": LABEL}}
 
 
-class ForgetFilters(StrictInput):
+class ForgetFilters(Input):
     """A memory must pass all that are given, and have all of the tags."""
 
     some_of = ("source", "event_type", "tags", "tier", "before", "after")
@@ -58,7 +58,7 @@ class ForgetFilters(StrictInput):
         return attrs
 
 
-class ChoiceInput(StrictInput):
+class ChoiceInput(Input):
     """Either ``memory_ids`` or ``filters``."""
 
     one_of = ("memory_ids", "filters")

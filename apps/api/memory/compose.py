@@ -2,12 +2,14 @@
 
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Clamped, Input, Label, Text, Whole
+from apps.api.fields import OWNERS, Input, Label, Text, Whole
+from apps.api.memory.query import MOST
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext
 from apps.recall.answering import compose
@@ -19,8 +21,12 @@ MAX_TOKENS: Final = 1_000_000
 class ComposeInput(Input):
     """A prompt, with ``{{memories}}`` or ``{memories}`` where memories go; without a place they go in front."""
 
+    passed_over = OWNERS
+
     prompt_template = Text(max_length=MAX_TEMPLATE, help_text="What it says besides the place is what is looked up.")
-    recall_k = Clamped(lowest=1, highest=50, default=5, help_text="How many memories; 5 by default, at most 50.")
+    recall_k = Whole(
+        default=5, min_value=1, max_value=MOST, help_text=f"How many memories: 5 by default, at most {MOST}."
+    )
     max_tokens = Whole(
         required=False,
         min_value=1,
@@ -42,8 +48,8 @@ class ComposeView(ApiView):
     meters: ClassVar = {"POST": "retrievals"}
     silent_answer: ClassVar = {"composed_prompt": "", "memories_used": 0, "token_count": 0, "truncated": False}
 
-    @extend_schema(
-        operation_id="compose",
+    @operation(
+        "compose",
         request=ComposeInput,
         examples=[
             OpenApiExample(

@@ -2,12 +2,13 @@
 
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Choice, ClampedInQuery, Input, Label, Parameters, Text, Whole
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.edges.decisions import Decision, Verdict, list_decisions, resolve
 from apps.recall import access
@@ -52,7 +53,7 @@ class DecisionsOutput(serializers.Serializer[Any]):
 class DecisionsView(ApiView):
     permissions: ClassVar = {"GET": "memory:read"}
 
-    @extend_schema(operation_id="decisions", parameters=[DecisionsInput], responses=DecisionsOutput)
+    @operation("decisions", parameters=[DecisionsInput], responses=DecisionsOutput)
     def get(self, request: Request) -> Response:
         """Pairs of memories that contradict each other, or a claim and the limit it goes against, newest first."""
         asked, scope = self.read_parameters(DecisionsInput), self.reader()
@@ -65,8 +66,8 @@ class DecisionsView(ApiView):
 class ResolveView(ApiView):
     permissions: ClassVar = {"POST": "memory:update"}
 
-    @extend_schema(
-        operation_id="resolve_decision",
+    @operation(
+        "resolve_decision",
         request=ResolveInput,
         examples=[
             OpenApiExample("the newer holds", {"decision_id": "dec_7", "winning_memory_id": 42}, request_only=True)

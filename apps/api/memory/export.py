@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 import orjson
 from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
 from apps.api.memory.relations import RelationOutput, relation_body
 from apps.api.memory.shapes import MemoryOutput, memory_body
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.edges.selectors import edges_of
 from apps.memories.exporting import Batch, Exported, export_batches
@@ -49,7 +49,7 @@ class ExportOutput(serializers.Serializer[Any]):
 class ExportView(ApiView):
     permissions: ClassVar = {"GET": "memory:read"}
 
-    @extend_schema(operation_id="export_all", responses=ExportOutput)
+    @operation("export_all", responses=ExportOutput)
     def get(self, request: Request) -> HttpResponseBase:
         """Everything that is remembered of one end user, oldest first, with its relations.
 

@@ -3,12 +3,13 @@
 from typing import Any, ClassVar
 
 from django.conf import settings
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Choice, Text, WriteInput
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext
 from apps.memories.feedback import Feedback, give_feedback
@@ -48,8 +49,8 @@ class FeedbackOutput(serializers.Serializer[Any]):
 class FeedbackView(ApiView):
     permissions: ClassVar = {"POST": "memory:update"}
 
-    @extend_schema(
-        operation_id="feedback",
+    @operation(
+        "feedback",
         request=FeedbackInput,
         examples=[
             OpenApiExample("of use", {"signal": "positive", "comment": "Just what I needed."}, request_only=True)

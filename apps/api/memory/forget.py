@@ -2,11 +2,12 @@
 
 from typing import ClassVar, NoReturn
 
-from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.memory.choosing import ForgetInput, choice_of
+from apps.api.operations import operation
 from apps.api.permissions import KeyMayRetire, NoKeyMay, StepUpRequired
 from apps.api.views import ApiView
 from apps.retention.forgetting import forget, preview
@@ -16,8 +17,8 @@ class ForgetView(ApiView):
     permissions: ClassVar = {"DELETE": "memory:delete"}
     permission_classes = (KeyMayRetire,)
 
-    @extend_schema(
-        operation_id="forget",
+    @operation(
+        "forget",
         request=ForgetInput,
         examples=[OpenApiExample("two memories", {"memory_ids": [7, 8], "reason": "asked for"}, request_only=True)],
         responses={200: OpenApiResponse({"type": "array", "items": {"type": "integer"}}, "The ids.")},
@@ -39,7 +40,7 @@ class PurgeView(ApiView):
     permissions: ClassVar = {"DELETE": "memory:delete"}
     permission_classes = (NoKeyMay,)
 
-    @extend_schema(operation_id="purge_user", request=None, responses={403: None})
+    @operation("purge_user", request=None, responses={403: None})
     def delete(self, request: Request) -> NoReturn:
         """Erase an end user: refused for every API key, whatever the policy.  A person erases, in the browser."""
         raise StepUpRequired

@@ -2,13 +2,14 @@
 
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Choice, Parameters, WholeInQuery
 from apps.api.memory.choosing import ChoiceInput, choice_of
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext
 from apps.memories.spaces import meet_end_user
@@ -48,7 +49,7 @@ class ForgetRequestsOutput(serializers.Serializer[Any]):
 class ForgetRequestsView(ApiView):
     permissions: ClassVar = {"GET": "memory:forget_request", "POST": "memory:forget_request"}
 
-    @extend_schema(operation_id="list_forget_requests", parameters=[PageInput], responses=ForgetRequestsOutput)
+    @operation("list_forget_requests", parameters=[PageInput], responses=ForgetRequestsOutput)
     def get(self, request: Request) -> Response:
         """The end user's requests, newest first."""
         fields, scope = self.read_parameters(PageInput), self.reader()
@@ -56,8 +57,8 @@ class ForgetRequestsView(ApiView):
         page = list_requests(scope, state=state, limit=fields["limit"], offset=fields["offset"], now=self.now())
         return Response({"requests": [_body(one) for one in page.requests], "total": page.total})
 
-    @extend_schema(
-        operation_id="create_forget_request",
+    @operation(
+        "create_forget_request",
         request=ChoiceInput,
         examples=[OpenApiExample("one memory", {"memory_ids": [7], "reason": "The user asked."}, request_only=True)],
         responses={201: ForgetRequestOutput, 200: ForgetRequestOutput},
@@ -78,7 +79,7 @@ class ForgetRequestsView(ApiView):
 class ForgetRequestView(ApiView):
     permissions: ClassVar = {"GET": "memory:forget_request"}
 
-    @extend_schema(operation_id="get_forget_request", responses=ForgetRequestOutput)
+    @operation("get_forget_request", responses=ForgetRequestOutput)
     def get(self, request: Request, request_id: int) -> Response:
         """One request of the end user."""
         return Response(_body(get_request(self.reader(), request_id, now=self.now())))
@@ -87,7 +88,7 @@ class ForgetRequestView(ApiView):
 class CancelForgetRequestView(ApiView):
     permissions: ClassVar = {"POST": "memory:forget_request"}
 
-    @extend_schema(operation_id="cancel_forget_request", request=None, responses=ForgetRequestOutput)
+    @operation("cancel_forget_request", request=None, responses=ForgetRequestOutput)
     def post(self, request: Request, request_id: int) -> Response:
         """Take a request back that nobody has decided yet.  Cancelling it again changes nothing."""
         return Response(_body(cancel(self.reader(), request_id, now=self.now())))

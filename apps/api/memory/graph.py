@@ -2,12 +2,12 @@
 
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import ClampedInQuery, Parameters, WholeInQuery
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.edges.graph import Graph, graph, graph_around
 from apps.recall import access
@@ -47,7 +47,7 @@ class GraphOutput(serializers.Serializer[Any]):
 class GraphView(ApiView):
     permissions: ClassVar = {"GET": "memory:read"}
 
-    @extend_schema(operation_id="graph", parameters=[GraphInput], responses=GraphOutput)
+    @operation("graph", parameters=[GraphInput], responses=GraphOutput)
     def get(self, request: Request) -> Response:
         """Memories as nodes, relations as edges: the newest, or what lies around one memory, nearest first."""
         asked, scope, now = self.read_parameters(GraphInput), self.reader(), self.now()

@@ -2,12 +2,12 @@
 
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Parameters, WholeInQuery
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.memories.revisions import TRACKED, Revision, get_history
 from apps.recall import access
@@ -44,7 +44,7 @@ class HistoryOutput(serializers.Serializer[Any]):
 class HistoryView(ApiView):
     permissions: ClassVar = {"GET": "memory:read"}
 
-    @extend_schema(operation_id="history", parameters=[HistoryInput], responses=HistoryOutput)
+    @operation("history", parameters=[HistoryInput], responses=HistoryOutput)
     def get(self, request: Request, memory_id: int) -> Response:
         """What happened to a memory, oldest first.
 

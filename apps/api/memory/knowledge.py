@@ -3,14 +3,13 @@
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, Label, Parameters, WholeInQuery
+from apps.api.fields import Choice, ClampedInQuery, Label, Parameters
+from apps.api.operations import operation
 from apps.api.views import ApiView
-from apps.projects.selectors import get_project
 from apps.recall.intelligence import Insight
 from apps.recall.knowledge import RECENT, Knowledge, Report, intelligence, knowledge_stats
 
@@ -42,7 +41,7 @@ class StatsOutput(serializers.Serializer[Any]):
 class KnowledgeStatsView(ApiView):
     permissions: ClassVar = {"GET": "memory:read"}
 
-    @extend_schema(operation_id="knowledge_stats", responses=StatsOutput)
+    @operation("knowledge_stats", responses=StatsOutput)
     def get(self, request: Request) -> Response:
         """Count what an end user has, by type, tier, source and status."""
         return Response(_stats_body(knowledge_stats(self.reader(), now=self.now())))
@@ -51,7 +50,9 @@ class KnowledgeStatsView(ApiView):
 class IntelligenceInput(Parameters):
     """How much to tell, and of whose memories."""
 
-    limit = WholeInQuery(default=10, min_value=1, max_value=50, help_text="Of themes, entities and patterns each.")
+    limit = ClampedInQuery(
+        lowest=1, highest=200, default=10, help_text="Of themes, entities and patterns each; at most 200."
+    )
     scope = Choice(
         choices=(OWN_SCOPE,),
         default=OWN_SCOPE,
@@ -99,7 +100,7 @@ class IntelligenceOutput(serializers.Serializer[Any]):
 class IntelligenceView(ApiView):
     permissions: ClassVar = {"GET": "memory:read"}
 
-    @extend_schema(operation_id="intelligence", parameters=[IntelligenceInput], responses=IntelligenceOutput)
+    @operation("intelligence", parameters=[IntelligenceInput], responses=IntelligenceOutput)
     def get(self, request: Request) -> Response:
         """Tell what an end user's memories are about: themes, names and habits, of the last 30 days and of all time.
 
@@ -108,7 +109,7 @@ class IntelligenceView(ApiView):
         asked, now = self.read_parameters(IntelligenceInput), self.now()
         scope = self.reader()
         if "project_id" in asked:
-            scope = replace(scope, project_id=get_project(scope, asked["project_id"]).pk)
+            scope = replace(scope, project_id=self.project_named(asked["project_id"]).pk)
         report = intelligence(scope, limit=asked["limit"], now=now)
         return Response(
             {"scope": asked["scope"], "generated_at": now, "sampled": report.sampled, **_report_body(report)}

@@ -2,13 +2,14 @@
 
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Input, Labels
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.edges.ontology import CONTENT_TYPES, MAX_CUSTOM, NAME, Vocabularies, get_ontology, update_ontology
 from apps.edges.types import RELATION_TYPES
@@ -49,13 +50,13 @@ class OntologyOutput(serializers.Serializer[Any]):
 class OntologyView(ApiView):
     permissions: ClassVar = {"GET": "memory:read", "PUT": "ontology:write"}
 
-    @extend_schema(operation_id="get_ontology", responses=OntologyOutput)
+    @operation("get_ontology", responses=OntologyOutput)
     def get(self, request: Request) -> Response:
         """The types that memories and relations may have.  Of the whole tenant: no end user is asked for."""
         return Response(_body(get_ontology(self.scope())))
 
-    @extend_schema(
-        operation_id="update_ontology",
+    @operation(
+        "update_ontology",
         request=OntologyInput,
         examples=[OpenApiExample("a word of your own", {"relation_types": ["treats"]}, request_only=True)],
         responses=OntologyOutput,

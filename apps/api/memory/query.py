@@ -5,12 +5,12 @@ from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_view
 from rest_framework import serializers
-from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, Clamped, Flag, Input, Label, Metadata, Moment, OneOrMore, Tags, Text, Weights
+from apps.api.fields import OWNERS, Choice, Flag, Input, Label, Metadata, Moment, OneOrMore, Tags, Text, Weights, Whole
 from apps.api.memory.shapes import FoundOutput, memory_body
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
@@ -18,6 +18,7 @@ from apps.recall.ranking import PROFILES
 from apps.recall.results import Filters, Recall
 from apps.recall.services import recall
 
+MOST: Final = 50  # memories of one answer
 MAX_QUERY: Final = 8_000  # characters; the rest of a longer query is not looked at
 TIERS: Final = ("hot", "warm", "cold")
 SLA_TARGET_MS: Final = {"low": 100, "medium": 250, "high": 1000}
@@ -30,11 +31,10 @@ class QueryEmpty(Malformed):
 
 
 class FiltersInput(Input):
-    """Which memories may be returned.  A filter that is not listed here is refused: ignoring it would widen the
-    answer without a word."""
+    """Which memories may be returned."""
 
-    is_closed = True
-    passed_over = ("user_id", "project_id")
+    passed_over = OWNERS
+    kind = "filter"
 
     memory_type = OneOrMore(required=False)
     source = OneOrMore(required=False)  # type: ignore[assignment]  # the wire's name, not DRF's
@@ -46,24 +46,21 @@ class FiltersInput(Input):
     include_summaries = Flag(default=True)
     session_id = Label(required=False, max_length=256)
 
-    def to_internal_value(self, data: Any) -> Any:
-        unknown = data.keys() - self.fields.keys() - set(self.passed_over) if isinstance(data, dict) else ()
-        if unknown:
-            known = ", ".join(self.fields)
-            raise serializers.ValidationError([ErrorDetail(f"unknown filter; there are: {known}", "unknown_filter")])
-        return super().to_internal_value(data)
-
 
 class QueryInput(Input):
     """A question, and how it should be answered."""
 
+    passed_over = OWNERS
+
     query = Text(max_length=1_000_000)
-    k = Clamped(lowest=1, highest=50, required=False, help_text="How many; 5 by default, at most 50.")
-    limit = Clamped(lowest=1, highest=50, required=False, help_text="Another name for `k`.")
+    k = Whole(required=False, min_value=1, max_value=MOST, help_text=f"How many; 5 by default, at most {MOST}.")
+    limit = Whole(required=False, min_value=1, max_value=MOST, help_text="Another name for `k`.")
     filters = FiltersInput(required=False)
     session_id = Label(required=False, max_length=256, help_text="Memories of this session rank higher.")
-    traversal_depth = Clamped(lowest=1, highest=3, required=False, help_text="Relations followed: 2 or 3; 1 none.")
-    depth = Clamped(lowest=1, highest=3, required=False, help_text="Another name for `traversal_depth`.")
+    traversal_depth = Whole(
+        required=False, min_value=1, max_value=3, help_text="Relations followed: 2, by default, or 3; 1 none."
+    )
+    depth = Whole(required=False, min_value=1, max_value=3, help_text="Another name for `traversal_depth`.")
     tier = OneOrMore(required=False, choices=TIERS, help_text="As in `filters`.")
     as_of = Moment(required=False, is_end=True, help_text="What held at this time; of a date, at its end.")
     known_at = Moment(
@@ -110,8 +107,8 @@ class QueryView(ApiView):
     meters: ClassVar = {"POST": "retrievals"}
     silent_answer: ClassVar = {"memories": []}
 
-    @extend_schema(
-        operation_id="query",
+    @operation(
+        "query",
         request=QueryInput,
         examples=[OpenApiExample("a question", {"query": "Where do I live?", "k": 3}, request_only=True)],
         responses=QueryOutput,

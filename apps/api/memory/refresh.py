@@ -2,11 +2,11 @@
 
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.memories.services import request_refresh
 
@@ -20,7 +20,7 @@ class RefreshOutput(serializers.Serializer[Any]):
 class RefreshView(ApiView):
     permissions: ClassVar = {"POST": "memory:update"}
 
-    @extend_schema(operation_id="refresh", request=None, responses={202: RefreshOutput})
+    @operation("refresh", request=None, responses={202: RefreshOutput})
     def post(self, request: Request) -> Response:
         """Embed all memories of one end user again, in the background.  Asking again while it waits changes nothing."""
         asked = request_refresh(self.reader(), now=self.now())

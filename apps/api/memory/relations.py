@@ -2,12 +2,13 @@
 
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Fraction, Input, Label, Metadata, Parameters, Whole, WholeInQuery
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.edges.opened import Edge, NewEdge
 from apps.edges.selectors import edges_of, evidence_of
@@ -56,7 +57,7 @@ class RelationsOutput(serializers.Serializer[Any]):
 class RelationsView(ApiView):
     permissions: ClassVar = {"GET": "memory:read", "POST": "memory:update"}
 
-    @extend_schema(operation_id="list_relations", parameters=[RelationsInput], responses=RelationsOutput)
+    @operation("list_relations", parameters=[RelationsInput], responses=RelationsOutput)
     def get(self, request: Request, memory_id: int) -> Response:
         """The relations of one memory, in both directions, newest first.
 
@@ -77,8 +78,8 @@ class RelationsView(ApiView):
             }
         )
 
-    @extend_schema(
-        operation_id="create_relation",
+    @operation(
+        "create_relation",
         request=RelationInput,
         examples=[
             OpenApiExample(
@@ -107,7 +108,7 @@ class RelationsView(ApiView):
 class RelationView(ApiView):
     permissions: ClassVar = {"DELETE": "memory:update"}
 
-    @extend_schema(operation_id="delete_relation", request=None, responses={204: None})
+    @operation("delete_relation", request=None, responses={204: None})
     def delete(self, request: Request, memory_id: int, edge_id: int) -> Response:
         """Take a relation away.  The memories stay: a relation is none, so a key may do this."""
         disconnect(self.reader(writes=True), memory_id, edge_id, now=self.now())

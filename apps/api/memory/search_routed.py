@@ -2,14 +2,15 @@
 
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, Clamped, Flag, Input, Label, Text
-from apps.api.memory.query import MAX_QUERY, QueryEmpty
+from apps.api.fields import OWNERS, Choice, Flag, Input, Label, Text, Whole
+from apps.api.memory.query import MAX_QUERY, MOST, QueryEmpty
 from apps.api.memory.shapes import FoundOutput, memory_body
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext
 from apps.recall.answering import Routed, search_routed
@@ -22,8 +23,10 @@ CHOICES: Final = tuple((word, word) for word in WANTED)  # as the schema names t
 class RoutedInput(Input):
     """A question.  ``route`` and ``force_intent`` mean the same: answer it this way."""
 
+    passed_over = OWNERS
+
     query = Text(max_length=1_000_000)
-    k = Clamped(lowest=1, highest=50, default=5, help_text="How many memories; 5 by default, at most 50.")
+    k = Whole(default=5, min_value=1, max_value=MOST, help_text=f"How many memories: 5 by default, at most {MOST}.")
     route = Choice(choices=WANTED, required=False, help_text="Answer this way, whatever the question seems to ask.")
     force_intent = Choice(choices=WANTED, required=False, help_text="Another name for `route`, which goes before it.")
     include_reasoning = Flag(default=False)
@@ -53,8 +56,8 @@ class SearchRoutedView(ApiView):
     meters: ClassVar = {"POST": "retrievals"}
     silent_answer: ClassVar = {"memories": []}
 
-    @extend_schema(
-        operation_id="search_routed",
+    @operation(
+        "search_routed",
         request=RoutedInput,
         examples=[
             OpenApiExample("a question", {"query": "Where do I live?", "include_reasoning": True}, request_only=True)

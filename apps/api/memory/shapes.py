@@ -52,6 +52,7 @@ def memory_body(
         "valid_from": memory.valid_from,
         "valid_to": memory.valid_to,
         "expires_at": memory.expires_at,
+        "retention_expires_at": memory.kept_until,
         "created_at": memory.created_at,
         "updated_at": memory.updated_at,
         "embedded": memory.is_embedded,
@@ -162,7 +163,16 @@ class PlatformMetadataOutput(serializers.Serializer[Any]):
     ttl_minutes = serializers.IntegerField(allow_null=True)
 
 
-class MemoryOutput(serializers.Serializer[Any]):
+# What every memory says, whatever else a route says of it.  No docstring: it would describe every such answer.
+class RetainedOutput(serializers.Serializer[Any]):
+    retention_expires_at = serializers.DateTimeField(
+        allow_null=True,
+        help_text="Until when it is kept, as policies and its last use are now; of an archived one, until when it can "
+        "be read. null: for good, or for as long as a legal hold lasts.",
+    )
+
+
+class MemoryOutput(RetainedOutput):
     id = serializers.IntegerField()
     user_id = serializers.IntegerField()
     text = serializers.CharField()
@@ -193,7 +203,7 @@ class MemoryOutput(serializers.Serializer[Any]):
     event_precision = serializers.CharField(allow_null=True)
     valid_from = serializers.DateTimeField(help_text="Since when it has held, the last time that it did.")
     valid_to = serializers.DateTimeField(allow_null=True, help_text="Until when; null for as long as nothing ended it.")
-    expires_at = serializers.DateTimeField(allow_null=True)
+    expires_at = serializers.DateTimeField(allow_null=True, help_text="When its own time is over (`ttl_minutes`).")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
     embedded = serializers.BooleanField()

@@ -2,13 +2,14 @@
 
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, OpenApiResponse, PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse, PolymorphicProxySerializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Flag, Ids, Input, Label, Parameters, WholeInQuery
+from apps.api.fields import OWNERS, ClampedInQuery, Flag, Ids, Input, Label, Parameters
 from apps.api.memory.shapes import MemoryOutput, SkipOutput, memory_body
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.memories.selectors import get_memory
 from apps.summaries.clusters import list_clusters
@@ -20,6 +21,8 @@ MAX_SOURCES: Final = 100
 class SummarizeInput(Input):
     """The memories to sum up; a summary among them stands for its own sources."""
 
+    passed_over = OWNERS
+
     memory_ids = Ids(max_items=MAX_SOURCES)
     lossless = Flag(default=False, help_text="Keep every name, number, date and fact, or else the texts themselves.")
     end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
@@ -29,8 +32,8 @@ class SummarizeView(ApiView):
     permissions: ClassVar = {"POST": "memory:add"}
     meters: ClassVar = {"POST": "adds"}
 
-    @extend_schema(
-        operation_id="summarize",
+    @operation(
+        "summarize",
         request=SummarizeInput,
         examples=[OpenApiExample("three memories", {"memory_ids": [3, 5, 8], "lossless": True}, request_only=True)],
         responses={
@@ -68,7 +71,7 @@ _NOTHING: Final[dict[str, Any]] = {
 class ClustersInput(Parameters):
     """How many."""
 
-    limit = WholeInQuery(default=20, min_value=1, max_value=100)
+    limit = ClampedInQuery(lowest=1, highest=200, default=20, help_text="At most 200.")
 
 
 class ClusterOutput(serializers.Serializer[Any]):
@@ -89,7 +92,7 @@ class ClustersOutput(serializers.Serializer[Any]):
 class ClustersView(ApiView):
     permissions: ClassVar = {"GET": "memory:read"}
 
-    @extend_schema(operation_id="clusters", parameters=[ClustersInput], responses=ClustersOutput)
+    @operation("clusters", parameters=[ClustersInput], responses=ClustersOutput)
     def get(self, request: Request) -> Response:
         """List what belongs together, largest first: memories of one type and topic that stand beside each other."""
         limit = self.read_parameters(ClustersInput)["limit"]

@@ -2,13 +2,14 @@
 
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Clamped, Ids, Input, Label, Text
-from apps.api.memory.query import MAX_QUERY, QueryEmpty
+from apps.api.fields import OWNERS, Ids, Input, Label, Text, Whole
+from apps.api.memory.query import MAX_QUERY, MOST, QueryEmpty
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext
 from apps.recall.answering import synthesize
@@ -20,11 +21,12 @@ MAX_IDS: Final = 100
 class SynthesizeInput(Input):
     """A question, the memories to answer from, or both."""
 
+    passed_over = OWNERS
     some_of = ("query", "memory_ids")
 
     query = Text(required=False, max_length=1_000_000)
     memory_ids = Ids(required=False, max_items=MAX_IDS)
-    max_memories = Clamped(lowest=1, highest=50, default=10, help_text="10 by default, at most 50.")
+    max_memories = Whole(default=10, min_value=1, max_value=MOST, help_text=f"10 by default, at most {MOST}.")
     end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
 
     def to_internal_value(self, data: Any) -> Any:
@@ -50,8 +52,8 @@ class SynthesizeView(ApiView):
     meters: ClassVar = {"POST": "retrievals"}
     silent_answer: ClassVar = {"answer": "", "citations": [], "memories_used": 0}
 
-    @extend_schema(
-        operation_id="synthesize",
+    @operation(
+        "synthesize",
         request=SynthesizeInput,
         examples=[
             OpenApiExample(

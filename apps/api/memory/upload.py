@@ -2,14 +2,15 @@
 
 from typing import ClassVar
 
-from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Label
+from apps.api.fields import OWNERS, Label
 from apps.api.form_fields import FormFile, FormFlag, FormInput, FormMetadata
 from apps.api.memory.shapes import SkipOutput, StoredOutput, decisions_body, memory_body, skip_body
 from apps.api.multipart import FormParser
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.ingest.documents import remember_document
 from apps.ingest.services import first_stored
@@ -17,6 +18,8 @@ from apps.ingest.services import first_stored
 
 class UploadInput(FormInput):
     """A file to remember."""
+
+    passed_over = OWNERS
 
     file = FormFile(help_text="PDF, DOCX, PPTX, XLSX, CSV, HTML, Markdown, text or source code.")
     source = Label(  # type: ignore[assignment]  # the wire's name, not DRF's
@@ -32,8 +35,8 @@ class UploadView(ApiView):
     meters: ClassVar = {"POST": "adds"}
     parser_classes = (FormParser,)
 
-    @extend_schema(
-        operation_id="upload",
+    @operation(
+        "upload",
         request={"multipart/form-data": UploadInput},
         examples=[OpenApiExample("a file", {"file": "report.pdf", "source": "files"}, request_only=True)],
         responses={201: OpenApiResponse(StoredOutput, "Stored."), 200: OpenApiResponse(SkipOutput, "Not stored.")},

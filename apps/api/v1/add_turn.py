@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, Flag, Label, Metadata, Moment, Text, WriteInput
+from apps.api.fields import Choice, Flag, Label, MetadataOfSaid, Moment, Text, WriteInput
+from apps.api.operations import operation
 from apps.api.v1.identity import IdentityInput, NamedView
 from apps.core.plaintext import Plaintext
 from apps.ingest.rules.roles import OTHER_LABELS, USER_LABELS
@@ -35,7 +36,7 @@ class AddTurnInput(IdentityInput, WriteInput):
     speaker = Label(required=False, max_length=256)
     occurred_at = Moment(required=False)
     session_id = Label(required=False, max_length=256)
-    metadata = Metadata(required=False, help_text="Its scalars are copied to each memory made of the turn.")
+    metadata = MetadataOfSaid(required=False, help_text="Its scalars are copied to each memory made of the turn.")
     sync_embed = Flag(default=False, help_text="Has no effect.")
 
     def to_internal_value(self, data: Any) -> Any:
@@ -67,8 +68,8 @@ class AddTurnView(NamedView):
                                "already_exists": False, "request_id": None}  # fmt: skip
     silent_status = 201
 
-    @extend_schema(
-        operation_id="add_turn",
+    @operation(
+        "add_turn",
         request=AddTurnInput,
         examples=[
             OpenApiExample(

@@ -2,12 +2,12 @@
 
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Choice, Label, Moment, Parameters, WholeInQuery
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.audit.selectors import Wanted, list_events
 
@@ -52,7 +52,7 @@ class EventsOutput(serializers.Serializer[Any]):
 class EventsView(ApiView):
     permissions: ClassVar = {"GET": "audit:read"}
 
-    @extend_schema(operation_id="list_audit_events", parameters=[EventsInput], responses=EventsOutput)
+    @operation("list_audit_events", parameters=[EventsInput], responses=EventsOutput)
     def get(self, request: Request) -> Response:
         """The tenant's audit trail, of all its environments, newest first.
 

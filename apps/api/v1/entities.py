@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Choice, Input, Label, Parameters, Whole, WholeInQuery
+from apps.api.memory.shapes import RetainedOutput
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.entities.names import slug
 from apps.entities.opened import OpenedEntity, OpenedRelation
@@ -84,7 +86,7 @@ class EntityRelationOutput(serializers.Serializer[Any]):
     memory_ids = serializers.ListField(child=serializers.IntegerField(), help_text="Which say so, newest first.")
 
 
-class MentioningOutput(serializers.Serializer[Any]):
+class MentioningOutput(RetainedOutput):
     memory_id = serializers.IntegerField()
     type = serializers.CharField()
     text = serializers.CharField()
@@ -105,7 +107,7 @@ class DescribedOutput(EntityOutput):
 class EntitiesView(ApiView):
     permissions: ClassVar = {"GET": "memory:read"}
 
-    @extend_schema(operation_id="list_entities", parameters=[EntitiesInput], responses=EntitiesOutput)
+    @operation("list_entities", parameters=[EntitiesInput], responses=EntitiesOutput)
     def get(self, request: Request) -> Response:
         """Who and what the end user's memories are about, newest first."""
         asked, scope = self.read_parameters(EntitiesInput), self.reader()
@@ -145,7 +147,7 @@ class DescribingView(ApiView):
 class EntityView(DescribingView):
     permissions: ClassVar = {"GET": "memory:read"}
 
-    @extend_schema(operation_id="get_entity", parameters=[MentionsInput], responses=DescribedOutput)
+    @operation("get_entity", parameters=[MentionsInput], responses=DescribedOutput)
     def get(self, request: Request, entity_id: int) -> Response:
         """One entity: its names, what is said of it, how it stands to others, and the memories that mention it.
 
@@ -157,8 +159,8 @@ class EntityView(DescribingView):
 class MergeView(DescribingView):
     permissions: ClassVar = {"POST": "memory:update"}
 
-    @extend_schema(
-        operation_id="merge_entities",
+    @operation(
+        "merge_entities",
         request=MergeInput,
         examples=[OpenApiExample("one and the same", {"with_entity_id": 7}, request_only=True)],
         responses=DescribedOutput,
@@ -173,7 +175,7 @@ class MergeView(DescribingView):
 class UnmergeView(DescribingView):
     permissions: ClassVar = {"POST": "memory:update"}
 
-    @extend_schema(operation_id="unmerge_entity", request=None, responses=DescribedOutput)
+    @operation("unmerge_entity", request=None, responses=DescribedOutput)
     def post(self, request: Request, entity_id: int) -> Response:
         """Take a merge back: of the entity that moved.  What was said since stays with the other."""
         one = unmerge(self.reader(writes=True), entity_id, now=self.now())
@@ -214,4 +216,5 @@ def _memory_body(memory: OpenedMemory) -> dict[str, Any]:
         "event_at": memory.event_at,
         "validity": memory.validity,
         "created_at": memory.created_at,
+        "retention_expires_at": memory.kept_until,
     }

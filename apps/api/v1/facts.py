@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Clamped, ClampedInQuery, Input, Label, Moment, Parameters, WriteInput
-from apps.api.memory.shapes import DecisionOutput, decisions_body
+from apps.api.memory.shapes import DecisionOutput, RetainedOutput, decisions_body
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.ingest.candidates import Stated
 from apps.ingest.facts import contradictions, query_facts, record_fact
@@ -35,7 +36,7 @@ class FactInput(WriteInput):
     end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
 
 
-class FactOutput(serializers.Serializer[Any]):
+class FactOutput(RetainedOutput):
     memory_id = serializers.IntegerField()
     subject = serializers.CharField()
     predicate = serializers.CharField()
@@ -77,8 +78,8 @@ class FactsView(ApiView):
     permissions: ClassVar = {"POST": "memory:add"}
     meters: ClassVar = {"POST": "adds"}
 
-    @extend_schema(
-        operation_id="record_fact",
+    @operation(
+        "record_fact",
         request=FactInput,
         examples=[
             OpenApiExample("a fact", {"subject": "user", "predicate": "works_at", "object": "Acme"}, request_only=True)
@@ -134,13 +135,13 @@ class FactsQueryInput(Input):
 class FactsQueryView(ApiView):
     permissions: ClassVar = {"GET": "memory:read", "POST": "memory:read"}
 
-    @extend_schema(operation_id="query_facts", parameters=[FactsInQuery], responses=FactsOutput)
+    @operation("query_facts", parameters=[FactsInQuery], responses=FactsOutput)
     def get(self, request: Request) -> Response:
         """List facts that held at a time, those that began last first."""
         return self._answer(self.read_parameters(FactsInQuery), None)
 
-    @extend_schema(
-        operation_id="search_facts",
+    @operation(
+        "search_facts",
         request=FactsQueryInput,
         examples=[OpenApiExample("a time", {"subject": "user", "at": "2026-03-01"}, request_only=True)],
         responses=FactsOutput,
@@ -174,7 +175,7 @@ class LimitInQuery(Parameters):
 class ContradictionsView(ApiView):
     permissions: ClassVar = {"GET": "memory:read"}
 
-    @extend_schema(operation_id="fact_contradictions", parameters=[LimitInQuery], responses=ContradictionsOutput)
+    @operation("fact_contradictions", parameters=[LimitInQuery], responses=ContradictionsOutput)
     def get(self, request: Request) -> Response:
         """Pairs of facts that both hold now and contradict each other, newest first."""
         asked, scope = self.read_parameters(LimitInQuery), self.reader()
@@ -210,4 +211,5 @@ def _body(fact: Fact) -> dict[str, Any]:
         "confidence": memory.confidence,
         "source": memory.source or None,
         "recorded_at": memory.created_at,
+        "retention_expires_at": memory.kept_until,
     }

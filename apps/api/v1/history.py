@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Clamped, Flag, Input, Label, Metadata, Whole, WriteInput
+from apps.api.fields import Clamped, Flag, Input, Label, MetadataOfSaid, Whole, WriteInput
+from apps.api.operations import operation
 from apps.api.v1.identity import IdentityInput, NamedView
 from apps.api.v1.kept import AnyJson, AnyText, Entries, KeptIds, Name, WrittenMoment, fact_id, kept_id
 from apps.core.plaintext import Plaintext
@@ -39,7 +40,7 @@ class AppendHistoryInput(IdentityInput, WriteInput):
     source = Label(default="api")  # type: ignore[assignment]  # the wire's name, not DRF's
     turns = Entries(child=HistoryTurnInput(), allow_empty=False, max_length=MOST_TURNS)
     extract = Flag(default=True, help_text="Remember what new turns of the user tell.")
-    metadata = Metadata(required=False, help_text="Its scalars are copied to each memory made of a turn.")
+    metadata = MetadataOfSaid(required=False, help_text="Its scalars are copied to each memory made of a turn.")
 
 
 class ListHistoryInput(IdentityInput):
@@ -107,8 +108,8 @@ class AppendHistoryView(NamedView):
     meters: ClassVar = {"POST": "adds"}
     silent_answer: ClassVar = {"items": [], "request_ids": [], "status": "skipped"}
 
-    @extend_schema(
-        operation_id="append_history",
+    @operation(
+        "append_history",
         request=AppendHistoryInput,
         examples=[
             OpenApiExample(
@@ -156,8 +157,8 @@ class ListHistoryView(NamedView):
     meters: ClassVar = {"POST": "retrievals"}
     silent_answer: ClassVar = {"items": [], "total": 0}
 
-    @extend_schema(
-        operation_id="list_history",
+    @operation(
+        "list_history",
         request=ListHistoryInput,
         examples=[OpenApiExample("the latest ten", WHOSE | {"limit": 10}, request_only=True)],
         responses=ListHistoryOutput,
@@ -178,8 +179,8 @@ class ListHistoryView(NamedView):
 class DeleteHistoryView(NamedView):
     permissions: ClassVar = {"POST": "history:write"}
 
-    @extend_schema(
-        operation_id="delete_history",
+    @operation(
+        "delete_history",
         request=DeleteHistoryInput,
         examples=[OpenApiExample("a session", WHOSE, request_only=True)],
         responses=DeletedOutput,

@@ -3,13 +3,15 @@
 from typing import Any, ClassVar, Final
 from urllib.parse import unquote_to_bytes
 
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.errors import invalid
 from apps.api.fields import LABEL, Parameters, WholeInQuery
+from apps.api.memory.shapes import RetainedOutput
+from apps.api.operations import operation
 from apps.api.v1.identity import IdentityInput, NamedView
 from apps.api.views import MAX_END_USER_ID
 from apps.core.errors import NotFound
@@ -29,7 +31,7 @@ class PageInput(Parameters):
     offset = WholeInQuery(default=0, help_text="How many of the newest to pass over.")
 
 
-class ListedOutput(serializers.Serializer[Any]):
+class ListedOutput(RetainedOutput):
     memory_id = serializers.CharField()
     raw_text = serializers.CharField()
     type = serializers.CharField()
@@ -47,8 +49,8 @@ class ListOutput(serializers.Serializer[Any]):
 class ListView(NamedView):
     permissions: ClassVar = {"GET": "memory:read"}
 
-    @extend_schema(
-        operation_id="list_memories",
+    @operation(
+        "list_memories",
         parameters=[PageInput, *(OpenApiParameter(name, LABEL_256, OpenApiParameter.PATH) for name in NAMED)],
         responses=ListOutput,
     )
@@ -78,6 +80,7 @@ class ListView(NamedView):
                 "source": memory.source or None,
                 "tags": list(memory.tags),
                 "created_at": memory.created_at,
+                "retention_expires_at": memory.kept_until,
             }
             for memory in listed.memories
         ]

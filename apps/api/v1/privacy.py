@@ -2,12 +2,13 @@
 
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Choice, Input, Parameters, WholeInQuery
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.retention.privacy import Asked, list_requests, open_request
 from apps.retention.states import PrivacyKind, PrivacyState
@@ -47,7 +48,7 @@ class PrivacyRequestsOutput(serializers.Serializer[Any]):
 class PrivacyRequestsView(ApiView):
     permissions: ClassVar = {"GET": "privacy:request", "POST": "privacy:request"}
 
-    @extend_schema(operation_id="list_privacy_requests", parameters=[PrivacyPage], responses=PrivacyRequestsOutput)
+    @operation("list_privacy_requests", parameters=[PrivacyPage], responses=PrivacyRequestsOutput)
     def get(self, request: Request) -> Response:
         """The end user's requests, newest first."""
         fields, scope = self.read_parameters(PrivacyPage), self.reader()
@@ -56,8 +57,8 @@ class PrivacyRequestsView(ApiView):
         found = list_requests(scope, end_user_id=scope.space.owner_id, limit=fields["limit"], now=self.now())
         return Response({"requests": [_body(one) for one in found]})
 
-    @extend_schema(
-        operation_id="open_privacy_request",
+    @operation(
+        "open_privacy_request",
         request=PrivacyInput,
         examples=[OpenApiExample("an export", {"type": "export"}, request_only=True)],
         responses={201: PrivacyOutput, 200: PrivacyOutput},

@@ -2,11 +2,11 @@
 
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.apikeys.quota import quota_mode, standings
 
@@ -27,7 +27,7 @@ class QuotaOutput(serializers.Serializer[Any]):
 class QuotaView(ApiView):
     permissions: ClassVar = {"GET": "memory:read"}
 
-    @extend_schema(operation_id="quota", responses=QuotaOutput)
+    @operation("quota", responses=QuotaOutput)
     def get(self, request: Request) -> Response:
         """What is used of this month's quota, in UTC.  While it is off nothing is counted."""
         scope, now = self.scope(), self.now()

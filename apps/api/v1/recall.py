@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Clamped, Labels, Text
-from apps.api.memory.query import MAX_QUERY
+from apps.api.fields import Labels, Text, Whole
+from apps.api.memory.query import MAX_QUERY, MOST
+from apps.api.memory.shapes import RetainedOutput
+from apps.api.operations import operation
 from apps.api.v1.identity import IdentityInput, NamedView
 from apps.core.plaintext import Plaintext
 from apps.memories.registry import Registry, read_registry
@@ -49,7 +51,7 @@ class PromptInput(IdentityInput):
     """What the memories are wanted for."""
 
     prompt = Text(max_length=1_000_000)
-    k = Clamped(lowest=1, highest=50, default=8, help_text="How many at most.")
+    k = Whole(default=8, min_value=1, max_value=MOST, help_text=f"How many: 8 by default, at most {MOST}.")
 
 
 class RecallInput(PromptInput):
@@ -58,7 +60,7 @@ class RecallInput(PromptInput):
     types = Labels(required=False, help_text="Content types; names that are none are left out.")
 
 
-class RecalledOutput(serializers.Serializer[Any]):
+class RecalledOutput(RetainedOutput):
     memory_id = serializers.CharField()
     value = serializers.CharField()
     type = serializers.CharField()
@@ -74,7 +76,7 @@ class RecallOutput(serializers.Serializer[Any]):
     latency_ms = serializers.FloatField()
 
 
-class MatchedOutput(serializers.Serializer[Any]):
+class MatchedOutput(RetainedOutput):
     memory_id = serializers.CharField()
     raw_text = serializers.CharField()
     type = serializers.CharField()
@@ -106,8 +108,8 @@ class RecallView(PromptView):
     meters: ClassVar = {"POST": "retrievals"}
     silent_answer: ClassVar = {"context": "", "memories": []}
 
-    @extend_schema(
-        operation_id="recall",
+    @operation(
+        "recall",
         request=RecallInput,
         examples=[OpenApiExample("for a prompt", EXAMPLE, request_only=True)],
         responses=RecallOutput,
@@ -123,6 +125,7 @@ class RecallView(PromptView):
                     "value": hit.memory.text.reveal(),
                     "type": hit.memory.type,
                     "score": hit.score,
+                    "retention_expires_at": hit.memory.kept_until,
                 }
                 for hit in found.hits
             ],
@@ -137,8 +140,8 @@ class PromptQueryView(PromptView):
     meters: ClassVar = {"POST": "retrievals"}
     silent_answer: ClassVar = {"memories": []}
 
-    @extend_schema(
-        operation_id="v1_query",
+    @operation(
+        "v1_query",
         request=PromptInput,
         examples=[OpenApiExample("for a prompt", EXAMPLE, request_only=True)],
         responses=MatchesOutput,
@@ -154,6 +157,7 @@ class PromptQueryView(PromptView):
                     "type": hit.memory.type,
                     "score": hit.score,
                     "metadata": dict(hit.memory.metadata),
+                    "retention_expires_at": hit.memory.kept_until,
                 }
                 for hit in found.hits
             ],

@@ -2,12 +2,12 @@
 
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Parameters, WholeInQuery
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.retention.receipt_log import get_receipt, public_keys, receipts_of
 
@@ -84,7 +84,7 @@ class KeysOutput(serializers.Serializer[Any]):
 class ReceiptsView(ApiView):
     permissions: ClassVar = {"GET": "receipts:read"}
 
-    @extend_schema(operation_id="list_receipts", parameters=[ReceiptsInput], responses=ReceiptsOutput)
+    @operation("list_receipts", parameters=[ReceiptsInput], responses=ReceiptsOutput)
     def get(self, request: Request) -> Response:
         """Receipts of what was erased, of all environments and projects of the tenant, newest first."""
         fields = self.read_parameters(ReceiptsInput)
@@ -102,7 +102,7 @@ class ReceiptsView(ApiView):
 class ReceiptView(ApiView):
     permissions: ClassVar = {"GET": "receipts:read"}
 
-    @extend_schema(operation_id="get_receipt", parameters=[ReceiptInput], responses=ReceiptOutput)
+    @operation("get_receipt", parameters=[ReceiptInput], responses=ReceiptOutput)
     def get(self, request: Request, receipt_id: str) -> Response:
         """A receipt's file: `memsync receipt verify` checks it with the public keys alone, anywhere."""
         since = self.read_parameters(ReceiptInput).get("since")
@@ -112,7 +112,7 @@ class ReceiptView(ApiView):
 class ReceiptKeysView(ApiView):
     permissions: ClassVar = {"GET": "receipts:read"}
 
-    @extend_schema(operation_id="list_receipt_keys", responses=KeysOutput)
+    @operation("list_receipt_keys", responses=KeysOutput)
     def get(self, request: Request) -> Response:
         """The public keys of this deployment's receipts: keep them where the receipts are checked."""
         self.scope()  # a project that is not there is refused here as everywhere

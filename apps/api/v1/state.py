@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Clamped, Flag, Label, Metadata, Text, WriteInput
+from apps.api.fields import Clamped, Flag, Label, MetadataOfSaid, Text, WriteInput
 from apps.api.memory.query import MAX_QUERY
+from apps.api.operations import operation
 from apps.api.v1.history import DeletedOutput
 from apps.api.v1.identity import IdentityInput, NamedView
 from apps.api.v1.kept import AnyText, JsonObject, Name, Names, fact_id, kept_id
@@ -50,7 +51,7 @@ class PutStateInput(PlaceInput, WriteInput):
         default=False,
         help_text="Retire what was made of the value before, where the tenant's policy and the key allow it.",
     )
-    metadata = Metadata(required=False, help_text="Its scalars are copied to each memory made of the text.")
+    metadata = MetadataOfSaid(required=False, help_text="Its scalars are copied to each memory made of the text.")
 
 
 class ListStateInput(StateInput):
@@ -130,8 +131,8 @@ class PutStateView(NamedView):
     meters: ClassVar = {"POST": "adds"}
     silent_answer: ClassVar = {"item": {}, "created": False, "status": "skipped"}
 
-    @extend_schema(
-        operation_id="put_state",
+    @operation(
+        "put_state",
         request=PutStateInput,
         examples=[OpenApiExample("a profile", PLACE | {"value": {"tone": "brief"}}, request_only=True)],
         responses=PutStateOutput,
@@ -171,8 +172,8 @@ class GetStateView(NamedView):
     meters: ClassVar = {"POST": "retrievals"}
     silent_answer: ClassVar = {"item": None}
 
-    @extend_schema(
-        operation_id="get_state",
+    @operation(
+        "get_state",
         request=PlaceInput,
         examples=[OpenApiExample("a profile", PLACE, request_only=True)],
         responses=GetStateOutput,
@@ -195,8 +196,8 @@ class ListStateView(NamedView):
     meters: ClassVar = {"POST": "retrievals"}
     silent_answer: ClassVar = {"items": [], "total": 0}
 
-    @extend_schema(
-        operation_id="list_state",
+    @operation(
+        "list_state",
         request=ListStateInput,
         examples=[OpenApiExample("below users", WHOSE | {"namespace_prefix": ["users"]}, request_only=True)],
         responses=ListStateOutput,
@@ -220,8 +221,8 @@ class SearchStateView(NamedView):
     meters: ClassVar = {"POST": "retrievals"}
     silent_answer: ClassVar = {"items": [], "total": 0}
 
-    @extend_schema(
-        operation_id="search_state",
+    @operation(
+        "search_state",
         request=SearchStateInput,
         examples=[OpenApiExample("how to answer", WHOSE | {"query": "how long may answers be?"}, request_only=True)],
         responses=SearchStateOutput,
@@ -247,8 +248,8 @@ class SearchStateView(NamedView):
 class DeleteStateView(NamedView):
     permissions: ClassVar = {"POST": "state:write"}
 
-    @extend_schema(
-        operation_id="delete_state",
+    @operation(
+        "delete_state",
         request=DeleteStateInput,
         examples=[
             OpenApiExample("one key", WHOSE | {"namespace": ["users", "alice"], "keys": ["profile"]}, request_only=True)
@@ -277,8 +278,8 @@ class DeleteStateView(NamedView):
 class NamespacesView(NamedView):
     permissions: ClassVar = {"POST": "state:read"}
 
-    @extend_schema(
-        operation_id="list_state_namespaces",
+    @operation(
+        "list_state_namespaces",
         request=NamespacesInput,
         examples=[OpenApiExample("the first level", WHOSE | {"max_depth": 1}, request_only=True)],
         responses=NamespacesOutput,

@@ -2,11 +2,11 @@
 
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.memories.selectors import get_memory
 
@@ -23,7 +23,7 @@ class StatusOutput(serializers.Serializer[Any]):
 class StatusView(ApiView):
     permissions: ClassVar = {"GET": "memory:read"}
 
-    @extend_schema(operation_id="status", responses=StatusOutput)
+    @operation("status", responses=StatusOutput)
     def get(self, request: Request, memory_id: int) -> Response:
         """How far a memory has come.  While it is pending it is found by its words, and not yet by its meaning."""
         memory = get_memory(self.reader(), memory_id, now=self.now())

@@ -2,11 +2,11 @@
 
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.memories.registry import read_registry
 from apps.memories.types import TYPES
@@ -32,7 +32,7 @@ class TypesOutput(serializers.Serializer[Any]):
 class TypesView(ApiView):
     permissions: ClassVar = {"GET": "memory:read"}
 
-    @extend_schema(operation_id="types", responses=TypesOutput)
+    @operation("types", responses=TypesOutput)
     def get(self, request: Request) -> Response:
         """The types that are built in, and after them those that the tenant's operator added, the oldest first."""
         registry = read_registry(self.scope())
