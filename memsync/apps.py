@@ -6,6 +6,8 @@ class MemsyncConfig(AppConfig):
     verbose_name = "memsync"
 
     def ready(self) -> None:
-        from memsync import checks, restoring  # noqa: F401  (importing the checks registers them)
+        # Importing the checks registers them; importing Celery's application makes it that of every thread of every
+        # process, or tasks sent by a web server would go by Celery's own default one, which knows no broker of ours.
+        from memsync import celery, checks, restoring  # noqa: F401
 
         restoring.watch()

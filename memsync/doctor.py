@@ -10,6 +10,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -26,11 +27,11 @@ from apps.adapters.errors import AdapterError
 from apps.adapters.registry import get_embedder, get_kms
 from apps.audit.models import OutboxEvent
 from apps.core.admin import OPERATOR
+from apps.core.broker import notify
 from apps.crypto import inspection
-from apps.ingest import doorbell
+from apps.ingest.tasks import drain
 from apps.memories.models import QuarantinedRow
 from memsync import checks, instance
-from memsync.celery import app as celery
 
 GIB: Final = 1 << 30
 FREE_WARN, FREE_FAIL = 2 * GIB, GIB // 4
@@ -234,15 +235,22 @@ def _embedder(visit: Visit) -> Iterator[Finding]:
 
 
 def _broker(visit: Visit) -> Iterator[Finding]:
-    with celery.connection_for_write(connect_timeout=3) as connection:
-        connection.ensure_connection(max_retries=1, interval_start=0.1, timeout=3)
-        scheme = connection.transport_cls
-        queue = connection.default_channel.queue_declare(queue=celery.conf.task_default_queue, passive=True)
-    said = f"{scheme}, {queue.message_count} messages wait"
-    if queue.message_count > QUEUE_WARN:
+    with ThreadPoolExecutor(1) as pool:  # as a request does it: in another thread than the one that set Django up
+        scheme, waiting = pool.submit(_look_into_the_queue).result()
+    said = f"{scheme}, {waiting} messages wait"
+    if waiting > QUEUE_WARN:
         yield warn("broker", said, "Start more workers.")
     else:
         yield ok("broker", said)
+
+
+def _look_into_the_queue() -> tuple[str, int]:
+    """What kind of broker there is, and how many messages wait.  By the application that tasks are sent by."""
+    app = drain.app
+    with app.connection_for_write(connect_timeout=3) as connection:
+        connection.ensure_connection(max_retries=1, interval_start=0.1, timeout=3)
+        queue = connection.default_channel.queue_declare(queue=app.conf.task_default_queue, passive=True)
+        return str(connection.transport_cls), int(queue.message_count)
 
 
 def _outbox(visit: Visit) -> Iterator[Finding]:
@@ -275,7 +283,7 @@ def _worker_and_beat(visit: Visit) -> Iterator[Finding]:
         if _gone(row, visit.patience):
             yield ok("worker and beat", f"work that nobody rang for was done after {time.monotonic() - began:.1f} s")
             return
-        threading.Thread(target=doorbell.ring, daemon=True).start()  # a broker that is away would hold us up
+        threading.Thread(target=notify, args=[drain], daemon=True).start()  # a broker that is away would hold us up
         if _gone(row, visit.patience):
             yield fail("beat", "a worker works when it is rung for, and nobody rings", HINTS["beat"])
         else:

@@ -6,10 +6,11 @@ from pathlib import Path
 import environ  # type: ignore[import-untyped]  # it ships no types
 from django.core.exceptions import ImproperlyConfigured
 
+from apps.core.proxies import Network, trusted_networks
 from memsync.instance import fill_environment as load_instance
 from memsync.instance import home
 
-__all__ = ["env", "env_secret", "home", "load_instance"]
+__all__ = ["env", "env_networks", "env_secret", "home", "load_instance"]
 
 env = environ.Env()
 
@@ -26,3 +27,11 @@ def env_secret(name: str, default: str | None = None) -> str:
     if value is None:
         raise ImproperlyConfigured(f"Set {name} or {name}_FILE (or run `memsync up`, which makes its own).")
     return value
+
+
+def env_networks(name: str) -> tuple[Network | str, ...]:
+    """Addresses and networks with commas between; none where it is not set.  Fails loudly for anything else."""
+    try:
+        return trusted_networks(one.strip() for one in os.environ.get(name, "").split(",") if one.strip())
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} lists addresses and networks, such as 10.0.0.5,10.1.0.0/16.") from None

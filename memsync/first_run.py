@@ -7,11 +7,12 @@ from typing import Any, Final
 from django.db import transaction
 from django.utils import timezone
 
-from apps.accounts.services import make_operator, meet_person, start_over
+from apps.accounts.services import Credentials, make_operator, meet_person, start_over
 from apps.apikeys.onboarding import FIRST_KEY, open_tenant
 from apps.apikeys.selectors import list_keys, state_of
 from apps.apikeys.services import issue, revoke, rotate
 from apps.core.locks import lock
+from apps.projects.policies import in_force, in_words
 from apps.projects.scope import SYSTEM, Environment, Scope
 from apps.projects.selectors import default_project, scope_in
 from apps.tenants.members import give_role
@@ -33,43 +34,57 @@ def run(*, reissue: bool, probe_key: bool) -> dict[str, Any]:
 def ensure_first_run(*, now: datetime, reissue: bool = False, probe_key: bool = False) -> dict[str, Any]:
     """Make the first tenant where there is none, and tell what there is:
 
-        {"tenant", "project", "keys": {"production", "staging", "development"}, "operator": {"email", "password"},
-         "owner": {"email", "password"}}
+        {"tenant", "project", "keys": {"production", "staging", "development"},
+         "operator": {"email", "password", "enrolment_code"}, "owner": {"email", "password", "enrolment_code"},
+         "retention"}
 
-    The operator sees every tenant and no memory; the owner signs in for this tenant, and reads and deletes in it.  A
-    secret made just now is a text; one made earlier is None.  reissue: new keys and a new password; the old keys stay
-    valid for a day.  probe_key: also a new "probe_key", with which the server tries itself, in place of the old one.
+    retention: how long memories are kept, in a sentence.  The operator sees every tenant and no memory; the owner signs
+    in for this tenant, and reads and deletes in it.  A secret made just now is a text; one made earlier is None.
+    reissue: new keys, and both people start over; the old keys stay valid for a day.  probe_key: also a new
+    "probe_key", with which the server tries itself, in place of the old one.
     """
     with transaction.atomic():
         lock("first run")
         keys: Mapping[Environment, str | None] = dict.fromkeys(ORDER)
-        password = owner = None
+        operator = owner = None
         if tenant := find_first_tenant():
             scope = scope_in(tenant)
             if reissue:
-                keys, password = _new_keys(scope, now=now), make_operator(OPERATOR)
-                owner = _make_owner(tenant, now=now)
+                keys, operator, owner = _new_keys(scope, now=now), _make_operator(now=now), _make_owner(tenant, now=now)
         else:
             opened = open_tenant(open_organization(NAME, now=now), NAME, now=now)
-            tenant, scope, keys, password = opened.tenant, opened.scope, opened.keys, make_operator(OPERATOR)
-            owner = _make_owner(tenant, now=now)
+            tenant, scope, keys = opened.tenant, opened.scope, opened.keys
+            operator, owner = _make_operator(now=now), _make_owner(tenant, now=now)
         said = {
             "tenant": tenant.name,
             "project": default_project(scope).public_id,
             "keys": {environment.value: keys[environment] for environment in ORDER},
-            "operator": {"email": OPERATOR, "password": password},
-            "owner": {"email": OWNER, "password": owner},
+            "operator": _said(OPERATOR, operator),
+            "owner": _said(OWNER, owner),
+            "retention": in_words(in_force(scope, project_id=None)),
         }
         if probe_key:
             said["probe_key"] = _new_probe_key(scope, now=now)
     return said
 
 
-def _make_owner(tenant: Tenant, *, now: datetime) -> str:
-    """Their password; one who is there gets a new one, and starts over with passkeys and codes."""
-    person, password = meet_person(OWNER, full_name="Owner")
+def _make_operator(*, now: datetime) -> Credentials:
+    return make_operator(OPERATOR, actor=SYSTEM.label, now=now)
+
+
+def _make_owner(tenant: Tenant, *, now: datetime) -> Credentials:
+    """One who is there starts over."""
+    person, made = meet_person(OWNER, full_name="Owner", actor=SYSTEM.label, now=now)
     give_role(tenant, person.pk, Role.OWNER, actor=SYSTEM.label, now=now)
-    return password or start_over(person)
+    return made or start_over(person, actor=SYSTEM.label, now=now)
+
+
+def _said(email: str, made: Credentials | None) -> dict[str, str | None]:
+    return {
+        "email": email,
+        "password": made.password if made else None,
+        "enrolment_code": made.enrolment_code if made else None,
+    }
 
 
 def _new_keys(scope: Scope, *, now: datetime) -> dict[Environment, str | None]:

@@ -10,11 +10,12 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 
-from apps.accounts import sessions
+from apps.accounts import devices, sessions
 from apps.web.pages import Refusal, refusal
 from memsync.headers import HEADERS
 
 OF_THE_BODY: Final = ("Content-Type", "Content-Length", "Content-Encoding", "Content-Disposition", "Content-Language")
+STRANGERS_FORM: Final = 64 * 1024  # bytes
 Next = Callable[[HttpRequest], HttpResponseBase]
 
 PAGES: Final = {
@@ -113,3 +114,32 @@ class SessionLimits:
             else:
                 sessions.note_use(request.session, now=now)
         return self.get_response(request)
+
+
+class StrangersForms:
+    """Refuses a long form of somebody who has not signed in, before it is read.
+
+    A thread reads a long body as it comes in, and waits for it; no page that strangers see has much to fill in.
+    """
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        announced = request.META.get("CONTENT_LENGTH") or ""
+        is_long = announced.isdecimal() and int(announced) > STRANGERS_FORM
+        if is_long and request.path_info.startswith(("/app/", "/admin/")) and not request.user.is_authenticated:
+            return HttpResponse(status=413, content_type="text/html")
+        return self.get_response(request)
+
+
+class KnownDevices:
+    """Tells a browser in which somebody has just signed in that it is known."""
+
+    def __init__(self, get_response: Next) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        devices.write(request, response)
+        return response

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from memsync.admin_theme import UNFOLD  # noqa: F401  (a setting)
-from memsync.env import env, env_secret, home, load_instance
+from memsync.env import env, env_networks, env_secret, home, load_instance
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 load_instance()
@@ -17,15 +17,16 @@ SECRET_KEY = env_secret("SECRET_KEY")
 DEPLOYMENT_ID = env.str("DEPLOYMENT_ID", default="memsync")  # bound into every key and ciphertext: never change it
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+TRUSTED_PROXIES = env_networks("TRUSTED_PROXIES")  # whose X-Forwarded-For says who asks
 MEMSYNC_HOME = home()
 
 # --- apps -----------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
+    "memsync",  # before the theme, of whose files it replaces one
     "unfold.apps.BasicAppConfig",
     "memsync.admin_app.MemsyncAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "rest_framework",
@@ -35,8 +36,6 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
-    "allauth.usersessions",
-    "memsync",
     "apps.core",
     "apps.adapters",
     "apps.accounts",
@@ -73,6 +72,8 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "memsync.middleware.SessionLimits",
+    "memsync.middleware.StrangersForms",
+    "memsync.middleware.KnownDevices",
     "allauth.account.middleware.AccountMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -146,7 +147,7 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 PGMQ_OPTIONS: dict[str, Any] = {
     "init_extension": False,  # the schema is plain SQL, installed by `memsync up` and `memsync prepare`
     "visibility_timeout": 900,
-    "use_notify": True,
+    "use_notify": False,  # workers do, who read what they hear (memsync/celery.py)
     "wait_time_seconds": 0,
     "polling_interval": 0.2,
     "pool_size": 4,
@@ -168,6 +169,11 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "apps.accounts.passwords.VariedPasswordValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
+        "OPTIONS": {"user_attributes": ("email", "full_name")},
+    },
 ]
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",  # of the operators' site
@@ -175,6 +181,7 @@ AUTHENTICATION_BACKENDS = [
 ]
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/admin/"  # of the operators' site; people go where apps.web.adapters says
+SESSION_ENGINE = "apps.accounts.session_store"  # keys are kept as digests
 SESSION_COOKIE_AGE = 12 * 3600
 SESSION_IDLE_SECONDS = env.int("SESSION_IDLE_SECONDS", default=1800)
 SESSION_MAX_SECONDS = env.int("SESSION_MAX_SECONDS", default=SESSION_COOKIE_AGE)  # however busy
@@ -186,6 +193,7 @@ CSRF_COOKIE_SECURE = SESSION_COOKIE_SECURE
 # The prefix makes the browser insist: this host only, over TLS only.
 SESSION_COOKIE_NAME = "__Host-sessionid" if SESSION_COOKIE_SECURE else "sessionid"
 CSRF_COOKIE_NAME = "__Host-csrftoken" if SESSION_COOKIE_SECURE else "csrftoken"
+DEVICE_COOKIE_NAME = "__Host-device" if SESSION_COOKIE_SECURE else "device"  # browsers that have signed in before
 CSRF_FAILURE_VIEW = "apps.web.pages.csrf_failure"
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 # Whether people may make themselves, and tenants of their own, through the API; `memsync up` says yes for its own
@@ -326,6 +334,8 @@ FEEDBACK_MOVES_IMPORTANCE = env.bool("FEEDBACK_MOVES_IMPORTANCE", default=True)
 RATE_LIMIT_TIER = env.str("RATE_LIMIT_TIER", default="unlimited")
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=8 * 1024 * 1024)
 MAX_UPLOAD_BYTES = env.int("MAX_UPLOAD_BYTES", default=20 * 1024 * 1024)
+DOCUMENT_READERS = env.int("DOCUMENT_READERS", default=2)  # processes of this host that read a document at once
+DOCUMENT_PLACES = MEMSYNC_HOME / "documents"  # what they lock; empty files
 MAX_IMPORT_BYTES = env.int("MAX_IMPORT_BYTES", default=64 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 FILE_UPLOAD_HANDLERS: list[str] = []  # forms are read by apps.api.multipart; Django would put files on the disk
@@ -380,6 +390,7 @@ LOGGING = {
         "django.security.DisallowedHost": {"level": "CRITICAL"},
         "celery.app.trace": {"level": "CRITICAL"},
         "celery.worker.strategy": {"level": "WARNING"},
+        "celery.worker.request": {"level": "WARNING"},  # a line for each message that nobody took in time
         "celery.beat": {"level": "WARNING"},
         "httpx": {"level": "WARNING"},  # a line for each request that the demo makes
     },

@@ -146,6 +146,8 @@ class Supervisor:
         made = {"MEMSYNC_HOME": str(self.home)}
         if not instance.given("SECRET_KEY"):
             made["SECRET_KEY"] = self.secrets["SECRET_KEY"]
+        if not instance.given("RETENTION_DAYS"):
+            made["RETENTION_DAYS"] = "0"  # one's own memories are kept for good, unless one says otherwise
         if instance.given("DATABASE_URL"):
             missing = [name for name in ("KEYRING_URL", "CELERY_BROKER_URL") if not instance.given(name)]
             if missing:
@@ -315,6 +317,7 @@ class Supervisor:
             "keys": answer["keys"],
             "operator": answer["operator"],
             "owner": answer["owner"],
+            "retention": answer["retention"],
             "started_in_s": round(time.monotonic() - self.begun, 2),
         }
         if self.options.json:

@@ -25,23 +25,30 @@ def show(said: dict[str, Any], *, home: Path) -> None:
     line("tenant", said["tenant"], f"project {said['project']}")
     for environment, key in keys.items():
         line(f"{environment} key", key)
-    line("memories", f"{people}/app/", "for people: look, delete, bring back")
-    line("sign in as", said["owner"]["email"])
-    line("with password", said["owner"]["password"])
-    line("admin", f"{url}/admin/", "for operators, who see no memory")
-    line("sign in as", said["operator"]["email"])
-    line("with password", said["operator"]["password"])
+    for label, path, note, who in (
+        ("memories", "app", "for people: look, delete, bring back", said["owner"]),
+        ("admin", "admin", "for operators, who see no memory", said["operator"]),
+    ):
+        line(label, f"{people}/{path}/", note)
+        line("sign in as", who["email"])
+        line("with password", who["password"])
+        if who["enrolment_code"]:
+            line("and once, code", who["enrolment_code"])
     line("data and keys", str(home), "back up kek.json apart from the database")
     console.print()
+    console.print(f"{said['retention']} An owner changes that under Retention.\n")
     if keys.get("development"):
         call = f"curl -s {{}} -H 'X-API-Key: {keys['development']}' -H 'X-End-User-ID: alice'"
         call += " -H 'Content-Type: application/json' -d '{}'"
-        console.print("Keys and passwords are shown this once; the keys are valid for 90 days. `memsync key issue`")
-        console.print("makes another, `memsync up --reissue` all of them and the passwords.\n")
+        console.print("Keys, passwords and codes are shown this once; the keys are valid for 90 days. `memsync key")
+        console.print(
+            "issue` makes another, `memsync up --reissue` all of them, the passwords and the codes. A code is"
+        )
+        console.print("asked for once: whoever signs in first adds a passkey or an authenticator with it.\n")
         console.print("Remember something, then ask for it:\n")
         print(call.format(f"{url}/memory/add", '{"text": "I moved to Lisbon in May and cycle to work."}'))
         print(call.format(f"{url}/memory/query", '{"query": "How do I get to the office?"}'))
     else:
-        console.print("`memsync up --reissue` makes new keys and new passwords.")
+        console.print("`memsync up --reissue` makes new keys, passwords and codes.")
     console.print("\nCtrl-C stops everything. The data stays.")
     console.file.flush()

@@ -69,3 +69,22 @@ def _no_key_outlives_a_test() -> Iterator[None]:
     """Rows of keys are rolled back with the test; a process that still held them would use keys that never were."""
     yield
     keyring.forget_all()
+
+
+SLOWEST = 100
+FEW = 5
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Keep what took longest in build/durations.txt, and say the first of it, above pytest's closing line."""
+    reports = [one for every in terminalreporter.stats.values() for one in every if isinstance(one, pytest.TestReport)]
+    slowest = sorted(reports, key=lambda one: one.duration, reverse=True)[:SLOWEST]
+    if not slowest:
+        return
+    lines = [f"{one.duration:8.2f} s  {one.when:8}  {one.nodeid}" for one in slowest]
+    kept = config.rootpath / "build" / "durations.txt"
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_text("\n".join(lines) + "\n")
+    terminalreporter.section(f"slowest of {len(reports)} steps; more in {kept.relative_to(config.rootpath)}")
+    for line in lines[:FEW]:
+        terminalreporter.write_line(line)

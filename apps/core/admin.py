@@ -107,6 +107,81 @@ class NamedAdmin(ModelAdmin):
         row = self.get_object(request, unquote(object_id)) if object_id else None
         return super().changeform_view(request, object_id, form_url, {**self._named(row), **(extra_context or {})})
 
+    def has_operate_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
+        """For actions on rows.  Not a permission's name: unfold would look that up in the database at every check."""
+        return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
+
+    def get_actions_detail(self, request: HttpRequest, object_id: int) -> list[Any]:
+        """unfold's hook: the buttons above a row."""
+        offered = super().get_actions_detail(request, object_id)
+        row = self.get_object(request, unquote(str(object_id)))
+        mine = f"{self.opts.app_label}_{self.opts.model_name}_"
+        return [one for one in offered if row is None or self.is_offered(one.action_name.removeprefix(mine), row)]
+
+    def is_offered(self, name: str, row: Any) -> bool:
+        """Whether this action makes sense for this row now.  The service has the last word in any case."""
+        return True
+
+    def found(self, request: HttpRequest, object_id: str) -> Any:
+        """The row that a page is about.  Raises Http404."""
+        row = self.get_object(request, unquote(object_id))
+        if row is None:
+            raise Http404
+        return row
+
+    def form_page(
+        self,
+        request: HttpRequest,
+        form: forms.Form,
+        *,
+        title: str,
+        submit: str,
+        explanation: str = "",
+        is_dangerous: bool = False,
+        back: str = "",
+    ) -> TemplateResponse:
+        """A page with one form that asks before something happens."""
+        said = {
+            "title": title,
+            "form": form,
+            "submit_label": submit,
+            "explanation": explanation,
+            "variant": "danger" if is_dangerous else "primary",
+            "back": back or self.list_url(),
+        }
+        return self._page(request, "admin/form_page.html", said)
+
+    def secret_page(
+        self,
+        request: HttpRequest,
+        secret: str,
+        *,
+        title: str,
+        facts: Mapping[str, Any],
+        back: str = "",
+        is_secret: bool = True,
+    ) -> TemplateResponse:
+        """A secret, shown once: the answer to the POST that made it, kept by no cache and in no session.
+
+        is_secret: False for something else that is there to be copied."""
+        said = {
+            "title": title,
+            "secret": secret,
+            "is_secret": is_secret,
+            "facts": facts,
+            "back": back or self.list_url(),
+        }
+        response = self._page(request, "admin/secret_page.html", said)
+        response["Cache-Control"] = "no-store"
+        return response
+
+    def row_url(self, pk: int) -> str:
+        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[pk])
+
+    def _page(self, request: HttpRequest, template: str, said: Mapping[str, Any]) -> TemplateResponse:
+        context = {**self.admin_site.each_context(request), "opts": self.opts, **self._named(said["title"]), **said}
+        return TemplateResponse(request, template, context)
+
     def list_url(self) -> str:
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
 
@@ -167,69 +242,9 @@ class OperatorAdmin(NamedAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def has_operate_permission(self, request: HttpRequest, object_id: Any = None) -> bool:
-        """For actions on rows.  Not a permission's name: unfold would look that up in the database at every check."""
-        return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
-
     def has_make_permission(self, request: HttpRequest) -> bool:
         """For actions that make rows."""
         return request.user.has_perm(f"{self.opts.app_label}.add_{self.opts.model_name}")
-
-    def get_actions_detail(self, request: HttpRequest, object_id: int) -> list[Any]:
-        """unfold's hook: the buttons above a row."""
-        offered = super().get_actions_detail(request, object_id)
-        row = self.get_object(request, unquote(str(object_id)))
-        mine = f"{self.opts.app_label}_{self.opts.model_name}_"
-        return [one for one in offered if row is None or self.is_offered(one.action_name.removeprefix(mine), row)]
-
-    def is_offered(self, name: str, row: Any) -> bool:
-        """Whether this action makes sense for this row now.  The service has the last word in any case."""
-        return True
-
-    def found(self, request: HttpRequest, object_id: str) -> Any:
-        """The row that a page is about.  Raises Http404."""
-        row = self.get_object(request, unquote(object_id))
-        if row is None:
-            raise Http404
-        return row
-
-    def form_page(
-        self,
-        request: HttpRequest,
-        form: forms.Form,
-        *,
-        title: str,
-        submit: str,
-        explanation: str = "",
-        is_dangerous: bool = False,
-        back: str = "",
-    ) -> TemplateResponse:
-        """A page with one form that asks before something happens."""
-        said = {
-            "title": title,
-            "form": form,
-            "submit_label": submit,
-            "explanation": explanation,
-            "variant": "danger" if is_dangerous else "primary",
-            "back": back or self.list_url(),
-        }
-        return self._page(request, "admin/form_page.html", said)
-
-    def secret_page(
-        self, request: HttpRequest, secret: str, *, title: str, facts: Mapping[str, Any], back: str = ""
-    ) -> TemplateResponse:
-        """A secret, shown once: the answer to the POST that made it, kept by no cache and in no session."""
-        said = {"title": title, "secret": secret, "facts": facts, "back": back or self.list_url()}
-        response = self._page(request, "admin/secret_page.html", said)
-        response["Cache-Control"] = "no-store"
-        return response
-
-    def row_url(self, pk: int) -> str:
-        return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[pk])
-
-    def _page(self, request: HttpRequest, template: str, said: Mapping[str, Any]) -> TemplateResponse:
-        context = {**self.admin_site.each_context(request), "opts": self.opts, **self._named(said["title"]), **said}
-        return TemplateResponse(request, template, context)
 
 
 class PasswordForm(forms.Form):

@@ -83,6 +83,12 @@ class LimitReached(DomainError):
         self.retry_after = retry_after
 
 
+class Busy(LimitReached):
+    """As much of this is under way as the service bears; try again later."""
+
+    code = "BUSY"
+
+
 class Unavailable(DomainError):
     """A part of the service is not available; try again later."""
 

@@ -62,12 +62,17 @@ SYSTEM = Principal(kind="system", id=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """project_id: rows of that project and rows of none are in reach; ``None`` means rows of any project."""
+    """project_id: rows of that project and rows of none are in reach; ``None`` means rows of any project.
+
+    wall: the project that whoever asks is pinned to and does not leave, for what is else seen from every project of the
+    tenant, such as jobs; ``None``: no wall.
+    """
 
     tenant: TenantRef
     environment: Environment
     principal: Principal
     project_id: int | None = None
+    wall: int | None = None
     permissions: frozenset[str] = field(default_factory=frozenset)
     spaces: tuple[SpaceRef, ...] = ()
 

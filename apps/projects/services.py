@@ -9,7 +9,7 @@ from apps.core.errors import Conflict, Invalid
 from apps.core.scoping import tenant_transaction
 from apps.projects.models import Project, Review
 from apps.projects.scope import Scope
-from apps.projects.selectors import ProjectNotFound, get_project
+from apps.projects.selectors import ProjectNotFound
 
 REVIEWS: Final[Mapping[str, str]] = {one.value: str(one.label) for one in Review}
 
@@ -20,14 +20,6 @@ class ProjectNameRefused(Invalid):
 
 class DefaultProjectStays(Conflict):
     """The default project cannot be archived: requests that name no project belong to it."""
-
-
-class ProjectAlreadyArchived(Conflict):
-    """This project is archived already."""
-
-
-class ProjectNotArchived(Conflict):
-    """This project is not archived."""
 
 
 class UnknownReview(Invalid):
@@ -47,7 +39,7 @@ def rename(scope: Scope, public_id: str, name: str, *, now: datetime) -> Project
     """Raises ProjectNotFound or ProjectNameRefused."""
     name = _checked(name)
     with tenant_transaction(scope):
-        project = get_project(scope, public_id)
+        project = lock_project(scope, public_id)
         project.name, project.updated_at = name, now
         project.save(update_fields=["name", "updated_at"])
         _record(scope, "project.rename", project, now=now)
@@ -55,34 +47,25 @@ def rename(scope: Scope, public_id: str, name: str, *, now: datetime) -> Project
 
 
 def archive(scope: Scope, public_id: str, *, now: datetime) -> Project:
-    """Its memories can be read and no longer added to.
+    """Its memories can be read and no longer added to.  One that is archived already stays as it is.
 
-    Raises ProjectNotFound, DefaultProjectStays or ProjectAlreadyArchived.
+    Raises ProjectNotFound or DefaultProjectStays.
     """
     with tenant_transaction(scope):
-        project = get_project(scope, public_id)
+        project = lock_project(scope, public_id)
         if project.is_default:
             raise DefaultProjectStays
-        if (
-            not Project.objects.within(scope)
-            .filter(pk=project.pk, archived_at=None)
-            .update(archived_at=now, updated_at=now)
-        ):
-            raise ProjectAlreadyArchived
-        project.archived_at = project.updated_at = now
-        _record(scope, "project.archive", project, now=now)
+        if project.archived_at is None:
+            _set_archived(scope, project, now, "project.archive", now=now)
     return project
 
 
 def unarchive(scope: Scope, public_id: str, *, now: datetime) -> Project:
-    """Raises ProjectNotFound or ProjectNotArchived."""
+    """Its memories can be added to again.  One that is not archived stays as it is.  Raises ProjectNotFound."""
     with tenant_transaction(scope):
-        project = get_project(scope, public_id)
-        rows = Project.objects.within(scope).filter(pk=project.pk).exclude(archived_at=None)
-        if not rows.update(archived_at=None, updated_at=now):
-            raise ProjectNotArchived
-        project.archived_at, project.updated_at = None, now
-        _record(scope, "project.unarchive", project, now=now)
+        project = lock_project(scope, public_id)
+        if project.archived_at is not None:
+            _set_archived(scope, project, None, "project.unarchive", now=now)
     return project
 
 
@@ -102,7 +85,7 @@ def set_review(scope: Scope, public_id: str, review: str, *, now: datetime) -> P
     if review not in Review.values:
         raise UnknownReview
     with tenant_transaction(scope):
-        project = get_project(scope, public_id)
+        project = lock_project(scope, public_id)
         project.review, project.updated_at = review, now
         project.save(update_fields=["review", "updated_at"])
         _record(scope, "project.review", project, reason=review, now=now)
@@ -114,6 +97,12 @@ def _checked(name: str) -> str:
     if not 1 <= len(name) <= 200:
         raise ProjectNameRefused
     return name
+
+
+def _set_archived(scope: Scope, project: Project, archived_at: datetime | None, action: str, *, now: datetime) -> None:
+    project.archived_at, project.updated_at = archived_at, now
+    project.save(update_fields=["archived_at", "updated_at"])
+    _record(scope, action, project, now=now)
 
 
 def _record(scope: Scope, action: str, project: Project, *, reason: str = "", now: datetime) -> None:

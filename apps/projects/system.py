@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 
+from apps.core.retries import retried
 from apps.projects.scope import SYSTEM, Environment, Scope, TenantRef
 from apps.tenants.models import Tenant
 
@@ -26,7 +27,7 @@ def sweep_each_tenant(sweep: Callable[[Scope], object], logger: logging.Logger) 
     """Do this in each open tenant.  Where it fails, that is logged, and the tenants behind it do not wait for it."""
     for scope in system_scopes():
         try:
-            sweep(scope)
+            retried(sweep)(scope)
         except Exception as error:  # noqa: BLE001  (whatever it is)
             logger.warning("a tenant was not swept", extra={"tenant": scope.tenant_id, "error": type(error).__name__})
 

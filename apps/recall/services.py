@@ -23,6 +23,7 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.edges.opened import Neighbour
 from apps.memories import integrity, lineage, postings
+from apps.memories.lifetimes import lifetimes_of
 from apps.memories.opened import OpenedMemory
 from apps.memories.participants import present
 from apps.memories.rows import recallable_rows
@@ -538,10 +539,10 @@ def _open_whole(
 ) -> dict[int, OpenedMemory]:
     """The memories by id, without those of which some field fails its seal."""
     memories: dict[int, OpenedMemory] = {}
-    moment = moment_of(options.filters, now=options.now)
+    moment, lifetimes = moment_of(options.filters, now=options.now), lifetimes_of(scope, [space.id])
     for row in recallable_rows(scope.in_spaces(space), ids, moment, now=options.now):
         try:
-            memories[row.pk] = open_memory(row, cipher, space)
+            memories[row.pk] = open_memory(row, cipher, space, lifetimes)
         except DecryptError as error:
             integrity.note(scope, error, row.pk, space_id=space.id, now=options.now)
     return memories

@@ -6,7 +6,7 @@ outlives them: see ``apps.memories.lineage``.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 import orjson
@@ -37,7 +37,6 @@ from apps.summaries.models import Cluster, ClusterMember
 
 TYPE: Final = "summary"
 VOICE: Final = "summary"  # so that somebody who says the same words is not met as having said them before
-LASTS: Final = timedelta(days=90)
 LONGEST_WHOLE: Final = 8_000  # characters of sources that a cluster's summary keeps everything of
 
 
@@ -293,7 +292,7 @@ def _renew(
     space.txid += 1
     space.term_total += len(terms(text)) - len(terms(open_text(row, cipher).reveal()))
     space.save(update_fields=["txid", "term_total"])
-    row.updated_at = now
+    row.updated_at = row.last_used_at = now
     _fill(row, space, cipher, sources, text, lossless=lossless, now=now)
     row.save()
     postings.remove(scope, [row.pk])
@@ -328,7 +327,6 @@ def _fill(
     row.text_mac = text_mac(cipher, said, voice=VOICE)
     row.confidence = min(one.row.confidence for one in sources)
     row.expires_at = min((one.row.expires_at for one in sources if one.row.expires_at), default=None)
-    row.retention_expires_at = now + LASTS
     seal_into(row, Readable(text=said, handles=handles), cipher)
     row.summary_ct = cipher.seal(SUMMARY, row.pk, said)
     row.content_ct = cipher.seal(CONTENT, row.pk, orjson.dumps({"lossless": lossless}))

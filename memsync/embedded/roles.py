@@ -69,14 +69,18 @@ SEALED_TYPES = ("bytea", "vector", "halfvec", "sparsevec", "bit", "varbit")
 CLOSED_TO_OPERATOR = (
     "memories_posting*",
     # What would let somebody be another person: keys of sessions, secrets of second factors, leave to delete.
-    "django_session",
-    "usersessions_*",
+    "django_session",  # of an earlier version: emptied by a migration
+    "usersessions_*",  # the same
     "mfa_*",
     "account_*",
     "accounts_assertion",
+    "accounts_browsersession",
+    "accounts_enrolmentcode",
     "accounts_bearersession",
     "accounts_spentrefresh",
 )
+# ... and except these columns: what a password is checked against is the application's to read.
+CLOSED_COLUMNS = {"accounts_user": ("password",)}
 # The application reads these and leaves writing to migrations.
 READ_ONLY_FOR_APP = ("django_migrations", "audit_auditevent", "audit_chainhead")
 # ... it adds to these and changes nothing in them ...
@@ -180,8 +184,9 @@ def grant_main(owner: Psycopg, *, app: str = APP, operator: str = OPERATOR) -> N
             _revoke_all(owner, operator)
             closed = set(_matching(tables, CLOSED_TO_OPERATOR))
             for table, columns in tables.items():
-                if columns and table not in closed:
-                    _grant_columns(owner, operator, table, columns)
+                open_columns = [name for name in columns if name not in CLOSED_COLUMNS.get(table, ())]
+                if open_columns and table not in closed:
+                    _grant_columns(owner, operator, table, open_columns)
 
 
 def grant_keyring(owner: Psycopg, *, keys: str = KEYS) -> None:

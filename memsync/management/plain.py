@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from apps.core.errors import DomainError
+from apps.core.retries import retried, was_given_up
 from apps.projects.scope import Principal
 from apps.tenants.models import Tenant
 from apps.tenants.selectors import get_tenant, list_tenants
@@ -26,6 +27,8 @@ _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 
 UNREACHABLE = "The database cannot be reached. Is `memsync up` running, and MEMSYNC_HOME the same as there?"
+
+CROWDED = "Others changed the same things at the same time, again and again. Nothing was done; try again."
 
 
 class PlainCommand(BaseCommand):
@@ -44,13 +47,13 @@ class PlainCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
-            return super().execute(*args, **options)
+            return retried(super().execute)(*args, **options)
         except CommandError as error:
             refusal = error
         except DomainError as error:
             refusal = CommandError(error.message)
-        except OperationalError:
-            refusal = CommandError(UNREACHABLE)
+        except OperationalError as error:
+            refusal = CommandError(CROWDED if was_given_up(error) else UNREACHABLE)
         except ProgrammingError as error:
             if "does not exist" not in str(error):
                 raise

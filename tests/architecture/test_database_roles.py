@@ -172,8 +172,9 @@ def test_processes_that_start_together_may_all_ask_for_notifications(pgmq_url: s
                 connection.execute("select pgmq.enable_notify_insert(%s, 250)", [roles.QUEUE])
 
     with ThreadPoolExecutor(4) as processes:
-        for asked in [processes.submit(ask_again_and_again) for _ in range(4)]:
-            asked.result()
+        asked = [processes.submit(ask_again_and_again) for _ in range(4)]
+
+    assert [one.exception() for one in asked] == [None] * 4
 
 
 def test_notifications_are_on_once_one_process_has_asked(pgmq_url: str) -> None:

@@ -25,8 +25,10 @@ from django.db import DataError, OperationalError
 from apps.adapters.embedders.fake import FailingEmbedder
 from apps.adapters.errors import AdapterError
 from apps.apikeys.onboarding import Opened
+from apps.core import broker
 from apps.core.plaintext import Plaintext
-from apps.ingest import doorbell, pipeline, tools, work
+from apps.ingest import pipeline, tools, work
+from apps.ingest import services as ingest_services
 from apps.ingest.shelf import Shelf
 from apps.ingest.steps import index
 from apps.ingest.tasks import drain
@@ -39,7 +41,7 @@ from tests.architecture import canaries
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("text", "tag", "metadata", "session", "speaker", "reference", "person", "query", "filter", "first", "second",
-         "secret", "idle", "path", "header", "wrong", "failed", "worker")  # fmt: skip
+         "secret", "idle", "path", "header", "wrong", "failed", "worker", "name")  # fmt: skip
 WORDS = {kind: canaries.word(seed) for seed, kind in enumerate(KINDS, start=7000)}
 
 
@@ -98,15 +100,18 @@ def live_a_little(hunt: Hunt) -> None:
 
 
 def make_mistakes(hunt: Hunt) -> None:
-    wrong = WORDS["wrong"]
+    wrong, name = WORDS["wrong"], WORDS["name"]
     for path in ("/memory/add", "/memory/bulk-add", "/memory/query", "/memory/forget"):
-        hunt("POST", path, {wrong: wrong, "text": [wrong], "items": wrong, "query": {wrong: wrong}, "tags": wrong})
+        hunt("POST", path, {name: wrong, "text": [wrong], "items": wrong, "query": {wrong: wrong}, "tags": wrong})
+        hunt("POST", path, {"text": [wrong], "items": wrong, "query": {wrong: wrong}, "tags": wrong})
+        hunt("POST", path, {f"{wrong} {wrong}": wrong})
+        hunt("POST", f"{path}?{name}={wrong}", {"text": wrong})
         hunt("POST", path, f'{{"text": "{wrong}'.encode())
         hunt("POST", path, f"text={wrong}".encode(), Content_Type="application/x-www-form-urlencoded")
-    for name in ("importance", "profile", "k", "computation_tier", "weights", "filters", "tier", "ttl_minutes"):
-        hunt("POST", "/memory/add", {"text": wrong, name: wrong})
-        hunt("POST", "/memory/query", {"query": wrong, name: wrong})
-        hunt("POST", "/memory/query", {"query": wrong, "filters": {name: wrong, wrong: wrong}})
+    for known in ("importance", "profile", "k", "computation_tier", "weights", "filters", "tier", "ttl_minutes"):
+        hunt("POST", "/memory/add", {"text": wrong, known: wrong})
+        hunt("POST", "/memory/query", {"query": wrong, known: wrong})
+        hunt("POST", "/memory/query", {"query": wrong, "filters": {known: wrong, name: wrong}})
     hunt("GET", f"/memory/{WORDS['path']}?q={WORDS['path']}")
     hunt("GET", f"/memory/1?api_key={WORDS['path']}")
     hunt("GET", "/memory/1", X_Project_ID=f"proj_{WORDS['header']}", X_Tenant_ID=WORDS["header"])
@@ -117,10 +122,12 @@ def make_mistakes(hunt: Hunt) -> None:
 def everywhere(hunt: Hunt, superuser_url: str, lines: str, *, also: tuple[str, ...] = ()) -> list[str]:
     """Where any canary is, beside the answers it belongs in."""
     words = WORDS.values()
+    # The name of an unknown field is told to whoever sent it, and to nobody else.
+    untold = [word for kind, word in WORDS.items() if kind != "name"]
     return [
         *canaries.in_databases(superuser_url, words, also=also),
         *(f"log: {found}" for found in canaries.in_bytes(lines, words)),
-        *(f"refusal: {found}" for found in canaries.in_bytes(b"\n".join(hunt.refusals), words)),
+        *(f"refusal: {found}" for found in canaries.in_bytes(b"\n".join(hunt.refusals), untold)),
         *(f"cache: {found}" for found in canaries.in_cache(words)),
     ]
 
@@ -130,7 +137,7 @@ def test_what_was_said_is_nowhere_to_be_found(
     hunt: Hunt, superuser_url: str, pgmq_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rung = []
-    monkeypatch.setattr(doorbell, "_quiet_until", 0.0)
+    monkeypatch.setattr(broker, "_quiet_until", 0.0)
     with canaries.logged() as lines, canaries.broker(pgmq_url):
         monkeypatch.setattr(drain, "apply_async", _counted(drain.apply_async, rung))
         live_a_little(hunt)
@@ -225,7 +232,7 @@ def test_failures_of_background_work_let_nothing_out(
     hunt: Hunt, superuser_url: str, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
 ) -> None:
     said = WORDS["worker"]
-    monkeypatch.setattr(doorbell, "drain", _Deaf)
+    monkeypatch.setattr(ingest_services, "drain", _Deaf)
     with canaries.logged() as lines:
         with monkeypatch.context() as down:
             down.setattr(tools, "get_embedder", FailingEmbedder)
@@ -234,7 +241,7 @@ def test_failures_of_background_work_let_nothing_out(
             broken.setattr(FailingEmbedder, "embed", failing(said, kind))
             broken.setattr(work, "get_embedder", FailingEmbedder)
             assert drain.apply().successful()
-            broken.setattr(work, "drain", failing(said, kind))
+            broken.setattr(work.turns, "drain", failing(said, kind))
             assert drain.apply().failed()
 
     assert everywhere(hunt, superuser_url, lines.getvalue()) == []

@@ -22,7 +22,8 @@ GLOBAL_INDEXES = {
     "apikeys_apikey (kid)": "a key is looked up before its tenant is known",
     "apikeys_apikey (project_id)": "Django's, for the key that it refers to; few rows, and never searched by it",
     "audit_auditevent (id)": "of rows that are not chained yet, which whoever commits looks for",
-    "audit_outboxevent (run_after, id)": "one worker drains the queue of all tenants",
+    "audit_outboxevent (kind, tenant_id, run_after, id)": "one worker drains the queue of all tenants, in turn",
+    "audit_outboxevent (token)": "whoever is at some of it finds it again, and what nobody is at any more is found",
 }
 # Functions that run with their owner's eyes: why, and the SHA-256 of the body that was looked at.
 DEFINER_FUNCTIONS = {

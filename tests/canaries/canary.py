@@ -8,6 +8,7 @@ import base64
 import binascii
 import gzip
 import json
+import re
 import secrets
 import zlib
 from collections.abc import Iterator
@@ -53,6 +54,11 @@ class Family:
         said = self.beginning + _letters(secrets.randbits(BITS))
         self.doors[said] = door
         return said
+
+    def without(self, raw: bytes, door: str) -> bytes:
+        """Raw bytes without the canaries that were put in at this door, as they are."""
+        whole = re.compile(re.escape(self.beginning.encode()) + b"[a-z]*")
+        return whole.sub(lambda met: b"" if self.doors.get(met[0].decode()) == door else met[0], raw)
 
     def found(self, raw: bytes, depth: int = 2) -> set[tuple[str, str]]:
         """(the door of the canary where it can be told, encoding) for all that is in raw."""

@@ -21,9 +21,11 @@ from urllib.parse import urlsplit
 import httpx
 import psycopg
 
+from benchmarks.browser import Browser
 from tests.canaries.canary import Family
 
 ROOT = Path(__file__).resolve().parents[2]
+NAME = "field name"  # the door of names of fields and parameters
 MOST_LOST = 60  # requests that had to be sent again, of a whole run
 
 
@@ -31,8 +33,8 @@ MOST_LOST = 60  # requests that had to be sent again, of a whole run
 class Visitor:
     """Somebody with a production key and the passwords of operator and owner, and what they were told.
 
-    told: what receivers of webhooks got.  headers: of every answer of the console.  owner_at_work: at the console, once
-    signed in.  space: the address of one there.
+    told: what receivers of webhooks got.  headers: of every answer of the console.  owner_at_work, operator_at_work:
+    their browsers, once signed in.  space: the address of one at the console.
     """
 
     url: str
@@ -51,6 +53,7 @@ class Visitor:
     told: list[bytes] = field(default_factory=list)
     headers: list[bytes] = field(default_factory=list)
     owner_at_work: Any = None
+    operator_at_work: Browser | None = None
     space: str = ""
 
     def __post_init__(self) -> None:
@@ -70,7 +73,9 @@ class Visitor:
     def note(self, response: httpx.Response) -> httpx.Response:
         self.statuses[response.status_code] += 1
         if response.status_code >= 400:
-            self.refusals.append(response.content + repr(response.headers.multi_items()).encode())
+            refusal = response.content + repr(response.headers.multi_items()).encode()
+            # The name of an unknown field is told to whoever sent it, and to nobody else.
+            self.refusals.append(self.family.without(refusal, NAME))
         return response
 
     def raw(self, request: bytes) -> None:
@@ -183,8 +188,11 @@ def keep_transcripts(visitor: Visitor) -> None:
     call("/v1/memory/query", prompt=f"who moved to {take('prompt')}?")
     visitor.call("GET", f"/v1/memory/{who['tenant_id']}/{who['user_id']}/list")
     fact = {"subject": take("fact subject"), "predicate": take("fact predicate"), "object": take("fact object")}
-    call("/v1/facts", **fact, client_ref=take("fact reference"))
-    call("/v1/facts/query", subject=fact["subject"], predicate=take("asked predicate"))
+    somebody = who["user_id"]
+    stated = visitor.call("POST", "/v1/facts", json=fact | {"client_ref": take("fact reference")}, end_user=somebody)
+    assert stated.status_code < 300, stated.text
+    asked = {"subject": fact["subject"], "predicate": take("asked predicate")}
+    assert visitor.call("POST", "/v1/facts/query", json=asked, end_user=somebody).status_code == 200
     visitor.call("GET", "/v1/facts/query?subject=" + take("asked subject"))
     somebody = take("entity")
     call("/v1/memory/add_turn", text=f"My manager is {somebody.capitalize()}.")
@@ -231,12 +239,13 @@ def be_wrong(visitor: Visitor) -> None:
     take = visitor.family.take
     for path in ("/memory/add", "/memory/bulk-add", "/memory/query", "/memory/retrieve", "/memory/forget"):
         wrong = take("wrong body")
-        visitor.call("POST", path, json={wrong: wrong, "text": [wrong], "items": wrong, "query": {wrong: 1}, "tags": 1})
+        visitor.call("POST", path, json={"text": [wrong], "items": wrong, "query": {wrong: 1}, "tags": 1})
+        visitor.call("POST", path, json={take(NAME): wrong, f"{wrong} {wrong}": wrong})
         visitor.call("POST", path, content=f'{{"text": "{take("broken body")}'.encode())
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         visitor.call("POST", path, content=f"text={take('form body')}".encode(), headers=form)
         files = {"file": (take("file name"), take("file content") * 100_000)}
-        visitor.call("POST", path, files=files, data={take("field"): take("field")})
+        visitor.call("POST", path, files=files, data={take(NAME): take("field")})
     for name in ("importance", "profile", "k", "weights", "filters", "ttl_minutes", "metadata", "timestamp"):
         visitor.call("POST", "/memory/add", json={"text": take("text"), name: take("wrong value")})
         visitor.call("POST", "/memory/query", json={"query": take("query"), name: take("wrong value")})
@@ -250,10 +259,12 @@ def be_wrong(visitor: Visitor) -> None:
 def ask_for_what_is_not_there(visitor: Visitor) -> None:
     take = visitor.family.take
     paths = ("/memory/{}", "/{}", "/{}/{}", "/static/{}", "/admin/{}", "/memory/1?q={}", "/memory/1?api_key={}",
-             "/health?{}={}", "/docs?{}", "/memory/%00{}", "/admin/login/?next=/{}",
+             "/memory/%00{}", "/admin/login/?next=/{}",
              "/v1/memory/status/{}")  # fmt: skip
     for path in paths:
         visitor.call("GET", path.format(take("path"), take("path")))
+    for path in ("/health?{}={}", "/docs?{}"):
+        visitor.call("GET", path.format(take(NAME), take("path")))
     visitor.call(take("method").upper(), "/memory/add")
     visitor.call("DELETE", f"/memory/{take('path')}")
     for name, value in {
@@ -301,15 +312,25 @@ def speak_no_http(visitor: Visitor) -> None:
 # -- the admin ---------------------------------------------------------------------------------------------------------
 
 
+def operator_of(visitor: Visitor) -> Browser:
+    """Signed in once, with an authenticator."""
+    if visitor.operator_at_work is None:
+        browser, login = Browser(visitor.url), visitor.operator
+        browser.sign_in(login["email"], login["password"], login["enrolment_code"])
+        visitor.operator_at_work = browser
+    return visitor.operator_at_work
+
+
 @contextmanager
 def sign_in(visitor: Visitor) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=visitor.url, timeout=60, trust_env=False, follow_redirects=True) as browser:
-        form = browser.get("/admin/login/")
-        token = re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', form.text)[0]
-        fields = {"username": visitor.operator["email"], "password": visitor.operator["password"]}
-        answer = browser.post("/admin/login/", data=fields | {"csrfmiddlewaretoken": token})
-        assert answer.url.path == "/admin/", "the operator could not sign in"
+    """The operator's browser, which follows where it is sent, at the admin."""
+    browser = operator_of(visitor).http
+    browser.follow_redirects = True
+    try:
+        assert browser.get("/admin/").url.path == "/admin/", "the operator could not sign in"
         yield browser
+    finally:
+        browser.follow_redirects = False
 
 
 def pages(browser: httpx.Client, most: int = 80) -> Iterator[httpx.Response]:
@@ -328,6 +349,7 @@ def pages(browser: httpx.Client, most: int = 80) -> Iterator[httpx.Response]:
 def use_the_admin(visitor: Visitor) -> None:
     take = visitor.family.take
     visitor.note(visitor.http.post("/admin/login/", data={"username": take("user name"), "password": take("password")}))
+    visitor.note(visitor.http.get(f"/admin/login/?next=/admin/{take('next page')}"))
     with sign_in(visitor) as browser:
         lists = [path for path in links(browser) if path.count("/") == 4]
         for path in lists:

@@ -18,7 +18,7 @@ import psycopg
 from orjson import loads
 
 from benchmarks.browser import Browser, SignInFailed, asks_for_step_up
-from tests.canaries.doors import ROOT, Visitor, until
+from tests.canaries.doors import ROOT, Visitor, operator_of, until
 
 HERE: Final = "environment=production"
 PAGES: Final = (
@@ -38,7 +38,7 @@ class Person:
     @classmethod
     def signed_in(cls, visitor: Visitor, login: dict[str, str]) -> "Person":
         browser = Browser(visitor.url)
-        browser.sign_in(login["email"], login["password"])
+        browser.sign_in(login["email"], login["password"], login["enrolment_code"])
         return cls(visitor, browser)
 
     @property
@@ -294,7 +294,7 @@ def break_the_glass(visitor: Visitor) -> None:
     said = {"text": f"The cellar {word} is damp.", "importance": 0.6, "metadata": {"note": take("metadata")}}
     memory = visitor.call("POST", "/memory/add", json=said, end_user=end_user).json()["id"]
     space = space_of(visitor, end_user).rpartition("/")[2]
-    asking = Person.signed_in(visitor, visitor.operator)
+    asking = Person(visitor, operator_of(visitor))
     approving = Person.signed_in(visitor, _second_operator(visitor))
     with psycopg.connect(visitor.owner_url, autocommit=True) as database:  # as if enrolled the day before yesterday
         database.execute("update mfa_authenticator set created_at = now() - interval '2 days'")
@@ -323,7 +323,8 @@ def _second_operator(visitor: Visitor) -> dict[str, str]:
         database.execute("delete from tenants_membership where user_id = (select id from accounts_user "
                          "where email = %s)", [email])  # fmt: skip
         database.execute("update accounts_user set is_staff = true, is_superuser = true where email = %s", [email])
-    return {"email": email, "password": loads(done.stdout)["password"]}
+    login: dict[str, str] = loads(done.stdout)
+    return login
 
 
 def erase_a_person(visitor: Visitor) -> None:

@@ -97,7 +97,7 @@ def test_embedding_passes_the_row_by_and_notes_it(
 ) -> None:
     with monkeypatch.context() as down:
         down.setattr(tools, "get_embedder", FailingEmbedder)
-        down.setattr(services, "ring", lambda: None)
+        down.setattr(services, "notify", lambda task: None)
         broken, whole = (remember(scope, f"The ferry to {place} leaves at dawn.") for place in ("Naxos", "Paros"))
     with superuser(superuser_url) as cursor, changed(cursor, broken, "text_ct", b"gone"):
         work.drain(now=NOW)

@@ -42,7 +42,7 @@ def right_now() -> datetime:
 def test_new_tenant_is_described_as_up_describes_the_first_one() -> None:
     said = say_json("tenant", "create", "acme", "--organization", "Acme Corporation")
 
-    assert list(said) == ["url", "tenant", "project", "keys", "operator", "owner", "started_in_s"]
+    assert list(said) == ["url", "tenant", "project", "keys", "operator", "owner", "retention", "started_in_s"]
     assert said["tenant"] == "acme"
     assert said["operator"] is said["owner"] is None
     for environment, text in said["keys"].items():

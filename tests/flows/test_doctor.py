@@ -100,7 +100,7 @@ def drain_once() -> None:
 def test_beat_that_does_not_ring_is_told_from_a_worker_that_is_gone(
     acme: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor.doorbell, "ring", drain_once)
+    monkeypatch.setattr(doctor, "notify", lambda task: drain_once())
 
     assert states("beat", patience=3.0)["beat"] is State.FAIL
 

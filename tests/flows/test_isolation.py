@@ -18,6 +18,7 @@ from django.db import Error, connection, connections
 
 from apps.adapters.embedders.fake import FailingEmbedder
 from apps.apikeys.onboarding import Opened
+from apps.audit import leases
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, KeysUnavailable
@@ -432,7 +433,7 @@ def test_a_spoiled_row_does_not_hold_up_the_work_behind_it(
     scope = make_scope(acme)
     with monkeypatch.context() as down:
         down.setattr(tools, "get_embedder", FailingEmbedder)
-        down.setattr(services, "ring", lambda: None)
+        down.setattr(services, "notify", lambda task: None)
         first, second = (remember(scope, f"The ferry to {place} leaves at dawn.") for place in ("Naxos", "Paros"))
     spoil(first.memory_ids[0], superuser_url)
 
@@ -447,7 +448,7 @@ def test_one_tenant_s_trouble_does_not_hold_up_another_s_work(
 ) -> None:
     with monkeypatch.context() as down:
         down.setattr(tools, "get_embedder", FailingEmbedder)
-        down.setattr(services, "ring", lambda: None)
+        down.setattr(services, "notify", lambda task: None)
         theirs, mine = (
             [remember(make_scope(tenant), f"The ferry to {place} leaves.") for place in ("Naxos", "Paros")]
             for tenant in (globex, acme)
@@ -465,5 +466,5 @@ def test_one_tenant_s_trouble_does_not_hold_up_another_s_work(
 
         assert all(get_memory(make_scope(acme), one.memory_ids[0], now=NOW).is_embedded for one in mine)
         assert work.drain(now=NOW) == 0
-    assert work.drain(now=NOW + work.LAST_RETRY) == 2
+    assert work.drain(now=NOW + leases.LAST_RETRY) == 2
     assert all(get_memory(make_scope(globex), one.memory_ids[0], now=NOW).is_embedded for one in theirs)

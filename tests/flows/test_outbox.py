@@ -20,13 +20,15 @@ from django.test import Client
 from apps.adapters.embedders.fake import FailingEmbedder
 from apps.apikeys.onboarding import Opened
 from apps.audit.models import OutboxEvent
+from apps.core import broker
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest import doorbell, services, tools, work
+from apps.ingest import services, tools, work
 from apps.ingest.candidates import Proposal
 from apps.ingest.tasks import drain
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.selectors import get_memory
+from apps.projects import outbox
 from apps.projects.scope import Environment, Scope
 from apps.recall import access
 from apps.recall.services import recall
@@ -115,7 +117,7 @@ def test_a_worker_killed_in_the_middle_loses_nothing_and_does_nothing_twice(
     deadline = begun + SECONDS
     with monkeypatch.context() as down:
         down.setattr(tools, "get_embedder", FailingEmbedder)
-        down.setattr(doorbell, "drain", _Bell([]))
+        down.setattr(services, "drain", _Bell([]))
         for start in range(0, JOBS, 250):
             services.remember(scope, proposals(range(start, start + 250)), now=datetime.now(UTC))
     assert waiting() == JOBS
@@ -164,7 +166,7 @@ class _Bell:
 def put_aside(scope: Scope, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as down:
         down.setattr(tools, "get_embedder", FailingEmbedder)
-        down.setattr(doorbell, "drain", _Bell([]))
+        down.setattr(services, "drain", _Bell([]))
         services.remember(scope, proposals(range(count)), now=datetime.now(UTC))
 
 
@@ -208,7 +210,7 @@ def test_a_worker_that_fails_between_two_writes_leaves_the_work_as_it_was(
 ) -> None:
     put_aside(scope, 30, monkeypatch)
     with monkeypatch.context() as broken:
-        broken.setattr(work, "_do", lambda *args, **options: (_ for _ in ()).throw(SystemExit(1)))
+        broken.setattr(outbox, "_do_in_one", lambda *args, **options: (_ for _ in ()).throw(SystemExit(1)))
         with pytest.raises(SystemExit):
             work.drain(now=datetime.now(UTC))
 
@@ -251,7 +253,7 @@ def test_with_the_broker_unreachable_an_add_answers_and_is_found_by_its_words(
         attempts.append(1)
         return usual(**options)
 
-    monkeypatch.setattr(doorbell, "_quiet_until", 0.0)
+    monkeypatch.setattr(broker, "_quiet_until", 0.0)
     monkeypatch.setattr(tools, "get_embedder", FailingEmbedder)
     monkeypatch.setattr(drain, "apply_async", counting)
     with canaries.broker(f"pgmq://nobody:nothing@127.0.0.1:{port}/none"), canaries.logged() as lines:
@@ -269,7 +271,7 @@ def test_with_the_broker_unreachable_the_api_answers_201_and_finds_it_at_once(
     acme: Opened, client: Client, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.STATIC_ROOT = str(tmp_path)  # the web application warns about one that is not there
-    monkeypatch.setattr(doorbell, "_quiet_until", 0.0)
+    monkeypatch.setattr(broker, "_quiet_until", 0.0)
     monkeypatch.setattr(tools, "get_embedder", FailingEmbedder)
     headers = {"X-API-Key": acme.keys[Environment.PRODUCTION], "X-End-User-ID": "alice"}
 
@@ -294,18 +296,17 @@ def test_the_one_add_that_meets_a_broken_broker_waits_a_moment_only(settings: An
 def test_after_the_quiet_the_broker_is_tried_again(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
     rung: list[int] = []
     clock = [1_000.0]
-    monkeypatch.setattr(doorbell, "_quiet_until", 0.0)
-    monkeypatch.setattr(doorbell.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(doorbell, "drain", _Bell(rung, OSError("connection refused")))
+    monkeypatch.setattr(broker, "_quiet_until", 0.0)
+    monkeypatch.setattr(broker.time, "monotonic", lambda: clock[0])
+    refusing, bell = _Bell(rung, OSError("connection refused")), _Bell(rung)
 
     for _again in range(5):
-        doorbell.ring()
+        broker.notify(refusing)
     assert len(rung) == 1
-    clock[0] += doorbell.QUIET_SECONDS
-    doorbell.ring()
+    clock[0] += broker.QUIET_SECONDS
+    broker.notify(refusing)
     assert len(rung) == 2
-    clock[0] += doorbell.QUIET_SECONDS
-    monkeypatch.setattr(doorbell, "drain", _Bell(rung))
+    clock[0] += broker.QUIET_SECONDS
     for _again in range(3):
-        doorbell.ring()
+        broker.notify(bell)
     assert len(rung) == 5

@@ -7,12 +7,16 @@ from typing import Any
 import pytest
 from django.contrib.auth import authenticate
 from django.core.management import CommandError, call_command
+from django.http import HttpRequest
 
+from apps.accounts import enrolment
 from apps.accounts.models import User
+from apps.accounts.session_store import SessionStore
 from apps.apikeys.onboarding import Opened
 from apps.audit.models import AuditEvent
 from apps.core.scoping import tenant_transaction
 from apps.tenants.members import reach_of
+from tests.web.people import make_person
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 
@@ -75,7 +79,38 @@ def test_person_who_is_started_over_gets_another_password(acme: Opened) -> None:
     assert AuditEvent.objects.filter(action="account.reset").count() == 1
 
 
+def test_code_comes_with_the_account_and_another_ends_it(acme: Opened) -> None:
+    first = say_json("add", "carol@example.com", "--role", "owner")["enrolment_code"]
+    person, request = User.objects.get(email="carol@example.com"), HttpRequest()
+    request.session = SessionStore()
+
+    second = say_json("code", "carol@example.com")["enrolment_code"]
+
+    assert [enrolment.accept_code(request, person, one) for one in (first, second)] == [False, True]
+    third = say_json("reset", "carol@example.com")["enrolment_code"]
+    assert [enrolment.accept_code(request, person, one) for one in (second, third)] == [False, True]
+    assert AuditEvent.objects.filter(action="factor.code", target=f"account:{person.pk}").count() == 3
+    assert third not in say("list")
+    assert "works once" in say("code", "carol@example.com")
+
+
+def test_code_is_for_nobody_who_has_a_second_factor(acme: Opened) -> None:
+    owner = make_person(acme.tenant)
+
+    with pytest.raises(CommandError, match="people reset"):
+        say("code", owner.user.email)
+
+
+def test_who_is_there_already_keeps_what_they_have_and_the_host_is_told(acme: Opened) -> None:
+    User.objects.create_user("dave@example.com", "a password that somebody else knows")
+
+    said = say("add", "dave@example.com", "--role", "admin")
+
+    assert "they sign in as before" in said
+    assert "people reset" in said
+
+
 def test_nobody_is_removed_or_started_over_who_is_not_there(acme: Opened) -> None:
-    for verb in ("remove", "reset"):
+    for verb in ("remove", "reset", "code"):
         with pytest.raises(CommandError, match="Nobody with this address"):
             say(verb, "nobody@example.com")

@@ -58,9 +58,9 @@ def say(scope: Scope, text: str, *, days: int = 0, **fields: Any) -> Outcome:
 
 
 def pin(scope: Scope, text: str, *, key: str, type_: str = "fact") -> int:
-    """A memory that somebody pinned, as it comes with a move."""
+    """A memory that somebody pinned, as it comes with a move of theirs."""
     kept = Kept(type=type_, key=key, since=NOW, pinned=True)
-    return say(scope, text, kept=kept, importance=0.5).memory_ids[0]
+    return say(scope, text, kept=kept, importance=0.5, is_vouched=True).memory_ids[0]
 
 
 def instructions(scope: Scope) -> list[int]:

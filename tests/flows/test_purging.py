@@ -33,7 +33,7 @@ from apps.retention.erasing import Authorisation, Target, get_erasure, start_era
 from apps.retention.models import ErasureState, Phase, Purge
 from apps.retention.purging import Purged, PurgeNotAllowed, PurgeUnderWay, Told, expire_backups, purge
 from apps.retention.receipts import verify
-from tests import residue
+from benchmarks import residue
 from tests.makers import make_scope
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
@@ -324,33 +324,3 @@ def test_a_role_that_may_not_vacuum_says_so(acme: Opened, superusers: list[psyco
             purge(now=NOW + timedelta(minutes=1))
     finally:
         main.execute("grant maintain on memories_memory to memsync_app")
-
-
-@pytest.mark.skipif(not os.environ.get("RESIDUE"), reason="prints figures; RESIDUE=1")
-def test_what_each_step_leaves(acme: Opened, superusers: list[psycopg.Connection[Any]], settings: Any) -> None:
-    chance = random.Random(7)
-    people = [(f"person {number}", make_scope(acme, f"person {number}")) for number in range(ERASURES)]
-    for name, scope in people:
-        live(scope, name, chance)
-    work_off()
-    for one in superusers:
-        one.execute("analyze")
-    before = residue.take(*superusers)
-    for _, scope in people[::2]:
-        start_erasure(acme.scope, Target.space(scope.space.uid), authorised=WORD, now=NOW)
-    erased = residue.gone(before, residue.take(*superusers))
-
-    def report(step: str) -> None:
-        left = residue.in_files(erased, *superusers)
-        sys.stdout.write(f"{step}: {sum(left.values())} of {sum(map(len, erased.values()))} {left}\n")
-
-    report("deleted")
-    for one in superusers:
-        one.execute("vacuum (index_cleanup on)")
-    report("vacuumed")
-    settings.PURGE_REWRITE_MB = 0
-    purge_all(now=NOW + timedelta(minutes=1))
-    report("reindexed")
-    for one in superusers:
-        one.execute("vacuum full")
-    report("written anew")

@@ -4,6 +4,7 @@ import uuid
 from datetime import timedelta
 
 import pytest
+from pytest_django import DjangoAssertNumQueries
 
 from apps.apikeys.onboarding import Opened
 from apps.core.plaintext import Plaintext
@@ -58,5 +59,6 @@ def test_bits_are_kept_and_ids_come_from_the_database(acme: Opened) -> None:
         assert MemoryTransition.objects.within(scope).count() == 4
 
 
-def test_nothing_is_nothing() -> None:
-    insert([])
+def test_no_rows_are_no_statement(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    with django_assert_num_queries(0):
+        insert([])

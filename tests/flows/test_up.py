@@ -57,6 +57,11 @@ def texts(answer: dict[str, Any]) -> list[str]:
     return [memory["text"] for memory in answer["memories"]]
 
 
+def said_in(up: Up, rule: str) -> Any:
+    rules = json.loads(up.run("retention", "show", "--json").stdout)
+    return next(one["said"] for one in rules if one["rule"] == rule)
+
+
 MOVED = "I moved to Lisbon in May and I cycle to work along the river."
 QUESTION = {"query": "How do I get to work?", "k": 3}
 
@@ -70,6 +75,9 @@ def test_a_stranger_gets_a_working_memory_that_outlives_a_restart(start: Callabl
     assert (added["text"], set(keys)) == (MOVED, {"production", "staging", "development"})
     assert MOVED in texts(found)
     assert texts(first.call("/memory/query", QUESTION, key=keys["staging"])) == []
+
+    assert "kept for good" in first.ready["retention"]
+    assert (added["retention_expires_at"], said_in(first, "active_days")) == (None, "keep")
 
     state = first.run("status", "--json")
     assert (state.returncode, json.loads(state.stdout)["healthy"]) == (0, True)
@@ -90,11 +98,13 @@ def test_a_stranger_gets_a_working_memory_that_outlives_a_restart(start: Callabl
     assert (without_key.returncode, "kek.json" in without_key.stderr) == (6, True)
     (first.home / "elsewhere.json").rename(first.home / "kek.json")
 
-    second = start()
+    second = start(RETENTION_DAYS="30")
     assert texts(second.call("/memory/query", QUESTION, key=keys["production"])) == texts(found)
+    assert "30 days after they were last said or recalled" in second.ready["retention"]
+    assert said_in(second, "active_days") == 30
     assert (second.ready["tenant"], second.ready["project"]) == (first.ready["tenant"], first.ready["project"])
     assert second.ready["keys"] == dict.fromkeys(keys)  # shown once
-    assert second.ready["operator"] == {**first.ready["operator"], "password": None}
+    assert second.ready["operator"] == {**first.ready["operator"], "password": None, "enrolment_code": None}
     assert second.stop(signal.SIGINT) == 0
     assert left_of(second.home) == []
 

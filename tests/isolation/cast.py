@@ -38,6 +38,7 @@ ROLES: Final = (
     Role(name="writer", permissions=frozenset({"memory:add"})),
     Role(name="auditor", permissions=frozenset({"audit:read"})),
     Role(name="pinned", project="side"),
+    Role(name="pinned, wide", project="side", permissions=frozenset({*DEFAULT, "org:cross_project_read"})),
     Role(name="expired", refusal=(401, "INVALID_API_KEY")),
     Role(name="revoked", refusal=(403, "API_KEY_REVOKED")),
 )

@@ -206,7 +206,7 @@ def test_retry_and_replay(client: Any, acme: Opened) -> None:
 def test_get_webhook_event_types(client: Any) -> None:
     found = client.get_webhook_event_types()
 
-    assert len(found["event_types"]) == 13
+    assert len(found["event_types"]) == 14
     assert [name for names in found["categories"].values() for name in names] == found["event_types"]
     assert {name.partition(".")[0] for name in found["categories"]["memory"]} == {"memory"}
 

@@ -17,8 +17,9 @@ SAID: dict[str, Any] = {
     "tenant": "default",
     "project": "proj_588ee79199afae54",
     "keys": {"production": KEY, "staging": KEY, "development": KEY},
-    "operator": {"email": "operator@memsync.local", "password": "sheNP7LBdctZWNV--BAr"},
-    "owner": {"email": "owner@memsync.local", "password": "a7Xk2pQvLmZt-W9_cRdE"},
+    "operator": {"email": "operator@memsync.local", "password": "sheNP7LBdctZWNV--BAr", "enrolment_code": "8G2K-41QX"},
+    "owner": {"email": "owner@memsync.local", "password": "a7Xk2pQvLmZt-W9_cRdE", "enrolment_code": "P7MR-9D3T"},
+    "retention": "Memories are kept for good: none is deleted because of its age.",
     "started_in_s": 5.0,
 }
 
@@ -83,4 +84,6 @@ def test_secrets_are_shown_unbroken_and_nothing_follows_them(
     assert sum(line.endswith(KEY) for line in lines) == 3
     assert any(line.endswith("sheNP7LBdctZWNV--BAr") for line in lines)
     assert any(line.endswith("a7Xk2pQvLmZt-W9_cRdE") for line in lines)
+    assert any(line.endswith("P7MR-9D3T") for line in lines)
     assert any("http://localhost:8000/app/" in line for line in lines)
+    assert any("Memories are kept for good" in line for line in lines)

@@ -284,7 +284,7 @@ def test_a_key_that_asks_too_often_is_told_of_once_a_minute(
 
 def test_members_are_told_of(admin: Scope, acme: Opened, sender: FakeSender, work: Work) -> None:
     make_endpoint(admin)
-    person, _ = meet_person("carol@acme.example")
+    person, _ = meet_person("carol@acme.example", actor="command:0", now=datetime.now(UTC))
 
     give_role(acme.tenant, person.pk, "analyst", actor="test:1", now=NOW)
     give_role(acme.tenant, person.pk, "admin", actor="test:1", now=NOW)

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from apps.apikeys.models import ApiKey
-from apps.apikeys.permissions import DEFAULT, PERMISSIONS
+from apps.apikeys.permissions import CROSS_PROJECT_READ, DEFAULT, IN_NO_WILDCARD, PERMISSIONS
 from apps.apikeys.selectors import KeyNotFound, list_keys, state_of
 from apps.apikeys.services import DEFAULT_GRACE, DEFAULT_LIFETIME, Issued, issue, revoke, rotate
 from apps.projects.scope import Environment, Scope
@@ -35,7 +35,8 @@ class Command(PlainCommand):
             description="Make a key. It is shown once and stored nowhere.",
             epilog="Scopes: "
             + "; ".join(f"{name} ({what})" for name, what in PERMISSIONS.items())
-            + "; memory:* and * (everything but memory:delete).",
+            + f"; memory:* and * (everything but {', '.join(sorted(IN_NO_WILDCARD))}, which a key has only by name; "
+            f"with --project also {CROSS_PROJECT_READ}).",
         )
         give.add_argument("--name", default="key", help="what it is for, to recognise it by")
         give.add_argument(
@@ -48,7 +49,12 @@ class Command(PlainCommand):
             default=list(DEFAULT),
             help="separated by blanks or commas (default: reading and writing, without memory:delete)",
         )
-        give.add_argument("--project", metavar="proj_…", help="pin the key to this project (default: none)")
+        give.add_argument(
+            "--project",
+            metavar="proj_…",
+            help="pin the key to this project: it reads and writes in no other, but for reading with the scope "
+            "org:cross_project_read (default: not pinned; a request names its project)",
+        )
         give.add_argument(
             "--expires-in",
             type=duration,

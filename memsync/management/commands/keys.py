@@ -12,14 +12,15 @@ from django.utils import timezone
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from apps.core.broker import notify
 from apps.crypto import lifecycle
 from apps.crypto.models import KeyKind
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
 from apps.tenants.selectors import list_tenants
 from apps.upkeep import keys, rotation, tending
-from apps.upkeep.doorbell import ring
 from apps.upkeep.models import OPEN, KeyRotation, RotationState
+from apps.upkeep.tasks import tend
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
 
 TURN_SECONDS = 1.0  # between two looks at the bar
@@ -99,7 +100,7 @@ class Command(PlainCommand):
             if options["wait"]:
                 self._see_it_through(scope, one, options)
             else:
-                ring(one)
+                notify(tend)
             one.refresh_from_db()
             answers.append(_told(scope, one))
             if not options["json"]:

@@ -7,9 +7,8 @@ from django.db import transaction
 from django.utils import timezone
 from rich.table import Table
 
-from apps.accounts import factors
-from apps.accounts.services import get_person, meet_person, start_over
-from apps.audit.services import record
+from apps.accounts import enrolment, factors
+from apps.accounts.services import Credentials, get_person, meet_person, start_over
 from apps.tenants.members import give_role, list_members, take_role
 from apps.tenants.models import Role, Tenant
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator, url
@@ -19,11 +18,12 @@ class Command(PlainCommand):
     help = "Say who signs in to the browser, for which tenant, and as what."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True, metavar="add|list|remove|reset")
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="add|list|remove|reset|code")
         add = verbs.add_parser(
             "add",
-            help="give somebody a role; who is new gets a password",
-            description="Give somebody a role in the tenant's organization. Who is new gets a password, shown once.",
+            help="give somebody a role; who is new gets a password and a code",
+            description="Give somebody a role in the tenant's organization. Who is new gets a password, and a code "
+            "that is asked for once, before the first passkey or authenticator. Both are shown once.",
         )
         add.add_argument("email")
         add.add_argument("--role", choices=Role.values, required=True)
@@ -34,24 +34,36 @@ class Command(PlainCommand):
         reset = verbs.add_parser(
             "reset",
             help="start somebody over who has lost password, passkeys or codes",
-            description="Give somebody a new password, and take passkeys, codes and sessions away. Make sure who asks.",
+            description="Give somebody a new password and code, and take passkeys, authenticators and sessions away. "
+            "Make sure who asks.",
         )
         reset.add_argument("email")
-        for verb in (add, listing, remove, reset):
-            if verb is not reset:
+        code = verbs.add_parser(
+            "code",
+            help="give somebody another code for their first passkey or authenticator",
+            description="Give somebody who has no passkey and no authenticator yet another code, in place of the one "
+            "before. It is asked for once, after the password, and is good for 30 days. Make sure who asks.",
+        )
+        code.add_argument("email")
+        for verb in (add, listing, remove, reset, code):
+            if verb not in (reset, code):
                 verb.add_argument("--tenant", metavar="NAME", help="whose (may be left out where there is one)")
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        verbs = {"add": self.add, "list": self.list, "remove": self.remove, "reset": self.reset}
+        verbs = {"add": self.add, "list": self.list, "remove": self.remove, "reset": self.reset, "code": self.code}
         verbs[options["verb"]](options)
 
     def add(self, options: dict[str, Any]) -> None:
         tenant: Tenant = chosen_tenant(options["tenant"])
+        actor, now = operator().label, timezone.now()
         with transaction.atomic():
-            person, password = meet_person(options["email"], full_name=options["full_name"])
-            give_role(tenant, person.pk, options["role"], actor=operator().label, now=timezone.now())
-        self._tell(options, person.email, password, f"is {options['role']} in {tenant.organization}")
+            person, made = meet_person(options["email"], full_name=options["full_name"], actor=actor, now=now)
+            give_role(tenant, person.pk, options["role"], actor=actor, now=now)
+        self._tell(options, person.email, made, f"is {options['role']} in {tenant.organization}")
+        if made is None and not options["json"]:
+            self.say_whole(f"  The account is there since {person.created_at:%Y-%m-%d}: they sign in as before.")
+            self.say_whole("  Whoever made it may know its password; `memsync people reset` starts it over.")
 
     def list(self, options: dict[str, Any]) -> None:
         tenant = chosen_tenant(options["tenant"])
@@ -86,18 +98,32 @@ class Command(PlainCommand):
 
     def reset(self, options: dict[str, Any]) -> None:
         person = get_person(options["email"])
-        with transaction.atomic():
-            password = start_over(person)
-            target = f"account:{person.pk}"
-            record(None, actor=operator().label, action="account.reset", target=target, now=timezone.now())
-        self._tell(options, person.email, password, "has no passkey, no codes and no session any more")
+        made = start_over(person, actor=operator().label, now=timezone.now())
+        self._tell(options, person.email, made, "has no passkey, no authenticator and no session any more")
 
-    def _tell(self, options: dict[str, Any], email: str, password: str | None, what: str) -> None:
-        at = (url() or "").replace("127.0.0.1", "localhost")
+    def code(self, options: dict[str, Any]) -> None:
+        person = get_person(options["email"])
+        code = enrolment.give_code(person, actor=operator().label, now=timezone.now())
         if options["json"]:
-            self.say_json({"email": email, "password": password, "url": f"{at}/app/" if at else None})
+            self.say_json({"email": person.email, "enrolment_code": code, "url": _pages()})
+            return
+        self.say_whole(f"{person.email} signs in at {_pages()} as before, and adds a passkey or an authenticator with")
+        self.say_whole(f"  {code}")
+        self.say_whole("  It is shown this once, works once, and ends the code before it.")
+
+    def _tell(self, options: dict[str, Any], email: str, made: Credentials | None, what: str) -> None:
+        if options["json"]:
+            password, code = (made.password, made.enrolment_code) if made else (None, None)
+            self.say_json({"email": email, "password": password, "enrolment_code": code, "url": _pages()})
             return
         self.say_whole(f"{email} {what}.")
-        if password:
-            self.say_whole(f"  sign in at {at}/app/ with {password}")
-            self.say_whole("  The password is shown this once; a passkey or an authenticator is asked for at once.")
+        if made:
+            self.say_whole(f"  sign in at {_pages()} with {made.password}")
+            self.say_whole(f"  and add a passkey or an authenticator with the code {made.enrolment_code}")
+            self.say_whole("  Both are shown this once; the code works once, within 30 days.")
+
+
+def _pages() -> str | None:
+    """The address of the pages for people.  Browsers know no passkeys for an address of numbers."""
+    at = (url() or "").replace("127.0.0.1", "localhost")
+    return f"{at}/app/" if at else None

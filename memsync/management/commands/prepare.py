@@ -66,6 +66,7 @@ def _secrets(found: Mapping[str, Any]) -> Iterator[str]:
     for who, where in (("owner", "/app/"), ("operator", "/admin/")):
         if found[who]["password"]:
             yield f"  sign in at {where} as {found[who]['email']} with {found[who]['password']}"
+            yield f"    and add a passkey or an authenticator with the code {found[who]['enrolment_code']}"
 
 
 def make_first_kek() -> None:

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from apps.apikeys.onboarding import Opened, open_tenant
 from apps.apikeys.quota import METERS, MODES, quota_mode, set_quota, standings
+from apps.projects.policies import in_force, in_words
 from apps.projects.system import find_tenant_scope
 from apps.tenants.models import BreakGlass, KeyDeletes
 from apps.tenants.selectors import find_organization, get_tenant, list_tenants
@@ -54,7 +55,8 @@ class Command(PlainCommand):
             "instructions=review, the default, or instructions=keep: what extraction finds takes effect at once; "
             "ai_extract=self_hosted_only, the default, allow or deny: which language model may read what is said; "
             "ai_rerank, of the same values: which cross-encoder may read what was found; "
-            "break_glass=ask, the default, or deny: whether operators may ask to read a space in an emergency",
+            "break_glass=ask, the default, or deny: whether operators may ask to read a space in an emergency; "
+            "require_second_factor=no, the default, or yes: through the API a password is never enough to confirm with",
         )
         add_json(policy)
         quota = verbs.add_parser(
@@ -100,6 +102,7 @@ class Command(PlainCommand):
                         "ai_extract": tenant.ai_extract,
                         "ai_rerank": tenant.ai_rerank,
                         "break_glass": tenant.break_glass,
+                        "require_second_factor": tenant.require_second_factor,
                         "created_at": tenant.created_at.isoformat(),
                         "closed_at": tenant.closed_at.isoformat() if tenant.closed_at else None,
                     }
@@ -166,6 +169,7 @@ def _described(opened: Opened) -> dict[str, Any]:
         "keys": {environment.value: text for environment, text in opened.keys.items()},
         "operator": None,
         "owner": None,
+        "retention": in_words(in_force(opened.scope, project_id=None)),
         "started_in_s": None,
     }
 

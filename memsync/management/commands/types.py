@@ -13,15 +13,16 @@ from django.utils import timezone
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from apps.core.broker import notify
 from apps.memories.registry import Registry, read_registry
 from apps.memories.types import TYPES
 from apps.memories.wordings import Wording
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
 from apps.upkeep import retyping, type_changes
-from apps.upkeep.doorbell import ring
 from apps.upkeep.models import AT_WORK, ChangeState, TypeChange
 from apps.upkeep.rotation import Outcome
+from apps.upkeep.tasks import tend_types
 from apps.upkeep.type_changes import Definition, Planned
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator
 
@@ -217,7 +218,7 @@ class Command(PlainCommand):
         if change.state in AT_WORK and options["wait"]:
             self._work(scope, change, options)
         elif change.state in AT_WORK:
-            ring(change)
+            notify(tend_types)
         if options["json"]:
             self.say_json(_told(scope, change))
         else:
