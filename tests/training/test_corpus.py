@@ -1,0 +1,60 @@
+"""The writers' texts keep to their format, and their labels convert to what the scorer reads."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from training.corpus import SPLITS, Author, CorpusFault, authors
+from training.labels import records
+
+EVERY = authors()
+
+
+def test_every_folder_of_texts_has_its_author_and_its_split() -> None:
+    folders = {path.name for path in (Path(__file__).parents[2] / "training" / "data").iterdir() if path.is_dir()}
+
+    assert folders == {author.id for author in EVERY}
+    assert {author.split for author in EVERY} <= set(SPLITS)
+
+
+@pytest.mark.parametrize("author", EVERY, ids=lambda author: author.id)
+def test_every_label_stands_in_its_text_and_converts(author: Author) -> None:
+    made = list(records(author))
+
+    assert len(author.utterances) >= 200
+    assert len(author.pairs) >= 100
+    assert len(made) == len(author.utterances) + len(author.scripts)
+    assert all(record["expected"]["outcomes"] for record in made if record["kind"] == "single")
+    if author.split == "test":
+        said = {turn["id"] for turn in author.life}
+        assert len(author.scripts) >= 30
+        assert all(gold in said for question in author.questions for gold in question["gold"])
+
+
+def test_no_text_stands_in_two_splits() -> None:
+    where: dict[str, set[str]] = {}
+    for author in EVERY:
+        for said in author.utterances:
+            where.setdefault(" ".join(said.text.lower().split()), set()).add(author.split)
+
+    short = 24  # "thanks!" may be written by anybody
+    assert [text for text, splits in where.items() if len(splits) > 1 and len(text) > short] == []
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"id": "b1-u1", "time": "2026-03-02T08:15:00Z", "text": "x", "drop": [{"quote": "x", "why": "low_signal"}]},
+        {"id": "a1-u1", "time": "2026-03-02T08:15:00Z", "text": "x", "drop": [{"quote": "y", "why": "low_signal"}]},
+        {"id": "a1-u1", "time": "2026-03-02T08:15:00Z", "text": "x", "drop": [{"quote": "x", "why": "dull"}]},
+        {"id": "a1-u1", "time": "2026-03-02T08:15:00Z", "text": "x"},
+    ],
+    ids=["another author's id", "a quote from elsewhere", "an unknown reason", "no label"],
+)
+def test_a_fault_of_the_format_is_named(tmp_path: Path, record: dict[str, object]) -> None:
+    (tmp_path / "a1").mkdir()
+    (tmp_path / "a1" / "utterances.jsonl").write_text(json.dumps(record) + "\n")
+
+    with pytest.raises(CorpusFault, match="a1"):
+        _ = Author("a1", "train", "en", "terse", root=tmp_path).utterances

@@ -1,0 +1,1 @@
+"""Training of the reader: texts of independent writers, models, reports.  Nothing here runs in the service."""

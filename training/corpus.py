@@ -1,0 +1,172 @@
+"""The labelled texts of the writers, by author and by split.
+
+Each author has a folder in ``training/data``: ``utterances.jsonl`` and ``pairs.jsonl``; test authors also
+``scripts.jsonl``, ``life.jsonl`` and ``questions.jsonl``.  ``authors.json`` says who writes how, and in which
+split.  The format is described in ``training/README.md``.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Literal
+
+DATA: Final = Path(__file__).parent / "data"
+
+Split = Literal["train", "validation", "test"]
+SPLITS: Final[tuple[Split, ...]] = ("train", "validation", "test")
+
+TYPES: Final = (
+    "instruction", "constraint", "task", "decision", "relation", "entity", "event", "preference", "fact",
+)  # fmt: skip
+REASONS: Final = ("low_signal", "transient", "policy", "redundant")
+RELATIONS: Final = ("replaces", "ends", "repeats", "adds", "unrelated")
+
+
+class CorpusFault(ValueError):
+    """A file of the corpus does not say what its format asks for.  Names the author, the file and the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A statement to keep.  start, end: its span in the turn; types: the right one first, then others that pass."""
+
+    start: int
+    end: int
+    types: tuple[str, ...]
+    words: tuple[str, ...]
+    at: str | None
+    precision: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A part not to keep, and why: one of ``REASONS``."""
+
+    start: int
+    end: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """A turn with its labels.  before: earlier turns of the same person, oldest first."""
+
+    id: str
+    time: str
+    text: str
+    before: tuple[str, ...]
+    kept: tuple[Kept, ...]
+    dropped: tuple[Dropped, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two turns of one person.  claim: the words of the earlier one that no longer hold, where some do not."""
+
+    id: str
+    earlier: str
+    later: str
+    relation: str
+    claim: str | None
+
+
+@dataclass(frozen=True)
+class Author:
+    """A writer and what they wrote; files are read when they are first asked for."""
+
+    id: str
+    split: Split
+    language: str
+    register: str
+    root: Path = DATA
+
+    @cached_property
+    def utterances(self) -> tuple[Utterance, ...]:
+        return tuple(_utterance(self, record) for record in self._records("utterances"))
+
+    @cached_property
+    def pairs(self) -> tuple[Pair, ...]:
+        return tuple(_pair(self, record) for record in self._records("pairs"))
+
+    @cached_property
+    def scripts(self) -> tuple[dict[str, Any], ...]:
+        return tuple(self._records("scripts"))
+
+    @cached_property
+    def life(self) -> tuple[dict[str, Any], ...]:
+        return tuple(self._records("life"))
+
+    @cached_property
+    def questions(self) -> tuple[dict[str, Any], ...]:
+        return tuple(self._records("questions"))
+
+    def _records(self, name: str) -> Iterator[dict[str, Any]]:
+        path = self.root / self.id / f"{name}.jsonl"
+        if not path.exists():
+            return
+        seen: set[str] = set()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except ValueError as error:
+                raise CorpusFault(f"{self.id}/{name}.jsonl:{number}: not JSON") from error
+            given = record.get("id") if isinstance(record, dict) else None
+            if not isinstance(given, str) or not given.startswith(self.id) or given in seen:
+                raise CorpusFault(
+                    f"{self.id}/{name}.jsonl:{number}: the id is missing, another author's, or used twice"
+                )
+            seen.add(given)
+            yield record
+
+
+def authors(*splits: Split, root: Path = DATA) -> list[Author]:
+    """Those of the splits, of all where none is named, by id."""
+    entries = json.loads((root / "authors.json").read_text(encoding="utf-8"))
+    found = [Author(id=key, root=root, **entry) for key, entry in sorted(entries.items())]
+    return [author for author in found if not splits or author.split in splits]
+
+
+def _utterance(author: Author, record: dict[str, Any]) -> Utterance:
+    text = record["text"]
+    kept = tuple(
+        Kept(
+            *_span(author, record, label["quote"]),
+            types=(_one_of(author, record, label["type"], TYPES), *(label.get("also") or ())),
+            words=tuple(label.get("has") or ()),
+            at=label.get("at"),
+            precision=label.get("precision"),
+        )
+        for label in record.get("keep") or ()
+    )
+    dropped = tuple(
+        Dropped(*_span(author, record, label["quote"]), reason=_one_of(author, record, label["why"], REASONS))
+        for label in record.get("drop") or ()
+    )
+    if not kept and not dropped:
+        raise CorpusFault(f"{record['id']}: has no label")
+    return Utterance(record["id"], record["time"], text, tuple(record.get("before") or ()), kept, dropped)
+
+
+def _pair(author: Author, record: dict[str, Any]) -> Pair:
+    relation = _one_of(author, record, record["relation"], RELATIONS)
+    claim = record.get("claim")
+    if (relation in {"replaces", "ends"}) != (claim is not None) or (claim and claim not in record["earlier"]):
+        raise CorpusFault(f"{record['id']}: the claim is not words of the earlier turn, or there should be none")
+    return Pair(record["id"], record["earlier"], record["later"], relation, claim)
+
+
+def _span(author: Author, record: dict[str, Any], quote: str) -> tuple[int, int]:
+    start = record["text"].find(quote) if quote else -1
+    if start < 0:
+        raise CorpusFault(f"{author.id}: {record['id']}: a quote is not in the text")
+    return start, start + len(quote)
+
+
+def _one_of(author: Author, record: dict[str, Any], value: Any, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise CorpusFault(f"{author.id}: {record['id']}: {value!r} is none of {', '.join(known)}")
+    return str(value)
