@@ -355,16 +355,18 @@ class _Calendar:
     def month_day(self, m: re.Match[str]) -> When:
         return self.nearest(_month(m["md_m"]), int(m["md_d"]), m["md_y"])
 
-    def ago(self, m: re.Match[str]) -> When:
+    def ago(self, m: re.Match[str]) -> When | None:
         sign = 1 if m["ago_w"].startswith("from") else -1
         return self.away(_number(m["ago_n"]), m["ago_u"], sign)
 
-    def ahead(self, m: re.Match[str]) -> When:
+    def ahead(self, m: re.Match[str]) -> When | None:
         return self.away(_number(m["in_n"]), m["in_u"], 1)
 
-    def away(self, count: int | None, unit: str, sign: int) -> When:
+    def away(self, count: int | None, unit: str, sign: int) -> When | None:
         if count is None:  # "a few weeks ago"
             return When(None, "approximate")
+        if count > _MOST_COUNTED.get(unit, count):
+            return None
         count *= sign
         if unit in ("minute", "min", "hour"):
             step = timedelta(hours=count) if unit == "hour" else timedelta(minutes=count)
@@ -574,6 +576,8 @@ _READERS: dict[str, Callable[[_Calendar, re.Match[str]], When | None]] = {
 _NTH = {"first": 0, "second": 1, "third": 2, "fourth": 3, "1st": 0, "2nd": 1, "3rd": 2, "4th": 3}
 _STEPS = {"last": -1, "past": -1, "previous": -1, "this": 0, "next": 1, "coming": 1}
 _DAYS_AWAY = {"yesterday": -1, "today": 0, "tonight": 0, "tomorrow": 1, "tmrw": 1, "tmr": 1}
+# Of a unit, by people who mean a date; "in 999 years" is a way of speaking.
+_MOST_COUNTED = {"week": 520, "fortnight": 260, "month": 240, "year": 100, "decade": 10}
 _FRACTIONS = frozenset({"24/7", "50/50", "1/2", "1/3", "1/4", "2/3", "3/4"})
 
 

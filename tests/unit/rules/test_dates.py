@@ -98,12 +98,36 @@ def test_dates_are_local_to_the_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["on 31 february", "the 99th", "2026-13-45", "in 999 years", "999 months ago", "31/31"]
+    "text",
+    [
+        "on 31 february", "february 30", "the 99th", "2026-13-45", "2026-02-30", "31/31", "in 999 years",
+        "999 months ago", "in 241 months", "101 years ago", "11 decades ago", "521 weeks from now", "in 261 fortnights",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "now", [WEDNESDAY, datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)], ids=["now", "last", "first"]
 )
-def test_impossible_dates_are_passed_over(text: str) -> None:
-    dates.find(text, WEDNESDAY)
-    dates.find(text, datetime.max.replace(tzinfo=UTC))
-    dates.find(text, datetime.min.replace(tzinfo=UTC))
+def test_impossible_date_is_none(text: str, now: datetime) -> None:
+    assert dates.find(text, now) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "year"),
+    [("in 100 years", 2126), ("240 months ago", 2006), ("10 decades ago", 1926), ("999 days ago", 2023)],
+)
+def test_far_date_is_found(text: str, year: int) -> None:
+    when = dates.find(text, WEDNESDAY)
+
+    assert when is not None
+    assert when.at is not None
+    assert when.at.year == year
+
+
+def test_impossible_date_beside_another_is_passed_over() -> None:
+    when = dates.find("the lease ends in 999 years or on 12 june", WEDNESDAY)
+
+    assert when is not None
+    assert when.at == datetime(2026, 6, 12, tzinfo=UTC)
 
 
 NOVEMBER = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
