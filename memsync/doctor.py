@@ -211,7 +211,7 @@ def _keys(visit: Visit) -> Iterator[Finding]:
         lost = found.all - found.opened
         yield fail("keys", f"the active keys of {lost} of {found.all} tenants do not unwrap", HINTS["keys"])
     else:
-        yield ok("keys", f"the active keys of {found.all} tenants unwrap")
+        yield ok("keys", f"the active keys unwrap, of {found.all} tenant{'' if found.all == 1 else 's'}")
     oldest = inspection.oldest_root_key()
     if oldest is None:
         return
@@ -237,7 +237,7 @@ def _embedder(visit: Visit) -> Iterator[Finding]:
 def _broker(visit: Visit) -> Iterator[Finding]:
     with ThreadPoolExecutor(1) as pool:  # as a request does it: in another thread than the one that set Django up
         scheme, waiting = pool.submit(_look_into_the_queue).result()
-    said = f"{scheme}, {waiting} messages wait"
+    said = f"{scheme}, {waiting} message{' waits' if waiting == 1 else 's wait'}"
     if waiting > QUEUE_WARN:
         yield warn("broker", said, "Start more workers.")
     else:
@@ -270,9 +270,9 @@ def _outbox(visit: Visit) -> Iterator[Finding]:
 
 
 def _worker_and_beat(visit: Visit) -> Iterator[Finding]:
-    """A row of no tenant in the outbox, for which nobody rings: beat must, and a worker must take it out.
+    """A row of no tenant in the outbox, which no message announces: beat must, and a worker must take it out.
 
-    When beat does not, we ring ourselves, to know which of the two is missing.
+    When beat does not, we send the message ourselves, to know which of the two is missing.
     """
     row = OutboxEvent.objects.create(
         tenant_id=0, kind=OF_THE_DOCTOR, subject_id=secrets.randbits(62), run_after=visit.now - timedelta(days=365),
@@ -281,13 +281,15 @@ def _worker_and_beat(visit: Visit) -> Iterator[Finding]:
     try:
         began = time.monotonic()
         if _gone(row, visit.patience):
-            yield ok("worker and beat", f"work that nobody rang for was done after {time.monotonic() - began:.1f} s")
+            yield ok(
+                "worker and beat", f"work that no message announced was done after {time.monotonic() - began:.1f} s"
+            )
             return
         threading.Thread(target=notify, args=[drain], daemon=True).start()  # a broker that is away would hold us up
         if _gone(row, visit.patience):
-            yield fail("beat", "a worker works when it is rung for, and nobody rings", HINTS["beat"])
+            yield fail("beat", "a worker works when a message tells it to, and beat sends none", HINTS["beat"])
         else:
-            yield fail("worker", "work was not taken up, whoever rang for it", HINTS["worker"])
+            yield fail("worker", "work was not taken up, with a message and without", HINTS["worker"])
     finally:
         OutboxEvent.objects.filter(pk=row.pk).delete()
 

@@ -1,5 +1,6 @@
 """What `memsync up` says to a person when it is ready."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ def show(said: dict[str, Any], *, home: Path) -> None:
     """No boxes and no wrapping: keys and commands are there to be copied."""
     console = Console(soft_wrap=True, highlight=False)
     url, keys = said["url"], said["keys"]
+    # As it was started: without uv's environment there is no command of this name.
+    memsync = "uv run memsync" if os.environ.get("UV") else "memsync"
     people = url.replace("127.0.0.1", "localhost")  # browsers know no passkeys for an address of numbers
 
     def line(label: str, value: str | None, note: str = "") -> None:
@@ -40,15 +43,14 @@ def show(said: dict[str, Any], *, home: Path) -> None:
     if keys.get("development"):
         call = f"curl -s {{}} -H 'X-API-Key: {keys['development']}' -H 'X-End-User-ID: alice'"
         call += " -H 'Content-Type: application/json' -d '{}'"
-        console.print("Keys, passwords and codes are shown this once; the keys are valid for 90 days. `memsync key")
-        console.print(
-            "issue` makes another, `memsync up --reissue` all of them, the passwords and the codes. A code is"
-        )
-        console.print("asked for once: whoever signs in first adds a passkey or an authenticator with it.\n")
+        console.print("Keys, passwords and codes are shown this once; the keys are valid for 90 days.")
+        console.print(f"`{memsync} key issue` makes another, `{memsync} up --reissue` all of them, the passwords")
+        console.print("and the codes. A code is asked for once: whoever signs in first adds a passkey or an")
+        console.print("authenticator with it.\n")
         console.print("Remember something, then ask for it:\n")
         print(call.format(f"{url}/memory/add", '{"text": "I moved to Lisbon in May and cycle to work."}'))
         print(call.format(f"{url}/memory/query", '{"query": "How do I get to the office?"}'))
     else:
-        console.print("`memsync up --reissue` makes new keys, passwords and codes.")
+        console.print(f"`{memsync} up --reissue` makes new keys, passwords and codes.")
     console.print("\nCtrl-C stops everything. The data stays.")
     console.file.flush()

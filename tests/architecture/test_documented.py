@@ -22,6 +22,7 @@ INTERNAL = {
     "DJANGO_SETTINGS_MODULE": "Django's own",
     "MEMSYNC_AS_OWNER": "set by the command line for the commands that migrate",
     "LC_ALL": "of child processes",
+    "UV": "set by uv for what it runs",
 }
 
 

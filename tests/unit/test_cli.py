@@ -87,3 +87,16 @@ def test_secrets_are_shown_unbroken_and_nothing_follows_them(
     assert any(line.endswith("P7MR-9D3T") for line in lines)
     assert any("http://localhost:8000/app/" in line for line in lines)
     assert any("Memories are kept for good" in line for line in lines)
+
+
+@pytest.mark.parametrize(("uv", "command"), [("/usr/bin/uv", "uv run memsync"), ("", "memsync")])
+def test_commands_are_named_as_this_one_was_started(
+    uv: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UV", uv)
+
+    welcome.show(SAID, home=tmp_path)
+
+    said = capsys.readouterr().out
+    assert f"`{command} key issue`" in said
+    assert f"`{command} up --reissue`" in said
