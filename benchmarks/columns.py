@@ -142,14 +142,15 @@ MAIN: dict[str, Columns] = {
     "tenants_enduser": Columns(sealed="external_ct", keyed="external_mac", plain="id created_at tenant_id key_version"),
     "tenants_organization": Columns(plain="id created_at name domain"),
     "tenants_tenant": Columns(
+        keyed="row_mac",
         plain="id created_at uid organization_id name key_deletes new_spaces changes instructions ai_extract ai_rerank "
-        "break_glass require_second_factor closed_at suspended_at"
+        "break_glass require_second_factor closed_at suspended_at",
     ),
     "breakglass_grant": Columns(
         plain="id created_at tenant_id space_id asked_by reason ticket waits_until approved_by approved_at allowed_by "
         "allowed_at opened_at ends_at closed_by closed_at opened_ids",
     ),
-    "tenants_membership": Columns(plain="id created_at organization_id user_id role suspended_at"),
+    "tenants_membership": Columns(keyed="row_mac", plain="id created_at organization_id user_id role suspended_at"),
     "projects_project": Columns(
         plain="id created_at tenant_id public_id name is_default archived_at updated_at review"
     ),
@@ -157,7 +158,7 @@ MAIN: dict[str, Columns] = {
         plain="id created_at tenant_id uid environment kind profile identity_version owner_id txid doc_count term_total"
     ),
     "apikeys_apikey": Columns(
-        keyed="digest",
+        keyed="digest row_mac",
         plain="id created_at tenant_id name kid pepper_version environment scopes project_id expires_at revoked_at "
         "last_used_at",
     ),

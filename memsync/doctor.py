@@ -9,6 +9,7 @@ import shutil
 import stat
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from apps.core.broker import notify
 from apps.crypto import inspection
 from apps.ingest.tasks import drain
 from apps.memories.models import QuarantinedRow
+from apps.upkeep.binding import list_unbound
 from memsync import checks, instance
 
 GIB: Final = 1 << 30
@@ -223,6 +225,16 @@ def _keys(visit: Visit) -> Iterator[Finding]:
         yield ok("keys", said)
 
 
+def _rows_that_grant(visit: Visit) -> Iterator[Finding]:
+    found = Counter(one.kind for one in list_unbound())
+    if found:
+        said = "not what the service wrote, and good for nothing: "
+        said += ", ".join(f"{count} {kind}" for kind, count in sorted(found.items()))
+        yield fail("rows that grant", said, HINTS["rows that grant"])
+    else:
+        yield ok("rows that grant", "keys, roles, tenants and people are as the service wrote them")
+
+
 def _embedder(visit: Visit) -> Iterator[Finding]:
     embedder = get_embedder()
     began = time.perf_counter()
@@ -321,6 +333,8 @@ HINTS: Final = {
     "walls": "Is the database there?",
     "key provider": "See KMS_BACKEND and KMS_OPTIONS. While it is away, keys are held for five minutes and no longer.",
     "keys": "Restore the key provider's key, or DEPLOYMENT_ID, as it was when they were made.",
+    "rows that grant": "`memsync keys bind --dry-run` lists them. After a restore or an upgrade `memsync keys bind` "
+    "makes them good again; otherwise somebody writes to the database.",
     "embedder": "See EMBEDDER_BACKEND. Until it works, what is added is found by its words only.",
     "broker": "See CELERY_BROKER_URL. Adds go on; what waits in the outbox is done when it is back.",
     "worker": "Start a worker: `memsync up`, or `celery --app memsync.celery worker`.",
@@ -340,6 +354,7 @@ PARTS: Final[dict[str, Callable[[Visit], Iterator[Finding]]]] = {
     "clock": _clock,
     "key provider": _key_provider,
     "keys": _keys,
+    "rows that grant": _rows_that_grant,
     "embedder": _embedder,
     "broker": _broker,
     "outbox": _outbox,

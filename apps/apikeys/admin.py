@@ -21,7 +21,17 @@ from apps.apikeys.offers import hand_out, hand_out_rotated, state_of_offer
 from apps.apikeys.permissions import DEFAULT, PERMISSIONS
 from apps.apikeys.selectors import state_of
 from apps.apikeys.services import Issued, revoke
-from apps.core.admin import OPERATOR, Answer, ConfirmForm, OperatorAdmin, PasswordForm, action, display, mono
+from apps.core.admin import (
+    OPERATOR,
+    Answer,
+    ConfirmForm,
+    OperatorAdmin,
+    PasswordForm,
+    action,
+    display,
+    joined_sealed_fields,
+    mono,
+)
 from apps.core.errors import DomainError
 from apps.projects.admin import scope_of
 from apps.projects.models import Project
@@ -68,7 +78,8 @@ class IssueForm(PasswordForm):
 
     def __init__(self, *args: Any, tenant_id: str | None, **options: Any) -> None:
         super().__init__(*args, **options)
-        projects = Project._default_manager.using(OPERATOR).filter(archived_at=None).select_related("tenant")
+        projects = Project._default_manager.using(OPERATOR).filter(archived_at=None)
+        projects = projects.select_related("tenant").defer(*joined_sealed_fields(Project))
         if tenant_id and tenant_id.isdecimal():
             self.fields["tenant"].initial = tenant_id
             projects = projects.filter(tenant_id=tenant_id)

@@ -1,14 +1,23 @@
 """API keys: who an application is, in which environment, and what it may do."""
 
+from typing import ClassVar
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from apps.core.bound import BoundModel
 from apps.core.scoping import ScopedManager, ScopedModel
 from apps.projects.scope import Environment
 
 
-class ApiKey(ScopedModel):
+class ApiKey(BoundModel, ScopedModel):
     """One environment, a set of scopes, perhaps one project.  The secret itself is shown once and never stored."""
+
+    bound_as: ClassVar = "api_key"
+    bound_fields: ClassVar = (
+        "id", "kid", "digest", "tenant_id", "environment", "scopes", "project_id", "created_at", "expires_at",
+        "revoked_at",
+    )  # fmt: skip
 
     name = models.CharField(max_length=128)
     kid = models.CharField(max_length=11, unique=True, editable=False)

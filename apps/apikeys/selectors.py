@@ -40,6 +40,10 @@ class KeyExpired(KeyUnknown):
     """Invalid API key"""
 
 
+class KeyRowChanged(KeyUnknown):
+    """Invalid API key"""
+
+
 class KeyRevoked(Forbidden):
     """API key revoked"""
 
@@ -91,8 +95,8 @@ class Authenticated:
 
 
 def authenticate(raw: str, *, now: datetime) -> Authenticated:
-    """Raises KeyUnknown, KeyExpired, KeyRevoked, TenantClosed, TenantSuspended; what the keyring raises when it
-    cannot be reached.
+    """Raises KeyUnknown, KeyExpired, KeyRowChanged, KeyRevoked, TenantClosed, TenantSuspended; what the keyring raises
+    when it cannot be reached.
 
     Asks the database every time, so that a revoked key is refused from the next request on.  Nothing is asked for a
     text whose checksum is wrong.  Notes the use of a key, and its refusals, at most once a minute.
@@ -163,6 +167,9 @@ def _refusal(key: ApiKey | None, raw: str, *, now: datetime) -> DomainError | No
     secret = pepper(key.pepper_version if key else None)
     if not tokens.is_same(stored, tokens.digest(secret.key, raw)) or key is None:
         return KeyUnknown()
+    # Before anything is believed that the row says: somebody may have written it who cannot have issued it.
+    if not key.is_bound() or not key.tenant.is_bound():
+        return KeyRowChanged()
     if key.revoked_at:
         return KeyRevoked()
     if key.expires_at and key.expires_at <= now:
@@ -188,3 +195,5 @@ def _note_refusal(key: ApiKey | None, refusal: DomainError, *, now: datetime) ->
         return
     with tenant_transaction(known) if known else transaction.atomic():
         record(known, actor=who, action="api_key.refused", target=who, outcome="denied", reason=reason, now=now)
+        if isinstance(refusal, KeyRowChanged):
+            record(known, actor=who, action="integrity.failed", target=who, outcome="failed", reason="row_mac", now=now)

@@ -13,6 +13,7 @@ from apps.apikeys.selectors import KeyNotFound
 from apps.audit.services import record
 from apps.core.errors import Conflict, Forbidden, Invalid
 from apps.core.scoping import tenant_transaction
+from apps.core.sequences import take_ids
 from apps.projects.models import Project
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import ProjectNotFound
@@ -112,11 +113,18 @@ def revoke_pinned(scope: Scope, project_id: int, *, now: datetime) -> None:
     """Every key that is pinned to a project which is about to go: without it, it would work in the default one.  In the
     tenant's transaction."""
     for key in ApiKey.objects.within(scope).select_for_update().filter(project_id=project_id).order_by("pk"):
-        was_live, key.project = key.revoked_at is None, None
+        was_live, was_bound, key.project = key.revoked_at is None, key.is_bound(), None
         key.revoked_at = key.revoked_at or now
-        key.save(update_fields=["project", "revoked_at"])
+        _save(key, "project", "revoked_at", binds=was_bound)
         if was_live:
             _record(scope, "api_key.revoke", key, reason="its project was deleted", now=now)
+
+
+def revoke_every_key(scope: Scope, *, now: datetime) -> None:
+    """Of a tenant that is erased.  In the tenant's transaction."""
+    for key in ApiKey.objects.within(scope).select_for_update().filter(revoked_at=None).order_by("pk"):
+        was_bound, key.revoked_at = key.is_bound(), now
+        _save(key, "revoked_at", binds=was_bound)
 
 
 def may_give(scope: Scope, scopes: Sequence[str]) -> Sequence[str]:
@@ -151,14 +159,20 @@ def rotate(scope: Scope, key_id: int, *, grace: timedelta = DEFAULT_GRACE, now: 
             old.expires_at = min(old.expires_at or now + grace, now + grace)
         else:
             old.revoked_at = now
-        old.save(update_fields=["expires_at", "revoked_at"])
+        _save(old, "expires_at", "revoked_at")
         _record(scope, "api_key.rotate", old, reason=f"replaced by api_key:{issued.key.pk}", now=now)
     return issued
 
 
 def usable_key(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
-    """The key, locked, in the tenant's transaction.  Raises KeyNotFound, KeyAlreadyRevoked or KeyAlreadyExpired."""
+    """The key, locked, in the tenant's transaction.  Raises KeyNotFound, KeyAlreadyRevoked or KeyAlreadyExpired.
+
+    One whose row does not say what it was issued with is not found: a key like it would be given what somebody wrote
+    there.
+    """
     key = _locked(scope, key_id)
+    if not key.is_bound():
+        raise KeyNotFound
     if key.revoked_at:
         raise KeyAlreadyRevoked
     if key.expires_at and key.expires_at <= now:
@@ -172,8 +186,8 @@ def revoke(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
         key = _locked(scope, key_id)
         if key.revoked_at:
             raise KeyAlreadyRevoked
-        key.revoked_at = now
-        key.save(update_fields=["revoked_at"])
+        was_bound, key.revoked_at = key.is_bound(), now
+        _save(key, "revoked_at", binds=was_bound)
         _record(scope, "api_key.revoke", key, now=now)
     return key
 
@@ -213,7 +227,9 @@ def _make(
 ) -> Issued:
     text, kid = tokens.mint(environment)
     active = pepper()
-    key = ApiKey.everyone.create(
+    (key_id,) = take_ids(1, sequence="apikeys_apikey_id_seq")  # first: it is bound into the row
+    key = ApiKey(
+        id=key_id,
         tenant_id=scope.tenant_id,
         name=name,
         kid=kid,
@@ -225,7 +241,17 @@ def _make(
         expires_at=expires_at,
         created_at=now,
     )
+    key.bind()
+    key.save(force_insert=True)
     return Issued(key, text)
+
+
+def _save(key: ApiKey, *fields: str, binds: bool = True) -> None:
+    """binds: whether the row said what it should before this change; binding another would make good what somebody
+    wrote there."""
+    if binds:
+        key.bind()
+    key.save(update_fields=[*fields, "row_mac"] if binds else fields)
 
 
 def _locked(scope: Scope, key_id: int) -> ApiKey:

@@ -36,8 +36,8 @@ else:
     from unfold.admin import ModelAdmin
     from unfold.decorators import action, display
 
-__all__ = ["Answer", "ConfirmForm", "NamedAdmin", "OperatorAdmin", "PasswordForm", "action", "actor", "display", "link",
-           "mono", "sealed_fields"]  # fmt: skip
+__all__ = ["Answer", "ConfirmForm", "NamedAdmin", "OperatorAdmin", "PasswordForm", "action", "actor", "display",
+           "joined_sealed_fields", "link", "mono", "sealed_fields"]  # fmt: skip
 
 Answer = HttpResponse
 OPERATOR = "operator"  # the database alias
@@ -49,6 +49,12 @@ SEALED_TYPES = ("bytea", "vector", "halfvec", "sparsevec", "bit", "varbit")
 def sealed_fields(model: type[models.Model]) -> list[str]:
     """Names of the fields whose columns the operator's role may not read."""
     return [field.name for field in model._meta.concrete_fields if _is_sealed(field)]
+
+
+def joined_sealed_fields(model: type[models.Model]) -> list[str]:
+    """The same of the rows that this one's foreign keys name, by which a list may join them."""
+    keys = [field for field in model._meta.concrete_fields if isinstance(field, models.ForeignKey)]
+    return [f"{key.name}__{name}" for key in keys for name in sealed_fields(key.related_model)]
 
 
 def _is_sealed(field: "models.Field[Any, Any]") -> bool:
@@ -208,7 +214,8 @@ class OperatorAdmin(NamedAdmin):
     def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
         # The default manager, which on tenant data is the open one: row-level security does not hold the operator, the
         # columns that were not granted do.
-        rows: models.QuerySet[Any] = self.model._default_manager.using(OPERATOR).defer(*sealed_fields(self.model))
+        rows: models.QuerySet[Any] = self.model._default_manager.using(OPERATOR)
+        rows = rows.defer(*sealed_fields(self.model), *joined_sealed_fields(self.model))
         return rows.order_by(*self.get_ordering(request))
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:

@@ -50,6 +50,7 @@ class ServiceName(models.TextChoices):
     AUDIT = "audit"
     RECEIPT = "receipt"
     FACTORS = "factors"
+    ROWS = "rows"
 
 
 class WrappedKey(models.Model):

@@ -191,7 +191,9 @@ def _may_still_read(scope: Scope, issued_to: str, *, now: datetime) -> bool:
     kind, _, number = issued_to.partition(":")
     if kind == "api_key":
         key = ApiKey.objects.within(scope).select_related("tenant").filter(pk=int(number)).first()
-        return key is not None and key.tenant.suspended_at is None and state_of(key, now=now) == "active"
+        if key is None or not key.is_bound():
+            return False
+        return key.tenant.suspended_at is None and state_of(key, now=now) == "active"
     if kind == "account":
         reaches = reach_of(int(number)) if User.objects.filter(pk=int(number), is_active=True).exists() else []
         return any(reach.may_read for reach in reaches if reach.tenant.pk == scope.tenant_id)

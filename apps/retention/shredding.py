@@ -22,7 +22,7 @@ from typing import Final
 
 from django.db import connection
 
-from apps.apikeys.models import ApiKey
+from apps.apikeys.services import revoke_every_key
 from apps.audit.services import record
 from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
@@ -188,7 +188,7 @@ def _discard_files(scope: Scope, space: Space, *, now: datetime) -> None:
 def _shut(scope: Scope, *, now: datetime) -> None:
     with tenant_transaction(scope):
         Tenant.objects.filter(pk=scope.tenant_id, closed_at=None).update(closed_at=now)
-        ApiKey.objects.within(scope).filter(revoked_at=None).update(revoked_at=now)
+        revoke_every_key(scope, now=now)
 
 
 def _nameless(uid: uuid.UUID) -> str:

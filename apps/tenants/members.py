@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db.models import QuerySet
-
 from apps.audit.services import record
+from apps.audit.unbound import only_bound
 from apps.core.errors import Conflict, Forbidden, Invalid, Malformed, NotFound
 from apps.core.scoping import tenant_transaction
 from apps.tenants.grants import GRANTS
@@ -80,11 +79,12 @@ class Reach:
 
 def reach_of(user_id: int, *, closed: bool = False) -> list[Reach]:
     """Every tenant that this person has a role in, by name, but for suspended ones.  closed: those too that are."""
-    roles = dict(_of(user_id).values_list("organization_id", "role"))
+    roles = {one.organization_id: Role(one.role) for one in _of(user_id)}
     tenants = Tenant.objects.filter(organization_id__in=roles, suspended_at=None).select_related("organization")
     if not closed:
         tenants = tenants.filter(closed_at=None)
-    return [Reach(tenant=tenant, role=Role(roles[tenant.organization_id])) for tenant in tenants.order_by("name", "id")]
+    mine = only_bound(tenants.order_by("name", "id"))
+    return [Reach(tenant=tenant, role=roles[tenant.organization_id]) for tenant in mine]
 
 
 def get_reach(user_id: int, name: str, *, closed: bool = False) -> Reach:
@@ -105,10 +105,10 @@ def choose_reach(user_id: int, name: str | None) -> Reach:
     longest.  Raises TenantNotFound for one that is absent or not this person's, NoTenant for a person who has none."""
     if name is not None:
         return get_reach(user_id, name)
-    for organization_id, role in _of(user_id).order_by("id").values_list("organization_id", "role"):
-        tenants = Tenant.objects.filter(organization_id=organization_id, closed_at=None, suspended_at=None)
-        if tenant := tenants.select_related("organization").order_by("id").first():
-            return Reach(tenant=tenant, role=Role(role))
+    for one in _of(user_id):
+        tenants = Tenant.objects.filter(organization_id=one.organization_id, closed_at=None, suspended_at=None)
+        for tenant in only_bound(tenants.select_related("organization").order_by("id")):
+            return Reach(tenant=tenant, role=Role(one.role))
     raise NoTenant
 
 
@@ -122,27 +122,28 @@ def find_reach(user_id: int, name: str | None) -> Reach | None:
 
 def list_memberships(user_id: int) -> list[Membership]:
     """What gives this person something now, oldest first."""
-    return list(_of(user_id).select_related("organization").order_by("id"))
+    return _of(user_id)
 
 
 def list_members(tenant: Tenant) -> list[Membership]:
+    """Without rows that give nothing, because nobody gave them."""
     members = Membership.objects.filter(organization_id=tenant.organization_id).select_related("user")
-    return list(members.order_by("user__email", "id"))
+    return only_bound(members.order_by("user__email", "id"))
 
 
 def get_member(tenant: Tenant, user_id: int) -> Membership:
     """Raises NotAMember."""
     rows = Membership.objects.filter(organization_id=tenant.organization_id, user_id=user_id)
-    there = rows.select_related("user").first()
-    if there is None:
+    there = only_bound(rows.select_related("user"))
+    if not there:
         raise NotAMember
-    return there
+    return there[0]
 
 
 def has_owner(tenant_id: int) -> bool:
     """Whether somebody owns the tenant's organization who can sign in."""
     owners = Membership.objects.filter(role=Role.OWNER, suspended_at=None, user__is_active=True)
-    return owners.filter(organization__tenants__id=tenant_id).exists()
+    return bool(only_bound(owners.filter(organization__tenants__id=tenant_id)))
 
 
 def give_role(tenant: Tenant, user_id: int, role: str, *, actor: str, now: datetime) -> Membership:
@@ -151,15 +152,17 @@ def give_role(tenant: Tenant, user_id: int, role: str, *, actor: str, now: datet
         raise RoleRefused
     with tenant_transaction(tenant):
         there, action = _locked(tenant, user_id), "member.role"
+        if there is not None and not there.is_bound():  # of somebody who gave it to himself nothing is kept
+            there.delete()
+            there = None
         if there is None:
             action = "member.add"
-            there = Membership.objects.create(
-                organization_id=tenant.organization_id, user_id=user_id, role=role, created_at=now
-            )
-        if there.role == Role.OWNER and role != Role.OWNER:
+            there = Membership(organization_id=tenant.organization_id, user_id=user_id, role=role, created_at=now)
+        elif there.role == Role.OWNER and role != Role.OWNER:
             _check_another_owner(there)
         there.role = role
-        there.save(update_fields=["role"])
+        there.bind()
+        there.save()
         _record(tenant, action, user_id, actor=actor, reason=f"role={role}", now=now)
     return there
 
@@ -182,17 +185,21 @@ def change_member(
         raise RoleRefused
     with tenant_transaction(tenant):
         there = _member(tenant, user_id, by=by)
+        if not there.is_bound():
+            raise NotAMember
         if role == Role.OWNER and by != Role.OWNER:
             raise OwnerRequired
         if there.role == Role.OWNER and (is_suspended or role not in (None, Role.OWNER)):
             _check_another_owner(there)
         if role is not None and role != there.role:
             there.role = role
-            there.save(update_fields=["role"])
+            there.bind()
+            there.save(update_fields=["role", "row_mac"])
             _record(tenant, "member.role", user_id, actor=actor, reason=f"role={role}", now=now)
         if is_suspended is not None and is_suspended != bool(there.suspended_at):
             there.suspended_at = now if is_suspended else None
-            there.save(update_fields=["suspended_at"])
+            there.bind()
+            there.save(update_fields=["suspended_at", "row_mac"])
             _record(tenant, "member.suspend" if is_suspended else "member.resume", user_id, actor=actor, now=now)
     return there
 
@@ -201,15 +208,16 @@ def take_role(tenant: Tenant, user_id: int, *, by: Role = Role.OWNER, actor: str
     """by: the role of whoever asks.  Raises NotAMember, OwnerRequired, LastOwner."""
     with tenant_transaction(tenant):
         there = _member(tenant, user_id, by=by)
-        if there.role == Role.OWNER:
+        if there.role == Role.OWNER and there.is_bound():
             _check_another_owner(there)
         there.delete()
         _record(tenant, "member.remove", user_id, actor=actor, now=now)
 
 
-def _of(user_id: int) -> QuerySet[Membership]:
-    """What gives this person something now."""
-    return Membership.objects.filter(user_id=user_id, suspended_at=None)
+def _of(user_id: int) -> list[Membership]:
+    """What gives this person something now, oldest first."""
+    rows = Membership.objects.filter(user_id=user_id, suspended_at=None)
+    return only_bound(rows.select_related("organization").order_by("id"))
 
 
 def _member(tenant: Tenant, user_id: int, *, by: Role) -> Membership:
@@ -230,7 +238,7 @@ def _locked(tenant: Tenant, user_id: int) -> Membership | None:
 
 def _check_another_owner(there: Membership) -> None:
     owners = Membership.objects.filter(organization_id=there.organization_id, role=Role.OWNER, suspended_at=None)
-    if not owners.exclude(pk=there.pk).exists():
+    if not only_bound(owners.exclude(pk=there.pk)):
         raise LastOwner
 
 

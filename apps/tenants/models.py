@@ -1,9 +1,11 @@
 """Organizations own tenants; a tenant is the isolation boundary and owns keys, projects and spaces."""
 
 import uuid
+from typing import ClassVar
 
 from django.db import models
 
+from apps.core.bound import BoundModel
 from apps.core.models import BaseModel
 from apps.core.scoping import ScopedManager, ScopedModel
 
@@ -74,8 +76,11 @@ class SecondFactor(models.TextChoices):
     YES = "yes", "Of everybody"
 
 
-class Tenant(BaseModel):
+class Tenant(BoundModel, BaseModel):
     """The isolation boundary.  ``uid`` is bound into its keys and ciphertexts and never changes."""
+
+    bound_as: ClassVar = "tenant"
+    bound_fields: ClassVar = ("id", "uid", "organization_id")
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     organization = models.ForeignKey(Organization, models.PROTECT, related_name="tenants")
@@ -134,8 +139,11 @@ class Role(models.TextChoices):
     BILLING = "billing"
 
 
-class Membership(BaseModel):
+class Membership(BoundModel, BaseModel):
     """A person's role in an organization.  One that is suspended gives nothing, and can be given back as it was."""
+
+    bound_as: ClassVar = "membership"
+    bound_fields: ClassVar = ("organization_id", "user_id", "role", "suspended_at")
 
     organization = models.ForeignKey(Organization, models.CASCADE, related_name="memberships")
     user = models.ForeignKey("accounts.User", models.CASCADE, related_name="memberships")

@@ -11,6 +11,7 @@ from django.db.models import TextChoices
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid
 from apps.core.scoping import tenant_transaction
+from apps.core.sequences import take_ids
 from apps.tenants.models import (
     BreakGlass,
     Changes,
@@ -87,7 +88,10 @@ def open_tenant(organization: Organization, name: str, *, actor: str, now: datet
         raise TenantNameRefused
     try:
         with transaction.atomic():
-            tenant = Tenant.objects.create(organization=organization, name=name, created_at=now)
+            (tenant_id,) = take_ids(1, sequence="tenants_tenant_id_seq")  # first: it is bound into the row
+            tenant = Tenant(id=tenant_id, organization=organization, name=name, created_at=now)
+            tenant.bind()
+            tenant.save(force_insert=True)
     except IntegrityError as error:
         raise TenantExists from error
     with tenant_transaction(tenant):

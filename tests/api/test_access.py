@@ -26,7 +26,7 @@ from apps.apikeys.permissions import DEFAULT, PERMISSIONS
 from apps.core.scoping import ScopedQuerySet
 from apps.memories.models import Memory, MemoryQuerySet
 from apps.projects.scope import Environment
-from apps.tenants.models import Membership
+from apps.tenants.members import give_role
 from apps.tenants.services import close_tenant, set_policy
 from tests import once
 from tests.api.conftest import Caller
@@ -736,9 +736,7 @@ PEOPLE: Mapping[str, Callable[[Opened, Opened], Any]] = {
 def _person(email: str, *, of: Opened | None = None, **rights: bool) -> Any:
     person = get_user_model().objects.create_user(email=email, password="correct horse", **rights)
     if of:
-        Membership.objects.create(
-            organization=of.tenant.organization, user=person, role="owner", created_at=datetime.now(UTC)
-        )
+        give_role(of.tenant, person.pk, "owner", actor="system:0", now=datetime.now(UTC))
     return person
 
 

@@ -25,7 +25,7 @@ from apps.exports.models import ExportChunk, ExportJob, ExportLink
 from apps.exports.working import Outcome
 from apps.memories.models import Memory
 from apps.projects.scope import Environment, Principal
-from apps.tenants.models import Membership
+from apps.tenants.members import give_role
 from apps.tenants.services import resume_tenant, suspend_tenant
 from tests.api.conftest import Caller
 from tests.makers import make_api_key, make_project
@@ -471,7 +471,7 @@ def test_link_ends_with_the_role_of_the_person_who_asked_for_it(
     by = replace(acme.scope, principal=Principal(kind="account", id=person.pk))
     link = links.issue_link(by, made["id"], now=now())
     if role:
-        Membership.objects.create(organization=acme.tenant.organization, user=person, role=role, created_at=now())
+        give_role(acme.tenant, person.pk, role, actor="system:0", now=now())
     User.objects.filter(pk=person.pk).update(is_active=is_active)
 
     assert take(f"/exports/{link.public_id}/file/{link.token}").status_code == status

@@ -64,7 +64,6 @@ GLOBAL = {
 # Files that may use the open manager, and why.
 EVERYONE = {
     "apps/apikeys/quota.py": "sets the quota of the tenant that its transaction names",
-    "apps/apikeys/services.py": "creates a key for the scope's tenant",
     "apps/breakglass/services.py": "asks for leave to read a space of the scope's tenant",
     "apps/core/scoping.py": "defines it",
     "apps/history/turns.py": "creates turns of the scope's one space",

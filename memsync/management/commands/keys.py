@@ -18,12 +18,13 @@ from apps.crypto.models import KeyKind
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
 from apps.tenants.selectors import list_tenants
-from apps.upkeep import keys, rotation, tending
+from apps.upkeep import binding, keys, rotation, tending
 from apps.upkeep.models import OPEN, KeyRotation, RotationState
 from apps.upkeep.tasks import tend
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
 
 TURN_SECONDS = 1.0  # between two looks at the bar
+MOST_SHOWN = 100
 PAUSE_SECONDS = 0.3  # while workers are at it
 COLOURS = {"active": "green", "pending": "cyan", "read_only": "yellow", "retired": "dim", "destroyed": "dim red"}
 
@@ -32,7 +33,7 @@ class Command(PlainCommand):
     help = "Rotate, watch, wrap anew and destroy the keys that memories are sealed under."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True, metavar="rotate|status|rewrap|destroy")
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="rotate|status|rewrap|destroy|bind")
         turn = verbs.add_parser(
             "rotate",
             help="seal under a new key from now on, and everything that is there in the background",
@@ -76,11 +77,27 @@ class Command(PlainCommand):
             "retired first",
         )
         end.add_argument("--yes", action="store_true", help="do not ask")
-        for verb in (turn, show, wrap, end):
+        bind = verbs.add_parser(
+            "bind",
+            help="make rows good again that fail their hash: keys, roles, tenants and people that were restored",
+            description="API keys, roles, tenants and people whose row is not what the service wrote are refused. This "
+            "lists them, and believes what they say from now on: after a restore, or an upgrade that was broken off. "
+            "Look at each; it is what somebody with access to the database wrote.",
+        )
+        bind.add_argument("rows", nargs="*", metavar="KIND:ID", help="only these, such as api_key:12")
+        bind.add_argument("--dry-run", action="store_true", help="only list them")
+        bind.add_argument("--yes", action="store_true", help="do not ask")
+        for verb in (turn, show, wrap, end, bind):
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        verbs = {"rotate": self.rotate, "status": self.status, "rewrap": self.rewrap, "destroy": self.destroy}
+        verbs = {
+            "rotate": self.rotate,
+            "status": self.status,
+            "rewrap": self.rewrap,
+            "destroy": self.destroy,
+            "bind": self.bind,
+        }
         verbs[options["verb"]](options)
 
     # -- rotate --------------------------------------------------------------------------------------------------------
@@ -197,6 +214,39 @@ class Command(PlainCommand):
             self.say_json({"tenant": scope.tenant.name, "kind": kind.value, "version": version, "state": "destroyed"})
         else:
             self.say(f"Version {version} of [bold]{scope.tenant.name}[/bold] is destroyed.")
+
+    # -- bind ----------------------------------------------------------------------------------------------------------
+
+    def bind(self, options: dict[str, Any]) -> None:
+        found = {one.name: one for one in binding.list_unbound()}
+        names = options["rows"] or list(found)
+        if not options["json"]:
+            self._show_unbound([found[name] for name in names if name in found])
+        if options["dry_run"] or not names:
+            bound = 0
+        elif not options["yes"] and not self._is_meant(len(names)):
+            raise CommandError("Nothing was bound.")
+        else:
+            bound = binding.bind_again(operator(), names, now=timezone.now())
+        if options["json"]:
+            rows = [{"row": name, "is_new": found[name].is_new, "says": found[name].says} for name in found]
+            self.say_json({"failing": rows, "bound": bound})
+        elif not options["dry_run"]:
+            self.say(f"{bound:,} rows are bound to what they say." if names else "Every row is what it should be.")
+
+    def _show_unbound(self, rows: list[binding.Unbound]) -> None:
+        for one in rows[:MOST_SHOWN]:
+            says = " ".join(f"{name}={value}" for name, value in one.says.items())
+            self.say(f"[bold]{one.name}[/bold] {'without a hash' if one.is_new else '[red]changed[/red]'}: {says}")
+        if len(rows) > MOST_SHOWN:
+            self.say(f"… and {len(rows) - MOST_SHOWN:,} more; --json lists all.")
+
+    def _is_meant(self, count: int) -> bool:
+        self.stderr.write(f"{count:,} rows will grant what they say. Type bind to go on:")
+        try:
+            return input().strip() == "bind"
+        except EOFError:
+            return False
 
     def _is_sure(self, scope: Scope, version: int, kind: KeyKind) -> bool:
         rows = keys.count_under(scope, version, kind=kind)

@@ -10,11 +10,13 @@ from urllib.parse import unquote, urlsplit
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
+from django.utils import timezone
 
 from apps.adapters.kms.local import LocalKeyring
 from apps.adapters.registry import get_embedder, get_kms
 from apps.core.errors import DomainError
 from apps.tenants.selectors import list_tenants
+from apps.upkeep.binding import bind_first
 from memsync import first_run
 from memsync.embedded import roles
 from memsync.env import env_secret
@@ -41,6 +43,7 @@ class Command(BaseCommand):
                 migrated = [alias for alias in ("keyring", "default") if migrate(alias)]
                 grant()
                 make_first_kek()
+                bound = bind_first(now=timezone.now())
                 found = first_run.run(reissue=options["reissue"], probe_key=options["probe_key"])
             except DomainError as error:
                 raise CommandError(str(error)) from error
@@ -49,10 +52,12 @@ class Command(BaseCommand):
         warm = getattr(get_embedder(), "warm", None)
         if warm and migrated:  # builds the model's graph; later starts find it on disk
             warm()
-        answer = {"migrated": migrated, **found}
+        answer = {"migrated": migrated, "bound": bound, **found}
         if options["json"]:
             self.stdout.write(json.dumps(answer))
         else:
+            if bound:
+                self.stdout.write(f"{bound:,} rows of an earlier version were bound to what they grant.")
             self.stdout.write(f"Ready: tenant {found['tenant']}, project {found['project']}.")
             for line in _secrets(found):
                 self.stdout.write(line)
