@@ -6,7 +6,7 @@ import re
 import traceback
 from datetime import UTC, datetime
 
-OURS = ("apps", "memsync")  # a guard test holds their messages to be constant sentences
+OURS = ("apps", "memsync", "text")  # a guard test holds their messages to be constant sentences
 ALLOWED = (
     "request_id", "tenant", "environment", "route", "method", "status", "ms", "action", "job_id", "outbox_id", "kind",
     "kept", "refused", "count", "attempt", "error", "embedder", "backend", "path", "component", "pid", "seconds",

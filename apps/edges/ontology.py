@@ -1,6 +1,5 @@
 """The types of content and of relations: those that are built in, and those that a tenant has added."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,9 +15,10 @@ from apps.edges.types import RELATION_TYPES, SYSTEM_TYPES
 from apps.memories.registry import read_registry
 from apps.memories.types import TYPES
 from apps.projects.scope import Scope
+from text import patterns
 
 MAX_CUSTOM: Final = 32  # of each vocabulary
-NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
+NAME: Final = patterns.compile(r"[a-z][a-z0-9_]{0,31}", patterns.ASCII)
 # What the wire knows (contract 10.1), then what this product knows besides.
 _OF_THE_WIRE: Final = (
     "fact", "event", "status", "relationship", "policy", "decision", "entity", "summary", "preference", "intent",

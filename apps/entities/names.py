@@ -1,16 +1,17 @@
 """Names as they are compared: what makes two of them the same, and how alike two others are.  Pure."""
 
-import re
 import unicodedata
 from collections.abc import Iterator
 from typing import Final
+
+from text import patterns
 
 ALIKE: Final = 0.85  # trigram Jaccard from which two names are one (seed 003)
 ALIKE_ENOUGH_TO_LOOK: Final = 0.5  # from here on a person should look
 SHORTEST_ALIKE: Final = 8  # characters: in a shorter name one letter is more than the threshold allows
 
-_WORD: Final = re.compile(r"[^\W_]+(?:[+#]+)?")
-_POSSESSIVE: Final = re.compile(r"['’]s?(?=\s|$)")
+_WORD: Final = patterns.compile(r"[^\W_]+(?:[+#]+)?")
+_POSSESSIVE: Final = patterns.compile(r"['’]s?(?=\s|$)")
 _ARTICLES: Final = frozenset({"the", "a", "an"})
 _TITLES: Final = frozenset({"mr", "mrs", "ms", "miss", "dr", "prof", "professor", "sir", "herr", "frau", "mx"})
 _PARTICLES: Final = frozenset({"van", "von", "de", "der", "den", "la", "le", "da", "di", "del", "bin", "al", "ter"})

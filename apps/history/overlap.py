@@ -1,14 +1,14 @@
 """How much of what is asked a text holds, word by word: for what is not embedded."""
 
-import re
 import unicodedata
 from typing import Final
 
 from apps.core.plaintext import Plaintext
+from text import patterns
 
-_WORD: Final = re.compile(r"[^\W_]+")
+_WORD: Final = patterns.compile(r"[^\W_]+")
 # Scripts written without spaces: a run of them is compared by pairs of characters.
-_UNSPACED: Final = re.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿฀-๿]+")
+_UNSPACED: Final = patterns.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿฀-๿]+")
 
 
 def overlap(query: Plaintext, text: Plaintext) -> float:

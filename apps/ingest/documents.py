@@ -1,6 +1,5 @@
 """Remembering a document: its passages, each a memory of its own."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -10,10 +9,11 @@ from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Outcome, Proposal
 from apps.ingest.services import remember_for
 from apps.projects.scope import Scope
+from text import patterns
 
 PASSAGE: Final = 1_000  # characters, about what the embedder reads of a text
 # Where a long piece may be cut, the best place first: after a line, after a sentence, between words.
-CUTS: Final = tuple(re.compile(pattern) for pattern in (r"\n", r"[.!?。！？]\s+", r"\s+"))
+CUTS: Final = tuple(patterns.compile(pattern) for pattern in (r"\n", r"[.!?。！？]\s+", r"\s+"))
 
 
 def remember_document(
@@ -78,6 +78,6 @@ def _parts(piece: str) -> Iterator[str]:
         yield piece
 
 
-def _ends(cut: re.Pattern[str], piece: str) -> list[int]:
+def _ends(cut: patterns.Pattern, piece: str) -> list[int]:
     """Where a piece may be cut so that what comes before is neither too long nor a scrap."""
     return [found.end() for found in cut.finditer(piece, PASSAGE // 4, PASSAGE)]

@@ -1,15 +1,15 @@
 """Texts in lines: bullets and headings, as people write them and as recall gives them out.  Pure."""
 
-import re
 from typing import Final, NamedTuple
 
 from apps.ingest.rules.code import is_code_only
 from apps.ingest.rules.sentences import Span, fold, sentences, trimmed
+from text import patterns
 
 # At the start of a line, or behind the words that lead to it: "What I know: - I live in Ghent."
-_BULLETS: Final = re.compile(r"(?m)(?:^[ \t]*|(?<=:)[ \t]+)(?:[-*\u2022][ \t]+)+(?=\S)")
-_HEADING: Final = re.compile(r"[^\W\d_][\w ,'&-]{0,60}:")
-_LINE: Final = re.compile(r"[^\n]+")
+_BULLETS: Final = patterns.compile(r"(?m)(?:^[ \t]*|(?<=:)[ \t]+)(?:[-*\u2022][ \t]+)+(?=\S)")
+_HEADING: Final = patterns.compile(r"[^\W\d_][\w ,'&-]{0,60}:")
+_LINE: Final = patterns.compile(r"[^\n]+")
 MOST_LINES: Final = 200  # of one text that are looked at by themselves
 
 

@@ -4,7 +4,6 @@ A model finds what is said and names what it is about.  Whether it may be kept i
 not in the turn, a secret, a planted order, a passing state and chatter are refused as they would be without a model.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,9 +12,10 @@ from typing import Final
 from apps.adapters.extractors.base import Proposed
 from apps.ingest.rules.finding import Finding
 from apps.ingest.rules.reader import read_turn
+from text import patterns
 
 MOST_CONFIDENCE: Final = 0.95  # no model is surer of what a user means than the rules are of plain words
-_KEY: Final = re.compile(r"[a-z][a-z0-9_]{0,31}(?:\.[a-z0-9_]{1,32}){1,5}")
+_KEY: Final = patterns.compile(r"[a-z][a-z0-9_]{0,31}(?:\.[a-z0-9_]{1,32}){1,5}")
 _KEYED: Final = frozenset({"fact", "preference", "instruction", "constraint", "relation"})
 _NOT_SAID: Final = Finding(start=0, end=0, decision="discarded_low_signal", reason="not_said")
 

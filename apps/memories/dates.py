@@ -1,9 +1,10 @@
 """Dates in a clause, told against the time of the turn: when it happened or will, and how precisely that is known."""
 
-import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
+
+from text import patterns
 
 MONTHS = {
     name: number
@@ -37,7 +38,7 @@ _ORDINAL = r"(?:[0-3]?\d)(?:st|nd|rd|th)"
 _YEAR = r"(?:19|20)\d\d"
 
 # The cheap question first: most clauses hold nothing that could be a date.
-_MAY_HOLD = re.compile(
+_MAY_HOLD = patterns.compile(
     r"\d|\b(?:"
     + "|".join(MONTHS)
     + "|"
@@ -52,11 +53,12 @@ _MAY_HOLD = re.compile(
     r"|childhood|once|while)\b"
 )
 
-_FORMS = re.compile(
+_FORMS = patterns.compile(
     r"\b(?=\w)(?:"  # where a word begins, and not where one ends: each form begins with a letter or a digit
     rf"(?P<iso>(?P<iso_y>{_YEAR})-(?P<iso_m>[01]?\d)-(?P<iso_d>[0-3]?\d))"
-    rf"|(?P<num>(?P<num_a>[0-3]?\d)(?P<num_sep>[./])(?P<num_b>[0-3]?\d)(?:(?P=num_sep)(?P<num_y>(?:20)?\d\d)\b"
-    rf"|(?P=num_sep)?(?=[\s,;!?]|$)))"
+    r"|(?P<num>(?P<num_a>[0-3]?\d)(?:"
+    r"\.(?P<dot_b>[0-3]?\d)(?:\.(?P<dot_y>(?:20)?\d\d)\b|\.?(?=[\s,;!?]|$))"
+    r"|/(?P<slash_b>[0-3]?\d)(?:/(?P<slash_y>(?:20)?\d\d)\b|/?(?=[\s,;!?]|$))))"
     rf"|(?P<dm>(?:the\s+)?(?P<dm_d>[0-3]?\d)(?:st|nd|rd|th)?(?:\s?(?:-|to|until|till"
     rf"|through)\s?(?:the\s)?(?P<dm_to>[0-3]?\d)(?:st|nd|rd"
     rf"|th)?)?(?:\s+of)?\s+(?P<dm_m>{_MONTH})(?:,?\s+(?P<dm_y>{_YEAR}))?)"
@@ -105,48 +107,48 @@ _FORMS = re.compile(
     r")"
 )  # fmt: skip
 
-_CLOCK = re.compile(
+_CLOCK = patterns.compile(
     r"(?:(?:\bat|@|\bby|\bfrom|\baround|\buntil|,|\bto)\s*)?\b(?:(?P<h>[01]?\d|2[0-3])(?::|\."
     r"|h)(?P<m>[0-5]\d)\s*(?P<ap>[ap]\.?m\b)?|(?P<h2>1[0-2]|0?[1-9])\s*(?P<ap2>[ap]\.?m)\b"
     r"|(?P<noon>noon|midday|midnight)\b|(?P<half>half\s+(?:past\s+)?(?P<half_h>one|two|three|four|five|six|seven"
     r"|eight|nine|ten|eleven|twelve|\d{1,2}))\b"
     r"|(?P<oclock>1[0-2]|[1-9])\s*o'?clock)"
 )
-_BARE_HOUR = re.compile(
+_BARE_HOUR = patterns.compile(
     r"\bat\s+(?P<h>1\d|2[0-3]|[1-9])(?=[\s,.!?;)]|$)(?!\s*(?:%|percent|km|kg|euros?|dollars?|years?|mph|people"
     r"|[.,]\d))"
 )
-_RECURRING = re.compile(
+_RECURRING = patterns.compile(
     rf"\b(?:first|second|third|fourth|last) {_DAYNAME} (?:of|in) (?:each|every|the) (?:month|quarter|year)\b"
     rf"|\b(?:every|each|any|most|all|per)\s+(?:other\s+|second\s+|single\s+)?(?:{_DAYNAME}|day|week|month|year"
     rf"|morning|evening|night|quarter|weekend|{_MONTH})"
     rf"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days\b|\b(?:weekly|daily|nightly|hourly|monthly|yearly|annually"
     rf"|weekdays|weekends)\b"
 )
-_OLD_DATE = re.compile(
+_OLD_DATE = patterns.compile(
     r"(?:\bfrom|\binstead of|(?:\bnot|n'?t)(?: on)?|\brather than|\boriginally(?: on| for)?|\bwas(?: on| for)?"
     r"|\bno longer(?: on)?)\s+(?:the\s+)?$"
 )
-_NEW_DATE = re.compile(
+_NEW_DATE = patterns.compile(
     r"\b(?:moved|pushed|postponed|rescheduled|shifted|brought forward|bumped|delayed|slipped|changed|switched|now"
     r"|instead|new date|back to)\b"
 )
 
-_RESCHEDULED = re.compile(
+_RESCHEDULED = patterns.compile(
     r"\b(?:moved|pushed|postponed|rescheduled|shifted|changed|bumped|delayed|brought forward"
     r"|slipped)\b.{0,40}\bfrom\s+$"
 )
-_RESCHEDULED_TO = re.compile(
+_RESCHEDULED_TO = patterns.compile(
     r"\b(?:moved|pushed|postponed|rescheduled|shifted|changed|bumped|delayed|brought forward"
     r"|slipped)\b.{0,80}\b(?:to|until|till)\s+(?:the\s+)?$"
 )
 
-_TO_BE_DONE = re.compile(
+_TO_BE_DONE = patterns.compile(
     r"(?:'m|'re|'s|\b(?:am|are|is|be|will|to|im)) (?:having|getting|have|get) (?:my|the|our|a|an|his|her|its"
     r"|their)\b[^,;]{1,60}$"
 )
 
-_ARRANGED_FOR = re.compile(
+_ARRANGED_FOR = patterns.compile(
     r"\b(?:booked|scheduled|planned|reserved|arranged|bought|got|registered|signed up|invited|ordered|set|made"
     r"|have|has|had)\b[^,;]{1,60}\bfor\s+(?:the\s+|early\s+|mid[\s-]|late\s+|on\s+)?$"
 )
@@ -175,7 +177,7 @@ _FUTURE = (
     rf"|moved\s+(?:back\s+|forward\s+|up\s+)?(?:to|until)(?=\s+(?:the\s+)?(?:\d|next|this|tomorrow|tonight|early"
     rf"|mid|late|end|q[1-4]|noon|{_DAYNAME}|{_MONTH}|spring|summer|autumn|winter|christmas|new year))"
 )
-_TENSE = re.compile(
+_TENSE = patterns.compile(
     rf"(?:\b|(?='))(?:(?P<future>{_FUTURE})|(?P<past>(?<!the )(?<!\ba )(?<!\ban )(?<!my )(?<!our )(?:{_PAST})))\b"
 )  # "the hired van" is no verb
 
@@ -239,18 +241,18 @@ def _is_past(low: str, at: int) -> bool:
     return cue is not None and cue["past"] is not None
 
 
-def _cue(low: str, at: int) -> re.Match[str] | None:
+def _cue(low: str, at: int) -> patterns.Match | None:
     before = None
     for cue in _TENSE.finditer(low, max(0, at - 160), at):
         before = cue
     return before or _TENSE.search(low, at)
 
 
-_EVEN = re.compile(r"\beven\s*$")
-_HABITUALLY = re.compile(
+_EVEN = patterns.compile(r"\beven\s*$")
+_HABITUALLY = patterns.compile(
     r"\b(?:always|usually|often|sometimes|normally|generally|typically|mostly|rarely|never|seldom|only ever)\b"
 )
-_ABOUT_ONE = re.compile(
+_ABOUT_ONE = patterns.compile(
     r"\b(?:will|won't|going to|gonna|next|this|coming|need|needs|have to|has to|must|should|remind|due|plan|plans"
     r"|planning|planned|booked|scheduled|starts?|ends?|begins|opens|closes|expires|leaves|arrives|launch\w*|ships?"
     r"|book|want"
@@ -259,18 +261,18 @@ _ABOUT_ONE = re.compile(
 )
 
 
-def _is_habit(low: str, match: re.Match[str]) -> bool:
+def _is_habit(low: str, match: patterns.Match) -> bool:
     """ "Even in winter" and "we ski in winter" tell what is done every year."""
     start = match.start()
     if match["season"] is None and match["mon"] is None:
         return False
-    if re.search(r"\b(?:this|last|next|since)\b|\d", match[0]):
+    if patterns.search(r"\b(?:this|last|next|since)\b|\d", match[0]):
         return False
     if _EVEN.search(low, max(0, start - 12), start):
         return True
     if _is_past(low, start):
         return False
-    if _HABITUALLY.search(low, max(0, start - 80), start) and not re.search(r"\b(?:will|going to)\b|'ll\b", low):
+    if _HABITUALLY.search(low, max(0, start - 80), start) and not patterns.search(r"\b(?:will|going to)\b|'ll\b", low):
         return True
     return match["season"] is not None and _ABOUT_ONE.search(low) is None
 
@@ -335,31 +337,31 @@ class _Calendar:
 
     # One reader for each form.
 
-    def iso(self, m: re.Match[str]) -> When:
+    def iso(self, m: patterns.Match) -> When:
         return self.day(date(int(m["iso_y"]), int(m["iso_m"]), int(m["iso_d"])))
 
-    def numeric(self, m: re.Match[str]) -> When | None:
+    def numeric(self, m: patterns.Match) -> When | None:
         """Day before month, unless only the other order makes a date."""
-        first, second, year = int(m["num_a"]), int(m["num_b"]), m["num_y"]
-        if year is None and m["num_sep"] == "." and not m["num"].endswith("."):
+        first, second, year = int(m["num_a"]), int(m["dot_b"] or m["slash_b"]), m["dot_y"] or m["slash_y"]
+        if year is None and m["dot_b"] and not m["num"].endswith("."):
             return None  # 3.9 is a number
         if year is None and (0 in (first, second) or m["num"] in _FRACTIONS):
             return None
         number, day_number = (first, second) if second > 12 else (second, first)
         return self.nearest(number, day_number, year) if 1 <= number <= 12 else None
 
-    def day_month(self, m: re.Match[str]) -> When:
+    def day_month(self, m: patterns.Match) -> When:
         day = m["dm_to"] if m["dm_to"] and _RESCHEDULED.search(m.string, 0, m.start()) else m["dm_d"]
         return self.nearest(_month(m["dm_m"]), int(day), m["dm_y"])
 
-    def month_day(self, m: re.Match[str]) -> When:
+    def month_day(self, m: patterns.Match) -> When:
         return self.nearest(_month(m["md_m"]), int(m["md_d"]), m["md_y"])
 
-    def ago(self, m: re.Match[str]) -> When | None:
+    def ago(self, m: patterns.Match) -> When | None:
         sign = 1 if m["ago_w"].startswith("from") else -1
         return self.away(_number(m["ago_n"]), m["ago_u"], sign)
 
-    def ahead(self, m: re.Match[str]) -> When | None:
+    def ahead(self, m: patterns.Match) -> When | None:
         return self.away(_number(m["in_n"]), m["in_u"], 1)
 
     def away(self, count: int | None, unit: str, sign: int) -> When | None:
@@ -379,7 +381,7 @@ class _Calendar:
             return self.month(self.today.year, self.today.month + count)
         return self.year(self.today.year + count * (10 if unit == "decade" else 1))
 
-    def end(self, m: re.Match[str]) -> When:
+    def end(self, m: patterns.Match) -> When:
         word = m["end_w"] or {"eod": "day", "eow": "week", "eom": "month", "eoy": "year"}[m["eox"]]
         ahead = 1 if word.startswith("next") else 0
         if word == "day":
@@ -399,7 +401,7 @@ class _Calendar:
             return self.today.year - (number > self.today.month)
         return self.today.year + (number < self.today.month)
 
-    def beyond(self, m: re.Match[str]) -> When:
+    def beyond(self, m: patterns.Match) -> When:
         unit, back = m["beyond_u"], m["beyond_w"].startswith("before")
         step = -2 if back else 2
         if unit == "day":
@@ -414,7 +416,7 @@ class _Calendar:
             else self.year(self.today.year + step)
         )
 
-    def relative(self, m: re.Match[str]) -> When:
+    def relative(self, m: patterns.Match) -> When:
         """The calendar neighbour: "last week" is the week before this one, "next month" the one after."""
         step, unit = _STEPS[m["rel_w"]], m["rel_u"]
         if m["rel_day"]:
@@ -434,7 +436,7 @@ class _Calendar:
             return self.season_from(unit, step)
         return self.day(self.today + timedelta(days=step if unit == "night" else 0))
 
-    def weekday(self, m: re.Match[str]) -> When:
+    def weekday(self, m: patterns.Match) -> When:
         number, word = WEEKDAYS[m["wd_n"]], m["wd_w"]
         if m["wd_after"]:
             return self.day(self.today + timedelta(days=(number - self.today.weekday() - 1) % 7 + 8))
@@ -446,7 +448,7 @@ class _Calendar:
             return self.day(self.today - timedelta(days=(self.today.weekday() - number - 1) % 7 + 1))
         return self.day(self.today + timedelta(days=(number - self.today.weekday() - 1) % 7 + 1))
 
-    def nth_weekday(self, m: re.Match[str]) -> When:
+    def nth_weekday(self, m: patterns.Match) -> When:
         """ "The first Monday in August", "the last Friday of next month"."""
         if m["nth_m"]:
             number = _month(m["nth_m"])
@@ -459,7 +461,7 @@ class _Calendar:
             return self.day(last - timedelta(days=(last.weekday() - WEEKDAYS[m["nth_d"]]) % 7))
         return self.day(first + ahead + timedelta(weeks=_NTH[m["nth_n"]]))
 
-    def month_alone(self, m: re.Match[str]) -> When:
+    def month_alone(self, m: patterns.Match) -> When:
         number = _month(m["mon_n"])
         if m["mon_y"]:
             return self.month(int(m["mon_y"]), number)
@@ -474,10 +476,10 @@ class _Calendar:
             return self.month(self.today.year + (number < self.today.month), number)
         return self.month(self.year_of_month(number), number)
 
-    def month_year(self, m: re.Match[str]) -> When:
+    def month_year(self, m: patterns.Match) -> When:
         return self.month(int(m["my_y"]), _month(m["my_n"]))
 
-    def quarter(self, m: re.Match[str]) -> When:
+    def quarter(self, m: patterns.Match) -> When:
         first = int(m["q_n"]) * 3 - 2
         year = int(m["q_y"]) if m["q_y"] else self.today.year
         if not m["q_y"] and self.past and first > self.today.month:
@@ -489,10 +491,10 @@ class _Calendar:
     def quarter_from(self, first: date) -> When:
         return self.span(first, _month_end(_plus_months(first, 2)))
 
-    def season(self, m: re.Match[str]) -> When | None:
+    def season(self, m: patterns.Match) -> When | None:
         if m["season_y"]:
             return self.quarter_from(date(int(m["season_y"]), SEASONS[m["season_n"]], 1))
-        if not re.match(r"(?:in|since|this)\s", m["season"]):
+        if not patterns.match(r"(?:in|since|this)\s", m["season"]):
             return None  # "summer dress"
         return self.season_from(m["season_n"], 0)
 
@@ -511,24 +513,24 @@ class _Calendar:
             years = 1
         return self.quarter_from(first.replace(year=first.year + years))
 
-    def year_alone(self, m: re.Match[str]) -> When:
+    def year_alone(self, m: patterns.Match) -> When:
         return self.year(int(m["year_n"]))
 
-    def day_word(self, m: re.Match[str]) -> When:
+    def day_word(self, m: patterns.Match) -> When:
         words = m["day"]
         if words.endswith("weekend"):
             back = self.past and self.today.weekday() < 5
             return self.weekend(self.monday + timedelta(days=5, weeks=-1 if back else 0))
         return self.day(self.today + timedelta(days=_DAYS_AWAY.get(words, -2 if words.endswith("yesterday") else 2)))
 
-    def weeks_on(self, m: re.Match[str]) -> When:
+    def weeks_on(self, m: patterns.Match) -> When:
         """ "A week on Monday" and "Monday week" are seven days after the Monday that comes next."""
         name = m["wk_d"] or m["wk_d2"]
         weeks = 2 if m["wk_n"] == "two" or m["wk_f"] else 1
         ahead = _DAYS_AWAY[name] if name in _DAYS_AWAY else (WEEKDAYS[name] - self.today.weekday() - 1) % 7 + 1
         return self.day(self.today + timedelta(days=ahead, weeks=weeks))
 
-    def ordinal(self, m: re.Match[str]) -> When:
+    def ordinal(self, m: patterns.Match) -> When:
         """The nearest day with that number in its month, before today or after it."""
         number = int(m["wo_d"] or m["ord_d"][:-2])
         first = self.today.replace(day=1)
@@ -541,15 +543,15 @@ class _Calendar:
                 return self.day(found)
         raise ValueError("no month near has such a day")
 
-    def holiday(self, m: re.Match[str]) -> When:
+    def holiday(self, m: patterns.Match) -> When:
         return self.nearest(*HOLIDAYS[m["hol"]], None)
 
-    def fuzzy(self, m: re.Match[str]) -> When:
+    def fuzzy(self, m: patterns.Match) -> When:
         return When(None, "approximate")
 
 
 # In the order of the alternatives in _FORMS; the key is the group's name.
-_READERS: dict[str, Callable[[_Calendar, re.Match[str]], When | None]] = {
+_READERS: dict[str, Callable[[_Calendar, patterns.Match], When | None]] = {
     "iso": _Calendar.iso,
     "num": _Calendar.numeric,
     "dm": _Calendar.day_month,
@@ -586,7 +588,7 @@ def _month(name: str) -> int:
 
 
 def _number(word: str) -> int | None:
-    word = re.sub(r"\s+", " ", word)
+    word = patterns.sub(r"\s+", " ", word)
     return int(word) if word.isdigit() else NUMBERS.get(word)
 
 
@@ -622,8 +624,8 @@ def _clock(low: str, *, with_day: bool) -> time | None:
     return time(_of_the_day(int(bare["h"]), low)) if bare else None
 
 
-_LATE = re.compile(r"\b(?:tonight|evening|night|dinner|drinks)\b")
-_EARLY = re.compile(r"\b(?:morning|breakfast|a\.?m)\b")
+_LATE = patterns.compile(r"\b(?:tonight|evening|night|dinner|drinks)\b")
+_EARLY = patterns.compile(r"\b(?:morning|breakfast|a\.?m)\b")
 
 
 def _of_the_day(hour: int, low: str) -> int:

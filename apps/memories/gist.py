@@ -5,12 +5,12 @@ languages it finds sentences, figures and sizes, and fewer names.
 """
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from apps.memories.words import STOP_WORDS
+from text import patterns
 
 MOST_NAMES: Final = 16
 MOST_POINTS: Final = 3
@@ -18,15 +18,15 @@ MOST_TOPICS: Final = 5
 LOOKED_AT: Final = 8_000  # characters
 
 # A stop followed by space, or by nothing; scripts without spaces have stops of their own.  A line is never joined on.
-_STOP = re.compile(r"[.!?…]+[)\"'”’]*(?=\s|$)|[。！？．]+|\n+")
-_ABBREVIATION = re.compile(
+_STOP = patterns.compile(r"[.!?…]+[)\"'”’]*(?=\s|$)|[。！？．]+|\n+")
+_ABBREVIATION = patterns.compile(
     r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|approx|no|inc|ltd|co|e\.g|i\.e|a\.m|p\.m"
     r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)|\b[a-z])\.$",
-    re.IGNORECASE,
+    patterns.IGNORECASE,
 )
-_WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
-_FIGURE = re.compile(r"[^\W_]*\d[^\W_]*(?:[.,:/-]\d+)*%?")
-_PIECE = re.compile(r"[A-Za-z]+|\d+|[^\W\d_]|\S", re.ASCII)
+_WORD = patterns.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_FIGURE = patterns.compile(r"[^\W_]*\d[^\W_]*(?:[.,:/-]\d+)*%?")
+_PIECE = patterns.compile(r"[A-Za-z]+|\d+|[^\W\d_]|\S", patterns.ASCII)
 # What somebody does who stands at the beginning of a sentence, where a capital letter says nothing.
 _DOES = frozenset(
     """

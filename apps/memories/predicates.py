@@ -3,9 +3,10 @@
 The table is data.  A predicate that is not listed is a property of its own name, of which there is one.  Pure.
 """
 
-import re
 from dataclasses import dataclass
 from typing import Final
+
+from text import patterns
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ PREDICATES: Final = {
     "knows": Predicate("knows", is_many=True),
 }
 SELF: Final = frozenset({"user", "me", "i", "myself", "self"})
-_BETWEEN: Final = re.compile(r"[\W_]+")
+_BETWEEN: Final = patterns.compile(r"[\W_]+")
 
 
 def canonical(name: str) -> str:

@@ -4,13 +4,13 @@ A phrase is words in a row, in any case.  A word may end in ``*``, which stands 
 number: ``prescrib*``, ``# mg``, ``must not``.  Nothing else is special, so that no phrase can take long to look for.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from apps.core.errors import Invalid
+from text import patterns
 
 MOST_WORDS: Final = 64  # phrases of one rule
 LONGEST_PHRASE: Final = 64  # characters
@@ -49,14 +49,14 @@ class Wording:
         """Raises BadTypeRule."""
         phrases = (*self.words, *self.unless)
         is_long = any(len(phrase) > LONGEST_PHRASE for phrase in (*phrases, self.key_prefix))
-        is_empty = any(not re.search(r"[\w#]", phrase) for phrase in phrases)
+        is_empty = any(not patterns.search(r"[\w#]", phrase) for phrase in phrases)
         if is_long or is_empty or len(phrases) > MOST_WORDS or not (self.words or self.key_prefix):
             raise BadTypeRule
 
 
 @lru_cache(maxsize=256)
-def _compiled(phrases: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w)(?:{'|'.join(_phrase(one) for one in phrases)})(?!\w)")
+def _compiled(phrases: tuple[str, ...]) -> patterns.Pattern:
+    return patterns.compile(rf"(?<!\w)(?:{'|'.join(_phrase(one) for one in phrases)})(?!\w)")
 
 
 def _phrase(phrase: str) -> str:
@@ -66,4 +66,4 @@ def _phrase(phrase: str) -> str:
 def _word(word: str) -> str:
     if word == "#":
         return _NUMBER
-    return re.escape(word[:-1]) + r"\w*" if word.endswith("*") else re.escape(word)
+    return patterns.escape(word[:-1]) + r"\w*" if word.endswith("*") else patterns.escape(word)

@@ -4,7 +4,6 @@ Pure.  Keeps nothing: no memo of words, because words are what people said.
 """
 
 import math
-import re
 import threading
 import unicodedata
 from collections import Counter
@@ -13,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import Stemmer
 
 from apps.memories.irregular import BASES
+from text import patterns
 
 # The words of English that say nothing about the subject.  Dropping them is also what protects the index most: a
 # frequency attack on keyed tokens recovers 80 % of the hundred commonest words with them, 1 % without.
@@ -29,10 +29,10 @@ STOP_WORDS = frozenset(
 MAX_TERMS = 2048  # distinct terms indexed of one memory; a longer text is still found by its first ones and its vector
 TF_CAP = 3
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_POSSESSIVE = re.compile(r"['’](?:s|re|ve|ll|d|m|t)$")
+_WORD = patterns.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_POSSESSIVE = patterns.compile(r"['’](?:s|re|ve|ll|d|m|t)$")
 # Scripts written without spaces: a run of them is indexed by pairs of characters, the usual practice.
-_UNSPACED = re.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿฀-๿]+")
+_UNSPACED = patterns.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿฀-๿]+")
 _local = threading.local()
 
 

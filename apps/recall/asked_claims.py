@@ -4,16 +4,16 @@ A guess: of each question a few dozen pairs at most, most of which nobody claims
 forms, so a wrong one costs an empty look into an index and nothing else.
 """
 
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
 from apps.memories.predicates import canonical
+from text import patterns
 
 MOST_PAIRS: Final = 96
 
-_WORD: Final = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_WORD: Final = patterns.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 # What is asked with, and says nothing of what is asked for.
 _QUESTION_WORDS: Final = (
     "a am an and are as at be been by can could did do does for from had has have he her him his how i if in is it its "
@@ -42,10 +42,10 @@ _ASKED_BY: Final = (
     (r"earns?|salary|paid", ("salary",)),
     (r"smok\w*", ("smoking",)),
 )
-_PROPERTIES: Final = tuple((re.compile(rf"\b(?:{words})\b"), names) for words, names in _ASKED_BY)
-_OF_ME: Final = re.compile(r"\b(?:i|me|my|mine|myself|we|our|us)\b")
-_MINE: Final = re.compile(r"\b(?:my|our) ([^\W\d_]+)")
-_OF_ANOTHER: Final = re.compile(r"(?<=[^.!?] )([A-Z][^\W\d_]+)|^([A-Z][^\W\d_]+)['’]s\b")
+_PROPERTIES: Final = tuple((patterns.compile(rf"\b(?:{words})\b"), names) for words, names in _ASKED_BY)
+_OF_ME: Final = patterns.compile(r"\b(?:i|me|my|mine|myself|we|our|us)\b")
+_MINE: Final = patterns.compile(r"\b(?:my|our) ([^\W\d_]+)")
+_OF_ANOTHER: Final = patterns.compile(r"(?<=[^.!?] )([A-Z][^\W\d_]+)|^([A-Z][^\W\d_]+)['’]s\b")
 
 
 def asked_claims(text: str) -> list[tuple[str, str]]:
@@ -57,7 +57,7 @@ def asked_claims(text: str) -> list[tuple[str, str]]:
 
 def _subjects(text: str) -> list[str]:
     lowered = text.casefold()
-    others = [canonical(re.sub(r"['’]s$", "", one or other)) for one, other in _OF_ANOTHER.findall(text)]
+    others = [canonical(patterns.sub(r"['’]s$", "", one or other)) for one, other in _OF_ANOTHER.findall(text)]
     found = [f"user.{canonical(word)}" for word in _MINE.findall(lowered)]
     found += [word for word in others if word not in _EMPTY]
     if _OF_ME.search(lowered):
@@ -70,7 +70,7 @@ def _properties(text: str) -> Iterator[str]:
     for pattern, names in _PROPERTIES:
         if pattern.search(lowered):
             yield from names
-    words = [re.sub(r"['’]s$", "", word) for word in _WORD.findall(lowered)]
+    words = [patterns.sub(r"['’]s$", "", word) for word in _WORD.findall(lowered)]
     for one, other in pairwise(words):
         if one not in _EMPTY and other not in _EMPTY:
             yield canonical(f"{one} {other}")

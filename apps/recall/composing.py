@@ -1,12 +1,12 @@
 """Filling a prompt with memories, within a budget of tokens.  Pure."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.memories.gist import count_tokens
+from text import patterns
 
-_PLACE = re.compile(r"\{\{\s*memories\s*\}\}|\{memories\}")
+_PLACE = patterns.compile(r"\{\{\s*memories\s*\}\}|\{memories\}")
 HEADING = "Relevant memories:"
 
 

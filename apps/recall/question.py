@@ -1,6 +1,5 @@
 """What a query asks: whom it names, in whose voice, about which words and days."""
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,27 +10,32 @@ from apps.memories import dates
 from apps.memories.times import Window
 from apps.memories.words import terms
 from apps.recall.expected import kinds_expected
+from text import patterns
 
 MAX_CHARACTERS = 8_000
-_WORD = re.compile(r"[^\W\d_]+(?:['’]s)?")
+_WORD = patterns.compile(r"[^\W\d_]+(?:['’]s)?")
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
            "december")  # fmt: skip
 _MONTH = "|".join(_MONTHS)
-_DAY_MONTH = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b(?:,? *(\d{{4}}))?", re.IGNORECASE)
-_MONTH_DAY = re.compile(rf"\b({_MONTH}) (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(?:,? *(\d{{4}}))?", re.IGNORECASE)
+_DAY_MONTH = patterns.compile(
+    rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH})\b(?:,? *(\d{{4}}))?", patterns.IGNORECASE
+)
+_MONTH_DAY = patterns.compile(
+    rf"\b({_MONTH}) (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)(?:,? *(\d{{4}}))?", patterns.IGNORECASE
+)
 # "may" is a month only with a year, or after a word that calls for one.
-_MONTH_ALONE = re.compile(
+_MONTH_ALONE = patterns.compile(
     rf"\b(?:in|during|of|by|since|until|before|after|early|late|mid)[ -]({_MONTH})\b(?:,? *(\d{{4}}))?|"
     rf"\b({_MONTH})\b,? *(\d{{4}})|\b({_MONTH.replace('|may', '')})\b",
-    re.IGNORECASE,
+    patterns.IGNORECASE,
 )
-_YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
+_YEAR = patterns.compile(r"\b((?:19|20)\d\d)\b")
 # What a question begins with and a statement does not, with the verb that stands before its subject.
 _VERB = r"(?:does|do|did|is|are|was|were|has|have|would|might|could|can)"
-_OPENING = re.compile(
+_OPENING = patterns.compile(
     rf"^(?:what|which|who|where|when|why|how|{_VERB})\b"
     rf"(?: (?:many|much|long|often|old|(?:kinds?|types?) of))?(?: {_VERB}\b)?",
-    re.IGNORECASE,
+    patterns.IGNORECASE,
 )
 MOST_YEARS = 12  # in which a date without a year is looked for, the latest
 
@@ -59,7 +63,7 @@ class Question:
     terms: Sequence[str]
     actors: frozenset[int]
     dates: Sequence[AskedDate]
-    expected: tuple[re.Pattern[str], ...]
+    expected: tuple[patterns.Pattern, ...]
     intent: str
     window: tuple[datetime, datetime] | None = None
 
@@ -78,7 +82,7 @@ class Question:
 
 def words_that_may_name(text: str) -> list[str]:
     """The distinct words of a question, in lower case, each of which could be a participant's first name."""
-    found = (re.sub(r"['’]s$", "", match[0]).casefold() for match in _WORD.finditer(text[:MAX_CHARACTERS]))
+    found = (patterns.sub(r"['’]s$", "", match[0]).casefold() for match in _WORD.finditer(text[:MAX_CHARACTERS]))
     return [word for word in dict.fromkeys(found) if len(word) > 1][:64]
 
 
@@ -185,26 +189,28 @@ def _days(asked: AskedDate, *, around: int) -> Iterator[date]:
 
 def _without(text: str, names: Sequence[str]) -> str:
     for name in names:
-        text = re.sub(rf"\b{re.escape(name)}\b(?:['’]s)?", " ", text, flags=re.IGNORECASE)
+        text = patterns.sub(rf"\b{patterns.escape(name)}\b(?:['’]s)?", " ", text, flags=patterns.IGNORECASE)
     return text
 
 
 def _in_first_person(text: str, names: Sequence[str]) -> str:
     for name in names:
-        text = re.sub(rf"\b{re.escape(name)}['’]s\b", "my", text, flags=re.IGNORECASE)
-        text = re.sub(rf"\b{re.escape(name)}\b", "I", text, flags=re.IGNORECASE)
+        text = patterns.sub(rf"\b{patterns.escape(name)}['’]s\b", "my", text, flags=patterns.IGNORECASE)
+        text = patterns.sub(rf"\b{patterns.escape(name)}\b", "I", text, flags=patterns.IGNORECASE)
     if len(names) == 1:
         for pattern, voice in ((r"\b(?:her|his|their)\b", "my"), (r"\b(?:she|he)\b", "I"),
                                (r"\b(?:him|herself|himself)\b", "me")):  # fmt: skip
-            text = re.sub(pattern, voice, text)
+            text = patterns.sub(pattern, voice, text)
     return text
 
 
 def _intent(text: str) -> str:
     lowered = text.casefold()
-    if re.search(r"\b(?:why|how come|compare|trend|pattern|summari[sz]e|overview|in what ways)\b", lowered):
+    if patterns.search(r"\b(?:why|how come|compare|trend|pattern|summari[sz]e|overview|in what ways)\b", lowered):
         return "analytical"
-    if re.search(r"\b(?:who|what|when|where|which|how (?:many|much|old|long)|does|did|is|are|was|has|have)\b", lowered):
+    if patterns.search(
+        r"\b(?:who|what|when|where|which|how (?:many|much|old|long)|does|did|is|are|was|has|have)\b", lowered
+    ):
         return "factual"
     return "conversational"
 

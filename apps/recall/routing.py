@@ -6,10 +6,11 @@ hybrid      everything that recall finds
 refused     a request to hand over a secret; nothing is looked up
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from text import patterns
 
 ROUTES: Final = ("canonical", "structured", "hybrid")
 INTENTS: Final = ("factual", "analytical", "hybrid")
@@ -17,16 +18,16 @@ ROUTE_OF: Final = {"factual": "canonical", "analytical": "structured", "hybrid":
 
 REFUSAL: Final = "secret_requested"
 
-_SECRET = re.compile(
+_SECRET = patterns.compile(
     r"\b(?:pass ?words?|passcodes?|pass ?phrases?|pin (?:codes?|numbers?)|api[ -]?keys?|secret keys?|private keys?"
     r"|access tokens?|seed phrases?|recovery (?:phrases?|codes?)|credentials|(?:credit|debit|bank) card numbers?"
     r"|card numbers?|cvv|cvc|social security numbers?|ssn|iban|two[- ]factor codes?|2fa codes?|one[- ]time codes?)\b"
 )
-_ASKS_FOR = re.compile(
+_ASKS_FOR = patterns.compile(
     r"\b(?:what(?:'s|’s)?|which|tell|give|show|read out|reveal|print|list|find|get|send|share|say|remind|repeat|recall"
     r"|do you (?:know|have|remember)|need)\b"
 )
-_ABOUT_IT = re.compile(
+_ABOUT_IT = patterns.compile(
     r"\b(?:reset|change[ds]?|changing|forgot|forgotten|rotate[ds]?|manager|policy|policies|rules?|expire[ds]?|expiry"
     r"|how (?:do|to|can|should|often|long)|when|where|who|why)\b"
 )
@@ -40,11 +41,11 @@ _KINDS: Final = {
     "constraint": r"constraints?|limits?|budgets?",
     "relation": r"relations?(?:hips?)?|colleagues?|family",
 }
-_ANALYTICAL = re.compile(
+_ANALYTICAL = patterns.compile(
     r"\b(?:why|how come|compare|trends?|patterns?|summari[sz]e|overview|in what ways|how many|how often|list"
     r"|all (?:my|the|of)|every|timeline|history|what happened|what did (?:i|we) do|which of)\b"
 )
-_FACTUAL = re.compile(
+_FACTUAL = patterns.compile(
     r"\b(?:who|what|when|where|which|how (?:much|old|long)|does|did|is|are|was|has|have|do i|am i|my)\b"
 )
 
@@ -67,7 +68,7 @@ class Plan:
 def plan(query: str, *, wanted: str | None = None) -> Plan:
     """wanted: an intent or a route that the caller insists on.  A refusal stands before it."""
     text = " ".join(query.casefold().split())
-    kinds = [kind for kind, words in _KINDS.items() if re.search(rf"\b(?:{words})\b", text)]
+    kinds = [kind for kind, words in _KINDS.items() if patterns.search(rf"\b(?:{words})\b", text)]
     intent, why = _intent(text)
     if asks_for_a_secret(text):
         reasoning = ["the question asks to be told a password, key, code or account number"]

@@ -52,7 +52,7 @@ def _constant(node: ast.expr) -> Iterator[str]:
 
 
 def settings_of_the_project() -> set[str]:
-    files = [path for top in ("apps", "memsync") for path in (ROOT / top).rglob("*.py")]
+    files = [path for top in ("apps", "memsync", "text") for path in (ROOT / top).rglob("*.py")]
     found = {name for path in files if "testing" not in path.parts for name in settings_read(path.read_text())}
     return found - INTERNAL.keys()
 

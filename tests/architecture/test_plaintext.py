@@ -395,7 +395,7 @@ def loose_log_calls(source: str) -> list[str]:
 
 
 def test_every_log_call_is_a_constant_sentence_and_listed_fields() -> None:
-    files = [path for top in ("apps", "memsync") for path in sorted((ROOT / top).rglob("*.py"))]
+    files = [path for top in ("apps", "memsync", "text") for path in sorted((ROOT / top).rglob("*.py"))]
     found = {str(path.relative_to(ROOT)): loose_log_calls(path.read_text()) for path in files}
 
     assert sum(len(log_calls(path.read_text())) for path in files) > 10

@@ -1,9 +1,9 @@
 """Code, logs and data pasted without a word about them."""
 
-import re
+from text import patterns
 
-_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_CODE_LINE = re.compile(
+_FENCE = patterns.compile(r"```.*?(?:```|\Z)", patterns.DOTALL)
+_CODE_LINE = patterns.compile(
     r"^\s*(?:def |class |import |from \w[\w.]* import|return\b|if .*:$|elif |else:|for .*:$|while .*:$|try:|except\b"
     r"|@\w|#include|#!|//|/\*|\*/|\* |function\b|const |let |var |export |public |private |protected|static "
     r"|fn |func |package |using |namespace |struct |impl |SELECT\b|INSERT\b|UPDATE \w+ SET|DELETE FROM"
@@ -35,7 +35,7 @@ def is_code_only(plain: str) -> bool:
     )
 
 
-_SETTING = re.compile(r"\s*[\w .-]{1,40}[:=](?!//)\s*\S{1,200}\s*")
+_SETTING = patterns.compile(r"\s*[\w .-]{1,40}[:=](?!//)\s*\S{1,200}\s*")
 _SHORT = 1_500  # in a shorter text, settings pasted alone are what somebody uses and no example
 
 

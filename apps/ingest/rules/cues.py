@@ -1,12 +1,13 @@
 """One pattern out of a table of cues, a line for each group of phrases that tell the same."""
 
-import re
 from collections.abc import Iterator
 
-_WORDY_START = re.compile(r"\^(?:\(\?:)+[a-z(]|\^[a-z]")
+from text import patterns
+
+_WORDY_START = patterns.compile(r"\^(?:\(\?:)+[a-z(]|\^[a-z]")
 
 
-def cues(*phrases: str) -> re.Pattern[str]:
+def cues(*phrases: str) -> patterns.Pattern:
     """The phrases as alternatives. Those that begin at a word stand behind one test for that, which is much faster."""
     at_word, elsewhere = [], []
     for phrase in (part for said in phrases for part in _alternatives(said)):
@@ -16,7 +17,7 @@ def cues(*phrases: str) -> re.Pattern[str]:
             at_word.append(phrase)
         else:
             elsewhere.append(phrase)
-    return re.compile("|".join([*([rf"\b(?:{'|'.join(at_word)})"] if at_word else []), *elsewhere]))
+    return patterns.compile("|".join([*([rf"\b(?:{'|'.join(at_word)})"] if at_word else []), *elsewhere]))
 
 
 def _alternatives(phrase: str) -> Iterator[str]:

@@ -1,8 +1,7 @@
 """Turns and sentences that say nothing: the contract's filler test, greetings, thanks, talk about the talk."""
 
-import re
-
 from apps.ingest.rules.lexicon import listed
+from text import patterns
 
 MIN_CHARS = 10
 
@@ -26,14 +25,14 @@ CHATTER = SMALL_WORDS | listed(
     " omg wtf ugh yay woo hooray phew whew damn dang yikes oof meh eh idk dunno tbh imo i'll ill we'll try check out"
     " look now then anyway later tomorrow soon talk speak chat take care cu ttyl new"
 )
-_WORD = re.compile(r"[^\W_]+(?:['.-][^\W_]+)*")
+_WORD = patterns.compile(r"[^\W_]+(?:['.-][^\W_]+)*")
 # Scripts written without blanks: nothing in them is "one word".
-UNSPACED = re.compile(
+UNSPACED = patterns.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0002f"
     r"fff]"
 )
 
-_ACKNOWLEDGING = re.compile(
+_ACKNOWLEDGING = patterns.compile(
     r"(?:ok(?:ay)?|yes|yeah|yep|no|great|perfect|nice|cool|awesome|wow|hm+|ah+|oh|lol|ha(?:ha)+|right|sure)?[\s,.!]*"
     r"(?:thanks?\b|thank you|thx|ty\b|cheers|much appreciated|appreciate (?:it|that|the help)|got it|makes sense"
     r"|sounds (?:good|great|fine|right|like)|(?:that|this|it)(?:'s| is| was| looks| sounds| seems| helps| worked| works"
@@ -45,7 +44,7 @@ _ACKNOWLEDGING = re.compile(
     r"|hope (?:you|ur|you're|your|all)|how are you|have a (?:good|nice|great|lovely)|see you|talk (?:soon|later)"
     r"|take care|happy (?:monday|tuesday|wednesday|thursday|friday|weekend|new year)|merry)"
 )
-_META = re.compile(
+_META = patterns.compile(
     r"(?:(?:the|that|this) (?:answer|question|paragraph|sentence|screenshot|snippet|message|attachment|example"
     r"|output|result|error) (?:is|was|are|in"
     r"|above|below|here|says|comes)\b|(?:i|we) (?:(?:keep|always|just|constantly|finally|already) )?(?:forgetting"
@@ -83,13 +82,13 @@ _META = re.compile(
     r"|thread)|typo\b|sorry (?:for|about|i|that|if)|my (?:mistake|apologies|fault)|excuse me|bear with me"
     r"|give me a (?:sec|second|minute|moment)|one (?:sec|second|moment|minute)|wait\b|hold on|hang on|as an ai\b)"
 )
-_OPENERS = re.compile(
+_OPENERS = patterns.compile(
     r"(?:(?:hi|hello|hey|ok(?:ay)?|so|well|and|but|oh|ah|hm+|um+|lol|ha(?:ha)+|yes|yeah|yep|no|nope|right|alright"
     r"|anyway|actually|honestly|also|btw|sorry|wow|sure|then|great|cool|nice|perfect)\b[\s,.!:-]*)+"
 )
 
 
-_AMUSED = re.compile(
+_AMUSED = patterns.compile(
     r"(?:(?:ha(?:ha)+h?|hehe|lol|lmao|rofl|omg|oh|aww*|wow|ok(?:ay)?|yeah|yes|and|so|xd|thanks)\b[\s,.!:)-]*)*"
     r"(?:(?:that|this|it|you|ur|the (?:last|first) one|that (?:one|joke|line|story))\s+"
     r"(?:(?:really|just|totally|always|actually|seriously|again)\s+)*(?:made (?:me|us) (?:laugh|smile|giggle|chuckle"
@@ -100,7 +99,7 @@ _AMUSED = re.compile(
 )
 
 
-_TAKING_BACK = re.compile(
+_TAKING_BACK = patterns.compile(
     r"(?:scratch (?:that|this)|never ?mind(?:[\s,.!-]+(?:i|found|got|figured|solved|fixed|works|it|that|this|out"
     r"|sorted|now|myself|all|good))*|(?:please |just |oh |sorry,? )*(?:ignore|disregard|forget|strike|skip"
     r"|cancel|drop) what (?:i|you) (?:just |once )?(?:said|wrote|told|mentioned|asked|typed) (?:about|on|regarding"
@@ -113,7 +112,7 @@ _TAKING_BACK = re.compile(
     r"|about|it|that"
     r"|earlier|before|above|please|last|my|the|line|part|comment|sorry|wrong|chat|window|thread)\b)*[\s,.!]*$"
 )
-_WORKED = re.compile(
+_WORKED = patterns.compile(
     r"(?:ok|okay|yes|yep|yeah|great|nice|cool|perfect|ah|oh|wow|hey)?[\s,.!]*(?:that|this|it)(?: one)? (?:finally "
     r"|really |totally |actually |just )*"
     r"(?:worked|helped|works|helps|did it|did the trick|fixed it|solved it)(?:[\s,.!]*(?:a treat|like a (?:charm|dream)"
@@ -121,14 +120,14 @@ _WORKED = re.compile(
     r"|so much|now|great|perfect"
     r"|nicely|well|fine|again|mate|lol|for me|really))*[\s.!]*$"
 )
-_MISDIRECTED = re.compile(
+_MISDIRECTED = patterns.compile(
     r"(?:oops|sorry|whoops|ah|oh|ups|my bad|apologies)?[\s,.!]*(?:that was (?:meant )?for|wrong|not the right) "
     r"(?:the )?(?:window|chat|tab|thread|person|channel|conversation|file|link|paste|copy|button|bot|someone"
     r"|another)\b[^,;]{0,30}$"
 )
 
 
-_COMPLAINT = re.compile(
+_COMPLAINT = patterns.compile(
     r"(?:no|nope|ugh|hm+|well|but|hey|sorry)?[\s,.!]*(?:(?:that|this|it)(?:'s| is| was| isn'?t| wasn'?t) (?:really "
     r"|exactly |at all "
     r"|still |not |just |even |quite )*what (?:i|we) (?:asked|meant|wanted|said|needed|mean|want)\b|you(?:'ve|"

@@ -1,9 +1,8 @@
 """What is not asserted: questions, hypotheses, fiction, sarcasm, other people's claims, one-off commands."""
 
-import re
-
 from apps.ingest.rules.cues import cues
 from apps.ingest.rules.lexicon import OWN_THINGS, listed
+from text import patterns
 
 _HYPOTHETICAL = cues(
     r"\b(?:i|we)(?:'d| would) (?:totally |definitely |probably |happily |gladly |never )+(?:move|buy|quit|live"
@@ -159,7 +158,7 @@ _OTHERS_CLAIM = cues(
     r"|headline|report)|people))\b",
     r"\b(?:rumou?r has it|word is|they say|it is said|it's said|reportedly)\b",
 )
-_QUOTE = re.compile(r'"(?P<said>[^"]*)(?:"|\Z)|(?<!\w)\'[^\'\n]{20,}\'(?!\w)')
+_QUOTE = patterns.compile(r'"(?P<said>[^"]*)(?:"|\Z)|(?<!\w)\'[^\'\n]{20,}\'(?!\w)')
 _QUOTE_LENGTH = 12  # a shorter one is a name and no sentence
 _REPORTING = cues(
     r"\b(?:he|she|they|[a-z]+) (?:goes|went|was like|is like|were like|(?:keeps|kept|started) (?:saying|telling))\b",
@@ -170,7 +169,7 @@ _REPORTING = cues(
     r"\b(?:reads?|review|article|ad|listing|reply to|respond to|answer)\b",
 )
 
-_WH = re.compile(
+_WH = patterns.compile(
     r"(?:(?:so|and|but|ok|okay|well|hey|hi|hmm+|btw|also|now|sorry|wait|oh|anyway|actually|honestly|please"
     r"|quick question|question|just curious|out of curiosity)[\s,:.-]+)*"
     r"(?:(?:what|where|when|why|who|whom|whose|which|how)(?:'s|'re|'d)?\s+(?:is|are|was|were|do|does|did|can|could"
@@ -202,7 +201,7 @@ _COMMAND_VERBS = (
     "|select|enter|submit|save|load|clear|reset|swap|replace|switch|insert|append|break|split|combine|cite|quote"
     "|mention|use|do|cook|sing|tl;?dr"
 )
-_COMMAND = re.compile(
+_COMMAND = patterns.compile(
     r"(?:(?:so|and|but|ok|okay|well|hey|hi|now|then|also|please|pls|plz|kindly|just|first|next|actually|anyway"
     r"|alright|great|thanks|cool|yes|no|btw)[\s,:.!-]+)*"
     rf"(?:(?:can|could|would|will) (?:you|u) (?:please |pls |just |also |maybe |quickly )*|i(?:'d"
@@ -258,7 +257,7 @@ def is_hypothetical(low: str) -> bool:
     return _HYPOTHETICAL.search(low) is not None
 
 
-_IDLE = re.compile(
+_IDLE = patterns.compile(
     r"\bin an? (?:ideal|perfect|better|different|parallel|alternate) (?:world|life|universe|timeline)\b"
     r"|\b(?:may or may not|might or might not)\b|\b(?:had|were) (?:i|we) (?:\w+ ){1,8}(?:i|we)(?:'d| would)\b|"
     r"^(?:so |and |but |well |hmm*,? |idk,? |tbh,? |or )*(?:maybe|perhaps|possibly)\b|\b(?:maybe|perhaps) (?:we"
@@ -282,7 +281,7 @@ def is_sarcasm(low: str) -> bool:
 
 
 # What somebody else would have the user do. Who may give orders, or looks after the user, is taken at their word.
-_ADVICE = re.compile(
+_ADVICE = patterns.compile(
     r"\b(?P<who>[\w'-]+) (?:(?:still|also|always|really|just|keeps|now) )*(?:(?P<opinion>thinks?|thought|thinking"
     r"|reckons?|believes?|feels|felt|hopes|hoped|wishes|suggests?|suggested|recommends?|recommended|advises|advised"
     r"|insists"
@@ -302,7 +301,7 @@ _GIVES_ORDERS = listed(
 
 
 # "The waiter told us …": a stranger's word, unless it binds ("the lease says no pets").
-_REPORTED = re.compile(
+_REPORTED = patterns.compile(
     r"\b(?:the|a|an|some|this|that) (?P<who>[a-z]+) (?:\w+ly |also |just )?(?:told (?:me|us|everyone)|says?|said"
     r"|promise[sd]?|predict(?:s|ed)?"
     r"|assured (?:me|us))\b|\b(?P<sure>my \w+|he|she|they|[a-z]+) (?:is|are|was|were) (?:\w+ly )?(?:convinced"
@@ -313,7 +312,7 @@ _BINDING_PAPERS = listed(
 )
 
 
-_MEANT = re.compile(r"\b(?:says?|mentions?|writes?) .{1,30}\b(?:they|we|i|he|she|it) (?:mean|means|is|refers?)\b")
+_MEANT = patterns.compile(r"\b(?:says?|mentions?|writes?) .{1,30}\b(?:they|we|i|he|she|it) (?:mean|means|is|refers?)\b")
 
 
 def is_others_claim(low: str) -> bool:
@@ -339,7 +338,7 @@ def is_quotation(low: str) -> bool:
     return _REPORTING.search(around) is not None or len(quote[0]) > 0.6 * len(low)
 
 
-_OWN_WORLD = re.compile(
+_OWN_WORLD = patterns.compile(
     r"(?:(?:and|but|also|so|btw|fyi|note|remember)[\s,:]+)*(?:the|this|these|each|every|all|both) (?:[\w-]+ ){0,2}?(?:"
     + "|".join(sorted(OWN_THINGS, key=len, reverse=True))
     + r")s?\b(?! (?:is|are|was|were) (?:so|really|very|great|nice|bad|good|awful|amazing|terrible|boring|fine|ok)\b)"
@@ -359,7 +358,7 @@ def opens_as_question(low: str) -> bool:
     return _WH.match(low) is not None
 
 
-_RATHER_HAVE = re.compile(r"give me .{2,40} (?:over .{2,30}|any ?(?:day|time)|every time)\b")
+_RATHER_HAVE = patterns.compile(r"give me .{2,40} (?:over .{2,30}|any ?(?:day|time)|every time)\b")
 
 
 def is_command(low: str) -> bool:

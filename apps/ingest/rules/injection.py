@@ -1,7 +1,8 @@
 """Orders planted in text: attempts to override rules, to pose as the system, or to write false memories."""
 
-import re
 from typing import NamedTuple
+
+from text import patterns
 
 _PRIOR = (
     r"(?:previous|prior|above|earlier|preceding|past|existing|former|other|original|initial|system|developer|safety"
@@ -207,8 +208,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"|data|secrets?|credentials|contacts|everything)\b[^.\n]{0,40}\bto\s+(?:https?://|\S+@|attacker|evil)"
     )),
 )  # fmt: skip
-_ORDERS = re.compile("|".join(f"(?P<i{i}>{pattern})" for i, (_, pattern) in enumerate(_PATTERNS)))
-_HINT = re.compile(
+_ORDERS = patterns.compile("|".join(f"(?P<i{i}>{pattern})" for i, (_, pattern) in enumerate(_PATTERNS)))
+_HINT = patterns.compile(
     r"you are|you're|you may|instruction|rules?\b|prompt|memor|ignore|disregard|override|bypass|system|assistant"
     r"|\bmode\b|admin|the user"
     r"|this user|obey|memory|confirmation|refuse|above|orders|trust|root|refus|verification|restrict|<\||\[inst"
@@ -217,11 +218,11 @@ _HINT = re.compile(
     r"|everything|forget"
 )
 # "Ignore my last message" takes back what was said; it gives no order to break rules.
-_TAKING_BACK = re.compile(
+_TAKING_BACK = patterns.compile(
     r"\b(?:ignore|disregard|forget|skip|cancel)\s+(?:that|this|it|my (?:last|previous|earlier) (?:message|question"
     r"|comment|note|mail|email|request|one)|what i (?:just )?(?:said|wrote|asked))\b"
 )
-_QUOTED = re.compile(r'"[^"]{0,2000}(?:"|\Z)')
+_QUOTED = patterns.compile(r'"[^"]{0,2000}(?:"|\Z)')
 
 
 class Order(NamedTuple):
@@ -235,7 +236,7 @@ def find_order(plain: str, low: str) -> Order | None:
     if not _HINT.search(low):
         return None
     for match in _ORDERS.finditer(low):
-        if _TAKING_BACK.match(match[0]) and not re.search(r"instructions?|rules?|prompt|polic|memor", match[0]):
+        if _TAKING_BACK.match(match[0]) and not patterns.search(r"instructions?|rules?|prompt|polic|memor", match[0]):
             continue
         reason = _PATTERNS[int((match.lastgroup or "i0")[1:])][0]
         for quotation in _QUOTED.finditer(plain):

@@ -5,15 +5,15 @@ and never a current fact; an event without a readable date keeps no date; a rela
 (the three corrections of the typed-memory seed).
 """
 
-import re
 from typing import NamedTuple
 
 from apps.ingest.rules.cues import cues
 from apps.ingest.rules.lexicon import BOSS, KIN, LANGUAGES, PET, REPORTEE, SOCIAL
+from text import patterns
 
 
 def _any(names: frozenset[str]) -> str:
-    return "(?:" + "|".join(sorted(map(re.escape, names), key=len, reverse=True)) + ")"
+    return "(?:" + "|".join(sorted(map(patterns.escape, names), key=len, reverse=True)) + ")"
 
 
 _LANGUAGE = _any(LANGUAGES)
@@ -55,9 +55,10 @@ _DO = (
     r"|notify|reject|refuse|decline|publish|say)"
 )
 _LEAD = (
-    r"^(?:(?:and|also|but|so|ok|okay|please|pls|plz|kindly|btw|hey|hi|actually|oh|one more thing|new rule|rule"
+    r"^(?:no,[\s,:.!-]*|(?:and|also|but|so|ok|okay|please|pls|plz|kindly|btw|hey|hi|actually|oh|one more thing"
+    r"|new rule|rule"
     r"|house rule|general rule|reminder|important|ps|just|then|for the record|for future reference|note|fyi|anyway"
-    r"|right|well|thx|thanks|yes|no(?=,)|sorry|remember|instead|as i said|like i said|again|correction|update"
+    r"|right|well|thx|thanks|yes|sorry|remember|instead|as i said|like i said|again|correction|update"
     r"|in general|generally)\b[\s,:.!-]*)*"
 )
 
@@ -581,7 +582,7 @@ _DECISION = cues(
     r"\b(?:in favou?r of|instead of going|closed the (?:vote|poll|debate))",
     r"\b(?:vote(?:d)? (?:is in|came|was|for|against|to)|conclusion\s*:)",
 )
-_DECISION_NOT = re.compile(
+_DECISION_NOT = patterns.compile(
     r"\b(?:haven'?t|have not|hasn'?t|not yet|yet to|can'?t|couldn'?t|didn'?t|before we|until we|once we|still|to be"
     r"|if we|need to|trying to|help me|has to be|should we|should i|when (?:i|we)) (?:been |yet |really "
     r"|to )*(?:decided?|agreed?|settled?|picked?|pick|choose|chosen)\b"
@@ -827,7 +828,7 @@ _EVENT = cues(
     r"\b(?:took place|turned \d+|(?:first|last) (?:day|time|met|trip))\b",
 )
 # Who likes what: any word may be the subject, so it is asked only where one of the verbs stands at all.
-_LIKING_WORD = re.compile(
+_LIKING_WORD = patterns.compile(
     r"prefer|hate|lov|like|enjoy|loath|detest|ador|despis|avoid|favou?r|stand|bear|care|mind|want"
 )
 _LIKING = cues(
@@ -971,32 +972,32 @@ def kind_of(said: str, low: str, *, has_date: bool) -> Kind | None:
     return None
 
 
-_LIKE_TO = re.compile(
+_LIKE_TO = patterns.compile(
     r"\b(?:i|we)(?:'d| would) (?:really )?(?:like|love|prefer) (?:to|you to|if you)\b|\bwould like to\b"
 )
-_SCHEDULED = re.compile(
+_SCHEDULED = patterns.compile(
     r"\b(?:is|are|'s|on|at|from|until)\b|\b(?:have|has|'ve|having|got) (?:an?|my|our|the|another|two|his|her|their)\b"
     r"|\b(?:was|were|got|been) (?:\w+ly )?[a-z]{2,}(?:ed|en|ilt|ought|aught|orn|old|ade|un|ut|et)\b"
 )
-_STILL_TRUE = re.compile(
+_STILL_TRUE = patterns.compile(
     r"\bbeen .{2,60}\bfor .{2,30}\b(?:now|already)\b|\b(?:is|are|'s) (?!(?:no|not)\b).{2,50}\b(?:until|till) (?:the "
     r"|end |\d|next|january"
     r"|february|march|april|may|june|july|august|september|october|november|december)"
     r"|"
     r"\b(?:have|has|'ve|'s) been\b.{0,60}\bsince\b|\bsince (?:i|we) was\b"
 )
-_KIN_CALLED = re.compile(
+_KIN_CALLED = patterns.compile(
     rf"\b(?:my|our|his|her)\s+(?:\w+ )?{_any(KIN | PET | SOCIAL)}(?:'s name)?(?: is|'s| was)? (?:called|named)\b"
     rf"|\b(?:have|got|adopted) an? (?:\w+ )?{_any(PET)} (?:called|named)\b"
 )
 
 
 # "My wife's due in May" is no duty of hers.
-_EXPECTING = re.compile(
+_EXPECTING = patterns.compile(
     r"\b(?:i'?m|i am|she(?:'s| is)|(?:wife|partner|girlfriend|sister|daughter|cousin|baby|twins)(?:'s| is| are)?) due\b"
 )
 # What comes round is a property: "honey gets extracted every August".
-_HABIT = re.compile(
+_HABIT = patterns.compile(
     r"^(?!.*\b(?:was|were|had|did|went|until|next|will|[a-z]{2,}(?<!g)(?<!t)ed (?:every|each))\b).*\b(?:is|are|gets?"
     r"|goes|takes?|meets?|comes?"
     r"|happens?|runs?|has|have|do|does)\b.*\b(?:every|each) (?:other |second |single )?(?:day|week|month|year"
@@ -1005,7 +1006,7 @@ _HABIT = re.compile(
     r"|october|november"
     r"|december)\b"
 )
-_RENAMED = re.compile(r"\b(?:used to be|formerly|previously) (?:called|named|known)\b")
+_RENAMED = patterns.compile(r"\b(?:used to be|formerly|previously) (?:called|named|known)\b")
 
 
 def _still_true(low: str) -> bool:

@@ -1,11 +1,10 @@
 """Whether a turn is in another language than English, by script and by little words."""
 
-import re
-
 from apps.ingest.rules.filler import UNSPACED
 from apps.ingest.rules.lexicon import listed
+from text import patterns
 
-_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_WORD = patterns.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 ENGLISH = listed(
     "the a an i i'm my me we our is are was to of and in on at for with it that this you your not don't can do have"
     " has be from as but he she they his her their will if so what how when where which who why no by or about just"
@@ -57,7 +56,7 @@ OTHERS: dict[str, frozenset[str]] = {
     ),
 }  # fmt: skip
 _ACCENTS = frozenset("áéíóúñüöäßçàèùêîôûãõåøæłęąśżźćńığş¿¡")
-_PLEASANTRIES = re.compile(
+_PLEASANTRIES = patterns.compile(
     r"^\W*(?:(?:muchas |mil )?gracias|merci(?: beaucoup)?|danke(?: schön| dir| sehr)?|vielen dank|grazie(?: mille)?"
     r"|obrigad[oa]|dank je(?: wel)?|bedankt|hola|bonjour|salut|hallo|ciao|olá|dzięki|tack|teşekkürler|de nada|bitte"
     r"|por favor|s'il te plaît|sí|oui|ja|genau|vale|claro|d'accord|ok|super|perfecto|parfait|perfekt|bien"
@@ -67,7 +66,7 @@ _PLEASANTRIES = re.compile(
     r"(?:[\s,!.。！]+(?:muchas )?(?:gracias|merci|danke|grazie|obrigad[oa]|bien|gut|super|perfecto|genau|oui|sí|ja"
     r"|a todos|für alles|beaucoup|por todo|pour tout|gut|hilfe|ayuda))*\W*$"
 )
-_QUESTION = re.compile(r"[?？؟]\s*$|^\s*¿|(?:吗|呢|か)[。?？]?\s*$")
+_QUESTION = patterns.compile(r"[?？؟]\s*$|^\s*¿|(?:吗|呢|か)[。?？]?\s*$")
 
 
 def is_foreign(low: str) -> bool:

@@ -1,23 +1,23 @@
 """What stands where a secret would: the thing itself, or a placeholder, an expression in code, a sample value."""
 
 import math
-import re
 from collections import Counter
 
 from apps.ingest.rules.lexicon import listed
+from text import patterns
 
 _QUOTES = "\"'`"
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = patterns.compile(
     r"[\"'(<\[{]*(?:\*{3,}|x{4,}|\.{3,}|<[^>]*>?|\$\{|\$\(|\$[A-Z][A-Z_]{2,}\b|\$[a-z_]+(?:->|\[|[;,)]|\Z)"
     r"|\{\{?\w+|\{%|%\(?\w+\)?[s%]|your[-_]?\w*|(?:insert|replace)[-_]\w*|example\w*|redacted\w*|placeholder\w*"
     r"|changeme_?here|\[[\w ]+\]?|!(?:vault|ref|sub|env|secret|getatt)\b)",
-    re.IGNORECASE,
+    patterns.IGNORECASE,
 )
 # An element of the vendor's shape that no generator of keys would write.
-_DUMMY = re.compile(
+_DUMMY = patterns.compile(
     r"(?:^|[\s:_-])(?:your|insert|replace|example|placeholder|redacted|dummy|fake|sample)(?:[-_]|\Z)"
     r"|x{6,}|\*{4,}|EXAMPLE(?:KEY)?\b|\.{3}",
-    re.IGNORECASE,
+    patterns.IGNORECASE,
 )
 _NO_VALUE = listed(
     "str string text varchar char bytes bytea boolean bool int integer bigint number null none nil undefined true"
@@ -25,27 +25,27 @@ _NO_VALUE = listed(
     " self this"
 )
 _NAME = r"[A-Za-z_]\w*"
-_PATH_OF_NAMES = re.compile(rf"[@&*!]?\$?{_NAME}(?:(?:\.|->|::|\?\.)\$?{_NAME})*")
-_CONSTANT = re.compile(r"[A-Z]{2,}(?:_[A-Z]+)+[;,)\]}]*")
-_JOINED = re.compile(r"[A-Za-z]+(?:_[A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+")
-_NAMES_A_SECRET = re.compile(r"pass|pwd|token|key|secret|hash|cred|user|value|input|salt", re.IGNORECASE)
+_PATH_OF_NAMES = patterns.compile(rf"[@&*!]?\$?{_NAME}(?:(?:\.|->|::|\?\.)\$?{_NAME})*")
+_CONSTANT = patterns.compile(r"[A-Z]{2,}(?:_[A-Z]+)+[;,)\]}]*")
+_JOINED = patterns.compile(r"[A-Za-z]+(?:_[A-Za-z]+)+|[a-z]+(?:[A-Z][a-z]+)+")
+_NAMES_A_SECRET = patterns.compile(r"pass|pwd|token|key|secret|hash|cred|user|value|input|salt", patterns.IGNORECASE)
 _OWNERS = listed(
     "process os env environ import request req self this config settings conf ctx app args props state data form body"
     " params options opts event user session secrets vars var local flask django response res payload account client"
     " customer db row record model instance input json cfg current_app st"
 )
-_FILE = re.compile(r"(?:\.{1,2}|~)?(?:/[a-z0-9_.-]{1,30}){2,}/?[;,)]*")
+_FILE = patterns.compile(r"(?:\.{1,2}|~)?(?:/[a-z0-9_.-]{1,30}){2,}/?[;,)]*")
 _LEET = str.maketrans("0134578@$!", "oleastbasi")
-_SAMPLE_SHORT = re.compile(r"(?<![a-z])(?:abc|foo|bar|baz|key|dev|xyz|new|old|my|pw|pwd)(?![a-z])|123|111|000")
-_SAMPLE = re.compile(
+_SAMPLE_SHORT = patterns.compile(r"(?<![a-z])(?:abc|foo|bar|baz|key|dev|xyz|new|old|my|pw|pwd)(?![a-z])|123|111|000")
+_SAMPLE = patterns.compile(
     r"pass|secret|test|demo|dummy|fake|mock|admin|root|user|your|here|token|qwerty|hello|world|valid|wrong|default"
     r"|local|string|value|strong|secure|super|hunter|alice|some|1234|letme|change|postgres|redis|mysql|correct"
 )
-_SAMPLE_LONG = re.compile(
+_SAMPLE_LONG = patterns.compile(
     r"passw|secret|example|sample|placeholder|changeme|qwerty|123456|abcdef(?!\d)|correcthorse|yourkey|apikey|api_key"
     r"|mytoken|access_token|access-token|your[-_]"
 )
-_PERIOD = re.compile(r"(.{1,8})\1{3,}")
+_LONGEST_PERIOD = 8
 
 
 def is_placeholder(value: str) -> bool:
@@ -69,7 +69,7 @@ def is_expression(plain: str, start: int, end: int, *, in_code: bool) -> bool:
     if named is None:
         return False
     name, rest = named[0], value[named.end() :]
-    owner = re.split(r"\.|->|::|\?\.", name.lstrip("@&*!$"))[0]
+    owner = patterns.split(r"\.|->|::|\?\.", name.lstrip("@&*!$"))[0]
     path = owner != name.lstrip("@&*!$")
     if rest[:1] in ("(", "[") and rest:
         closed = rest[-1] in ")];,}" or "(" in rest[1:] or plain[end : end + 1] in ("'", '"', ">")
@@ -104,7 +104,7 @@ def looks_configured(value: str) -> bool:
 
 def is_sample(value: str) -> bool:
     """Holds a word that people write into examples, or goes round in circles."""
-    if is_placeholder(value) or _PERIOD.search(value):
+    if is_placeholder(value) or _goes_round(value):
         return True
     for said in (value.lower(), value.lower().translate(_LEET)):
         if _SAMPLE_LONG.search(said):
@@ -113,6 +113,17 @@ def is_sample(value: str) -> bool:
             return True
         if len(value) < 16 and _SAMPLE_SHORT.search(said):
             return True
+    return False
+
+
+def _goes_round(value: str) -> bool:
+    """Whether one to eight characters stand four times in a row, on one line."""
+    for period in range(1, _LONGEST_PERIOD + 1):
+        alike = 0
+        for char, later in zip(value, value[period:], strict=False):
+            alike = alike + 1 if char == later and char != "\n" else 0
+            if alike == 3 * period:
+                return True
     return False
 
 

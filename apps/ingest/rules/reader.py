@@ -1,6 +1,5 @@
 """Read a turn by rules alone: what to keep, what to refuse and why. No model, no database, no clock."""
 
-import re
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
@@ -13,28 +12,31 @@ from apps.ingest.rules.kinds import Kind, is_past_state, kind_of
 from apps.ingest.rules.sentences import Span, clauses, fold, lower, sentences, trimmed
 from apps.ingest.rules.subjects import EXPLICIT, lead_end, subject_of
 from apps.memories import dates
+from text import patterns
 
 LONG_TEXT = 2_000  # above this a text is a document and is kept whole
-_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+_WORD = patterns.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _BINDING = frozenset({"instruction", "task", "constraint", "decision"})  # asserted, whatever the mood of the verb
 _PASSING = frozenset({"", "event", "preference"})  # may turn out to be a state of the moment
 _SET_BY_ORDER = ("user.name", "user.preferred_name", "editor.", "ui.theme", "travel.seat")
 _SLOTLESS = frozenset({"event", "decision", "task", "entity"})
-_FIRST_PERSON = re.compile(r"\b(?:i|i'm|im|i've|ive|i'll|i'd|me|my|mine|myself|we|we're|we've|our|ours|us)\b")
+_FIRST_PERSON = patterns.compile(r"\b(?:i|i'm|im|i've|ive|i'll|i'd|me|my|mine|myself|we|we're|we've|our|ours|us)\b")
 # "Haven't owned a TV in years": the "I" is left out.
-_ELIDED = re.compile(
+_ELIDED = patterns.compile(
     r"(?:haven'?t|hadn'?t|never|always) (?:been|had|owned|learn\w+|tried|eaten|used|seen|liked|got|drunk|touched"
     r"|driven|smoked|worn|flown|lived)\b|been (?:an?|the|with|at|in|on) "
     r"|(?:don'?t|didn'?t) (?:own|eat|drink|drive|smoke|speak|like|believe in)\b|been \w+ing\b"
 )
-_THIRD_PARTY = re.compile(
+_THIRD_PARTY = patterns.compile(
     r"\b(?:says|said|told me|thinks|claims|apparently|heard|seems to|i think|i believe|probably|supposedly)\b"
 )
-_OLD_NEW = re.compile(
+_OLD_NEW = patterns.compile(
     r"\b(?:now|no longer|any ?more|since|from now|instead|new|switched|moved|changed|currently|these days)\b"
 )
-_BAN = re.compile(r"\b(?:can'?t|cannot|can not|mustn'?t|must not|may not|not allowed|forbidden|banned|prohibited)\b")
-_TURNED_DOWN = re.compile(r"\b(?:can|could|would|will) you\b")
+_BAN = patterns.compile(
+    r"\b(?:can'?t|cannot|can not|mustn'?t|must not|may not|not allowed|forbidden|banned|prohibited)\b"
+)
+_TURNED_DOWN = patterns.compile(r"\b(?:can|could|would|will) you\b")
 
 
 class _Refusal(NamedTuple):
@@ -455,7 +457,7 @@ class _Turn:
 
 
 # "Sorry, I meant 4.7 %, the rate is 4.7 %": the second half says it all.
-_RETRACTS = re.compile(
+_RETRACTS = patterns.compile(
     r"(?:(?:sorry|oops|no|wait|correction|my mistake|typo|actually)[\s,:.!-]*)*(?:i meant? [^,;]{1,30})?"
 )
 _BALLAST = frozenset({"question", "hypothetical", "others_claim"})
@@ -510,7 +512,7 @@ def _fact_parts(plain: str, low: str, parts: list[Span]) -> list[Span]:
         text = low[part.start : part.end].rstrip()
         if text.endswith("?") or idle.opens_as_question(text) or idle.is_hypothetical(text):
             given = _GIVEN.match(text)
-            opening = given or re.match(
+            opening = given or patterns.match(
                 r"(?:as an? [\w -]{3,40}|being an? [\w -]{3,40}|since (?:i|we|my) [^,?]{3,60}|given (?:that )?(?:i"
                 r"|we|my)[^,?]{3,60}|with my [^,?]{3,40}|i'?m an? [^,?]{3,40}|my [^,?]{5,60}),",
                 text,
@@ -525,7 +527,7 @@ def _fact_parts(plain: str, low: str, parts: list[Span]) -> list[Span]:
 
 
 # "Can someone with a pacemaker like me …": the user is one of them.
-_LIKE_ME = re.compile(
+_LIKE_ME = patterns.compile(
     r"\b(?P<who>(?:someone|somebody|anyone|anybody|people|a person|patients?) (?:with|on|who (?:has|have|is|are"
     r"|takes?))"
     r" [^,?]{3,40}?) like"
@@ -600,25 +602,25 @@ def _keep(reading: _Reading, low: str) -> list[Finding]:
     return found[:4]
 
 
-_DATED_ATTRIBUTE = re.compile(
+_DATED_ATTRIBUTE = patterns.compile(
     r"(?:date|deadline|birthday|anniversary|time|schedule|expiry|window|born|until|day|warranty|renewal|version)"
     r"(?:_(?:of|for)_\w+)?$"
 )
 # "I'm moving to Lund in May": where one lives, until then, is what it was.
 _HELD = (".location", ".employer", ".role", ".school")
-_TO_COME = re.compile(
+_TO_COME = patterns.compile(
     r"(?:'m|'re|'s|\b(?:am|are|is|im|be)) (?:now |also |finally |officially )*(?:moving|relocating|emigrating"
     r"|joining|starting|switching|leaving"
     r"|transferring|going to|becoming)\b|\b(?:will|gonna)\b|'ll\b"
 )
 # "My set is on Thursday week": a day that is counted from today is of this once.
-_ONCE = re.compile(r"\b(?:[a-z]+day week|an? week on|two weeks on|tomorrow|day after tomorrow)\b")
+_ONCE = patterns.compile(r"\b(?:[a-z]+day week|an? week on|two weeks on|tomorrow|day after tomorrow)\b")
 # "The rate is fixed until 2029" holds now; that it will end makes no event of it.
-_STATE_UNTIL = re.compile(
+_STATE_UNTIL = patterns.compile(
     r"\b(?:is|are|'s|stays?|remains?|lasts?|runs?|have|has)\b .{1,60}\b(?:until|till|through to)\b"
 )
 # What somebody says of themselves on the way to a question, where the verb tells of more than this moment.
-_LASTING_VERB = re.compile(
+_LASTING_VERB = patterns.compile(
     r"(?:i|we)(?:'m|'re| am| are)? (?:use|using)(?! (?:it|that|this|them|you)\b)\b"
     r"|(?:i|we|my [a-z]+)(?: also| both| still| only| always| usually)* (?:wears?|owns?|lives?|drives?|plays?|eats?"
     r"|drinks?|speaks?|study|studies"
@@ -631,7 +633,7 @@ _LASTING_VERB = re.compile(
 )
 # "The kiln tops out at 1280 degrees", "there's a key under the third pot": this one thing, and something to know of it.
 # What is said of any of its kind ("otters hold hands") is of an encyclopaedia.
-_SPECIFIC = re.compile(
+_SPECIFIC = patterns.compile(
     r"^(?:(?:and|but|also|so|btw|fyi|ah|oh|well|yes|right)[\s,:]+)*(?:(?:the|this|these|those|each) (?!(?:answer"
     r"|question|one|other"
     r"|point|idea|same|last|first|second|next|above|following|text|code|word|sentence|paragraph|example|best|only)\b)"
@@ -642,7 +644,7 @@ _SPECIFIC = re.compile(
     r"|\b(?:on|at|in|under|behind|by|to|from|with|of|for) (?:the|our|my) [a-z]+"
     r"|\b(?:over|around|round|in|down|up|back) here\b|\b\d[\d.,:]*\b"
 )
-_GIVEN = re.compile(
+_GIVEN = patterns.compile(
     r"(?:since|as|because|given that|given|now that|considering|seeing as) (?:i|i'm|i've|we|we're|my"
     r"|our)\b[^?]{3,80}?(?=,| (?:is|can|could|should|may|do|does|would|will|am|are) (?:it|i|you|we|my|there|an?|the)\b"
     r"| (?:what|which|how|where|when|who|why)\b)"
@@ -651,9 +653,9 @@ _GIVEN = re.compile(
 
 def _states(low: str) -> bool:
     return (
-        re.search(r"\b(?:is|are|has|have|every|always|since)\b", low) is not None
+        patterns.search(r"\b(?:is|are|has|have|every|always|since)\b", low) is not None
         and is_past_state(low) is False
-        and re.search(r"\bon\b|\bat\b", low) is None
+        and patterns.search(r"\bon\b|\bat\b", low) is None
     )
 
 

@@ -1,13 +1,15 @@
 """Whose turn it is: the role given, or the label the text opens with."""
 
-import re
 from typing import NamedTuple
+
+from text import patterns
 
 USER_LABELS = frozenset({"user", "human", "customer", "caller"})
 POSING_LABELS = frozenset({"system", "developer"})  # nobody opens a turn of their own with these but to pose
 OTHER_LABELS = frozenset({"assistant", "ai", "bot", "system", "tool", "function", "agent", "model", "developer"})
-_PREFIX = re.compile(
-    r"\s*(user|human|customer|caller|assistant|ai|bot|system|tool|function|agent|model|developer)\s*:\s+", re.IGNORECASE
+_PREFIX = patterns.compile(
+    r"\s*(user|human|customer|caller|assistant|ai|bot|system|tool|function|agent|model|developer)\s*:\s+",
+    patterns.IGNORECASE,
 )
 
 

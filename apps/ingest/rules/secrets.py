@@ -3,7 +3,6 @@
 Every pattern is bounded, so a megabyte of text costs linear time. The patterns hold no real secret's text.
 """
 
-import re
 from bisect import bisect_right
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from apps.ingest.rules.literals import (
     looks_configured,
     looks_real,
 )
+from text import patterns
 
 
 class Secret(NamedTuple):
@@ -104,15 +104,15 @@ _SHAPES: tuple[tuple[str, str], ...] = (
     ("secret_password", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,64}:[^\s/@]{3,128}@[\w.-]{1,200}"),
     ("secret_wallet", r"\b(?:xprv|yprv|zprv)[1-9A-HJ-NP-Za-km-z]{50,120}\b|\b[5KL][1-9A-HJ-NP-Za-km-z]{50,51}\b"),
 )
-_SHAPE = re.compile("|".join(f"(?P<s{i}>{pattern})" for i, (_, pattern) in enumerate(_SHAPES)))
+_SHAPE = patterns.compile("|".join(f"(?P<s{i}>{pattern})" for i, (_, pattern) in enumerate(_SHAPES)))
 # Tested first, cheaply: without one of these no shape can match.
-_SHAPE_HINT = re.compile(r"[A-Za-z0-9_+/=-]{16}|://[^\s@]{0,200}@|PRIVATE KEY|PuTTY-User|xox|[Bb]earer|[Bb]asic ")
+_SHAPE_HINT = patterns.compile(r"[A-Za-z0-9_+/=-]{16}|://[^\s@]{0,200}@|PRIVATE KEY|PuTTY-User|xox|[Bb]earer|[Bb]asic ")
 
-_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
-_KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_BEGINS = patterns.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
+_KEY_ENDS = patterns.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 
 # A word that names a secret, then something that is not prose: "password is …", "pin: …", "the wifi code is …".
-_NAMED = re.compile(
+_NAMED = patterns.compile(
     r"\b(?P<what>pass\s?words?|pass\s?wor?ds?|pass\s?phrase|pass\s?code|passwd|pwd?|pw|p/w|credentials?|creds"
     r"|log-?in(?: there| details| data| info)?|secret(?: key)?|api[ _-]?key"
     r"|(?:access|auth|api|deploy|bearer|session|refresh|security|personal access|bot)[ _-]?(?:key|token|secret)"
@@ -132,35 +132,35 @@ _NAMED = re.compile(
     r"(?P<quote>[\"'`*]{0,2})\s*(?P<link>(?:(?:(?:is|are|was|'s|to|now|still|currently|changed to|set to"
     r"|should be|stays|remains|just)\b|='?s\b|=|:|->|→)[\s:=>]*){1,3}|\s)"
     r"(?:\*\*(?!\*))?[\s\"'`(<\[]{0,3}(?P<value>[^\s\"'`<>]{3,200})",
-    re.IGNORECASE,
+    patterns.IGNORECASE,
 )
-_WORDS_AS_SECRET = re.compile(
+_WORDS_AS_SECRET = patterns.compile(
     r"\b(?:seed|recovery|backup|mnemonic|secret)\s?(?:phrase|words)\s*(?:is|are|:|="
     r"|-)?\s*(?P<value>(?:[a-z]{3,8}[\s,]+){5,24}[a-z]{3,8})",
-    re.IGNORECASE,
+    patterns.IGNORECASE,
 )
-_PASSWORD_PROSE = re.compile(
+_PASSWORD_PROSE = patterns.compile(
     r"\b(?:password|passphrase|passwort|pass\s?code|contraseña|mot de passe|wachtwoord|senha|pwd)[\"'`*]{0,2}\s*"
     r"(?P<link>(?:is|es|ist|est|to)\s|:|=>|={1,3}|→)(?:\*\*(?!\*))?\s*(?:now\s+|still\s+)?[\"'`]?"
     r"(?P<value>[^\s\"'`,;]{3,120})",
-    re.IGNORECASE,
+    patterns.IGNORECASE,
 )
 # A name that ends like a secret's: DB_PASSWORD=…, "smtp.token": …
-_ASSIGNED = re.compile(
+_ASSIGNED = patterns.compile(
     r"(?<![\w.-])(?P<what>[a-z][\w.-]{0,60}?(?:(?:[_.-]|(?<=[a-z])(?=P))(?:pass(?:word|wd|phrase)?|pwd|pw)"
     r"|[_.-]?(?:token|secret|(?:api|access|auth|secret|encryption|private)[_-]?key)))"
     r"[\"'`\]*]{0,3}\s*(?P<link>=>|:=|={1,3}|:)\s*[\"'`]?(?P<value>[^\s\"'`<>]{3,200})",
-    re.IGNORECASE,
+    patterns.IGNORECASE,
 )
-_USED_AS = re.compile(
+_USED_AS = patterns.compile(
     r"\b(?:use|using|used|set|with|picked|chose|took)\s+[\"'`]?(?P<value>(?=[^\s\"'`]*\d)[^\s\"'`]{4,100})[\"'`]?"
     r"\s+as\s+(?:the|my|our|its|a)\s+(?:new\s+|[\w-]{1,20}\s+)?(?:password|passcode|passphrase|pin)\b",
-    re.IGNORECASE,
+    patterns.IGNORECASE,
 )
-_ON_COMMAND_LINE = re.compile(
+_ON_COMMAND_LINE = patterns.compile(
     r"\s(?:-u|--user)[ =][\"']?[\w.@-]{1,60}:(?P<value>[^\s\"'`]{4,120})|\s-p(?=[^\s\d])(?P<value2>[^\s\"'`]{6,120})",
 )
-_LOGIN_PAIR = re.compile(
+_LOGIN_PAIR = patterns.compile(
     r"\b(?:pass|pwd|pw|kennwort|passwort)\s*[:=]\s*(?P<pass>[^\s,;]{4,100})"
     r"|(?<!/)\b(?:log-?in|log in with|sign in with|account|credentials?|creds|user(?:name)?|admin)\b[^\n]{0,40}?"
     r"(?:(?:is|are|with|:|=|as)\s*|[^\S\n]*)(?P<user>[\w.@+-]{2,60})[^\S\n]*(?:/|:|\bpw\b|\bpass\b|\band\b|\|)[^\S\n]*"
@@ -168,31 +168,33 @@ _LOGIN_PAIR = re.compile(
     # An address, then what is typed beside it: "me@host / Otter!Lake42".
     r"|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}[^\S\n]*[/|:][^\S\n]+"
     r"(?P<beside>(?!https?:)(?=[^\s]*\d)(?=[^\s]*[A-Za-z])(?=[^\s]*[!?*#&$%^~+=_@])[^\s,]{7,100})",
-    re.IGNORECASE,
+    patterns.IGNORECASE,
 )
-_DIGITS = re.compile(r"(?<![\w.+-])(?:\d[ -]?){12,18}\d(?![\w-])")
-_CARD_GROUPS = re.compile(r"(?<!\d)(?:\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}|\d{4}[ -]\d{6}[ -]\d{5}|\d{13,19})(?!\d)")
-_CARD_WORDS = re.compile(
-    r"\b(?:card|visa|master\s?card|amex|american express|cvc|cvv|exp(?:iry|ires|\.)?|debit|credit)\b", re.IGNORECASE
+_DIGITS = patterns.compile(r"(?<![\w.+-])(?:\d[ -]?){12,18}\d(?![\w-])")
+_CARD_GROUPS = patterns.compile(r"(?<!\d)(?:\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}|\d{4}[ -]\d{6}[ -]\d{5}|\d{13,19})(?!\d)")
+_CARD_WORDS = patterns.compile(
+    r"\b(?:card|visa|master\s?card|amex|american express|cvc|cvv|exp(?:iry|ires|\.)?|debit|credit)\b",
+    patterns.IGNORECASE,
 )
-_SENT_CODE = re.compile(
+_SENT_CODE = patterns.compile(
     r"\b(?:otp|(?:2fa|verification|one[- ]time|sms|login|log-in|sign-?in|confirmation|authenticator) (?:code"
     r"|password|pin)|mtan|tan)\b"
     r"[^.\n\d]{0,30}?(?<!\d)(?P<value>\d{3}[ -]?\d{3,5})(?![\d%])",
-    re.IGNORECASE,
+    patterns.IGNORECASE,
 )
-_NINO_NAMED = re.compile(
+_NINO_NAMED = patterns.compile(
     r"\b(?:ni|nino|national insurance)(?: no\.?| number| nr\.?)?\s*(?:is|:|=|-)?\s*[A-Z]{2}\s?\d{2}\s?\d{2}\s?\d{2}"
     r"\s?[A-Z]\b",
-    re.IGNORECASE,
+    patterns.IGNORECASE,
 )
-_EXPIRY_WITH_CODE = re.compile(
-    r"\b(?:0?[1-9]|1[0-2])\s?/\s?(?:20)?\d\d\b[^\n]{0,20}\b(?:cvc|cvv|security code)\D{0,5}\d{3,4}\b", re.IGNORECASE
+_EXPIRY_WITH_CODE = patterns.compile(
+    r"\b(?:0?[1-9]|1[0-2])\s?/\s?(?:20)?\d\d\b[^\n]{0,20}\b(?:cvc|cvv|security code)\D{0,5}\d{3,4}\b",
+    patterns.IGNORECASE,
 )
-_SSN = re.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
-_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:\s?[A-Z0-9]{4}){2,7}(?:\s?[A-Z0-9]{1,4})?\b")
-_NINO = re.compile(r"\b[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\s?\d{2}\s?\d{2}\s?\d{2}\s?[A-D]\b")
-_GOVERNMENT = re.compile(
+_SSN = patterns.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
+_IBAN = patterns.compile(r"\b[A-Z]{2}\d{2}(?:\s?[A-Z0-9]{4}){2,7}(?:\s?[A-Z0-9]{1,4})?\b")
+_NINO = patterns.compile(r"\b[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\s?\d{2}\s?\d{2}\s?\d{2}\s?[A-D]\b")
+_GOVERNMENT = patterns.compile(
     r"\b(?:(?:social security|social insurance|national insurance|national id|passport|tax(?:payer)?(?: id"
     r"| identification)?|driver'?s? licen[cs]e|driving licen[cs]e|licen[cs]e"
     r"|identity card|id card|personal id|citizen|residence permit|visa|health insurance|insurance|medicare|nhs"
@@ -202,23 +204,23 @@ _GOVERNMENT = re.compile(
     r"\s?(?:no\.?|number|num|nr\.?|id|#|code)?|my social)\s*(?:is|:|=|-|was|'s"
     r"|,)?\s*(?:now\s+)?(?P<value>[A-Z]{0,5}[ -]?(?=[A-Z0-9 ./-]{0,24}\d)[A-Z0-9][A-Z0-9./-]{3,24}(?:\s[A-Z0-9]"
     r"{2,6}){0,6})",
-    re.IGNORECASE,
+    patterns.IGNORECASE,
 )
 _GOVERNMENT_LOOSE = frozenset(
     {"account", "insurance", "health insurance", "licence", "license", "citizen", "pan", "visa", "sin", "tin", "ni"}
 )
-_AADHAAR = re.compile(r"(?<!\d)[2-9]\d{3} \d{4} \d{4}(?! ?\d)")
-_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?[.,!?;:)]*$", re.IGNORECASE)
-_HINT = re.compile(
+_AADHAAR = patterns.compile(r"(?<!\d)[2-9]\d{3} \d{4} \d{4}(?! ?\d)")
+_WORD = patterns.compile(r"[a-z]+(?:'[a-z]+)?[.,!?;:)]*$", patterns.IGNORECASE)
+_HINT = patterns.compile(
     r"pass|pw|cred|log-?in|secret|key|token|pin\b|puk\b|code|combo|combination|seed|mnemonic|otp|tan\b|cvc|cvv"
     r"|social|licen|number"
     r"|\bid\b|\bno\b|iban|contrase|mot de|wachtwoord|senha|sign in|user|admin|account|\bnr\b"
     r"|\s-[pu]|--user|nhs|ssn|nino|aad|steuer|passport|dni|bsn|cpf|pesel|personnummer|codice|sort|routing|nif|nie\b"
     r"|tin\b|sin\b|vault|@[\w.-]{1,80}\s*[/|:]\s"
 )
-_HINT_IN_ANY_CASE = re.compile(_HINT.pattern, re.IGNORECASE)
+_HINT_IN_ANY_CASE = patterns.compile(_HINT.pattern, patterns.IGNORECASE)
 # A card, a code that was sent, a number of the state: none has fewer digits.
-_SIX_DIGITS = re.compile(r"(?:\D*+\d){6}")
+_SIX_DIGITS = patterns.compile(r"(?:\D*\d){6}")
 
 
 def find_secrets(plain: str) -> list[Secret]:
@@ -282,14 +284,14 @@ class _Text:
         return looks_configured(value)
 
 
-_CONFIG_LINE = re.compile(r"\s*(?:export\s+|set\s+|env\s+|-e\s+|-\s+|#\s*)?[\w.-]{1,60}\s*[:=]\s*[^\s;]+")
+_CONFIG_LINE = patterns.compile(r"\s*(?:export\s+|set\s+|env\s+|-e\s+|-\s+|#\s*)?[\w.-]{1,60}\s*[:=]\s*[^\s;]+")
 
 
 def _line_start(plain: str, at: int) -> int:
     return max(plain.rfind("\n", max(0, at - 200), at) + 1, at - 200, 0)
 
 
-def _is_blank_form(text: _Text, match: re.Match[str]) -> bool:
+def _is_blank_form(text: _Text, match: patterns.Match) -> bool:
     """A vendor's shape or an address with words where the secret would be: "sk-your-key-here"."""
     said = match[0]
     if "://" in said:
@@ -302,7 +304,7 @@ def _is_blank_form(text: _Text, match: re.Match[str]) -> bool:
     return is_placeholder(said) or is_dummy(said)
 
 
-_WORDY_TOKEN = re.compile(r"[_-]|token|auth|cred", re.IGNORECASE)
+_WORDY_TOKEN = patterns.compile(r"[_-]|token|auth|cred", patterns.IGNORECASE)
 _GENERIC = listed("password passwd pass pwd yourpassword mypassword your_password my_password")
 
 
@@ -357,9 +359,9 @@ def _named(text: _Text) -> list[Secret]:
     ]
     for match in _GOVERNMENT.finditer(plain):
         label = match[0][: match.start("value") - match.start()].lower().strip(" :=-,'")
-        label = re.sub(r"\s?(?:no\.?|number|num|nr\.?|id|#|code)?\s*(?:is|was|s|now)?$", "", label).strip()
+        label = patterns.sub(r"\s?(?:no\.?|number|num|nr\.?|id|#|code)?\s*(?:is|was|s|now)?$", "", label).strip()
         digits = sum(c.isdigit() for c in match["value"])
-        compact = re.sub(r"[\s./-]", "", match["value"])
+        compact = patterns.sub(r"[\s./-]", "", match["value"])
         mixed = digits >= 3 and len(compact) >= 7 and not compact.isdigit() and " " not in match["value"]
         if digits >= (7 if label in _GOVERNMENT_LOOSE else 5) or (mixed and label not in _GOVERNMENT_LOOSE):
             found.append(Secret(match.start(), match.end(), "secret_government_number"))
@@ -369,9 +371,10 @@ def _named(text: _Text) -> list[Secret]:
 def _numbers(plain: str) -> list[Secret]:
     found: list[Secret] = []
     for match in (*_CARD_GROUPS.finditer(plain), *_DIGITS.finditer(plain)):
-        digits = re.sub(r"\D", "", match[0])
+        digits = patterns.sub(r"\D", "", match[0])
         grouped = (
-            re.fullmatch(r"\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}|\d{4}[ -]\d{6}[ -]\d{5}", match[0].strip()) is not None
+            patterns.fullmatch(r"\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}|\d{4}[ -]\d{6}[ -]\d{5}", match[0].strip())
+            is not None
         )
         near = plain[max(0, match.start() - 40) : match.end() + 40]
         if _passes_luhn(digits) or (grouped and _CARD_WORDS.search(near)):
@@ -390,14 +393,14 @@ def _is_symbol(link: str) -> bool:
 
 def _reason(what: str) -> str:
     what = what.lower()
-    if re.search(
+    if patterns.search(
         r"recovery|backup|back-up|2fa|factor|mfa|otp|one|seed|mnemonic|verification|authenticator|tan|emergency|reset",
         what,
     ):
         return "secret_recovery_code"
-    if re.search(r"cvc|cvv", what):
+    if patterns.search(r"cvc|cvv", what):
         return "secret_card_number"
-    return "secret_api_key" if re.search(r"key|token|secret", what) else "secret_password"
+    return "secret_api_key" if patterns.search(r"key|token|secret", what) else "secret_password"
 
 
 _PROSE = listed(
@@ -423,20 +426,20 @@ def _looks_secret(value: str, *, explicit: bool, what: str) -> bool:
         return False
     digits = sum(c.isdigit() for c in bare)
     if (
-        re.search(r"pin|puk|code|comb|otp|tan|cvc|cvv|2fa|factor|recovery|backup|unlock", what)
+        patterns.search(r"pin|puk|code|comb|otp|tan|cvc|cvv|2fa|factor|recovery|backup|unlock", what)
         and digits >= 3
         and digits >= len(bare) * 0.4
     ):
         return (
             explicit or "code" in what or "key" in what or what.strip() in ("pin", "cvc", "cvv", "otp") or digits >= 4
         )
-    if re.fullmatch(r"\d+(?:st|nd|rd|th|%|k|h|d|s|ms|min|days?|weeks?|months?|years?|chars?)?", bare):
+    if patterns.fullmatch(r"\d+(?:st|nd|rd|th|%|k|h|d|s|ms|min|days?|weeks?|months?|years?|chars?)?", bare):
         return explicit and digits >= 6
-    if re.fullmatch(r"v?\d+(?:\.\d+){1,3}|\d{1,4}[/.-]\d{1,2}[/.-]\d{2,4}|\d{1,2}:\d\d", bare):
+    if patterns.fullmatch(r"v?\d+(?:\.\d+){1,3}|\d{1,4}[/.-]\d{1,2}[/.-]\d{2,4}|\d{1,2}:\d\d", bare):
         return False
-    classes = sum(bool(re.search(p, value)) for p in (r"[a-z]", r"[A-Z]", r"\d", r"[^\w\s.,;:!?)'\"/()-]"))
+    classes = sum(bool(patterns.search(p, value)) for p in (r"[a-z]", r"[A-Z]", r"\d", r"[^\w\s.,;:!?)'\"/()-]"))
     mixed_inside = bool(
-        re.search(r"[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|[!$%&#@^*~+=?]\w|\w[$%&#@^*~+=_]\w", value.strip(".,;:!?)"))
+        patterns.search(r"[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|[!$%&#@^*~+=?]\w|\w[$%&#@^*~+=_]\w", value.strip(".,;:!?)"))
     )
     if explicit:
         if "pass" in what and _JOINED_WORDS.fullmatch(bare):
@@ -447,9 +450,9 @@ def _looks_secret(value: str, *, explicit: bool, what: str) -> bool:
     return mixed_inside and classes >= 2 and len(bare) >= 8
 
 
-_JOINED_WORDS = re.compile(r"[a-z]{3,12}(?:[-_.+][a-z]{3,12}){2,8}")
-_WORD_AND_NUMBER = re.compile(r"[a-z]{4,16}[-_.]\d{3,8}")
-_GROUPS = re.compile(r"(?:[a-z0-9]{4,12}-){2,8}[a-z0-9]{4,12}")
+_JOINED_WORDS = patterns.compile(r"[a-z]{3,12}(?:[-_.+][a-z]{3,12}){2,8}")
+_WORD_AND_NUMBER = patterns.compile(r"[a-z]{4,16}[-_.]\d{3,8}")
+_GROUPS = patterns.compile(r"(?:[a-z0-9]{4,12}-){2,8}[a-z0-9]{4,12}")
 
 
 def _looks_password(value: str, plain: str, end: int) -> bool:
@@ -471,7 +474,7 @@ def _looks_password(value: str, plain: str, end: int) -> bool:
 
 
 def _is_word_list(words: str) -> bool:
-    listed = re.findall(r"[a-z]+", words.lower())
+    listed = patterns.findall(r"[a-z]+", words.lower())
     return len(listed) >= 6 and sum(word in _PROSE for word in listed) <= len(listed) // 6
 
 
@@ -487,9 +490,9 @@ def _passes_luhn(digits: str) -> bool:
 
 def _is_iban(value: str) -> bool:
     """ISO 13616 check digits; letters are read as 10 to 35."""
-    compact = re.sub(r"\s", "", value)
+    compact = patterns.sub(r"\s", "", value)
     for length in range(min(34, len(compact)), 14, -1):
         moved = compact[4:length] + compact[:4]
         if int("".join(str(int(c, 36)) for c in moved)) % 97 == 1:
             return True
-    return bool(re.match(r"(?:DE|FR|ES|IT|NL|GB|AT|CH|BE|PT|IE|PL)\d{2}", compact)) and len(compact) >= 15
+    return bool(patterns.match(r"(?:DE|FR|ES|IT|NL|GB|AT|CH|BE|PT|IE|PL)\d{2}", compact)) and len(compact) >= 15

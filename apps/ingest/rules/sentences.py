@@ -1,7 +1,8 @@
 """Cut a turn into sentences and sentences into clauses, as spans of the original text."""
 
-import re
 from typing import NamedTuple
+
+from text import patterns
 
 # One character for one character, so that offsets into the folded text are offsets into the original.
 SAME_LENGTH = str.maketrans({
@@ -10,17 +11,17 @@ SAME_LENGTH = str.maketrans({
     "\u00a0": " ", "\u202f": " ", "\x00": " ", "\ufeff": " ", "\u200b": " ",
 })  # fmt: skip
 
-ABBREVIATION = re.compile(
+ABBREVIATION = patterns.compile(
     r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|approx|no|nr|inc|ltd|co|e\.g|i\.e|a\.m|p\.m|jan|feb|mar|apr|jun|jul|aug"
     r"|sept?|oct|nov|dec"
     r"|mon|tue|wed|thu|fri|sat|sun)|\b[a-z])\.$"
 )
-_STOPS = re.compile(
+_STOPS = patterns.compile(
     r"```.*?(?:```|\Z)"  # a code block is one piece
     r'|"[^"\n]{0,600}"'  # so is what stands between quotation marks
     r"|(?<!\w)'[^'\n]{2,200}'(?!\w)"
     r"|(?P<stop>[.!?\u2026]+[)\"']?(?=\s|$)|[\u3002\uff01\uff1f\uff0e]+|\n\s*|(?<=\s):-?[)(dp](?=\s|$))",
-    re.DOTALL,
+    patterns.DOTALL,
 )
 _EDGE = " \t\r\n\f\v"
 
@@ -38,7 +39,7 @@ _NAME_OPENING = (
     r"(?-i:[A-Z][\w'.-]+(?:\s+(?-i:[A-Z])[\w'.-]+)?\s+(?:is|was|has|will|can|runs|works|went|moved|left|took|takes"
     r"|lives|got|had|became|retired|quit|resigned|joined|started|hates|loves|likes|prefers|plays|teaches|studies|and)\b)"
 )
-_JOINTS = re.compile(
+_JOINTS = patterns.compile(
     r"\s*;\s+"
     r"|\s+-{1,3}\s+"
     r"|\s*,\s*(?:and\s+|but\s+|so\s+|while\s+|plus\s+|though\s+|then\s+)?(?=" + _OPENING + "|" + _NAME_OPENING + ")"
@@ -49,12 +50,12 @@ _JOINTS = re.compile(
     r"|have|has|take|takes|drive|report|reports|manage|manages|speak|is|was|am|are)\b|" + _NAME_OPENING + ")"
     r"|\s+and\s+(?=to [a-z]{2,12} (?!be\b))"
     r"|(?<=\w)\s+\((?=\w)",
-    re.IGNORECASE,
+    patterns.IGNORECASE,
 )
 
 
-_TWO_SUBJECTS = re.compile(r"(?:[^,:]{0,60}[,:]\s*)?(?:(?:[Mm]y|[Oo]ur)(?: [\w-]+){1,2}|[A-Z][\w-]+|[Mm]e)")
-_FIRST_PERSON = re.compile(r"(?:i|me|we)\b(?!')", re.IGNORECASE)
+_TWO_SUBJECTS = patterns.compile(r"(?:[^,:]{0,60}[,:]\s*)?(?:(?:[Mm]y|[Oo]ur)(?: [\w-]+){1,2}|[A-Z][\w-]+|[Mm]e)")
+_FIRST_PERSON = patterns.compile(r"(?:i|me|we)\b(?!')", patterns.IGNORECASE)
 
 
 class Span(NamedTuple):

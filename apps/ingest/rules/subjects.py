@@ -1,13 +1,13 @@
 """Who or what a clause is about, as the first part of a key: user, user.sister, olga, orders_service."""
 
-import re
 import unicodedata
 from typing import NamedTuple
 
 from apps.ingest.rules.lexicon import BOSS, KIN, PET, REPORTEE, SOCIAL, listed
+from text import patterns
 
 _PERSONS = KIN | SOCIAL | BOSS | REPORTEE
-_LEAD = re.compile(
+_LEAD = patterns.compile(
     r"(?:(?:hi|hey|hello|ok|okay|so|well|yes|yeah|yep|yup|no(?=[,:]|\s+wait)|nope|btw|by the way|fyi|also|and|but|oh|ah"
     r"|haha|lol|anyway|anyways|actually|honestly|tbh|sorry|typo|just so you know|jsyk|just|please|pls|plz"
     r"|for the record|for reference|for context"
@@ -24,7 +24,7 @@ _LEAD = re.compile(
     r"|these days|nowadays|by now|reorg|wrong(?=[,:])|oops|mistake|scratch that|i mean(?=[,:])|yay|guess what"
     r"|apparently|what'?s new|as a reminder|reminder)\b[\s,.:;!-]*)+"
 )
-EXPLICIT = re.compile(
+EXPLICIT = patterns.compile(
     r"\b(?:remember(?: this| that)?|note(?: this| that| down)?|keep in mind|don'?t forget|dont forget|for the record"
     r"|for future reference|save this|store this|memori[sz]e|you should know|make a note|write (?:this|that) down"
     r"|fyi|just so you know|for reference|pls remember|bear in mind)\b"
@@ -52,11 +52,11 @@ _VERB = (
     r"|retired|transferred|resigned|traveled|travelled|graduated|proposed|married|divorced|dates|adopted|lends"
     r"|borrowed|remembers)"
 )
-_PRONOUN = re.compile(
+_PRONOUN = patterns.compile(
     r"(?:i|im|ive|we|me and my \w+|my \w+ and i|my (?:whole )?family and i)\b(?!\.)|us two\b|both of us\b"
 )
-_OTHER_PRONOUN = re.compile(r"(he|she|they|it)\b(?:'s|'re|'ll)?")
-_NOUN_PHRASE = re.compile(
+_OTHER_PRONOUN = patterns.compile(r"(he|she|they|it)\b(?:'s|'re|'ll)?")
+_NOUN_PHRASE = patterns.compile(
     rf"(?P<whose>(?:my|our|the|this|his|her|their|its|a|an|all|each|every|both|your"
     rf"|new)\s+)?(?P<noun>[^\W_][\w.&/'+#-]{{0,40}}(?:\s+(?!(?:to|that|which|who|if"
     rf"|when)\b)[\w.&/'+#-]{{1,40}}){{0,5}}?)(?:'s)?\s+(?:now |also |just |still |really |always |only |already "
@@ -64,10 +64,10 @@ _NOUN_PHRASE = re.compile(
     rf"|apparently )*(?:{_VERB}|as of)\b"
 )
 # "Olga's car is …" has one verb; in "Olga's late and she is …" the 's is one.
-_OWNED = re.compile(
+_OWNED = patterns.compile(
     r"'s (?!not |now |so |very |in |at |on |the |an? )[a-z-]{2,20}(?: (?!and |or |but )[a-z-]{2,20})?(?=\Z)"
 )
-_NOUN_IS = re.compile(
+_NOUN_IS = patterns.compile(
     r"(?P<whose>(?:my|our|the|this|his|her|their|new"
     r"|a)\s+)?(?P<noun>[\w.&/+#-]{1,40}(?:\s+[\w.&/+#-]{1,40}){0,4}?)(?P<link>\s*[:=]\s+|'s\s+|\s+now\s+)"
 )
@@ -104,7 +104,7 @@ def lead_end(low: str, start: int, end: int) -> int:
 def slug(words: str, *, limit: int = 60) -> str:
     """Canonical form of a name or value: plain letters, articles and plurals off, blanks as underscores."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", words) if not unicodedata.combining(c)).lower()
-    found = [w for w in re.findall(r"[^\W_]+(?:[.'+#@-]*[^\W_]+|[+#]+)*", plain) if w not in _DROPPED]
+    found = [w for w in patterns.findall(r"[^\W_]+(?:[.'+#@-]*[^\W_]+|[+#]+)*", plain) if w not in _DROPPED]
     return "_".join(
         singular(w.replace("'s", "").replace("'", "")).replace("-", "_").replace(".", "_")
         if not any(c.isdigit() for c in w)
@@ -173,7 +173,7 @@ def subject_of(plain: str, low: str, start: int, end: int, *, last_person: str, 
     return _named(plain, phrase, after)._replace(whose=(phrase["whose"] or "").strip())
 
 
-def _named(plain: str, phrase: re.Match[str], after: int) -> Subject:
+def _named(plain: str, phrase: patterns.Match, after: int) -> Subject:
     whose, noun = (phrase["whose"] or "").strip(), phrase["noun"]
     start = phrase.start("noun")
     owner, _, attribute = noun.partition("'s ")

@@ -1,12 +1,11 @@
 """States that are true only now or today."""
 
-import re
-
 from apps.ingest.rules.cues import cues
 from apps.ingest.rules.lexicon import MOODS, UNFINISHED_STATES
+from text import patterns
 
-_MOOD = "|".join(sorted(map(re.escape, MOODS), key=len, reverse=True))
-_STATE = "|".join(sorted(map(re.escape, UNFINISHED_STATES), key=len, reverse=True))
+_MOOD = "|".join(sorted(map(patterns.escape, MOODS), key=len, reverse=True))
+_STATE = "|".join(sorted(map(patterns.escape, UNFINISHED_STATES), key=len, reverse=True))
 _NOW = (
     r"(?:right now|rn|atm|at the moment|today|tonight|currently|this morning|this afternoon|this evening|for now"
     r"|at present|presently|all day|already|again|still|since (?:this morning|yesterday|last night)|lol|ugh|lately)"
@@ -236,7 +235,7 @@ _LASTING = cues(
 
 
 # Where or in what state one is, said without a verb: "at the vet's with the dog", "hands full, type later".
-_FRAGMENT = re.compile(
+_FRAGMENT = patterns.compile(
     r"(?:(?:ugh|ok|so|sorry|hey|btw|lol|still|just|currently|back|only|now)[\s,]+)*(?:"
     r"(?:on|in|at|under|near|outside|inside|between) (?:the|an?|my|our|some|traffic|transit|class|meetings|hold)\b"
     r"(?!.{0,30}\b(?:diet|budget|board|pill|list|committee|team|council|rota|squad|plan|tier|spectrum|relationship"
@@ -251,7 +250,7 @@ _FRAGMENT = re.compile(
     r"|drenched|buried|toast|spent|gutted|frazzled|parched|famished|peckish|poorly|covered|clouded)\b"
     r"|.{2,30}\b(?:later|brb|bbl)[.!]*$)"
 )
-_FINITE = re.compile(
+_FINITE = patterns.compile(
     r"\b(?:is|are|am|was|were|has|have|had|do|does|did|can|could|must|should|will|would|may|need|needs|get|gets|got"
     r"|please|pls|never"
     r"|always|only ever|[a-z]+day|tomorrow|by|before|because|since|until|till|if|when|whenever|instead|rather|than"
@@ -270,7 +269,7 @@ def is_fragment(low: str) -> bool:
     )
 
 
-_MOMENTARY = re.compile(
+_MOMENTARY = patterns.compile(
     r"\b(?:is|are|'s|'re|am|'m|was|feels?|looks?) [^.;]{2,50}\b(?:today|tonight|this (?:morning|afternoon|evening)"
     r"|right now)"
     r"\s*[.!)]*$"
@@ -282,11 +281,11 @@ def is_momentary(low: str) -> bool:
     return _MOMENTARY.search(low) is not None and _LASTING.search(low) is None
 
 
-_INTERJECTION = re.compile(
+_INTERJECTION = patterns.compile(
     r"(?:(?:ugh+|argh+|man|god|wow|oh|omg|ouch|sigh|damn|dang|geez|jeez|yikes|ok|okay|so|and|sorry|hey|well|btw"
     r"|lol)\b[\s,.!:-]*)+"
 )
-_STATE_TODAY = re.compile(
+_STATE_TODAY = patterns.compile(
     rf"\b(?:is|are|'s|am|'m) (?:so |really |very |too |all |super |kinda |a bit |absolutely )*(?:{_MOOD}"
     rf"|{_STATE})\b[^.;]{{0,20}}\b(?:today|tonight"
     r"|this (?:morning|afternoon|evening)|right now)\s*[.!)]*$"

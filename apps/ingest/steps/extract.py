@@ -1,6 +1,5 @@
 """Text to candidates, and what is not worth keeping refused with its reason."""
 
-import re
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -14,8 +13,9 @@ from apps.ingest.rules.subjects import slug
 from apps.ingest.suggested import findings_of
 from apps.ingest.voices import is_user, participant
 from apps.memories.predicates import Claim, canonical, predicate_of
+from text import patterns
 
-_SLUG = re.compile(r"[^\w]+")
+_SLUG = patterns.compile(r"[^\w]+")
 
 
 def extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:

@@ -1,13 +1,13 @@
 """Text, Markdown and source code: paragraphs, as they are."""
 
 import codecs
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from apps.adapters.documents.refusals import DocumentBroken
+from text import patterns
 
-_BLANK_LINES: Final = re.compile(r"\n[ \t]*\n[\s]*")
+_BLANK_LINES: Final = patterns.compile(r"\n[ \t]*\n[\s]*")
 
 
 def read(content: bytes) -> Iterator[str]:

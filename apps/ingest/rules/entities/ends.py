@@ -1,6 +1,5 @@
 """The words of a text that stand for somebody or something: names, roles, offices, pronouns, the user's own things."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -27,6 +26,7 @@ from apps.ingest.rules.entities.tables import (
 )
 from apps.ingest.rules.lexicon import KIN
 from apps.ingest.rules.subjects import is_name
+from text import patterns
 
 MOST: Final = 24  # of one text
 
@@ -43,38 +43,40 @@ class End:
 
 
 def _any(names: frozenset[str]) -> str:
-    return "(?:" + "|".join(sorted(map(re.escape, names), key=len, reverse=True)) + ")"
+    return "(?:" + "|".join(sorted(map(patterns.escape, names), key=len, reverse=True)) + ")"
 
 
 _KIND = (
     r"(?:(?:new|old|older|younger|little|big|eldest|oldest|youngest|twin|former|current|direct|dear|late|step"
     r"|own|other|favou?rite) )*"
 )
-_ROLE: Final = re.compile(
+_ROLE: Final = patterns.compile(
     rf"\b(?P<whose>my|our|his|her|their|[^\W\d_][\w-]+'s) {_KIND}(?P<role>{_any(ROLES)})\b(?!'s? \w)"
 )
-_OFFICE: Final = re.compile(rf"\b(?:the|our) (?:new |current |acting |interim )?(?P<role>{_any(OFFICES)})\b")
-_USER: Final = re.compile(r"\b(?:i(?=\b(?!\.\w))|me|myself|we|us)\b|(?:^|(?<=[.!?] ))(?:the )?user\b(?!'s)")
-_PRONOUN: Final = re.compile(r"\b(?P<p>she|he|they|him|them|it)\b|\b(?P<her>her)\b(?! \w+(?<!\band)(?<!\bon)(?<!\bin))")
+_OFFICE: Final = patterns.compile(rf"\b(?:the|our) (?:new |current |acting |interim )?(?P<role>{_any(OFFICES)})\b")
+_USER: Final = patterns.compile(r"\b(?:i(?=\b(?!\.\w))|me|myself|we|us)\b|(?:^|(?<=[.!?] ))(?:the )?user\b(?!'s)")
+_PRONOUN: Final = patterns.compile(
+    r"\b(?P<p>she|he|they|him|them|it)\b|\b(?P<her>her)\b(?! \w+(?<!\band)(?<!\bon)(?<!\bin))"
+)
 _SAME_PRONOUN: Final = {"him": "he", "them": "they", "her": "she"}
 _MANY: Final = ("sisters", "brothers", "sons", "daughters", "cousins", "colleagues", "friends", "flatmates")
-_SEVERAL: Final = re.compile(
+_SEVERAL: Final = patterns.compile(
     rf"\bhave (?:\d|two|three|four|five) (?:\w+ )?(?P<role>{'|'.join(_MANY)})(?:,| called| named|:) "
 )
-_THING: Final = re.compile(
+_THING: Final = patterns.compile(
     rf"\b(?P<whose>the|our|my) (?P<name>(?:(?!(?:the|our|my|and|or|is|are|was|to|of|on|in|for|new|old|whole)\b)"
     rf"[\w&'-]+ ){{0,3}}(?P<kind>{_any(TEAM_WORDS | THING_WORDS)}))\b"
 )
-_TOKEN: Final = re.compile(r"[^\W_]+(?:[.'&+#-]+[^\W_]+)*[+#]*")
-_WORD: Final = re.compile(r"[a-z]+")
+_TOKEN: Final = patterns.compile(r"[^\W_]+(?:[.'&+#-]+[^\W_]+)*[+#]*")
+_WORD: Final = patterns.compile(r"[a-z]+")
 # By one of which an expression above can match at all: looking for words is quicker.
 _ROLE_WORDS, _OFFICE_WORDS, _THING_WORDS = (
     frozenset(word for name in names for word in _WORD.findall(name))
     for names in (ROLES, OFFICES, TEAM_WORDS | THING_WORDS)
 )
 _ROLE_WORDS_OF_MANY = frozenset(_MANY)
-_OPENS: Final = re.compile(r"(?:^|[.!?:;\n\u2022*-]\s|\n)[\s\"'(\[*-]*$")
-_FORMER: Final = re.compile(r"\bformer\b|\bex-|\bold \w+$|\blate\b")
+_OPENS: Final = patterns.compile(r"(?:^|[.!?:;\n\u2022*-]\s|\n)[\s\"'(\[*-]*$")
+_FORMER: Final = patterns.compile(r"\bformer\b|\bex-|\bold \w+$|\blate\b")
 
 
 def ends_of(plain: str, low: str, *, is_english: bool) -> list[End]:
@@ -157,7 +159,7 @@ def _names(plain: str, low: str, *, is_english: bool) -> Iterator[End]:
         at = last + 1
 
 
-def _begins_name(token: re.Match[str], low: str) -> bool:
+def _begins_name(token: patterns.Match, low: str) -> bool:
     word = token[0]
     if not word[:1].isupper() or word.removesuffix("'s").lower() in NO_NAMES:
         return False
@@ -165,13 +167,13 @@ def _begins_name(token: re.Match[str], low: str) -> bool:
     return len(word) > 1 or is_initial
 
 
-def _begins_place(tokens: list[re.Match[str]], at: int, low: str) -> bool:
+def _begins_place(tokens: list[patterns.Match], at: int, low: str) -> bool:
     """ "New York", though "new" begins no name."""
     is_written = at + 1 < len(tokens) and tokens[at][0][:1].isupper() and tokens[at + 1][0][:1].isupper()
     return is_written and low[tokens[at].start() : tokens[at + 1].end()].removesuffix("'s") in PLACES
 
 
-def _continues(plain: str, tokens: list[re.Match[str]], last: int, *, joins: frozenset[str]) -> int | None:
+def _continues(plain: str, tokens: list[patterns.Match], last: int, *, joins: frozenset[str]) -> int | None:
     """The token to which the name goes on, if it does."""
     word, following = tokens[last][0], tokens[last + 1]
     gap = plain[tokens[last].end() : following.start()]
@@ -233,7 +235,7 @@ def type_of(said: str, *, before: str = "") -> str:
 
 def _words_that_may_name(low: str, taken: bytearray) -> Iterator[End]:
     """Of a text without capitals any word may be a name that is known."""
-    before: re.Match[str] | None = None
+    before: patterns.Match | None = None
     number = 0
     for token in _TOKEN.finditer(low):
         word = token[0].removesuffix("'s")

@@ -1,6 +1,5 @@
 """Reads who a statement is about and how they stand to each other, from its words and from its canonical key."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -13,6 +12,7 @@ from apps.ingest.rules.entities.tables import COLLEAGUES, NO_NAMES, NO_PERSONS, 
 from apps.ingest.rules.lexicon import BOSS, OCCUPATIONS, REPORTEE
 from apps.ingest.rules.sentences import fold, lower
 from apps.ingest.rules.subjects import is_name, slug
+from text import patterns
 
 LONGEST: Final = 2_000  # characters of a statement that is read for relations; of a document only names are
 MOST_READ: Final = 20_000
@@ -21,34 +21,39 @@ _WIDEST: Final = 70  # characters between two ends that are told to stand to eac
 
 _ADVERBS = r"(?:now |also |currently |just |still |actually |mainly |mostly |both |always |only |really |already )*"
 _VERBS = [
-    (re.compile(rf",? ?(?:who |which |that |and )?{_ADVERBS}(?:{verb.says}) {_ADVERBS}(?:the |our |my |a |an )?"), verb)
+    (
+        patterns.compile(
+            rf",? ?(?:who |which |that |and )?{_ADVERBS}(?:{verb.says}) {_ADVERBS}(?:the |our |my |a |an )?"
+        ),
+        verb,
+    )
     for verb in VERBS
 ]
-_AND = re.compile(r"(?:,? (?:and|&) |, )(?:the |our |my |a )?")
-_TOGETHER = re.compile(r" (?:both |all )?(?:work|collaborate|pair)(?: closely)? together\b")
-_ON_TEAM = re.compile(r" (?:both |all )?work(?: closely)? together (?:on|in) (?:the |our )?")
-_APPOSED = re.compile(
+_AND = patterns.compile(r"(?:,? (?:and|&) |, )(?:the |our |my |a )?")
+_TOGETHER = patterns.compile(r" (?:both |all )?(?:work|collaborate|pair)(?: closely)? together\b")
+_ON_TEAM = patterns.compile(r" (?:both |all )?work(?: closely)? together (?:on|in) (?:the |our )?")
+_APPOSED = patterns.compile(
     r",? \(?|: |(?:'s name)? (?:is|was) (?:now )?(?:called |named )?|, called |, named | called | named |: "
 )
-_IS_APPOSED = re.compile(r", | \(| (?:is|'s|became|becomes) (?:now |also |actually |officially )*")
-_ALSO_KNOWN = re.compile(
+_IS_APPOSED = patterns.compile(r", | \(| (?:is|'s|became|becomes) (?:now |also |actually |officially )*")
+_ALSO_KNOWN = patterns.compile(
     r",? \(?(?:also known as|better known as|aka|a\.k\.a\.|or simply|or just|(?:who )?(?:also |usually )?goes by"
     r"|nicknamed|(?:is |for short |also )?called) [\"']?"
 )
-_SHORT_FOR = re.compile(r" (?:is short for|stands for|means|is what we call) (?:the )?")
-_CALLED = re.compile(
+_SHORT_FOR = patterns.compile(r" (?:is short for|stands for|means|is what we call) (?:the )?")
+_CALLED = patterns.compile(
     r"\b(?:calls?|nicknamed) (?:it|him|her|them) [\"']?"
     r"(?P<name>(?:[A-Z]\. )?[A-Z][\w -]{1,30}?|the [\w -]{2,30}?)[\"']?"
     r"(?:,? or (?:just |simply )?[\"']?(?P<other>[A-Z][\w -]{1,30}?|the [\w -]{2,30}?)[\"']?)?(?=[.,;!)]|$)"
 )
-_IS_A = re.compile(
+_IS_A = patterns.compile(
     r"(?:'s|'m|'re| is| am| are| became| becomes| works as| work as| was (?:made|appointed|promoted to))"
     r" (?:now |also |currently |still )*(?P<article>an?|the|our|your)? ?(?:new |current |acting |interim )?"
     r"(?P<role>[\w-]+(?: [\w-]+){0,3}?)"
     r"(?= (?:at|for|of|in|on|with|and|here|who|now)\b|[.,;!?)]|$)"
 )
-_AT_WORK = re.compile(r" (?:at|for|with) (?:the )?$")
-_NOT = re.compile(
+_AT_WORK = patterns.compile(r" (?:at|for|with) (?:the )?$")
+_NOT = patterns.compile(
     r"\b(?:no longer|not|never|used to|former(?:ly)?|ex|isn't|wasn't|anymore|any more|if|would|might|could)\b"
 )
 
@@ -404,8 +409,8 @@ def _subject(about: list[str], plain: str) -> Named | None:
     return Named(pronoun=pronoun[1]) if pronoun else None
 
 
-_HE_OR_SHE = re.compile(r"\b(s?he)\b")
-_SPAN = re.compile(r"[^\W_]+(?:[.'&+#-]+[^\W_]+)*")
+_HE_OR_SHE = patterns.compile(r"\b(s?he)\b")
+_SPAN = patterns.compile(r"[^\W_]+(?:[.'&+#-]+[^\W_]+)*")
 
 
 def _surface(canonical: str, plain: str) -> str:

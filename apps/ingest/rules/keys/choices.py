@@ -1,12 +1,12 @@
 """Keys about what is chosen over something else, and what is somebody's favourite of a kind."""
 
-import re
 from collections.abc import Iterator
 
 from apps.ingest.rules.keys.claim import Claim, Clause, has_capital, person_of, search_in, signature
 from apps.ingest.rules.keys.things import stated_key
 from apps.ingest.rules.lexicon import THING_OF, listed
 from apps.ingest.rules.subjects import Subject, slug
+from text import patterns
 
 _OPTION = (
     r"[a-z][\w'+#-]{1,24}(?: (?!over\b|to\b|than\b|more\b|better\b|rather\b|any\b|and\b|any ?day\b)[\w'+#-]{2,24})?"
@@ -16,7 +16,7 @@ _BUT = (
     r"|nowadays)\b))"
 )
 # "I prefer tea to coffee", "I like tea more than coffee", "tea over coffee any day".
-_COMPARED = re.compile(
+_COMPARED = patterns.compile(
     rf"\b(?:prefers?|favou?rs?|(?:'d|would)(?: always| rather)? (?:take|pick|choose|have)|choose|picks?|takes?) "
     rf"(?P<a>{_OPTION}) (?:to|over|rather than|instead of) (?P<b>{_OPTION}){_BUT}"
     rf"|\b(?:likes?|loves?|enjoys?) (?P<a2>{_OPTION}) (?:much |far |way |a lot )?(?:more|better) than"
@@ -28,7 +28,7 @@ _NO_OPTION = listed(
     "it this that them you me him her us be to go do not being having doing getting when if what how the"
 )
 # "Helix is the editor I like best", "my favourite editor is Helix": one key, however it is turned.
-_BEST = re.compile(
+_BEST = patterns.compile(
     r"\b(?P<v>[^\W_][\w+#.'-]{0,24}(?: [\w+#.'-]{1,24}){0,2}?) (?:is|are|remains)(?: still| by far| easily|"
     r" definitely)? (?:the "
     r"(?P<n>[a-z]+(?: [a-z]+)?) (?:that )?(?:i|we) (?:like|love|enjoy|prefer)(?: the)? (?:best|most)"

@@ -1,11 +1,11 @@
 """What every rule for keys uses: the claim, the clause it is read from, and the way values are told."""
 
-import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from apps.ingest.rules.lexicon import listed
 from apps.ingest.rules.subjects import Subject, singular
+from text import patterns
 
 
 class Claim(NamedTuple):
@@ -31,7 +31,7 @@ Reader = Callable[[Clause], Iterator[Claim]]
 
 
 def any_of(names: frozenset[str] | dict[str, str]) -> str:
-    return "(?:" + "|".join(sorted(map(re.escape, names), key=len, reverse=True)) + ")"
+    return "(?:" + "|".join(sorted(map(patterns.escape, names), key=len, reverse=True)) + ")"
 
 
 STOP = (
@@ -55,7 +55,7 @@ _NOT = (
     r"|away from|out of|off|traded(?: in)?|swapped(?: out)?|exchanged|part-exchanged|replaced|got rid of|done with"
     r"|moved off|migrated off)"
 )
-NEGATED = re.compile(
+NEGATED = patterns.compile(
     _NOT
     + (
         r"\s+(?:account at |account with |contract with |subscription to |being |using |taking |eating |drinking "
@@ -65,7 +65,7 @@ NEGATED = re.compile(
 )
 
 
-_PURSUED = re.compile(
+_PURSUED = patterns.compile(
     r"\b(?:trying|try|want|wants|wanna|need|needs|hoping|hope|planning|considering|considered|consider|looking|help|how"
     r"|wondering|debug|debugging|implement|implementing|decide|deciding|could|might|would|should|can)\b"
 )
@@ -84,7 +84,7 @@ def person_of(clause: Clause) -> str | None:
     return subject.key if subject.is_person else None
 
 
-def search_in(pattern: re.Pattern[str], clause: Clause) -> re.Match[str] | None:
+def search_in(pattern: patterns.Pattern, clause: Clause) -> patterns.Match | None:
     return pattern.search(clause.low, clause.start, clause.end)
 
 
@@ -92,7 +92,7 @@ def is_negated(clause: Clause, at: int) -> bool:
     return NEGATED.search(clause.low, max(clause.start, at - 40), at) is not None
 
 
-def has_capital(clause: Clause, match: re.Match[str], group: str = "v") -> bool:
+def has_capital(clause: Clause, match: patterns.Match, group: str = "v") -> bool:
     """Written like a name, or the turn is written without capitals altogether."""
     value = clause.plain[match.start(group) : match.end(group)]
     return (
@@ -154,9 +154,9 @@ _COUNTED = {
         ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), 1
     )
 }
-_TOKEN = re.compile(r"[^\W_]+(?:[.'/+#@-][^\W_]+)*")
-_UNIT = re.compile(r"(\d)\s?(%|km|kg|mg|gb|mb|tb|ms|cm|mm|k|h|db)\b")
-_UNITS = re.compile(
+_TOKEN = patterns.compile(r"[^\W_]+(?:[.'/+#@-][^\W_]+)*")
+_UNIT = patterns.compile(r"(\d)\s?(%|km|kg|mg|gb|mb|tb|ms|cm|mm|k|h|db)\b")
+_UNITS = patterns.compile(
     r"(?<=\d)\s?(?:(?P<db>decibels?)|(?P<kg>kilograms?|kilos?)|(?P<km>kilomet(?:er|re)s?)|(?P<gb>gigs?|gigabytes?)"
     r"|(?P<h>hours?|hrs?)|(?P<cm>centimet(?:er|re)s?)|(?P<mg>milligrams?))\b"
 )
@@ -180,9 +180,9 @@ def signature(text: str) -> str:
 
 
 def amount_of(words: str) -> str:
-    number = re.search(r"\d[\d.,]*", words)
-    digits = re.sub(r"[.,](?=\d{3}(?:\D|$))", "", number[0].rstrip(".,")) if number else ""
-    scale = re.search(r"\d\s?(k|thousand|m|mio|million|bn)\b", words)
+    number = patterns.search(r"\d[\d.,]*", words)
+    digits = patterns.sub(r"[.,](?=\d{3}(?:\D|$))", "", number[0].rstrip(".,")) if number else ""
+    scale = patterns.search(r"\d\s?(k|thousand|m|mio|million|bn)\b", words)
     if scale and digits:
         digits = f"{float(digits.replace(',', '.')) * {'k': 1e3, 'thousand': 1e3, 'bn': 1e9}.get(scale[1], 1e6):g}"
     return digits
@@ -191,6 +191,6 @@ def amount_of(words: str) -> str:
 def split_list(listed: str) -> list[str]:
     return [
         part
-        for part in re.split(r"\s*,\s*(?:and\s+|or\s+)?|\s+and\s+|\s+or\s+|\s*&\s*|\s*/\s*", listed.strip())
+        for part in patterns.split(r"\s*,\s*(?:and\s+|or\s+)?|\s+and\s+|\s+or\s+|\s*&\s*|\s*/\s*", listed.strip())
         if part
     ]

@@ -1,6 +1,5 @@
 """Keys about tastes, habits and plans."""
 
-import re
 from collections.abc import Iterator
 
 from apps.ingest.rules.keys.claim import (
@@ -17,8 +16,9 @@ from apps.ingest.rules.keys.claim import (
 from apps.ingest.rules.lexicon import THINGS, listed
 from apps.ingest.rules.subjects import slug
 from apps.memories.dates import SEASONS
+from text import patterns
 
-_TASTE = re.compile(
+_TASTE = patterns.compile(
     r"\b(?P<verb>(?:really |absolutely |totally |just |still |also |both |actually |now |never |do |always )*(?:love"
     r"|loves|like|likes|adore|adores|enjoy|enjoys|hate|hates|dislike|dislikes|loathe|loathes|detest|detests|despise"
     r"|despises|can'?t stand|cannot stand|can'?t bear|(?:don'?t|doesn'?t|do not|does not|didn'?t) (?:really "
@@ -31,13 +31,13 @@ _TASTE = re.compile(
     r"|so|now|btw|any|these|who|which|when|after|before|again|instead|to|too|that|if|though|although|while|than|lol"
     r"|tbh|more|most|over|especially|best|either|even|unless|except|they|it|he|she|i|we|is|are)\b)"
 )
-_DISLIKE = re.compile(r"hate|dislike|loathe|detest|despise|can'?t|cannot|n'?t\b|\bnot?\b|sick|fed up|never")
+_DISLIKE = patterns.compile(r"hate|dislike|loathe|detest|despise|can'?t|cannot|n'?t\b|\bnot?\b|sick|fed up|never")
 _NO_TASTE = listed(
     "it that this them him her you me to us those these one how what when the being having doing going idea way"
     " sound look work job people things stuff fact thought"
 )
 # "Sounds like …", "something like …", "the love and support": no verb of liking.
-_NO_LIKING = re.compile(
+_NO_LIKING = patterns.compile(
     r"(?:^|[,;:(-]\s*|\b(?:looks?|sounds?|feels?|felt|seems?|smells?|tastes?|looked|sounded|looking|feeling|acts?"
     r"|just|is"
     r"|are|was|were|be|been|it's|that's|they're|'s|something|anything|things?|stuff|ones?|more|much|the|my|your|our"
@@ -46,27 +46,27 @@ _NO_LIKING = re.compile(
     r"|topics"
     r"|[a-z]{4,}(?:ing|tion|ment|ness)s?))\s*$"
 )
-_LIKES = re.compile(
+_LIKES = patterns.compile(
     r"\b(?:i|we|you|they|who|do|to|people|both|all|kids|parents|also|still|always|really|never|only|and|but)\s*$"
 )
 _ALSO_NOUNS = ("like", "love", "likes", "loves")
-_CLAUSE_AS_OBJECT = re.compile(
+_CLAUSE_AS_OBJECT = patterns.compile(
     r"^(?:in|and|for|of|with|or|on|at|by|everywhere)\b|"
     r"\b(?:i|you|we|they|he|she|it|everyone|is|was|were|been|has|have|had|are|your|you're)\b"
 )
-_SMOKES = re.compile(
+_SMOKES = patterns.compile(
     r"\b(?:i|we|he|she|wife|husband|partner|dad|mum|mom|brother|sister|still|also|and) (?:still |also |now |only "
     r"|used to |never |don'?t |doesn'?t |no longer )*(?P<v>smokes?|vapes?)\b|\b(?P<q>(?:quit|stopped|gave up"
     r"|given up) (?:smoking|cigarettes|vaping))\b|\b(?P<n>non-?smoker)\b|\b(?P<s>smoker)\b"
 )
-_PLAN = re.compile(
+_PLAN = patterns.compile(
     r"\b(?:on|to|have|has|got|chose|bought|using|with) (?:the |a |an |your |their )?(?P<v>free|basic|starter|pro"
     r"|plus|premium|team|teams|business|enterprise|standard|family|individual|student|growth|scale|hobby|personal"
     r"|gold|silver|platinum|unlimited|annual|monthly|yearly|lite|max|ultra|essential|professional|developer"
     r"|trial)(?: \w+)? (?:plan|tier|subscription|tariff|package|account|licen[cs]e|membership)\b"
 )
-_YEAR = re.compile(r"(?:19|20)\d\d")
-_SWITCHED = re.compile(
+_YEAR = patterns.compile(r"(?:19|20)\d\d")
+_SWITCHED = patterns.compile(
     r"\b(?:switched|changed|changing|switching|new|different|swapped) (?:my |our |to a new "
     r"|to a different )?(?P<n>gym|dentist|doctor|gp|therapist|bank|school|provider|insurer|insurance|broker"
     r"|energy provider|phone provider|electricity provider|supplier|vet|hairdresser|landlord|lawyer|accountant"
@@ -74,11 +74,11 @@ _SWITCHED = re.compile(
     r"|supermarket|pharmacy|garage|internet provider)s?\b[^.]{0,30}?(?:\b(?:at|with|to|is|in|called|it's|now"
     r"|:) )+(?:the |a |dr\.? )?(?P<v>[^\W_][\w&'. -]{1,30}?)" + STOP
 )
-_DIET_NAMED = re.compile(
+_DIET_NAMED = patterns.compile(
     r"\b(?:on|following|follow|keep to|stick to|started|doing|do) (?:a |an |the |this )?(?P<v>(?:very "
     r"|strict )?[a-z]+(?:[- ][a-z]+){0,2}?)[- ]diet\b"
 )
-_VERSION = re.compile(
+_VERSION = patterns.compile(
     r"\b(?P<n>"
     + any_of(
         frozenset(
@@ -101,7 +101,7 @@ def taste(clause: Clause) -> Iterator[Claim]:
         who is None
         or match is None
         or match["v"].split()[0] in _NO_TASTE
-        or re.search(r"\b(?:i|we)(?:'d| would)\b", clause.low[clause.start : match.end()])
+        or patterns.search(r"\b(?:i|we)(?:'d| would)\b", clause.low[clause.start : match.end()])
         or (match["verb"] in _ALSO_NOUNS and _NO_LIKING.search(clause.low, clause.start, match.start()))
         or (match["verb"] == "like" and not _LIKES.search(clause.low, clause.start, match.start()))
         or _CLAUSE_AS_OBJECT.search(match["v"])
@@ -118,7 +118,7 @@ def habit(clause: Clause) -> Iterator[Claim]:
         return
     smokes = search_in(_SMOKES, clause)
     if smokes:
-        no = smokes["q"] or smokes["n"] or re.search(r"never|n'?t|no longer|used to", smokes[0])
+        no = smokes["q"] or smokes["n"] or patterns.search(r"never|n'?t|no longer|used to", smokes[0])
         yield Claim(f"{who}.smoking", "no" if no else signature(clause.low[smokes.start() : clause.end]))
         return
     plan = search_in(_PLAN, clause)

@@ -1,13 +1,12 @@
 """Keys of orders to the assistant: the trait of its behaviour that is meant."""
 
-import re
-
 from apps.ingest.rules.keys.claim import NEGATED, Claim, any_of, signature
 from apps.ingest.rules.lexicon import LANGUAGES
 from apps.ingest.rules.subjects import slug
+from text import patterns
 
-_ANSWER_LANGUAGE = re.compile(rf"\b(?P<v>{any_of(LANGUAGES)})\b")
-_ANSWER_VERB = re.compile(
+_ANSWER_LANGUAGE = patterns.compile(rf"\b(?P<v>{any_of(LANGUAGES)})\b")
+_ANSWER_VERB = patterns.compile(
     r"\b(?:repl(?:y|ies|ying)|answer(?:s|ing)?|respon\w+|speaking|talking|go(?:ing)? back|back to|write|writing"
     r"|speak|talk|communicate|language|switch|from now on"
     r"|is (?:fine|ok|okay)|only|chat|please|again|to me)\b"
@@ -60,7 +59,7 @@ _ASSISTANT: tuple[tuple[str, str], ...] = (
     ("email", r"\b(?:e-?mails?|mails?)\b"),
     ("steps", r"\b(?:step[- ]by[- ]step|one step at a time|reasoning|explain\w*)\b"),
 )  # fmt: skip
-_ASSISTANT_RULES = tuple((name, re.compile(pattern)) for name, pattern in _ASSISTANT)
+_ASSISTANT_RULES = tuple((name, patterns.compile(pattern)) for name, pattern in _ASSISTANT)
 
 
 def instruction_claim(low: str, start: int, end: int) -> Claim | None:
@@ -69,7 +68,7 @@ def instruction_claim(low: str, start: int, end: int) -> Claim | None:
     named = [
         m["v"] for m in _ANSWER_LANGUAGE.finditer(text) if not NEGATED.search(text, max(0, m.start() - 30), m.start())
     ]
-    if named and _ANSWER_VERB.search(text) and not re.search(r"\b(?:british|american) english\b", text):
+    if named and _ANSWER_VERB.search(text) and not patterns.search(r"\b(?:british|american) english\b", text):
         return Claim("assistant.language", slug(named[-1]), type="instruction")
     for name, pattern in _ASSISTANT_RULES:
         match = pattern.search(text)
@@ -78,7 +77,7 @@ def instruction_claim(low: str, start: int, end: int) -> Claim | None:
     return None
 
 
-_UNWANTED = re.compile(
+_UNWANTED = patterns.compile(
     r"\b(?:don'?t|do not|never|no|stop|avoid|without|skip|less|fewer|no more|not|drop|quit|leave out|cut)\b"
 )
 _OPEN_ENDED = frozenset(
@@ -105,11 +104,11 @@ def _behaviour(name: str, said: str, text: str) -> str:
     if name == "length" and not any(c.isdigit() for c in said):
         said = (
             "short"
-            if re.match(r"short|brief|concise|terse|tl|to the point", said)
+            if patterns.match(r"short|brief|concise|terse|tl|to the point", said)
             else "long"
-            if re.match(r"long|verbose|detail|in[- ]depth", said)
+            if patterns.match(r"long|verbose|detail|in[- ]depth", said)
             else said
         )
     if name == "formality":
-        said = "informal" if re.match(r"informal|casual|friendly|first", said) else "formal"
+        said = "informal" if patterns.match(r"informal|casual|friendly|first", said) else "formal"
     return ("no_" if _UNWANTED.search(text) else "") + slug(said)

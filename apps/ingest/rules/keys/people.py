@@ -1,6 +1,5 @@
 """Keys about who belongs to whom: managers, colleagues, family, teams, offices."""
 
-import re
 from collections.abc import Iterator
 
 from apps.ingest.rules.keys.claim import (
@@ -16,6 +15,7 @@ from apps.ingest.rules.keys.claim import (
 )
 from apps.ingest.rules.lexicon import BOSS, CONDITIONS, DIETS, KIN, MOODS, OCCUPATIONS, PET, REPORTEE, SOCIAL, listed
 from apps.ingest.rules.subjects import slug
+from text import patterns
 
 _NAMED = (
     r"(?P<p>[^\W\d_][\w'.-]{1,25}(?: (?!now\b|and\b|since\b|from\b|is\b|who\b|as\b|on\b|in\b|at\b|for\b|directly\b"
@@ -27,62 +27,62 @@ _NAMES = (
     r"|so\b|to\b|these\b|directly\b|every\b)[^\W\d_][\w'.-]{1,25})?(?:(?:, and |, | and | & )(?!i\b|we\b|the\b|my\b"
     r"|our\b|she\b|he\b|they\b|it\b)[^\W\d_][\w'.-]{1,25}){0,6})"
 )
-_REPORTS_TO = re.compile(
+_REPORTS_TO = patterns.compile(
     r"\b(?:reports?|reporting)(?: directly| now| in| straight| up)* (?:in)?to (?:the |my |our )?" + _NAMED
 )
 _BOSS_WORD = any_of(BOSS)
-_BOSS_IS = re.compile(
+_BOSS_IS = patterns.compile(
     rf"\b(?:my|our)(?: new| current| direct)? {_BOSS_WORD}(?: now)?(?: is|'s name is|'s| will be|:)(?: now| called"
     rf"| actually| still)? {_NAMED}"
 )
-_IS_BOSS = re.compile(
+_IS_BOSS = patterns.compile(
     rf"{_NAMED} (?:is|will be|becomes|became|'s)(?: now| going to be| also| officially| actually)* (?:my|our)(?: new"
     rf"| current| direct| interim)? {_BOSS_WORD}\b"
 )
-_TOOK_OVER = re.compile(
+_TOOK_OVER = patterns.compile(
     rf"{_NAMED} (?:(?:has |have )?(?:took|taken|takes|is taking) over(?: from [^\W\d_][\w'.-]{{1,25}})?|replaced"
     rf" [^\W\d_][\w'.-]{{1,25}}"
     rf"|stepped in|was made|was appointed) as (?:my|our)(?: new| interim)? {_BOSS_WORD}\b"
 )
-_MANAGED_BY = re.compile(
+_MANAGED_BY = patterns.compile(
     rf"\b(?:managed|led|headed|run|supervised|owned|maintained|overseen|chaired|coached"
     rf"|mentored) by (?:the )?{_NAMED}"
 )
-_MANAGES = re.compile(
+_MANAGES = patterns.compile(
     r"\b(?:manages?|leads?|supervises?|oversees?|heads(?: up)?|mentors?|coaches|maintains?|owns?|runs|chairs"
     r"|in charge of|responsible for|head of|lead of|manager of|owner of|maintainer of)\s+(?P<what>(?:the |our |a "
     r"|my )?(?:[\w&'.-]+)(?: (?!since\b|now\b|from\b|and\b|with\b|on\b|at\b|for\b|in\b|as\b"
     r"|so\b)[\w&'.-]+){0,3}(?:(?:, and |, | and )(?!i\b|we\b|report|work|the\b|my\b)[\w'.-]+){0,5})"
 )
-_I_DO = re.compile(
+_I_DO = patterns.compile(
     r"\b(?:i|i'?m|i'?ve|we|we're|me|and|who|am|also|now)\b(?: (?!my\b|your\b|an?\b|get\b|had\b)[\w']+){0,4}\s*$"
 )
-_UNDER_ME = re.compile(
+_UNDER_ME = patterns.compile(
     rf"{_NAMES} (?:report|reports|are reporting|is reporting|work|works) (?:directly |now |in )*(?:to|for|under) me\b"
 )
-_TEAM_IS = re.compile(
+_TEAM_IS = patterns.compile(
     r"\b(?:my|our) (?:team|reports|direct reports) (?:is|are|consists of"
     r"|:)\s*(?:me,? (?:and )?)?(?P<l>[^\W\d_][\w'.-]{1,25}(?:(?:, and |, | and )[^\W\d_][\w'.-]{1,25}){0,6})"
 )
-_WORKS_WITH = re.compile(
+_WORKS_WITH = patterns.compile(
     rf"\b(?:works?|working|pair(?:ing|s)?|pair-program\w*|collaborat\w+|team(?:ed|ing)? up|partner(?:ed"
     rf"|ing)?) (?:closely |together |directly |mostly |a lot |up |side by side |every day )*(?:with"
     rf"|alongside) {_NAMES}"
 )
-_TOGETHER = re.compile(
+_TOGETHER = patterns.compile(
     rf"(?:^|\b){_NAMED} and (?:i|me)\b.{{0,30}}\b(?:work|collaborate|pair|run|lead|own|are on|share)\b"
 )
 _PEOPLE = KIN | SOCIAL | REPORTEE | PET
-_KIN_IS = re.compile(
+_KIN_IS = patterns.compile(
     rf"\b(?:my|our)(?: new| current| older| younger| little| big| eldest| oldest| youngest| best"
     rf"| family)? (?P<k>{any_of(_PEOPLE)})(?:'s name is| is called| is named| is now|'s called| is|'s"
     rf"|:)(?: now| actually)? {_NAMED}"
 )
-_IS_KIN = re.compile(
+_IS_KIN = patterns.compile(
     rf"{_NAMED} (?:is|'s|are)(?: now| also| actually)* (?:my|our)(?: new| current| older| younger| little| big"
     rf"| eldest| oldest| youngest| best| family| twin)? (?P<k>{any_of(_PEOPLE)})\b"
 )
-_MEMBER = re.compile(
+_MEMBER = patterns.compile(
     r"\b(?:joined|back (?:in|on|to)|(?:^|i'm |im |now )(?:in|on)|moved (?:over )?to|transferred to|is (?:now )?(?:on"
     r"|in|part of|a member of)|am (?:now )?(?:on|in)"
     r"|'m (?:now )?(?:on|in)|switched to|member of|belongs to|went to|assigned to)\s+(?:the |our "
@@ -98,7 +98,7 @@ _NOT_PEOPLE = listed(
 )
 
 
-_MARRIED_TO = re.compile(
+_MARRIED_TO = patterns.compile(
     rf"\b(?:i'?m|im|i am|we'?re|been|got|get|getting) (?:now |happily |still )*(?P<k>married|engaged) to {_NAMED}"
     rf"|{_NAMED.replace('?P<p>', '?P<p2>')} and (?:i|me) (?:are|got|were)(?: now| recently| happily)? (?P<k2>married"
     rf"|engaged)"
@@ -109,7 +109,7 @@ _SPOUSES = listed("husband wife spouse hubby")
 _ADJECTIVAL = ("ful", "ous", "ive", "able", "ible", "less", "ish")
 
 
-def _is_person(clause: Clause, match: re.Match[str], group: str = "p") -> bool:
+def _is_person(clause: Clause, match: patterns.Match, group: str = "p") -> bool:
     name = match[group]
     first = name.split()[0]
     if first in _NOT_PEOPLE or first in _PEOPLE or name in CONDITIONS or name in DIETS or first.endswith(_ADJECTIVAL):
@@ -117,7 +117,7 @@ def _is_person(clause: Clause, match: re.Match[str], group: str = "p") -> bool:
     return has_capital(clause, match, group) and not name.endswith(("ing", "ed")) and name not in MOODS
 
 
-_TITLE = re.compile(r"(?:dr|prof|professor|mr|mrs|ms|miss|sir)\.? ")
+_TITLE = patterns.compile(r"(?:dr|prof|professor|mr|mrs|ms|miss|sir)\.? ")
 
 
 def _who(name: str) -> str:
@@ -131,12 +131,12 @@ def boss(clause: Clause) -> Iterator[Claim]:
         if (
             match
             and _is_person(clause, match)
-            and not re.search(r"\b(?:no longer|was|used to be|isn'?t|former)\b", match[0])
+            and not patterns.search(r"\b(?:no longer|was|used to be|isn'?t|former)\b", match[0])
         ):
             yield Claim("user.reports_to", _who(match["p"]), type="relation")
             return
     match = search_in(_UNDER_ME, clause) or (
-        search_in(_TEAM_IS, clause) if re.search(r"\bmanage|\blead|\breports", clause.low) else None
+        search_in(_TEAM_IS, clause) if patterns.search(r"\bmanage|\blead|\breports", clause.low) else None
     )
     if match:
         for name in split_list(match["l"]):
@@ -151,7 +151,7 @@ def boss(clause: Clause) -> Iterator[Claim]:
 
 
 # "Changed therapists, seeing Paulo now", "got a new boss: Ravi": who holds a role from now on.
-_SUCCESSOR = re.compile(
+_SUCCESSOR = patterns.compile(
     rf"\b(?:(?:switched|changed|swapped|changing|switching)(?: (?:my|our))?|(?:(?:have|has|got|with) )?(?:an?|my"
     rf"|our)? ?(?:new|different))"
     rf" (?P<k>{any_of(SOCIAL | BOSS)})s?\b(?:[:,]| -|,? (?:now|and|it's|seeing|with|called|named|is|to|i'm|we're"
@@ -172,7 +172,7 @@ _ROLE_OF = {
     "tutors": "tutor",
     "treats": "doctor",
 }
-_DOES_FOR_ME = re.compile(
+_DOES_FOR_ME = patterns.compile(
     rf"{_NAMED} (?:now |currently |also )*(?P<k>supervises|manages|line-manages|mentors|coaches|teaches|trains"
     rf"|tutors|treats) me\b"
 )
@@ -213,7 +213,7 @@ def manages(clause: Clause) -> Iterator[Claim]:
     if (
         match is None
         or person is None
-        or re.match(r"(?:owns?|runs?) (?:a|an|\d|two|three|my|out|on|every)\b", match[0])
+        or patterns.match(r"(?:owns?|runs?) (?:a|an|\d|two|three|my|out|on|every)\b", match[0])
     ):
         return
     if person == "user" and (not _I_DO.search(clause.low, clause.start, match.start()) or is_aside(clause)):
@@ -276,7 +276,7 @@ def member(clause: Clause) -> Iterator[Claim]:
         yield Claim(f"{who}.team", slug(match["v"]))
 
 
-_HOLDS = re.compile(
+_HOLDS = patterns.compile(
     rf"\b{_NAMED} (?:is|became|was made|'s)(?: now| currently)? (?:the|our)(?: new| current"
     rf"| interim)? (?P<r>[\w -]{{2,24}}?)(?= of\b| for\b| on\b| at\b|\s*$|[,.;!]| now\b| since\b)"
     rf"|\b(?P<p2>[^\W\d_][\w'.-]{{1,25}}) (?:replaced|replaces|succeeded|succeeds|took over from|takes over from"
@@ -297,10 +297,10 @@ _OFFICES = (
 _SINGLE_OFFICES = any_of(
     frozenset({"ceo", "cto", "cfo", "coo", "chair", "president", "treasurer", "team lead", "tech lead"})
 )
-_OUR_OFFICE_IS = re.compile(
+_OUR_OFFICE_IS = patterns.compile(
     rf"\b(?:our|the)(?: new| current| interim)? (?P<r>{_SINGLE_OFFICES})(?: is| will be| became)(?: now)? {_NAMED}"
 )
-_BECAME = re.compile(
+_BECAME = patterns.compile(
     rf"\b{_NAMED} (?:became|becomes|is now|is the new|has become|was named) (?:the "
     rf"|our )?(?:new )?(?P<r>{_SINGLE_OFFICES})\b"
 )

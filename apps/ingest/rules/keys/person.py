@@ -1,6 +1,5 @@
 """Keys about the person: name, age, home, employer, role, studies, standing."""
 
-import re
 from collections.abc import Iterator
 
 from apps.ingest.rules.keys.claim import (
@@ -28,14 +27,15 @@ from apps.ingest.rules.lexicon import (
 )
 from apps.ingest.rules.subjects import is_name, slug
 from apps.memories.dates import MONTHS
+from text import patterns
 
-_NAME = re.compile(
+_NAME = patterns.compile(
     r"\b(?:(?:my|the) (?:first |full |last |real |preferred |legal )?name(?:'s| is)(?: now| actually)?|(?:call"
     r"|address) me(?: just| simply)?|i'?m called|i go by|everyone calls me|people call me"
     r"|name's)\s+(?P<v>[^\W\d_][\w'-]{1,30}(?:\s(?!not\b|from\b|please\b|and\b|but\b|in\b|instead\b|now\b|by\b|at\b"
     r"|when\b|if\b|btw\b|ok\b|for\b)[^\W\d_][\w'-]{1,30})?)"
 )
-_I_AM_NAME = re.compile(
+_I_AM_NAME = patterns.compile(
     r"^(?:.{0,40}?\b)?(?:i'm|im|i am|this is|it's)\s+(?P<v>[^\W\d_][\w'-]{1,20}(?: [^\W\d_][\w'-]{1,20})?)(?=\s*(?:["
     r",.!]|$| and i\b| from\b| here\b| btw\b))"
 )
@@ -50,7 +50,7 @@ _NO_NAME = (
         " single married divorced aware sure afraid american british indian canadian australian"
     )
 )
-_AGE = re.compile(
+_AGE = patterns.compile(
     r"\b(?:(?:i'm|im|i am|is|am|turned|turns|turning|aged?)(?: now| about| almost)?"
     r"|age:?)\s+(?P<v>\d{1,3}|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?: ?(?:years?|yrs?|yo"
     r"|y/o)(?:[- ]old)?)?(?=\s*(?:$|[,.;!)]|\s(?:now|today|and|last|in"
@@ -58,12 +58,12 @@ _AGE = re.compile(
     r"|months?"
     r"|euros?|dollars?|people|cm))"
 )
-_BIRTHDAY = re.compile(r"\b(?:birthday|bday|b-day|date of birth|dob)\b(?: is|'s| falls)?|\bborn (?:on|in)\b")
+_BIRTHDAY = patterns.compile(r"\b(?:birthday|bday|b-day|date of birth|dob)\b(?: is|'s| falls)?|\bborn (?:on|in)\b")
 
 
-_BORN_IN = re.compile(r"\bborn (?:back )?in (?:\w+ )?(?P<v>(?:19|20)\d\d)\b")
+_BORN_IN = patterns.compile(r"\bborn (?:back )?in (?:\w+ )?(?P<v>(?:19|20)\d\d)\b")
 _MONTH = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + ")"
-_DAY_OF_MONTH = re.compile(
+_DAY_OF_MONTH = patterns.compile(
     rf"\b(?P<d>[0-3]?\d)(?:st|nd|rd|th)?(?: of)? (?P<m>{_MONTH})\b"
     rf"|\b(?P<m2>{_MONTH})\.? (?:the )?(?P<d2>[0-3]?\d)(?:st|nd|rd|th)?\b"
 )
@@ -73,7 +73,7 @@ def name(clause: Clause) -> Iterator[Claim]:
     match = search_in(_NAME, clause)
     if match is not None:
         third = clause.subject.is_person and clause.subject.attribute == "name" and clause.subject.key != "user"
-        if re.match(r"(?:call|address) me", match[0]):
+        if patterns.match(r"(?:call|address) me", match[0]):
             yield Claim("user.preferred_name", slug(match["v"]), type="instruction")
         else:
             yield Claim(f"{clause.subject.key if third else 'user'}.name", slug(match["v"]))
@@ -96,7 +96,7 @@ def age(clause: Clause) -> Iterator[Claim]:
 
 
 def birthday(clause: Clause) -> Iterator[Claim]:
-    if search_in(_BIRTHDAY, clause) and not re.search(
+    if search_in(_BIRTHDAY, clause) and not patterns.search(
         r"\b(?:party|card|present|gift|cake|dinner|celebrat|invit)", clause.low[clause.start : clause.end]
     ):
         who = clause.subject.key if clause.subject.is_person or clause.subject.key == "user" else "user"
@@ -111,7 +111,7 @@ def birthday(clause: Clause) -> Iterator[Claim]:
             )
 
 
-_LOCATION = re.compile(
+_LOCATION = patterns.compile(
     r"\b(?:(?:moved|relocated|moving|emigrated|immigrated|relocating|came back|moved back|returned"
     r"|settled(?: down)?)\s+(?:house |home |away |back |here |over |out "
     r"|permanently )*(?:from\s+(?P<from>[\w' .-]{2,40}?)\s+)?(?:to|in|into)|(?:live|lives|living|reside|resides|rent"
@@ -126,8 +126,8 @@ _LOCATION = re.compile(
     r"(?P<v>[^\W_][\w'.-]{1,30}(?:[ ][\w'.-]{2,20}){0,2}?)" + STOP
 )
 _HOMES = frozenset({"home", "house", "flat", "apartment", "place", "new_place", "address"})
-_HOUSE_IS = re.compile(r"(?:home|house|flat|apartment) is\s+(?:now |currently |still |just )*")
-_WHERE_I_LIVE = re.compile(
+_HOUSE_IS = patterns.compile(r"(?:home|house|flat|apartment) is\s+(?:now |currently |still |just )*")
+_WHERE_I_LIVE = patterns.compile(
     r"\b(?P<v>[^\W_][\w'.-]{1,30}) is (?:where i(?:'m)? (?:now )?(?:live|based|staying)|(?:my"
     r"|our) (?:new )?home(?: town| city)?)\b"
 )
@@ -138,7 +138,7 @@ _NOT_PLACES = listed(
     " friday saturday sunday january february march april may june july august september october november december"
     " cash meeting hospital school office home"
 )
-_EMPLOYER = re.compile(
+_EMPLOYER = patterns.compile(
     r"\b(?:(?:(?:drives?|driving|flies|fly|flying|nurses?|writes?|writing|teach(?:es)?|teaching) for)"
     r"|(?:works?|working|worked)\s+(?:now |currently |full[- ]time |part[- ]time |remotely |there |still "
     r"|these days )*(?:at|for)|joined|joining|joins|employed (?:at|by|with)|started (?:at|with|working (?:at|for)"
@@ -150,23 +150,23 @@ _EMPLOYER = re.compile(
     r"|left [\w ]{2,30} for)\s+(?:the |a |an )?(?P<v>[^\W_][\w&'.+-]{0,30}(?:[ ][\w&'.+-]{2,24}){0,3}?)" + STOP
 )
 # "I'm a clerk at Lidl", "I work as a cook for Sodexo"; and "I'm at Lidl now", where the old job is left in one breath.
-_TRADE_AT = re.compile(
+_TRADE_AT = patterns.compile(
     r"\b(?:(?:i'?m|i am|he'?s|she'?s|is) (?:now |currently |still )*an?|(?:works?|working) as an?) [a-z][a-z -]{2,40}?"
     r"(?: now,?)? (?:at|for|with) (?:the )?(?P<v>[^\W_][\w&'.+-]{0,30}(?: [\w&'.+-]{2,24}){0,2}?)" + STOP
 )
-_NOW_AT = re.compile(
+_NOW_AT = patterns.compile(
     r"\b(?:i'?m|i am|now|we'?re) (?:now )?(?:at|with) (?P<v>[^\W_][\w&'.+-]{0,30}(?: [\w&'.+-]{2,24}){0,2}?)(?: now)?"
     + STOP
 )
-_JOB_LEFT = re.compile(
+_JOB_LEFT = patterns.compile(
     r"\b(?:left|quit|resigned|notice|no longer|laid off|fired|new job|changed jobs|switched jobs|moved on)\b"
 )
-_IS_EMPLOYER = re.compile(
+_IS_EMPLOYER = patterns.compile(
     r"\b(?P<v>[^\W_][\w&'.+-]{0,30}(?: [\w&'.+-]{2,24}){0,2}?) (?:is|became)(?: now| currently)? (?:my|our)(?: new|"
     r" current"
     r"| present)? (?:employer|company|workplace|place of work)\b"
 )
-_EMPLOYER_LEFT = re.compile(
+_EMPLOYER_LEFT = patterns.compile(
     r"\b(?:no longer (?:at|with|work(?:ing)? (?:at|for)|employed (?:at|by))"
     r"|(?:(?<!\bmy )(?<!\bthe )left(?![- ](?:hand|side))|quit"
     r"|leaving|resigned from|laid off (?:from|by)|fired (?:from|by)|stopped working (?:at|for)|finished at"
@@ -174,7 +174,7 @@ _EMPLOYER_LEFT = re.compile(
     r"|parted ways with|don'?t work (?:at|for)|used to work (?:at|for)|worked (?:at|for)))\s+(?:my job at |the |a "
     r"|working at )?(?P<v>[^\W_][\w&'.+-]{0,30}(?:[ ][\w&'.+-]{2,24}){0,2}?)" + STOP
 )
-_ROLE = re.compile(
+_ROLE = patterns.compile(
     r"\b(?:(?:works?|working) as|(?:promoted|moved|transitioned|switched) (?:up )?to|became|become|becoming|(?:job"
     r"|role|title|position|occupation|profession|job title|new role|new job|new title)(?: here| there)?(?: is|'s"
     r"|:)(?: now)?|(?:i'm|im|i am|is|am|'s|are|now|been|he's|she's|serve as|serving as|appointed|elected|acting as"
@@ -200,14 +200,14 @@ def location(clause: Clause) -> Iterator[Claim]:
     if match is None or not has_capital(clause, match):
         return
     value = match["v"]
-    moved = re.match(r"(?:moved|moving|went|switched|left for|returned)", match[0]) is not None
+    moved = patterns.match(r"(?:moved|moving|went|switched|left for|returned)", match[0]) is not None
     if (
         value.split()[0] in _NOT_PLACES
         or not value[0].isalpha()
         or _is_company(value)
         or (
             match[0].startswith(("i'm in", "im in", "i am in", "we're in", "we are in"))
-            and not re.search(
+            and not patterns.search(
                 r"\b(?:now|moved|live|permanently|since|for good)\b", clause.low[clause.start : clause.end]
             )
         )
@@ -240,7 +240,7 @@ def employer(clause: Clause) -> Iterator[Claim]:
         return
     for match in _EMPLOYER.finditer(clause.low, clause.start, clause.end):
         value, verb = match["v"], match[0]
-        sure = re.match(
+        sure = patterns.match(
             r"(?:work|employ|dr|fl|nurse|writ|teach|join|start|hired|new (?:job|emp)|company|got|took|have|landed"
             r"|accepted)",
             verb,
@@ -272,12 +272,14 @@ def employer(clause: Clause) -> Iterator[Claim]:
             continue
         if (
             not sure
-            and re.match(r"is |now |currently |back |been |started ", verb)
+            and patterns.match(r"is |now |currently |back |been |started ", verb)
             and clause.subject.key in ("", "user")
-            and not re.match(r"(?:i|we|now|back|currently|started)\b", clause.low[clause.start : clause.start + 12])
+            and not patterns.match(
+                r"(?:i|we|now|back|currently|started)\b", clause.low[clause.start : clause.start + 12]
+            )
         ):
             continue  # "all my savings are at the bank"
-        plain_work = re.match(r"work(?:s|ing)? (?:at|for)|employ", verb) is not None
+        plain_work = patterns.match(r"work(?:s|ing)? (?:at|for)|employ", verb) is not None
         if not (_is_company(value) or plain_work or (sure and has_capital(clause, match))):
             continue
         yield Claim(f"{who}.employer", slug(value))
@@ -304,7 +306,7 @@ _NOT_EMPLOYERS = listed(
 
 
 # Words for who does what, by their endings; those that name something else than a trade are left out.
-_TRADE = re.compile(
+_TRADE = patterns.compile(
     r"\b(?:i'?m|im|i am|is|she's|he's|works? as|working as|trained as|as) (?:now |currently |also |still )*an?"
     r" (?P<v>(?:(?!bit\b|big\b|huge\b"
     r"|light\b|heavy\b|early\b|bad\b|good\b|great\b|terrible\b|fast\b|slow\b|night\b|keen\b|regular\b)[a-z-]+"
@@ -322,7 +324,7 @@ _NO_TRADE = listed(
 
 
 # "I work as a …" is followed by a trade, whatever the word.
-_WORKS_AS = re.compile(
+_WORKS_AS = patterns.compile(
     r"\b(?:works?|working|job|employed|started|retrained|qualified) (?:now "
     r"|currently )?as an? (?P<v>(?P<job>[a-z][a-z-]+(?: [a-z-]{2,20}){0,2}?))" + STOP
 )
@@ -334,44 +336,46 @@ def trade(clause: Clause) -> Iterator[Claim]:
         yield Claim(f"{who}.role", slug(match["v"]))
 
 
-_AS_A = re.compile(r"as an? (?P<v>(?:[\w-]+ ){0,3}?(?P<job>" + any_of(OCCUPATIONS) + r"))\b")
+_AS_A = patterns.compile(r"as an? (?P<v>(?:[\w-]+ ){0,3}?(?P<job>" + any_of(OCCUPATIONS) + r"))\b")
 
 
 def role(clause: Clause) -> Iterator[Claim]:
     who, match = person_of(clause), search_in(_ROLE, clause) or _AS_A.match(clause.low, clause.start, clause.end)
     if who is None or match is None or is_negated(clause, match.start("v")):
         return
-    if re.search(r"\b(?:my|our|his|her|your|\w+'s)\s+(?:\w+\s+)?$", clause.low[clause.start : match.start("job")]):
+    if patterns.search(
+        r"\b(?:my|our|his|her|your|\w+'s)\s+(?:\w+\s+)?$", clause.low[clause.start : match.start("job")]
+    ):
         return  # "Ingrid is my manager" tells of the two of them
-    yield Claim(f"{who}.role", slug(re.sub(r"^(?:an?|the|our|its|their) ", "", match["v"])))
+    yield Claim(f"{who}.role", slug(patterns.sub(r"^(?:an?|the|our|its|their) ", "", match["v"])))
 
 
-_STATUS = re.compile(
+_STATUS = patterns.compile(
     r"\b(?:i'm|im|i am|we're|we are|is|are|'s|been|now|finally|got|getting|just|newly) (?:now |happily |officially "
     r"|still |recently "
     r"|finally |newly |a )*(?P<v>single|married|engaged|divorced|separated|widowed|widower|widow|in a relationship)\b"
 )
-_STUDIES = re.compile(
+_STUDIES = patterns.compile(
     r"\b(?:stud(?:y|ies|ying)|majoring in|major is|(?:changed|switched) (?:my |his |her )?(?:major|degree|course"
     r"|subject|studies)(?: from [\w ]+?)? to|(?:doing|do|does) (?:a |my )?(?:degree|masters?|phd|bachelor'?s?|msc"
     r"|bsc) in)\s+(?P<v>(?!for\b|at\b|in\b|with\b|hard\b|the\b|to\b|abroad\b)[a-z]+(?: (?!in\b|at\b|and\b|since\b"
     r"|now\b|for\b|with\b)[a-z]+)?)"
 )
-_SCHOOL = re.compile(
+_SCHOOL = patterns.compile(
     r"\b(?:(?:goes|go|went|going|moved|switched|changed) to|(?:is |'s |are |am |'m |started |starts |now )+(?:at|in)"
     r"|attends?|enrolled (?:at|in)|studies at|study at)\s+(?:the )?(?P<v>[^\W_][\w'. -]{1,30}?)(?: (?P<t>primary"
     r"|secondary|school|high school|college|university|uni|kindergarten|nursery|daycare|elementary|academy|gymnasium"
     r"|grammar school|preschool))\b|\bchanged schools?\b.{0,30}\b(?:at|to) (?P<v2>[^\W_][\w'.-]{1,30})"
 )
-_WEIGHT = re.compile(
+_WEIGHT = patterns.compile(
     r"\b(?:weigh(?:s|ed)?|weight is|(?:down|up) to|i'm at|currently at|weigh in at)(?: now| about| around"
     r"| currently)* (?P<v>\d{2,3}(?:[.,]\d)?) ?(?:kg|kilos?|kilograms?|lbs?|pounds|stone)\b"
 )
-_EARNS = re.compile(
+_EARNS = patterns.compile(
     r"\b(?:i|we|he|she|i'm|now|and) (?:now |currently |still |only )*(?:earn|earns|make|makes|get paid|am paid|is paid)"
     r"(?: about| around| roughly| now)* (?P<v>[€$£]? ?\d[\d.,]*k?)(?! ?(?:mistakes|cakes|copies|pizzas|calls|videos))"
 )
-_PAYS = re.compile(
+_PAYS = patterns.compile(
     r"\b(?:pay|pays|paying|costs?)(?: me| us| about| around)* (?P<v>[€$£]? ?\d[\d.,]*k?(?: ?(?:€|\$|£|euros?|eur"
     r"|dollars?|usd|pounds?|gbp|chf))?)(?: (?:a|per|every|each|/) ?(?:month|year|week)| monthly| a month| in| of"
     r"| for| the| my| our)* (?P<n>rent|mortgage|tuition|childcare|insurance|alimony|electricity|internet|nursery"
@@ -379,7 +383,7 @@ _PAYS = re.compile(
     r"|salary)(?: is| was| went up| went down| rose| increased| goes up| has gone up| costs| fell| dropped| is now"
     r"| to| by| now| at| of| from [\d.,]+)+ (?P<v2>[€$£]? ?\d[\d.,]*k?)"
 )
-_INSURED = re.compile(
+_INSURED = patterns.compile(
     r"\binsur(?:ed|ance)(?: is| now| still| currently| at home| policy)* (?:with|by|through|from|at) (?:the "
     r"|my )?(?P<v>[^\W_][\w&'.-]{1,24})"
 )

@@ -1,10 +1,9 @@
 """The table of rules for keys: trigger words, then the reader; in the order in which they are asked."""
 
-import re
-
 from apps.ingest.rules.keys import choices, habits, health, people, person, routines, setup, things, tools
 from apps.ingest.rules.keys.claim import Claim, Clause, Reader
 from apps.ingest.rules.lexicon import CONDITIONS, DIETS, PET, THING_OF
+from text import patterns
 
 
 def claims_of(clause: Clause) -> list[Claim]:
@@ -23,7 +22,7 @@ def claims_of(clause: Clause) -> list[Claim]:
 
 def _first_word(name: str) -> str:
     """As the words of a clause are cut: "fly.io" begins with "fly"."""
-    return re.split(r"[^\w'-]", name)[0]
+    return str(patterns.split(r"[^\w'-]", name)[0])
 
 
 _TABLE: tuple[tuple[str, Reader], ...] = (

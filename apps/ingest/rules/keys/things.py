@@ -1,31 +1,31 @@
 """Keys about whatever else is stated of a thing: budgets, limits, bans, "X is Y"."""
 
-import re
 from collections.abc import Iterator
 
 from apps.ingest.rules.keys.claim import Claim, Clause, amount_of, is_negated, search_in, signature
 from apps.ingest.rules.lexicon import MOODS, PET, UNFINISHED_STATES, forms, listed
 from apps.ingest.rules.subjects import Subject, is_name, slug
+from text import patterns
 
 _AMOUNT = (
     r"(?P<v>(?:about |around |roughly |up to |under |max |at |only )?[€$£]?\s?\d[\d.,]*\s?(?:k|m|mio|million"
     r"|thousand|bn)?\b\s?(?:euros?|eur|usd|dollars?|pounds?|gbp|chf|francs|€|\$|£|kr|yen|inr|rupees|pln)?)"
 )
-_BUDGET = re.compile(
+_BUDGET = patterns.compile(
     r"\b(?:(?P<of>[\w' -]{2,40}?) )?budget(?: for (?:the |our |my |this |a )?(?P<for>[\w' -]{2,40}?))?(?: is| was"
     r"| of|:|'s| has been| got| now| went| set| raised| cut| increased| reduced| lowered| changed| capped| limited"
     r"| stays| at| to| only| from [€$£]?[\d.,]+k?)+\s*" + _AMOUNT
 )
-_RATE_LIMIT = re.compile(
+_RATE_LIMIT = patterns.compile(
     r"\b(?P<v>\d[\d.,]*\s?(?:k)?)\s?(?:(?:req(?:uest)?s?|calls|queries|messages)\s?(?:/|per|a|an)|/|per)\s?(?P<u>s"
     r"|sec|second|m|min|minute|h|hour|day|d|month)\w*\b"
 )
 _UNITS = {"s": "s", "m": "min", "h": "h", "d": "day"}
-_LIFTED = re.compile(
+_LIFTED = patterns.compile(
     r"\b(?:lifted|removed|dropped|relaxed|scrapped|revoked|ended|waived|withdrew|repealed|abolished|is over"
     r"|no longer (?:applies|in force)|allowed again|is gone|off the table|can .{1,40} again)\b"
 )
-_BAN_OF = re.compile(
+_BAN_OF = patterns.compile(
     r"\b(?P<v>deploy|release|merg|push|alcohol|gluten|dairy|peanut|pork|meat|pet|smok|dog|meeting|call|overtime"
     r"|travel|flight|external api|third[- ]party|gpl|hiring|expense|contractor|caffeine|lactose|shellfish|nut|sugar"
     r"|salt|lifting|driv|running|screen|sublet|monday|tuesday|wednesday|thursday|friday|saturday|sunday|weekend"
@@ -33,7 +33,7 @@ _BAN_OF = re.compile(
 )
 _DAYS = listed("monday tuesday wednesday thursday friday saturday sunday weekend")
 _RENAMED = {"merg": "merge", "smok": "smoking", "driv": "driving"}
-_COPULA = re.compile(
+_COPULA = patterns.compile(
     r"(?:'s|\s+(?:is|are|was changed to|changed to|will be|has been|stays|became|costs?|weighs|measures|equals"
     r"|(?:(?:was |has |got |been |is being |will be )*(?:moved|set|pushed(?: back)?|postponed|rescheduled|shifted"
     r"|delayed|slipped|raised|increased|reduced|lowered|cut|dropped|changed|extended|renamed|went(?: up| down)?"
@@ -42,9 +42,9 @@ _COPULA = re.compile(
     r"|with |from |going to be |officially |from now on )*(?P<v>[^\W_€$£+][^,;!?()\n]{0,80}"
     r"|[€$£+]\s?\d[^,;!?()\n]{0,60})"
 )
-_COLON = re.compile(r"\s*[:=]\s+(?P<v>[^\W_€$£+][^,;!?()\n]{0,80})")
-_LENGTH = re.compile(r"\w+ (?:minutes|hours|days|weeks|months) long\b")
-_USES = re.compile(
+_COLON = patterns.compile(r"\s*[:=]\s+(?P<v>[^\W_€$£+][^,;!?()\n]{0,80})")
+_LENGTH = patterns.compile(r"\w+ (?:minutes|hours|days|weeks|months) long\b")
+_USES = patterns.compile(
     r"\b(?P<verb>runs? on|is (?:hosted|deployed|running|stored|located|served|written|built|based|backed"
     r"|scheduled) (?:on|in|at|by|with|to)|uses?|depends on|talks to|reads? from|writes? to|deploys? to|is on|has"
     r"|have|returns?|takes?|sends?|expects?|accepts?|contains?|includes?|lasts|handles|serves|covers|renews|moved to"
@@ -58,31 +58,31 @@ _LASTING_ATTRIBUTE = forms(
     " uses: uses, use; version: upgraded to, was upgraded to, is on, pinned to, locked to;"
     " expiry: expires, expires on, expires in; cost: costs, cost; language: is written in, is built with"
 )
-_STATEY = re.compile(
+_STATEY = patterns.compile(
     r"^(?:about to\b|due to\b)|^(?:(?:so|very|really|too|still|being|a bit|not|quite|super|all|just|always|pretty"
     r"|also)\s+)*(?:"
-    + "|".join(sorted(map(re.escape, MOODS | UNFINISHED_STATES), key=len, reverse=True))
+    + "|".join(sorted(map(patterns.escape, MOODS | UNFINISHED_STATES), key=len, reverse=True))
     + (
         r"|great|nice|awesome|terrible|awful|horrible|amazing|good|bad|wrong|right|weird|annoying|cute|funny|lovely"
         r"|boring|important|hard|easy|difficult|cool|beautiful|ugly|stupid|true|false|gone|missing|not \w+ing|\w+ing"
         r"|evil|better|worse|interesting|useless|useful|confusing|helpful|different|correct|clear|unclear|here|there)\b"
     )
 )
-_COLOURED = re.compile(r"favou?rite|colou?r")
-_ATTRIBUTE_FIRST = re.compile(r"^(?P<a>[\w-]+(?: [\w-]+)?) (?:of|for) (?:the |my |our |this )?(?P<s>[\w' -]+)$")
+_COLOURED = patterns.compile(r"favou?rite|colou?r")
+_ATTRIBUTE_FIRST = patterns.compile(r"^(?P<a>[\w-]+(?: [\w-]+)?) (?:of|for) (?:the |my |our |this )?(?P<s>[\w' -]+)$")
 
 
 def budget(clause: Clause) -> Iterator[Claim]:
     match = search_in(_BUDGET, clause)
     if match:
-        of = re.sub(r"^.*\b(?:my|our|the|this|typo|sorry|so|and|btw|a|for)\b", "", match["of"] or "")
+        of = patterns.sub(r"^.*\b(?:my|our|the|this|typo|sorry|so|and|btw|a|for)\b", "", match["of"] or "")
         what = slug(match["for"] or of) or "user"
         yield Claim(f"{what}.budget", amount_of(match["v"]))
 
 
 def rate(clause: Clause) -> Iterator[Claim]:
     match = search_in(_RATE_LIMIT, clause)
-    if match and re.search(r"limit|req|calls|quer|throttl|messages", clause.low[clause.start : clause.end]):
+    if match and patterns.search(r"limit|req|calls|quer|throttl|messages", clause.low[clause.start : clause.end]):
         named = clause.subject.attribute if clause.subject.key in ("", "user") else clause.subject.key
         subject = "_".join(word for word in named.split("_") if word not in ("rate", "limit", "of", "for"))
         unit = "month" if match["u"] == "month" else _UNITS[match["u"][0]]
@@ -94,7 +94,7 @@ _KEPT = listed(
     " hive ewe"
     " alpaca donkey duck car bike bicycle boat house flat shop branch bakery employee staff bedroom acre"
 )
-_SIZE = re.compile(
+_SIZE = patterns.compile(
     r"\b(?:size|a) (?P<v>\d{1,3}(?:\.5|[.,]\d| 1/2)?|x*[sml]|small|medium|large) (?:in )?(?:my "
     r"|the )?(?P<n>[a-z]+(?: [a-z]+)?)\b"
     r"|\b(?P<n2>[a-z]+(?: [a-z]+)?)(?: size)? (?:is|are) (?:now |a )*(?:size )?(?P<v2>\d{1,3}(?:[.,]\d)?|x*[sml])\b"
@@ -105,12 +105,12 @@ def size(clause: Clause) -> Iterator[Claim]:
     """ "I wear size 42 climbing shoes", "my climbing shoes are size 41": one size of a garment at a time."""
     match = search_in(_SIZE, clause)
     if match and clause.subject.key == "user" and "size" in match[0]:
-        worn = re.sub(r"^(?:my|our|the) ", "", match["n"] or match["n2"])
+        worn = patterns.sub(r"^(?:my|our|the) ", "", match["n"] or match["n2"])
         if worn.split()[-1] not in ("now", "nowadays", "these", "days", "in", "and", "size"):
             yield Claim(f"{slug(worn)}.size", slug(match["v"] or match["v2"]), type="fact")
 
 
-_COUNT = re.compile(
+_COUNT = patterns.compile(
     r"\b(?:i|we)(?:'ve| have)?(?: now| only| also)? ?(?:have|got|own|keep)?(?: now| only)? (?P<v>no|one|two|three"
     r"|four|five|six|seven|eight"
     r"|nine|ten|twelve|a dozen|\d{1,4}) (?:\w+ )?(?P<n>"
@@ -148,22 +148,22 @@ def constraint_claim(low: str, start: int, end: int) -> Claim | None:
 
 
 # "No visitors after 8", "visitors are allowed until 10": what holds for them now.
-_RULE_ON = re.compile(
+_RULE_ON = patterns.compile(
     r"^(?:\w+[,:] )?no (?P<n>[a-z]+s) (?:after|before|on|in|at|allowed|without|past|until|under)\b"
     r"|^(?:\w+[,:] )?(?:the )?(?P<n2>[a-z]+s) (?:are|may|can|must) (?:now |only |always )*(?:not )?(?:allowed"
     r"|permitted|banned|forbidden|ok|come"
     r"|enter|stay)\b"
 )
-_MY_OWN = re.compile(r"\bi(?:'m|'ve)?\b.{0,40}\bwork(?:ing)?\b|\bmy (?:working|work) days?\b")
-_SHIPPING = re.compile(
+_MY_OWN = patterns.compile(r"\bi(?:'m|'ve)?\b.{0,40}\bwork(?:ing)?\b|\bmy (?:working|work) days?\b")
+_SHIPPING = patterns.compile(
     r"\b(?:ops|devops|sre|infra|releases?|prod(?:uction)?|ship\w*|freeze|roll ?outs?|merg\w+|go-?lives?)\b"
 )
-_SCHEDULE = re.compile(
+_SCHEDULE = patterns.compile(
     r"(?:every|each|(?:mon|tues|wednes|thurs|fri|satur|sun)days|\d{1,2}(?::\d\d)?(?: ?[ap]m)?(?=\s*(?:$|now|on|every"
     r"|each|sharp))"
     r"|\d{1,2}(?::\d\d| ?[ap]m)|noon|midnight|weekly|daily|monthly)\b"
 )
-_HAPPENS = re.compile(
+_HAPPENS = patterns.compile(
     r"\s+(?:go(?:es)? out|happens?|takes? place|runs?|starts?|begins?|meets?|ends?|moved|changed|was moved|shifted)"
     r"(?: always| now| usually)*(?: (?:on|at|to|every|each|from))+ (?P<v>(?:every |each )?(?:(?:mon|tues|wednes"
     r"|thurs|fri|satur|sun)days?"
@@ -171,7 +171,7 @@ _HAPPENS = re.compile(
 )
 
 
-def _breed_key(clause: Clause, match: re.Match[str]) -> str | None:
+def _breed_key(clause: Clause, match: patterns.Match) -> str | None:
     """ "My dog Biscuit is a whippet": a pet is of one breed; the name tells two dogs apart."""
     subject = clause.subject
     pet = subject.key.removeprefix("user.")
@@ -183,9 +183,9 @@ def _breed_key(clause: Clause, match: re.Match[str]) -> str | None:
     return ".".join(filter(None, (subject.key, slug(name[0]) if name else "", "breed")))
 
 
-_OF_A_KIND = re.compile(r"an? (?:[a-z-]+ ){0,2}[a-z-]+(?=\s*(?:$|[.,!;]|mix\b|cross\b|and\b|but\b))")
-_PLACED = re.compile(r"\b(?:in|at|on|by|with|from|to)\s+\Z")
-_PET_NAME = re.compile(r"(?<=\s)[A-Z][\w-]{1,24}\Z")
+_OF_A_KIND = patterns.compile(r"an? (?:[a-z-]+ ){0,2}[a-z-]+(?=\s*(?:$|[.,!;]|mix\b|cross\b|and\b|but\b))")
+_PLACED = patterns.compile(r"\b(?:in|at|on|by|with|from|to)\s+\Z")
+_PET_NAME = patterns.compile(r"(?<=\s)[A-Z][\w-]{1,24}\Z")
 
 
 def _schedule_of(subject: Subject) -> str:
@@ -238,13 +238,13 @@ def stated(clause: Clause) -> Iterator[Claim]:
     if match is None and not subject.is_person:
         used = _USES.search(low, subject.after, min(clause.end, subject.after + 60))
         if used and not is_negated(clause, used.start()):
-            attribute = _LASTING_ATTRIBUTE.get(re.sub(r"\s+", " ", used["verb"]), slug(used["verb"]))
+            attribute = _LASTING_ATTRIBUTE.get(patterns.sub(r"\s+", " ", used["verb"]), slug(used["verb"]))
             loose = not (attribute in _REPLACED or attribute.startswith("get_")) or not _is_thing(subject)
             yield Claim(f"{subject.key}.{attribute}", signature(used["v"]), general=True, loose=loose)
 
 
 # Who does something for a living or for somebody, told by the ending: "our goalkeeper", "my shepherding partner".
-_AGENT = re.compile(
+_AGENT = patterns.compile(
     r"(?:[\w-]+ ){0,2}(?:[a-z]{3,}(?:er|or|ist|ian|mate|man|woman|eer)|partner|agent|boss|nan|pal|rep|host|prior|chef"
     r"|guide|nurse|coach)"
 )
@@ -266,9 +266,9 @@ def _role_type(noun: str) -> str | None:
     return "relation" if _AGENT.fullmatch(noun) and noun.split()[-1] not in _NO_AGENT else None
 
 
-_OUR_ONE = re.compile(r"(?:now )?(?:my|our) (?:new )?(?P<n>[a-z][a-z-]{2,20}(?: [a-z-]{2,20})?)[.!\s]*")
+_OUR_ONE = patterns.compile(r"(?:now )?(?:my|our) (?:new )?(?P<n>[a-z][a-z-]{2,20}(?: [a-z-]{2,20})?)[.!\s]*")
 # "Actually no, the kiln is a Skutt" speaks of what was said before.
-_CORRECTING = re.compile(r"(?:actually,? no|no,? wait|wait,? no|correction|sorry|oops|i meant|my mistake|typo)\b")
+_CORRECTING = patterns.compile(r"(?:actually,? no|no,? wait|wait,? no|correction|sorry|oops|i meant|my mistake|typo)\b")
 _ATTRIBUTES = listed(
     "budget deadline owner region version limit size address name number schedule time date day launch release"
     " colour color price cost rent salary password plan status stack database db port url repo branch language"
@@ -280,7 +280,7 @@ _ATTRIBUTES = listed(
 )
 
 
-_NOWADAYS = re.compile(
+_NOWADAYS = patterns.compile(
     r"(?:,?\s+(?:these days|nowadays|at the moment|at present|for now|by now|right now|lately|of late|again|any ?more"
     r"|as of (?:today|now)|this time|now|today))+[.!\s]*$"
 )
@@ -311,7 +311,7 @@ _ING_THINGS = listed(
     " painting drawing parking billing housing heating pricing onboarding thing clothing bearing"
 )
 # What is said of a thing without filling a slot of it: an opinion, a purpose, a comparison.
-_VAGUE = re.compile(
+_VAGUE = patterns.compile(
     r"(?:(?:now|still|also|actually|always|only|just)\s+)*"
     r"(?:(?:been|really|so|such|pretty|quite|too|very|super|absolutely|truly|incredibly|simply|definitely)\s|"
     r"(?:a|an|the|my|our|such)\s+(?:[\w-]+\s+){0,2}(?:way|ways|part|lot|bit|thing|things|reason|idea|mix|mixture"
@@ -362,7 +362,7 @@ def _holds_slot(subject: Subject, value: str, key: str, *, colon: bool) -> bool:
     return bool(subject.whose) or colon or "_" in phrase or any(c.isdigit() for c in value)
 
 
-_ATTRIBUTE_OF = re.compile(rf"(?:\w+_)?(?:{'|'.join(sorted(_ATTRIBUTES))})_(?:of|for)_")
+_ATTRIBUTE_OF = patterns.compile(rf"(?:\w+_)?(?:{'|'.join(sorted(_ATTRIBUTES))})_(?:of|for)_")
 
 
 _MEASURED = _ATTRIBUTES - listed("schedule time window cadence standup retro review frequency date day launch release")
@@ -373,7 +373,7 @@ def stated_key(subject: Subject) -> str:
     if subject.attribute and subject.key != "user":
         return f"{subject.key}.{subject.attribute}"
     phrase = (subject.attribute or subject.key.removeprefix("user.")).replace("favorite", "favourite")
-    of = re.match(r"(?P<a>[a-z0-9]+(?:_[a-z0-9]+)?)_(?:of|for)_(?P<s>\w+)$", phrase)
+    of = patterns.match(r"(?P<a>[a-z0-9]+(?:_[a-z0-9]+)?)_(?:of|for)_(?P<s>\w+)$", phrase)
     if of:
         return f"{of['s']}.{of['a']}"
     head, _, tail = phrase.rpartition("_")

@@ -1,34 +1,36 @@
 """Keys about tools and providers known by name."""
 
-import re
 from collections.abc import Iterator
 
 from apps.ingest.rules.keys.claim import Claim, Clause, any_of, is_aside, is_negated, search_in
 from apps.ingest.rules.lexicon import COMPANIES, THING_NEEDS_VERB, THING_OF, THINGS, listed
 from apps.ingest.rules.subjects import slug
+from text import patterns
 
-_THING_WORD = re.compile(r"(?<![\w@/.-])(?P<v>" + any_of(frozenset(THING_OF)) + r")(?![\w@/-])")
-_THING_SAID = re.compile(
+_THING_WORD = patterns.compile(r"(?<![\w@/.-])(?P<v>" + any_of(frozenset(THING_OF)) + r")(?![\w@/-])")
+_THING_SAID = patterns.compile(
     r"\b(?:use|uses|using|switch(?:ed|es|ing)?|moved|moving|migrat\w+|on|to|prefer|prefers|run|runs|running|drive"
     r"|drives|driving|have|has|got|bought|bank|banks|banking|with|at|is|are|went|sold|closed|cancelled|canceled"
     r"|ditched|dropped|back|love|swear|swears|by|in|stick|rely|relies|chose|picked|stores?|reads?|built|written"
     r"|hosted|deployed|subscribe[ds]?|pay|our|my|new|now|upgraded|replaced|installed|signed|still|from)\b"
 )
-_STRONG_VERB = re.compile(
+_STRONG_VERB = patterns.compile(
     r"\b(?:use|uses|using|switch(?:ed|es|ing)?|moved|migrat\w+|prefer|runs?|running|drives?|driving|bought|banks?"
     r"|banking|sold|closed|cancelled|canceled|ditched|swears?|rely|hosted|deployed|written|built|stores?|upgraded"
     r"|replaced|account|phone|car|editor|browser|database|db|provider|everything|subscribed|installed|have a|got a"
     r"|contract)\b"
 )
 _DOMAIN_WORDS = {
-    "bank": re.compile(r"\b(?:bank\w*|account|salary|savings|closed|opened|everything is|money|mortgage|card)\b"),
-    "car": re.compile(r"\b(?:car|drive|drives|driving|bought|sold|have a|got a|leas\w+|parked|vehicle|trade\w*)\b"),
-    "mobile_provider": re.compile(r"\b(?:mobile|phone|sim|contract|provider|carrier|plan|tariff|network)\b"),
+    "bank": patterns.compile(r"\b(?:bank\w*|account|salary|savings|closed|opened|everything is|money|mortgage|card)\b"),
+    "car": patterns.compile(
+        r"\b(?:car|drive|drives|driving|bought|sold|have a|got a|leas\w+|parked|vehicle|trade\w*)\b"
+    ),
+    "mobile_provider": patterns.compile(r"\b(?:mobile|phone|sim|contract|provider|carrier|plan|tariff|network)\b"),
 }
 
 
 # "We moved the backend to …": what was moved is what the tool is used for.
-_MOVED = re.compile(
+_MOVED = patterns.compile(
     r"\b(?:moved|moving|migrated|migrating|switched|ported|porting|shifted|transferred|converted|rewrote|ported)"
     r" (?:the|our|my|all|its) "
     r"(?P<s>[\w-]+(?: [\w-]+){0,2}?)(?: over| across)?(?: (?:from|off|away from) [\w. -]{2,24}?)?(?: over)? (?:to"
@@ -46,14 +48,14 @@ _OBJECT_OF = {
     "ci": listed("ci build pipeline test"),
     "bank": listed("money saving account salary"),
 }
-_USED_FOR = re.compile(
+_USED_FOR = patterns.compile(
     r" (?:for|in|as the database (?:of|for)) (?:the |our |my |this )?(?P<v>[\w-]+(?: (?:service|app|api|frontend"
     r"|backend|ledger|project|pipeline|system|site|team|repo|module|tool|job|database|db))?)"
 )
 
 
 _SERVING = ("database", "cloud", "queue", "ci", "framework", "programming_language")
-_REPLACING = re.compile(r"\b(?:switch|mov|migrat|went|replac|trad|swap|exchang|ditch|chang)\w*\b")
+_REPLACING = patterns.compile(r"\b(?:switch|mov|migrat|went|replac|trad|swap|exchang|ditch|chang)\w*\b")
 
 
 def thing(clause: Clause) -> Iterator[Claim]:

@@ -1,0 +1,113 @@
+"""What ``text.patterns`` answers is what ``re`` answers."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from text import letters, patterns
+from text.syntax import Unsupported
+
+PATTERNS = [
+    (r"\bfoo\b", 0),
+    (r"\b\w+\b", 0),
+    (r"\w+ly\b|\B\w", 0),
+    (r"(?<!\w)\d+(?![\w%])", 0),
+    (r"(?<=[.!?] )[a-z]+(?= |$)", re.IGNORECASE),
+    (r"\b(?!i\b|we\b)(?P<who>[a-z'-]+) (?P<verb>says?|said)\b(?! so)", 0),
+    (r"(?:\w+ ){0,2}?(?!the\b)[a-z]+\b", re.IGNORECASE),
+    (r"(?:(?!no)\w+ )+(?P<last>\w*)", 0),
+    (r"(?:(?!a)\w ?){1,3}", 0),
+    (r"^\s*(?P<k>\S{1,4})\s*[:=]|x$", 0),
+    (r"^\w*$", re.MULTILINE),
+    (r"\A.{0,3}|.\Z", re.DOTALL),
+    (r"[^\W\d_]+(?:['\u2019][^\W_]+)?", 0),
+    (r"[\u4e00-\u9fff]+|[.!?\u3002\uff01]", 0),
+    (r"caf\u00e9|[\u00e0-\u00ff]{2}|\u00df", re.IGNORECASE),
+    (r"(?P<a>a+)(?P<b>b*)(c)?|(?P<d>d)", re.IGNORECASE),
+    (r"a*|b", 0),
+    (r"(?i:S)k|(?-i:K)[a-z]", re.IGNORECASE),
+    (r"\d\s\D\S", re.ASCII),
+    (r"\b\w+\b", re.ASCII),
+    (r"""(?P<x>x) # a comment
+         \s+ y""", re.VERBOSE),
+    (r"x{2,3}y{0,1200}z?", 0),
+    (r'"[^"]*(?:"|\Z)|(?<!\w)\'[^\'\n]{2,}\'(?!\w)', 0),
+]  # fmt: skip
+ALPHABET = (
+    "aAbcdiIknoswxyz  .,:'\"=_09\n\u00e9\u00df\u0416\u0436\u4f60\u597d\u3002\u2019\u2014\u0663\u2003\u0085\x1f"
+    "\U0001f600\U0001d4d0\u017f\u212a\u0130"
+)
+WORDS = st.sampled_from(["foo", "I say", "she said so", "we says", "no", "the", "x = 1", "caf\u00e9", "\u597d", "3%"])
+TEXTS = st.one_of(st.text(ALPHABET, max_size=30), st.text(max_size=20), st.lists(WORDS, max_size=6).map(" ".join))
+
+
+def answers(found: Any) -> list[Any]:
+    return [(one.span(), one.groups(), one.groupdict(), one.lastgroup, one[0]) for one in found]
+
+
+@pytest.mark.parametrize(("pattern", "flags"), PATTERNS)
+def test_it_finds_what_re_finds(pattern: str, flags: int) -> None:
+    ours, theirs = patterns.compile(pattern, flags), re.compile(pattern, flags)
+
+    @given(TEXTS, st.integers(0, 8), st.integers(0, 30))
+    @example("she said it, Zo\u00eb said so", 1, 20)
+    @example("", 0, 0)
+    def compare(text: str, start: int, end: int) -> None:
+        with letters.kept():
+            assert answers(ours.finditer(text)) == answers(theirs.finditer(text))
+            assert answers(ours.finditer(text, start, end)) == answers(theirs.finditer(text, start, end))
+            for method in ("search", "match", "fullmatch"):
+                for bounds in ((), (start,), (start, end)):
+                    found, wanted = getattr(ours, method)(text, *bounds), getattr(theirs, method)(text, *bounds)
+                    assert answers([found] if found else []) == answers([wanted] if wanted else [])
+            assert ours.findall(text) == theirs.findall(text)
+            assert ours.split(text) == theirs.split(text)
+            assert ours.sub("-", text) == theirs.sub("-", text)
+
+    compare()
+
+
+def test_groups_are_filled_into_templates() -> None:
+    assert patterns.sub(r"(\d+) (?P<unit>\w+)", r"\g<unit>: \1\n", "12 kg") == "kg: 12\n"
+    assert patterns.sub(r"(a)|b", r"[\1]", "ab") == "[a][]"
+    assert patterns.sub(r"\w+", lambda found: found[0].upper(), "so be it", count=2) == "SO BE it"
+
+
+@pytest.mark.parametrize("pattern", [r"(a)\1", r"(?P<q>['\"]).*(?P=q)", r"(?>a+)b", r"a*+b", r"(a)?(?(1)b|c)"])
+def test_what_is_not_linear_is_refused_when_it_is_compiled(pattern: str) -> None:
+    with pytest.raises(Unsupported):
+        patterns.compile(pattern)
+
+
+def test_no_text_is_shown_by_a_match() -> None:
+    found = patterns.search("s.*", "my secret")
+
+    assert "secret" not in repr(found)
+
+
+def test_nothing_of_a_text_is_held_after_it_was_read() -> None:
+    with letters.kept():
+        read = letters.bytes_of("caf\u00e9")
+        assert letters.bytes_of("caf\u00e9") is read
+
+    assert letters.bytes_of("caf\u00e9") is not read
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"(?:\w+ly |really |so )*(?:want)\b", "really " * 20_000 + "x"),
+        (r"(?:^|[\n.]\s*)(?:\[?#{0,3}\s*)system", "\n" * 20_000),
+        (r"(a+)+$", "a" * 20_000 + "b"),
+        (r"(a|aa)*c", "a" * 20_000),
+        (r"(?:(?!b)a*)*c", "a" * 5_000),
+        (r"\b(?:\w+\s?)*(?<!x)$", "caf\u00e9 " * 5_000 + "!"),
+        (r"(?<![\w.])(?:\d[ -]?){12,18}\d(?!\w)", "1" * 200_000 + "a"),
+    ],
+)
+def test_what_takes_re_for_ever_is_read(pattern: str, text: str) -> None:
+    """With ``re`` each of these goes on for minutes or for good; the limit of a test's time would name it."""
+    assert patterns.compile(pattern).search(text) is None

@@ -1,0 +1,383 @@
+r"""Patterns that read any text in linear time: what the code uses of ``re``, over RE2.
+
+    from text import patterns
+
+    _WORD = patterns.compile(r"\b(?P<word>[a-z]+)(?! of\b)", patterns.IGNORECASE)
+    _WORD.search(text)
+
+The syntax, the flags and the answers are those of ``re`` (whose parser reads the pattern); the difference is the time.
+
+- Without lookaround a pattern runs in the engine alone.
+- A lookaround outside of a repeat is looked at when the engine has found the rest: nearly as fast.
+- One inside of a repeat without a bound (``(?:(?!x)\w+ )*``), and a match that touches letters beyond ASCII at a word
+  boundary, are tried again by ``text.exact``, in Python: linear too, but some hundred times slower a character.
+  Write ``(?:and|so|no(?=,))*`` as ``(?:and|so|no,)*``, and ``(?:(?!x)\w+ )*`` with a bound of at most 4.
+- Not known, and refused when the pattern is compiled: ``\1``, ``(?P=name)``, ``(?(1)…)``, ``(?>…)``, ``x*+``.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from re import ASCII, DOTALL, IGNORECASE, MULTILINE, VERBOSE, escape
+from typing import Any, Final
+
+from re2 import _re2
+
+from text.budget import checkpoint
+from text.exact import Program, Trial
+from text.letters import Bytes, bytes_of, has_shared, has_wide_words
+from text.syntax import Choice, Group, Look, Node, One, Parsed, Repeat, Row, Source, Unsupported, closing, parse, source
+
+__all__ = [
+    "ASCII", "DOTALL", "IGNORECASE", "MULTILINE", "VERBOSE", "Match", "Pattern", "Unsupported", "compile", "escape",
+    "findall", "finditer", "fullmatch", "match", "search", "split", "sub",
+]  # fmt: skip
+
+Spans = list[tuple[int, int]]
+Repl = str | Callable[["Match"], str]
+
+_ANYWHERE: Final = _re2.RE2.Anchor.UNANCHORED
+_HERE: Final = _re2.RE2.Anchor.ANCHOR_START
+_WHOLE: Final = _re2.RE2.Anchor.ANCHOR_BOTH
+_NOWHERE: Final = (-1, -1)
+_FAILURES: Final = 200  # matches of the engine that turn out to be none, before the rest is read without it
+_SMALLEST, _LARGEST = 1 << 20, 1 << 26  # bytes of memory for a pattern
+
+
+def _engine(pattern: bytes) -> Any:
+    memory = _SMALLEST
+    while True:
+        options = _re2.RE2.Options()
+        options.encoding = _re2.RE2.Options.Encoding.LATIN1
+        options.log_errors = False
+        options.max_mem = memory
+        engine = _re2.RE2(pattern, options)
+        if engine.ok():
+            return engine
+        if memory >= _LARGEST:
+            raise Unsupported(engine.error())
+        memory *= 4
+
+
+class _Finder:
+    """Finds one node of a pattern; the lookarounds in it have finders of their own."""
+
+    def __init__(self, parsed: Parsed) -> None:
+        self.parsed = parsed
+        self.strict = source(parsed.node, parsed.groups, loose=False)
+
+    @cached_property
+    def loose(self) -> Source:
+        return source(self.parsed.node, self.parsed.groups, loose=True)
+
+    @cached_property
+    def _strict_engine(self) -> Any:
+        return _engine(self.strict.pattern)
+
+    @cached_property
+    def _loose_engine(self) -> Any:
+        return _engine(self.loose.pattern)
+
+    @cached_property
+    def _program(self) -> Program:
+        return Program(self.parsed)
+
+    @cached_property
+    def _seers(self) -> "dict[int, _Seer]":
+        return {id(look): _Seer(look) for _, look in (*self.strict.looks, *self.loose.looks)}
+
+    def find(self, text: str, read: Bytes, start: int, end: int, anchor: Any) -> Spans | None:
+        """The spans of the first match in text[start:end], its groups after it.  read: the bytes of text[:end]."""
+        found, engine = self.strict, None
+        if (read.has_wide_words and found.on_words) or (found.at_newline and read.data.endswith(b"\n")):
+            found, engine = self.loose, self._loose_engine
+        else:
+            engine = self._strict_engine
+        data = read.data
+        is_plain = found.tells_all and not found.looks and not (found.at_newline and found is not self.strict)
+        begins = found.begins
+        trial: Trial | None = None
+        place, failures = start, 0
+        while True:
+            spans = engine.Match(anchor, data, place - 1 if begins and place else place, end)
+            if spans[0] == _NOWHERE:
+                return None
+            first, last = spans[0]
+            if begins:
+                first = spans[begins][0]
+                if anchor is not _ANYWHERE and first != start:
+                    return None
+            if (not is_plain or read.has_wide_words or read.has_shared) and not self._is_sure(
+                found, text, read, spans, first, last, end
+            ):
+                trial = trial or Trial(self._program, text, end, whole=anchor is _WHOLE)
+                if (exact := trial.at(first)) is not None:
+                    return exact
+                if anchor is not _ANYWHERE or first >= end:
+                    return None
+                checkpoint()
+                failures += 1
+                place = first + 1
+                if failures >= _FAILURES:
+                    return trial.search(place)
+                continue
+            return [(first, last), *[spans[group] if group >= 0 else _NOWHERE for group in found.groups]]
+
+    def some(self, text: str, start: int, end: int) -> Spans | None:
+        """The spans of a match that begins at start and is not empty."""
+        return Trial(self._program, text, end, some=True).at(start)
+
+    def _is_sure(self, found: Source, text: str, read: Bytes, spans: Spans, first: int, last: int, end: int) -> bool:
+        """Whether what the engine found is what ``re`` would find there first."""
+        if not found.tells_all or (found.at_newline and found is not self.strict):
+            return False
+        around = read.data[max(first - 1, 0) : last + 1]
+        if found.on_words and read.has_wide_words and has_wide_words(around):
+            return False
+        if found.on_shared and read.has_shared and has_shared(around):
+            return False
+        for group, look in found.looks:
+            if (at := spans[group][0]) >= 0 and not self._seers[id(look)].sees(text, read, at, end):
+                return False
+        return True
+
+
+class _Seer:
+    """Whether what a lookaround asks for stands at a place."""
+
+    def __init__(self, look: Look) -> None:
+        self.look = look
+        self.one = look.part.characters if isinstance(look.part, One) else None
+        self.finder = _Finder(Parsed(_without_groups(look.part), 0, {})) if self.one is None else None
+
+    def sees(self, text: str, read: Bytes, place: int, end: int) -> bool:
+        at = place - self.look.width
+        if self.one is not None:
+            found = 0 <= at < end and self.one.holds(text[at])
+        else:
+            assert self.finder is not None  # noqa: S101
+            found = at >= 0 and self.finder.find(text, read, at, end, _HERE) is not None
+        return found is not self.look.negate
+
+
+def _without_groups(node: Node) -> Node:
+    """The node, whose groups nobody asks for."""
+    if isinstance(node, Row):
+        return Row(tuple(_without_groups(part) for part in node.parts))
+    if isinstance(node, Choice):
+        return Choice(tuple(_without_groups(branch) for branch in node.branches))
+    if isinstance(node, Repeat):
+        return replace(node, part=_without_groups(node.part))
+    return _without_groups(node.part) if isinstance(node, Group) else node
+
+
+class Pattern:
+    """A compiled pattern, used as one of ``re``."""
+
+    __slots__ = ("_finder", "closing", "flags", "groupindex", "groups", "pattern")
+
+    def __init__(self, pattern: str, flags: int = 0) -> None:
+        """Raises re.error for what is no pattern, Unsupported for what cannot be matched in linear time."""
+        parsed = parse(pattern, flags)
+        self.pattern, self.flags = pattern, flags
+        self.groups: int = parsed.groups
+        self.groupindex: Mapping[str, int] = parsed.names
+        self.closing = closing(parsed.node)  # the groups in the order in which they close
+        self._finder = _Finder(parsed)
+
+    def __repr__(self) -> str:
+        return f"patterns.compile({self.pattern!r})"
+
+    def _find(self, text: str, start: int, end: int | None, anchor: Any) -> "Match | None":
+        start = min(max(start, 0), len(text))
+        stop = len(text) if end is None else min(max(end, 0), len(text))
+        if start > stop:
+            return None
+        spans = self._finder.find(text, _until(text, stop, self.flags), start, stop, anchor)
+        return None if spans is None else Match(self, text, spans)
+
+    def search(self, text: str, pos: int = 0, endpos: int | None = None) -> "Match | None":
+        return self._find(text, pos, endpos, _ANYWHERE)
+
+    def match(self, text: str, pos: int = 0, endpos: int | None = None) -> "Match | None":
+        return self._find(text, pos, endpos, _HERE)
+
+    def fullmatch(self, text: str, pos: int = 0, endpos: int | None = None) -> "Match | None":
+        return self._find(text, pos, endpos, _WHOLE)
+
+    def finditer(self, text: str, pos: int = 0, endpos: int | None = None) -> "Iterator[Match]":
+        place = min(max(pos, 0), len(text))
+        end = len(text) if endpos is None else min(max(endpos, 0), len(text))
+        if place > end:
+            return
+        read = _until(text, end, self.flags)
+        while place <= end:
+            spans = self._finder.find(text, read, place, end, _ANYWHERE)
+            if spans is None:
+                return
+            yield Match(self, text, spans)
+            first, place = spans[0]
+            if first == place:  # an empty match: what is found next there must not be empty
+                more = self._finder.some(text, place, end)
+                if more is None:
+                    place += 1
+                else:
+                    yield Match(self, text, more)
+                    place = more[0][1]
+
+    def findall(self, text: str) -> list[Any]:
+        """The matches' texts; with one group its text, with several tuples of theirs."""
+        return [
+            found[0] if not self.groups else (found.groups("")[0] if self.groups == 1 else found.groups(""))
+            for found in self.finditer(text)
+        ]
+
+    def split(self, text: str, maxsplit: int = 0) -> list[Any]:
+        parts: list[Any] = []
+        begin = 0
+        for count, found in enumerate(self.finditer(text), 1):
+            parts += [text[begin : found.start()], *found.groups()]
+            begin = found.end()
+            if count == maxsplit:
+                break
+        return [*parts, text[begin:]]
+
+    def sub(self, repl: Repl, text: str, count: int = 0) -> str:
+        """repl: a function of the match, or a text in which ``\\1`` and ``\\g<name>`` stand for groups."""
+        parts: list[str] = []
+        begin = 0
+        fill = (lambda _: repl) if isinstance(repl, str) and "\\" not in repl else repl
+        for done, found in enumerate(self.finditer(text), 1):
+            parts += [text[begin : found.start()], found.expand(fill) if isinstance(fill, str) else fill(found)]
+            begin = found.end()
+            if done == count:
+                break
+        return "".join([*parts, text[begin:]])
+
+
+def _until(text: str, end: int, flags: int) -> Bytes:
+    read = bytes_of(text)
+    if read.has_twins and flags & IGNORECASE:
+        read = read._replace(data=read.folded)
+    return read if end == len(text) else read._replace(data=read.data[:end])
+
+
+class Match:
+    __slots__ = ("_spans", "re", "string")
+
+    def __init__(self, pattern: Pattern, text: str, spans: Spans) -> None:
+        self.re, self.string, self._spans = pattern, text, spans
+
+    def __repr__(self) -> str:
+        return f"<patterns.Match {self._spans[0]}>"  # never the text
+
+    def _index(self, group: int | str) -> int:
+        if isinstance(group, str):
+            try:
+                return self.re.groupindex[group]
+            except KeyError:
+                raise IndexError("no such group") from None
+        if not 0 <= group < len(self._spans):
+            raise IndexError("no such group")
+        return group
+
+    def span(self, group: int | str = 0) -> tuple[int, int]:
+        return self._spans[self._index(group)]
+
+    def start(self, group: int | str = 0) -> int:
+        return self._spans[self._index(group)][0]
+
+    def end(self, group: int | str = 0) -> int:
+        return self._spans[self._index(group)][1]
+
+    def __getitem__(self, group: int | str) -> Any:
+        first, last = self._spans[self._index(group)]
+        return None if first < 0 else self.string[first:last]
+
+    def group(self, *groups: int | str) -> Any:
+        if len(groups) < 2:
+            return self[groups[0] if groups else 0]
+        return tuple(self[group] for group in groups)
+
+    def groups(self, default: Any = None) -> tuple[Any, ...]:
+        return tuple(default if (text := self[group]) is None else text for group in range(1, len(self._spans)))
+
+    def groupdict(self, default: Any = None) -> dict[str, Any]:
+        return {name: default if (text := self[name]) is None else text for name in self.re.groupindex}
+
+    @property
+    def lastindex(self) -> int | None:
+        """The group that closed last."""
+        last, found = -1, None
+        for group in self.re.closing:
+            if self._spans[group][1] >= max(last, 0):
+                last, found = self._spans[group][1], group
+        return found
+
+    @property
+    def lastgroup(self) -> str | None:
+        index = self.lastindex
+        return next((name for name, group in self.re.groupindex.items() if group == index), None)
+
+    def expand(self, template: str) -> str:
+        """The template with ``\\1`` and ``\\g<name>`` filled in; a group without a part in the match is empty."""
+        return "".join(piece if isinstance(piece, str) else (self[piece[0]] or "") for piece in _pieces(template))
+
+
+@lru_cache(maxsize=64)
+def _pieces(template: str) -> tuple[str | tuple[int | str], ...]:
+    pieces: list[str | tuple[int | str]] = []
+    at = 0
+    while (slash := template.find("\\", at)) >= 0:
+        pieces.append(template[at:slash])
+        following = template[slash + 1 : slash + 2]
+        if following.isdigit():
+            pieces.append((int(following),))
+            at = slash + 2
+        elif template.startswith("g<", slash + 1) and (close := template.find(">", slash)) > 0:
+            name = template[slash + 3 : close]
+            pieces.append((int(name) if name.isdigit() else name,))
+            at = close + 1
+        elif following in ("n", "t", "\\"):
+            pieces.append({"n": "\n", "t": "\t", "\\": "\\"}[following])
+            at = slash + 2
+        else:
+            raise ValueError("the template holds an unknown escape")
+    return (*pieces, template[at:])
+
+
+@lru_cache(maxsize=512)
+def _known(pattern: str, flags: int) -> Pattern:
+    return Pattern(pattern, flags)
+
+
+def compile(pattern: str, flags: int = 0) -> Pattern:  # noqa: A001 - as in re
+    return Pattern(pattern, int(flags))
+
+
+def search(pattern: str, text: str, flags: int = 0) -> Match | None:
+    return _known(pattern, int(flags)).search(text)
+
+
+def match(pattern: str, text: str, flags: int = 0) -> Match | None:
+    return _known(pattern, int(flags)).match(text)
+
+
+def fullmatch(pattern: str, text: str, flags: int = 0) -> Match | None:
+    return _known(pattern, int(flags)).fullmatch(text)
+
+
+def finditer(pattern: str, text: str, flags: int = 0) -> Iterator[Match]:
+    return _known(pattern, int(flags)).finditer(text)
+
+
+def findall(pattern: str, text: str, flags: int = 0) -> list[Any]:
+    return _known(pattern, int(flags)).findall(text)
+
+
+def split(pattern: str, text: str, maxsplit: int = 0, flags: int = 0) -> list[Any]:
+    return _known(pattern, int(flags)).split(text, maxsplit)
+
+
+def sub(pattern: str, repl: Repl, text: str, count: int = 0, flags: int = 0) -> str:
+    return _known(pattern, int(flags)).sub(repl, text, count)
