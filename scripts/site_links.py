@@ -7,7 +7,9 @@ from markdown import Markdown
 from markdown.extensions import Extension
 from markdown.treeprocessors import Treeprocessor
 
-OUTSIDE = re.compile(r"(\.\./)+(apps|benchmarks|docker|memsync|scripts|templates|tests|text|pyproject\.toml|uv\.lock)(/|$)")
+OUTSIDE = re.compile(
+    r"(\.\./)+(apps|benchmarks|docker|memsync|scripts|templates|tests|text|pyproject\.toml|uv\.lock)(/|$)"
+)
 
 
 class Unlink(Treeprocessor):
