@@ -3,6 +3,7 @@
 import fcntl
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -46,6 +47,18 @@ def elsewhere(folder: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
     for reader in readers:
         reader.kill()
         reader.wait()
+
+
+def test_two_are_read_at_once_where_nobody_says_otherwise() -> None:
+    asked = subprocess.run(
+        [sys.executable, "-c", "from django.conf import settings; print(settings.DOCUMENT_READERS)"],
+        env={name: value for name, value in os.environ.items() if name != "DOCUMENT_READERS"},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+
+    assert asked.stdout == "2\n"
 
 
 def test_document_is_not_read_while_all_places_are_taken(elsewhere: list[subprocess.Popen[bytes]]) -> None:

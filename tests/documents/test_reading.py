@@ -188,7 +188,7 @@ def test_file_that_costs_much_is_refused_for_little(name: str, content: bytes, k
         read_document(name, content)
 
     assert type(refused.value) is kind
-    assert processor_seconds() - before < limits.CPU_SECONDS + 2
+    assert processor_seconds() - before < 7
 
 
 def processor_seconds() -> float:
@@ -212,7 +212,7 @@ def test_process_that_reads_has_little_of_everything() -> None:
 
     niceness, *least = (int(one) for one in said.split())
     assert niceness >= limits.NICENESS
-    assert least == [limits.CPU_SECONDS, limits.MEMORY_BYTES, 0, 0]
+    assert least == [5, 512 * 1024 * 1024, 0, 0]  # in numbers, as docs/security.md has them
 
 
 def test_file_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
