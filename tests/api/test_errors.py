@@ -341,6 +341,16 @@ def test_end_user_id_in_utf8_is_the_same_in_header_and_body(alice: Caller) -> No
     assert alice.as_user(header)("GET", f"/memory/{memory['id']}").status_code == 200
 
 
+def test_people_whose_ids_look_alike_are_different_people(alice: Caller) -> None:
+    composed, decomposed = "zo\u00eb", "zoe\u0308"
+    memory = alice.add("The dentist is on the third floor.", end_user_id=composed)
+
+    def seen_by(end_user: str) -> int:
+        return alice.as_user(end_user.encode().decode("latin-1"))("GET", f"/memory/{memory['id']}").status_code
+
+    assert [seen_by(one) for one in (composed, decomposed, "ZO\u00cb", "zoe", f"{composed},zoe")] == [200] + [404] * 4
+
+
 @pytest.mark.parametrize("end_user", ["x" * 257, "a\x07b", "\xff\xfe"])
 def test_end_user_id_that_cannot_be_one_is_refused(end_user: str, alice: Caller) -> None:
     assert refusal(alice.as_user(end_user)("GET", "/memory/1")) == (400, "INVALID_END_USER_ID")

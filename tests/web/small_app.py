@@ -44,6 +44,8 @@ def application(environ: dict[str, Any], start: Callable[..., Any]) -> Any:
         body = b"not read"
     elif path == "/all":
         body = environ["wsgi.input"].read()
+    elif path == "/headers":
+        body = " ".join(f"{key}={environ[key]}" for key in sorted(environ) if key.startswith("HTTP_X_")).encode()
     elif path == "/given":
         body = f"{given[name]} {int(name in closed)}".encode()
     else:

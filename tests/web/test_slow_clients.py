@@ -461,12 +461,23 @@ def test_who_sends_a_long_body_that_nobody_reads_still_sees_the_answer(patient: 
         (post(5, b"hello", more=b"Content-Length: 6\r\n"), b"400"),
         (b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: +5\r\n\r\nhello", b"400"),
         (b"\x16\x03\x01\x02\x00\x01\x00\n", b"400"),
+        (post(5, b"0\r\n\r\n", more=b"Transfer-Encoding: chunked\r\n"), b"400"),
+        (b"POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", b"501"),
+        (b"POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", b"400"),
     ],
-    ids=["bare LF", "long address", "long head", "two lengths", "odd length", "not HTTP"],
-)
+    ids=["bare LF", "long address", "long head", "two lengths", "odd length", "not HTTP", "length and chunks",
+         "odd encoding", "blank before colon"],
+)  # fmt: skip
 def test_what_is_no_request_is_refused_at_once(patient: Server, request_: bytes, status: bytes) -> None:
     with patient.connect(request_) as connection:
         assert rest_of(connection).startswith(b"HTTP/1.1 " + status)
+
+
+def test_header_with_underscores_is_dropped_and_a_doubled_one_is_another_value(patient: Server) -> None:
+    """So that neither stands for a header that a proxy before this looked at."""
+    more = b"X_Tenant_ID: other\r\nX-End-User-ID: alice\r\nX-End-User-ID: bob\r\n"
+    with patient.connect(post(0, path=b"/headers", more=more)) as connection:
+        assert body_of(connection) == b"HTTP_X_END_USER_ID=alice,bob"
 
 
 @pytest.mark.parametrize(
