@@ -68,7 +68,8 @@ app.conf.beat_schedule = {
     "expire what is past its time": {"task": "memories.expire", "schedule": 60.0},
     "look after summaries": {"task": "summaries.tend", "schedule": 60.0},
     # Oftener than a checkpoint falls due, since a thousand rows make one fall due early.
-    "go on with imports": {"task": "imports.tend", "schedule": 15.0},
+    "go on with imports": {"task": "imports.work", "schedule": 2.0, "options": {"expires": 2.0}},
+    "look after imports": {"task": "imports.tend", "schedule": 60.0, "options": {"expires": 60.0}},
     "go on with exports": {"task": "exports.tend", "schedule": 15.0},
     "sign the audit trail": {"task": "audit.checkpoint", "schedule": 10.0},
     "close what nobody reviewed": {"task": "ingest.expire_candidates", "schedule": 300.0},
@@ -132,6 +133,7 @@ def look_for_work(**_: Any) -> None:
     exports, changes of types."""
     app.send_task("keys.tend")
     app.send_task("imports.tend")
+    app.send_task("imports.work")
     app.send_task("exports.tend")
     app.send_task("types.tend")
 

@@ -12,7 +12,7 @@ thrice alone.  Set aside is not given up: it is tried once a day, and when an op
 
 import logging
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -51,7 +51,7 @@ order by tenant_id, kind
 """
 # A worker that was killed has no connection any more; one that hangs has, until its lease runs out.
 _LOST: Final = """
-select id from audit_outboxevent work where token is not null and (leased_until <= %s or
+select id from audit_outboxevent work where token is not null and kind = any(%s) and (leased_until <= %s or
     holder is not null and not exists (select from pg_stat_activity server where server.pid = work.holder))
 order by id for update skip locked
 """
@@ -64,13 +64,14 @@ class LeaseLost(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
     """Pieces of one kind of one tenant, ascending.  lost: how many workers they have ended; then there is one piece.
-    position: of the first, how far it is."""
+    reason: why the last of them ended, or how it failed before.  position: of the first, how far it is."""
 
     token: uuid.UUID
     tenant_id: int
     kind: str
     subject_ids: Sequence[int]
     lost: int
+    reason: str
     position: int
 
 
@@ -102,6 +103,7 @@ def claim(tenant_id: int, kind: str, *, most: int, now: datetime) -> Lease | Non
         kind=kind,
         subject_ids=sorted(row.subject_id for row in chosen),
         lost=first.lost,
+        reason=first.error,
         position=first.position,
     )
 
@@ -150,32 +152,35 @@ def put_back(lease: Lease, subject_ids: Sequence[int], reason: str, *, now: date
     logger.warning("work put back", extra={"kind": lease.kind, "count": len(rows), "error": reason})
 
 
-def lose(lease: Lease, *, now: datetime) -> None:
-    """What is left of it took too long."""
+def lose(lease: Lease, *, is_mended: bool = False, now: datetime) -> None:
+    """What is left of it took too long.  is_mended: see ``reclaim``."""
     with transaction.atomic():
-        _note_lost(_leased(lease, lease.subject_ids), OUT_OF_TIME, now=now)
+        _note_lost(_leased(lease, lease.subject_ids), OUT_OF_TIME, now=now, mended={lease.kind} if is_mended else ())
 
 
-def reclaim(*, now: datetime) -> None:
-    """End the leases of workers that were killed or took too long."""
+def reclaim(kinds: Iterable[str], *, mended: Collection[str] = (), now: datetime) -> None:
+    """End the leases of workers that were killed or took too long at work of these kinds.
+
+    mended: those of them that are not set aside, as whoever does them deals with what ends workers.
+    """
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute(_LOST, [now])
+            cursor.execute(_LOST, [list(kinds), now])
             pks = [pk for (pk,) in cursor.fetchall()]
         if not pks:
             return
         rows = list(OutboxEvent.objects.filter(pk__in=pks).order_by("pk"))
         late = [row for row in rows if row.leased_until is not None and row.leased_until <= now]
-        _note_lost(late, OUT_OF_TIME, now=now)
-        _note_lost([row for row in rows if row not in late], WORKER_LOST, now=now)
+        _note_lost(late, OUT_OF_TIME, now=now, mended=mended)
+        _note_lost([row for row in rows if row not in late], WORKER_LOST, now=now, mended=mended)
 
 
-def _note_lost(rows: Sequence[OutboxEvent], reason: str, *, now: datetime) -> None:
+def _note_lost(rows: Sequence[OutboxEvent], reason: str, *, now: datetime, mended: Collection[str]) -> None:
     for row in rows:
         row.lost += 1
         row.error, row.run_after = reason, now
         row.token, row.leased_until, row.holder, row.asked_again = None, None, None, 0
-        if row.lost >= MOST_LOST:
+        if row.lost >= MOST_LOST and row.kind not in mended:
             row.run_after = now + SET_ASIDE
             extra = {"tenant": row.tenant_id, "kind": row.kind, "outbox_id": row.pk, "error": reason}
             logger.error("work set aside", extra=extra)

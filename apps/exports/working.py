@@ -1,10 +1,12 @@
 """Exporting: one part after the other, each in a transaction that reads it, seals it into the file and moves on.
 
 A worker that is killed leaves the file as far as it was, and the next one goes on behind it: the file comes out the
-same, byte for byte.  Nobody ever holds more of it than a part.  When all is there, the file is read back once, which
-shows that it opens and gives the digest of what whoever takes it will read.
+same, byte for byte.  Each attempt is counted before, so that what ends one worker after the other fails in the end.
+Nobody ever holds more of it than a part.  When all is there, the file is read back once, which shows that it opens and
+gives the digest of what whoever takes it will read.
 """
 
+import contextlib
 import hashlib
 import logging
 import time
@@ -15,10 +17,12 @@ from typing import Final
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
+from django.db.models import F
 
 from apps.adapters.errors import AdapterError
 from apps.audit.services import record
 from apps.core.errors import Unavailable
+from apps.core.retries import retried
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space, open_tenant
@@ -68,14 +72,20 @@ def work(tenant_id: int, job_id: int, *, seconds: float, clock: Callable[[], dat
         return Outcome.OVER
     deadline = time.monotonic() + seconds
     while True:
+        outcome = _count_attempt(scope, job_id, now=clock())
+        if outcome != Outcome.MORE:
+            return outcome
         try:
-            outcome = export_part(scope, job_id, now=clock())
+            outcome = retried(export_part)(scope, job_id, now=clock())
             if outcome == Outcome.WRITTEN:
-                outcome = finish(scope, job_id, now=clock())
+                outcome = retried(finish)(scope, job_id, now=clock())
         except (DecryptError, FileIncomplete):
             outcome = _note_failure(scope, job_id, "unreadable", now=clock())
         except (OperationalError, InterfaceError, AdapterError, Unavailable):
-            raise  # the outside failed, not the work: it is tried again for as long as it takes
+            # The outside failed, not the work: it is tried again for as long as it takes.
+            with contextlib.suppress(OperationalError, InterfaceError):
+                _forgive_attempt(scope, job_id)
+            raise
         except Exception as error:  # noqa: BLE001  (whatever it is: no job stays open for ever)
             logger.warning("a part failed", extra={"job_id": job_id, "error": type(error).__name__})
             outcome = _note_failure(scope, job_id, "worker_failed", now=clock())
@@ -185,6 +195,8 @@ def _write(scope: Scope, job: ExportJob, part: Part, lines: list[bytes], cipher:
 
 
 def _move(job: ExportJob, part: Part, *, now: datetime) -> None:
+    if not part.is_last:  # of the last, that the file was read back as well
+        job.attempts = 0
     job.after_id, job.section = part.after_id, part.section
     job.scanned += part.scanned
     job.rows += len(part.lines)
@@ -192,8 +204,29 @@ def _move(job: ExportJob, part: Part, *, now: datetime) -> None:
     job.status = Status.RUNNING
     job.started_at = job.started_at or now
     job.save(
-        update_fields=["after_id", "section", "scanned", "rows", "unreadable", "status", "started_at", "chunks"]
+        update_fields=["after_id", "section", "scanned", "rows", "unreadable", "status", "started_at", "chunks",
+                       "attempts"]
     )  # fmt: skip
+
+
+def _count_attempt(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
+    """Before it: who is killed has no time for that.  More where there is something to attempt."""
+    with tenant_transaction(scope):
+        jobs = ExportJob.objects.within(scope).filter(pk=job_id, status__in=OPEN)
+        job = jobs.select_for_update(no_key=True, skip_locked=True).first()
+        if job is None:
+            return Outcome.BUSY if jobs.exists() else Outcome.OVER
+        if job.attempts >= MOST_ATTEMPTS:
+            return _fail(scope, job, "worker_failed", now=now)
+        job.attempts += 1
+        job.save(update_fields=["attempts"])
+    return Outcome.MORE
+
+
+def _forgive_attempt(scope: Scope, job_id: int) -> None:
+    with tenant_transaction(scope):
+        jobs = ExportJob.objects.within(scope).filter(pk=job_id, status__in=OPEN, attempts__gt=0)
+        jobs.update(attempts=F("attempts") - 1)
 
 
 def _note_failure(scope: Scope, job_id: int, reason: str, *, now: datetime) -> Outcome:
@@ -203,18 +236,20 @@ def _note_failure(scope: Scope, job_id: int, reason: str, *, now: datetime) -> O
         job = jobs.filter(pk=job_id, status__in=OPEN).first()
         if job is None:
             return Outcome.OVER
-        job.attempts += 1
-        if job.attempts < MOST_ATTEMPTS:
-            attempts = {"attempts": job.attempts}
-            if reason == "unreadable":  # of what is in the file nothing gets better: it is made from its beginning
-                drop_file(scope, [job.pk])
-                attempts |= NOTHING | {"status": Status.PENDING, "attempts": job.attempts}
-            ExportJob.objects.within(scope).filter(pk=job_id).update(**attempts)
-            return Outcome.BUSY  # and not at once: whoever tends the jobs rings again
-        job.status, job.error, job.completed_at = Status.FAILED, reason, now
-        job.save(update_fields=["attempts", "status", "error", "completed_at"])
-        drop_file(scope, [job.pk])
-        _record(scope, job, "export.end", job.status, now=now)
+        if job.attempts >= MOST_ATTEMPTS:
+            return _fail(scope, job, reason, now=now)
+        if reason == "unreadable":  # of what is in the file nothing gets better: it is made from its beginning
+            drop_file(scope, [job.pk])
+            begun = NOTHING | {"status": Status.PENDING, "attempts": job.attempts}
+            ExportJob.objects.within(scope).filter(pk=job_id).update(**begun)
+        return Outcome.BUSY  # and not at once: whoever tends the jobs rings again
+
+
+def _fail(scope: Scope, job: ExportJob, reason: str, *, now: datetime) -> Outcome:
+    job.status, job.error, job.completed_at = Status.FAILED, reason, now
+    job.save(update_fields=["status", "error", "completed_at"])
+    drop_file(scope, [job.pk])
+    _record(scope, job, "export.end", job.status, now=now)
     return Outcome.OVER
 
 

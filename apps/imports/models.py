@@ -81,6 +81,7 @@ class ImportJob(ScopedModel):
 class ImportChunk(ScopedModel):
     """Records that are imported together, or not at all: the row goes in the transaction that stores them.
 
+    number: of the batch in the file; where it was taken apart, each of its records is a row with that number.
     payload: lines of ``number TAB record``.  Sealed under the key of the end user's space where all of it is theirs,
     and under the tenant's where it names several people.
     """
@@ -98,7 +99,7 @@ class ImportChunk(ScopedModel):
     objects = ScopedManager["ImportChunk"]()
 
     class Meta(ScopedModel.Meta):
-        constraints = (models.UniqueConstraint(fields=("tenant", "job", "number"), name="import_chunk_once"),)
+        constraints = (models.UniqueConstraint(fields=("tenant", "job", "first_line"), name="import_chunk_line"),)
         indexes = (models.Index(fields=("tenant", "key_version", "id"), name="import_chunk_key_version"),)
 
     def __str__(self) -> str:

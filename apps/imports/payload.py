@@ -122,5 +122,10 @@ def batches(lines: Iterable[Line]) -> Iterator[Batch]:
         yield _batch(held)
 
 
+def alone(line: Line) -> Batch:
+    """The record by itself."""
+    return _batch([line])
+
+
 def _batch(lines: list[Line]) -> Batch:
     return Batch(tuple(lines), is_shared=any(b"end_user_id" in line.raw for line in lines))

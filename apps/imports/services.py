@@ -4,26 +4,27 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 from django.db import transaction
 
-from apps.audit.services import record
+from apps.audit.services import enqueue, record
+from apps.core.broker import notify
 from apps.core.errors import NotFound
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.core.sequences import take_ids
-from apps.crypto.services import SpaceCipher, open_space, open_tenant
-from apps.imports.doorbell import ring
+from apps.crypto.services import open_tenant
+from apps.imports.chunks import write_chunks
 from apps.imports.jobs import Details, open_details, open_errors
-from apps.imports.models import OPEN, PAYLOAD, ImportChunk, ImportJob, Status
-from apps.imports.payload import Batch, ImportEmpty, batches, format_of, lines_of
+from apps.imports.models import OPEN, ImportChunk, ImportJob, Status
+from apps.imports.payload import ImportEmpty, batches, format_of, lines_of
 from apps.imports.records import check_reference
+from apps.imports.tasks import work
+from apps.imports.working import KIND
 from apps.ingest.review import may_review
 from apps.memories.spaces import meet_end_user
-from apps.projects.scope import Scope, SpaceRef
-
-AT_ONCE: Final = 16  # chunks written by one statement
+from apps.projects.scope import Scope
 
 
 class ImportNotFound(NotFound):
@@ -94,9 +95,10 @@ def start_import(
             created_at=now,
         )
         ImportJob.everyone.bulk_create([job])
-        _write_chunks(scope, job, space, cipher, content, now=now)
+        write_chunks(scope, job, enumerate(batches(lines_of(content, format_))), cipher, now=now)
+        enqueue(scope, KIND, [job_id], now=now)
         record(scope, actor=job.actor, action="import.create", target=f"import:{job_id}", count=total, now=now)
-        transaction.on_commit(lambda: ring(scope.tenant_id, job_id))
+        transaction.on_commit(partial(notify, work))
     return Import(job=job, filename=name, errors=[])
 
 
@@ -116,15 +118,13 @@ def list_imports(scope: Scope, *, status: str | None, limit: int) -> tuple[list[
 
 
 def cancel_import(scope: Scope, public_id: str, *, now: datetime) -> Import:
-    """Stop between batches; of a job that is over, nothing.  What is imported stays.  Raises ImportNotFound."""
+    """Stop at once; of a job that is over, nothing.  What is imported stays.  Raises ImportNotFound."""
     with tenant_transaction(scope):
         job = _get(scope, public_id)
         mine = ImportJob.objects.within(scope).filter(pk=job.pk, status__in=OPEN)
         if mine.update(status=Status.CANCELLED, completed_at=now):
-            # Not the chunk that somebody is at: whoever is deletes it, when its records are stored.
-            idle = ImportChunk.objects.within(scope).filter(job_id=job.pk).select_for_update(skip_locked=True)
-            ids = list(idle.order_by("number").values_list("pk", flat=True))
-            ImportChunk.objects.within(scope).filter(pk__in=ids).delete()
+            # A worker that is at one of them finds it gone in the end, and undoes what it has stored of it.
+            ImportChunk.objects.within(scope).filter(job_id=job.pk).delete()
             record(scope, actor=scope.principal.label, action="import.cancel", target=f"import:{job.pk}", now=now)
             job.refresh_from_db(from_queryset=ImportJob.objects.within(scope))
         return _opened(scope, job)
@@ -145,36 +145,3 @@ def _visible(scope: Scope) -> ScopedQuerySet[ImportJob]:
 def _opened(scope: Scope, job: ImportJob) -> Import:
     cipher = open_tenant(scope.tenant)
     return Import(job=job, filename=open_details(cipher, job).filename, errors=open_errors(cipher, job))
-
-
-def _write_chunks(
-    scope: Scope, job: ImportJob, space: SpaceRef | None, cipher: SpaceCipher, content: bytes, *, now: datetime
-) -> None:
-    own = open_space(scope.tenant, space, writing=True) if space else None
-    numbered = enumerate(batches(lines_of(content, job.format)))
-    while some := list(islice(numbered, AT_ONCE)):
-        ids = take_ids(len(some), sequence="imports_importchunk_id_seq")
-        ImportChunk.everyone.bulk_create(
-            _chunk(job, space, cipher, own, chunk_id, number, batch, now=now)
-            for chunk_id, (number, batch) in zip(ids, some, strict=True)
-        )
-
-
-def _chunk(
-    job: ImportJob, space: SpaceRef | None, cipher: SpaceCipher, own: SpaceCipher | None, chunk_id: int, number: int,
-    batch: Batch, *, now: datetime,
-) -> ImportChunk:  # fmt: skip
-    is_own = own is not None and not batch.is_shared
-    sealing = own if is_own and own is not None else cipher
-    return ImportChunk(
-        id=chunk_id,
-        tenant_id=job.tenant_id,
-        job_id=job.pk,
-        space_id=space.id if is_own and space else None,
-        number=number,
-        first_line=batch.lines[0].number,
-        records=len(batch.lines),
-        payload_ct=sealing.seal(PAYLOAD, chunk_id, batch.packed()),
-        key_version=sealing.key_version,
-        created_at=now,
-    )

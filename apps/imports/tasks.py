@@ -1,24 +1,24 @@
-"""Celery's way in to imports.  Tasks carry ids; rows say if there is anything to do."""
+"""Celery's way in to imports.  Messages carry nothing; rows say if there is anything to do."""
 
 from celery import shared_task
 from django.utils import timezone
 
+from apps.core.broker import notify
 from apps.imports import working
 
-SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
 
-
-@shared_task(name="imports.work", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
-def work(tenant_id: int, job_id: int, **_: object) -> None:
-    """Work at an import for a while, and ring again if that was not the end of it."""
-    outcome = working.work(tenant_id, job_id, seconds=SLICE_SECONDS, clock=timezone.now)
-    if outcome == working.Outcome.MORE:
-        work.apply_async(kwargs={"tenant_id": tenant_id, "job_id": job_id})
+@shared_task(  # type: ignore[untyped-decorator]  # Celery has no types
+    name="imports.work", ignore_result=True, soft_time_limit=working.SOFT_LIMIT, time_limit=working.HARD_LIMIT
+)
+def work(**_: object) -> None:
+    """Work at the imports of all tenants in turn for a while, and have it go on if that was not all."""
+    if working.turns.work(clock=timezone.now):
+        notify(work)
 
 
 @shared_task(name="imports.tend", ignore_result=True)  # type: ignore[untyped-decorator]
 def tend(**_: object) -> None:
-    """Ring for imports that nobody is at, such as those of a worker that was killed."""
-    for tenant_id, job_id in working.open_jobs():
-        work.apply_async(kwargs={"tenant_id": tenant_id, "job_id": job_id})
-    working.forget_old(now=timezone.now())
+    """Ask for the jobs of which the outbox knows nothing, and forget those that have long ended."""
+    now = timezone.now()
+    working.ask_for_work(now=now)
+    working.forget_old(now=now)

@@ -1,7 +1,9 @@
 """Importing: one chunk after the other, each in a transaction that stores its records, counts them and drops it.
 
 A worker that is killed leaves the chunk it was at as it was, for the next one: every record is stored once, whether or
-not it carries a reference.  Two workers never hold the same chunk, nor the second before the first.
+not it carries a reference.  A job is work of the outbox: one worker at a time leases it, and the attempt is counted
+before.  A chunk that ends two workers is taken apart into its records, and a record that does so alone is left out and
+named, so that its neighbours come in.  Nobody holds a chunk while its texts are read: whoever drops it has imported it.
 """
 
 import logging
@@ -11,25 +13,31 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
+from functools import partial
 from typing import Any, Final
 
+from billiard.exceptions import SoftTimeLimitExceeded
 from django.db import InterfaceError, OperationalError, connection
 
 from apps.adapters.errors import AdapterError
-from apps.audit.services import record
+from apps.audit.leases import OUT_OF_TIME, WORKER_LOST
+from apps.audit.models import OutboxEvent
+from apps.audit.services import enqueue, record
 from apps.core.errors import DomainError, Unavailable
+from apps.core.retries import retried
 from apps.core.scoping import tenant_transaction
-from apps.crypto.services import DecryptError, SpaceCipher, open_space, open_tenant
+from apps.crypto.services import DecryptError, SpaceCipher, open_tenant
+from apps.imports.chunks import open_chunk, write_chunks
 from apps.imports.jobs import open_details, open_errors, scope_of, seal_job
-from apps.imports.models import OPEN, PAYLOAD, ImportChunk, ImportJob, Status
-from apps.imports.payload import Line, unpacked
+from apps.imports.models import OPEN, ImportChunk, ImportJob, Status
+from apps.imports.payload import alone
 from apps.imports.records import read_record
 from apps.ingest.candidates import Outcome as Remembered
 from apps.ingest.candidates import Proposal
 from apps.ingest.review import PERMISSION
 from apps.ingest.services import remember_each
 from apps.memories import tombstones
-from apps.projects.models import Space
+from apps.projects.outbox import TURN_SECONDS, Kind, Postponed, Turns
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope, system_scopes
 
@@ -38,13 +46,25 @@ logger = logging.getLogger(__name__)
 MOST_ERRORS: Final = 100
 MOST_ATTEMPTS: Final = 5
 KEPT_FOR: Final = timedelta(days=30)  # of what is said of a job that is over
+KIND: Final = "import"  # of the outbox; the subject is the job
+# For the task that works at imports, from its beginning: what a chunk may take at most, but for two seconds of it.
+SOFT_LIMIT: Final = 6
+HARD_LIMIT: Final = 8
+LEFT_OUT: Final = {
+    WORKER_LOST: "worker_lost: importing this record ended its worker twice, and it was left out",
+    OUT_OF_TIME: "out_of_time: importing this record took longer than a worker may take, twice, and it was left out",
+}
 UNPINNED: Final = f"stored, and not pinned: only a key with {PERMISSION} or a person pins by an import"
 
 Result = Remembered | DomainError | None  # None: of somebody who was erased since the import began
 
 
+class ChunkGone(Exception):
+    """Somebody else has imported it, or the job was cancelled: what was stored of it is undone."""
+
+
 class Outcome(Enum):
-    """more: there is work left.  busy: somebody else is at it.  over: the job has ended, or is gone."""
+    """more: there is work left.  busy: it failed, and not at once again.  over: the job has ended, or is gone."""
 
     MORE = auto()
     BUSY = auto()
@@ -59,6 +79,16 @@ def open_jobs() -> Iterator[tuple[int, int]]:
                 ImportJob.objects.within(scope).filter(status__in=OPEN).order_by("pk").values_list("pk", flat=True)
             )
         yield from ((scope.tenant_id, job_id) for job_id in ids)
+
+
+def ask_for_work(*, now: datetime) -> None:
+    """Ask the outbox for every open job of which it knows nothing: of an earlier version, or of a restored backup."""
+    for tenant_id, job_id in open_jobs():
+        scope = find_system_scope(tenant_id)
+        known = OutboxEvent.objects.filter(tenant_id=tenant_id, kind=KIND, subject_id=job_id)
+        if scope is not None and not known.exists():
+            with tenant_transaction(scope):
+                enqueue(scope, KIND, [job_id], now=now)
 
 
 def forget_old(*, now: datetime) -> None:
@@ -79,35 +109,80 @@ def work(tenant_id: int, job_id: int, *, seconds: float, clock: Callable[[], dat
         return Outcome.OVER
     deadline = time.monotonic() + seconds
     while True:
-        try:
-            outcome = import_chunk(scope, job_id, now=clock())
-        except (OperationalError, InterfaceError, AdapterError, Unavailable):
-            raise  # the outside failed, not the work: it is tried again for as long as it takes
-        except Exception as error:  # noqa: BLE001  (whatever it is: no job stays open for ever)
-            logger.warning("a batch failed", extra={"job_id": job_id, "error": type(error).__name__})
-            outcome = _note_failure(scope, job_id, now=clock())
+        outcome = _noting_failures(import_chunk, scope, job_id, now=clock())
         if outcome != Outcome.MORE or time.monotonic() > deadline:
             return outcome
 
 
 def import_chunk(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
     """Import the next chunk of the job, or end the job when there is none."""
+    try:
+        with tenant_transaction(scope):
+            cipher = open_tenant(scope.tenant, writing=True)
+            job = ImportJob.objects.within(scope).filter(pk=job_id).first()
+            if job is None:
+                return Outcome.OVER
+            if not job.is_open:
+                _drop_chunks(scope, job)
+                return Outcome.OVER
+            chunk = _next_chunk(scope, job_id)
+            if chunk is None:
+                return _end(scope, _locked(scope, job_id), Status.COMPLETED, now=now)
+            return _import(scope, job, chunk, cipher, now=now)
+    except ChunkGone:
+        return Outcome.MORE  # the next look says what there is now
+
+
+def set_apart(scope: Scope, job_id: int, reason: str, *, now: datetime) -> Outcome:
+    """The next chunk of the job has ended workers: take it apart, or leave its one record out and say so.
+
+    reason: why the last of them ended, as of ``leases``.
+    """
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
-        job = ImportJob.objects.within(scope).filter(pk=job_id).first()
-        if job is None:
-            return Outcome.OVER
-        if not job.is_open:
-            _drop_chunks(scope, job)
-            return Outcome.OVER
-        chunks = ImportChunk.objects.within(scope).filter(job_id=job_id)
-        number = chunks.order_by("number").values_list("number", flat=True).first()
-        if number is None:
-            return _end(scope, _locked(scope, job), Status.COMPLETED, now=now)
-        chunk = chunks.filter(number=number).select_for_update(skip_locked=True).first()
-        if chunk is None:
-            return Outcome.BUSY
-        return _import(scope, job, chunk, cipher, now=now)
+        job = ImportJob.objects.within(scope).select_for_update(no_key=True).filter(pk=job_id, status__in=OPEN).first()
+        chunk = _next_chunk(scope, job_id)
+        if job is None or chunk is None:
+            return Outcome.MORE
+        _drop(scope, chunk)
+        if chunk.records > 1:
+            singles = ((chunk.number, alone(line)) for line in open_chunk(scope, chunk, cipher))
+            write_chunks(scope, job, singles, cipher, now=now)
+            logger.warning("a batch is taken apart", extra={"job_id": job_id, "error": reason})
+            return Outcome.MORE
+        error = {"line": chunk.first_line, "reason": LEFT_OUT.get(reason, LEFT_OUT[WORKER_LOST])}
+        _count(job, Tally(Counter(rejected=1), [error]), cipher, now=now)
+        logger.error("a record is left out", extra={"job_id": job_id, "error": reason})
+        return Outcome.MORE
+
+
+def _part(scope: Scope, job_id: int, position: int, now: datetime) -> int | None:
+    """A turn of the job in the outbox.  position: how many turns it has had; where it is, its chunks say.
+
+    Raises Postponed.
+    """
+    outcome = work(scope.tenant_id, job_id, seconds=TURN_SECONDS, clock=lambda: now)
+    if outcome == Outcome.BUSY:
+        raise Postponed
+    return position + 1 if outcome == Outcome.MORE else None
+
+
+def _mend(scope: Scope, job_id: int, reason: str, now: datetime) -> None:
+    _noting_failures(partial(set_apart, reason=reason), scope, job_id, now=now)
+
+
+def _noting_failures(step: Callable[..., Outcome], scope: Scope, job_id: int, *, now: datetime) -> Outcome:
+    """Raises what is no fault of the work, which is tried again for as long as it takes; or that the time is over."""
+    try:
+        return retried(step)(scope, job_id, now=now)
+    except (OperationalError, InterfaceError, AdapterError, Unavailable, SoftTimeLimitExceeded):
+        raise
+    except Exception as error:  # noqa: BLE001  (whatever it is: no job stays open for ever)
+        logger.warning("a batch failed", extra={"job_id": job_id, "error": type(error).__name__})
+        return _note_failure(scope, job_id, now=now)
+
+
+turns = Turns({KIND: Kind(job=_part, mend=_mend)})
 
 
 # --- one chunk ------------------------------------------------------------------------------------------------------
@@ -142,7 +217,7 @@ class Tally:
 def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCipher, *, now: datetime) -> Outcome:
     own = scope_of(scope, job)
     details = open_details(cipher, job)
-    lines = _open_lines(scope, chunk, cipher)
+    lines = open_chunk(scope, chunk, cipher)
     results: dict[int, Result] = {}
     by_person: dict[str, dict[int, Proposal]] = {}
     unpinned: set[int] = set()
@@ -170,30 +245,38 @@ def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCiphe
     tally = Tally()
     for number in sorted(results):
         tally.add(number, results[number], is_unpinned=number in unpinned)
-    ImportChunk.objects.within(scope).filter(pk=chunk.pk).delete()
-    job = _locked(scope, job)
+    job = _locked(scope, job.pk)
+    _drop(scope, chunk)
     _count(job, tally, cipher, now=now)
     is_refused = tally.counts["rejected"] > 0 and not job.continue_on_error
     if (is_stopped or is_refused) and job.is_open:
         return _end(scope, job, Status.FAILED, now=now)
-    if not job.is_open:  # cancelled meanwhile
-        _drop_chunks(scope, job)
-        return Outcome.OVER
     return Outcome.MORE
 
 
-def _open_lines(scope: Scope, chunk: ImportChunk, cipher: SpaceCipher) -> list[Line]:
-    if chunk.space_id is not None:
-        cipher = open_space(scope.tenant, Space.objects.within(scope).get(pk=chunk.space_id).ref)
-    return unpacked(cipher.open_bytes(PAYLOAD, chunk.pk, bytes(chunk.payload_ct)))
+def _next_chunk(scope: Scope, job_id: int) -> ImportChunk | None:
+    return ImportChunk.objects.within(scope).filter(job_id=job_id).order_by("first_line").first()
+
+
+def _drop(scope: Scope, chunk: ImportChunk) -> None:
+    """Behind the job's row, as by who cancels.  Raises ChunkGone."""
+    gone, _ = ImportChunk.objects.within(scope).filter(pk=chunk.pk).delete()
+    if not gone:
+        raise ChunkGone
 
 
 # --- the job --------------------------------------------------------------------------------------------------------
 
 
-def _locked(scope: Scope, job: ImportJob) -> ImportJob:
-    """The job as it is now, held until the end of the transaction, which is near: cancelling waits for no batch."""
-    return ImportJob.objects.within(scope).select_for_update(no_key=True).get(pk=job.pk)
+def _locked(scope: Scope, job_id: int) -> ImportJob:
+    """The job as it is now, held until the end of the transaction, which is near: cancelling waits for no batch.
+
+    Raises ChunkGone where the job is.
+    """
+    job = ImportJob.objects.within(scope).select_for_update(no_key=True).filter(pk=job_id).first()
+    if job is None:
+        raise ChunkGone
+    return job
 
 
 def _count(job: ImportJob, tally: Tally, cipher: SpaceCipher, *, now: datetime) -> None:
@@ -250,12 +333,11 @@ def _note_failure(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
         job.attempts += 1
         job.save(update_fields=["attempts"])
         if job.attempts < MOST_ATTEMPTS:
-            return Outcome.BUSY  # and not at once: whoever tends the jobs rings again
-        chunks = ImportChunk.objects.within(scope).filter(job_id=job_id).order_by("number")
-        line = chunks.values_list("first_line", flat=True).first()
+            return Outcome.BUSY
+        chunk = _next_chunk(scope, job_id)
         try:
-            reason = {"line": line or 0, "reason": "the batch that begins here could not be imported"}
-            _add_errors(job, [reason], cipher)
+            line = chunk.first_line if chunk else 0
+            _add_errors(job, [{"line": line, "reason": "the batch that begins here could not be imported"}], cipher)
             job.save(update_fields=["errors_ct", "details_ct", "revision", "key_version"])
         except DecryptError:
             pass  # the job's own row is what is broken

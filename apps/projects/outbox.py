@@ -27,7 +27,7 @@ SLICE_SECONDS: Final = 2.0  # then whatever else waits in the queue has its turn
 SOFT_LIMIT: Final = 12
 HARD_LIMIT: Final = 15
 TURN_SECONDS: Final = 0.5  # about how long one turn may take, while others wait for theirs; slower machines take less
-
+MOST_LOST: Final = 2  # workers that a part of a job may end before it is mended
 
 Job = Callable[[Scope, int, int, datetime], int | None]
 
@@ -38,11 +38,18 @@ class Kind:
 
     do: about several subjects of a tenant, inside its transaction.  job: about one, a part at a time, in transactions
     of its own; it is told how far it is (0 at first) and says how far then, or None when there is no more.
+    mend: of a job whose next part has ended MOST_LOST workers; it is told why the last one ended (``leases``), and sees
+    to it that the job goes on without what ends them.  A job without one is set aside.
     """
 
     do: Callable[[Scope, Sequence[int], datetime], None] | None = None
     job: Job | None = None
+    mend: Callable[[Scope, int, str, datetime], None] | None = None
     batch: int = LONGEST_BATCH
+
+
+class Postponed(Exception):
+    """A part of a job failed, which is noted: it is to be tried again, and not at once."""
 
 
 class Turns:
@@ -51,6 +58,7 @@ class Turns:
 
     def __init__(self, kinds: Mapping[str, Kind]) -> None:
         self._kinds = kinds
+        self._mended = frozenset(name for name, kind in kinds.items() if kind.mend)
         self._last = (0, "")
         self._sizes = {name: 1 if kind.job else kind.batch for name, kind in kinds.items()}
 
@@ -60,7 +68,7 @@ class Turns:
         seconds: after which no further turn begins.  What takes too long raises SoftTimeLimitExceeded, and is counted.
         """
         began = time.monotonic()
-        leases.reclaim(now=now)
+        leases.reclaim(self._kinds, mended=self._mended, now=now)
         waiting = leases.turns(self._kinds, now=now)
         taken = 0
         for turn in [one for one in waiting if one > self._last] + [one for one in waiting if one <= self._last]:
@@ -90,7 +98,7 @@ class Turns:
         try:
             _work(lease, kind, now)
         except SoftTimeLimitExceeded:
-            leases.lose(lease, now=now)
+            leases.lose(lease, is_mended=kind.mend is not None, now=now)
             raise
         except BaseException:  # the worker is told to end
             leases.release(lease)
@@ -107,16 +115,20 @@ def _work(lease: Lease, kind: Kind, now: datetime) -> None:
     scope = find_system_scope(lease.tenant_id)
     try:
         if kind.job is not None and scope is not None:
-            _go_on(lease, kind.job, scope, now)
+            _go_on(lease, kind, kind.job, scope, now)
         else:
             _do(lease, lease.subject_ids, kind, scope, now)
     except LeaseLost:
         logger.info("somebody else has taken work over", extra={"kind": lease.kind})
 
 
-def _go_on(lease: Lease, job: Job, scope: Scope, now: datetime) -> None:
+def _go_on(lease: Lease, kind: Kind, job: Job, scope: Scope, now: datetime) -> None:
     (subject_id,) = lease.subject_ids
     try:
+        if kind.mend is not None and lease.lost >= MOST_LOST:
+            retried(kind.mend)(scope, subject_id, lease.reason, now)
+            leases.move_on(lease, lease.position, now=now)
+            return
         position = retried(job)(scope, subject_id, lease.position, now)
         if position is not None:
             leases.move_on(lease, position, now=now)

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.apikeys.onboarding import Opened
 from apps.core.scoping import tenant_transaction
-from apps.imports import payload, working
+from apps.imports import chunks, payload, working
 from apps.imports.models import ImportChunk, ImportJob
 from apps.imports.working import Outcome
 from apps.memories.models import Memory
@@ -275,7 +275,7 @@ def test_job_whose_batch_fails_again_and_again_ends(
 ) -> None:
     job = start(alice, jsonl(records(150)))
     step(acme)
-    monkeypatch.setattr(working, "unpacked", lambda payload: 1 / 0)
+    monkeypatch.setattr(chunks, "unpacked", lambda payload: 1 / 0)
 
     for _ in range(working.MOST_ATTEMPTS):
         assert seen(alice, job)["status"] == "running"

@@ -206,7 +206,7 @@ def test_what_somebody_else_has_taken_over_is_done_once(scope: Scope, work: Work
 def test_a_lease_that_is_somebody_else_s_crosses_nothing_off(scope: Scope) -> None:
     ask(scope, 1)
     lease = take(scope)
-    leases.reclaim(now=NOW + leases.LEASE)
+    leases.reclaim([KIND], now=NOW + leases.LEASE)
     take(scope, now=NOW + leases.LEASE)
 
     with pytest.raises(LeaseLost), tenant_transaction(scope):
@@ -352,7 +352,7 @@ def set_aside(scope: Scope, subject_id: int) -> None:
     ask(scope, subject_id)
     for _ in range(leases.MOST_LOST):
         elsewhere(lambda: take(scope))
-        leases.reclaim(now=NOW)
+        leases.reclaim([KIND], now=NOW)
 
 
 def test_what_was_set_aside_is_not_brought_back_by_asking_for_it_but_a_day_later(scope: Scope, turns: Turns) -> None:

@@ -1,20 +1,14 @@
 """Work that a commit asked for is done once, whatever happens to workers and broker."""
 
-import os
-import signal
 import socket
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connections
 from django.test import Client
 
 from apps.adapters.embedders.fake import FailingEmbedder
@@ -32,13 +26,12 @@ from apps.projects import outbox
 from apps.projects.scope import Environment, Scope
 from apps.recall import access
 from apps.recall.services import recall
-from memsync.testing.databases import PASSWORD
 from tests.architecture import canaries
 from tests.makers import NOW, make_scope
+from tests.workers import kill, worker
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 
-ROOT = Path(__file__).resolve().parents[2]
 JOBS = 1_000
 SECONDS = 60.0
 
@@ -74,39 +67,6 @@ def until(is_so: Callable[[], bool], *, deadline: float) -> None:
 
 
 # -- a worker that dies ------------------------------------------------------------------------------------------------
-
-
-def _url(alias: str) -> str:
-    settings = connections[alias].settings_dict
-    return f"postgres://{settings['USER']}:{PASSWORD}@{settings['HOST']}:{settings['PORT']}/{settings['NAME']}"
-
-
-@contextmanager
-def worker(broker: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The real worker, on this test's databases.  Ended with everything it started."""
-    environment = os.environ | {
-        "DJANGO_SETTINGS_MODULE": "tests.settings",
-        "DATABASE_URL": _url("default"),
-        "OPERATOR_DATABASE_URL": _url("operator"),
-        "KEYRING_URL": _url("keyring"),
-        "CELERY_BROKER_URL": broker,
-        "PYTHONPATH": str(ROOT),
-    }
-    command = [sys.executable, "-m", "celery", "--app", "memsync.celery", "--quiet", "worker", "--pool", "prefork",
-               "--concurrency", "2", "--loglevel", "INFO", "--without-gossip", "--without-mingle",
-               "--without-heartbeat"]  # fmt: skip
-    started = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
-    try:
-        yield started
-    finally:
-        kill(started)
-
-
-def kill(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL for the worker and its pool, as when the machine loses power."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(10)
 
 
 @pytest.mark.e2e
