@@ -2,6 +2,7 @@
 
 import logging.config
 import os
+import signal
 import warnings
 from collections.abc import Iterator
 from typing import Any, Final
@@ -119,6 +120,13 @@ def listen(**_: Any) -> None:
 def stop_listening(**_: Any) -> None:
     """The worker's processes do the work; they only send."""
     _set_notify(False)
+
+
+@worker_process_init.connect  # type: ignore[untyped-decorator]
+def end_at_once(**_: Any) -> None:
+    """Celery asks who is past the hard limit to end, and kills it a tenth of a second later.  Some were then just about
+    to say goodbye, with the lock of the pipe to the worker in hand, and the worker stood still for good."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def _set_notify(is_on: bool) -> None:

@@ -12,7 +12,7 @@ from apps.imports import working
 )
 def work(**_: object) -> None:
     """Work at the imports of all tenants in turn for a while, and have it go on if that was not all."""
-    if working.turns.work(clock=timezone.now):
+    if working.turns.work(clock=timezone.now, seconds=working.SLICE_SECONDS):
         notify(work)
 
 

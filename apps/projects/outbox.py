@@ -78,9 +78,9 @@ class Turns:
                 break
         return taken
 
-    def work(self, *, clock: Callable[[], datetime]) -> bool:
-        """Drain until nothing is due, or for a slice; whether there may be more."""
-        deadline = time.monotonic() + SLICE_SECONDS
+    def work(self, *, clock: Callable[[], datetime], seconds: float = SLICE_SECONDS) -> bool:
+        """Drain until nothing is due, or until no further turn is to begin; whether there may be more."""
+        deadline = time.monotonic() + seconds
         try:
             while self.drain(now=clock(), seconds=deadline - time.monotonic()):
                 if time.monotonic() > deadline:

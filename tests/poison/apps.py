@@ -1,3 +1,4 @@
+import contextlib
 import os
 import signal
 import time
@@ -22,9 +23,9 @@ class PoisonConfig(AppConfig):
                 os.kill(os.getpid(), signal.SIGKILL)
             if HANGS in text:
                 time.sleep(600)
-            if ENDURES in text:  # as a pattern does, which leaves the interpreter no time to be told
-                signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
-                time.sleep(600)
+            while ENDURES in text:  # as what catches every exception does
+                with contextlib.suppress(BaseException):
+                    time.sleep(600)
             return usual(proposal, **options)
 
         pipeline.extract = extract  # type: ignore[assignment]
