@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import connection, connections
 
 from apps.apikeys.onboarding import Opened
+from apps.core.errors import Unavailable
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import destroy_salt, drop_cached_keys
@@ -163,6 +164,50 @@ def test_worker_that_is_killed_leaves_a_file_that_comes_out_the_same(acme: Opene
     export = services.get_export(acme.scope, done.public_id)
     assert export.result is not None
     assert export.result.sha256 == hashlib.sha256(expected).hexdigest()
+
+
+def ended(*_: object, **__: object) -> Any:
+    raise SystemExit
+
+
+def test_export_that_ends_one_worker_after_the_other_fails_in_the_end(
+    acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None of them lives to say so: the attempt is counted before."""
+    say(make_scope(acme), DOG)
+    job, other = start(acme.scope), start(globex.scope)
+    monkeypatch.setattr(working, "_next_part", ended)
+
+    for attempt in range(1, working.MOST_ATTEMPTS + 1):
+        with pytest.raises(SystemExit):
+            working.work(acme.scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW)
+        assert read(acme.scope, job).attempts == attempt
+    working.work(acme.scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW)
+
+    assert (read(acme.scope, job).status, read(acme.scope, job).error) == (Status.FAILED, "worker_failed")
+    assert read(globex.scope, other).attempts == 0
+
+
+def test_what_keeps_the_keys_from_being_reached_is_no_fault_of_the_export(
+    acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(make_scope(acme), DOG)
+    job, other = start(acme.scope), start(globex.scope)
+    with monkeypatch.context() as down:
+        down.setattr(working, "_next_part", raising(Unavailable()))
+        for _ in range(2 * working.MOST_ATTEMPTS):
+            with pytest.raises(Unavailable):
+                working.work(acme.scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW)
+
+    assert finish(acme.scope, job).status == Status.COMPLETED
+    assert read(globex.scope, other).attempts == 0
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    def fail(*_: object, **__: object) -> Any:
+        raise error
+
+    return fail
 
 
 def test_words_looked_for_are_in_no_log_and_no_message(
