@@ -144,5 +144,56 @@ def test_what_the_theme_s_scripts_do_is_done(page: Page, acme: Opened, complaint
     assert complaints == []
 
 
+def test_lists_are_searched_filtered_and_worked_at(page: Page, acme: Opened, complaints: list[str]) -> None:
+    signed_in(page)
+    page.goto("/admin/apikeys/apikey/")
+    rows = page.locator("#result_list tbody tr")
+    expect(rows).to_have_count(3)
+
+    page.keyboard.press("/")
+    search = page.locator("#searchbar")
+    expect(search).to_be_focused()
+    search.fill("nothing of this name")
+    search.press("Enter")
+    expect(rows).to_have_count(0)
+    page.goto("/admin/apikeys/apikey/")
+    page.get_by_text("Filters").first.click()
+    page.locator("#changelist-filter").get_by_text("staging").click()
+    page.wait_for_url("**environment=staging**")
+    expect(rows).to_have_count(1)
+
+    actions = page.locator("#changelist-actions")
+    expect(actions).not_to_be_visible()
+    page.locator("#result_list .action-select").check()
+    expect(actions).to_be_visible()
+    run = actions.get_by_role("button", name="Run")
+    expect(run).not_to_be_visible()
+    actions.locator("select").select_option(label="Revoke the selected keys")
+    run.click()
+    expect(page.get_by_text("is revoked.")).to_be_visible()
+    expect(rows.first).to_contain_text("revoked", ignore_case=True)
+    assert complaints == []
+
+
+def test_menu_of_the_account_and_colours_work(page: Page, acme: Opened, complaints: list[str]) -> None:
+    signed_in(page)
+    page.goto("/admin/apikeys/apikey/issue/")
+
+    account, out = page.get_by_text("unfold_more").first, page.get_by_text("Log out")
+    expect(out).not_to_be_visible()
+    account.click()
+    expect(out).to_be_visible()
+    page.get_by_text("dark_mode").first.click()
+    expect(page.locator("html.dark")).to_be_visible()
+    page.reload()
+    expect(page.locator("html.dark")).to_be_visible()
+    account.click()
+    page.get_by_text("light_mode").first.click()
+    expect(page.locator("html.dark")).to_have_count(0)
+    page.mouse.click(900, 300)
+    expect(out).not_to_be_visible()
+    assert complaints == []
+
+
 def _fail(**_: Any) -> None:
     raise RuntimeError("spoilt")
