@@ -20,6 +20,7 @@ worker_connections = 30
 keepalive = 20
 graceful_timeout = 10
 control_socket_disable = True
+header_map = getattr(gunicorn_conf, "header_map", "drop")  # gunicorn's own, unless ours says otherwise
 
 LARGE = 8 * 1024 * 1024  # more than any kernel takes for a client that does not read
 PIECE = b"x" * 65_536
