@@ -139,7 +139,9 @@ MAIN: dict[str, Columns] = {
         plain="id created_at tenant_id space_id memory_id valid_from valid_to known_from known_to"
     ),
     "memories_summarysource": Columns(plain="id created_at tenant_id space_id summary_id source_id"),
-    "tenants_enduser": Columns(sealed="external_ct", keyed="external_mac", plain="id created_at tenant_id key_version"),
+    "tenants_enduser": Columns(
+        sealed="external_ct", keyed="external_mac row_mac", plain="id created_at tenant_id key_version"
+    ),
     "tenants_organization": Columns(plain="id created_at name domain"),
     "tenants_tenant": Columns(
         keyed="row_mac",
@@ -155,7 +157,9 @@ MAIN: dict[str, Columns] = {
         plain="id created_at tenant_id public_id name is_default archived_at updated_at review"
     ),
     "projects_space": Columns(
-        plain="id created_at tenant_id uid environment kind profile identity_version owner_id txid doc_count term_total"
+        keyed="row_mac",
+        plain="id created_at tenant_id uid environment kind profile identity_version owner_id txid doc_count "
+        "term_total",
     ),
     "apikeys_apikey": Columns(
         keyed="digest row_mac",

@@ -44,6 +44,7 @@ from apps.retention.states import PrivacyKind
 from apps.tenants.members import give_role
 from apps.tenants.models import EndUser, Role
 from apps.tenants.selectors import get_tenant
+from apps.upkeep.binding import bind_rows
 from apps.webhooks.deliveries import test as send_a_test
 from apps.webhooks.services import create as create_webhook
 from apps.webhooks.services import pause
@@ -229,6 +230,12 @@ def _name_owners(scope: Scope) -> None:
             "fresh(id, owner) where space.tenant_id = %s and space.id = fresh.id",
             [spaces, ids, scope.tenant_id],
         )
+    with tenant_transaction(scope):
+        for rows in (
+            EndUser.objects.within(scope).filter(pk__in=ids),
+            Space.objects.within(scope).filter(pk__in=spaces),
+        ):
+            bind_rows(rows.order_by("pk"), scope)
 
 
 def _talk(there: Scope, *, now: datetime) -> list[Scope]:

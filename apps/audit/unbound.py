@@ -11,6 +11,7 @@ from django.db import DatabaseError, transaction
 from apps.audit.services import record
 from apps.core.bound import BoundModel
 from apps.core.clock import database_time
+from apps.core.scoping import InTenant
 
 logger = logging.getLogger(__name__)
 
@@ -21,19 +22,22 @@ _told: set[tuple[str, int, bytes]] = set()
 _lock = threading.Lock()
 
 
-def only_bound(rows: Iterable[Row]) -> list[Row]:
-    """Those of these rows that say what the service wrote.  Of each other the deployment's trail is told, once by each
-    process; its log as well.  Raises what the keyring raises when it is away."""
+def only_bound(rows: Iterable[Row], scope: InTenant | None = None) -> list[Row]:
+    """Those of these rows that say what the service wrote.  Of each other the audit trail is told, once by each
+    process; its log as well.  Raises what the keyring raises when it is away.
+
+    scope: whose trail; in the tenant's transaction.  None: the deployment's.
+    """
     kept = []
     for row in rows:
         if row.is_bound():
             kept.append(row)
         else:
-            _tell(row, now=database_time())
+            _tell(row, scope, now=database_time())
     return kept
 
 
-def _tell(row: BoundModel, *, now: datetime) -> None:
+def _tell(row: BoundModel, scope: InTenant | None, *, now: datetime) -> None:
     name = row.bound_as, row.pk, bytes(row.row_mac or b"")
     with _lock:
         if name in _told or len(_told) >= MOST_KEPT:
@@ -44,7 +48,7 @@ def _tell(row: BoundModel, *, now: datetime) -> None:
     try:
         with transaction.atomic():
             record(
-                None, actor="system:0", action="integrity.failed", target=target, outcome="failed", reason="row_mac",
+                scope, actor="system:0", action="integrity.failed", target=target, outcome="failed", reason="row_mac",
                 now=now,
             )  # fmt: skip
     except DatabaseError:

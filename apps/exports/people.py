@@ -12,6 +12,7 @@ from typing import Any, Final
 import orjson
 from django.db import models
 
+from apps.audit.unbound import only_bound
 from apps.core.scoping import ScopedQuerySet
 from apps.crypto.sealed_tables import report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
@@ -265,9 +266,10 @@ def sections() -> Sequence[Section]:
 
 
 def spaces_of(scope: Scope, end_user_id: int) -> list[Space]:
-    """The person's, in the order they were made.  Inside the tenant's transaction."""
+    """The person's, in the order they were made, without those of others that were put in their name.  Inside the
+    tenant's transaction."""
     mine = Space.objects.within(scope).filter(kind=SpaceKind.END_USER, owner_id=end_user_id)
-    return list(mine.order_by("pk"))
+    return only_bound(mine.order_by("pk"), scope)
 
 
 def count(scope: Scope, spaces: Sequence[Space]) -> int:

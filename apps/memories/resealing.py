@@ -52,7 +52,7 @@ from apps.memories.spaces import EXTERNAL_ID
 from apps.memories.types import MemoryType
 from apps.memories.words import terms
 from apps.projects.models import Space
-from apps.projects.scope import Scope, SpaceRef
+from apps.projects.scope import Scope, SpaceKind, SpaceRef
 from apps.tenants.models import EndUser
 
 
@@ -284,9 +284,19 @@ class EndUsers(SealedColumns):
 
         def handles(person: EndUser) -> list[bytes]:
             external_id = before.open(EXTERNAL_ID, person.pk, bytes(person.external_ct)).reveal()
-            return [after.identity_mac("end_user", external_id)]
+            person.external_mac = after.identity_mac("end_user", external_id)
+            person.bind()  # to what the seal says, not the row
+            return [person.external_mac, person.row_mac]
 
-        return self.remake(scope, EndUser.objects.within(scope), {"external_mac": "bytea"}, handles)
+        types = {"external_mac": "bytea", "row_mac": "bytea"}
+        return self.remake(scope, EndUser.objects.within(scope), types, handles)
+
+    def open_one(self, scope: Scope, row_id: int) -> None:
+        super().open_one(scope, row_id)
+        person = EndUser.objects.within(scope).filter(pk=row_id)
+        spaces = Space.objects.within(scope).filter(kind=SpaceKind.END_USER, owner_id=row_id)
+        if not all(row.is_bound() for row in person) or not all(row.is_bound() for row in spaces):
+            raise DecryptError("row_mac")
 
 
 # --- what is sealed once and never changes ----------------------------------------------------------------------------

@@ -5,22 +5,25 @@ from typing import Final
 
 from django.db.models import F
 
+from apps.core.clock import database_time
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
 from apps.core.statements import Columns, prepared_cursor
-from apps.crypto.services import SpaceCipher, SpaceShredded, open_space, open_tenant
+from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space, open_tenant
+from apps.memories.integrity import END_USER, note
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind, SpaceRef
 from apps.tenants.models import EndUser, Tenant
 
 EXTERNAL_ID = "end_user.external_id"  # the name bound into the seal
 _SPACE: Final = Columns(Space, "space")
+_PERSON: Final = Columns(EndUser, "person", only=("id", *EndUser.bound_fields, "row_mac"))
 _BY_ID: Final = f"select {_SPACE.sql} from projects_space space where space.tenant_id = %s and space.id = %s"  # noqa: S608
 _HELD: Final = f"{_BY_ID} and space.owner_id = %s for no key update"
 _OF_END_USER: Final = (
-    f"select {_SPACE.sql} from projects_space space "  # noqa: S608  (names of our own columns)
-    "where space.tenant_id = %s and space.environment = %s and space.kind = %s and space.owner_id in "
-    "(select id from tenants_enduser where tenant_id = %s and external_mac = %s)"
+    f"select {_SPACE.sql}, {_PERSON.sql} from tenants_enduser person "  # noqa: S608  (names of our own columns)
+    "join projects_space space on space.tenant_id = %s and space.environment = %s and space.kind = %s "
+    "and space.owner_id = person.id where person.tenant_id = %s and person.external_mac = %s"
 )
 _SEPARATOR = "\x1f"  # a control character, which no name on the wire may hold
 
@@ -35,7 +38,10 @@ def name_in_namespace(scope: Scope, namespace: str, user_id: str) -> str:
 
 
 def find_end_user(scope: Scope, external_id: str) -> SpaceRef | None:
-    """The space of this end user in the scope's environment, or None when nothing was ever written there."""
+    """The space of this end user in the scope's environment, or None when nothing was ever written there.
+
+    Raises DecryptError where the rows do not say whose it is as the service wrote them.
+    """
     with tenant_transaction(scope):
         return space_of(scope, external_id, open_tenant(scope.tenant))
 
@@ -49,7 +55,21 @@ def space_of(scope: Scope, external_id: str, cipher: SpaceCipher) -> SpaceRef | 
             [scope.tenant_id, scope.environment.value, SpaceKind.END_USER.value, scope.tenant_id, mac],
         )
         found = cursor.fetchone()
-    return _SPACE.row(found).ref if found else None
+    if found is None:
+        return None
+    space, person = _SPACE.row(found[: _SPACE.count]), _PERSON.row(found[_SPACE.count :])
+    _check_owner(scope, person, space)
+    return space.ref
+
+
+def _check_owner(scope: Scope, person: EndUser, space: Space | None = None) -> None:
+    """That the space is this person's, and the person who they are looked up as: somebody who writes to the database
+    may have exchanged two.  Raises DecryptError, and puts them into quarantine."""
+    if person.is_bound() and (space is None or space.is_bound()):
+        return
+    broken = DecryptError("row_mac")
+    note(scope, broken, person.pk, space_id=None, table=END_USER, now=database_time())
+    raise broken
 
 
 def space_now(scope: Scope, space_id: int) -> Space:
@@ -127,7 +147,10 @@ def touch(scope: Scope, *space_ids: int) -> None:
 
 
 def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
-    """The space of this end user, made on first sight.  Two who meet the same person at once get the same space."""
+    """The space of this end user, made on first sight.  Two who meet the same person at once get the same space.
+
+    Raises DecryptError as ``find_end_user``.
+    """
     if found := find_end_user(scope, external_id):
         return found
     with tenant_transaction(scope):
@@ -140,35 +163,29 @@ def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
             # The id comes first: it is bound into the seal of the caller's own id.
             (person_id,) = take_ids(1, sequence="tenants_enduser_id_seq")
             sealed = cipher.seal(EXTERNAL_ID, person_id, external_id.encode())
-            EndUser.everyone.bulk_create(
-                [
-                    EndUser(
-                        id=person_id,
-                        tenant_id=scope.tenant_id,
-                        external_mac=mac,
-                        external_ct=sealed,
-                        key_version=cipher.key_version,
-                        created_at=now,
-                    )
-                ],
-                ignore_conflicts=True,
+            met = EndUser(
+                id=person_id,
+                tenant_id=scope.tenant_id,
+                external_mac=mac,
+                external_ct=sealed,
+                key_version=cipher.key_version,
+                created_at=now,
             )
-        Space.everyone.bulk_create(
-            [
-                Space(
-                    tenant_id=scope.tenant_id,
-                    environment=scope.environment,
-                    kind=SpaceKind.END_USER,
-                    owner_id=person.id,
-                    identity_version=cipher.identity_version,
-                    profile=Tenant.objects.values_list("new_spaces", flat=True).get(pk=scope.tenant_id),
-                    created_at=now,
-                )
-            ],
-            ignore_conflicts=True,
+            met.bind()
+            EndUser.everyone.bulk_create([met], ignore_conflicts=True)
+        _check_owner(scope, person)
+        made = Space(
+            tenant_id=scope.tenant_id,
+            environment=scope.environment,
+            kind=SpaceKind.END_USER,
+            owner_id=person.id,
+            identity_version=cipher.identity_version,
+            profile=Tenant.objects.values_list("new_spaces", flat=True).get(pk=scope.tenant_id),
+            created_at=now,
         )
-        return (
-            Space.objects.within(scope)
-            .get(environment=scope.environment, kind=SpaceKind.END_USER, owner_id=person.id)
-            .ref
-        )
+        made.bind()
+        Space.everyone.bulk_create([made], ignore_conflicts=True)
+        mine = Space.objects.within(scope).filter(environment=scope.environment)
+        space = mine.get(kind=SpaceKind.END_USER, owner_id=person.id)
+        _check_owner(scope, person, space)
+        return space.ref

@@ -2,10 +2,11 @@
 
 import secrets
 import uuid
-from typing import Final
+from typing import ClassVar, Final
 
 from django.db import models
 
+from apps.core.bound import BoundModel
 from apps.core.scoping import ScopedManager, ScopedModel
 from apps.projects.scope import Environment, SpaceKind, SpaceRef
 from apps.tenants.models import Profile
@@ -58,11 +59,14 @@ class Project(ScopedModel):
         return self.name
 
 
-class Space(ScopedModel):
+class Space(BoundModel, ScopedModel):
     """(tenant, environment, kind, owner): one vector namespace, one set of derived keys, one shred salt, one txid.
 
     doc_count and term_total describe the indexed memories, for BM25: how many, and how many terms in all.
     """
+
+    bound_as: ClassVar = "space"
+    bound_fields: ClassVar = ("tenant_id", "uid", "environment", "kind", "owner_id")
 
     uid = models.UUIDField(default=uuid.uuid4, editable=False)
     environment = models.CharField(max_length=16)

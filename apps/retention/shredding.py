@@ -16,6 +16,7 @@ nothing is ever sealed under a salt that is gone.
 
 import uuid
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -166,7 +167,10 @@ def _take_from_owner(scope: Scope, space_uid: uuid.UUID, *, now: datetime) -> Sp
         person = EndUser.objects.within(scope).filter(pk=space.owner_id).select_for_update()
         is_person = space.kind == SpaceKind.END_USER and bool(person)
         # No owner has an id below zero, and the space's own makes it unique.
-        Space.objects.within(scope).filter(pk=space.pk).update(owner_id=-space.pk)
+        taken = copy(space)
+        taken.owner_id = -space.pk
+        taken.bind()
+        taken.save(update_fields=["owner_id", "row_mac"])
         if is_person and not Space.objects.within(scope).filter(kind=space.kind, owner_id=space.owner_id).exists():
             _delete_row(scope, EndUser._meta.db_table, space.owner_id)
     return space

@@ -160,11 +160,14 @@ class Membership(BoundModel, BaseModel):
         return f"{self.organization_id}:{self.role}"
 
 
-class EndUser(ScopedModel):
+class EndUser(BoundModel, ScopedModel):
     """Whose memories they are: the tenant's own id for a person, as a keyed hash to look up and sealed to show.
 
     The integer ``id`` is what the wire calls ``user_id``.
     """
+
+    bound_as: ClassVar = "end_user"
+    bound_fields: ClassVar = ("id", "tenant_id", "external_mac")
 
     external_mac = models.BinaryField(max_length=16)
     external_ct = models.BinaryField()

@@ -4,7 +4,7 @@ Binding believes what a row says now.  It is done once by itself, for rows from 
 whoever runs the host, after a look at what would be believed: after a restore, or an upgrade that was broken off.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -14,15 +14,19 @@ from django.db import connection, transaction
 from apps.apikeys.models import ApiKey
 from apps.audit.services import record
 from apps.core.errors import NotFound
-from apps.core.scoping import InTenant, tenant_transaction
+from apps.core.scoping import InTenant, ScopedModel, tenant_transaction
 from apps.crypto import row_keys
+from apps.projects.models import Space
 from apps.projects.scope import SYSTEM, Principal
 from apps.projects.selectors import scope_in
-from apps.tenants.models import Membership, Tenant
+from apps.tenants.models import EndUser, Membership, Tenant
 
 BATCH: Final = 1_000
 
-OF_A_TENANT: Final[tuple[type[Any], ...]] = (ApiKey,)
+# By the version of the key that came with them.  Rows of a kind that is bound already are bound by no later upgrade:
+# one without a hash may be somebody's who waits for it.
+KINDS: Final[Mapping[int, tuple[type[Any], ...]]] = {1: (Tenant, Membership, ApiKey), 2: (EndUser, Space)}
+ALL: Final = tuple(kind for kinds in KINDS.values() for kind in kinds)
 
 
 class NoSuchRow(NotFound):
@@ -54,15 +58,20 @@ def list_unbound() -> Iterator[Unbound]:
 
 def bind_first(*, now: datetime) -> int:
     """Bind the rows of an earlier version, which have no hash; how many.  Once: nothing happens where it was done."""
-    if row_keys.is_first_key_active():
-        return 0
-    row_keys.make_first_key()
+    return sum(
+        _bind_kinds(version, kinds, now=now) for version, kinds in KINDS.items() if not row_keys.is_in_use(version)
+    )
+
+
+def _bind_kinds(version: int, kinds: Sequence[type[Any]], *, now: datetime) -> int:
+    row_keys.make_key(version)
     with transaction.atomic():
-        count = sum(_bind_all(rows.filter(row_mac=None), scope, version=row_keys.FIRST) for rows, scope in _all_rows())
+        unbound = ((rows.filter(row_mac=None), scope) for rows, scope in _all_rows(kinds))
+        count = sum(bind_rows(rows, scope, version=version) for rows, scope in unbound)
         if count:
             record(None, actor=SYSTEM.label, action="integrity.bind", reason="upgrade", count=count, now=now)
-    # Last: until then nobody can write with it, and a crash before it has all this done again.
-    row_keys.activate_first_key()
+    # Last: a crash before it has all this done again.
+    row_keys.activate(version)
     return count
 
 
@@ -82,20 +91,22 @@ def bind_again(principal: Principal, names: Iterable[str], *, now: datetime) -> 
             if not mine:
                 continue
             with _transaction(scope):
-                _bind_all(rows.filter(pk__in=[one.id for one in mine]), scope)
+                bind_rows(rows.filter(pk__in=[one.id for one in mine]), scope)
                 for one in mine:
                     record(scope, actor=principal.label, action="integrity.bind", target=one.name, now=now)
     return len(found)
 
 
-def _all_rows() -> Iterator[tuple[Any, InTenant | None]]:
+def _all_rows(kinds: Sequence[type[Any]] = ALL) -> Iterator[tuple[Any, InTenant | None]]:
     """Each kind of row, tenant by tenant where it belongs to one."""
-    for rows in (Tenant.objects, Membership.objects):
-        yield rows.order_by("pk"), None
+    for kind in kinds:
+        if not issubclass(kind, ScopedModel):
+            yield kind.objects.order_by("pk"), None
+    scoped: list[Any] = [kind for kind in kinds if issubclass(kind, ScopedModel)]
     for tenant in Tenant.objects.order_by("pk"):
         scope = scope_in(tenant)
-        for model in OF_A_TENANT:
-            yield model.objects.within(scope).order_by("pk"), scope
+        for kind in scoped:
+            yield kind.objects.within(scope).order_by("pk"), scope
 
 
 def _transaction(scope: InTenant | None) -> Any:
@@ -106,8 +117,11 @@ def _is_of(one: Unbound, scope: InTenant | None) -> bool:
     return scope is None or one.tenant_id == scope.tenant_id
 
 
-def _bind_all(rows: Any, scope: InTenant | None, *, version: int | None = None) -> int:
-    """In the caller's transaction."""
+def bind_rows(rows: Any, scope: InTenant | None, *, version: int | None = None) -> int:
+    """Bind the rows of this query, in the order of their ids, to what they say; how many.  In the caller's transaction.
+
+    scope: None of rows of no tenant.
+    """
     count, last = 0, 0
     with _transaction(scope):
         while batch := list(rows.filter(pk__gt=last).select_for_update(of=("self",))[:BATCH]):

@@ -1,14 +1,12 @@
 """Somebody writes to the database, as its superuser, to be let in: one statement each, and nothing comes of it."""
 
-import io
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
@@ -16,37 +14,24 @@ from apps.apikeys import services
 from apps.apikeys.models import ApiKey
 from apps.apikeys.onboarding import Opened
 from apps.apikeys.selectors import KeyRevoked, KeyRowChanged, authenticate, list_keys
-from apps.audit import unbound
-from apps.audit.models import AuditEvent
 from apps.core.scoping import tenant_transaction
 from apps.crypto import keyring, row_keys
 from apps.crypto.models import KeyState, ServiceKey, ServiceName
-from apps.projects.scope import Environment
+from apps.memories.spaces import find_end_user
+from apps.projects.scope import Environment, Scope
 from apps.projects.services import create_project
 from apps.tenants import members
-from apps.tenants.models import Membership, Role, Tenant
+from apps.tenants.models import Membership, Role
 from apps.tenants.selectors import TenantNotFound
 from apps.upkeep import binding
-from apps.upkeep.binding import bind_first, list_unbound
+from apps.upkeep.binding import bind_first
 from memsync import doctor
-from tests.crypto.broken import superuser
+from tests.flows.bound import attacker, keys, names, told, told_of_nothing, two
 from tests.makers import make_api_key
 from tests.web.people import Person, make_person
 
+__all__ = ["attacker", "told_of_nothing", "two"]  # the fixtures
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
-
-
-@pytest.fixture(autouse=True)
-def _told_of_nothing() -> Iterator[None]:
-    unbound.forget_all()
-    yield
-    unbound.forget_all()
-
-
-@pytest.fixture
-def attacker(superuser_url: str) -> Iterator[Any]:
-    with superuser(superuser_url) as cursor:
-        yield cursor
 
 
 @pytest.fixture
@@ -57,19 +42,6 @@ def owner(acme: Opened) -> Person:
 @pytest.fixture
 def stranger(globex: Opened) -> Person:
     return make_person(globex.tenant, Role.ANALYST)
-
-
-def names() -> list[str]:
-    return sorted(one.name for one in list_unbound())
-
-
-def told(scope: Any, action: str = "integrity.failed") -> list[tuple[str, str]]:
-    """(target, reason) of every such row of the tenant's trail; None: of the deployment's."""
-    rows = AuditEvent.objects.filter(action=action).order_by("pk")
-    if scope is None:
-        return list(rows.filter(tenant_id=None).values_list("target", "reason"))
-    with tenant_transaction(scope):
-        return list(rows.filter(tenant_id=scope.tenant_id).values_list("target", "reason"))
 
 
 # -- keys ------------------------------------------------------------------------------------------------------------
@@ -348,7 +320,7 @@ def test_keys_of_another_tenant_stay_when_one_is_erased(acme: Opened, globex: Op
 
 def unbind_everything(attacker: Any) -> None:
     """As it is after the migrations of the version that began to bind rows."""
-    for model in (Tenant, Membership, *binding.OF_A_TENANT):
+    for model in binding.ALL:
         attacker.execute(f"update {model._meta.db_table} set row_mac = null")  # noqa: S608
 
 
@@ -385,11 +357,24 @@ def test_rows_of_an_earlier_version_are_bound_once(
 def test_upgrade_that_was_broken_off_goes_on(acme: Opened, attacker: Any, superuser_url: str, now: datetime) -> None:
     unbind_everything(attacker)
     forget_the_key(superuser_url)
-    row_keys.make_first_key()  # and then it died
+    row_keys.make_key(1)  # and then it died
 
     assert bind_first(now=now) >= 4
     assert names() == []
-    assert ServiceKey.objects.get(name=ServiceName.ROWS).state == KeyState.ACTIVE
+    states = ServiceKey.objects.filter(name=ServiceName.ROWS).order_by("version").values_list("version", "state")
+    assert list(states) == [(1, KeyState.READ_ONLY), (2, KeyState.ACTIVE)]
+
+
+def test_later_upgrade_binds_no_row_of_a_kind_that_is_bound_already(
+    acme: Opened, owner: Person, two: tuple[Scope, Scope], attacker: Any, now: datetime
+) -> None:
+    unbind_everything(attacker)  # where the first key is in use, and the one that came with people is not
+
+    assert bind_first(now=now) == 4
+
+    assert reaches(owner) == []
+    assert find_end_user(acme.scope, "cr1") == two[0].space
+    assert {name.partition(":")[0] for name in names()} == {"api_key", "membership", "tenant"}
 
 
 def test_rows_of_an_older_key_stay_good(acme: Opened, now: datetime) -> None:
@@ -405,12 +390,6 @@ def test_rows_of_an_older_key_stay_good(acme: Opened, now: datetime) -> None:
     assert bytes(newer.key.row_mac or b"")[:4] == b"\0\0\0\2"
     for one in (text, newer.text):
         authenticate(one, now=now)
-
-
-def keys(*arguments: str) -> str:
-    out = io.StringIO()
-    call_command("keys", *arguments, stdout=out, stderr=io.StringIO())
-    return out.getvalue()
 
 
 def test_rows_are_listed_and_bound_again_by_whoever_runs_the_host(
