@@ -258,6 +258,8 @@ EXTRACTOR: dict[str, Any] | None = (
     else None  # rules alone
 )
 EXTRACTOR_SECONDS = env.float("EXTRACTOR_SECONDS", default=8.0)
+READ_TURN_MS = env.int("READ_TURN_MS", default=250)  # of work; what takes longer to read is kept unread
+READ_DOCUMENT_MS = env.int("READ_DOCUMENT_MS", default=2000)  # the same for texts beyond 2,000 characters
 EXTRACTOR_DAILY_CALLS = env.int("EXTRACTOR_DAILY_CALLS", default=10_000)
 EXTRACTOR_DAILY_TOKENS = env.int("EXTRACTOR_DAILY_TOKENS", default=10_000_000)
 _reranker_url = env.str("RERANKER_URL", default="")

@@ -4,47 +4,71 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 
 class TooCostly(Exception):
-    """Reading the text took longer than its budget allows."""
+    """Reading the text takes more than its budget."""
 
 
 Clock = Callable[[], float]
 
-# The moment by which reading must be done, and the clock that tells it.
-_until: ContextVar[tuple[float, Clock] | None] = ContextVar("until", default=None)
+
+@dataclass(slots=True)
+class _Budget:
+    """until: a moment of the clock, in seconds.  outer: the budget around it, which goes on counting."""
+
+    until: float
+    clock: Clock
+    outer: "_Budget | None"
+
+
+_open: ContextVar[_Budget | None] = ContextVar("open", default=None)
 
 
 @contextmanager
 def reading(milliseconds: float, *, clock: Clock = time.thread_time) -> Iterator[None]:
-    """Within, ``checkpoint`` raises TooCostly once the milliseconds are over.  A budget around it goes on counting.
+    """Within, ``checkpoint`` raises TooCostly once the milliseconds are over, or those of a budget around it.
 
-    milliseconds: of this thread's own work, so that a busy machine makes no text costly.  clock: in seconds.
+    milliseconds: of this thread's own work, so that a busy machine makes no text costly; with 0 nothing is read.
+    clock: in seconds.
     """
-    outer = _until.get()
-    until = clock() + milliseconds / 1000
-    if outer is not None and outer[0] < until:
-        until, clock = outer
-    token = _until.set((until, clock))
+    token = _open.set(_Budget(clock() + milliseconds / 1000, clock, _open.get()))
     try:
         yield
     finally:
-        _until.reset(token)
+        _open.reset(token)
 
 
 @contextmanager
 def without() -> Iterator[None]:
-    """Within, no budget counts: for guards, which must have read a text before anything of it is kept."""
-    token = _until.set(None)
+    """What is done within counts towards no budget, and none ends it.
+
+    For guards, which must have read a text before anything of it is kept, and for what is made once for all texts.
+    """
+    budget = _open.get()
+    if budget is None:
+        yield
+        return
+    every = list(_around(budget))
+    began = [one.clock() for one in every]
+    token = _open.set(None)
     try:
         yield
     finally:
-        _until.reset(token)
+        _open.reset(token)
+        for one, start in zip(every, began, strict=True):
+            one.until += one.clock() - start
 
 
 def checkpoint() -> None:
-    """Raise TooCostly where the budget is spent; nothing where none is open."""
-    open_one = _until.get()
-    if open_one is not None and open_one[1]() > open_one[0]:
+    """Raise TooCostly where a budget is spent; nothing where none is open."""
+    budget = _open.get()
+    if budget is not None and any(one.clock() >= one.until for one in _around(budget)):
         raise TooCostly
+
+
+def _around(budget: _Budget | None) -> Iterator[_Budget]:
+    while budget is not None:
+        yield budget
+        budget = budget.outer

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from re2 import _re2
 
-from text.budget import checkpoint
+from text.budget import checkpoint, without
 from text.exact import Program, Trial
 from text.letters import Bytes, bytes_of, has_shared, has_wide_words
 from text.syntax import Choice, Group, Look, Node, One, Parsed, Repeat, Row, Source, Unsupported, closing, parse, source
@@ -70,17 +70,22 @@ class _Finder:
     def loose(self) -> Source:
         return source(self.parsed.node, self.parsed.groups, loose=True)
 
+    # Made when they are first needed, which no text's budget has to pay for.
+
     @cached_property
     def _strict_engine(self) -> Any:
-        return _engine(self.strict.pattern)
+        with without():
+            return _engine(self.strict.pattern)
 
     @cached_property
     def _loose_engine(self) -> Any:
-        return _engine(self.loose.pattern)
+        with without():
+            return _engine(self.loose.pattern)
 
     @cached_property
     def _program(self) -> Program:
-        return Program(self.parsed)
+        with without():
+            return Program(self.parsed)
 
     @cached_property
     def _seers(self) -> "dict[int, _Seer]":

@@ -20,6 +20,7 @@ from apps.adapters.registry import get_extractor
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import ModelReading, Proposal
+from apps.ingest.costs import budget_for
 from apps.ingest.rules.reader import read_turn
 from apps.ingest.voices import is_user
 from apps.projects.scope import Scope
@@ -61,7 +62,8 @@ def _reading(
 ) -> ModelReading | None:
     """None where nothing is to be read."""
     text, said_at = proposal.text.reveal(), proposal.occurred_at or now
-    by_rules = read_turn(text, role="user", now=said_at)
+    with budget_for(text):
+        by_rules = read_turn(text, role="user", now=said_at)
     if all(finding.reason in IDLE for finding in by_rules):
         return None
     if not is_allowed:

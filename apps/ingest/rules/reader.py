@@ -13,8 +13,11 @@ from apps.ingest.rules.sentences import Span, clauses, fold, lower, sentences, t
 from apps.ingest.rules.subjects import EXPLICIT, lead_end, subject_of
 from apps.memories import dates
 from text import patterns
+from text.budget import TooCostly, checkpoint, without
+from text.letters import kept
 
 LONG_TEXT = 2_000  # above this a text is a document and is kept whole
+TOO_COSTLY = "too_costly"  # kept unread
 _WORD = patterns.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _BINDING = frozenset({"instruction", "task", "constraint", "decision"})  # asserted, whatever the mood of the verb
 _PASSING = frozenset({"", "event", "preference"})  # may turn out to be a state of the moment
@@ -69,18 +72,33 @@ def read_turn(
     now: the time of the turn, with a zone; dates are told in it.
     keep_whole: the caller asked to remember this, so one finding spans the trimmed text; policy still refuses.
     min_chars: a shorter text is low signal.
+
+    Where a budget is open (``text.budget``) and spent before all is read, the text is kept as it is, ``too_costly``;
+    policy is asked of it first all the same, whatever that costs.
     """
-    who = roles.speaker(text, role)
-    plain = fold(text)
-    if who.start == 0 and not who.is_user:
-        return [_refused(trimmed(plain, 0, len(plain)), "discarded_low_signal", "not_user_turn")]
-    whole = trimmed(plain, who.start, len(plain))
-    low = lower(plain)
-    if not who.is_user:
-        planted = _planted(text, role, plain, low, whole.start)
-        decision: Decision = "discarded_policy" if planted else "discarded_low_signal"
-        return [_refused(whole, decision, planted or "not_user_turn")]
-    bad = _forbidden(plain, low)
+    with kept():
+        with without():
+            who = roles.speaker(text, role)
+            plain = fold(text)
+            whole = trimmed(plain, who.start, len(plain))
+            if who.start == 0 and not who.is_user:
+                return [_refused(trimmed(plain, 0, len(plain)), "discarded_low_signal", "not_user_turn")]
+            low = lower(plain)
+            if not who.is_user:
+                planted = _planted(text, role, plain, low, whole.start)
+                decision: Decision = "discarded_policy" if planted else "discarded_low_signal"
+                return [_refused(whole, decision, planted or "not_user_turn")]
+            bad = _forbidden(plain, low)
+        try:
+            return _read(plain, low, whole, bad, now=now, keep_whole=keep_whole, min_chars=min_chars)
+        except TooCostly:
+            return [_unread(whole) if not bad else _refused(whole, "discarded_policy", bad[0].reason)]
+
+
+def _read(
+    plain: str, low: str, whole: Span, bad: "list[_Bad]", *, now: datetime, keep_whole: bool, min_chars: int
+) -> list[Finding]:
+    checkpoint()
     if not bad:
         if whole.end - whole.start < min_chars and not language.filler_exempt(plain):
             return [_refused(whole, "discarded_low_signal", "too_short")]
@@ -93,15 +111,27 @@ def read_turn(
     return _Turn(plain, low, whole, bad, now).findings()
 
 
+def _unread(whole: Span) -> Finding:
+    return Finding(
+        start=whole.start,
+        end=whole.end,
+        decision="keep",
+        reason=TOO_COSTLY,
+        source_strength=0.8,
+        extractor_confidence=0.5,
+    )
+
+
 def policy_refusal(text: str) -> str:
     """Why policy refuses the text of a user's turn as a whole, as ``read_turn`` does that keeps it whole; or empty."""
-    plain = fold(text)
-    low = lower(plain)
-    who = roles.speaker(text, "user")
-    if not who.is_user:
-        return _planted(text, "user", plain, low, trimmed(plain, who.start, len(plain)).start)
-    bad = _forbidden(plain, low)
-    return bad[0].reason if bad else ""
+    with kept(), without():
+        plain = fold(text)
+        low = lower(plain)
+        who = roles.speaker(text, "user")
+        if not who.is_user:
+            return _planted(text, "user", plain, low, trimmed(plain, who.start, len(plain)).start)
+        bad = _forbidden(plain, low)
+        return bad[0].reason if bad else ""
 
 
 def _planted(text: str, role: str, plain: str, low: str, start: int) -> str:
@@ -146,6 +176,7 @@ def _document(plain: str, low: str, whole: Span, bad: list[_Bad]) -> list[Findin
     found: list[Finding] = []
     begin = whole.start
     for piece in [*bad, _Bad(whole.end, whole.end, "")]:
+        checkpoint()
         line = Span(max(begin, plain.rfind("\n", 0, piece.start) + 1, _sentence_start(plain, piece.start)), piece.end)
         before = trimmed(plain, begin, min(line.start, piece.start) if piece.reason else whole.end)
         if before.end - before.start >= filler.MIN_CHARS:
@@ -214,6 +245,7 @@ class _Turn:
         self.fiction = len(plain) if fiction is None else whole.start + fiction
         found: list[Finding] = []
         for sentence in pieces:
+            checkpoint()
             found += self._sentence(sentence)
         return found or [_refused(whole, "discarded_low_signal", "nothing_said")]
 
@@ -333,6 +365,7 @@ class _Turn:
         return whole
 
     def _read(self, span: Span) -> _Reading:
+        checkpoint()
         plain, low = self.plain, self.low
         start = lead_end(low, *span)
         start = start if start < span.end else span.start

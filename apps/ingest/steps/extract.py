@@ -5,15 +5,18 @@ from datetime import datetime
 
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Candidate, Kept, Passage, Proposal, Reading
+from apps.ingest.costs import budget_for
 from apps.ingest.listed import Line, is_heading, lines_of, unlisted
 from apps.ingest.rules.finding import Finding
-from apps.ingest.rules.reader import policy_refusal, read_turn
+from apps.ingest.rules.reader import TOO_COSTLY, policy_refusal, read_turn
 from apps.ingest.rules.sentences import Span, fold, sentences
 from apps.ingest.rules.subjects import slug
 from apps.ingest.suggested import findings_of
 from apps.ingest.voices import is_user, participant
 from apps.memories.predicates import Claim, canonical, predicate_of
 from text import patterns
+from text.budget import TooCostly
+from text.letters import kept
 
 _SLUG = patterns.compile(r"[^\w]+")
 
@@ -22,7 +25,17 @@ def extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
     """The proposal's candidates, kept and refused, in the order of the text; never empty.
 
     An explicit proposal is kept whole, as said; what somebody else than the user said is then a reference, not a fact.
+    What costs more to read than a text may is kept whole as well, as a fact without a key, ``too_costly``.
     """
+    text = proposal.text.reveal()
+    try:
+        with kept(), budget_for(text):
+            return _extract(proposal, now=now)
+    except TooCostly:
+        return [_unread(proposal)]
+
+
+def _extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
     if proposal.kept is not None:
         return [_as_it_was(proposal, proposal.kept, now=now)]
     if proposal.reviewed is not None:
@@ -39,6 +52,8 @@ def extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
     else:
         role = "user" if keep_whole or not is_others else "assistant"
         findings = read_turn(text, role=role, now=said_at, keep_whole=keep_whole)
+    if any(finding.reason == TOO_COSTLY for finding in findings):
+        raise TooCostly
     has_sentences = len(sentences(fold(text))) > 1
     # A text that says more than one thing is never replaced as a whole: it holds no slot and closes none.
     has_slot = not is_others and not (keep_whole and has_sentences)
@@ -52,6 +67,23 @@ def extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
         if is_listed and candidate.is_wanted and is_heading(candidate.text.reveal()):
             candidate.refuse("discarded_low_signal", "heading")
     return found
+
+
+def _unread(proposal: Proposal) -> Candidate:
+    """The whole text, of which nothing is known; refused where policy never lets it be stored."""
+    is_others = not is_user(proposal)
+    candidate = Candidate(
+        proposal=proposal,
+        text=proposal.text,
+        type="reference" if is_others else "fact",
+        source_strength=0.8,
+        extractor_confidence=0.5,
+        reason=TOO_COSTLY,
+        spent=proposal.reading,
+    )
+    if is_others and not proposal.is_explicit:
+        candidate.refuse("discarded_low_signal", "not_user_turn")
+    return _unless_forbidden(candidate)
 
 
 def _passages(proposal: Proposal, finding: Finding, lines: Sequence[Line]) -> list[Passage]:

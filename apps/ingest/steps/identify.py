@@ -7,11 +7,15 @@ from apps.edges.ontology import get_ontology
 from apps.entities.said import Named, Reading, Said, Told
 from apps.entities.vocabulary import RELATIONS, relation_of
 from apps.ingest.candidates import Candidate
+from apps.ingest.costs import budget_for
 from apps.ingest.rules.entities import read_entities
 from apps.ingest.rules.entities.ends import type_of
+from apps.ingest.rules.reader import TOO_COSTLY
 from apps.ingest.tools import Tools
 from apps.ingest.voices import is_user, participant
 from apps.memories.predicates import Claim, canonical
+from text.budget import TooCostly, checkpoint
+from text.letters import kept
 
 
 def identify(candidates: Sequence[Candidate], tools: Tools) -> None:
@@ -19,7 +23,7 @@ def identify(candidates: Sequence[Candidate], tools: Tools) -> None:
     if not tools.cipher.is_searchable:
         return
     for candidate in candidates:
-        if not candidate.is_wanted:
+        if not candidate.is_wanted or candidate.reason == TOO_COSTLY:
             continue
         stated = candidate.proposal.stated
         if stated is not None:
@@ -28,7 +32,12 @@ def identify(candidates: Sequence[Candidate], tools: Tools) -> None:
             candidate.about = _stated(stated.claim, also)
         else:
             text, many = candidate.text.reveal(), candidate.many_valued
-            candidate.about = read_entities(text, key=candidate.key, value=candidate.value, many_valued=many)
+            try:
+                with kept(), budget_for(text):
+                    checkpoint()
+                    candidate.about = read_entities(text, key=candidate.key, value=candidate.value, many_valued=many)
+            except TooCostly:
+                candidate.reason = TOO_COSTLY
 
 
 def said_of(candidate: Candidate) -> Said | None:
