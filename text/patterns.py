@@ -104,6 +104,13 @@ class _Finder:
         trial: Trial | None = None
         place, failures = start, 0
         while True:
+            if begins and place == 1:  # with the character before it read along, the engine would begin at 0
+                trial = trial or Trial(self._program, text, end, whole=anchor is _WHOLE)
+                if (exact := trial.at(1)) is not None or anchor is not _ANYWHERE:
+                    return exact
+                place = 2
+                if place > end:
+                    return None
             spans = engine.Match(anchor, data, place - 1 if begins and place else place, end)
             if spans[0] == _NOWHERE:
                 return None
