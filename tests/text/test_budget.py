@@ -23,7 +23,10 @@ class Clock:
 
 
 def test_nothing_is_too_costly_where_no_budget_is_open() -> None:
-    checkpoint()
+    with pytest.raises(TooCostly), reading(0):
+        checkpoint()
+
+    checkpoint()  # the budget that is spent is closed
 
 
 def test_a_budget_that_is_spent_ends_reading() -> None:
