@@ -41,20 +41,21 @@ _HERE: Final = _re2.RE2.Anchor.ANCHOR_START
 _WHOLE: Final = _re2.RE2.Anchor.ANCHOR_BOTH
 _NOWHERE: Final = (-1, -1)
 _FAILURES: Final = 200  # matches of the engine that turn out to be none, before the rest is read without it
-_SMALLEST, _LARGEST = 1 << 20, 1 << 26  # bytes of memory for a pattern
+# Bytes of memory for what the engine learns of a pattern.  Too little makes a large one ten times as slow.
+_LEAST, _MOST, _FOR_EACH = 1 << 20, 1 << 25, 1 << 10
 
 
 def _engine(pattern: bytes) -> Any:
-    memory = _SMALLEST
+    memory = min(max(len(pattern) * _FOR_EACH, _LEAST), _MOST)
+    options = _re2.RE2.Options()
+    options.encoding = _re2.RE2.Options.Encoding.LATIN1
+    options.log_errors = False
     while True:
-        options = _re2.RE2.Options()
-        options.encoding = _re2.RE2.Options.Encoding.LATIN1
-        options.log_errors = False
         options.max_mem = memory
         engine = _re2.RE2(pattern, options)
         if engine.ok():
             return engine
-        if memory >= _LARGEST:
+        if memory >= 2 * _MOST:
             raise Unsupported(engine.error())
         memory *= 4
 
