@@ -118,6 +118,12 @@ def _parser() -> argparse.ArgumentParser:
     number(importing, "--kills", 5, "of the workers")
     importing.add_argument("--skip-embedding", action="store_true", help="do not wait for the vectors")
 
+    outbox = verb("outbox", _in_instance(_outbox), "dialogues, bulk adds and a large import while workers are killed")
+    outbox.add_argument("file", type=Path, metavar="FILE", help="a labelled set with dialogues")
+    number(outbox, "--runs", 10, "of loading the dialogues")
+    number(outbox, "--records", 100_000, "in the file of another tenant")
+    number(outbox, "--kills", 50, "of the workers' processes")
+
     retype = verb(
         "retype", _in_instance(_retype, **WITHOUT_MODEL), "memories get another type while others are added and read"
     )
@@ -320,6 +326,16 @@ def _import(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
             kills=options.kills,
             waits_for_vectors=not options.skip_embedding,
             say=aside.print,
+        )
+    )
+
+
+def _outbox(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import outbox
+
+    return _say_figures(
+        outbox.run(
+            running, options.file, runs=options.runs, records=options.records, kills=options.kills, say=aside.print
         )
     )
 

@@ -11,7 +11,7 @@ web)
     ;;
 worker)
     exec celery --app memsync.celery --quiet worker --pool prefork --concurrency "${WORKER_PROCESSES:-2}" \
-        --loglevel INFO --without-gossip --without-mingle --without-heartbeat
+        --queues "${WORKER_QUEUES:-celery,files,upkeep}" --loglevel INFO --without-gossip --without-mingle --without-heartbeat
     ;;
 beat)  # run one: its schedule rings twice with two, which does no harm and no good
     exec celery --app memsync.celery --quiet beat --loglevel WARNING --pidfile "" --schedule /tmp/beat-schedule

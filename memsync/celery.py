@@ -18,12 +18,22 @@ from celery.signals import (
     worker_ready,
 )
 from django.conf import settings
+from kombu import Queue
 
 from apps.core.retries import retried
 from memsync.process import serve_quietly
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memsync.settings")
 
+# What adds ask for, and all the rest; imports and exports; erasure, audit, keys.
+QUEUES: Final = ("celery", "files", "upkeep")
+ROUTES: Final = {
+    "imports.*": {"queue": "files"},
+    "exports.*": {"queue": "files"},
+    "retention.*": {"queue": "upkeep"},
+    "audit.*": {"queue": "upkeep"},
+    "keys.*": {"queue": "upkeep"},
+}
 LONGEST_ARGUMENT: Final = 64  # characters: ids are shorter, and what people say is not
 
 
@@ -64,6 +74,9 @@ app = Doorbells("memsync", task_cls=Retried)
 app.set_default()  # by itself it would be that of the importing thread alone
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+# So that none waits behind another.  A worker takes from all of them, unless --queues names some.
+app.conf.task_queues = [Queue(name, routing_key=name) for name in QUEUES]
+app.conf.task_routes = ROUTES
 app.conf.beat_schedule = {
     "drain the outbox": {"task": "ingest.drain", "schedule": 2.0, "options": {"expires": 2.0}},
     "expire what is past its time": {"task": "memories.expire", "schedule": 60.0},

@@ -27,6 +27,7 @@ from django.db.models import Min
 from apps.adapters.errors import AdapterError
 from apps.adapters.registry import get_embedder, get_kms
 from apps.audit.models import OutboxEvent
+from apps.audit.tasks import OF_THE_DOCTOR, answer
 from apps.core.admin import OPERATOR
 from apps.core.broker import notify
 from apps.crypto import inspection
@@ -41,7 +42,6 @@ SKEW_WARN, SKEW_FAIL = timedelta(seconds=1), timedelta(seconds=30)
 LATE_WARN, LATE_FAIL = timedelta(minutes=5), timedelta(hours=1)
 QUEUE_WARN: Final = 10_000
 PATIENCE: Final = 8.0  # seconds; beat rings every two
-OF_THE_DOCTOR: Final = "doctor"  # kind of the outbox row that tries worker and beat
 
 
 class State(StrEnum):
@@ -306,6 +306,34 @@ def _worker_and_beat(visit: Visit) -> Iterator[Finding]:
         OutboxEvent.objects.filter(pk=row.pk).delete()
 
 
+def _queues(visit: Visit) -> Iterator[Finding]:
+    """A row of no tenant for each queue, and a message there to take it out; the rows are not due, so that only who
+    takes the message does."""
+    queues = [queue.name for queue in drain.app.conf.task_queues]
+    rows = [
+        OutboxEvent.objects.create(
+            tenant_id=0, kind=OF_THE_DOCTOR, subject_id=secrets.randbits(62), run_after=visit.now + timedelta(days=1),
+            created_at=visit.now,
+        )
+        for queue in queues
+    ]  # fmt: skip
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            for queue, row in zip(queues, rows, strict=True):
+                options = {"kwargs": {"number": row.subject_id}, "queue": queue, "expires": 60}
+                pool.submit(answer.apply_async, **options).result()
+        until = time.monotonic() + visit.patience
+        silent = [
+            queue for queue, row in zip(queues, rows, strict=True) if not _gone(row, max(0.0, until - time.monotonic()))
+        ]
+    finally:
+        OutboxEvent.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    if silent:
+        yield fail("queues", f"nobody takes from {', '.join(silent)}", HINTS["queues"])
+    else:
+        yield ok("queues", f"somebody takes from each: {', '.join(queues)}")
+
+
 def _gone(row: OutboxEvent, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while OutboxEvent.objects.filter(pk=row.pk).exists():
@@ -340,6 +368,7 @@ HINTS: Final = {
     "worker": "Start a worker: `memsync up`, or `celery --app memsync.celery worker`.",
     "beat": "Start beat: `memsync up`, or `celery --app memsync.celery beat`.",
     "worker and beat": "Is the database there?",
+    "queues": "Start a worker for each, or one without --queues (docs/guides/deploying.md).",
 }
 
 PARTS: Final[dict[str, Callable[[Visit], Iterator[Finding]]]] = {
@@ -359,5 +388,6 @@ PARTS: Final[dict[str, Callable[[Visit], Iterator[Finding]]]] = {
     "broker": _broker,
     "outbox": _outbox,
     "worker and beat": _worker_and_beat,
+    "queues": _queues,
     "quarantine": _quarantine,
 }

@@ -26,6 +26,7 @@ OWNER, APP, OPERATOR, KEYS, BROKER = (
     "memsync_broker",
 )
 QUEUE = "celery"
+QUEUES = (QUEUE, "files", "upkeep")  # see memsync/celery.py
 
 # Every process that opens the queue asks for notifications.  PGMQ's own function drops the trigger and makes it again:
 # of two that start together one finds it made, and ends.  So theirs is called once, and by one at a time.
@@ -155,12 +156,14 @@ def install_queue(broker: Psycopg) -> None:
         if not found or found[0] is None:
             broker.execute(get_embedded_install_sql().encode())
         broker.execute(NOTIFY_ONCE)
-        broker.execute("select pgmq.create(%s)", [QUEUE])
+        for queue in QUEUES:
+            broker.execute("select pgmq.create(%s)", [queue])
 
 
 def release_queue(superuser: Psycopg) -> int:
     """Make visible at once what a worker that died had taken.  Only for one who knows that no worker lives."""
-    return superuser.execute("update pgmq.q_celery set vt = clock_timestamp() where vt > clock_timestamp()").rowcount
+    made_visible = SQL("update pgmq.{} set vt = clock_timestamp() where vt > clock_timestamp()")
+    return sum(superuser.execute(made_visible.format(Identifier(f"q_{queue}"))).rowcount for queue in QUEUES)
 
 
 def grant_main(owner: Psycopg, *, app: str = APP, operator: str = OPERATOR) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -26,6 +27,7 @@ from memsync import doctor
 from memsync.doctor import State
 from memsync.embedded import roles
 from memsync.testing.databases import PASSWORD
+from tests import workers
 from tests.architecture import canaries
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
@@ -48,7 +50,7 @@ def states(part: str = "", *, patience: float = 0.2) -> dict[str, State]:
 
 @contextmanager
 def worker() -> Iterator[None]:
-    """What beat and a worker do, in a thread."""
+    """What beat and a worker do about the outbox, in a thread."""
     stop = threading.Event()
 
     def work_on() -> None:
@@ -66,13 +68,26 @@ def worker() -> Iterator[None]:
 
 
 def test_a_healthy_installation_is_told_so(acme: Opened, pgmq_url: str) -> None:
-    with worker(), canaries.broker(pgmq_url):
-        found = states(patience=30.0)
+    with canaries.broker(pgmq_url), workers.worker(pgmq_url), worker():
+        found = states(patience=60.0)
 
     assert {part: state for part, state in found.items() if state is not State.OK} == {
         "walls": State.WARN  # the tests' server does not wait for the disk
     }
     assert list(found) == list(dict.fromkeys(doctor.PARTS))
+    assert not OutboxEvent.objects.exists()
+
+
+def test_queue_that_nobody_takes_from_is_named(acme: Opened, pgmq_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "PARTS", {"queues": doctor.PARTS["queues"]})
+    with canaries.broker(pgmq_url), workers.worker(pgmq_url, "--queues", "celery,files"):
+        until = time.monotonic() + 60
+        while True:
+            (found,) = doctor.examine(now=datetime.now(UTC), patience=5.0)
+            if found.said == "nobody takes from upkeep" or time.monotonic() > until:
+                break
+
+    assert (found.state, found.said) == (State.FAIL, "nobody takes from upkeep")
     assert not OutboxEvent.objects.exists()
 
 

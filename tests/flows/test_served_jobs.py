@@ -65,7 +65,8 @@ def lines_of(home: Path) -> Iterator[dict[str, Any]]:
 def wait_for_workers(up: Up) -> None:
     """They are started with a lower priority than what a user waits for."""
     deadline = time.monotonic() + SECONDS
-    while not any("ready" in line["message"] for line in lines_of(up.home) if line["file"] == "worker.log"):
+    workers = {"worker.log", "worker-files.log", "worker-upkeep.log"}
+    while workers - {line["file"] for line in lines_of(up.home) if "ready" in line["message"]}:
         assert time.monotonic() < deadline
         time.sleep(0.1)
 
@@ -90,7 +91,13 @@ def test_jobs_begin_at_once_and_the_logs_hold_no_warning(up: Up) -> None:
     assert exported["status"] == "completed"
     assert doctor.returncode == 0
     lines = list(lines_of(up.home))
-    assert {line["file"] for line in lines} >= {"web.log", "worker.log", "prepare.log"}
+    assert {line["file"] for line in lines} >= {
+        "web.log",
+        "prepare.log",
+        "worker.log",
+        "worker-files.log",
+        "worker-upkeep.log",
+    }
     assert [line for line in lines if line["level"] not in ("debug", "info")] == []
     assert [line for line in lines if UNFILLED.search(line["message"])] == []
     assert [line for line in lines if "revoked" in line["message"]] == []

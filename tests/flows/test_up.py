@@ -188,7 +188,7 @@ def test_doctor_finds_it_healthy_until_its_worker_stops_and_its_key_is_open(star
     (up.home / "kek.json").chmod(0o644)
     unguarded = up.run("doctor", "--json", "--patience=5")
 
-    assert (stopped.returncode, failed(stopped.stdout)) == (1, {"worker"})
+    assert (stopped.returncode, failed(stopped.stdout)) == (1, {"worker", "queues"})
     assert (unguarded.returncode, failed(unguarded.stdout) >= {"files", "key provider", "keys"}) == (1, True)
 
 
