@@ -206,13 +206,9 @@ def _kill(kills: int, seen: Seen, stop: threading.Event, progress: Callable[[], 
         at = progress()
         if at < (seen.kills + 0.5) / kills:
             continue
-        workers = [one["pid"] for name, one in instance_state()["processes"].items() if name.startswith("worker")]
         with contextlib.suppress(ProcessLookupError, IndexError):
-            chosen = random.choice(workers)
-            if seen.kills % 5 == 4:
-                os.killpg(chosen, signal.SIGKILL)
-            else:
-                os.kill(random.choice(children_of(chosen)), signal.SIGKILL)
+            worker = random.choice(children_of(instance_state()["processes"]["worker"]["pid"]))
+            os.kill(worker if seen.kills % 5 == 4 else random.choice(children_of(worker)), signal.SIGKILL)
             seen.kills += 1
             say(f"{seen.kills} kills, {100 * at:.0f} % of the file")
 

@@ -104,15 +104,12 @@ def _peak_bytes(pid: int) -> int:
 @contextlib.contextmanager
 def held_still(running: Instance) -> Iterator[None]:
     """The instance's own workers do nothing meanwhile: they would go on where the others are killed."""
-    processes = instance_state()["processes"]
-    pids = [process["pid"] for name, process in processes.items() if name.startswith("worker")]
-    for pid in pids:
-        os.killpg(pid, signal.SIGSTOP)
+    pid = instance_state()["processes"]["worker"]["pid"]
+    os.killpg(pid, signal.SIGSTOP)
     try:
         yield
     finally:
-        for pid in pids:
-            os.killpg(pid, signal.SIGCONT)
+        os.killpg(pid, signal.SIGCONT)
 
 
 def instance_state() -> dict[str, Any]:

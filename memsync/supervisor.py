@@ -40,11 +40,8 @@ from memsync.embedded.postgres import (
 )
 
 READY_SECONDS = 90.0
-# The processes of each worker and the queues it takes from, so that none of them waits behind another's.
-WORKERS = {"worker": (2, "celery"), "worker-files": (1, "files"), "worker-upkeep": (1, "upkeep")}
-# Seconds to finish in, and the order of stopping.
-PATIENCE = {"web": 15.0, **dict.fromkeys(WORKERS, 30.0), "beat": 5.0}
-NICENESS = dict.fromkeys([*WORKERS, "beat"], 10)  # a user who waits comes first, at the start and under load
+PATIENCE = {"web": 15.0, "worker": 30.0, "beat": 5.0}  # seconds to finish in, and the order of stopping
+NICENESS = {"worker": 10, "beat": 10}  # a user who waits comes first, at the start and under load
 
 
 class Misconfigured(EmbeddedError):
@@ -248,14 +245,7 @@ class Supervisor:
                 *("--bind", f"{_for_url(self.options.host)}:{self.options.port}"),
                 *("--workers", str(self.options.workers), "--no-control-socket"),
             ],
-            **{
-                name: [
-                    *(*run, *celery, "worker", "--pool", "prefork", "--concurrency", str(count), "--queues", queue),
-                    *("--loglevel", "INFO", "--without-gossip", "--without-mingle", "--without-heartbeat"),
-                    *("--hostname", f"{name}@%h"),
-                ]
-                for name, (count, queue) in WORKERS.items()
-            },
+            "worker": [*run, "memsync.workers"],
             "beat": [
                 *(*run, *celery, "beat", "--loglevel", "WARNING", "--pidfile", ""),
                 *("--schedule", str(self.home / "beat-schedule")),

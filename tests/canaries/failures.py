@@ -34,7 +34,7 @@ def fail_without_keys(visitor: Visitor) -> None:
     kek.chmod(0o644)
     try:
         state = json.loads((visitor.home / "instance.json").read_text())
-        for name in ("web", "worker", "worker-files", "worker-upkeep"):
+        for name in ("web", "worker"):
             with suppress(ProcessLookupError):
                 os.killpg(state["processes"][name]["pid"], signal.SIGKILL)
         until(lambda: httpx.get(f"{visitor.url}/health", trust_env=False).status_code == 200)
