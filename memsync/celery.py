@@ -18,7 +18,7 @@ from celery.signals import (
     worker_ready,
 )
 from django.conf import settings
-from kombu import Queue
+from kombu.entity import Queue
 
 from apps.core.retries import retried
 from memsync.process import serve_quietly
@@ -75,7 +75,7 @@ app.set_default()  # by itself it would be that of the importing thread alone
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 # So that none waits behind another.  A worker takes from all of them, unless --queues names some.
-app.conf.task_queues = [Queue(name, routing_key=name) for name in QUEUES]
+app.conf.task_queues = [Queue(name, routing_key=name) for name in QUEUES]  # type: ignore[no-untyped-call]  # nor kombu
 app.conf.task_routes = ROUTES
 app.conf.beat_schedule = {
     "drain the outbox": {"task": "ingest.drain", "schedule": 2.0, "options": {"expires": 2.0}},
