@@ -3,6 +3,7 @@
 import gc
 import os
 import resource
+from datetime import UTC, datetime
 from typing import Any
 
 worker_class = "memsync.web_worker.QuietWorker"  # gthread, whose threads wait for no client
@@ -38,6 +39,12 @@ _soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (max(_soft, min(_hard, 4096)), _hard))
 
 
+_SAMPLE = (
+    "I live in Lisbon with my sister Ana, who works at Siemens. Remind me to call Dr. Reed tomorrow at 8 pm! "
+    "We moved here last March; from now on always answer me in German. Is it allowed, as a diabetic?"
+)
+
+
 def when_ready(server: Any) -> None:
     """Import every view too before the fork; Django would leave it to each process's first request.
 
@@ -46,9 +53,12 @@ def when_ready(server: Any) -> None:
     from django.urls import get_resolver
 
     from apps.adapters.registry import get_kms
+    from apps.ingest.rules.reader import read_turn
 
     get_kms()
     _ = get_resolver().url_patterns
+    # Patterns are compiled when they are first asked: a quarter of a second that no request should pay, in each process.
+    read_turn(_SAMPLE, role="user", now=datetime(2026, 1, 1, tzinfo=UTC))
     # What is there by now stays: no collection need look at it again, nor copy its pages into every process.
     gc.collect()
     gc.freeze()
