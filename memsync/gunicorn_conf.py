@@ -57,7 +57,7 @@ def when_ready(server: Any) -> None:
 
     get_kms()
     _ = get_resolver().url_patterns
-    # Patterns are compiled when they are first asked: a quarter of a second that no request should pay, in each process.
+    # Patterns are compiled when they are first asked: a quarter of a second that no request should pay.
     read_turn(_SAMPLE, role="user", now=datetime(2026, 1, 1, tzinfo=UTC))
     # What is there by now stays: no collection need look at it again, nor copy its pages into every process.
     gc.collect()
