@@ -21,6 +21,7 @@ from django.test import override_settings
 from apps.adapters.embedders.fake import FailingEmbedder
 from apps.apikeys.onboarding import Opened
 from apps.audit.models import OutboxEvent
+from apps.audit.tasks import OF_THE_DOCTOR, answer
 from apps.crypto.models import TenantKey
 from apps.ingest import work
 from memsync import doctor
@@ -29,6 +30,7 @@ from memsync.embedded import roles
 from memsync.testing.databases import PASSWORD
 from tests import workers
 from tests.architecture import canaries
+from tests.makers import NOW
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 
@@ -89,6 +91,19 @@ def test_queue_that_nobody_takes_from_is_named(acme: Opened, pgmq_url: str, monk
 
     assert (found.state, found.said) == (State.FAIL, "nobody takes from upkeep")
     assert not OutboxEvent.objects.exists()
+
+
+def test_answering_the_doctor_takes_out_its_own_row_alone(acme: Opened) -> None:
+    def row(tenant_id: int) -> int:
+        return OutboxEvent.objects.create(
+            tenant_id=tenant_id, kind=OF_THE_DOCTOR, subject_id=7, run_after=NOW, created_at=NOW
+        ).pk
+
+    own, foreign = row(0), row(acme.tenant.pk)
+
+    answer(number=7)
+
+    assert list(OutboxEvent.objects.filter(pk__in=[own, foreign]).values_list("pk", flat=True)) == [foreign]
 
 
 def test_key_file_that_others_can_read_is_found(acme: Opened) -> None:
