@@ -97,6 +97,13 @@ def _parser() -> argparse.ArgumentParser:
     extraction.add_argument("--out", type=Path, required=True, metavar="PREDICTIONS")
     extraction.add_argument("--by-rule", action="store_true", help="print how often each rule is right")
 
+    reading = verb(
+        "reading", _in_instance(_reading, **WITHOUT_MODEL), "texts that pump every pattern, up to a mebibyte"
+    )
+    number(reading, "--texts", 1_000_000, "to read")
+    number(reading, "--seed", 0, "of the first of them")
+    number(reading, "--processes", 2, "that read")
+
     files(verb("leakage", _in_instance(_leakage), "attack what is stored of labelled sets: words, vectors, sizes"))
 
     isolation = verb("isolation", _in_instance(_isolation), "words and vectors of many tenants, asked for unfiltered")
@@ -362,6 +369,14 @@ def _extraction(options: argparse.Namespace) -> None:
     from benchmarks import extraction
 
     extraction.run(str(options.labels), str(options.out), by_rule=options.by_rule)
+
+
+def _reading(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks import reading
+
+    return _say_figures(
+        reading.run(texts=options.texts, seed=options.seed, processes=options.processes, say=aside.print)
+    )
 
 
 def _receipts(options: argparse.Namespace) -> list[dict[str, Any]]:

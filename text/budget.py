@@ -15,27 +15,33 @@ Clock = Callable[[], float]
 
 
 @dataclass(slots=True)
-class _Budget:
+class Budget:
     """until: a moment of the clock, in seconds.  outer: the budget around it, which goes on counting."""
 
     until: float
     clock: Clock
-    outer: "_Budget | None"
+    outer: "Budget | None"
+
+    @property
+    def left(self) -> float:
+        """Seconds; below 0 by how much it is overrun."""
+        return self.until - self.clock()
 
 
-_open: ContextVar[_Budget | None] = ContextVar("open", default=None)
+_open: ContextVar[Budget | None] = ContextVar("open", default=None)
 
 
 @contextmanager
-def reading(milliseconds: float, *, clock: Clock = time.thread_time) -> Iterator[None]:
+def reading(milliseconds: float, *, clock: Clock = time.thread_time) -> Iterator[Budget]:
     """Within, ``checkpoint`` raises TooCostly once the milliseconds are over, or those of a budget around it.
 
     milliseconds: of this thread's own work, so that a busy machine makes no text costly; with 0 nothing is read.
     clock: in seconds.
     """
-    token = _open.set(_Budget(clock() + milliseconds / 1000, clock, _open.get()))
+    budget = Budget(clock() + milliseconds / 1000, clock, _open.get())
+    token = _open.set(budget)
     try:
-        yield
+        yield budget
     finally:
         _open.reset(token)
 
@@ -64,11 +70,11 @@ def without() -> Iterator[None]:
 def checkpoint() -> None:
     """Raise TooCostly where a budget is spent; nothing where none is open."""
     budget = _open.get()
-    if budget is not None and any(one.clock() >= one.until for one in _around(budget)):
+    if budget is not None and any(one.left <= 0 for one in _around(budget)):
         raise TooCostly
 
 
-def _around(budget: _Budget | None) -> Iterator[_Budget]:
+def _around(budget: Budget | None) -> Iterator[Budget]:
     while budget is not None:
         yield budget
         budget = budget.outer

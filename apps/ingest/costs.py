@@ -5,9 +5,9 @@ from contextlib import AbstractContextManager
 from django.conf import settings
 
 from apps.ingest.rules.reader import LONG_TEXT
-from text.budget import reading
+from text.budget import Budget, reading
 
 
-def budget_for(text: str) -> AbstractContextManager[None]:
+def budget_for(text: str) -> AbstractContextManager[Budget]:
     """A budget for what is done within: a turn's, or a document's where the text is longer than turns are."""
     return reading(settings.READ_TURN_MS if len(text) <= LONG_TEXT else settings.READ_DOCUMENT_MS)

@@ -1,0 +1,141 @@
+"""What reading costs at worst: texts that pump each pattern, each alternation and each stage, up to a mebibyte.
+
+Nothing is timed against the clock on the wall: a budget counts the work of its own thread, so that other work on the
+machine makes no text costly.
+"""
+
+import contextlib
+import math
+import multiprocessing
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from apps.core.plaintext import Plaintext
+from apps.ingest.candidates import Proposal
+from apps.ingest.costs import budget_for
+from apps.ingest.rules.entities import read_entities
+from apps.ingest.rules.reader import LONG_TEXT, TOO_COSTLY
+from apps.ingest.steps.extract import extract
+from apps.memories.words import terms
+from apps.recall.question import ask
+from benchmarks.pumped import Pumps, patterns
+from text.budget import TooCostly
+from text.letters import kept
+
+NOW: Final = datetime(2026, 3, 4, 12, tzinfo=UTC)
+MIB: Final = 2**20
+CHUNK: Final = 500  # texts a process is given at once
+# A step that cannot be broken off, one pattern over one text, may begin just before a budget is spent.
+GRACE: Final = 0.10  # of the budget
+# Characters at most, and how many of 10,000 texts are of that length; the rest are short.
+LENGTHS: Final = ((MIB, 2), (65_536, 40), (10_000, 400), (LONG_TEXT, 2_558))
+SHORT: Final = 300
+
+_known: dict[str, Pumps] = {}
+
+
+@dataclass(slots=True)
+class Seen:
+    """overrun: seconds beyond the budget, of the text that went furthest.  slowest: by length, seconds with guards."""
+
+    texts: int = 0
+    too_costly: int = 0
+    over: int = 0
+    overrun: float = -math.inf
+    worst: str = ""
+    slowest: dict[str, float] = field(default_factory=dict)
+    short: list[float] = field(default_factory=list)
+
+    def add(self, other: "Seen") -> None:
+        self.texts += other.texts
+        self.too_costly += other.too_costly
+        self.over += other.over
+        if other.overrun > self.overrun:
+            self.overrun, self.worst = other.overrun, other.worst
+        for name, seconds in other.slowest.items():
+            self.slowest[name] = max(seconds, self.slowest.get(name, 0.0))
+        self.short += other.short
+
+
+def run(*, texts: int, seed: int, processes: int, say: Callable[[str], object]) -> dict[str, Any]:
+    """is_good: no text was read beyond its budget by more than the step that was under way."""
+    pumps = _known["pumps"] = Pumps(patterns())
+    say(f"{len(pumps):,} repeats and alternations of {len(patterns()):,} patterns")
+    seen, told = Seen(), time.monotonic()
+    with multiprocessing.get_context("fork").Pool(processes) as pool:
+        for one in pool.imap_unordered(_read_some, _chunks(seed, texts)):
+            seen.add(one)
+            if time.monotonic() - told > 30:
+                told = time.monotonic()
+                say(f"{seen.texts:,} texts, {seen.over} over their budget, {seen.too_costly} kept unread")
+    seen.short.sort()
+    return {
+        "texts": seen.texts,
+        "patterns": len(patterns()),
+        "repeats and alternations": len(pumps),
+        "over their budget": seen.over,
+        "kept unread": seen.too_costly,
+        "beyond the budget at most, ms": round(seen.overrun * 1000, 1),
+        "the text that went furthest": seen.worst,
+        f"ms of up to {SHORT} characters, p50": round(1000 * seen.short[len(seen.short) // 2], 2),
+        "p99": round(1000 * seen.short[len(seen.short) * 99 // 100], 2),
+        "slowest with its guards, ms": {name: round(1000 * one) for name, one in sorted(seen.slowest.items())},
+        "is_good": seen.over == 0,
+    }
+
+
+def _chunks(seed: int, texts: int) -> Iterator[range]:
+    for start in range(seed, seed + texts, CHUNK):
+        yield range(start, min(start + CHUNK, seed + texts))
+
+
+def length_of(seed: int) -> int:
+    """Characters of the text with that seed."""
+    rng = random.Random(f"length {seed}")
+    place = rng.randrange(10_000)
+    for most, share in LENGTHS:
+        if place < share:
+            return int(most * rng.uniform(0.3, 1.0))
+        place -= share
+    return rng.randint(1, SHORT)
+
+
+def _read_some(seeds: range) -> Seen:
+    pumps, seen = _known["pumps"], Seen()
+    for seed in seeds:
+        text = pumps.text(seed, length_of(seed))
+        _read(text, f"seed {seed}, {len(text)} characters", seen)
+    return seen
+
+
+def _read(text: str, name: str, seen: Seen) -> None:
+    proposal = Proposal(text=Plaintext(text))
+    seen.texts += 1
+    began = time.thread_time()
+    stages: dict[str, Callable[[], object]] = {
+        "turn": lambda: extract(proposal, now=NOW),
+        "entities": lambda: read_entities(text, key=None, value=None, many_valued=False),
+        "words": lambda: terms(text),
+        "question": lambda: ask(proposal.text, now=NOW),
+    }
+    for stage, work in stages.items():
+        found: object = None
+        with budget_for(text) as budget, kept():
+            whole = budget.left
+            with contextlib.suppress(TooCostly):
+                found = work()
+            beyond = -budget.left
+        if beyond > seen.overrun:
+            seen.overrun, seen.worst = beyond, f"{stage}, {name}"
+        seen.over += beyond > GRACE * whole
+        if stage == "turn" and isinstance(found, list):
+            seen.too_costly += any(one.reason == TOO_COSTLY for one in found)
+    took = time.thread_time() - began
+    if len(text) <= SHORT:
+        seen.short.append(took)
+    size = next(f"up to {most:,} characters" for most in (SHORT, LONG_TEXT, 10_000, 65_536, MIB) if len(text) <= most)
+    seen.slowest[size] = max(took, seen.slowest.get(size, 0.0))
