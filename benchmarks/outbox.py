@@ -88,7 +88,7 @@ class Caller:
 
 def run(running: Instance, file: Path, *, runs: int, records: int, kills: int, say: Say) -> dict[str, Any]:
     """runs: of loading the dialogues.  records: of the import.  kills: of processes of the workers."""
-    organization = Organization.objects.create(name="Benchmarks")
+    organization = Organization.objects.create(name="Benchmarks", created_at=datetime.now(UTC))
     tenants = {
         name: open_tenant(organization, name, now=datetime.now(UTC))
         for name in ("dialogues", "adders", "importer", "watched")

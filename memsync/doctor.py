@@ -40,6 +40,7 @@ GIB: Final = 1 << 30
 FREE_WARN, FREE_FAIL = 2 * GIB, GIB // 4
 SKEW_WARN, SKEW_FAIL = timedelta(seconds=1), timedelta(seconds=30)
 LATE_WARN, LATE_FAIL = timedelta(minutes=5), timedelta(hours=1)
+ROOM: Final = 0.8  # of the connections that a server takes
 QUEUE_WARN: Final = 10_000
 PATIENCE: Final = 8.0  # seconds; beat rings every two
 
@@ -162,6 +163,22 @@ def _database(visit: Visit) -> Iterator[Finding]:
         )
         server, role, size, pgvector = cursor.fetchone()
     yield ok("database", f"PostgreSQL {server}, pgvector {pgvector}, as {role}, {size / GIB:.2f} GiB")
+
+
+def _room(visit: Visit) -> Iterator[Finding]:
+    """Whether the data's server has connections left for who comes next."""
+    with connections["default"].cursor() as cursor:
+        cursor.execute(
+            "select count(*), current_setting('max_connections')::int"
+            " - current_setting('superuser_reserved_connections')::int - current_setting('reserved_connections')::int"
+            " from pg_stat_activity where backend_type = 'client backend'"
+        )
+        used, most = cursor.fetchone()
+    said = f"{used} of {most} are open"
+    if used > ROOM * most:
+        yield warn("connections", said, HINTS["connections"])
+    else:
+        yield ok("connections", said)
 
 
 def _keyring_database(visit: Visit) -> Iterator[Finding]:
@@ -359,6 +376,7 @@ HINTS: Final = {
     "database": "Is `memsync up` running, and DATABASE_URL right?",
     "keyring": "Is KEYRING_URL right?",
     "walls": "Is the database there?",
+    "connections": "Raise max_connections of PostgreSQL: whoever comes next waits, and workers stand still.",
     "key provider": "See KMS_BACKEND and KMS_OPTIONS. While it is away, keys are held for five minutes and no longer.",
     "keys": "Restore the key provider's key, or DEPLOYMENT_ID, as it was when they were made.",
     "rows that grant": "`memsync keys bind --dry-run` lists them. After a restore or an upgrade `memsync keys bind` "
@@ -378,6 +396,7 @@ PARTS: Final[dict[str, Callable[[Visit], Iterator[Finding]]]] = {
     "processes": _processes,
     "settings": _settings,
     "database": _database,
+    "connections": _room,
     "keyring": _keyring_database,
     "walls": _walls,
     "clock": _clock,

@@ -42,6 +42,15 @@ from memsync.embedded.postgres import (
 READY_SECONDS = 90.0
 PATIENCE = {"web": 15.0, "worker": 30.0, "beat": 5.0}  # seconds to finish in, and the order of stopping
 NICENESS = {"worker": 10, "beat": 10}  # a user who waits comes first, at the start and under load
+# Connections that a process may keep open: each thread one to the data, one to the keys and one of the operators' pages,
+# and the process a few to the broker.  Without one left, whoever comes next waits for ever: that would be the workers.
+CONNECTIONS = {"web": 8 * 3 + 6, "worker": 8, "others": 60}
+
+
+def connections_needed(web_processes: int) -> int:
+    """How many connections the server must take: of the web processes, the workers, beat, and commands beside them."""
+    workers = int(os.environ.get("WORKER_PROCESSES", "2"))
+    return CONNECTIONS["web"] * web_processes + CONNECTIONS["worker"] * workers + CONNECTIONS["others"]
 
 
 class Misconfigured(EmbeddedError):
@@ -165,7 +174,9 @@ class Supervisor:
         self.environment = made
 
     def _embedded_urls(self) -> dict[str, str]:
-        server = self.server = EmbeddedPostgres(self.home / "postgres")
+        server = self.server = EmbeddedPostgres(
+            self.home / "postgres", max_connections=connections_needed(self.options.workers)
+        )
         server.start(self.say)
         passwords = self.secrets["passwords"]
         with psycopg.connect(server.url("postgres"), autocommit=True) as superuser:

@@ -34,7 +34,6 @@ SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
     "shared_buffers": "256MB",
-    "max_connections": "60",
     "jit": "off",
     # Foreign keys are checked by plans that a connection makes once.  Those made while a table is small read all of it,
     # and hold until its statistics are new: a first import took twice as long in its first minute.
@@ -203,11 +202,14 @@ class EmbeddedPostgres:
     start.log    what the last start said; afterwards the server logs to log/postgres.json
     """
 
-    def __init__(self, directory: Path, *, fsync: bool = True, port: int | None = None) -> None:
+    def __init__(
+        self, directory: Path, *, fsync: bool = True, port: int | None = None, max_connections: int = 60
+    ) -> None:
         self.directory = directory.resolve()
         self.data = self.directory / "data"
         self.fsync = fsync
         self.port = port or 0
+        self.max_connections = max_connections
         self._fixed_port = port is not None
         self._lock: IO[str] | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -399,7 +401,11 @@ class EmbeddedPostgres:
 
     def _command(self) -> list[str]:
         settings = SETTINGS | ({} if self.fsync else THROW_AWAY)
-        settings |= {"port": str(self.port), "log_directory": str(self.directory / "log")}
+        settings |= {
+            "port": str(self.port),
+            "max_connections": str(self.max_connections),
+            "log_directory": str(self.directory / "log"),
+        }
         options = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
         return [str(self._binaries / "postgres"), "-D", str(self.data), *options]
 

@@ -106,6 +106,13 @@ def test_answering_the_doctor_takes_out_its_own_row_alone(acme: Opened) -> None:
     assert list(OutboxEvent.objects.filter(pk__in=[own, foreign]).values_list("pk", flat=True)) == [foreign]
 
 
+def test_server_that_has_few_connections_left_is_found(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert states("connections") == {"connections": State.OK}
+
+    monkeypatch.setattr(doctor, "ROOM", 0.0)
+    assert states("connections") == {"connections": State.WARN}
+
+
 def test_key_file_that_others_can_read_is_found(acme: Opened) -> None:
     kek = Path(settings.KMS["OPTIONS"]["path"])
     kek.chmod(0o644)
