@@ -201,14 +201,15 @@ def _watch(tenant: Opened, seen: Seen, stop: threading.Event) -> None:
 
 
 def _kill(kills: int, seen: Seen, stop: threading.Event, progress: Callable[[], float], say: Say) -> None:
-    """At even steps of the import.  Processes that work, of any worker, and now and then a whole worker."""
+    """At even steps of the import.  A process that works, of any queue, and now and then all of them at once."""
     while seen.kills < kills and not stop.wait(0.5):
         at = progress()
         if at < (seen.kills + 0.5) / kills:
             continue
         with contextlib.suppress(ProcessLookupError, IndexError):
-            worker = random.choice(children_of(instance_state()["processes"]["worker"]["pid"]))
-            os.kill(worker if seen.kills % 5 == 4 else random.choice(children_of(worker)), signal.SIGKILL)
+            workers = children_of(instance_state()["processes"]["worker"]["pid"])
+            for process in workers if seen.kills % 5 == 4 else [random.choice(workers)]:
+                os.kill(process, signal.SIGKILL)
             seen.kills += 1
             say(f"{seen.kills} kills, {100 * at:.0f} % of the file")
 

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.instance import Instance
+from memsync.celery import QUEUES
 
 WORKERS: Final = 2
 
 
 class Workers:
-    """Celery's own workers, each with one process that works.  All of them end with this."""
+    """Workers of our own, each with one process that works.  All of them end with this."""
 
     def __init__(self) -> None:
         self._running: list[subprocess.Popen[bytes]] = []
@@ -27,6 +28,7 @@ class Workers:
             name: value for name, value in instance_state()["environment"].items() if not name.endswith("_OWNER_URL")
         }
         self._environment = {**os.environ, **made, "ROTATION_WORKERS": str(WORKERS), "LOG_LEVEL": "ERROR"}
+        self._environment |= {"WORKER_QUEUES": ",".join(QUEUES), "WORKER_PROCESSES": "1"}
         self._log = (home / "logs" / "benchmark-workers.log").open("ab")
 
     def __enter__(self) -> "Workers":
@@ -70,11 +72,7 @@ class Workers:
         self._running = []
 
     def _spawn(self) -> "subprocess.Popen[bytes]":
-        command = [
-            *(sys.executable, "-m", "celery", "--app", "memsync.celery", "--quiet", "worker", "--pool", "prefork"),
-            *("--concurrency", "1", "--loglevel", "ERROR", "--without-gossip", "--without-mingle"),
-            "--without-heartbeat",
-        ]
+        command = [sys.executable, "-m", "memsync.workers"]
         return subprocess.Popen(  # noqa: S603  (our own)
             command, env=self._environment, stdout=self._log, stderr=self._log, start_new_session=True
         )

@@ -10,9 +10,7 @@ web)
         --bind 0.0.0.0:8000 --workers "${WEB_WORKERS:-2}" --no-control-socket
     ;;
 worker)
-    if [ -z "${WORKER_QUEUES:-}" ]; then exec python -m memsync.workers; fi # for each queue one
-    exec celery --app memsync.celery --quiet worker --pool prefork --concurrency "${WORKER_PROCESSES:-2}" \
-        --queues "$WORKER_QUEUES" --loglevel INFO --without-gossip --without-mingle --without-heartbeat
+    exec python -m memsync.workers
     ;;
 beat)  # run one: its schedule rings twice with two, which does no harm and no good
     exec celery --app memsync.celery --quiet beat --loglevel WARNING --pidfile "" --schedule /tmp/beat-schedule

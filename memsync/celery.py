@@ -2,7 +2,6 @@
 
 import logging.config
 import os
-import signal
 import warnings
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,7 +13,6 @@ from celery.signals import (
     setup_logging,
     task_failure,
     worker_init,
-    worker_process_init,
     worker_ready,
 )
 from django.conf import settings
@@ -22,6 +20,7 @@ from kombu.entity import Queue
 
 from apps.core.retries import retried
 from memsync.process import serve_quietly
+from memsync.time_limits import limited
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memsync.settings")
 
@@ -42,10 +41,12 @@ class ArgumentRefused(TypeError):
 
 
 class Retried(Task):  # type: ignore[misc]  # Celery ships no types
-    """A task whose transaction was given up runs again; what it does in several, it retries one by one."""
+    """A task whose transaction was given up runs again; what it does in several, it retries one by one.  Within its
+    limits of time."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return retried(super().__call__)(*args, **kwargs)
+        with limited(self.soft_time_limit, self.time_limit or settings.CELERY_TASK_TIME_LIMIT):
+            return retried(super().__call__)(*args, **kwargs)
 
 
 class Doorbells(Celery):  # type: ignore[misc]
@@ -127,19 +128,6 @@ def use_our_logging(**_: Any) -> None:
 def listen(**_: Any) -> None:
     """A worker is woken by the database.  Nobody else listens: what only sends would never read what it is told."""
     _set_notify(True)
-
-
-@worker_process_init.connect  # type: ignore[untyped-decorator]
-def stop_listening(**_: Any) -> None:
-    """The worker's processes do the work; they only send."""
-    _set_notify(False)
-
-
-@worker_process_init.connect  # type: ignore[untyped-decorator]
-def end_at_once(**_: Any) -> None:
-    """Celery asks who is past the hard limit to end, and kills it a tenth of a second later.  Some were then just about
-    to say goodbye, with the lock of the pipe to the worker in hand, and the worker stood still for good."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def _set_notify(is_on: bool) -> None:

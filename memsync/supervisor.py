@@ -41,7 +41,7 @@ from memsync.embedded.postgres import (
 
 READY_SECONDS = 90.0
 PATIENCE = {"web": 15.0, "worker": 30.0, "beat": 5.0}  # seconds to finish in, and the order of stopping
-NICENESS = {"worker": 10, "beat": 10}  # a user who waits comes first, at the start and under load
+NICENESS = {"worker": 5, "beat": 5}  # a user who waits comes first, at the start and under load
 # Connections that a process may keep open: each thread one to the data, one to the keys and one of the operators'
 # pages, the process a few to the broker.  With none left, whoever comes next waits for ever: that would be the workers.
 CONNECTIONS = {"web": 8 * 3 + 6, "worker": 8, "others": 60}

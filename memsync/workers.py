@@ -1,6 +1,8 @@
-"""`python -m memsync.workers`: a worker for each queue, so that none waits behind another.
+"""`python -m memsync.workers`: processes that work, some for each queue, so that none waits behind another.
 
 They are forked from one process that has loaded everything: so it is loaded once, and most of its memory is shared.
+Each is a worker of its own with nothing between it and the broker (Celery's pool ``solo``): the processes of a pool of
+several share a pipe, and who is killed with its lock in hand makes all of them stand still for good.
 """
 
 import ctypes
@@ -10,23 +12,30 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from types import FrameType
 from typing import Final
 
 from memsync.process import serve_quietly
+from memsync.time_limits import Deadlines, watch
 
 PR_SET_PDEATHSIG: Final = 1
-PAUSE_SECONDS: Final = 1.0  # before one that ended is started again
+LOOK_SECONDS: Final = 0.1  # between two looks at who has ended, and at who is past its time
+PAUSE_SECONDS: Final = 1.0  # before one that ended by itself is started again
 
 logger = logging.getLogger(__name__)
 
 
-def processes() -> dict[str, int]:
-    """How many pieces of work of each queue are done at once."""
+def queues() -> list[str]:
+    """The queue of each process.  WORKER_QUEUES: of these alone, with WORKER_PROCESSES each; otherwise of all, and only
+    the first has more than one."""
     from memsync.celery import QUEUES
 
+    count = int(os.environ.get("WORKER_PROCESSES", "2"))
+    if chosen := os.environ.get("WORKER_QUEUES"):
+        return [chosen] * count
     rest, *others = QUEUES
-    return {rest: int(os.environ.get("WORKER_PROCESSES", "2")), **dict.fromkeys(others, 1)}
+    return [rest] * count + others
 
 
 def main() -> int:
@@ -41,32 +50,44 @@ def main() -> int:
     app.finalize()
     gc.collect()
     gc.freeze()  # or looking for garbage would write to memory that is shared
+    return _keep_running(queues())
+
+
+def _keep_running(wanted: Sequence[str]) -> int:
     stopping: list[int] = []
-    running: dict[int, str] = {}
+    running: dict[int, int] = {}  # process id to its place among those wanted
+    deadlines = Deadlines(len(wanted))
 
     def stop(number: int, frame: FrameType | None) -> None:
         stopping.append(number)
         for pid in list(running):
-            os.kill(pid, number)
+            os.kill(pid, signal.SIGTERM)
 
     for sign in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sign, stop)
-    counts = processes()
-    waiting = list(counts)
-    while (waiting and not stopping) or running:
-        if not stopping:
-            for queue in waiting:
-                running[_fork(queue, counts[queue])] = queue
-            waiting = []
-        pid, _ = os.wait()
-        waiting = [running.pop(pid)]
-        if not stopping:
-            logger.warning("a worker ended", extra={"kind": waiting[0]})
-            time.sleep(PAUSE_SECONDS)
+    due = dict.fromkeys(range(len(wanted)), 0.0)  # place to when it is to be started
+    while running or not stopping:
+        for place in [one for one, at in due.items() if at <= time.monotonic() and not stopping]:
+            del due[place]
+            deadlines[place] = 0.0
+            running[_fork(wanted[place], deadlines, place)] = place
+        time.sleep(LOOK_SECONDS)
+        for pid, place in list(running.items()):
+            is_killed = deadlines.is_past(place)
+            if is_killed:
+                os.kill(pid, signal.SIGKILL)
+            ended, _ = os.waitpid(pid, 0 if is_killed else os.WNOHANG)
+            if ended:
+                del running[pid]
+                due[place] = time.monotonic() + (0 if is_killed else PAUSE_SECONDS)
+                if is_killed:
+                    logger.warning("a worker took too long and was killed", extra={"kind": wanted[place]})
+                elif not stopping:
+                    logger.warning("a worker ended", extra={"kind": wanted[place]})
     return 0
 
 
-def _fork(queue: str, count: int) -> int:
+def _fork(queue: str, deadlines: Deadlines, place: int) -> int:
     parent = os.getpid()
     pid = os.fork()
     if pid:
@@ -77,9 +98,10 @@ def _fork(queue: str, count: int) -> int:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
+    watch(deadlines, place)
     code = 1
     try:
-        _work(queue, count)
+        _work(queue, place)
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 0
@@ -87,14 +109,14 @@ def _fork(queue: str, count: int) -> int:
         os._exit(code)
 
 
-def _work(queue: str, count: int) -> None:
+def _work(queue: str, place: int) -> None:
     from memsync.celery import app
 
     app.worker_main(
         [
-            *("--quiet", "worker", "--pool", "prefork", "--concurrency", str(count), "--queues", queue),
-            *("--loglevel", "INFO", "--without-gossip", "--without-mingle", "--without-heartbeat"),
-            *("--hostname", f"{queue}@%h"),
+            *("--quiet", "worker", "--pool", "solo", "--queues", queue, "--loglevel", "INFO"),
+            *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+            *("--hostname", f"{queue.replace(',', '-')}-{place}@%h"),
         ]
     )
 

@@ -22,9 +22,9 @@ def _url(alias: str) -> str:
 
 @contextmanager
 def worker(
-    broker: str, *arguments: str, settings: str = "tests.settings", processes: int = 2
+    broker: str, *, queues: str = "celery,files,upkeep", settings: str = "tests.settings", processes: int = 2
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The real worker.  Ended with everything it started.  arguments: more of them for Celery."""
+    """The real worker, each of its processes taking from all of these queues.  Ended with everything it started."""
     environment = os.environ | {
         "DJANGO_SETTINGS_MODULE": settings,
         "DATABASE_URL": _url("default"),
@@ -32,10 +32,10 @@ def worker(
         "KEYRING_URL": _url("keyring"),
         "CELERY_BROKER_URL": broker,
         "PYTHONPATH": str(ROOT),
+        "WORKER_QUEUES": queues,
+        "WORKER_PROCESSES": str(processes),
     }
-    command = [sys.executable, "-m", "celery", "--app", "memsync.celery", "--quiet", "worker", "--pool", "prefork",
-               "--concurrency", str(processes), "--loglevel", "INFO", "--without-gossip", "--without-mingle",
-               "--without-heartbeat", *arguments]  # fmt: skip
+    command = [sys.executable, "-m", "memsync.workers"]
     started = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
     try:
         yield started

@@ -47,11 +47,12 @@ MOST_ERRORS: Final = 100
 MOST_ATTEMPTS: Final = 5
 KEPT_FOR: Final = timedelta(days=30)  # of what is said of a job that is over
 KIND: Final = "import"  # of the outbox; the subject is the job
-# For the task that works at imports, from its beginning.  Each chunk begins in the first second and has three.
-# They are short as what hangs is tried four times, while others wait; what is only slow is taken apart and goes in.
+# For the task that works at imports, from its beginning: seconds of its own work, and by the clock.  Each chunk begins in
+# the first second.  They are short as what hangs is tried four times, while others wait; what is only slow is taken apart
+# and goes in.
 SLICE_SECONDS: Final = 1.0
 SOFT_LIMIT: Final = 4
-HARD_LIMIT: Final = 5
+HARD_LIMIT: Final = 7
 LEFT_OUT: Final = {
     WORKER_LOST: "worker_lost: importing this record ended its worker twice, and it was left out",
     OUT_OF_TIME: "out_of_time: importing this record took longer than a worker may take, twice, and it was left out",

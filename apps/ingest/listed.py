@@ -3,8 +3,8 @@
 from typing import Final, NamedTuple
 
 from apps.ingest.rules.code import is_code_only
-from apps.ingest.rules.sentences import Span, fold, sentences, trimmed
 from text import patterns
+from text.sentences import Span, fold, sentences, trimmed
 
 # At the start of a line, or behind the words that lead to it: "What I know: - I live in Ghent."
 _BULLETS: Final = patterns.compile(r"(?m)(?:^[ \t]*|(?<=:)[ \t]+)(?:[-*\u2022][ \t]+)+(?=\S)")

@@ -82,7 +82,7 @@ def test_a_healthy_installation_is_told_so(acme: Opened, pgmq_url: str) -> None:
 
 def test_queue_that_nobody_takes_from_is_named(acme: Opened, pgmq_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "PARTS", {"queues": doctor.PARTS["queues"]})
-    with canaries.broker(pgmq_url), workers.worker(pgmq_url, "--queues", "celery,files"):
+    with canaries.broker(pgmq_url), workers.worker(pgmq_url, queues="celery,files"):
         until = time.monotonic() + 60
         while True:
             (found,) = doctor.examine(now=datetime.now(UTC), patience=5.0)

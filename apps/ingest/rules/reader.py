@@ -9,12 +9,12 @@ from apps.ingest.rules import secrets as credentials
 from apps.ingest.rules.finding import Decision, Finding
 from apps.ingest.rules.keys import Claim, Clause, claims_of, constraint_claim, instruction_claim, signature
 from apps.ingest.rules.kinds import Kind, is_past_state, kind_of
-from apps.ingest.rules.sentences import Span, clauses, fold, lower, sentences, trimmed
 from apps.ingest.rules.subjects import EXPLICIT, lead_end, subject_of
 from apps.memories import dates
 from text import patterns
 from text.budget import TooCostly, checkpoint, without
 from text.letters import kept
+from text.sentences import Span, clauses, fold, lower, sentences, trimmed
 
 LONG_TEXT = 2_000  # above this a text is a document and is kept whole
 TOO_COSTLY = "too_costly"  # kept unread

@@ -9,7 +9,6 @@ from apps.ingest.costs import budget_for
 from apps.ingest.listed import Line, is_heading, lines_of, unlisted
 from apps.ingest.rules.finding import Finding
 from apps.ingest.rules.reader import TOO_COSTLY, policy_refusal, read_turn
-from apps.ingest.rules.sentences import Span, fold, sentences
 from apps.ingest.rules.subjects import slug
 from apps.ingest.suggested import findings_of
 from apps.ingest.voices import is_user, participant
@@ -17,6 +16,7 @@ from apps.memories.predicates import Claim, canonical, predicate_of
 from text import patterns
 from text.budget import TooCostly
 from text.letters import kept
+from text.sentences import Span, fold, sentences
 
 _SLUG = patterns.compile(r"[^\w]+")
 

@@ -10,9 +10,9 @@ from apps.ingest.rules import language
 from apps.ingest.rules.entities.ends import End, ends_of, type_of
 from apps.ingest.rules.entities.tables import COLLEAGUES, NO_NAMES, NO_PERSONS, OFFICES, ROLES, SAME_ROLE, VERBS
 from apps.ingest.rules.lexicon import BOSS, OCCUPATIONS, REPORTEE
-from apps.ingest.rules.sentences import fold, lower
 from apps.ingest.rules.subjects import is_name, slug
 from text import patterns
+from text.sentences import fold, lower
 
 LONGEST: Final = 2_000  # characters of a statement that is read for relations; of a document only names are
 MOST_READ: Final = 20_000
