@@ -1,9 +1,9 @@
 """How long a task may take, in a process of ``memsync.workers``.
 
 Two limits, which Celery's own names give: ``soft_time_limit`` in seconds of the task's own work, ``time_limit`` by the
-clock.  Past the first, or a second before the last, SoftTimeLimitExceeded is raised in the task, which notes what took so
-long; so a machine with much else to do makes no work too long that is only slow.  Past the last the process is killed
-from outside: what catches every exception, or never comes back from a library, ends all the same.
+clock.  Past the first, or a second before the last, SoftTimeLimitExceeded is raised in the task, which notes what took
+so long; so a machine with much else to do makes no work too long that is only slow.  Past the last the process is
+killed from outside: what catches every exception, or never comes back from a library, ends all the same.
 """
 
 import mmap
@@ -43,13 +43,13 @@ _mine: tuple[Deadlines, int] | None = None
 
 def watch(deadlines: Deadlines, place: int) -> None:
     """Tasks of this process are limited from now on, and whoever forked it kills it when they are past their time."""
-    global _mine  # noqa: PLW0603  (of this process, for as long as it lives)
+    global _mine
     _mine = deadlines, place
 
 
 @contextmanager
 def limited(work: float | None, clock: float | None) -> Iterator[None]:
-    """Within, SoftTimeLimitExceeded is raised after so many seconds of work, or just before those by the clock are over.
+    """Within, SoftTimeLimitExceeded is raised after so many seconds of work, or before those by the clock are over.
 
     Of the main thread of a process that is watched; elsewhere nothing is limited, nor within another limit.
     """

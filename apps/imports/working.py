@@ -47,9 +47,9 @@ MOST_ERRORS: Final = 100
 MOST_ATTEMPTS: Final = 5
 KEPT_FOR: Final = timedelta(days=30)  # of what is said of a job that is over
 KIND: Final = "import"  # of the outbox; the subject is the job
-# For the task that works at imports, from its beginning: seconds of its own work, and by the clock.  Each chunk begins in
-# the first second.  They are short as what hangs is tried four times, while others wait; what is only slow is taken apart
-# and goes in.
+# For the task that works at imports, from its beginning: seconds of its own work, and by the clock.  Each chunk begins
+# in the first second.  They are short as what hangs is tried four times, while others wait; what is only slow is taken
+# apart and goes in.
 SLICE_SECONDS: Final = 1.0
 SOFT_LIMIT: Final = 4
 HARD_LIMIT: Final = 7

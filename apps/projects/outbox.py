@@ -23,8 +23,8 @@ logger = logging.getLogger(__name__)
 
 LONGEST_BATCH: Final = 20
 SLICE_SECONDS: Final = 2.0  # then whatever else waits in the queue has its turn
-# For tasks that drain, from their beginning: seconds of their own work, and by the clock; below ``leases.LEASE``, so that
-# nobody is at what was taken over.
+# For tasks that drain, from their beginning: seconds of their own work, and by the clock; below ``leases.LEASE``, so
+# that nobody is at what was taken over.
 SOFT_LIMIT: Final = 12
 HARD_LIMIT: Final = 15
 TURN_SECONDS: Final = 0.5  # about how long one turn may take, while others wait for theirs; slower machines take less

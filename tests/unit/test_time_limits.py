@@ -41,9 +41,7 @@ def test_waiting_is_no_work(watched: Deadlines) -> None:
 
 
 def test_clock_ends_what_only_waits_before_it_is_killed(watched: Deadlines) -> None:
-    begun = time.monotonic()
     with pytest.raises(SoftTimeLimitExceeded), limited(0.1, time_limits.LAST_CALL + 0.3):
-        assert watched[1] > begun
         time.sleep(30)
 
     assert (watched[0], watched[1]) == (0.0, 0.0)
