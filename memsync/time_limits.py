@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
-from celery.exceptions import SoftTimeLimitExceeded
+from billiard.exceptions import SoftTimeLimitExceeded
 
 LAST_CALL: Final = 1.0  # seconds by the clock between being told and being killed
 _DEADLINE: Final = struct.Struct("d")

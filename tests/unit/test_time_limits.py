@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from celery.exceptions import SoftTimeLimitExceeded
+from billiard.exceptions import SoftTimeLimitExceeded
 
 from memsync import time_limits, workers
 from memsync.time_limits import Deadlines, limited
