@@ -25,7 +25,7 @@ from apps.audit.models import OutboxEvent
 
 logger = logging.getLogger(__name__)
 
-LEASE: Final = timedelta(seconds=20)  # longer than a task may take (CELERY_TASK_TIME_LIMIT of who works by leases)
+LEASE: Final = timedelta(seconds=30)  # longer than a task may take (CELERY_TASK_TIME_LIMIT of who works by leases)
 MOST_LOST: Final = 3
 SET_ASIDE: Final = timedelta(days=1)
 FIRST_RETRY: Final = timedelta(seconds=5)

@@ -11,7 +11,7 @@ import orjson
 
 from apps.core.errors import Invalid, TooLarge
 
-BATCH_RECORDS: Final = 100
+BATCH_RECORDS: Final = 25
 BATCH_BYTES: Final = 512 * 1024
 MAX_RECORD: Final = 4 * 1024 * 1024  # bytes of one record
 MAX_DEPTH: Final = 40

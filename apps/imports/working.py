@@ -2,7 +2,7 @@
 
 A worker that is killed leaves the chunk it was at as it was, for the next one: every record is stored once, whether or
 not it carries a reference.  A job is work of the outbox: one worker at a time leases it, and the attempt is counted
-before.  A chunk that ends two workers is taken apart into its records, and a record that does so alone is left out and
+before.  A chunk that ends a worker is taken apart into its records, and a record that ends two alone is left out and
 named, so that its neighbours come in.  Nobody holds a chunk while its texts are read: whoever drops it has imported it.
 """
 
@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
-from functools import partial
 from typing import Any, Final
 
 from billiard.exceptions import SoftTimeLimitExceeded
@@ -48,11 +47,12 @@ MOST_ATTEMPTS: Final = 5
 KEPT_FOR: Final = timedelta(days=30)  # of what is said of a job that is over
 KIND: Final = "import"  # of the outbox; the subject is the job
 # For the task that works at imports, from its beginning: seconds of its own work, and by the clock.  Each chunk begins
-# in the first second.  They are short as what hangs is tried four times, while others wait; what is only slow is taken
+# in the first second.  They are short as what hangs is tried three times, while others wait; what is only slow is taken
 # apart and goes in.
 SLICE_SECONDS: Final = 1.0
 SOFT_LIMIT: Final = 4
-HARD_LIMIT: Final = 7
+HARD_LIMIT: Final = 12
+MOST_LOST: Final = 2  # workers that a record may end alone
 LEFT_OUT: Final = {
     WORKER_LOST: "worker_lost: importing this record ended its worker twice, and it was left out",
     OUT_OF_TIME: "out_of_time: importing this record took longer than a worker may take, twice, and it was left out",
@@ -136,27 +136,31 @@ def import_chunk(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
         return Outcome.MORE  # the next look says what there is now
 
 
-def set_apart(scope: Scope, job_id: int, reason: str, *, now: datetime) -> Outcome:
-    """The next chunk of the job has ended workers: take it apart, or leave its one record out and say so.
+def set_apart(scope: Scope, job_id: int, reason: str, *, lost: int, now: datetime) -> bool:
+    """The next chunk of the job has ended workers: take it apart, or leave its one record out and say so, the second
+    time that it did so alone.  Whether anything was done.
 
-    reason: why the last of them ended, as of ``leases``.
+    lost: how many.  reason: why the last of them ended, as of ``leases``.
     """
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
         job = ImportJob.objects.within(scope).select_for_update(no_key=True).filter(pk=job_id, status__in=OPEN).first()
         chunk = _next_chunk(scope, job_id)
         if job is None or chunk is None:
-            return Outcome.MORE
-        _drop(scope, chunk)
+            return False
         if chunk.records > 1:
+            _drop(scope, chunk)
             singles = ((chunk.number, alone(line)) for line in open_chunk(scope, chunk, cipher))
             write_chunks(scope, job, singles, cipher, now=now)
             logger.warning("a batch is taken apart", extra={"job_id": job_id, "error": reason})
-            return Outcome.MORE
+            return True
+        if lost < MOST_LOST:
+            return False
+        _drop(scope, chunk)
         error = {"line": chunk.first_line, "reason": LEFT_OUT.get(reason, LEFT_OUT[WORKER_LOST])}
         _count(job, Tally(Counter(rejected=1), [error]), cipher, now=now)
         logger.error("a record is left out", extra={"job_id": job_id, "error": reason})
-        return Outcome.MORE
+        return True
 
 
 def _part(scope: Scope, job_id: int, position: int, now: datetime) -> int | None:
@@ -170,8 +174,8 @@ def _part(scope: Scope, job_id: int, position: int, now: datetime) -> int | None
     return position + 1 if outcome == Outcome.MORE else None
 
 
-def _mend(scope: Scope, job_id: int, reason: str, now: datetime) -> None:
-    _noting_failures(partial(set_apart, reason=reason), scope, job_id, now=now)
+def _mend(scope: Scope, job_id: int, lost: int, reason: str, now: datetime) -> bool:
+    return set_apart(scope, job_id, reason, lost=lost, now=now)
 
 
 def _noting_failures(step: Callable[..., Outcome], scope: Scope, job_id: int, *, now: datetime) -> Outcome:

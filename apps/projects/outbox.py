@@ -28,7 +28,6 @@ SLICE_SECONDS: Final = 2.0  # then whatever else waits in the queue has its turn
 SOFT_LIMIT: Final = 12
 HARD_LIMIT: Final = 15
 TURN_SECONDS: Final = 0.5  # about how long one turn may take, while others wait for theirs; slower machines take less
-MOST_LOST: Final = 2  # workers that a part of a job may end before it is mended
 
 Job = Callable[[Scope, int, int, datetime], int | None]
 
@@ -39,13 +38,13 @@ class Kind:
 
     do: about several subjects of a tenant, inside its transaction.  job: about one, a part at a time, in transactions
     of its own; it is told how far it is (0 at first) and says how far then, or None when there is no more.
-    mend: of a job whose next part has ended MOST_LOST workers; it is told why the last one ended (``leases``), and sees
-    to it that the job goes on without what ends them.  A job without one is set aside.
+    mend: of a job whose next part has ended workers; it is told how many, and why the last one ended (``leases``), and
+    sees to it that the job goes on without what ends them, or says False: not yet.  A job without one is set aside.
     """
 
     do: Callable[[Scope, Sequence[int], datetime], None] | None = None
     job: Job | None = None
-    mend: Callable[[Scope, int, str, datetime], None] | None = None
+    mend: Callable[[Scope, int, int, str, datetime], bool] | None = None
     batch: int = LONGEST_BATCH
 
 
@@ -126,8 +125,8 @@ def _work(lease: Lease, kind: Kind, now: datetime) -> None:
 def _go_on(lease: Lease, kind: Kind, job: Job, scope: Scope, now: datetime) -> None:
     (subject_id,) = lease.subject_ids
     try:
-        if kind.mend is not None and lease.lost >= MOST_LOST:
-            retried(kind.mend)(scope, subject_id, lease.reason, now)
+        mend = kind.mend if lease.lost else None
+        if mend is not None and retried(mend)(scope, subject_id, lease.lost, lease.reason, now):
             leases.move_on(lease, lease.position, now=now)
             return
         position = retried(job)(scope, subject_id, lease.position, now)

@@ -25,7 +25,7 @@ from tests.poison.apps import HANGS
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 
-POISONED = 120  # the line, in the second batch of three
+POISONED = 30  # the line, in the second batch of three
 
 
 def sentences(count: int, *, line: int = 0, poison: str = "") -> list[str]:
@@ -89,22 +89,22 @@ def seen(scope: Scope, job: str) -> Import:
     return get_import(scope, job)
 
 
-def test_a_batch_is_taken_apart_after_two_workers_and_its_record_left_out_after_two_more(
+def test_a_batch_is_taken_apart_after_a_worker_and_its_record_left_out_after_two_more(
     acme: Opened, quiet: None, reading: Reading
 ) -> None:
     scope = make_scope(acme)
-    job = begin(scope, sentences(250, line=POISONED, poison=HANGS))
+    job = begin(scope, sentences(60, line=POISONED, poison=HANGS))
+    last = (51, 10)
 
     turn()
-    for met in (1, 2):
-        turn()
-        assert (chunks(scope), reading.met) == ([(101, 100), (201, 50)], met)
     turn()
-    assert chunks(scope) == [*((line, 1) for line in range(101, 201)), (201, 50)]
-    while reading.met < 4:
+    assert (chunks(scope), reading.met) == ([(26, 25), last], 1)
+    turn()
+    assert chunks(scope) == [*((line, 1) for line in range(26, 51)), last]
+    while reading.met < 3:
         turn()
-        assert chunks(scope)[-1] == (201, 50)
-    assert chunks(scope) == [*((line, 1) for line in range(POISONED, 201)), (201, 50)]
+        assert chunks(scope)[-1] == last
+    assert chunks(scope) == [*((line, 1) for line in range(POISONED, 51)), last]
     assert seen(scope, job).errors == []
     turn()
     assert chunks(scope)[0] == (POISONED + 1, 1)
@@ -113,22 +113,23 @@ def test_a_batch_is_taken_apart_after_two_workers_and_its_record_left_out_after_
     turn()
 
     done = seen(scope, job)
-    assert (done.job.status, done.job.created, stored(scope)) == (Status.COMPLETED, 249, 249)
+    assert (done.job.status, done.job.created, stored(scope)) == (Status.COMPLETED, 59, 59)
     assert [error["line"] for error in done.errors] == [POISONED]
 
 
-def test_a_batch_whose_worker_was_lost_once_is_not_taken_apart(
+def test_a_record_whose_worker_was_lost_once_among_others_and_once_alone_comes_in(
     acme: Opened, quiet: None, reading: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Machines are switched off, too."""
     scope = make_scope(acme)
-    job = begin(scope, sentences(100, line=POISONED % 100, poison=HANGS))
-    turn()
+    job = begin(scope, sentences(25, line=3, poison=HANGS))
+    while reading.met < 2:
+        turn()
     monkeypatch.setattr(pipeline, "extract", reading.usual)
     while seen(scope, job).job.is_open:
         turn()
 
-    assert (seen(scope, job).job.created, seen(scope, job).errors) == (100, [])
+    assert (seen(scope, job).job.created, seen(scope, job).errors) == (25, [])
 
 
 def test_losses_never_set_a_job_aside(acme: Opened, quiet: None, reading: Reading) -> None:
