@@ -41,6 +41,7 @@ WRITERS, ADDERS, AT_ONCE = 4, 8, 50
 DIALOGUES: Final = 3
 MOST_SECONDS: Final = 4 * 3600.0
 LATE: Final = 5.0
+BREATH: Final = 3.0  # seconds between two adds of one adder: busy, and not all that the machine can do
 
 Say = Callable[[str], None]
 
@@ -171,7 +172,7 @@ def _keep_adding(caller: Caller, number: int, stop: threading.Event) -> None:
         texts = (f"Adder {number} noted in turn {turn} that pallet {n} stands in hall {n % 9}." for n in range(AT_ONCE))
         caller.add([{"text": text, "importance": 0.6} for text in texts], person)
         turn += 1
-        stop.wait(1.0)
+        stop.wait(BREATH)
 
 
 def _import(caller: Caller, records: int) -> str:
