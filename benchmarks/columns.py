@@ -22,14 +22,14 @@ class Columns:
 
 MAIN: dict[str, Columns] = {
     "memories_memory": Columns(
-        sealed="text_ct summary_ct content_ct keywords_ct metadata_ct label_ct tags_ct handles_ct",
+        sealed="text_ct summary_ct content_ct keywords_ct metadata_ct label_ct tags_ct handles_ct said_ct parts_ct",
         keyed="public_id slot value_mac text_mac tag_tokens actor_token session_token",
         plain="id created_at tenant_id space_id project_id environment updated_at created_txid changed_txid type "
         "key_version revision source source_kind event_type tier is_summary pinned from_assistant validity "
         "superseded_by_id superseded_at superseded_reason retention_status expires_at archive_at hard_delete_at "
         "deleted_at deletion_method legal_hold source_strength repetition_count extractor_confidence type_prior "
         "confidence importance platform_importance access_count last_accessed_at last_used_at event_at "
-        "event_precision event_range valid_from valid_to known_from",
+        "event_precision event_range valid_from valid_to known_from outdated_by_id",
     ),
     "memories_memoryvector": Columns(
         sealed="embedding_ct",
@@ -132,8 +132,9 @@ MAIN: dict[str, Columns] = {
     "summaries_clustermember": Columns(plain="id created_at tenant_id space_id cluster_id memory_id"),
     "memories_memoryclaim": Columns(
         sealed="claim_ct",
-        keyed="subject_mac predicate_mac",
-        plain="id created_at tenant_id space_id memory_id key_version",
+        keyed="subject_mac predicate_mac slot value_mac",
+        plain="id created_at tenant_id space_id memory_id key_version validity valid_from valid_to known_from "
+        "superseded_by_id",
     ),
     "memories_memoryperiod": Columns(
         plain="id created_at tenant_id space_id memory_id valid_from valid_to known_from known_to"

@@ -5,7 +5,7 @@ the database's catalogue: a table of a space that is made later is exported, or 
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -125,7 +125,10 @@ class _Memories(Section):
         self, row: Any, cipher: SpaceCipher, space: Space, end_user: str | None, lifetimes: Lifetimes
     ) -> dict[str, Any]:
         handles = open_handles(row, cipher)
+        memory = open_memory(row, cipher, space.ref, lifetimes)
         more = {
+            "said": memory.said.reveal(),
+            "ended": [asdict(part) for part in memory.ended],
             "session_id": handles.session,
             "speaker": handles.actor,
             "access_count": row.access_count,
@@ -134,7 +137,7 @@ class _Memories(Section):
             "deleted_at": row.deleted_at,
             "superseded_at": row.superseded_at,
         }
-        return formats.row_of(open_memory(row, cipher, space.ref, lifetimes), end_user) | more
+        return formats.row_of(memory, end_user) | more
 
 
 _SECTIONS: Final[list[Section]] = [
@@ -155,7 +158,7 @@ _SECTIONS: Final[list[Section]] = [
     Section(
         kind="claim",
         model=MemoryClaim,
-        plain=("memory_id", "created_at"),
+        plain=("memory_id", "validity", "valid_from", "valid_to", "superseded_by_id", "created_at"),
         sealed={"claim_ct": Seal(CLAIM, "claim", is_json=True)},
         table="claim",
     ),

@@ -158,11 +158,30 @@ class Passage:
 
 
 @dataclass(slots=True, kw_only=True)
+class PartClaim:
+    """A claim of a text that says more: its words [start, end), key and value, and, once ``resolve`` has been there,
+    the slot that they hold."""
+
+    start: int
+    end: int
+    key: str
+    value: str
+    many_valued: bool = False
+    slot: bytes = b""
+    value_mac: bytes = b""
+
+    @property
+    def claim(self) -> Claim | None:
+        return Claim.read(self.key, self.value, many_valued=self.many_valued)
+
+
+@dataclass(slots=True, kw_only=True)
 class Candidate:
     """A piece of a proposal on its way to being a memory, or being refused with a reason.  Steps fill it in.
 
     decision: empty while it is still wanted.  key, value: canonical; key None has no slot.  many_valued: the key names
-    one of many that stand beside each other.  extractor: who read it; spent: what asking a model cost, told by one
+    one of many that stand beside each other.  parts: of a text that says more than one thing, in place of these.
+    extractor: who read it; spent: what asking a model cost, told by one
     candidate of a proposal.  passages: of a text in lines; is_listed: they have bullets.
     """
 
@@ -172,6 +191,7 @@ class Candidate:
     key: str | None = None
     value: str | None = None
     many_valued: bool = False
+    parts: Sequence[PartClaim] = ()
     closes: tuple[str, str | None] | None = None
     event_at: datetime | None = None
     event_precision: str = ""
@@ -218,7 +238,7 @@ class Candidate:
 
     @property
     def claim(self) -> Claim | None:
-        """What it claims of whom, where it holds the slot of a claim or a limit."""
+        """What it claims of whom, where it holds the slot of a claim or a limit, and says nothing else."""
         if self.slot is None or self.key is None or self.kind.group not in ("claim", "constraint"):
             return None
         stated = self.proposal.stated
@@ -237,7 +257,8 @@ class Candidate:
     @property
     def slots(self) -> list[bytes]:
         """Those in which it has to do with what is there."""
-        return [slot for slot in (self.slot, self.closed_slot, self.constraint_slot) if slot]
+        own = (self.slot, self.closed_slot, self.constraint_slot, *(part.slot for part in self.parts))
+        return [slot for slot in own if slot]
 
     @property
     def from_assistant(self) -> bool:

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from apps.core.sequences import take_ids
 from apps.core.statements import Columns, prepared_cursor, sent_together
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
-from apps.ingest.candidates import STORED, Candidate, Proposal
+from apps.ingest.candidates import STORED, Candidate
+from apps.ingest.known import Held, Holder, Known, KnownPart, Place
 from apps.ingest.models import IngestReceipt
 from apps.ingest.tools import Tools
 from apps.memories import integrity
+from apps.memories.claims import HeldClaim, held_claims
 from apps.memories.integrity import VECTOR
-from apps.memories.models import Memory, Validity
+from apps.memories.models import Memory
 from apps.memories.nearest import nearest
 from apps.memories.periods import Periods, Stretch
 from apps.memories.periods import read as read_periods
@@ -40,7 +42,7 @@ ACCUMULATING_WINDOW = timedelta(hours=24)  # the same event told again within it
 _READ = (
     "id", "tenant_id", "type", "text_mac", "slot", "value_mac", "validity", "created_at", "superseded_by_id",
     "superseded_reason", "expires_at", "legal_hold", "valid_from", "valid_to", "known_from", "source", "source_kind",
-    "source_strength", "pinned", "event_at",
+    "source_strength", "pinned", "event_at", "outdated_by_id",
 )  # fmt: skip
 
 
@@ -76,6 +78,10 @@ select {_MEMORY.sql} from (
     select same.* from unnest(%s::bytea[]) wanted(mac) cross join lateral (
         select tenant_id, id from memories_memory where tenant_id = %s and space_id = %s
         and slot >= wanted.mac and slot <= wanted.mac order by slot) same
+    union
+    select same.* from unnest(%s::bytea[]) wanted(mac) cross join lateral (
+        select tenant_id, memory_id from memories_memoryclaim where tenant_id = %s and space_id = %s
+        and slot >= wanted.mac and slot <= wanted.mac order by slot) same
     order by id
 ) either cross join lateral (
     select * from memories_memory memory where (memory.tenant_id, memory.id) = (either.tenant_id, either.id)
@@ -97,84 +103,6 @@ class KeyTurned(Exception):
 
 
 @dataclass(slots=True, kw_only=True)
-class Known:
-    """A memory as the decisions see it.
-
-    is_new: made by this batch, so not yet in the database.  said_by: the proposal of this batch that said it last.
-    terms: None until they are asked for.
-    """
-
-    id: int
-    type: str
-    text_mac: bytes
-    slot: bytes | None
-    value_mac: bytes | None
-    validity: str = "current"
-    periods: Periods
-    trust: Trust
-    made_at: datetime
-    expires_at: datetime | None
-    event_at: datetime | None = None
-    source: str = ""
-    superseded_by: int | None = None
-    reason: str = ""
-    repetitions: int = 0
-    said_by: Proposal | None = None
-    terms: Sequence[str] | None = None
-    is_new: bool = False
-    was: str = "current"  # its validity before this batch
-    expired_at: datetime | None = None
-
-    @property
-    def is_current(self) -> bool:
-        """Whether it stands, be it disputed."""
-        return self.validity != Validity.SUPERSEDED
-
-    @property
-    def was_current(self) -> bool:
-        return self.was != Validity.SUPERSEDED
-
-    @property
-    def said_at(self) -> datetime:
-        return self.periods.latest.start
-
-    @property
-    def has_changed(self) -> bool:
-        return (
-            self.repetitions > 0
-            or self.validity != self.was
-            or self.expires_at != self.expired_at
-            or self.periods.has_changed
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A memory and the stretch of time in which it held its slot."""
-
-    known: Known
-    stretch: Stretch
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where in a slot's history a time lies.
-
-    here: what held then.  after: what is the next to hold, later than that.  others: what stands in the slot now.
-    """
-
-    here: Held | None = None
-    after: Held | None = None
-    others: Sequence[Known] = ()
-
-    @property
-    def displaced(self) -> list[Known]:
-        """What a new value of that time ends: what held then, and what stands now unless that came later."""
-        here = [self.here.known] if self.here is not None else []
-        return here if self.after is not None else list({known.id: known for known in (*here, *self.others)}.values())
-
-
-@dataclass(slots=True, kw_only=True)
 class Shelf:
     """Rows by digest and by slot, the callers' references already honoured, what is new in the review queue, and ids
     for new rows."""
@@ -191,7 +119,7 @@ class Shelf:
     erased_at: dict[bytes, datetime] = field(default_factory=dict)
     waiting: list[Candidate] = field(default_factory=list)
     _by_text: dict[bytes, list[Known]] = field(default_factory=dict)
-    _by_slot: dict[bytes, list[Known]] = field(default_factory=dict)
+    _by_slot: dict[bytes, list[Holder]] = field(default_factory=dict)
     _ids: list[int] = field(default_factory=list)
     _vectors: list[tuple[Known, Candidate, NDArray[np.float32]]] = field(default_factory=list)
     _near: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
@@ -255,12 +183,12 @@ class Shelf:
         is_told = all(candidate.is_listed or self._is_of_one_time(candidate, known) for known in found)
         return found[0] if found and is_told else None
 
-    def in_slot(self, slot: bytes) -> Sequence[Known]:
-        """Every row that ever held the slot and still exists, oldest first."""
+    def in_slot(self, slot: bytes) -> Sequence[Holder]:
+        """Every memory, or part of one, that ever held the slot and still exists, oldest first."""
         return self._by_slot.get(slot, ())
 
-    def holder(self, slot: bytes) -> Known | None:
-        """The row that holds the slot now."""
+    def holder(self, slot: bytes) -> Holder | None:
+        """What holds the slot now."""
         return next((known for known in self.in_slot(slot) if known.is_current), None)
 
     def place(self, slot: bytes, at: datetime) -> Place:
@@ -404,8 +332,7 @@ class Shelf:
             return {}
         rows = Memory.objects.within(self.scope).live(self.now).filter(slot__in=slots)
         at_rest = {bytes(slot): memory_id for memory_id, slot in rows.values_list("pk", "slot") if slot}
-        known = {one.slot: one.id for one in self.by_id.values() if one.slot in slots and one.is_current}
-        return at_rest | {slot: memory_id for slot, memory_id in known.items() if slot is not None}
+        return at_rest | {slot: one.id for slot in slots if (one := self.holder(slot)) is not None}
 
     def last_of_sessions(self, candidates: Sequence[Candidate]) -> dict[str, tuple[int, datetime, NDArray[np.float32]]]:
         """The last memory at rest of each session of these candidates: its id, when it was said, and its vector."""
@@ -484,6 +411,19 @@ class Shelf:
             terms=candidate.terms,
             is_new=True,
         )
+        known.parts = [
+            KnownPart(
+                memory=known,
+                start=part.start,
+                end=part.end,
+                slot=part.slot,
+                value_mac=part.value_mac,
+                periods=Periods(
+                    latest=Stretch(start=self.said_at(candidate), end=self.until(candidate), known_from=self.now)
+                ),
+            )
+            for part in candidate.parts
+        ]
         self._put(known)
         if candidate.vector is not None:
             self._vectors.append((known, candidate, candidate.vector))
@@ -494,21 +434,28 @@ class Shelf:
         self._by_text.setdefault(known.text_mac, []).append(known)
         if known.slot is not None:
             self._by_slot.setdefault(known.slot, []).append(known)
+        for part in known.parts:
+            self._by_slot.setdefault(part.slot, []).append(part)
 
     def _read(self, candidates: Sequence[Candidate]) -> None:
-        slots = {slot for one in candidates for slot in one.slots}
+        slots = sorted({slot for one in candidates for slot in one.slots})
         macs = {mac for one in candidates if one.is_wanted for mac in one.macs}
         mine, project_id = [self.scope.tenant_id, self.space.pk], self.scope.project_id
         with prepared_cursor() as alike:
             with sent_together():
                 alike.execute(
                     _ALIKE,
-                    [list(macs), *mine, list(slots), *mine, self.scope.environment.value, project_id, project_id],
-                )
+                    [list(macs), *mine, slots, *mine, slots, *mine, self.scope.environment.value, project_id,
+                     project_id],
+                )  # fmt: skip
                 wanted = [one.text_mac for one in candidates if one.is_wanted]
                 self.erased_at = texts_erased_at(self.scope, self.cipher, wanted)
                 self._ids = take_ids(len(wanted), sequence="memories_memory_id_seq")
             rows = [_MEMORY.row(found) for found in alike.fetchall()]
+        parts: dict[int, list[HeldClaim]] = {}
+        if any(row.slot is None for row in rows):  # of one claim alone, a memory holds the slot itself
+            for claim in held_claims(self.scope, self.space.pk, slots, self.cipher, now=self.now):
+                parts.setdefault(claim.memory_id, []).append(claim)
         # What is past its time would still hold its slot until the sweep comes by.
         gone = {row.pk for row in rows if row.expires_at and row.expires_at <= self.now and not row.legal_hold}
         if gone:
@@ -534,7 +481,10 @@ class Shelf:
                 source=row.source,
                 superseded_by=row.superseded_by_id,
                 reason=row.superseded_reason,
+                outdated_by=row.outdated_by_id,
+                was_outdated_by=row.outdated_by_id,
             )
+            known.parts = [_part(known, claim) for claim in parts.get(row.pk, ())]
             self._put(known)
         references = {
             self.reference(one.proposal.client_ref) for one in candidates if one.proposal.client_ref is not None
@@ -559,8 +509,23 @@ class Shelf:
             return []
 
 
+def _part(known: Known, claim: HeldClaim) -> KnownPart:
+    return KnownPart(
+        memory=known,
+        start=claim.start,
+        end=claim.end,
+        slot=claim.slot,
+        value_mac=claim.value_mac,
+        periods=Periods(latest=Stretch(start=claim.valid_from, end=claim.valid_to, known_from=claim.known_from)),
+        validity=claim.validity,
+        was=claim.validity,
+        superseded_by=claim.superseded_by_id,
+        claim_id=claim.id,
+    )
+
+
 def _begun(held: Held) -> tuple[datetime, int]:
-    return held.stretch.start, held.known.id
+    return held.stretch.start, held.holder.id
 
 
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:

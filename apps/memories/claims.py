@@ -1,7 +1,7 @@
 """Claims: what memories say of whom, and which held at a time, as was known at another."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any, ClassVar, Final
 
@@ -10,10 +10,11 @@ from django.db import connection
 
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
-from apps.core.statements import insert
+from apps.core.statements import insert, prepared_cursor
 from apps.crypto.sealed_tables import SealedColumns, write_columns
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity
+from apps.memories.handles import slot_in_group, value_mac
 from apps.memories.lifetimes import lifetimes_of
 from apps.memories.models import Memory, MemoryClaim
 from apps.memories.opened import OpenedMemory
@@ -24,6 +25,7 @@ from apps.projects.scope import Scope, SpaceRef
 
 CLAIM: Final = "claim"  # the table's name among sealed ones
 CONTENT: Final = "claim.content"  # the name bound into its seal
+_OF_PARTS: Final = ("start", "end", "key", "value")  # sealed beside the claim of a memory that says more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,118 @@ def write(scope: Scope, space_id: int, claims: Mapping[int, Claim], cipher: Spac
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartOfMemory:
+    """A claim of a memory that says more, to be written: its words [start, end), slot, value and times."""
+
+    memory_id: int
+    claim: Claim
+    key: str
+    value: str
+    start: int
+    end: int
+    slot: bytes
+    value_mac: bytes
+    validity: str
+    valid_from: datetime
+    valid_to: datetime | None
+    superseded_by_id: int | None
+
+
+def write_parts(
+    scope: Scope, space_id: int, parts: Sequence[PartOfMemory], cipher: SpaceCipher, *, now: datetime
+) -> list[int]:
+    """The ids of their rows, in order.  In the transaction that writes the memories."""
+    ids = take_ids(len(parts), sequence="memories_memoryclaim_id_seq")
+    insert(
+        MemoryClaim(
+            id=claim_id,
+            tenant_id=scope.tenant_id,
+            space_id=space_id,
+            memory_id=part.memory_id,
+            **_macs(part.claim, cipher),
+            claim_ct=cipher.seal(
+                CONTENT,
+                claim_id,
+                orjson.dumps(asdict(part.claim) | {name: getattr(part, name) for name in _OF_PARTS}),
+            ),
+            key_version=cipher.key_version,
+            slot=part.slot,
+            value_mac=part.value_mac,
+            validity=part.validity,
+            valid_from=part.valid_from,
+            valid_to=part.valid_to,
+            known_from=now,
+            superseded_by_id=part.superseded_by_id,
+            created_at=now,
+        )
+        for claim_id, part in zip(ids, parts, strict=True)
+    )
+    return ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldClaim:
+    """A claim of a memory that says more, as it is at rest."""
+
+    id: int
+    memory_id: int
+    slot: bytes
+    value_mac: bytes
+    validity: str
+    valid_from: datetime
+    valid_to: datetime | None
+    known_from: datetime
+    superseded_by_id: int | None
+    start: int
+    end: int
+
+
+_OF_SLOTS: Final = """
+select claim.id, claim.memory_id, claim.slot, claim.value_mac, claim.validity, claim.valid_from, claim.valid_to,
+    claim.known_from, claim.superseded_by_id, claim.claim_ct
+from unnest(%s::bytea[]) wanted(mac) cross join lateral (
+    select * from memories_memoryclaim where tenant_id = %s and space_id = %s
+    and slot >= wanted.mac and slot <= wanted.mac order by slot) claim
+order by claim.id
+"""
+
+
+def held_claims(
+    scope: Scope, space_id: int, slots: Sequence[bytes], cipher: SpaceCipher, *, now: datetime
+) -> list[HeldClaim]:
+    """The claims that hold or held these slots, of memories that say more.  Inside the tenant's transaction.
+
+    One that fails its seal is left out: nobody knows which words it makes.
+    """
+    if not slots:
+        return []
+    with prepared_cursor() as cursor:
+        cursor.execute(_OF_SLOTS, [list(slots), scope.tenant_id, space_id])
+        rows = cursor.fetchall()
+    found: list[HeldClaim] = []
+    for row in rows:
+        try:
+            words = orjson.loads(cipher.open_bytes(CONTENT, row[0], bytes(row[9])))
+        except DecryptError as error:
+            integrity.note(scope, error, row[0], space_id=space_id, table=CLAIM, now=now)
+            continue
+        found.append(
+            HeldClaim(
+                id=row[0], memory_id=row[1], slot=bytes(row[2]), value_mac=bytes(row[3]), validity=row[4],
+                valid_from=row[5], valid_to=row[6], known_from=row[7], superseded_by_id=row[8],
+                start=words["start"], end=words["end"],
+            )
+        )  # fmt: skip
+    return found
+
+
+def words_of(row: MemoryClaim, cipher: SpaceCipher) -> tuple[int, int]:
+    """The words [start, end) that make the claim, of a memory that says more.  Raises DecryptError."""
+    said = orjson.loads(cipher.open_bytes(CONTENT, row.pk, bytes(row.claim_ct)))
+    return said["start"], said["end"]
+
+
 def facts(
     scope: Scope, *, about: str | None, attribute: str | None, moment: Moment, limit: int, now: datetime
 ) -> list[Fact]:
@@ -70,19 +184,41 @@ def facts(
             claims = claims.filter(predicate_mac=predicate_mac(cipher, attribute))
         held = holding(Memory.objects.within(scope).existing(now), moment)
         lifetimes = lifetimes_of(scope, [scope.space.id])
-        by_memory = {claim.memory_id: claim for claim in claims.filter(memory_id__in=held.values("pk"))}
+        by_memory: dict[int, list[MemoryClaim]] = {}
+        for made in claims.filter(memory_id__in=held.values("pk")).order_by("pk"):
+            if _holds(made, moment):
+                by_memory.setdefault(made.memory_id, []).append(made)
         found: list[Fact] = []
         for row in held.filter(pk__in=by_memory).order_by("-valid_from", "-pk").to_open():
-            if len(found) == limit:
-                break
-            claim = _opened(scope, by_memory[row.pk], cipher, now=now)
-            if claim is None or about not in (None, claim.about) or attribute not in (None, claim.attribute):
+            opened = [_opened(scope, one, cipher, now=now) for one in by_memory[row.pk]]
+            wanted = [
+                one
+                for one in opened
+                if one is not None and about in (None, one.about) and attribute in (None, one.attribute)
+            ]
+            if not wanted:
                 continue
             try:
-                found.append(Fact(claim=claim, memory=open_memory(row, cipher, scope.space, lifetimes)))
+                memory = open_memory(row, cipher, scope.space, lifetimes)
             except DecryptError as error:
                 integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
-    return found
+                continue
+            found += [Fact(claim=one, memory=memory) for one in wanted]
+            if len(found) >= limit:
+                break
+        return found[:limit]
+
+
+def _holds(row: MemoryClaim, moment: Moment) -> bool:
+    """Of a claim that ends by itself, whether it held at the moment, as was known then."""
+    if row.valid_from is None:
+        return True
+    ended_then = (
+        row.valid_to is not None
+        and row.valid_to <= moment.at
+        and (row.known_from or row.created_at) <= (moment.known_at)
+    )
+    return row.valid_from <= moment.at and not ended_then
 
 
 _CLAIMING: Final = """
@@ -128,11 +264,13 @@ def claiming(
         return [(memory_id, 1 / place) for memory_id, place in cursor.fetchall()]
 
 
-def claims_of(scope: Scope, space: SpaceRef, cipher: SpaceCipher, *, now: datetime) -> dict[int, tuple[str, str]]:
+def claims_of(scope: Scope, space: SpaceRef, cipher: SpaceCipher, *, now: datetime) -> dict[int, set[tuple[str, str]]]:
     """What every memory of a space claims, by its id: (about, attribute).  Opens all of them, as in a sealed space."""
-    rows = MemoryClaim.objects.within(scope).filter(space_id=space.id)
-    opened = {row.memory_id: _opened(scope, row, cipher, now=now) for row in rows}
-    return {memory_id: (claim.about, claim.attribute) for memory_id, claim in opened.items() if claim is not None}
+    found: dict[int, set[tuple[str, str]]] = {}
+    for row in MemoryClaim.objects.within(scope).filter(space_id=space.id):
+        if (claim := _opened(scope, row, cipher, now=now)) is not None:
+            found.setdefault(row.memory_id, set()).add((claim.about, claim.attribute))
+    return found
 
 
 def subject_mac(cipher: SpaceCipher, about: str) -> bytes:
@@ -154,10 +292,16 @@ def _macs(claim: Claim, cipher: SpaceCipher) -> dict[str, bytes | None]:
 
 def _opened(scope: Scope, row: MemoryClaim, cipher: SpaceCipher, *, now: datetime) -> Claim | None:
     try:
-        return Claim(**orjson.loads(cipher.open_bytes(CONTENT, row.pk, bytes(row.claim_ct))))
+        return _claim(cipher.open_bytes(CONTENT, row.pk, bytes(row.claim_ct)))
     except DecryptError as error:
         integrity.note(scope, error, row.pk, space_id=row.space_id, table=CLAIM, now=now)
         return None
+
+
+def _claim(opened: bytes) -> Claim:
+    """Without the words that make it, where it is a part of a memory."""
+    said = orjson.loads(opened)
+    return Claim(**{one.name: said[one.name] for one in fields(Claim)})
 
 
 class Claims(SealedColumns):
@@ -172,12 +316,21 @@ class Claims(SealedColumns):
 def blind(scope: Scope, space: SpaceRef, before: SpaceCipher, after: SpaceCipher) -> int:
     """Make the keyed forms of the space's claims anew; how many.  Inside the tenant's transaction."""
     made = []
-    for row in MemoryClaim.objects.within(scope).filter(space_id=space.id).order_by("pk").iterator(1_000):
+    rows = MemoryClaim.objects.within(scope).filter(space_id=space.id).select_related("memory")
+    for row in rows.only("pk", "claim_ct", "slot", "memory__project_id").order_by("pk").iterator(1_000):
         try:
-            claim = Claim(**orjson.loads(before.open_bytes(CONTENT, row.pk, bytes(row.claim_ct))))
+            opened = before.open_bytes(CONTENT, row.pk, bytes(row.claim_ct))
         except DecryptError:
             continue  # it is in quarantine, or will be when it is next read
-        made.append([row.pk, *_macs(claim, after).values()])
-    types = {"id": "bigint", "subject_mac": "bytea", "predicate_mac": "bytea"}
+        said = orjson.loads(opened) if row.slot is not None else {}
+        made.append(
+            [
+                row.pk,
+                *_macs(_claim(opened), after).values(),
+                slot_in_group(after, "claim", said["key"], project_id=row.memory.project_id) if said else None,
+                value_mac(after, said["value"]) if said else None,
+            ]
+        )
+    types = {"id": "bigint", "subject_mac": "bytea", "predicate_mac": "bytea", "slot": "bytea", "value_mac": "bytea"}
     write_columns(MemoryClaim._meta.db_table, types, made, scope)
     return len(made)

@@ -143,8 +143,8 @@ def _apply(row: Memory, one: Edit, space: Space, cipher: SpaceCipher, *, now: da
         setattr(row, name, wanted[name] if name == "importance" else wanted[name] or "")
         columns.append(name)
     if {"tags", "metadata"} & diff.keys():
-        seal_changed(row, wanted["tags"], wanted["metadata"], cipher)
-        columns += ["tags_ct", "metadata_ct", "tag_tokens", "revision"]
+        seal_changed(row, cipher, tags=wanted["tags"], metadata=wanted["metadata"])
+        columns += ["tags_ct", "metadata_ct", "parts_ct", "tag_tokens", "revision"]
     row.save(update_fields=columns)
     return diff
 

@@ -143,6 +143,8 @@ class Memory(ScopedModel):
     label_ct = models.BinaryField(null=True, help_text="The canonical key, to show; the slot is for equality.")
     tags_ct = models.BinaryField(null=True)
     handles_ct = models.BinaryField(help_text="What the keyed handles below stand for, to key them anew.")
+    said_ct = models.BinaryField(null=True, help_text="The text as it was said, where a part of it holds no longer.")
+    parts_ct = models.BinaryField(null=True, help_text="Which parts of it hold no longer, since when and by what.")
     revision = models.IntegerField(default=0, help_text="Of the fields that may change; bound into their seal.")
 
     # labels in clear, for the planner; tokens are keyed
@@ -164,6 +166,9 @@ class Memory(ScopedModel):
     )
     superseded_at = models.DateTimeField(null=True)
     superseded_reason = models.CharField(max_length=16, blank=True)
+    outdated_by_id = models.BigIntegerField(
+        null=True, help_text="A later memory that may have made it untrue, which is not sure enough to replace it."
+    )
 
     # existence
     retention_status = models.CharField(max_length=24, choices=Retention, default=Retention.ACTIVE)
@@ -403,6 +408,10 @@ class MemoryClaim(ScopedModel):
     """What a memory claims: of whom or what, which property, which value.  Sealed; keyed beside it, to be asked for.
 
     subject_mac, predicate_mac: of their canonical forms; None in a sealed space, which is opened to be asked.
+
+    A memory that makes one claim and says nothing else holds the slot of it, and holds for as long as it does: then
+    what follows is empty.  Of one that says more, each claim has a slot and an end of its own, and the memory has none.
+    valid_from, valid_to, known_from, superseded_by_id: as those of a memory.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -411,12 +420,20 @@ class MemoryClaim(ScopedModel):
     predicate_mac = models.BinaryField(max_length=16, null=True)
     claim_ct = models.BinaryField()
     key_version = models.IntegerField()
+    slot = models.BinaryField(max_length=16, null=True)
+    value_mac = models.BinaryField(max_length=16, null=True)
+    validity = models.CharField(max_length=12, choices=Validity, blank=True, default="", db_default="")
+    valid_from = models.DateTimeField(null=True)
+    valid_to = models.DateTimeField(null=True)
+    known_from = models.DateTimeField(null=True)
+    superseded_by_id = models.BigIntegerField(null=True)
 
     objects = ScopedManager["MemoryClaim"]()
 
     class Meta(ScopedModel.Meta):
-        constraints = (models.UniqueConstraint(fields=("tenant", "memory"), name="claim_once_per_memory"),)
         indexes = (
+            models.Index(fields=("tenant", "memory"), name="claims_of_memory"),
+            models.Index(fields=("tenant", "space", "slot"), condition=Q(slot__isnull=False), name="claim_slot"),
             models.Index(fields=("tenant", "space", "subject_mac", "predicate_mac"), name="claim_about"),
             models.Index(fields=("tenant", "key_version", "id"), name="claim_key_version"),
         )

@@ -6,11 +6,15 @@ from datetime import datetime
 from typing import Any
 
 from apps.core.plaintext import Plaintext
+from apps.memories.parts import Part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedMemory:
     """One opened memory.  Lives in a hit or a response and nowhere else.
+
+    text: what holds of it.  said: all that was said, and ended: which parts of that hold no longer.  outdated_by: a
+    later memory that may have made it untrue.
 
     kept_until: when it takes its next step by itself, as ``Lifetimes.until`` has it; None for good, or for as long as a
     legal hold lasts, which is_held says.
@@ -22,6 +26,9 @@ class OpenedMemory:
     project_id: int | None
     environment: str
     text: Plaintext
+    said: Plaintext
+    ended: Sequence[Part]
+    outdated_by: int | None
     summary: Plaintext | None
     tags: Sequence[str]
     metadata: Mapping[str, Any]

@@ -42,6 +42,8 @@ from apps.memories.sealing import (
     KEYWORDS,
     LABEL,
     METADATA,
+    PARTS,
+    SAID,
     SUMMARY,
     TAGS,
     TEXT,
@@ -155,6 +157,8 @@ _SEALED: Final = {
     "tags_ct": (TAGS, True),
     "metadata_ct": (METADATA, True),
     "handles_ct": (HANDLES, False),
+    "said_ct": (SAID, False),
+    "parts_ct": (PARTS, True),
 }
 _MEMORY_TYPES: Final = {"id": "bigint", "key_version": "integer", "tag_tokens": "bigint[]"} | dict.fromkeys(
     _SEALED, "bytea"

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q
+
 from apps.audit.services import enqueue, record
 from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, SpaceShredded
-from apps.memories import periods, revisions
+from apps.memories import claims, partial, periods, revisions
 from apps.memories.lifetimes import lifetimes_of
-from apps.memories.models import Memory, MemoryVector, Retention, Validity
+from apps.memories.models import Memory, MemoryClaim, MemoryVector, Retention, Validity
+from apps.memories.parts import Part
 from apps.memories.profiles import check_room
 from apps.memories.revisions import Change
 from apps.memories.selectors import MemoryNotFound
@@ -117,7 +120,8 @@ def _bring_back(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *,
         held.put_into(row)
         periods.write(scope, space.pk, {row.pk: held}, now=now)
     space.txid += 1
-    space.save(update_fields=["txid"])
+    _yield_parts(scope, row, space, cipher, now=now)
+    space.save(update_fields=["txid", "term_total"])
     row.retention_status, row.deletion_method = Retention.ACTIVE, ""
     row.deleted_at = row.hard_delete_at = None
     row.updated_at, row.changed_txid, row.last_used_at = now, space.txid, now
@@ -143,8 +147,39 @@ def _holder(scope: Scope, row: Memory, space: Space) -> Memory | None:
     """The memory that holds the slot that this one held when it went."""
     if row.slot is None or row.validity != Validity.CURRENT:
         return None
-    rows = Memory.objects.within_tenant(scope).filter(space_id=space.pk, slot=row.slot)
-    return rows.filter(validity=Validity.CURRENT, retention_status=Retention.ACTIVE).first()
+    return _holder_of_slot(scope, space, bytes(row.slot), row.pk)
+
+
+def _yield_parts(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *, now: datetime) -> None:
+    """Of a memory that says several things: what was said of one of them since it went ends that part of it."""
+    ended = []
+    mine = MemoryClaim.objects.within(scope).filter(memory_id=row.pk, validity=Validity.CURRENT, slot__isnull=False)
+    for claim in mine:
+        holder = _holder_of_slot(scope, space, bytes(claim.slot or b""), row.pk)
+        if holder is None:
+            continue
+        since = holder.valid_from or holder.created_at
+        words = claims.words_of(claim, cipher)
+        claim.validity, claim.superseded_by_id = Validity.SUPERSEDED, holder.pk
+        claim.valid_to, claim.known_from = since, now
+        claim.save(update_fields=["validity", "superseded_by_id", "valid_to", "known_from"])
+        ended.append(
+            Part(
+                start=words[0], end=words[1], ended_at=since, known_from=now, by=holder.pk, claim_id=claim.pk
+            )
+        )  # fmt: skip
+    if ended:
+        partial.end_parts(scope, space, row, ended, cipher, now=now)
+
+
+def _holder_of_slot(scope: Scope, space: Space, slot: bytes, memory_id: int) -> Memory | None:
+    """Another memory that holds the slot now, as a whole or with a part of it."""
+    there = Memory.objects.within_tenant(scope).filter(space_id=space.pk, retention_status=Retention.ACTIVE)
+    there = there.filter(validity=Validity.CURRENT).exclude(pk=memory_id)
+    of_parts = MemoryClaim.objects.within(scope).filter(
+        space_id=space.pk, slot=slot, validity=Validity.CURRENT, memory_id__in=there.values("pk")
+    )
+    return there.filter(Q(slot=slot) | Q(pk__in=of_parts.values("memory_id"))).order_by("-pk").first()
 
 
 def _states(old: str, new: str) -> dict[str, Any]:

@@ -22,8 +22,8 @@ TRACKED: Final = (
     "tags", "importance", "metadata", "source", "event_type", "summary", "retention_status", "superseded_by"
 )  # fmt: skip
 # Rows say what happened in the domain's words; callers hear it in the wire's.
-EVENTS: Final = {"revived": "restored", "retyped": "updated"}
-TYPE: Final = "extracted_type"  # no caller may set it; a change of types does
+EVENTS: Final = {"revived": "restored", "retyped": "updated", "ended": "updated"}
+TYPE, TEXT = "extracted_type", "text"  # no caller may set them: a change of types does, and what ends a part
 
 Diff = Mapping[str, Mapping[str, Any]]  # field: {"old": …, "new": …}
 
@@ -113,7 +113,7 @@ def _revision(number: int, row: MemoryTransition, diff: Diff) -> Revision:
     return Revision(
         number=number,
         event=EVENTS.get(row.event, row.event),
-        changed_fields=[name for name in row.changed_fields if name in (*TRACKED, TYPE)] or list(diff),
+        changed_fields=[name for name in row.changed_fields if name in (*TRACKED, TYPE, TEXT)] or list(diff),
         diff=diff,
         actor=_named(row.actor),
         created_at=row.created_at,
@@ -136,7 +136,7 @@ def _diff(
     except DecryptError as error:
         integrity.note(scope, error, row.pk, space_id=row.space_id, table=TRANSITION, now=now)
         return {}
-    return {name: opened[name] for name in (*TRACKED, TYPE) if name in opened}
+    return {name: opened[name] for name in (*TRACKED, TYPE, TEXT) if name in opened}
 
 
 def _implied(row: MemoryTransition, replaced: Iterable[tuple[int, int | None]]) -> Diff:

@@ -14,12 +14,17 @@ from apps.memories.handles import Handles
 from apps.memories.lifetimes import Lifetimes
 from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
+from apps.memories.parts import Part, ended_then, unpacked, without
+from apps.memories.periods import Moment
 from apps.projects.scope import SpaceRef
 
 # The columns that hold a seal, by the name bound into it.  Those that may change carry the row's revision.
 TEXT, SUMMARY, LABEL, TAGS, METADATA = "memory.text", "memory.summary", "memory.label", "memory.tags", "memory.metadata"
+SAID, PARTS = "memory.said", "memory.parts"
 CONTENT, KEYWORDS, HANDLES = "memory.content", "memory.keywords", "memory.handles"
 EMBEDDING = "vector.embedding"
+
+Blob = bytes | memoryview
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,26 +43,41 @@ def seal_into(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
     row.key_version = cipher.key_version
     row.text_ct = cipher.seal(TEXT, row.pk, readable.text)
     row.label_ct = cipher.seal(LABEL, row.pk, Plaintext(readable.key)) if readable.key else None
-    _seal_what_changes(row, readable.tags, readable.metadata, cipher)
+    _seal_what_changes(row, cipher, tags=readable.tags, metadata=readable.metadata, parts=None)
     row.handles_ct = cipher.seal(HANDLES, row.pk, orjson.dumps(asdict(readable.handles)))
     blind(row, readable, cipher)
 
 
-def seal_changed(row: Memory, tags: Sequence[str], metadata: Mapping[str, Any], cipher: SpaceCipher) -> None:
-    """Give the row other tags and metadata, under its next revision: what they were before opens here no more.
+def seal_changed(
+    row: Memory,
+    cipher: SpaceCipher,
+    *,
+    tags: Sequence[str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    parts: bytes | None = None,
+) -> None:
+    """Give the row other tags, metadata or parts, under its next revision: what they were before opens here no more.
 
-    The rest of the row stays under the key version that it is under; turning it is the rotation's work.
+    What is not given stays as it is.  The rest of the row stays under the key version that it is under; turning it is
+    the rotation's work.
     """
+    tags = open_tags(row, cipher) if tags is None else tags
+    metadata = open_metadata(row, cipher) if metadata is None else metadata
+    if parts is None and row.parts_ct is not None:
+        parts = cipher.open_bytes(PARTS, row.pk, bytes(row.parts_ct), revision=row.revision)
     row.revision += 1
-    _seal_what_changes(row, tags, metadata, cipher)
+    _seal_what_changes(row, cipher, tags=tags, metadata=metadata, parts=parts)
     row.tag_tokens = _tag_tokens(tags, cipher)
 
 
-def _seal_what_changes(row: Memory, tags: Sequence[str], metadata: Mapping[str, Any], cipher: SpaceCipher) -> None:
+def _seal_what_changes(
+    row: Memory, cipher: SpaceCipher, *, tags: Sequence[str], metadata: Mapping[str, Any], parts: bytes | None
+) -> None:
     row.tags_ct = cipher.seal(TAGS, row.pk, orjson.dumps(list(tags)), revision=row.revision) if tags else None
     row.metadata_ct = (
         cipher.seal(METADATA, row.pk, orjson.dumps(dict(metadata)), revision=row.revision) if metadata else None
     )
+    row.parts_ct = cipher.seal(PARTS, row.pk, parts, revision=row.revision) if parts is not None else None
 
 
 def blind(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
@@ -99,6 +119,41 @@ def open_text(row: Memory, cipher: SpaceCipher) -> Plaintext:
     return cipher.open(TEXT, row.pk, bytes(row.text_ct))
 
 
+def open_parts(row: Memory, cipher: SpaceCipher) -> list[Part]:
+    """Those that hold no longer, in order; none of a memory that holds as a whole, or not at all."""
+    return _opened_parts(cipher, row.pk, row.revision, row.parts_ct)
+
+
+def open_said(row: Memory, cipher: SpaceCipher) -> Plaintext:
+    """The text as it was said, whatever of it holds."""
+    return _opened_said(cipher, row.pk, row.text_ct, row.said_ct)
+
+
+def open_text_then(
+    cipher: SpaceCipher,
+    memory_id: int,
+    revision: int,
+    text: Blob,
+    said: Blob | None,
+    parts: Blob | None,
+    moment: Moment | None,
+) -> Plaintext:
+    """Of a row's sealed columns the text as it held at the moment, as was known then; of the present without one."""
+    if moment is None or said is None:
+        return cipher.open(TEXT, memory_id, bytes(text))
+    ended = ended_then(_opened_parts(cipher, memory_id, revision, parts), moment.at, moment.known_at)
+    return without(_opened_said(cipher, memory_id, text, said), ended)
+
+
+def _opened_parts(cipher: SpaceCipher, memory_id: int, revision: int, parts: Blob | None) -> list[Part]:
+    return [] if parts is None else unpacked(cipher.open_bytes(PARTS, memory_id, bytes(parts), revision=revision))
+
+
+def _opened_said(cipher: SpaceCipher, memory_id: int, text: Blob, said: Blob | None) -> Plaintext:
+    name, blob = (SAID, said) if said is not None else (TEXT, text)
+    return cipher.open(name, memory_id, bytes(blob))
+
+
 def open_tags(row: Memory, cipher: SpaceCipher) -> list[str]:
     return _json(cipher, TAGS, row, row.tags_ct) or []
 
@@ -107,19 +162,30 @@ def open_metadata(row: Memory, cipher: SpaceCipher) -> dict[str, Any]:
     return _json(cipher, METADATA, row, row.metadata_ct) or {}
 
 
-def open_memory(row: Memory, cipher: SpaceCipher, owner: SpaceRef, lifetimes: Lifetimes) -> OpenedMemory:
-    """The row, fetched ``to_open``, as its owner may read it.  lifetimes: of its space.
+def open_memory(
+    row: Memory, cipher: SpaceCipher, owner: SpaceRef, lifetimes: Lifetimes, *, moment: Moment | None = None
+) -> OpenedMemory:
+    """The row, fetched ``to_open``, as its owner may read it.  lifetimes: of its space.  moment: that is asked about.
 
     Raises DecryptError when any part fails its seal.
     """
     vector = getattr(row, "vector", None)
+    ended, said = open_parts(row, cipher), open_said(row, cipher)
+    if moment is None:
+        text = open_text(row, cipher) if ended else said
+    else:
+        ended = ended_then(ended, moment.at, moment.known_at)
+        text = without(said, ended)
     return OpenedMemory(
         id=row.pk,
         public_id=row.public_id,
         user_id=owner.owner_id,
         project_id=row.project_id,
         environment=row.environment,
-        text=open_text(row, cipher),
+        text=text,
+        said=said,
+        ended=ended,
+        outdated_by=row.outdated_by_id,
         summary=cipher.open(SUMMARY, row.pk, bytes(row.summary_ct)) if row.summary_ct else None,
         tags=open_tags(row, cipher),
         metadata=open_metadata(row, cipher),

@@ -4,9 +4,11 @@ from datetime import datetime
 
 from apps.audit.services import enqueue
 from apps.core.errors import Conflict
-from apps.memories import periods
-from apps.memories.models import Memory, MemoryTransition, MemoryVector, Validity
+from apps.crypto.services import SpaceCipher, open_space
+from apps.memories import partial, periods
+from apps.memories.models import Memory, MemoryClaim, MemoryTransition, MemoryVector, Validity
 from apps.memories.periods import Periods
+from apps.memories.sealing import open_parts
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 
@@ -32,19 +34,23 @@ def prefer(scope: Scope, winner_id: int, loser_id: int, *, now: datetime) -> boo
     """Let the winner supersede the loser; whether that changed anything.  Both exist, in the scope's one space.
 
     The loser held until the winner began, and never where it began later.  A winner that the loser had replaced takes
-    the loser's place: it is current again, or was replaced by whatever replaced the loser.  Raises WinnerSuperseded,
-    ConstraintStays.  In the transaction that holds the space's lock.
+    the loser's place: it is current again, or was replaced by whatever replaced the loser.  A winner of which the loser
+    had ended a part holds as a whole again; a loser of which the winner ended a part keeps the rest of it.  Raises
+    WinnerSuperseded, ConstraintStays.  In the transaction that holds the space's lock.
     """
     rows = Memory.objects.within(scope).filter(pk__in=(winner_id, loser_id)).order_by("pk")
     locked = {row.pk: row for row in rows.select_for_update(no_key=True)}
     winner, loser = locked[winner_id], locked[loser_id]
-    if loser.superseded_by_id == winner_id:
+    cipher = open_space(scope.tenant, scope.space, writing=True)
+    if loser.superseded_by_id == winner_id or any(part.by == winner_id for part in open_parts(loser, cipher)):
         return False
     if winner.validity == Validity.SUPERSEDED and winner.superseded_by_id != loser_id:
         raise WinnerSuperseded
     if loser.type == "constraint":
         raise ConstraintStays
-    txid = _next_txid(scope)
+    space = _next(scope)
+    txid = space.txid
+    _restore(scope, space, winner, loser_id, cipher, now=now)
     held = periods.read(scope, [winner, loser])
     place = loser.validity, loser.superseded_by_id, loser.superseded_at, loser.superseded_reason
     end = loser.valid_to
@@ -73,11 +79,23 @@ def _is_disputed_still(scope: Scope, row: Memory) -> bool:
     return others.filter(retention_status="active", validity=Validity.DISPUTED).exists()
 
 
-def _next_txid(scope: Scope) -> int:
+def _restore(scope: Scope, space: Space, winner: Memory, loser_id: int, cipher: SpaceCipher, *, now: datetime) -> None:
+    """What the loser had ended of the winner, or made doubtful, holds again."""
+    if partial.restore_parts(scope, space, winner, by=loser_id, cipher=cipher, now=now):
+        claims = MemoryClaim.objects.within(scope).filter(memory_id=winner.pk, superseded_by_id=loser_id)
+        claims.update(validity=Validity.CURRENT, valid_to=None, superseded_by_id=None, known_from=now)
+        space.save(update_fields=["term_total"])
+    if winner.outdated_by_id == loser_id:
+        winner.outdated_by_id = None
+        winner.save(update_fields=["outdated_by_id"])
+
+
+def _next(scope: Scope) -> Space:
+    """The space, its change numbered."""
     space = Space.objects.within(scope).get(pk=scope.space.id)
     space.txid += 1
     space.save(update_fields=["txid"])
-    return space.txid
+    return space
 
 
 def _save(

@@ -17,7 +17,7 @@ from apps.edges.selectors import contradictions, neighbours
 from apps.memories import integrity
 from apps.memories.models import Memory
 from apps.memories.periods import recallable
-from apps.memories.sealing import open_text
+from apps.memories.sealing import open_text_then
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.legs.graph import HOPS, SEEDS, Reached, follow
 from apps.recall.ranking import Ranked, lift, lower
@@ -26,6 +26,7 @@ from apps.recall.search import conditions, moment_of
 from apps.recall.shortlist import has_metadata
 
 LOOKED_AT: Final = 64  # of the ranking, for contradictions
+_OPENED: Final = ("pk", "text_ct", "said_ct", "parts_ct", "metadata_ct", "revision")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,10 +101,12 @@ class Relations:
         if not memory_ids:
             return
         mine = Memory.objects.within(self.scope.in_spaces(self.space))
-        rows: Any = recallable(mine, moment_of(self.filters, now=self.now), now=self.now)
-        for row in rows.filter(pk__in=memory_ids).only("pk", "text_ct", "metadata_ct", "revision"):
+        moment = moment_of(self.filters, now=self.now)
+        rows: Any = recallable(mine, moment, now=self.now)
+        for row in rows.filter(pk__in=memory_ids).only(*_OPENED):
             try:
-                text, metadata = open_text(row, self.cipher), self.filters.metadata
+                text = open_text_then(self.cipher, row.pk, row.revision, row.text_ct, row.said_ct, row.parts_ct, moment)
+                metadata = self.filters.metadata
                 if not metadata or has_metadata(metadata, self.cipher, row.pk, row.metadata_ct, row.revision):
                     self.texts[row.pk] = text
             except DecryptError as error:

@@ -18,8 +18,8 @@ from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.claims import claims_of
 from apps.memories.handles import Handles
-from apps.memories.periods import true_sql
-from apps.memories.sealing import HANDLES, TAGS, TEXT, open_embedding
+from apps.memories.periods import Moment, true_sql
+from apps.memories.sealing import HANDLES, TAGS, open_embedding, open_text_then
 from apps.memories.words import terms
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.asked_claims import asked_claims
@@ -33,7 +33,7 @@ _EVERYTHING = """
 select memory.id, memory.text_ct, memory.handles_ct, memory.tags_ct, memory.metadata_ct, memory.revision,
     vector.embedding_ct, memory.from_assistant, coalesce(memory.event_at, memory.created_at), memory.created_at,
     memory.importance, memory.access_count, (true {where}), memory.type, memory.confidence, memory.last_accessed_at,
-    lower(memory.event_range), upper(memory.event_range), memory.is_summary
+    lower(memory.event_range), upper(memory.event_range), memory.is_summary, memory.said_ct, memory.parts_ct
 from memories_memory memory
 left join memories_memoryvector vector
     on vector.tenant_id = memory.tenant_id and vector.memory_id = memory.id and vector.embedder = %s
@@ -75,7 +75,7 @@ def open_sealed(
     for row in rows:
         try:
             handles = Handles(**orjson.loads(cipher.open_bytes(HANDLES, row[0], bytes(row[2]))))
-            turn = _turn(row, handles, cipher)
+            turn = _turn(row, handles, cipher, moment_of(filters, now=now))
             if row[12] and _passes(filters, handles, row, cipher):
                 wanted.add(turn.id)
         except DecryptError as error:
@@ -121,7 +121,8 @@ class SealedLegs:
         if not pairs:
             return []
         claims = claims_of(self.scope, self.space, self.cipher, now=self.now)
-        scored = [(one.id, 1 / pairs[claims[one.id]]) for one in self._wanted if claims.get(one.id) in pairs]
+        asked = {one.id: claims.get(one.id, set()) & pairs.keys() for one in self._wanted}
+        scored = [(memory_id, 1 / min(pairs[pair] for pair in met)) for memory_id, met in asked.items() if met]
         return _newest_of_the_best(scored, limit)
 
     def temporal(self, limit: int) -> Ranking:
@@ -171,8 +172,8 @@ def statistics_of(opened: OpenedSpace, question: Question) -> Statistics:
     )
 
 
-def _turn(row: tuple[Any, ...], handles: Handles, cipher: SpaceCipher) -> Turn:
-    text = cipher.open(TEXT, row[0], bytes(row[1]))
+def _turn(row: tuple[Any, ...], handles: Handles, cipher: SpaceCipher, moment: Moment | None) -> Turn:
+    text = open_text_then(cipher, row[0], row[5], row[1], row[19], row[20], moment)
     return Turn(
         id=row[0],
         text=text,

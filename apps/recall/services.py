@@ -542,7 +542,7 @@ def _open_whole(
     moment, lifetimes = moment_of(options.filters, now=options.now), lifetimes_of(scope, [space.id])
     for row in recallable_rows(scope.in_spaces(space), ids, moment, now=options.now):
         try:
-            memories[row.pk] = open_memory(row, cipher, space, lifetimes)
+            memories[row.pk] = open_memory(row, cipher, space, lifetimes, moment=moment)
         except DecryptError as error:
             integrity.note(scope, error, row.pk, space_id=space.id, now=options.now)
     return memories

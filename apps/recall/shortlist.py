@@ -14,7 +14,7 @@ from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.nearest import open_embeddings
 from apps.memories.periods import true_sql
-from apps.memories.sealing import METADATA, TEXT
+from apps.memories.sealing import METADATA, TEXT, open_text_then
 from apps.memories.words import terms
 from apps.recall.measuring import Spoken, Statistics, Turn, is_question, measure
 from apps.recall.question import Question
@@ -43,7 +43,7 @@ following as (
 pool as (select id from member union select id from following)
 select m.id, m.text_ct, before.id, before.text_ct, m.actor_token, m.from_assistant, m.session_token,
     coalesce(m.event_at, m.created_at), m.created_at, m.importance, m.access_count, m.metadata_ct, m.revision, m.type,
-    m.confidence, m.last_accessed_at, m.is_summary
+    m.confidence, m.last_accessed_at, m.is_summary, m.said_ct, m.parts_ct
 from pool
 cross join lateral (
     select * from memories_memory where tenant_id = %s and space_id = %s and id = pool.id limit 1
@@ -85,9 +85,10 @@ def open_shortlist(
     candidates: list[Opened] = []
     for row in rows:
         (memory_id, blob, before_id, before_blob, actor, from_assistant, session, said_at, created_at, importance,
-         access_count, metadata_blob, revision, type_, confidence, last_accessed_at, is_summary) = row  # fmt: skip
+         access_count, metadata_blob, revision, type_, confidence, last_accessed_at, is_summary, said,
+         parts) = row  # fmt: skip
         try:
-            text = cipher.open(TEXT, memory_id, blob)
+            text = open_text_then(cipher, memory_id, revision, blob, said, parts, search.moment)
             if metadata and not has_metadata(metadata, cipher, memory_id, metadata_blob, revision):
                 continue
         except DecryptError as error:

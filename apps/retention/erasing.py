@@ -14,7 +14,7 @@ of these has a receipt of its own.
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Self
@@ -26,7 +26,7 @@ from apps.core.errors import Conflict, Invalid, NotFound
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceShredded, open_space
-from apps.memories.models import Memory
+from apps.memories.models import Memory, MemoryClaim
 from apps.memories.sealing import open_text
 from apps.projects.models import Space
 from apps.projects.scope import Principal, Scope, SpaceKind
@@ -328,19 +328,37 @@ def _environment(scope: Scope, memory_ids: Sequence[int]) -> str:
 
 
 def _topic(scope: Scope, memory_ids: Sequence[int]) -> list[int]:
-    """Every memory of the same slot, and what replaced or was replaced by any of them."""
+    """Every memory of the same slot, what replaced or was replaced by any of them, and what says it among other things.
+
+    Of a memory that says several things, each is the topic where it is named itself, and none but the one asked for
+    where that led to it.
+    """
     mine = Memory.objects.within_tenant(scope)
+    slots = _slots_of_parts(scope, memory_ids)
     found, newest = set(memory_ids), set(memory_ids)
+    for space_id, claimed in slots:
+        newest |= set(mine.filter(space_id=space_id, slot=claimed).values_list("pk", flat=True))
+    found |= newest
     while newest:
         rows = mine.filter(pk__in=newest).values_list("space_id", "slot", "superseded_by_id")
         reached = {after for _, _, after in rows if after is not None}
         reached |= set(mine.filter(superseded_by_id__in=newest).values_list("pk", flat=True))
         for space_id, slot, _ in rows:
             if slot is not None:
+                slots.add((space_id, bytes(slot)))
                 reached |= set(mine.filter(space_id=space_id, slot=slot).values_list("pk", flat=True))
         newest = reached - found
         found |= newest
+    for space_id, claimed in slots:
+        claims = MemoryClaim.objects.within(scope).filter(space_id=space_id, slot=claimed)
+        found |= set(claims.values_list("memory_id", flat=True))
     return sorted(found)
+
+
+def _slots_of_parts(scope: Scope, memory_ids: Collection[int]) -> set[tuple[int, bytes]]:
+    """Space and slot of each claim of these memories, where they say several things."""
+    claims = MemoryClaim.objects.within(scope).filter(memory_id__in=memory_ids, slot__isnull=False)
+    return {(space_id, bytes(slot)) for space_id, slot in claims.values_list("space_id", "slot") if slot is not None}
 
 
 def _spaces(scope: Scope, kind: SpaceKind, owner_id: int) -> list[Space]:

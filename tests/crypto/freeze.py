@@ -21,6 +21,7 @@ VERSIONS = (1, 2, 3, 255, 256, 65_535, 65_536, 2**31 - 1, 2**31, 2**32 - 1)
 FIELDS = ("memory.text", "memory.summary", "memory.label", "memory.tags", "memory.metadata", "memory.handles",
           "memory.content", "memory.keywords",
           "vector.embedding", "end_user.external_id")  # fmt: skip
+PARTS = ("memory.said", "memory.parts")  # sealed since a memory may hold in part: in a file of their own
 RECORDS = (1, 2, 255, 256, 2**31, 2**32 - 1, 2**53 + 1, 2**63 - 1)
 REVISIONS = (0, 1, 2, 255, 256, 2**31 - 1)
 TEXTS = (
@@ -52,7 +53,12 @@ def spaces() -> list[dict[str, Any]]:
     return [_space(number, rng) for number in range(SPACES)]
 
 
-def _space(number: int, rng: random.Random) -> dict[str, Any]:
+def parts() -> list[dict[str, Any]]:
+    """One space more, for the fields that came later."""
+    return [_space(3, random.Random("memsync suite 1, parts"), PARTS)]
+
+
+def _space(number: int, rng: random.Random, fields: tuple[str, ...] = FIELDS) -> dict[str, Any]:
     case: dict[str, Any] = {
         "where": {
             "deployment": ("memsync", "eu-1", "größe", "a|b")[number % 4],
@@ -66,7 +72,7 @@ def _space(number: int, rng: random.Random) -> dict[str, Any]:
         "key_version": VERSIONS[number % len(VERSIONS)],
     }
     cipher = cipher_of(case)
-    case["envelopes"] = [_envelope(case, number * 4 + at, rng) for at in range(4)]
+    case["envelopes"] = [_envelope(case, number * 4 + at, rng, fields) for at in range(4)]
     words = (TEXTS[number].split() or [""])[:3]
     case["tokens"] = [
         {"purpose": purpose, "field": field, "word": word, "token": token}
@@ -94,9 +100,9 @@ def _space(number: int, rng: random.Random) -> dict[str, Any]:
     return case
 
 
-def _envelope(case: dict[str, Any], number: int, rng: random.Random) -> dict[str, Any]:
+def _envelope(case: dict[str, Any], number: int, rng: random.Random, fields: tuple[str, ...]) -> dict[str, Any]:
     one: dict[str, Any] = {
-        "field": FIELDS[number % len(FIELDS)],
+        "field": fields[number % len(fields)],
         "record_id": RECORDS[(number * 3 + number // 8) % len(RECORDS)],
         "revision": REVISIONS[number % len(REVISIONS)],
         "message_salt": rng.randbytes(24).hex(),
@@ -153,3 +159,4 @@ def write(name: str, rows: list[Any]) -> None:
 def main() -> None:
     write("space_suite1.json", spaces())
     write("padding_suite1.json", padding())
+    write("parts_suite1.json", parts())

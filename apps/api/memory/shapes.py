@@ -8,6 +8,7 @@ from rest_framework import serializers
 from apps.ingest.candidates import STORED, DecisionMade, Outcome
 from apps.memories.gist import Gist, gist_of
 from apps.memories.opened import OpenedMemory
+from apps.memories.parts import Part
 from apps.recall.results import Explanation
 
 
@@ -45,6 +46,8 @@ def memory_body(
         "environment": memory.environment,
         "pinned": memory.pinned,
         "validity": memory.validity,
+        "ended": [_ended_body(memory, part) for part in memory.ended],
+        "possibly_outdated": memory.outdated_by is not None,
         "retention_status": _reported_status(memory),
         "superseded_by": memory.superseded_by,
         "event_at": memory.event_at,
@@ -63,6 +66,14 @@ def memory_body(
         body["scores"] = dict(explanation.factors)
         body["explanation"] = explanation_body(explanation)
     return body
+
+
+def _ended_body(memory: OpenedMemory, part: Part) -> dict[str, Any]:
+    return {
+        "text": memory.said.reveal()[part.start : part.end],
+        "ended_at": part.ended_at,
+        "superseded_by": part.by,
+    }
 
 
 def _platform_metadata(memory: OpenedMemory, gist: Gist) -> dict[str, Any]:
@@ -172,6 +183,14 @@ class RetainedOutput(serializers.Serializer[Any]):
     )
 
 
+class EndedOutput(serializers.Serializer[Any]):
+    """A part of a memory that holds no longer."""
+
+    text = serializers.CharField(help_text="Its words, as they were said.")
+    ended_at = serializers.DateTimeField()
+    superseded_by = serializers.IntegerField(help_text="The memory that ended it.")
+
+
 class MemoryOutput(RetainedOutput):
     id = serializers.IntegerField()
     user_id = serializers.IntegerField()
@@ -197,6 +216,12 @@ class MemoryOutput(RetainedOutput):
     environment = serializers.CharField()
     pinned = serializers.BooleanField()
     validity = serializers.CharField()
+    ended = EndedOutput(
+        many=True, help_text="What was said beside it and holds no longer; `…` stands for it in `text`."
+    )
+    possibly_outdated = serializers.BooleanField(
+        help_text="A later memory may have made it untrue, and is not sure enough to replace it."
+    )
     retention_status = serializers.CharField()
     superseded_by = serializers.IntegerField(allow_null=True)
     event_at = serializers.DateTimeField(allow_null=True)

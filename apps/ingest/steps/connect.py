@@ -13,8 +13,9 @@ from typing import Final
 from apps.edges.opened import NewEdge
 from apps.edges.types import CONFLICT, CONTRADICTION
 from apps.ingest.candidates import STORED, Candidate
+from apps.ingest.known import Known
 from apps.ingest.models import IngestReceipt
-from apps.ingest.shelf import SIMILAR, Known, Shelf
+from apps.ingest.shelf import SIMILAR, Shelf
 from apps.memories.handles import slot_mac
 from apps.memories.models import Memory
 

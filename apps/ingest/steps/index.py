@@ -1,7 +1,7 @@
 """The only step that writes: rows, words, vectors, entities, edges, decisions, history, audit and outbox, at once."""
 
 from collections.abc import Sequence
-from functools import partial
+from functools import partial as bound
 
 from apps.audit.services import enqueue, record
 from apps.core.sequences import take_ids
@@ -11,14 +11,17 @@ from apps.edges.services import write_edges
 from apps.entities.resolving import resolve as resolve_entities
 from apps.ingest import models
 from apps.ingest.candidates import STORED, Candidate
-from apps.ingest.shelf import Known, Shelf
+from apps.ingest.known import Known, KnownPart
+from apps.ingest.shelf import Shelf
 from apps.ingest.steps.encrypt import encrypt
 from apps.ingest.steps.hold import write_waiting
 from apps.ingest.steps.identify import said_of
 from apps.ingest.tools import Tools
-from apps.memories import claims, periods, postings
+from apps.memories import claims, partial, periods, postings
+from apps.memories.claims import PartOfMemory
 from apps.memories.embedding import vector_row
-from apps.memories.models import Memory, MemoryTransition, MemoryVector
+from apps.memories.models import Memory, MemoryClaim, MemoryTransition, MemoryVector
+from apps.memories.parts import Part
 from apps.memories.profiles import check_room
 from apps.memories.sealing import open_memory
 from apps.memories.services import renew
@@ -41,10 +44,12 @@ def index(batch: Sequence[Sequence[Candidate]], edges: Sequence[NewEdge], shelf:
         shelf.space.txid += 1
         shelf.space.doc_count += len(new)
         shelf.space.term_total += sum(len(one.terms) for one in new)
+    ended = [known for known in shelf.by_id.values() if known.ended and known.is_current]
     # The index of one current row per slot is checked at every statement: old rows go before new ones come,
     # and a holder leaves the slot before an earlier one comes back to it.
     for known in sorted(changed, key=lambda known: known.validity == "current"):
         _write_change(known, shelf)
+    _write_claims([part for known in shelf.by_id.values() for part in known.parts if part.has_changed], shelf)
     with sent_together():
         if new or changed:
             write_counts(shelf.scope, shelf.space)
@@ -68,6 +73,34 @@ def index(batch: Sequence[Sequence[Candidate]], edges: Sequence[NewEdge], shelf:
             count=len(new),
             now=tools.now,
         )
+    if ended:
+        for known in ended:
+            _end_parts(known, shelf)
+        write_counts(shelf.scope, shelf.space)
+
+
+def _end_parts(known: Known, shelf: Shelf) -> None:
+    """Take the words that are over out of a memory that holds otherwise."""
+    row = Memory.objects.within_tenant(shelf.scope).get(pk=known.id)
+    made = [
+        Part(
+            start=one.start, end=one.end, ended_at=one.at, known_from=shelf.now, by=one.by, claim_id=one.claim_id
+        )
+        for one in known.ended
+    ]  # fmt: skip
+    partial.end_parts(shelf.scope, shelf.space, row, made, shelf.cipher, now=shelf.now)
+
+
+def _write_claims(changed: Sequence[KnownPart], shelf: Shelf) -> None:
+    """Claims that were there, of memories that say more, and now end."""
+    for part in changed:
+        if part.claim_id is not None:
+            MemoryClaim.objects.within(shelf.scope).filter(pk=part.claim_id).update(
+                validity=part.validity,
+                valid_to=part.periods.latest.end,
+                known_from=shelf.now,
+                superseded_by_id=part.superseded_by,
+            )
 
 
 def _write_new(new: Sequence[Candidate], edges: Sequence[NewEdge], shelf: Shelf, tools: Tools) -> list[int]:
@@ -91,6 +124,7 @@ def _write_new(new: Sequence[Candidate], edges: Sequence[NewEdge], shelf: Shelf,
         shelf.cipher,
         now=shelf.now,
     )
+    _write_parts(new, shelf)
     about = [one for one in map(said_of, new) if one is not None]
     resolve_entities(shelf.scope, shelf.space.pk, shelf.cipher, about, now=shelf.now)
     if edges:
@@ -98,8 +132,35 @@ def _write_new(new: Sequence[Candidate], edges: Sequence[NewEdge], shelf: Shelf,
     _join_clusters(new, shelf, tools)
     for one, row, vector in zip(new, rows, vectors, strict=True):
         row._state.fields_cache["vector"] = vector
-        one.opened = partial(open_memory, row, shelf.cipher, shelf.ref, tools.lifetimes)
+        one.opened = bound(open_memory, row, shelf.cipher, shelf.ref, tools.lifetimes)
     return [row.pk for row, vector in zip(rows, vectors, strict=True) if vector is None]
+
+
+def _write_parts(new: Sequence[Candidate], shelf: Shelf) -> None:
+    """The claims of new memories that say more than one thing."""
+    made = [
+        (part, said, said.claim)
+        for one in new
+        for part, said in zip(shelf.by_id[one.memory_id or 0].parts, one.parts, strict=True)
+    ]
+    wanted = [(part, said, claim) for part, said, claim in made if claim is not None]
+    ids = claims.write_parts(
+        shelf.scope,
+        shelf.space.pk,
+        [
+            PartOfMemory(
+                memory_id=part.id, claim=claim, key=said.key, value=said.value, start=part.start, end=part.end,
+                slot=part.slot, value_mac=part.value_mac, validity=part.validity,
+                valid_from=part.periods.latest.start, valid_to=part.periods.latest.end,
+                superseded_by_id=part.superseded_by,
+            )
+            for part, said, claim in wanted
+        ],
+        shelf.cipher,
+        now=shelf.now,
+    )  # fmt: skip
+    for (part, _, _), claim_id in zip(wanted, ids, strict=True):
+        part.claim_id = claim_id
 
 
 def _join_clusters(new: Sequence[Candidate], shelf: Shelf, tools: Tools) -> None:
@@ -131,8 +192,8 @@ def _write_change(known: Known, shelf: Shelf) -> None:
         extractor_confidence=row.extractor_confidence,
         prior=row.type_prior,
     )
-    row.expires_at = known.expires_at
-    changed = ["repetition_count", "confidence", "expires_at"]
+    row.expires_at, row.outdated_by_id = known.expires_at, known.outdated_by
+    changed = ["repetition_count", "confidence", "expires_at", "outdated_by_id"]
     if known.repetitions:
         row.last_used_at = shelf.now
         changed.append("last_used_at")

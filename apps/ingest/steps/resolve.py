@@ -37,6 +37,9 @@ def resolve(candidates: Sequence[Candidate], tools: Tools) -> None:
             candidate.value_mac = value_mac(cipher, candidate.value)
             if group == "claim":
                 candidate.constraint_slot = slot_mac(cipher, "constraint", candidate.key, project_id=project_id)
+        for part in candidate.parts:
+            part.slot = slot_in_group(cipher, "claim", part.key, project_id=project_id)
+            part.value_mac = value_mac(cipher, part.value)
         if candidate.closes:
             key, value_closed = candidate.closes
             candidate.closed_slot = slot_mac(cipher, "fact", key, project_id=project_id)

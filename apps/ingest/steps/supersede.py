@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from apps.ingest.candidates import Candidate, Kept
-from apps.ingest.shelf import Known, Place, Shelf
+from apps.ingest.known import Holder, Known, Place
+from apps.ingest.shelf import Shelf
 from apps.ingest.steps.hold import held_back
 from apps.memories.trust import Trust
 from apps.tenants.models import Changes, Instructions
@@ -25,7 +26,10 @@ def supersede(candidate: Candidate, shelf: Shelf) -> None:
     place = shelf.place(candidate.slot, shelf.said_at(candidate)) if candidate.slot is not None else Place()
     if candidate.slot is not None and _meets_itself(candidate, place, shelf):
         return
-    if _must_wait(candidate, place.displaced, shelf):
+    if _repeats_a_part(candidate, shelf):
+        return
+    displaced = [*place.displaced, *_displaced_by_parts(candidate, shelf)]
+    if _must_wait(candidate, displaced, shelf):
         return
     known = shelf.add(candidate)
     candidate.decision, candidate.memory_id = "created", known.id
@@ -39,6 +43,7 @@ def supersede(candidate: Candidate, shelf: Shelf) -> None:
     else:
         for older in _displace(place, by=known.id, at=known.said_at, shelf=shelf):
             candidate.decision, candidate.replaces_id = "superseding", older.id
+    _place_parts(candidate, known, shelf)
     _end_if_over(known, shelf)
     if candidate.constraint_slot is not None:
         limit = shelf.holder(candidate.constraint_slot)
@@ -52,15 +57,15 @@ def close(candidate: Candidate, shelf: Shelf) -> None:
         return
     at = shelf.said_at(candidate)
     there = shelf.place(candidate.closed_slot, at).here
-    if there is None or there.known.id == candidate.memory_id:
+    if there is None or there.holder.id == candidate.memory_id:
         return
-    known, stretch = there.known, there.stretch
+    known, stretch = there.holder, there.stretch
     if candidate.closed_value not in (None, known.value_mac):
         return
     if shelf.trust(candidate) < known.trust:
         candidate.against = [known.id]
     elif known.is_current and stretch is known.periods.latest:
-        _close(known, by=candidate.memory_id, at=at, shelf=shelf)
+        known.close(by=candidate.memory_id, at=at, now=shelf.now)
         candidate.replaces_id = known.id
         if candidate.decision == "created":
             candidate.decision = "superseding"
@@ -74,19 +79,19 @@ def reaffirm(candidate: Candidate, known: Known, shelf: Shelf) -> None:
     if candidate.slot is None or candidate.slot != known.slot:
         return
     place = shelf.place(candidate.slot, at)
-    if until is not None and place.here is not None and place.here.known is known:
+    if until is not None and place.here is not None and place.here.holder is known:
         end = place.here.stretch.end
         if shelf.trust(candidate) >= known.trust and (end is None or until < end):
             known.periods.change(place.here.stretch, end=until, now=shelf.now)
             _end_if_over(known, shelf)
-    if place.after is None or (place.here is not None and place.here.known is known):
+    if place.after is None or (place.here is not None and place.here.holder is known):
         return
-    if place.here is not None and shelf.trust(candidate) < place.here.known.trust:
+    if place.here is not None and shelf.trust(candidate) < place.here.holder.trust:
         return
     if place.here is not None:
-        place.here.known.periods.change(place.here.stretch, end=at, now=shelf.now)
+        place.here.holder.periods.change(place.here.stretch, end=at, now=shelf.now)
     if known.periods.add(at, place.after.stretch.start, now=shelf.now):
-        known.superseded_by = place.after.known.id
+        known.superseded_by = place.after.holder.id
 
 
 def _end_if_over(known: Known, shelf: Shelf) -> None:
@@ -119,8 +124,11 @@ def _take_in(candidate: Candidate, kept: Kept, shelf: Shelf) -> None:
 def _meets_itself(candidate: Candidate, place: Place, shelf: Shelf) -> bool:
     """Whether the slot has, or had, this very value: then the old row stands for it, unless none says all of it."""
     assert candidate.slot is not None  # noqa: S101  (the caller looked)
-    rows = [known for known in shelf.in_slot(candidate.slot) if known.value_mac == candidate.value_mac]
-    held = place.here.known if place.here is not None and place.here.known in rows else None
+    there = [known for known in shelf.in_slot(candidate.slot) if known.value_mac == candidate.value_mac]
+    if any(not isinstance(one, Known) and one.is_current for one in there):
+        return _repeats(candidate, [one.memory for one in there if one.is_current], shelf)
+    rows = [known for known in there if isinstance(known, Known)]
+    held = next((one for one in rows if place.here is not None and place.here.holder is one), None)
     standing = held if place.after is not None and held else next((one for one in rows if one.is_current), None)
     if standing is not None:
         if not candidate.proposal.deduplicate:
@@ -145,6 +153,53 @@ def _meets_itself(candidate: Candidate, place: Place, shelf: Shelf) -> bool:
     return False
 
 
+def _repeats(candidate: Candidate, memories: Iterable[Known], shelf: Shelf) -> bool:
+    """Whether one of these memories says all that the candidate says: then it is said once more."""
+    if not candidate.proposal.deduplicate:
+        return False
+    for known in memories:
+        if shelf.says_nothing_new(candidate, known):
+            shelf.meet(candidate, known)
+            candidate.refuse("merged", "same_value", known.id)
+            return True
+    return False
+
+
+def _repeats_a_part(candidate: Candidate, shelf: Shelf) -> bool:
+    """Of a candidate that says several things: whether one that stands says all of it."""
+    same = [
+        known.memory
+        for part in candidate.parts
+        for known in shelf.in_slot(part.slot)
+        if known.is_current and known.value_mac == part.value_mac
+    ]
+    return _repeats(candidate, {id(known): known for known in same}.values(), shelf)
+
+
+def _displaced_by_parts(candidate: Candidate, shelf: Shelf) -> list[Holder]:
+    at = shelf.said_at(candidate)
+    return [
+        known
+        for part in candidate.parts
+        for known in shelf.place(part.slot, at).displaced
+        if known.value_mac != part.value_mac
+    ]
+
+
+def _place_parts(candidate: Candidate, known: Known, shelf: Shelf) -> None:
+    """Each of several claims takes its place in its slot: what stood there is over, or is known of a later time."""
+    for part in known.parts:
+        place = shelf.place(part.slot, known.said_at)
+        others = [one for one in place.displaced if one.id != known.id and one.value_mac != part.value_mac]
+        if place.after is not None and place.after.holder.id != known.id:
+            part.close(by=place.after.holder.id, at=place.after.stretch.start, now=shelf.now)
+            continue
+        for older in others:
+            if older.is_current:
+                older.close(by=known.id, at=known.said_at, now=shelf.now)
+                candidate.decision, candidate.replaces_id = "superseding", older.id
+
+
 def _revive(candidate: Candidate, earlier: Known, place: Place, shelf: Shelf) -> None:
     at = shelf.said_at(candidate)
     for older in _displace(place, by=earlier.id, at=at, shelf=shelf, reason="revive"):
@@ -160,7 +215,7 @@ def _put_before(candidate: Candidate, known: Known, place: Place, shelf: Shelf) 
     """What held earlier: history already, between what held before it and what is known of the time after."""
     assert place.after is not None  # noqa: S101  (the caller looked)
     at, end = known.said_at, place.after.stretch.start
-    known.validity, known.reason, known.superseded_by = "superseded", "newer", place.after.known.id
+    known.validity, known.reason, known.superseded_by = "superseded", "newer", place.after.holder.id
     until = shelf.until(candidate)
     known.periods.latest.end = end if until is None else min(until, end)
     candidate.reason = "earlier"
@@ -168,11 +223,11 @@ def _put_before(candidate: Candidate, known: Known, place: Place, shelf: Shelf) 
         _cut(place, by=known.id, at=at, shelf=shelf)
 
 
-def _displace(place: Place, *, by: int, at: datetime, shelf: Shelf, reason: str = "newer") -> Iterator[Known]:
+def _displace(place: Place, *, by: int, at: datetime, shelf: Shelf, reason: str = "newer") -> Iterator[Holder]:
     """End what held at the time and what stands now; those of them that stood."""
     for older in place.displaced:
         if older.is_current:
-            _close(older, by=by, at=at, shelf=shelf, reason=reason)
+            older.close(by=by, at=at, now=shelf.now, reason=reason)
             yield older
     if place.here is not None and place.here.stretch.holds_at(at):
         _cut(place, by=by, at=at, shelf=shelf)
@@ -181,13 +236,13 @@ def _displace(place: Place, *, by: int, at: datetime, shelf: Shelf, reason: str 
 def _cut(place: Place, *, by: int, at: datetime, shelf: Shelf) -> None:
     """What held at the time is over with it; where it was replaced by what came later, the new row stands between."""
     assert place.here is not None  # noqa: S101  (the callers looked)
-    older, stretch = place.here.known, place.here.stretch
+    older, stretch = place.here.holder, place.here.stretch
     older.periods.change(stretch, end=at, now=shelf.now)
     if not older.is_current and stretch is older.periods.latest:
         older.superseded_by = by
 
 
-def _must_wait(candidate: Candidate, displaced: Iterable[Known], shelf: Shelf) -> bool:
+def _must_wait(candidate: Candidate, displaced: Iterable[Holder], shelf: Shelf) -> bool:
     """Whether it would take effect by an authority that it does not have; then somebody has to look at it first."""
     if any(shelf.trust(candidate) < known.trust for known in displaced):
         candidate.refuse("pending", "less_trusted")
@@ -213,8 +268,3 @@ def _may_order(candidate: Candidate, shelf: Shelf) -> bool:
 def _is_disputed(candidate: Candidate, shelf: Shelf) -> bool:
     """A claim may be; an order or a limit is never half in force."""
     return candidate.kind.group == "claim" and shelf.policy.changes == Changes.DISPUTE
-
-
-def _close(older: Known, *, by: int, at: datetime, shelf: Shelf, reason: str = "newer") -> None:
-    older.validity, older.superseded_by, older.reason = "superseded", by, reason
-    older.periods.end_latest(at, now=shelf.now)

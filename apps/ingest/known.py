@@ -1,0 +1,162 @@
+"""Memories as decisions see them: what each says of a slot, since when, and what becomes of it in this batch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from apps.ingest.candidates import Proposal
+from apps.memories.models import Validity
+from apps.memories.periods import Periods, Stretch
+from apps.memories.trust import Trust
+
+
+@dataclass(slots=True, kw_only=True)
+class Known:
+    """A memory that was there, or that this batch makes.
+
+    slot: of one that is a single claim and says nothing else.  parts: the claims of one that says more, each with a
+    slot of its own.  ended: words of it that this batch ends, though the memory goes on.
+
+    is_new: made by this batch, so not yet in the database.  said_by: the proposal of this batch that said it last.
+    terms: None until they are asked for.
+    """
+
+    id: int
+    type: str
+    text_mac: bytes
+    slot: bytes | None
+    value_mac: bytes | None
+    validity: str = "current"
+    periods: Periods
+    trust: Trust
+    made_at: datetime
+    expires_at: datetime | None
+    event_at: datetime | None = None
+    source: str = ""
+    superseded_by: int | None = None
+    reason: str = ""
+    repetitions: int = 0
+    said_by: Proposal | None = None
+    terms: Sequence[str] | None = None
+    is_new: bool = False
+    was: str = "current"  # its validity before this batch
+    expired_at: datetime | None = None
+    parts: "list[KnownPart]" = field(default_factory=list)
+    ended: "list[EndedWords]" = field(default_factory=list)
+    outdated_by: int | None = None
+    was_outdated_by: int | None = None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it stands, be it disputed."""
+        return self.validity != Validity.SUPERSEDED
+
+    @property
+    def was_current(self) -> bool:
+        return self.was != Validity.SUPERSEDED
+
+    @property
+    def said_at(self) -> datetime:
+        return self.periods.latest.start
+
+    @property
+    def has_changed(self) -> bool:
+        return (
+            self.repetitions > 0
+            or self.validity != self.was
+            or self.expires_at != self.expired_at
+            or self.periods.has_changed
+            or bool(self.ended)
+            or self.outdated_by != self.was_outdated_by
+        )
+
+    @property
+    def memory(self) -> "Known":
+        """Itself: what holds a slot is a memory, or a part of one."""
+        return self
+
+    def close(self, *, by: int, at: datetime, now: datetime, reason: str = "newer") -> None:
+        """It is over since then."""
+        self.validity, self.superseded_by, self.reason = "superseded", by, reason
+        self.periods.end_latest(at, now=now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedWords:
+    """Words [start, end) of a memory, as it was said, which are over since ``at``."""
+
+    start: int
+    end: int
+    at: datetime
+    by: int
+    claim_id: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class KnownPart:
+    """A claim of a memory that says more: its words [start, end), and the slot that they hold.
+
+    claim_id: of its row; None of a new one until it is written.
+    """
+
+    memory: Known
+    start: int
+    end: int
+    slot: bytes
+    value_mac: bytes
+    periods: Periods
+    validity: str = "current"
+    superseded_by: int | None = None
+    claim_id: int | None = None
+    was: str = "current"
+
+    @property
+    def id(self) -> int:
+        return self.memory.id
+
+    @property
+    def trust(self) -> Trust:
+        return self.memory.trust
+
+    @property
+    def is_current(self) -> bool:
+        return self.validity != Validity.SUPERSEDED and self.memory.is_current
+
+    @property
+    def has_changed(self) -> bool:
+        return self.validity != self.was or self.periods.has_changed
+
+    def close(self, *, by: int, at: datetime, now: datetime, reason: str = "newer") -> None:
+        """It is over since then, and the rest of the memory goes on; all of it is over with its last part that held."""
+        self.validity, self.superseded_by = "superseded", by
+        self.periods.end_latest(at, now=now)
+        self.memory.ended.append(EndedWords(start=self.start, end=self.end, at=at, by=by, claim_id=self.claim_id))
+
+
+Holder = Known | KnownPart
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What held a slot, and the stretch of time in which it did."""
+
+    holder: Holder
+    stretch: Stretch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where in a slot's history a time lies.
+
+    here: what held then.  after: what is the next to hold, later than that.  others: what stands in the slot now.
+    """
+
+    here: Held | None = None
+    after: Held | None = None
+    others: Sequence[Holder] = ()
+
+    @property
+    def displaced(self) -> list[Holder]:
+        """What a new value of that time ends: what held then, and what stands now unless that came later."""
+        here = [self.here.holder] if self.here is not None else []
+        return here if self.after is not None else list({one.id: one for one in (*here, *self.others)}.values())
