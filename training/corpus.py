@@ -1,8 +1,8 @@
 """The labelled texts of the writers, by author and by split.
 
-Each author has a folder in ``training/data``: ``utterances.jsonl`` and ``pairs.jsonl``; test authors also
-``scripts.jsonl``, ``life.jsonl`` and ``questions.jsonl``.  ``authors.json`` says who writes how, and in which
-split.  The format is described in ``training/README.md``.
+Each author has a folder in ``training/data``: ``utterances.jsonl`` and ``pairs.jsonl``, or one of them, or
+``guards.jsonl``; test authors of turns also ``scripts.jsonl``, ``life.jsonl`` and ``questions.jsonl``.
+``authors.json`` says who writes how, and in which split.  The format is described in ``training/README.md``.
 """
 
 import json
@@ -21,6 +21,7 @@ TYPES: Final = (
     "instruction", "constraint", "task", "decision", "relation", "entity", "event", "preference", "fact",
 )  # fmt: skip
 REASONS: Final = ("low_signal", "transient", "policy", "redundant")
+GUARD_KINDS: Final = ("secret", "order", "innocent")
 RELATIONS: Final = ("replaces", "ends", "repeats", "adds", "unrelated")
 
 
@@ -72,6 +73,17 @@ class Pair:
     claim: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A turn that gives a secret away, or plants an order, or only looks like it.  start, end: the secret's span."""
+
+    id: str
+    text: str
+    kind: str
+    start: int | None
+    end: int | None
+
+
 @dataclass(frozen=True)
 class Author:
     """A writer and what they wrote; files are read when they are first asked for."""
@@ -89,6 +101,10 @@ class Author:
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
         return tuple(_pair(self, record) for record in self._records("pairs"))
+
+    @cached_property
+    def guards(self) -> tuple[Guarded, ...]:
+        return tuple(_guarded(self, record) for record in self._records("guards"))
 
     @cached_property
     def scripts(self) -> tuple[dict[str, Any], ...]:
@@ -157,6 +173,12 @@ def _pair(author: Author, record: dict[str, Any]) -> Pair:
     if (relation in {"replaces", "ends"}) != (claim is not None) or (claim and claim not in record["earlier"]):
         raise CorpusFault(f"{record['id']}: the claim is not words of the earlier turn, or there should be none")
     return Pair(record["id"], record["earlier"], record["later"], relation, claim)
+
+
+def _guarded(author: Author, record: dict[str, Any]) -> Guarded:
+    kind = _one_of(author, record, record["kind"], GUARD_KINDS)
+    start, end = _span(author, record, record.get("secret") or "") if kind == "secret" else (None, None)
+    return Guarded(record["id"], record["text"], kind, start, end)
 
 
 def _span(author: Author, record: dict[str, Any], quote: str) -> tuple[int, int]:
