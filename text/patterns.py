@@ -16,7 +16,7 @@ The syntax, the flags and the answers are those of ``re`` (whose parser reads th
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from re import ASCII, DOTALL, IGNORECASE, MULTILINE, VERBOSE, escape
 from typing import Any, Final
@@ -41,6 +41,8 @@ _HERE: Final = _re2.RE2.Anchor.ANCHOR_START
 _WHOLE: Final = _re2.RE2.Anchor.ANCHOR_BOTH
 _NOWHERE: Final = (-1, -1)
 _FAILURES: Final = 200  # matches of the engine that turn out to be none, before the rest is read without it
+_WASTE: Final = 16  # times the text that the engine may read in vain,
+_SHORT: Final = 1_000  # and of a short one that many characters more
 # Bytes of memory for what the engine learns of a pattern.  Too little makes a large one ten times as slow.
 _LEAST, _MOST, _FOR_EACH = 1 << 20, 1 << 25, 1 << 10
 
@@ -58,6 +60,14 @@ def _engine(pattern: bytes) -> Any:
         if memory >= 2 * _MOST:
             raise Unsupported(engine.error())
         memory *= 4
+
+
+@dataclass(slots=True)
+class _Doubts:
+    """wasted: characters that the engine read as parts of a match and that are none.  It may do so to the end of the
+    text for each match, so that after a while the exact program goes on alone: that reads each character once."""
+
+    wasted: int = 0
 
 
 class _Finder:
@@ -92,8 +102,15 @@ class _Finder:
     def _seers(self) -> "dict[int, _Seer]":
         return {id(look): _Seer(look) for _, look in (*self.strict.looks, *self.loose.looks)}
 
-    def find(self, text: str, read: Bytes, start: int, end: int, anchor: Any) -> Spans | None:
-        """The spans of the first match in text[start:end], its groups after it.  read: the bytes of text[:end]."""
+    def find(
+        self, text: str, read: Bytes, start: int, end: int, anchor: Any, doubts: "_Doubts | None" = None
+    ) -> Spans | None:
+        """The spans of the first match in text[start:end], its groups after it.  read: the bytes of text[:end].
+
+        doubts: of those who look for one match after the other in a text.
+        """
+        if doubts is not None and doubts.wasted > _WASTE * (end + _SHORT):
+            return Trial(self._program, text, end).search(start)
         found, engine = self.strict, None
         if (read.has_wide_words and found.on_words) or (found.at_newline and read.data.endswith(b"\n")):
             found, engine = self.loose, self._loose_engine
@@ -124,7 +141,10 @@ class _Finder:
                 found, text, read, spans, first, last, end
             ):
                 trial = trial or Trial(self._program, text, end, whole=anchor is _WHOLE)
-                if (exact := trial.at(first)) is not None:
+                exact = trial.at(first)
+                if doubts is not None:
+                    doubts.wasted += max(0, last - (exact[0][1] if exact is not None else first))
+                if exact is not None:
                     return exact
                 if anchor is not _ANYWHERE or first >= end:
                     return None
@@ -223,9 +243,9 @@ class Pattern:
         end = len(text) if endpos is None else min(max(endpos, 0), len(text))
         if place > end:
             return
-        read = _until(text, end, self.flags)
+        read, doubts = _until(text, end, self.flags), _Doubts()
         while place <= end:
-            spans = self._finder.find(text, read, place, end, _ANYWHERE)
+            spans = self._finder.find(text, read, place, end, _ANYWHERE, doubts)
             if spans is None:
                 return
             yield Match(self, text, spans)

@@ -111,3 +111,23 @@ def test_nothing_of_a_text_is_held_after_it_was_read() -> None:
 def test_what_takes_re_for_ever_is_read(pattern: str, text: str) -> None:
     """With ``re`` each of these goes on for minutes or for good; the limit of a test's time would name it."""
     assert patterns.compile(pattern).search(text) is None
+
+
+def test_the_engine_does_not_read_the_whole_text_for_each_of_many_matches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the engine the blank of no width and the apostrophe are one: it takes the whole text for one word."""
+    pattern = patterns.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+    text = "\u200b\u00e9" * 5_000
+    read: list[int] = []
+    engine = pattern._finder._loose_engine
+
+    class Counting:
+        def Match(self, *asked: Any) -> Any:  # noqa: N802  the engine's name
+            spans = engine.Match(*asked)
+            read.append(spans[0][1] - spans[0][0])
+            return spans
+
+    for name in ("_loose_engine", "_strict_engine"):
+        monkeypatch.setitem(pattern._finder.__dict__, name, Counting())
+
+    assert pattern.findall(text) == ["\u00e9"] * 5_000
+    assert sum(read) < 30 * len(text)
