@@ -34,7 +34,7 @@ CHUNK: Final = 500  # texts a process is given at once
 GRACE: Final = 0.10  # of the budget
 AGAIN: Final = 2  # times that what was beyond its budget is read
 # Characters at most, and how many of 10,000 texts are of that length; the rest are short.
-LENGTHS: Final = ((MIB, 2), (65_536, 40), (10_000, 400), (LONG_TEXT, 2_558))
+LENGTHS: Final = ((MIB, 2), (65_536, 20), (10_000, 200), (LONG_TEXT, 1_000))
 SHORT: Final = 300
 
 _known: dict[str, Pumps] = {}
