@@ -23,6 +23,7 @@ STAGES: Final = (
 )  # fmt: skip
 ENDINGS: Final = ("", " x", "!", "\n", "?", " ok", ".")
 _POOL: Final = string.ascii_lowercase + string.digits + " .,:;'-?!\n" + string.ascii_uppercase + "éЖ_\t@/#"
+Path = tuple[int, ...]  # ids of a pattern's nodes, from the whole to one of them
 _BRANCHES_AT_MOST: Final = 64  # characters of a repeat that is not the one pumped
 
 
@@ -38,11 +39,11 @@ def patterns() -> list[Pattern]:
 
 
 class Pumps:
-    """Texts for a list of patterns, the same for the same seed."""
+    """Texts for a list of patterns, the same for the same seed and PYTHONHASHSEED."""
 
     def __init__(self, known: Sequence[Pattern]) -> None:
         parsed = [parse(one.pattern, one.flags).node for one in known]
-        self._places = [(node, place) for node in parsed for place in _places(node)]
+        self._places = [(node, path) for node in parsed for path in _places(node, ())]
 
     def __len__(self) -> int:
         """How many repeats and alternations there are to pump."""
@@ -59,48 +60,49 @@ class Pumps:
         elif kind < 0.25:
             body = _repeated(rng.choice(STAGES) + rng.choice(STAGES), room)
         else:
-            node, place = self._places[seed % len(self._places)]
-            body = _sample(node, place, rng, room)
+            node, path = self._places[seed % len(self._places)]
+            body = _sample(node, path, rng, room)
             if kind > 0.9:
                 body = _repeated(body, room)
         return (opening + body[:room] + ending)[:length] or "x"
 
 
-def _places(node: Node) -> Iterator[Node]:
-    """The repeats and alternations of a pattern, lookarounds included."""
+def _places(node: Node, above: Path) -> Iterator[Path]:
+    """The ways to the repeats and alternations of a pattern, lookarounds included."""
+    path = (*above, id(node))
     match node:
         case Row(parts=parts):
             for part in parts:
-                yield from _places(part)
+                yield from _places(part, path)
         case Choice(branches=branches):
-            yield node
+            yield path
             for branch in branches:
-                yield from _places(branch)
+                yield from _places(branch, path)
         case Repeat(most=most, part=part):
             if most is None or most > 1:
-                yield node
-            yield from _places(part)
+                yield path
+            yield from _places(part, path)
         case Group(part=part) | Look(part=part):
-            yield from _places(part)
+            yield from _places(part, path)
 
 
-def _sample(node: Node, pumped: Node, rng: random.Random, room: int) -> str:
-    """What the node matches, mostly; the pumped part of it again and again until the room is full."""
-    if node is pumped:
+def _sample(node: Node, path: Path, rng: random.Random, room: int) -> str:
+    """What the node matches, mostly; the part at the end of the path again and again until the room is full."""
+    if id(node) == path[-1]:
         units = [_once(node, rng) for _ in range(rng.randint(1, 4))]
         return _repeated("".join(units) or " ", room)
     match node:
         case Row(parts=parts):
-            return "".join(_sample(part, pumped, rng, room) for part in parts)
+            return "".join(_sample(part, path, rng, room) for part in parts)
         case Choice(branches=branches):
-            holding = [one for one in branches if any(place is pumped for place in _places(one))]
-            return _sample(rng.choice(holding or branches), pumped, rng, room)
-        case Repeat(part=part) if any(place is pumped for place in _places(part)):
-            return _sample(part, pumped, rng, room)
+            holding = [one for one in branches if id(one) in path]
+            return _sample(rng.choice(holding or branches), path, rng, room)
+        case Repeat(part=part) if id(part) in path:
+            return _sample(part, path, rng, room)
         case Group(part=part) | Look(part=part, negate=False):
-            return _sample(part, pumped, rng, room)
-        case Look(part=part) if any(place is pumped for place in _places(part)):
-            return _sample(part, pumped, rng, room)
+            return _sample(part, path, rng, room)
+        case Look(part=part) if id(part) in path:
+            return _sample(part, path, rng, room)
         case _:
             return _once(node, rng)
 
