@@ -96,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     extraction.add_argument("labels", type=Path, metavar="LABELS")
     extraction.add_argument("--out", type=Path, required=True, metavar="PREDICTIONS")
     extraction.add_argument("--by-rule", action="store_true", help="print how often each rule is right")
+    extraction.add_argument("--rules-alone", action="store_true", help="weigh no sentence: the rules say what is kept")
 
     reading = verb(
         "reading", _in_instance(_reading, **WITHOUT_MODEL), "texts that pump every pattern, up to a mebibyte"
@@ -368,7 +369,7 @@ def _abuse(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
 def _extraction(options: argparse.Namespace) -> None:
     from benchmarks import extraction
 
-    extraction.run(str(options.labels), str(options.out), by_rule=options.by_rule)
+    extraction.run(str(options.labels), str(options.out), by_rule=options.by_rule, rules_alone=options.rules_alone)
 
 
 def _reading(running: Instance, options: argparse.Namespace) -> dict[str, Any]:

@@ -1,35 +1,68 @@
-"""Write the predictions of the rules for a file of extraction labels.
+"""Write the predictions of the reader, rules and classifier, for a file of extraction labels.
 
-python -m benchmarks extraction LABELS.jsonl --out OUT.jsonl [--by-rule]
+python -m benchmarks extraction LABELS.jsonl --out OUT.jsonl [--by-rule] [--rules-alone]
 Reads the turns only, never the expected outcomes. A small slot machine in memory stands in for the database.
 """
 
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from apps.adapters.classifiers.base import Classifier
+from apps.adapters.classifiers.local import LocalClassifier
 from apps.ingest.rules.entities import read_entities
 from apps.ingest.rules.finding import Finding
 from apps.ingest.rules.reader import read_turn
+from apps.ingest.weighing import Thresholds, weigh
 from benchmarks.by_rule import report
+from text.marking import marked
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What weighs sentences; nothing where the rules alone are to."""
+
+    classifier: Classifier | None = None
+    thresholds: Thresholds = Thresholds(keep=0.2, forbidden=0.9)  # noqa: RUF009  frozen, and the settings' own
 
 
 @dataclass
 class Row:
+    """ended: words that hold no longer, of a text of several claims."""
+
     text: str
     finding: Finding
     current: bool = True
+    ended: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def shown(self) -> str:
+        return marked(self.text, self.ended)
+
+    def end_parts(self, key: str, value: str | None) -> None:
+        """value: of what holds now; None where any value is over."""
+        for part in self.finding.parts:
+            if part.key == key and (value is None or part.value != value):
+                self.ended.append((part.start - self.finding.start, part.end - self.finding.start))
 
 
 class Slots:
     """What is current and what was replaced, for one user."""
 
-    def __init__(self) -> None:
+    def __init__(self, gate: Gate) -> None:
         self.rows: list[Row] = []
+        self._gate = gate
+
+    def read(self, text: str, *, role: str, now: datetime) -> list[Finding]:
+        found = read_turn(text, role=role, now=now, min_chars=4)
+        if self._gate.classifier is None or role != "user":
+            return found
+        return weigh(text, found, self._gate.classifier, self._gate.thresholds, now=now, is_meant=False)
 
     def add(self, text: str, finding: Finding) -> str:
         if finding.closes:
@@ -37,10 +70,11 @@ class Slots:
         same = [row for row in self.rows if row.current and self._repeats(row, text, finding)]
         if same:
             return "discarded_redundant"
-        if finding.key:
+        for key, value in _claims(finding):
             for row in self.rows:
-                if row.current and row.finding.key == finding.key:
+                if row.current and row.finding.key == key and row.finding.value != value:
                     row.current = False
+                row.end_parts(key, value)
         self.rows.append(Row(text, finding))
         return "created"
 
@@ -48,6 +82,7 @@ class Slots:
         for row in self.rows:
             if row.current and row.finding.key == key and (old is None or row.finding.value == old):
                 row.current = False
+            row.end_parts(key, None)
 
     @staticmethod
     def _repeats(row: Row, text: str, finding: Finding) -> bool:
@@ -58,6 +93,12 @@ class Slots:
         return bool(finding.value) and _same_words(row.finding.value or "", finding.value or "")
 
 
+def _claims(finding: Finding) -> list[tuple[str, str | None]]:
+    if finding.key:
+        return [(finding.key, finding.value)]
+    return [(part.key, part.value) for part in finding.parts]
+
+
 def _same_words(old: str, new: str) -> bool:
     """Every content word of the new statement was in the old one, dates included."""
     said, again = (set(v.replace("|", "_").split("_")) for v in (old, new))
@@ -66,7 +107,7 @@ def _same_words(old: str, new: str) -> bool:
 
 def predict_turn(slots: Slots, turn: dict[str, str]) -> Iterator[dict[str, Any]]:
     now = datetime.fromisoformat(turn["reference_time"])
-    for finding in read_turn(turn["text"], role=turn["role"], now=now, min_chars=4):
+    for finding in slots.read(turn["text"], role=turn["role"], now=now):
         if finding.decision != "keep":
             yield {"decision": finding.decision, "reason": finding.reason}
             continue
@@ -92,13 +133,13 @@ def _when(finding: Finding) -> str | None:
     )
 
 
-def predict(record: dict[str, Any]) -> dict[str, Any]:
-    slots = Slots()
+def predict(record: dict[str, Any], gate: Gate) -> dict[str, Any]:
+    slots = Slots(gate)
     if "turns" in record:
         for turn in record["turns"]:
             list(predict_turn(slots, turn))
         rows = [
-            (row.current, {"text": row.text, "type": row.finding.type, "key": row.finding.key}) for row in slots.rows
+            (row.current, {"text": row.shown, "type": row.finding.type, "key": row.finding.key}) for row in slots.rows
         ]
         return {
             "id": record["id"],
@@ -114,10 +155,10 @@ def predict(record: dict[str, Any]) -> dict[str, Any]:
     return {"id": record["id"], "outcomes": outcomes}
 
 
-def predict_and_identify(record: dict[str, Any]) -> None:
+def predict_and_identify(record: dict[str, Any], gate: Gate) -> None:
     """As ``predict``, and reads who and what they are about, of which the labels know nothing."""
     turns = record.get("turns") or [*(record.get("before") or []), record["turn"]]
-    slots = Slots()
+    slots = Slots(gate)
     for turn in turns:
         said = {"reference_time": record.get("reference_time"), **turn}
         list(predict_turn(slots, said))
@@ -134,7 +175,7 @@ def _seconds(records: list[dict[str, Any]], read: Callable[[dict[str, Any]], obj
     return time.process_time() - started
 
 
-def run(labels_path: str, out_path: str, *, by_rule: bool = False) -> None:
+def run(labels_path: str, out_path: str, *, by_rule: bool = False, rules_alone: bool = False) -> None:
     """Predictions for every record of the labels file, one JSON object per line.
 
     by_rule: print how often each rule was right as well; this alone looks at the expected outcomes.
@@ -142,8 +183,11 @@ def run(labels_path: str, out_path: str, *, by_rule: bool = False) -> None:
     records: list[dict[str, Any]] = [
         json.loads(line) for line in Path(labels_path).read_text(encoding="utf-8").splitlines() if line.strip()
     ]
-    predictions = [predict(record) for record in records]
-    taken, with_entities = (min(_seconds(records, read) for _ in range(3)) for read in (predict, predict_and_identify))
+    gate = Gate() if rules_alone else Gate(LocalClassifier())
+    predictions = [predict(record, gate) for record in records]
+    taken, with_entities = (
+        min(_seconds(records, partial(read, gate=gate)) for _ in range(3)) for read in (predict, predict_and_identify)
+    )
     lines = [json.dumps(prediction, ensure_ascii=False) for prediction in predictions]
     Path(out_path).write_text("\n".join(lines) + "\n", encoding="utf-8")
     turns = sum(len(record.get("turns") or [*(record.get("before") or []), 0]) for record in records)

@@ -25,7 +25,7 @@ from django.db import connections
 from django.db.models import Min
 
 from apps.adapters.errors import AdapterError
-from apps.adapters.registry import get_embedder, get_kms
+from apps.adapters.registry import get_classifier, get_embedder, get_kms
 from apps.audit.models import OutboxEvent
 from apps.audit.tasks import OF_THE_DOCTOR, answer
 from apps.core.admin import OPERATOR
@@ -260,6 +260,16 @@ def _embedder(visit: Visit) -> Iterator[Finding]:
     yield ok("embedder", f"{embedder.id}: {vectors.shape[1]} dimensions, {milliseconds:.0f} ms with loading")
 
 
+def _classifier(visit: Visit) -> Iterator[Finding]:
+    classifier = get_classifier()
+    if classifier is None:
+        yield ok("classifier", "none: the rules alone say what is kept")
+        return
+    began = time.perf_counter()
+    classifier.read("Is everything well?", [(0, 19)])
+    yield ok("classifier", f"{classifier.id}: {(time.perf_counter() - began) * 1000:.0f} ms with loading")
+
+
 # -- work --------------------------------------------------------------------------------------------------------------
 
 
@@ -382,6 +392,7 @@ HINTS: Final = {
     "rows that grant": "`memsync keys bind --dry-run` lists them. After a restore or an upgrade `memsync keys bind` "
     "makes them good again; otherwise somebody writes to the database.",
     "embedder": "See EMBEDDER_BACKEND. Until it works, what is added is found by its words only.",
+    "classifier": "See CLASSIFIER_BACKEND. Until it works, the rules alone say what is kept.",
     "broker": "See CELERY_BROKER_URL. Adds go on; what waits in the outbox is done when it is back.",
     "worker": "Start a worker: `memsync up`, or `celery --app memsync.celery worker`.",
     "beat": "Start beat: `memsync up`, or `celery --app memsync.celery beat`.",
@@ -404,6 +415,7 @@ PARTS: Final[dict[str, Callable[[Visit], Iterator[Finding]]]] = {
     "keys": _keys,
     "rows that grant": _rows_that_grant,
     "embedder": _embedder,
+    "classifier": _classifier,
     "broker": _broker,
     "outbox": _outbox,
     "worker and beat": _worker_and_beat,

@@ -65,9 +65,10 @@ def when_ready(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Load the embedding model before the first request, so that no user waits for it."""
-    from apps.adapters.registry import get_embedder
+    """Load the models before the first request, so that no user waits for them."""
+    from apps.adapters.registry import get_classifier, get_embedder
 
-    warm = getattr(get_embedder(), "warm", None)
-    if warm:
-        warm()
+    for model in (get_embedder(), get_classifier()):
+        warm = getattr(model, "warm", None)
+        if warm:
+            warm()

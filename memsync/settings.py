@@ -235,6 +235,17 @@ EMBEDDER = {
     "BACKEND": env.str("EMBEDDER_BACKEND", default="apps.adapters.embedders.local.LocalEmbedder"),
     "OPTIONS": env.json("EMBEDDER_OPTIONS", default={"cache_dir": str(MEMSYNC_HOME / "models")}),
 }
+_classifier = env.str("CLASSIFIER_BACKEND", default="apps.adapters.classifiers.local.LocalClassifier")
+CLASSIFIER: dict[str, Any] | None = (
+    {
+        "BACKEND": _classifier,
+        "OPTIONS": env.json("CLASSIFIER_OPTIONS", default={"cache_dir": str(MEMSYNC_HOME / "models")}),
+    }
+    if _classifier
+    else None  # the rules alone
+)
+GATE_KEEP_FROM = env.float("GATE_KEEP_FROM", default=0.2)  # 0 to 1: how likely a sentence must be worth keeping
+GATE_FORBIDDEN_FROM = env.float("GATE_FORBIDDEN_FROM", default=0.9)  # 0 to 1: how surely it gives a secret away
 RECALL_LEGS = env.list("RECALL_LEGS", default=["dense", "lexical", "slot", "temporal", "graph"])
 RECALL_BUDGET_MS = env.float("RECALL_BUDGET_MS", default=2000.0)
 RECALL_CACHE_SECONDS = env.float("RECALL_CACHE_SECONDS", default=60.0)

@@ -83,6 +83,7 @@ def script(author: Author, record: dict[str, Any]) -> dict[str, Any]:
         "turns": [{"reference_time": t["time"], "role": "user", "text": t["text"]} for t in record["turns"]],
         "expect_current": [
             {
+                "question": check.get("question") or record["id"],
                 "must_contain": check["all"],
                 "must_not_contain": check.get("not") or [],
                 "unless": [*PAST, *(check.get("unless") or [])],

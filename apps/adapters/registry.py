@@ -9,6 +9,7 @@ from django.core.signals import setting_changed
 from django.dispatch import receiver
 from django.utils.module_loading import import_string
 
+from apps.adapters.classifiers.base import Classifier
 from apps.adapters.embedders.base import Embedder
 from apps.adapters.extractors.base import Extractor
 from apps.adapters.kms.base import KekProvider
@@ -35,6 +36,14 @@ def get_extractor() -> Extractor | None:
     Constructing it reaches nothing.  Raises ImproperlyConfigured.
     """
     return cast("Extractor", _instance("EXTRACTOR")) if settings.EXTRACTOR else None
+
+
+def get_classifier() -> Classifier | None:
+    """What weighs sentences, named by ``settings.CLASSIFIER``; None where the rules alone do.
+
+    Constructing it loads nothing, the first text does.  Raises ImproperlyConfigured.
+    """
+    return cast("Classifier", _instance("CLASSIFIER")) if settings.CLASSIFIER else None
 
 
 def get_reranker() -> Reranker | None:

@@ -23,6 +23,7 @@ from apps.ingest.candidates import ModelReading, Proposal
 from apps.ingest.costs import budget_for
 from apps.ingest.rules.reader import read_turn
 from apps.ingest.voices import is_user
+from apps.ingest.weighing import weighed
 from apps.projects.scope import Scope
 from apps.tenants.selectors import may_leave
 
@@ -63,12 +64,12 @@ def _reading(
     """None where nothing is to be read."""
     text, said_at = proposal.text.reveal(), proposal.occurred_at or now
     with budget_for(text):
-        by_rules = read_turn(text, role="user", now=said_at)
-    if all(finding.reason in IDLE for finding in by_rules):
+        read = weighed(text, read_turn(text, role="user", now=said_at), now=said_at, is_meant=False)
+    if all(finding.reason in IDLE for finding in read):
         return None
     if not is_allowed:
         return ModelReading(fallback="egress")
-    if any(finding.decision == "discarded_policy" for finding in by_rules):
+    if any(finding.decision == "discarded_policy" for finding in read):
         return ModelReading(fallback="policy")
     reserved = extractor.most_tokens(len(text))
     if deadline - time.monotonic() < SHORTEST_SECONDS:

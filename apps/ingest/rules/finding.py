@@ -8,6 +8,17 @@ Decision = Literal["keep", "discarded_low_signal", "discarded_transient", "disca
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A claim of a text that says more: its words, text[start:end] of the turn, its key and value."""
+
+    start: int
+    end: int
+    key: str
+    value: str
+    many_valued: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One part of a turn, kept or refused.
 
@@ -21,6 +32,7 @@ class Finding:
     redacted: a part of the same sentence was refused by policy, so the span is less than what was said.
     closes: (key, old value or None) of a claim that this statement says is over: "I sold the van", "left the bakery".
         With a value, only a claim with that value is closed.
+    parts: the claims of a finding that says more than one thing, in place of a key.
     """
 
     start: int
@@ -38,3 +50,4 @@ class Finding:
     extractor_confidence: float = 0.9
     redacted: bool = False
     closes: tuple[str, str | None] | None = None
+    parts: tuple[Part, ...] = ()

@@ -609,7 +609,7 @@ def _keep(reading: _Reading, low: str) -> list[Finding]:
         decision="keep",
         reason=(kind.reason if kind else "keyed" if claims else "about_user"),
         type=type_,
-        value=_unkeyed_value(low, when),
+        value=unkeyed_value(low, when),
         event_at=when.at if when else None,
         event_precision=when.precision if when else None,
         event_range=when.range if when else None,
@@ -692,6 +692,6 @@ def _states(low: str) -> bool:
     )
 
 
-def _unkeyed_value(low: str, when: dates.When | None) -> str:
+def unkeyed_value(low: str, when: dates.When | None) -> str:
     day = when.at.date().isoformat() if when and when.at and when.precision in ("day", "exact") else ""
     return "|".join(filter(None, (signature(dates.without_dates(low)), day)))

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from apps.core.plaintext import Plaintext
-from apps.ingest.candidates import Candidate, Kept, Passage, Proposal, Reading
+from apps.ingest.candidates import Candidate, Kept, PartClaim, Passage, Proposal, Reading
 from apps.ingest.costs import budget_for
 from apps.ingest.listed import Line, is_heading, lines_of, unlisted
-from apps.ingest.rules.finding import Finding
+from apps.ingest.rules.finding import Finding, Part
 from apps.ingest.rules.reader import TOO_COSTLY, policy_refusal, read_turn
 from apps.ingest.rules.subjects import slug
 from apps.ingest.suggested import findings_of
 from apps.ingest.voices import is_user, participant
+from apps.ingest.weighing import weighed
 from apps.memories.predicates import Claim, canonical, predicate_of
 from text import patterns
 from text.budget import TooCostly
@@ -52,6 +53,8 @@ def _extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
     else:
         role = "user" if keep_whole or not is_others else "assistant"
         findings = read_turn(text, role=role, now=said_at, keep_whole=keep_whole)
+        if not is_others:
+            findings = weighed(text, findings, now=said_at, is_meant=keep_whole)
     if any(finding.reason == TOO_COSTLY for finding in findings):
         raise TooCostly
     has_sentences = len(sentences(fold(text))) > 1
@@ -112,6 +115,7 @@ def _candidate(proposal: Proposal, finding: Finding, *, is_others: bool, has_slo
         key=_about(finding.key, proposal),
         value=finding.value,
         many_valued=finding.many_valued,
+        parts=[_part(part, finding, proposal) for part in finding.parts],
         closes=(_about(finding.closes[0], proposal) or "", finding.closes[1]) if finding.closes else None,
         event_at=finding.event_at,
         event_precision=finding.event_precision or "",
@@ -122,10 +126,20 @@ def _candidate(proposal: Proposal, finding: Finding, *, is_others: bool, has_slo
     if is_others:
         candidate.type = "reference"
     if not has_slot:
-        candidate.key, candidate.value, candidate.closes = None, None, None
+        candidate.key, candidate.value, candidate.closes, candidate.parts = None, None, None, ()
     if finding.decision != "keep":
         candidate.refuse(finding.decision, finding.reason)
     return candidate
+
+
+def _part(part: Part, finding: Finding, proposal: Proposal) -> PartClaim:
+    return PartClaim(
+        start=part.start - finding.start,
+        end=part.end - finding.start,
+        key=_about(part.key, proposal) or "",
+        value=part.value,
+        many_valued=part.many_valued,
+    )
 
 
 def _as_it_was(proposal: Proposal, kept: Kept, *, now: datetime) -> Candidate:

@@ -13,7 +13,7 @@ from django.db import connections
 from django.utils import timezone
 
 from apps.adapters.kms.local import LocalKeyring
-from apps.adapters.registry import get_embedder, get_kms
+from apps.adapters.registry import get_classifier, get_embedder, get_kms
 from apps.core.errors import DomainError
 from apps.tenants.selectors import list_tenants
 from apps.upkeep.binding import bind_first
@@ -49,9 +49,10 @@ class Command(BaseCommand):
                 raise CommandError(str(error)) from error
             finally:
                 cursor.execute("select pg_advisory_unlock(%s)", [ONE_AT_A_TIME])
-        warm = getattr(get_embedder(), "warm", None)
-        if warm and migrated:  # builds the model's graph; later starts find it on disk
-            warm()
+        for model in (get_embedder(), get_classifier()):
+            warm = getattr(model, "warm", None)
+            if warm and migrated:  # builds the model's graph; later starts find it on disk
+                warm()
         answer = {"migrated": migrated, "bound": bound, **found}
         if options["json"]:
             self.stdout.write(json.dumps(answer))

@@ -24,13 +24,18 @@ OUTPUT: Final = "vector"
 _DIGEST_BYTES: Final = hashlib.sha256().digest_size
 
 
-def read_or_build(folder: Path, build: Callable[[], bytes]) -> bytes:
-    """The graph in ``folder``; built and written there when it is missing or damaged.
+def file_name(model: str) -> str:
+    """Of a model that is made from the package's weights: of these, and of the builder, as well as of its own."""
+    return f"{model}-int8-{WEIGHTS_SHA256[:16]}-v{GRAPH_VERSION}.graph"
+
+
+def read_or_build(folder: Path, build: Callable[[], bytes], *, name: str = FILE_NAME) -> bytes:
+    """The graph in ``folder`` under that name; built and written there when it is missing or damaged.
 
     Processes that need it at the same time wait for the first to build it.  Raises OSError when the folder cannot be
     used, and whatever ``build`` raises; then nothing is written.
     """
-    path = folder / FILE_NAME
+    path = folder / name
     graph = _find_graph(path)
     if graph is not None:
         return graph

@@ -28,14 +28,26 @@ _LARGEST_WEIGHT: Final = 64
 def build_graph(weights: Weights) -> bytes:
     """The serialised graph.  Input: ids, int64, shape (1, tokens).  Output: vector, float32, shape (1, 384), unit."""
     graph = _Graph()
-    tokens = _embed_words(graph, weights)
-    for layer in weights.layers:
-        tokens = _add_layer(graph, tokens, layer)
+    tokens = _add_layers(graph, weights)
     total = graph.add("ReduceSum", [tokens, graph.constant(np.array([1], np.int64))], keepdims=0)
     # The mean's divisor cancels when the sum is brought to unit length.
     length = graph.add("ReduceL2", [total, graph.constant(np.array([1], np.int64))], keepdims=1)
     graph.add("Div", [total, length], outputs=[OUTPUT])
-    return graph.serialise()
+    return graph.serialise([1, DIMENSIONS])
+
+
+def build_token_graph(weights: Weights) -> bytes:
+    """The same without the mean.  Output: float32, shape (1, tokens, 384), what the last layer makes of each token."""
+    graph = _Graph()
+    graph.add("Identity", [_add_layers(graph, weights)], outputs=[OUTPUT])
+    return graph.serialise([1, "tokens", DIMENSIONS])
+
+
+def _add_layers(graph: "_Graph", weights: Weights) -> str:
+    tokens = _embed_words(graph, weights)
+    for layer in weights.layers:
+        tokens = _add_layer(graph, tokens, layer)
+    return tokens
 
 
 class _Graph:
@@ -65,10 +77,11 @@ class _Graph:
         self._nodes.append(helper.make_node(operator, list(inputs), names, domain=domain, **attributes))
         return names[0]
 
-    def serialise(self) -> bytes:
+    def serialise(self, shape: Sequence[int | str]) -> bytes:
+        """shape: of the output."""
         ids = helper.make_tensor_value_info(INPUT, TensorProto.INT64, [1, "tokens"])
-        vector = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [1, DIMENSIONS])
-        graph = helper.make_graph(self._nodes, "minilm", [ids], [vector], self._constants)
+        output = helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, list(shape))
+        graph = helper.make_graph(self._nodes, "minilm", [ids], [output], self._constants)
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_EXTENSIONS, _EXTENSIONS_OPSET)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION)
         serialised: bytes = model.SerializeToString()

@@ -49,17 +49,23 @@ class NumpyRuntime:
     def _embed_batch(self, ids: list[list[int]]) -> Array:
         """ids: one list per text, lists of equal length adjacent."""
         lengths = [len(row) for row in ids]
-        weights = self._weights
-        words: Array = weights.words[np.concatenate(ids)]
-        positions = weights.positions[np.concatenate([np.arange(length) for length in lengths])]
-        tokens = _normalise(words + positions, weights.norm)
-        for layer in weights.layers:
-            tokens = _apply_layer(tokens, layer, lengths)
+        tokens = encode_tokens(self._weights, ids)
         starts = [0, *accumulate(lengths)][:-1]
         # The mean's divisor is left out: it cancels when the sum is brought to unit length.
         sums = np.add.reduceat(tokens, starts, axis=0)
         sums /= np.linalg.norm(sums, axis=1, keepdims=True)
         return sums
+
+
+def encode_tokens(weights: Weights, ids: list[list[int]]) -> Array:
+    """What the last layer makes of each token, text after text.  ids: as of ``_embed_batch``.  Shape (tokens, 384)."""
+    lengths = [len(row) for row in ids]
+    words: Array = weights.words[np.concatenate(ids)]
+    positions = weights.positions[np.concatenate([np.arange(length) for length in lengths])]
+    tokens = _normalise(words + positions, weights.norm)
+    for layer in weights.layers:
+        tokens = _apply_layer(tokens, layer, lengths)
+    return tokens
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -14,12 +14,10 @@ from apps.adapters.errors import AdapterError
 _FATAL_ONLY: Final = 4
 
 
-class OnnxRuntime:
-    """Runs a graph on the calling thread, one text at a time.  Safe to share between threads."""
+class _Session:
+    """A graph on the calling thread, one text at a time.  Safe to share between threads."""
 
-    name = "onnxruntime int8"
-
-    def __init__(self, graph: bytes, tokenizer: WordPiece) -> None:
+    def __init__(self, graph: bytes) -> None:
         options = onnxruntime.SessionOptions()
         # Requests are the parallelism.  A second thread per request waits on a busy core more than it helps, and a
         # spinning one takes that core from another request.
@@ -30,18 +28,37 @@ class OnnxRuntime:
         # Errors reach the caller as exceptions; what the runtime writes to stderr would bypass our log format.
         options.log_severity_level = _FATAL_ONLY
         self._session: Any = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+
+    def run(self, ids: list[int]) -> Array:
+        """What the graph makes of the one text."""
+        try:
+            output: Array = self._session.run([OUTPUT], {INPUT: np.array([ids], np.int64)})[0][0]
+        except Exception as error:  # onnxruntime's errors share no narrower base
+            raise AdapterError("A model failed while it ran.", permanent=False) from error
+        return output
+
+
+class OnnxRuntime:
+    """Runs the embedding model."""
+
+    name = "onnxruntime int8"
+
+    def __init__(self, graph: bytes, tokenizer: WordPiece) -> None:
+        self._session = _Session(graph)
         self._tokenizer = tokenizer
 
     def embed(self, texts: Sequence[str]) -> Array:
         vectors = np.empty((len(texts), DIMENSIONS), np.float32)
         for row, text in enumerate(texts):
-            ids = self._tokenizer.encode(text, max_tokens=MAX_TOKENS)
-            vectors[row] = self._run(ids)
+            vectors[row] = self._session.run(self._tokenizer.encode(text, max_tokens=MAX_TOKENS))
         return vectors
 
-    def _run(self, ids: list[int]) -> Array:
-        try:
-            vector: Array = self._session.run([OUTPUT], {INPUT: np.array([ids], np.int64)})[0][0]
-        except Exception as error:  # onnxruntime's errors share no narrower base
-            raise AdapterError("The embedding model failed while it ran.", permanent=False) from error
-        return vector
+
+class OnnxTokens:
+    """Runs a model that says something of each token: shape (tokens, 384)."""
+
+    def __init__(self, graph: bytes) -> None:
+        self._session = _Session(graph)
+
+    def __call__(self, ids: list[int]) -> Array:
+        return self._session.run(ids)

@@ -1,0 +1,1 @@
+"""What people say to an assistant, judged by models of our own."""

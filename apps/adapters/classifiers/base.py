@@ -1,0 +1,57 @@
+"""The promise every classifier keeps; ``tests/contracts/test_classifiers.py`` holds each of them to it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, runtime_checkable
+
+TYPES: Final = (
+    "instruction", "constraint", "task", "decision", "relation", "entity", "event", "preference", "fact",
+)  # fmt: skip
+OUTCOMES: Final = ("keep", "low_signal", "transient")
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceScores:
+    """Of one sentence, each 0..1.  keep, low_signal, transient: sum to 1.
+
+    forbidden: that it gives a secret away or plants an order.  types: by name; several may be likely.
+    """
+
+    keep: float
+    low_signal: float
+    transient: float
+    forbidden: float
+    types: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnScores:
+    """sentences: in order.  forbidden: of the turn as a whole, of which no sentence alone may give it away.
+
+    secrets: spans of words that are surely part of a secret.  parts: the scores of types for each part asked about.
+    """
+
+    sentences: Sequence[SentenceScores]
+    forbidden: float
+    secrets: Sequence[Span]
+    parts: Sequence[Mapping[str, float]]
+
+
+@runtime_checkable
+class Classifier(Protocol):
+    """Reads what people say to an assistant.  Safe to share between threads.
+
+    id: name of the model and its generation.
+    """
+
+    @property
+    def id(self) -> str: ...
+
+    def read(self, text: str, sentences: Sequence[Span], parts: Sequence[Span] = ()) -> TurnScores:
+        """sentences: spans of the text, in order, none empty.  parts: spans within these.
+
+        Text outside of sentences is not read.  Raises AdapterError.
+        """
+        ...

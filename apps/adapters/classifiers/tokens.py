@@ -1,0 +1,61 @@
+"""A text as the encoder reads it: tokens that know where they stand, in windows no longer than the model's."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from apps.adapters.embedders.minilm.weights import MAX_TOKENS
+from apps.adapters.embedders.minilm.wordpiece import WordPiece
+
+Span = tuple[int, int]
+
+ROOM: Final = MAX_TOKENS - 2  # beside [CLS] and [SEP]
+_CLS: Final = 101
+_SEP: Final = 102
+# A word of more characters is read in pieces, so that none is unknown for its length.
+_WORD: Final = re.compile(r"\S{1,40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """ids: of all tokens in order, without marks.  spans: of the word that each belongs to, in the text.
+
+    starts: where in ``ids`` a window begins.
+    """
+
+    ids: list[int]
+    spans: list[Span]
+    starts: list[int]
+
+    def windows(self) -> Iterator[list[int]]:
+        """The ids of each window, between its marks."""
+        for start, end in zip(self.starts, [*self.starts[1:], len(self.ids)], strict=True):
+            yield [_CLS, *self.ids[start:end], _SEP]
+
+    def within(self, span: Span) -> Span | None:
+        """The tokens of the words that the span touches, as a range; None where there are none."""
+        first = bisect_right(self.spans, span[0], key=lambda word: word[1])
+        last = bisect_left(self.spans, span[1], key=lambda word: word[0])
+        return (first, last) if first < last else None
+
+
+def tokenize(text: str, sentences: Sequence[Span], tokenizer: WordPiece) -> Tokens:
+    """sentences: spans of the text, in order; a window ends at the end of one where it can."""
+    tokens = Tokens([], [], [0])
+    for start, end in sentences:
+        ids: list[int] = []
+        spans: list[Span] = []
+        for word in _WORD.finditer(text, start, end):
+            pieces = tokenizer.encode(word[0], max_tokens=MAX_TOKENS)[1:-1]
+            ids += pieces
+            spans += [word.span()] * len(pieces)
+        filled = len(tokens.ids) - tokens.starts[-1]
+        if filled and filled + len(ids) > ROOM:
+            tokens.starts.append(len(tokens.ids))
+            filled = 0
+        tokens.starts.extend(len(tokens.ids) + cut - filled for cut in range(ROOM, filled + len(ids), ROOM))
+        tokens.ids.extend(ids)
+        tokens.spans.extend(spans)
+    return tokens

@@ -1,0 +1,78 @@
+"""The reader of turns: one pass of the encoder over a turn, and five heads over what it makes of the tokens.
+
+The heads are those of ``training/reader.py``, in numpy.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from apps.adapters.classifiers.base import OUTCOMES, TYPES, SentenceScores, Span, TurnScores
+from apps.adapters.classifiers.encoder import Encode
+from apps.adapters.classifiers.tokens import Tokens, tokenize
+from apps.adapters.embedders.minilm.weights import Array
+from apps.adapters.embedders.minilm.wordpiece import WordPiece
+
+SECRET: Final = 0.5  # how surely a word must be part of a secret to be told
+_NOTHING: Final = SentenceScores(
+    keep=0.0, low_signal=1.0, transient=0.0, forbidden=0.0, types=dict.fromkeys(TYPES, 0.0)
+)
+
+
+class TurnReader:
+    """Safe to share between threads where ``encode`` is."""
+
+    def __init__(self, encode: Encode, tokenizer: WordPiece, tensors: Mapping[str, Array]) -> None:
+        self._encode, self._tokenizer, self._tensors = encode, tokenizer, tensors
+
+    def read(self, text: str, sentences: Sequence[Span], parts: Sequence[Span]) -> TurnScores:
+        tokens = tokenize(text, sentences, self._tokenizer)
+        if not tokens.ids:
+            nothing: Mapping[str, float] = _NOTHING.types
+            return TurnScores(
+                sentences=[_NOTHING] * len(sentences), forbidden=0.0, secrets=[], parts=[nothing] * len(parts)
+            )
+        rows = np.concatenate([self._encode(ids)[1:-1] for ids in tokens.windows()])
+        secret = _sigmoid(self._logits("secret", rows)[:, 0])
+        whole = np.concatenate([rows.mean(0), rows.max(0)])
+        return TurnScores(
+            sentences=[self._sentence(tokens, rows, secret, span) for span in sentences],
+            forbidden=float(_sigmoid(self._logits("turn", whole)[0])),
+            secrets=list(dict.fromkeys([tokens.spans[place] for place in np.flatnonzero(secret >= SECRET)])),
+            parts=[self._types(rows, tokens.within(span)) for span in parts],
+        )
+
+    def _sentence(self, tokens: Tokens, rows: Array, secret: Array, span: Span) -> SentenceScores:
+        reached = tokens.within(span)
+        if reached is None:
+            return _NOTHING
+        mean = rows[slice(*reached)].mean(0)
+        outcomes = dict(zip(OUTCOMES, map(float, _softmax(self._logits("keep", mean))), strict=True))
+        forbidden = float(_sigmoid(self._logits("forbidden", mean)[0]))
+        return SentenceScores(
+            **outcomes,
+            forbidden=max(forbidden, float(secret[slice(*reached)].max())),
+            types=self._types(rows, reached),
+        )
+
+    def _types(self, rows: Array, reached: Span | None) -> Mapping[str, float]:
+        if reached is None:
+            return _NOTHING.types
+        chances = _sigmoid(self._logits("types", rows[slice(*reached)].mean(0)))
+        return dict(zip(TYPES, map(float, chances), strict=True))
+
+    def _logits(self, head: str, rows: Array) -> Array:
+        made: Array = rows @ self._tensors[f"{head}.weight"].T + self._tensors[f"{head}.bias"]
+        return made
+
+
+def _sigmoid(logits: Array) -> Array:
+    made: Array = np.reciprocal(1 + np.exp(-logits))
+    return made
+
+
+def _softmax(logits: Array) -> Array:
+    raised = np.exp(logits - logits.max())
+    made: Array = raised / raised.sum()
+    return made

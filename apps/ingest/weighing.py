@@ -1,0 +1,274 @@
+"""What a turn's sentences are worth, as the classifier says; what the rules found in them stands on that.
+
+The rules say what may never be stored, what is filler, when something is, and which claims stand where.  The classifier
+says which sentences are worth keeping, of which type, and which give a secret away in a shape that no rule knows.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+
+from apps.adapters.classifiers.base import Classifier, SentenceScores, TurnScores
+from apps.adapters.errors import AdapterError
+from apps.adapters.registry import get_classifier
+from apps.ingest.rules.finding import Finding, Part
+from apps.ingest.rules.keys import signature
+from apps.ingest.rules.reader import LONG_TEXT, unkeyed_value
+from apps.memories import dates
+from text import patterns
+from text.budget import without
+from text.sentences import Span, fold, lower, sentences
+
+logger = logging.getLogger(__name__)
+
+POLICY: Final = "discarded_policy"
+_KEPT: Final = "keep"
+# What the rules are surer of than any model: nothing but a pleasantry, too little to say anything, code.
+_FIRM: Final = frozenset({"filler", "too_short", "not_user_turn", "about_the_talk", "nothing_said"})
+# What opens a sentence that leans on the one before it.
+_LEANING: Final = patterns.compile(
+    r"(?:it|its|it's|they|them|their|they're|he|she|his|her|hers|he's|she's|that|that's|this|those|these|there|there's"
+    r"|but|and|so|or|because|cos|which|who|whose|then|also|only|just|still|not|same|both|otherwise|plus|hence|which"
+    r"|although|though|except|unless|until|since|with|without|to|for|by|at|in|on|from)\b",
+    patterns.IGNORECASE,
+)
+_TOGETHER: Final = 320  # characters of sentences that are kept as one, at most
+_FEW_WORDS: Final = 5  # fewer say little by themselves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """keep: how likely a sentence must be worth keeping.  forbidden: how surely it must give something away, or plant
+    an order, to be refused for it.  Both 0..1."""
+
+    keep: float
+    forbidden: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A sentence, or what a finding holds of several, with the findings in it."""
+
+    span: Span
+    findings: Sequence[Finding]
+
+    @property
+    def kept(self) -> list[Finding]:
+        return [finding for finding in self.findings if finding.decision == _KEPT]
+
+
+def weighed(text: str, findings: Sequence[Finding], *, now: datetime, is_meant: bool) -> list[Finding]:
+    """As ``weigh``, by the settings' classifier and thresholds; as they are where there is none, or it fails."""
+    classifier = get_classifier()
+    if classifier is None:
+        return list(findings)
+    thresholds = Thresholds(keep=settings.GATE_KEEP_FROM, forbidden=settings.GATE_FORBIDDEN_FROM)
+    try:
+        return weigh(text, findings, classifier, thresholds, now=now, is_meant=is_meant)
+    except AdapterError as error:
+        logger.warning("the classifier failed; what the rules say stands", extra={"error": type(error).__name__})
+        return list(findings)
+
+
+def weigh(
+    text: str,
+    findings: Sequence[Finding],
+    classifier: Classifier,
+    thresholds: Thresholds,
+    *,
+    now: datetime,
+    is_meant: bool,
+) -> list[Finding]:
+    """The findings of ``read_turn`` in a user's turn, weighed; in the order of the text, never empty.
+
+    is_meant: somebody asked for just this to be remembered, so that nothing is refused but what may not be stored.
+    now: as of ``read_turn``.  A document is as the rules read it.  Raises AdapterError.
+    """
+    plain = fold(text)
+    if len(plain) > LONG_TEXT or not findings or all(finding.reason in _FIRM for finding in findings):
+        return list(findings)
+    units = _units(plain, findings)
+    spans = [unit.span for unit in units]
+    kept = [Span(finding.start, finding.end) for unit in units for finding in unit.kept]
+    with without():  # as with every guard: it has read the text before anything of it is kept
+        scores = classifier.read(plain, spans, kept)
+    types = dict(zip(kept, scores.parts, strict=True))
+    bad = _forbidden(units, scores, thresholds.forbidden)
+    found: list[Finding | _Statement] = []
+    for number, (unit, score) in enumerate(zip(units, scores.sentences, strict=True)):
+        if number in bad:
+            found.append(_refused(unit, POLICY, "secret_or_order", score.forbidden))
+        elif is_meant or any(finding.decision == POLICY for finding in unit.findings):
+            found += unit.findings
+        elif score.keep < thresholds.keep or _is_firm(unit):
+            found += _not_kept(unit, score)
+        else:
+            statement = _statement(plain, unit, score, types, now)
+            if found and isinstance(found[-1], _Statement) and _belongs(plain, found[-1].span, unit.span):
+                found[-1] = found[-1].joined(statement)
+            else:
+                found.append(statement)
+    return [_finding(plain, one) if isinstance(one, _Statement) else one for one in found]
+
+
+def _units(plain: str, findings: Sequence[Finding]) -> list[_Unit]:
+    """Sentences of what was read, each with its findings; those that a finding spans are one."""
+    first, last = min(one.start for one in findings), max(one.end for one in findings)
+    spans: list[list[int]] = []
+    for start, end in sentences(plain, first, last):
+        if spans and any(one.start < spans[-1][1] and one.end > start for one in findings):
+            spans[-1][1] = end
+        else:
+            spans.append([start, end])
+    return [
+        _Unit(Span(start, end), [one for one in findings if one.start < end and one.end > start])
+        for start, end in spans
+    ]
+
+
+def _forbidden(units: Sequence[_Unit], scores: TurnScores, threshold: float) -> set[int]:
+    """Of units, those that give something away; all of them where only the turn as a whole does."""
+    bad = {number for number, score in enumerate(scores.sentences) if score.forbidden >= threshold}
+    known = any(finding.decision == POLICY for unit in units for finding in unit.findings)
+    if not bad and not known and scores.forbidden >= threshold:
+        return set(range(len(units)))
+    return bad
+
+
+def _is_firm(unit: _Unit) -> bool:
+    return bool(unit.findings) and not unit.kept and all(finding.reason in _FIRM for finding in unit.findings)
+
+
+def _not_kept(unit: _Unit, score: SentenceScores) -> list[Finding]:
+    """Refused by the rules as they say why, else for the likelier of two reasons."""
+    if unit.findings and not unit.kept:
+        return list(unit.findings)
+    if score.transient > score.low_signal:
+        return [_refused(unit, "discarded_transient", "transient", score.transient)]
+    return [_refused(unit, "discarded_low_signal", "unlikely", score.low_signal)]
+
+
+def _refused(unit: _Unit, decision: str, reason: str, confidence: float) -> Finding:
+    return Finding(
+        start=unit.span.start,
+        end=unit.span.end,
+        decision=decision,  # type: ignore[arg-type]
+        reason=reason,
+        source_strength=0.3,
+        extractor_confidence=round(confidence, 3),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Statement:
+    """A sentence to keep, or several that belong together.
+
+    base: what is known of it beside its type and its claims.  types: of the clause or sentence that is surest of one.
+    claims: each with the words that make it.
+    """
+
+    span: Span
+    base: Finding
+    types: Mapping[str, float]
+    claims: Sequence[tuple[Finding, Span]]
+
+    def joined(self, other: "_Statement") -> "_Statement":
+        first, second = (self, other) if _telling(self.base) >= _telling(other.base) else (other, self)
+        return _Statement(
+            span=Span(self.span.start, other.span.end),
+            base=replace(first.base, closes=first.base.closes or second.base.closes),
+            types=max(self.types, other.types, key=_surest),
+            claims=[*self.claims, *other.claims],
+        )
+
+
+def _statement(
+    plain: str, unit: _Unit, score: SentenceScores, types: Mapping[Span, Mapping[str, float]], now: datetime
+) -> _Statement:
+    kept = unit.kept
+    return _Statement(
+        span=unit.span,
+        base=max(kept, key=_telling) if kept else _unread(plain, unit.span, score, now),
+        types=max((types[Span(one.start, one.end)] for one in kept), key=_surest, default=score.types),
+        claims=[(one, _words_of(plain, one)) for one in kept if one.key is not None],
+    )
+
+
+def _belongs(plain: str, first: Span, second: Span) -> bool:
+    """Whether the second sentence says little without the first, or the first without it."""
+    if second.end - first.start > _TOGETHER or "\n" in plain[first.end : second.start]:
+        return False
+    said, after = plain[first.start : first.end], plain[second.start : second.end]
+    return _LEANING.match(after) is not None or min(len(said.split()), len(after.split())) < _FEW_WORDS
+
+
+def _finding(plain: str, statement: _Statement) -> Finding:
+    """As it is stored: a claim that is all of it holds a slot; of more, each is a part."""
+    span, claims = statement.span, statement.claims
+    whole = replace(
+        statement.base,
+        start=span.start,
+        end=span.end,
+        type=max(statement.types, key=lambda name: statement.types[name]),
+        key=None,
+        many_valued=False,
+    )
+    if not claims:
+        return whole
+    (claim, words), *more = claims
+    if not more and not _says_more(plain, span, words):
+        return replace(whole, key=claim.key, value=claim.value, many_valued=claim.many_valued)
+    parts = tuple(
+        Part(start=start, end=end, key=one.key or "", value=one.value or "", many_valued=one.many_valued)
+        for one, (start, end) in claims
+    )
+    return replace(whole, value=unkeyed_value(lower(plain[span.start : span.end]), None), parts=parts)
+
+
+def _unread(plain: str, span: Span, score: SentenceScores, now: datetime) -> Finding:
+    """A sentence in which the rules see nothing."""
+    low = lower(plain[span.start : span.end])
+    when = dates.find(low, now)
+    return Finding(
+        start=span.start,
+        end=span.end,
+        decision=_KEPT,
+        reason="likely",
+        value=unkeyed_value(low, when),
+        event_at=when.at if when else None,
+        event_precision=when.precision if when else None,
+        event_range=when.range if when else None,
+        source_strength=0.9,
+        extractor_confidence=round(score.keep, 3),
+    )
+
+
+def _telling(finding: Finding) -> tuple[bool, bool, float]:
+    return finding.event_at is not None, finding.key is not None, finding.extractor_confidence
+
+
+def _surest(types: Mapping[str, float]) -> float:
+    return max(types.values())
+
+
+def _words_of(plain: str, finding: Finding) -> Span:
+    """The words that make the claim: up to its value, where that is found; all of the finding's otherwise."""
+    low = lower(plain[finding.start : finding.end])
+    last = (finding.value or "").rpartition("_")[2]
+    at = low.find(last) if last else -1
+    if at < 0:
+        return Span(finding.start, finding.end)
+    end = at + len(last)
+    while end < len(low) and low[end].isalnum():
+        end += 1
+    return Span(finding.start, finding.start + end)
+
+
+def _says_more(plain: str, whole: Span, words: Span) -> bool:
+    """Whether something of content stands beside the words, a date aside."""
+    beside = f"{plain[whole.start : words.start]} {plain[words.end : whole.end]}"
+    return bool(signature(dates.without_dates(lower(beside))))

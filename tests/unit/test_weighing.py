@@ -1,0 +1,132 @@
+"""What the classifier makes of what the rules found: sentences kept whole, their claims as parts, secrets refused."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from apps.ingest.rules.finding import Finding
+from apps.ingest.rules.reader import read_turn
+from apps.ingest.weighing import weighed
+
+NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _classifier() -> Iterator[None]:
+    options: dict[str, Any] = {"types": {"hates": "preference"}}
+    with override_settings(CLASSIFIER={"BACKEND": "tests.classifiers.FakeClassifier", "OPTIONS": options}):
+        yield
+
+
+def read(text: str, *, is_meant: bool = False) -> list[Finding]:
+    return weighed(text, read_turn(text, now=NOW, keep_whole=is_meant), now=NOW, is_meant=is_meant)
+
+
+def kept(text: str) -> list[str]:
+    return [text[one.start : one.end] for one in read(text) if one.decision == "keep"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Captain Ibarra sails a wooden sloop named Perdita.", "Move-in date: 30 January", "Der Hund heißt Waldi.",
+     "Would a diabetic aunt of sixty manage that climb?"],
+)  # fmt: skip
+def test_what_is_worth_keeping_is_kept_whatever_the_rules_make_of_it(text: str) -> None:
+    assert kept(text) == [text]
+
+
+def test_what_is_worth_nothing_is_refused_with_the_likelier_reason() -> None:
+    (chatter,) = read("My junk about the answer you gave in Paris is long.")
+    (passing,) = read("My passing headache in York is bad.")
+
+    assert (chatter.decision, chatter.reason) == ("discarded_low_signal", "unlikely")
+    assert passing.decision == "discarded_transient"
+
+
+@pytest.mark.parametrize("text", ["thanks!", "ok", "hi"])
+def test_what_the_rules_are_sure_of_is_not_asked_about(text: str) -> None:
+    assert kept(text) == []
+
+
+def test_a_sentence_is_kept_whole_and_its_claims_are_parts_of_it() -> None:
+    text = "I live in York, my sister Anna hates coriander and I work at the dairy."
+
+    (found,) = read(text)
+
+    assert text[found.start : found.end] == text
+    assert found.key is None
+    assert {part.key for part in found.parts} >= {"user.location", "user.employer"}
+    assert all(text[part.start : part.end] in text for part in found.parts)
+
+
+def test_a_sentence_that_is_one_claim_holds_its_slot_itself() -> None:
+    (found,) = read("I live in York.")
+
+    assert (found.key, found.value, found.parts) == ("user.location", "york", ())
+
+
+def test_what_stands_beside_the_only_claim_makes_it_a_part() -> None:
+    text = "I live in York with my wife Anna and our twins Mia and Leo."
+
+    (found,) = read(text)
+
+    (part,) = found.parts
+    assert (part.key, text[part.start : part.end]) == ("user.location", "I live in York")
+
+
+def test_a_secret_of_a_shape_that_no_rule_knows_is_refused_and_its_neighbour_kept() -> None:
+    found = read("We moved to Hull in spring. Behind the third gnome you say sesame.")
+
+    assert [one.decision for one in found] == ["keep", "discarded_policy"]
+
+
+def test_a_secret_is_refused_also_where_somebody_asks_to_remember_it() -> None:
+    (found,) = read("Please remember: behind the third gnome you say sesame.", is_meant=True)
+
+    assert found.decision == "discarded_policy"
+
+
+def test_what_somebody_asks_to_remember_is_kept_whatever_it_is_worth() -> None:
+    (found,) = read("the junk in the shed belongs to Piotr", is_meant=True)
+
+    assert found.decision == "keep"
+
+
+def test_what_policy_refuses_by_rule_stays_refused() -> None:
+    text = "My sister is called Mona. My card is 4111 1111 1111 1111."
+
+    assert "4111" not in " ".join(kept(text))
+
+
+def test_a_document_is_as_the_rules_read_it() -> None:
+    text = "The junk drawer of the house in York holds the fuses. " * 60
+
+    assert [one.reason for one in read(text)] == ["document"]
+
+
+@override_settings(CLASSIFIER={"BACKEND": "tests.classifiers.FailingClassifier", "OPTIONS": {}})
+def test_where_the_classifier_fails_the_rules_stand() -> None:
+    text = "I live in York, and I work at the dairy."
+
+    assert read(text) == read_turn(text, now=NOW)
+
+
+@override_settings(CLASSIFIER=None)
+def test_without_a_classifier_the_rules_stand() -> None:
+    assert read("I live in York.") == read_turn("I live in York.", now=NOW)
+
+
+def test_a_date_is_told_of_what_only_the_classifier_keeps() -> None:
+    (found,) = read("Kestrel handover with the Delft crew: 12 May 2026.")
+
+    assert found.event_at is not None
+    assert found.event_at.date().isoformat() == "2026-05-12"
+
+
+def test_each_type_is_the_classifiers() -> None:
+    (found,) = read("Uncle Bert hates the smell of paint in the hall.")
+
+    assert found.type == "preference"

@@ -1,0 +1,106 @@
+"""The encoder in torch: the package's layers, frozen, each matrix with a low-rank change to be trained.
+
+BERT encoder (Devlin et al. 2018) with the weights of all-MiniLM-L6-v2; changes as of Hu et al. 2021 (LoRA).  Nothing
+here is needed to run a model.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from apps.adapters.classifiers.tokens import Tokens
+from apps.adapters.embedders.minilm.weights import DIMENSIONS, HEADS, LAYER_NORM_EPSILON, Layer, Linear, Norm, Weights
+
+RANK: Final = 16
+SCALE: Final = 2.0
+DROPOUT: Final = 0.1
+MATRICES: Final = ("qkv", "attention_out", "up", "down")
+
+
+class Changed(nn.Module):
+    """x W + b as of the package, and SCALE * B A x of our own."""
+
+    def __init__(self, weights: Linear) -> None:
+        super().__init__()
+        rows, columns = weights.matrix.shape
+        self.register_buffer("matrix", torch.from_numpy(np.array(weights.matrix)))
+        self.register_buffer("bias", torch.from_numpy(np.array(weights.bias)))
+        self.a = nn.Parameter(torch.randn(RANK, rows) * 0.02)
+        self.b = nn.Parameter(torch.zeros(columns, RANK))
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return rows @ self.matrix + self.bias + (rows @ self.a.T) @ self.b.T * SCALE
+
+
+def _norm(weights: Norm) -> nn.LayerNorm:
+    made = nn.LayerNorm(len(weights.scale), eps=LAYER_NORM_EPSILON)
+    with torch.no_grad():
+        made.weight.copy_(torch.from_numpy(np.array(weights.scale)))
+        made.bias.copy_(torch.from_numpy(np.array(weights.shift)))
+    return made.requires_grad_(False)
+
+
+class Block(nn.Module):
+    """One layer."""
+
+    def __init__(self, weights: Layer) -> None:
+        super().__init__()
+        self.qkv, self.attention_out = Changed(weights.qkv), Changed(weights.attention_out)
+        self.up, self.down = Changed(weights.up), Changed(weights.down)
+        self.attention_norm, self.norm = _norm(weights.attention_norm), _norm(weights.norm)
+        self.dropout = nn.Dropout(DROPOUT)
+
+    def forward(self, rows: Tensor, mask: Tensor) -> Tensor:
+        """rows: (windows, tokens, 384).  mask: (windows, tokens), true where there is a token."""
+        count, length, _ = rows.shape
+        query, key, value = (
+            part.view(count, length, HEADS, -1).transpose(1, 2) for part in self.qkv(rows).split(DIMENSIONS, dim=-1)
+        )
+        scores = query @ key.transpose(-1, -2) / math.sqrt(DIMENSIONS // HEADS)
+        scores = scores.masked_fill(~mask[:, None, None, :], float("-inf"))
+        attended = (scores.softmax(-1) @ value).transpose(1, 2).reshape(count, length, DIMENSIONS)
+        rows = self.attention_norm(rows + self.dropout(self.attention_out(attended)))
+        return self.norm(rows + self.dropout(self.down(nn.functional.gelu(self.up(rows)))))
+
+
+class Encoder(nn.Module):
+    """All six layers."""
+
+    def __init__(self, weights: Weights) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(layer) for layer in weights.layers])
+        self._words = torch.from_numpy(np.array(weights.words))
+        self._positions = torch.from_numpy(np.array(weights.positions))
+        self._norm = _norm(weights.norm)
+
+    def forward(self, windows: Sequence[Sequence[int]]) -> Tensor:
+        """windows: ids with their marks.  Shape of the answer: (windows, most tokens, 384); padded at the end."""
+        most = max(len(ids) for ids in windows)
+        rows = torch.zeros(len(windows), most, DIMENSIONS)
+        mask = torch.zeros(len(windows), most, dtype=torch.bool)
+        for place, ids in enumerate(windows):
+            rows[place, : len(ids)] = self._norm(self._words[list(ids)] + self._positions[: len(ids)])
+            mask[place, : len(ids)] = True
+        for block in self.blocks:
+            rows = block(rows, mask)
+        return rows
+
+    def texts(self, batch: Sequence[Tokens]) -> list[Tensor]:
+        """For each text (tokens, 384), without the marks of its windows."""
+        windows = [list(tokens.windows()) for tokens in batch]
+        rows = iter(self([ids for one in windows for ids in one]))
+        return [torch.cat([next(rows)[1 : len(ids) - 1] for ids in one]) for one in windows]
+
+    def changes(self) -> dict[str, Tensor]:
+        """Its own part, by name, as ``apps.adapters.classifiers.encoder`` reads it."""
+        found: dict[str, Tensor] = {}
+        for number, block in enumerate(self.blocks):
+            for name in MATRICES:
+                changed = getattr(block, name)
+                found[f"layers.{number}.{name}.a"] = changed.a
+                found[f"layers.{number}.{name}.b"] = changed.b * SCALE
+        return found

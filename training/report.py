@@ -1,0 +1,150 @@
+"""How well the reader that ships does on authors it has not learned from, and how far its sureness can be believed.
+
+``python -m training.report SPLIT [--weights FOLDER] [--out FILE]``; without torch, by the same code that serves.
+"""
+
+import argparse
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from apps.adapters.classifiers.base import TYPES, TurnScores
+from apps.adapters.classifiers.encoder import FOLDER, load_encoder, read_tuned
+from apps.adapters.classifiers.turns import TurnReader
+from apps.adapters.embedders.minilm.weights import find_model_folder, read_vocabulary, read_weights
+from apps.adapters.embedders.minilm.wordpiece import WordPiece
+from training.corpus import SPLITS, Split, authors
+from training.turns import Turn, turns_of
+
+THRESHOLDS: Final = (0.1, 0.2, 0.3, 0.5)
+SURE: Final = (0.5, 0.7, 0.9, 0.98)
+
+Found = Mapping[str, TurnScores]
+
+
+def report(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
+    """weights: the folder of the trained part."""
+    folder = find_model_folder()
+    tokenizer = WordPiece(read_vocabulary(folder))
+    tuned = read_tuned("turns", weights)
+    reader = TurnReader(load_encoder(tuned, read_weights(folder), None), tokenizer, tuned.tensors)
+    turns = [turn for author in authors(split) for turn in turns_of(author, tokenizer)]
+    found = {
+        turn.id: reader.read(
+            turn.text, [one.span for one in turn.sentences], [part for one in turn.parts for part in one]
+        )
+        for turn in turns
+    }
+    return {
+        "split": split,
+        "authors": len({turn.author for turn in turns}),
+        "weights": tuned.digest,
+        "keep": {str(at): _kept(turns, found, at) for at in THRESHOLDS},
+        "types": _types(turns, found),
+        "forbidden": {str(at): _forbidden(turns, found, at) for at in SURE},
+        "calibration_error": _calibration_error(turns, found),
+    }
+
+
+def _kept(turns: Sequence[Turn], found: Found, threshold: float) -> dict[str, Any]:
+    """decisions: of statements to keep and of turns with none.  lost: of statements.  junk_kept: of turns with none."""
+    right: dict[str, list[bool]] = defaultdict(list)
+    lost, junk = [], []
+    for turn in turns:
+        said = turn.said
+        if said is None:
+            continue
+        scores = found[turn.id].sentences
+        kept = [one.span for one, score in zip(turn.sentences, scores, strict=True) if score.keep >= threshold]
+        for statement in said.kept:
+            hit = any(statement.start < end and statement.end > start for start, end in kept)
+            lost.append(not hit)
+            right[turn.author].append(hit)
+        reasons = {dropped.reason for dropped in said.dropped}
+        if not said.kept and not reasons & {"redundant", "policy"}:
+            junk.append(bool(kept))
+            passing = sum(score.transient for score in scores) > sum(score.low_signal for score in scores)
+            right[turn.author].append(not kept and ("transient" if passing else "low_signal") in reasons)
+    return {
+        "decisions": _mean([hit for hits in right.values() for hit in hits]),
+        "lost": _mean(lost),
+        "junk_kept": _mean(junk),
+        "by_author": {author: _mean(hits) for author, hits in sorted(right.items())},
+    }
+
+
+def _types(turns: Sequence[Turn], found: Found) -> dict[str, Any]:
+    """Macro-F1 over statements, each of the type of the clause that it overlaps most; types that pass are right."""
+    counts = {name: [0, 0, 0] for name in TYPES}
+    for turn in turns:
+        said = turn.said
+        if said is None:
+            continue
+        clauses = [part for one in turn.parts for part in one]
+        for statement in said.kept:
+            overlaps = [min(end, statement.end) - max(start, statement.start) for start, end in clauses]
+            types = found[turn.id].parts[int(np.argmax(overlaps))]
+            name = max(types, key=lambda one: types[one])
+            if name in statement.types:
+                counts[name][0] += 1
+            else:
+                counts[name][1] += 1
+                counts[statement.types[0]][2] += 1
+    scores = {name: 2 * hit / max(1, 2 * hit + wrong + missed) for name, (hit, wrong, missed) in counts.items()}
+    return {"macro_f1": round(_mean(list(scores.values())), 3), **{name: round(f1, 3) for name, f1 in scores.items()}}
+
+
+def _forbidden(turns: Sequence[Turn], found: Found, threshold: float) -> dict[str, float]:
+    """By kind of turn, the share of which something is said to be forbidden; "spoken": of those with no such part."""
+    caught: dict[str, list[bool]] = defaultdict(list)
+    for turn in turns:
+        if turn.kind != "spoken" or not turn.forbidden:
+            scores = found[turn.id]
+            sureness = max(scores.forbidden, *(one.forbidden for one in scores.sentences))
+            caught[turn.kind].append(sureness >= threshold)
+    return {kind: _mean(hits) for kind, hits in sorted(caught.items())}
+
+
+def _calibration_error(turns: Sequence[Turn], found: Found) -> float:
+    """Expected calibration error of "keep" in ten bins (Naeini et al. 2015), of sentences that have a label."""
+    pairs = [
+        (score.keep, one.outcome[0] == "keep")
+        for turn in turns
+        for one, score in zip(turn.sentences, found[turn.id].sentences, strict=True)
+        if one.outcome is not None and one.outcome[1] == 1.0
+    ]
+    if not pairs:
+        return 0.0
+    chances, right = np.array([chance for chance, _ in pairs]), np.array([hit for _, hit in pairs])
+    bins = np.minimum((chances * 10).astype(int), 9)
+    error = sum(
+        abs(chances[bins == n].mean() - right[bins == n].mean()) * (bins == n).sum()
+        for n in range(10)
+        if (bins == n).any()
+    )
+    return round(float(error / len(pairs)), 4)
+
+
+def _mean(values: Sequence[bool | float]) -> float:
+    return round(float(np.mean(values)), 4) if values else 0.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m training.report", description=__doc__)
+    parser.add_argument("split", choices=SPLITS)
+    parser.add_argument("--weights", type=Path, default=FOLDER, metavar="FOLDER")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write it here, and not to the terminal")
+    options = parser.parse_args()
+    made = json.dumps(report(options.split, options.weights), indent=2) + "\n"
+    if options.out:
+        options.out.write_text(made, encoding="utf-8")
+    else:
+        print(made, end="")
+
+
+if __name__ == "__main__":
+    main()

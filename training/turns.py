@@ -1,0 +1,135 @@
+"""What the reader of turns learns from: the writers' turns as tokens, and what each sentence of them should say.
+
+A sentence is to be kept where a statement to keep stands in it; otherwise it has the reason of the part of it that is
+to be dropped, and is chatter where nobody said anything of it, which counts less.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from apps.adapters.classifiers.tokens import Span, Tokens, tokenize
+from apps.adapters.embedders.minilm.wordpiece import WordPiece
+from text.sentences import clauses, fold, sentences
+from training.corpus import Author, Guarded, Utterance
+
+ALSO: Final = 0.5  # how right a type is that would be right as well
+UNSAID: Final = (0.6, 0.25)  # weight of a sentence nobody spoke of: where nothing, and where something else is kept
+INNOCENT: Final = 0.3  # weight of "gives nothing away" where the writer was not asked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """span: of the text.  tokens: range of the turn's.  outcome: with its weight; None where nobody knows.
+
+    forbidden: 0 or 1, with its weight.
+    """
+
+    span: Span
+    tokens: Span
+    outcome: tuple[str, float] | None
+    forbidden: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """kind: of a guard's turn; "spoken" of any other.  types: of ranges of tokens, each type with how right it is.
+    secret: the range of the secret itself; None where there is none or nobody knows.  secret_weight: 0 where nobody
+    knows.  parts: of each sentence, its clauses.  said: as its writer labelled it; None where only secrets and orders
+    are."""
+
+    author: str
+    id: str
+    kind: str
+    text: str
+    tokens: Tokens
+    sentences: list[Sentence]
+    types: list[tuple[Span, dict[str, float]]]
+    forbidden: float
+    secret: Span | None
+    secret_weight: float
+    parts: list[list[Span]]
+    said: Utterance | None
+
+
+def turns_of(author: Author, tokenizer: WordPiece) -> Iterator[Turn]:
+    for said in author.utterances:
+        yield from _whole(_spoken(author, said, tokenizer))
+    for guarded in author.guards:
+        yield from _whole(_guarded(author, guarded, tokenizer))
+
+
+def _whole(turn: Turn) -> Iterator[Turn]:
+    """A turn of which something can be read: no text of blanks alone."""
+    if turn.sentences:
+        yield turn
+
+
+def _cut(text: str, tokenizer: WordPiece) -> tuple[Tokens, list[tuple[Span, Span]], list[list[Span]]]:
+    """The text's tokens, its sentences each with its range of these, and the clauses of each."""
+    plain = fold(text)
+    spans = sentences(plain)
+    tokens = tokenize(text, spans, tokenizer)
+    found = [(span, reached) for span in spans if (reached := tokens.within(span))]
+    parts: list[list[Span]] = [list(clauses(plain, span)) for span, _ in found]
+    return tokens, [((span.start, span.end), reached) for span, reached in found], parts
+
+
+def _spoken(author: Author, said: Utterance, tokenizer: WordPiece) -> Turn:
+    tokens, cut, parts = _cut(said.text, tokenizer)
+    is_forbidden = any(dropped.reason == "policy" for dropped in said.dropped)
+    reached = [(tokens.within((kept.start, kept.end)), kept.types) for kept in said.kept]
+    types = [(span, {**dict.fromkeys(names, ALSO), names[0]: 1.0}) for span, names in reached if span]
+    return Turn(
+        author=author.id,
+        id=said.id,
+        kind="spoken",
+        text=said.text,
+        tokens=tokens,
+        sentences=[_sentence(said, span, reached) for span, reached in cut],
+        types=types,
+        forbidden=float(is_forbidden),
+        secret=None,
+        secret_weight=0.0 if is_forbidden else INNOCENT,
+        parts=parts,
+        said=said,
+    )
+
+
+def _sentence(said: Utterance, span: Span, reached: Span) -> Sentence:
+    kept = [one for one in said.kept if one.start < span[1] and one.end > span[0]]
+    reasons = [one.reason for one in said.dropped if one.start < span[1] and one.end > span[0]]
+    if "policy" in reasons:
+        return Sentence(span=span, tokens=reached, outcome=None, forbidden=(1.0, 1.0))
+    # Whether something repeats what was said before is not for one turn to say.
+    reason = "transient" if "transient" in reasons else "low_signal"
+    outcome = "keep" if kept or "redundant" in reasons else reason
+    weight = 1.0 if kept or reasons else UNSAID[bool(said.kept)]
+    return Sentence(span=span, tokens=reached, outcome=(outcome, weight), forbidden=(0.0, INNOCENT))
+
+
+def _guarded(author: Author, said: Guarded, tokenizer: WordPiece) -> Turn:
+    tokens, cut, parts = _cut(said.text, tokenizer)
+    secret = None if said.start is None or said.end is None else (said.start, said.end)
+    found = []
+    for span, reached in cut:
+        if said.kind == "secret" and secret is not None:
+            touches = secret[0] < span[1] and secret[1] > span[0]
+            forbidden = (1.0, 1.0) if touches else (0.0, 0.0)
+        else:
+            forbidden = (1.0, 0.5) if said.kind == "order" else (0.0, 1.0)
+        found.append(Sentence(span=span, tokens=reached, outcome=None, forbidden=forbidden))
+    return Turn(
+        author=author.id,
+        id=said.id,
+        kind=said.kind,
+        text=said.text,
+        tokens=tokens,
+        sentences=found,
+        types=[],
+        forbidden=float(said.kind != "innocent"),
+        secret=tokens.within(secret) if secret else None,
+        secret_weight=1.0,
+        parts=parts,
+        said=None,
+    )
