@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from text import patterns
+from text.budget import checkpoint
 
 # One character for one character, so that offsets into the folded text are offsets into the original.
 SAME_LENGTH = str.maketrans({
@@ -83,11 +84,12 @@ def trimmed(plain: str, start: int, end: int) -> Span:
 
 
 def sentences(plain: str, start: int = 0, end: int | None = None) -> list[Span]:
-    """Spans of the sentences, trimmed, none empty. plain: folded text."""
+    """Spans of the sentences, trimmed, none empty. plain: folded text.  Raises TooCostly where a budget is spent."""
     end = len(plain) if end is None else end
     found: list[Span] = []
     begin = start
     for stop in _STOPS.finditer(plain, start, end):
+        checkpoint()
         if stop["stop"] is None:
             continue
         if stop["stop"][0] == "." and ABBREVIATION.search(

@@ -70,7 +70,7 @@ def _cut(text: str, tokenizer: WordPiece) -> tuple[Tokens, list[tuple[Span, Span
     plain = fold(text)
     spans = sentences(plain)
     tokens = tokenize(text, spans, tokenizer)
-    found = [(span, reached) for span in spans if (reached := tokens.within(span))]
+    found = [(span, reached) for span in spans if (reached := tokens.range_of(span))]
     parts: list[list[Span]] = [list(clauses(plain, span)) for span, _ in found]
     return tokens, [((span.start, span.end), reached) for span, reached in found], parts
 
@@ -78,7 +78,7 @@ def _cut(text: str, tokenizer: WordPiece) -> tuple[Tokens, list[tuple[Span, Span
 def _spoken(author: Author, said: Utterance, tokenizer: WordPiece) -> Turn:
     tokens, cut, parts = _cut(said.text, tokenizer)
     is_forbidden = any(dropped.reason == "policy" for dropped in said.dropped)
-    reached = [(tokens.within((kept.start, kept.end)), kept.types) for kept in said.kept]
+    reached = [(tokens.range_of((kept.start, kept.end)), kept.types) for kept in said.kept]
     types = [(span, {**dict.fromkeys(names, ALSO), names[0]: 1.0}) for span, names in reached if span]
     return Turn(
         author=author.id,
@@ -128,7 +128,7 @@ def _guarded(author: Author, said: Guarded, tokenizer: WordPiece) -> Turn:
         sentences=found,
         types=[],
         forbidden=float(said.kind != "innocent"),
-        secret=tokens.within(secret) if secret else None,
+        secret=tokens.range_of(secret) if secret else None,
         secret_weight=1.0,
         parts=parts,
         said=None,

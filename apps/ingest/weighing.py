@@ -15,7 +15,7 @@ from django.conf import settings
 from apps.adapters.classifiers.base import Classifier, SentenceScores, TurnScores
 from apps.adapters.errors import AdapterError
 from apps.adapters.registry import get_classifier
-from apps.ingest.rules.finding import Finding, Part
+from apps.ingest.rules.finding import Decision, Finding, Part
 from apps.ingest.rules.keys import signature
 from apps.ingest.rules.reader import LONG_TEXT, unkeyed_value
 from apps.memories import dates
@@ -37,6 +37,7 @@ _LEANING: Final = patterns.compile(
     patterns.IGNORECASE,
 )
 _TOGETHER: Final = 320  # characters of sentences that are kept as one, at most
+_PLAIN: Final = 10  # words of a sentence that the rules know better, at most
 _FEW_WORDS: Final = 5  # fewer say little by themselves
 
 
@@ -85,25 +86,28 @@ def weigh(
 ) -> list[Finding]:
     """The findings of ``read_turn`` in a user's turn, weighed; in the order of the text, never empty.
 
-    is_meant: somebody asked for just this to be remembered, so that nothing is refused but what may not be stored.
+    is_meant: somebody asked for just this to be remembered: then it is as the rules read it, whose guards know secrets
+    for certain; that the spare key lies under the flower pot is theirs to have remembered.
     now: as of ``read_turn``.  A document is as the rules read it.  Raises AdapterError.
     """
     plain = fold(text)
-    if len(plain) > LONG_TEXT or not findings or all(finding.reason in _FIRM for finding in findings):
+    if is_meant or len(plain) > LONG_TEXT or not findings or all(finding.reason in _FIRM for finding in findings):
         return list(findings)
     units = _units(plain, findings)
     spans = [unit.span for unit in units]
     kept = [Span(finding.start, finding.end) for unit in units for finding in unit.kept]
     with without():  # as with every guard: it has read the text before anything of it is kept
-        scores = classifier.read(plain, spans, kept)
+        scores = classifier.read(text, spans, kept)
     types = dict(zip(kept, scores.parts, strict=True))
     bad = _forbidden(units, scores, thresholds.forbidden)
     found: list[Finding | _Statement] = []
     for number, (unit, score) in enumerate(zip(units, scores.sentences, strict=True)):
         if number in bad:
             found.append(_refused(unit, POLICY, "secret_or_order", score.forbidden))
-        elif is_meant or any(finding.decision == POLICY for finding in unit.findings):
+        elif any(finding.decision == POLICY for finding in unit.findings):
             found += unit.findings
+        elif score.keep < thresholds.keep and _stands(plain, unit):
+            found += unit.kept
         elif score.keep < thresholds.keep or _is_firm(unit):
             found += _not_kept(unit, score)
         else:
@@ -143,6 +147,17 @@ def _is_firm(unit: _Unit) -> bool:
     return bool(unit.findings) and not unit.kept and all(finding.reason in _FIRM for finding in unit.findings)
 
 
+def _stands(plain: str, unit: _Unit) -> bool:
+    """Whether the rules' word that it is worth keeping stands against the classifier's.
+
+    It does for a claim, and for what is short: nobody who wrote for the classifier speaks as plainly as "The pump is
+    behind the door.", so that it takes such a sentence for chatter.
+    """
+    return any(
+        one.key is not None or len(plain[unit.span.start : unit.span.end].split()) <= _PLAIN for one in unit.kept
+    )
+
+
 def _not_kept(unit: _Unit, score: SentenceScores) -> list[Finding]:
     """Refused by the rules as they say why, else for the likelier of two reasons."""
     if unit.findings and not unit.kept:
@@ -152,11 +167,11 @@ def _not_kept(unit: _Unit, score: SentenceScores) -> list[Finding]:
     return [_refused(unit, "discarded_low_signal", "unlikely", score.low_signal)]
 
 
-def _refused(unit: _Unit, decision: str, reason: str, confidence: float) -> Finding:
+def _refused(unit: _Unit, decision: Decision, reason: str, confidence: float) -> Finding:
     return Finding(
         start=unit.span.start,
         end=unit.span.end,
-        decision=decision,  # type: ignore[arg-type]
+        decision=decision,
         reason=reason,
         source_strength=0.3,
         extractor_confidence=round(confidence, 3),

@@ -157,6 +157,6 @@ def test_windows_end_at_sentences_and_lose_no_token() -> None:
     assert [number for ids in windows for number in ids[1:-1]] == tokens.ids
     assert max(len(ids) for ids in windows) <= ROOM + 2
     for start, end in spans(text)[:40]:
-        reached = tokens.within((start, end))
+        reached = tokens.range_of((start, end))
         assert reached is not None
         assert not any(reached[0] < cut < reached[1] for cut in tokens.starts)

@@ -39,11 +39,23 @@ def test_what_is_worth_keeping_is_kept_whatever_the_rules_make_of_it(text: str) 
 
 
 def test_what_is_worth_nothing_is_refused_with_the_likelier_reason() -> None:
-    (chatter,) = read("My junk about the answer you gave in Paris is long.")
-    (passing,) = read("My passing headache in York is bad.")
+    (chatter,) = read("There is junk about the answer in my long letter, and in the one before it as well.")
+    (passing,) = read("There is a passing headache on the left of my head, and on the right of it too.")
 
     assert (chatter.decision, chatter.reason) == ("discarded_low_signal", "unlikely")
     assert passing.decision == "discarded_transient"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The junk room key is with my sister.",
+        "I live in Passing, the junk shop of the county, with my wife and three dogs.",
+    ],
+)
+def test_a_claim_and_a_plain_statement_stand_against_the_classifier(text: str) -> None:
+    with override_settings(CLASSIFIER={"BACKEND": "tests.classifiers.FakeClassifier", "OPTIONS": {}}):
+        assert kept(text)
 
 
 @pytest.mark.parametrize("text", ["thanks!", "ok", "hi"])
@@ -83,16 +95,15 @@ def test_a_secret_of_a_shape_that_no_rule_knows_is_refused_and_its_neighbour_kep
     assert [one.decision for one in found] == ["keep", "discarded_policy"]
 
 
-def test_a_secret_is_refused_also_where_somebody_asks_to_remember_it() -> None:
-    (found,) = read("Please remember: behind the third gnome you say sesame.", is_meant=True)
+@pytest.mark.parametrize("text", ["the junk in the shed belongs to Piotr", "sesame seeds are in the blue flower pot"])
+def test_what_somebody_asks_to_remember_is_as_the_rules_read_it(text: str) -> None:
+    assert read(text, is_meant=True) == read_turn(text, now=NOW, keep_whole=True)
+
+
+def test_a_known_secret_is_refused_also_where_somebody_asks_to_remember_it() -> None:
+    (found,) = read("Please remember my card: 4111 1111 1111 1111.", is_meant=True)
 
     assert found.decision == "discarded_policy"
-
-
-def test_what_somebody_asks_to_remember_is_kept_whatever_it_is_worth() -> None:
-    (found,) = read("the junk in the shed belongs to Piotr", is_meant=True)
-
-    assert found.decision == "keep"
 
 
 def test_what_policy_refuses_by_rule_stays_refused() -> None:

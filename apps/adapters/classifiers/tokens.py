@@ -34,7 +34,7 @@ class Tokens:
         for start, end in zip(self.starts, [*self.starts[1:], len(self.ids)], strict=True):
             yield [_CLS, *self.ids[start:end], _SEP]
 
-    def within(self, span: Span) -> Span | None:
+    def range_of(self, span: Span) -> Span | None:
         """The tokens of the words that the span touches, as a range; None where there are none."""
         first = bisect_right(self.spans, span[0], key=lambda word: word[1])
         last = bisect_left(self.spans, span[1], key=lambda word: word[0])

@@ -40,11 +40,11 @@ class TurnReader:
             sentences=[self._sentence(tokens, rows, secret, span) for span in sentences],
             forbidden=float(_sigmoid(self._logits("turn", whole)[0])),
             secrets=list(dict.fromkeys([tokens.spans[place] for place in np.flatnonzero(secret >= SECRET)])),
-            parts=[self._types(rows, tokens.within(span)) for span in parts],
+            parts=[self._types(rows, tokens.range_of(span)) for span in parts],
         )
 
     def _sentence(self, tokens: Tokens, rows: Array, secret: Array, span: Span) -> SentenceScores:
-        reached = tokens.within(span)
+        reached = tokens.range_of(span)
         if reached is None:
             return _NOTHING
         mean = rows[slice(*reached)].mean(0)

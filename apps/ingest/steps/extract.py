@@ -53,10 +53,10 @@ def _extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
     else:
         role = "user" if keep_whole or not is_others else "assistant"
         findings = read_turn(text, role=role, now=said_at, keep_whole=keep_whole)
-        if not is_others:
-            findings = weighed(text, findings, now=said_at, is_meant=keep_whole)
     if any(finding.reason == TOO_COSTLY for finding in findings):
         raise TooCostly
+    if proposed is None and not is_others:
+        findings = weighed(text, findings, now=said_at, is_meant=keep_whole)
     has_sentences = len(sentences(fold(text))) > 1
     # A text that says more than one thing is never replaced as a whole: it holds no slot and closes none.
     has_slot = not is_others and not (keep_whole and has_sentences)
