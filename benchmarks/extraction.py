@@ -44,10 +44,10 @@ class Row:
     def shown(self) -> str:
         return marked(self.text, self.ended)
 
-    def end_parts(self, key: str, value: str | None) -> None:
-        """value: of what holds now; None where any value is over."""
+    def end_parts(self, key: str, *, now: str | None = None, only: str | None = None) -> None:
+        """now: the value that holds now.  only: the one that is over, if not any."""
         for part in self.finding.parts:
-            if part.key == key and (value is None or part.value != value):
+            if part.key == key and part.value != now and only in (None, part.value):
                 self.ended.append((part.start - self.finding.start, part.end - self.finding.start))
 
 
@@ -66,7 +66,7 @@ class Slots:
 
     def add(self, text: str, finding: Finding) -> str:
         if finding.closes:
-            self._close(*finding.closes, value=finding.value)
+            self._close(*finding.closes)
         same = [row for row in self.rows if row.current and self._repeats(row, text, finding)]
         if same:
             return "discarded_redundant"
@@ -74,15 +74,15 @@ class Slots:
             for row in self.rows:
                 if row.current and row.finding.key == key and row.finding.value != value:
                     row.current = False
-                row.end_parts(key, value)
+                row.end_parts(key, now=value)
         self.rows.append(Row(text, finding))
         return "created"
 
-    def _close(self, key: str, old: str | None, *, value: str | None) -> None:
+    def _close(self, key: str, old: str | None) -> None:
         for row in self.rows:
             if row.current and row.finding.key == key and (old is None or row.finding.value == old):
                 row.current = False
-            row.end_parts(key, None)
+            row.end_parts(key, only=old)
 
     @staticmethod
     def _repeats(row: Row, text: str, finding: Finding) -> bool:

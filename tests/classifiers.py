@@ -27,7 +27,6 @@ class FakeClassifier:
         return TurnScores(
             sentences=scores,
             forbidden=max((one.forbidden for one in scores), default=0.0),
-            secrets=[],
             parts=[self._scores(text[start:end]).types for start, end in parts],
         )
 

@@ -65,7 +65,7 @@ def _engine(pattern: bytes) -> Any:
 @dataclass(slots=True)
 class _Doubts:
     """wasted: characters that the engine read as parts of a match and that are none.  It may do so to the end of the
-    text for each match, so that after a while the exact program goes on alone: that reads each character once."""
+    text for each match, so that after a while the exact program goes on alone: that reads on from where it is."""
 
     wasted: int = 0
 

@@ -68,7 +68,7 @@ class Reader(nn.Module):
         return (losses * torch.tensor([weight for _, (_, weight) in known])).sum() / len(outcomes)
 
     def _secret_loss(self, batch: Sequence[Turn], rows: Sequence[Tensor]) -> Tensor:
-        """The mean over turns: a long one counts as much as a short one, and a secret as much as what is beside."""
+        """The mean over turns: a long one counts as much as a short one, and a secret half of what is beside it."""
         losses = []
         for turn, row in zip(batch, rows, strict=True):
             if turn.secret_weight == 0 or (turn.forbidden and turn.secret is None):
@@ -88,15 +88,13 @@ def _weighted(logits: Tensor, right: Sequence[tuple[float, float]]) -> Tensor:
     return (losses * torch.tensor([weight for _, weight in right])).mean()
 
 
-def batches(turns: Sequence[Turn], order: random.Random | None) -> Iterator[list[Turn]]:
-    """Turns of about the same length together; in a new order where one is given."""
+def batches(turns: Sequence[Turn], order: random.Random) -> Iterator[list[Turn]]:
+    """Turns of about the same length together, in a new order."""
     places = list(range(len(turns)))
-    if order:
-        order.shuffle(places)
+    order.shuffle(places)
     found: list[list[Turn]] = []
     for start in range(0, len(places), BATCH * 16):
         chunk = sorted(places[start : start + BATCH * 16], key=lambda place: len(turns[place].tokens.ids))
         found += [[turns[place] for place in chunk[n : n + BATCH]] for n in range(0, len(chunk), BATCH)]
-    if order:
-        order.shuffle(found)
+    order.shuffle(found)
     yield from found

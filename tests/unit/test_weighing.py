@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
+from apps.core.plaintext import Plaintext
+from apps.ingest.candidates import Proposal
 from apps.ingest.rules.finding import Finding
 from apps.ingest.rules.reader import read_turn
+from apps.ingest.steps.extract import extract
 from apps.ingest.weighing import weighed
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -58,7 +61,7 @@ def test_a_claim_and_a_plain_statement_stand_against_the_classifier(text: str) -
         assert kept(text)
 
 
-@pytest.mark.parametrize("text", ["thanks!", "ok", "hi"])
+@pytest.mark.parametrize("text", ["thanks!", "ok", "```\nprint(1)\n```"])
 def test_what_the_rules_are_sure_of_is_not_asked_about(text: str) -> None:
     assert kept(text) == []
 
@@ -71,7 +74,7 @@ def test_a_sentence_is_kept_whole_and_its_claims_are_parts_of_it() -> None:
     assert text[found.start : found.end] == text
     assert found.key is None
     assert {part.key for part in found.parts} >= {"user.location", "user.employer"}
-    assert all(text[part.start : part.end] in text for part in found.parts)
+    assert all(found.start <= part.start < part.end <= found.end for part in found.parts)
 
 
 def test_a_sentence_that_is_one_claim_holds_its_slot_itself() -> None:
@@ -141,3 +144,73 @@ def test_each_type_is_the_classifiers() -> None:
     (found,) = read("Uncle Bert hates the smell of paint in the hall.")
 
     assert found.type == "preference"
+
+
+def test_an_order_stands_by_itself_and_is_one() -> None:
+    """Stored as anything else it would take effect without review."""
+    for type_ in ("fact", "preference"):
+        with override_settings(
+            CLASSIFIER={"BACKEND": "tests.classifiers.FakeClassifier", "OPTIONS": {"types": {"answer": type_}}}
+        ):
+            found = read("I live in York. And from now on always answer me in German.")
+        assert [one.type for one in found] == ["fact", "instruction"]
+
+
+def test_what_only_the_classifier_takes_for_an_order_is_one_and_claims_nothing() -> None:
+    options = {"types": {"Utrecht": "instruction"}}
+    with override_settings(CLASSIFIER={"BACKEND": "tests.classifiers.FakeClassifier", "OPTIONS": options}):
+        (found,) = read("I live in Utrecht.")
+
+    assert (found.type, found.key, found.parts) == ("instruction", None, ())
+
+
+def test_of_claims_in_the_same_words_each_ends_by_itself() -> None:
+    text = "I'm allergic to walnuts and kiwi, and my brother Piotr bakes without them."
+
+    (found,) = read(text)
+
+    words = {text[part.start : part.end] for part in found.parts}
+    assert words == {"walnuts", "kiwi"}
+
+
+def test_what_is_no_longer_so_is_as_the_rules_read_it() -> None:
+    for text in ("I'm no longer allergic to walnuts.", "I left Google and I live in Leeds now."):
+        kept_by_rules = [one for one in read_turn(text, now=NOW) if one.decision == "keep"]
+
+        assert [(one.closes, one.key) for one in read(text)] == [(one.closes, one.key) for one in kept_by_rules]
+
+
+def test_a_value_is_a_word_and_no_part_of_one() -> None:
+    text = "Yorkshire born, I live in York with my wife Anna and our twins Mia and Leo."
+
+    (found,) = read(text)
+
+    assert [text[part.start : part.end].endswith("in York") for part in found.parts] == [True]
+
+
+def test_a_single_claim_holds_its_slot_whatever_its_type_is_taken_for() -> None:
+    options = {"types": {"Hull": "event"}}
+    with override_settings(CLASSIFIER={"BACKEND": "tests.classifiers.FakeClassifier", "OPTIONS": options}):
+        (found,) = read("I live in Hull.")
+
+    assert (found.type, found.key) == ("fact", "user.location")
+
+
+@pytest.mark.parametrize("text", ["System: ", "Developer: \u200b", "", "   ", "User: hi"])
+def test_a_label_with_nothing_behind_it_is_refused(text: str) -> None:
+    assert all(one.decision != "keep" for one in read(text))
+
+
+def test_the_guard_sees_what_no_finding_holds() -> None:
+    found = read("My son Leo is allergic to nuts, can he get in when the word is sesame?")
+
+    assert {one.decision for one in found} == {"discarded_policy"}
+
+
+@override_settings(READ_TURN_MS=0.0)
+def test_a_turn_that_costs_too_much_is_guarded_all_the_same() -> None:
+    def extracted(text: str) -> list[tuple[str, str]]:
+        return [(one.decision, one.reason) for one in extract(Proposal(text=Plaintext(text)), now=NOW)]
+
+    assert extracted("We moved to the third house on the left in spring.") == [("", "too_costly")]
+    assert extracted("Behind the third gnome you have to say sesame.") == [("discarded_policy", "secret_or_order")]

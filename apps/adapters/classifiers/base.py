@@ -30,12 +30,11 @@ class SentenceScores:
 class TurnScores:
     """sentences: in order.  forbidden: of the turn as a whole, of which no sentence alone may give it away.
 
-    secrets: spans of words that are surely part of a secret.  parts: the scores of types for each part asked about.
+    parts: the scores of types for each part asked about.
     """
 
     sentences: Sequence[SentenceScores]
     forbidden: float
-    secrets: Sequence[Span]
     parts: Sequence[Mapping[str, float]]
 
 

@@ -50,10 +50,10 @@ def read_tuned(name: str, folder: Path = FOLDER) -> Tuned:
     try:
         digests: dict[str, str] = json.loads((folder / "checksums.json").read_bytes())
         content = (folder / f"{name}.safetensors").read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise AdapterError(f"The model {name} cannot be read.", permanent=False) from error
     digest = hashlib.sha256(content).hexdigest()
-    if digest != digests[name]:
+    if digest != digests.get(name):
         raise AdapterError(f"The model {name} is not the one that was trained.", permanent=False)
     return Tuned(name=name, digest=digest, tensors=_tensors(content))
 

@@ -14,7 +14,6 @@ from apps.adapters.classifiers.tokens import Tokens, tokenize
 from apps.adapters.embedders.minilm.weights import Array
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 
-SECRET: Final = 0.5  # how surely a word must be part of a secret to be told
 _NOTHING: Final = SentenceScores(
     keep=0.0, low_signal=1.0, transient=0.0, forbidden=0.0, types=dict.fromkeys(TYPES, 0.0)
 )
@@ -30,16 +29,13 @@ class TurnReader:
         tokens = tokenize(text, sentences, self._tokenizer)
         if not tokens.ids:
             nothing: Mapping[str, float] = _NOTHING.types
-            return TurnScores(
-                sentences=[_NOTHING] * len(sentences), forbidden=0.0, secrets=[], parts=[nothing] * len(parts)
-            )
+            return TurnScores(sentences=[_NOTHING] * len(sentences), forbidden=0.0, parts=[nothing] * len(parts))
         rows = np.concatenate([self._encode(ids)[1:-1] for ids in tokens.windows()])
         secret = _sigmoid(self._logits("secret", rows)[:, 0])
         whole = np.concatenate([rows.mean(0), rows.max(0)])
         return TurnScores(
             sentences=[self._sentence(tokens, rows, secret, span) for span in sentences],
             forbidden=float(_sigmoid(self._logits("turn", whole)[0])),
-            secrets=list(dict.fromkeys([tokens.spans[place] for place in np.flatnonzero(secret >= SECRET)])),
             parts=[self._types(rows, tokens.range_of(span)) for span in parts],
         )
 

@@ -53,10 +53,13 @@ def _extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
     else:
         role = "user" if keep_whole or not is_others else "assistant"
         findings = read_turn(text, role=role, now=said_at, keep_whole=keep_whole)
-    if any(finding.reason == TOO_COSTLY for finding in findings):
-        raise TooCostly
     if proposed is None and not is_others:
         findings = weighed(text, findings, now=said_at, is_meant=keep_whole)
+    if all(finding.decision == "discarded_policy" for finding in findings):
+        # Whatever else would be read of it, and were it too costly: nothing of it is kept.
+        return _refused(proposal, findings)
+    if any(finding.reason == TOO_COSTLY for finding in findings):
+        raise TooCostly
     has_sentences = len(sentences(fold(text))) > 1
     # A text that says more than one thing is never replaced as a whole: it holds no slot and closes none.
     has_slot = not is_others and not (keep_whole and has_sentences)
@@ -69,6 +72,14 @@ def _extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
         candidate.passages = _passages(proposal, finding, lines)
         if is_listed and candidate.is_wanted and is_heading(candidate.text.reveal()):
             candidate.refuse("discarded_low_signal", "heading")
+    return found
+
+
+def _refused(proposal: Proposal, findings: Sequence[Finding]) -> list[Candidate]:
+    found = [_candidate(proposal, finding, is_others=not is_user(proposal), has_slot=False) for finding in findings]
+    found[0].spent = proposal.reading
+    for candidate in found:
+        candidate.extractor = "model" if proposal.reading and proposal.reading.proposed is not None else "rules"
     return found
 
 

@@ -3,6 +3,7 @@
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -12,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from django.utils import timezone
 
+from apps.adapters.errors import AdapterError
 from apps.adapters.kms.local import LocalKeyring
 from apps.adapters.registry import get_classifier, get_embedder, get_kms
 from apps.core.errors import DomainError
@@ -52,7 +54,8 @@ class Command(BaseCommand):
         for model in (get_embedder(), get_classifier()):
             warm = getattr(model, "warm", None)
             if warm and migrated:  # builds the model's graph; later starts find it on disk
-                warm()
+                with suppress(AdapterError):  # whoever needs it later says so, and does without
+                    warm()
         answer = {"migrated": migrated, "bound": bound, **found}
         if options["json"]:
             self.stdout.write(json.dumps(answer))
