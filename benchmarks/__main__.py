@@ -18,7 +18,11 @@ from benchmarks.instance import Instance, instance, superuser
 
 WIDTH = 160  # characters of a line where no terminal says how many there are: a file, a pipe
 # For what no model's vectors matter to: 50,000 texts would take one half an hour.
-WITHOUT_MODEL = {"EMBEDDER_BACKEND": "apps.adapters.embedders.fake.FakeEmbedder", "EMBEDDER_OPTIONS": "{}"}
+WITHOUT_MODEL = {
+    "EMBEDDER_BACKEND": "apps.adapters.embedders.fake.FakeEmbedder",
+    "EMBEDDER_OPTIONS": "{}",
+    "CLASSIFIER_BACKEND": "",
+}
 
 console = Console(width=None if sys.stdout.isatty() else WIDTH)
 aside = Console(stderr=True)  # progress, and tables while JSON takes the standard output
