@@ -3,7 +3,6 @@
 import gc
 import os
 import resource
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -66,12 +65,7 @@ def when_ready(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Load the models before the first request, so that no user waits for them."""
-    from apps.adapters.errors import AdapterError
-    from apps.adapters.registry import get_classifier, get_embedder
+    """Load the models before the first request."""
+    from apps.adapters.registry import warm_models
 
-    for model in (get_embedder(), get_classifier()):
-        warm = getattr(model, "warm", None)
-        if warm:
-            with suppress(AdapterError):  # whoever needs it later says so, and does without
-                warm()
+    warm_models()

@@ -12,14 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from apps.adapters.classifiers.base import TYPES
+
 DATA: Final = Path(__file__).parent / "data"
 
 Split = Literal["train", "validation", "test"]
 SPLITS: Final[tuple[Split, ...]] = ("train", "validation", "test")
 
-TYPES: Final = (
-    "instruction", "constraint", "task", "decision", "relation", "entity", "event", "preference", "fact",
-)  # fmt: skip
 REASONS: Final = ("low_signal", "transient", "policy", "redundant")
 GUARD_KINDS: Final = ("secret", "order", "innocent")
 RELATIONS: Final = ("replaces", "ends", "repeats", "adds", "unrelated")

@@ -1,6 +1,7 @@
 """The adapters that settings name, each made once per process."""
 
 import threading
+from contextlib import suppress
 from typing import Any, cast
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from django.utils.module_loading import import_string
 
 from apps.adapters.classifiers.base import Classifier
 from apps.adapters.embedders.base import Embedder
+from apps.adapters.errors import AdapterError
 from apps.adapters.extractors.base import Extractor
 from apps.adapters.kms.base import KekProvider
 from apps.adapters.rerankers.base import Reranker
@@ -44,6 +46,16 @@ def get_classifier() -> Classifier | None:
     Constructing it loads nothing, the first text does.  Raises ImproperlyConfigured.
     """
     return cast("Classifier", _instance("CLASSIFIER")) if settings.CLASSIFIER else None
+
+
+def warm_models() -> None:
+    """Build and load what runs on this machine, so that no user waits for it.  What fails to says so when it is needed,
+    and is done without until then."""
+    for model in (get_embedder(), get_classifier()):
+        warm = getattr(model, "warm", None)
+        if warm:
+            with suppress(AdapterError):
+                warm()
 
 
 def get_reranker() -> Reranker | None:

@@ -127,7 +127,7 @@ class KnownPart:
         return self.validity != self.was or self.periods.has_changed
 
     def close(self, *, by: int, at: datetime, now: datetime, reason: str = "newer") -> None:
-        """It is over since then, and the rest of the memory goes on; all of it is over with its last part that held."""
+        """It is over since then, and the rest of the memory goes on."""
         self.validity, self.superseded_by = "superseded", by
         self.periods.end_latest(at, now=now)
         self.memory.ended.append(EndedWords(start=self.start, end=self.end, at=at, by=by, claim_id=self.claim_id))

@@ -5,6 +5,7 @@ says which sentences are worth keeping, of which type, and which give a secret a
 """
 
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -36,7 +37,7 @@ _FIRM: Final = frozenset({"filler", "too_short", "code_only", "not_user_turn", "
 # What opens a sentence that leans on the one before it.
 _LEANING: Final = patterns.compile(
     r"(?:it|its|it's|they|them|their|they're|he|she|his|her|hers|he's|she's|that|that's|this|those|these|there|there's"
-    r"|but|and|so|or|because|cos|which|who|whose|then|also|only|just|still|not|same|both|otherwise|plus|hence|which"
+    r"|but|and|so|or|because|cos|which|who|whose|then|also|only|just|still|not|same|both|otherwise|plus|hence"
     r"|although|though|except|unless|until|since|with|without|to|for|by|at|in|on|from)\b",
     patterns.IGNORECASE,
 )
@@ -156,7 +157,7 @@ def _forbidden(units: Sequence[_Unit], scores: TurnScores, threshold: float) -> 
 
 
 def _is_firm(unit: _Unit) -> bool:
-    return bool(unit.findings) and not unit.kept and all(finding.reason in _FIRM for finding in unit.findings)
+    return bool(unit.findings) and all(finding.reason in _FIRM for finding in unit.findings)
 
 
 def _stands(plain: str, unit: _Unit) -> bool:
@@ -234,10 +235,11 @@ def _claims(plain: str, kept: Sequence[Finding]) -> list[tuple[Finding, Span]]:
     """Those with a key, each with its words.  Of several in the same words, each has those of its value alone, and one
     whose value is not found is left out: to end it would take the others along."""
     keyed = [one for one in kept if one.key is not None]
+    sharing = Counter((one.start, one.end) for one in keyed)
     found = []
     for one in keyed:
         value = _value_in(plain, one)
-        if sum((other.start, other.end) == (one.start, one.end) for other in keyed) > 1:
+        if sharing[one.start, one.end] > 1:
             if value is not None:
                 found.append((one, value))
         else:

@@ -63,7 +63,8 @@ def open_sealed(
 ) -> OpenedSpace:
     """Open the space.  Inside the tenant's transaction.  What fails its seal is left out and reported."""
     where, values, _ = conditions(filters, scope, cipher, now=now)
-    truth, at = true_sql("memory", moment_of(filters, now=now), now=now)
+    moment = moment_of(filters, now=now)
+    truth, at = true_sql("memory", moment, now=now)
     with connection.cursor() as cursor:
         cursor.execute(
             _EVERYTHING.format(where=where, truth=truth),
@@ -75,7 +76,7 @@ def open_sealed(
     for row in rows:
         try:
             handles = Handles(**orjson.loads(cipher.open_bytes(HANDLES, row[0], bytes(row[2]))))
-            turn = _turn(row, handles, cipher, moment_of(filters, now=now))
+            turn = _turn(row, handles, cipher, moment)
             if row[12] and _passes(filters, handles, row, cipher):
                 wanted.add(turn.id)
         except DecryptError as error:

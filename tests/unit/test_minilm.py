@@ -156,7 +156,7 @@ def test_a_forked_child_embeds_with_a_runtime_of_its_own(graph_folder: Path) -> 
     receiver, sender = fork.Pipe(duplex=False)
 
     # Held while forking, as if another thread were loading: the child must not wait for it.
-    with embedder._lock:
+    with embedder._runtime._lock:
         child = fork.Process(target=_embed_in_child, args=(embedder, sender))
         child.start()
     answered = receiver.poll(30)
@@ -216,6 +216,6 @@ def _graph_with_words_shuffled(build: Callable[[weights.Weights], bytes]) -> Cal
 
 
 def _embed_in_child(embedder: LocalEmbedder, sender: multiprocessing.connection.Connection) -> None:
-    was_loaded = embedder._runtime is not None
+    was_loaded = embedder._runtime.is_loaded
     vectors: Array = embedder.embed(TEXTS)
     sender.send((was_loaded, vectors))

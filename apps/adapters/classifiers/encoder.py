@@ -6,25 +6,22 @@ Hu et al. 2021 (LoRA): to each of its matrices W comes B A, of a small rank; mer
 import hashlib
 import json
 import logging
-import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apps.adapters.embedders.minilm import graph_file
 from apps.adapters.embedders.minilm.loading import WrongGraphError
 from apps.adapters.embedders.minilm.reference import encode_tokens
-from apps.adapters.embedders.minilm.weights import Array, Layer, Linear, Weights
+from apps.adapters.embedders.minilm.weights import Array, Layer, Linear, Weights, map_safetensors
 from apps.adapters.errors import AdapterError
 
 logger = logging.getLogger(__name__)
 
 FOLDER: Final = Path(__file__).parent / "weights"
-_KINDS: Final = {"F16": np.float16, "F32": np.float32}
 # A new graph must nearly say of these tokens what numpy says: a sentence whose ids are as good as any.
 _PROBE: Final = [101, 1045, 2333, 2000, 11929, 1998, 2026, 2905, 2003, 27395, 2000, 18551, 1012, 102]
 _LOWEST_COSINE: Final = 0.95
@@ -47,27 +44,17 @@ class Encode(Protocol):
 
 def read_tuned(name: str, folder: Path = FOLDER) -> Tuned:
     """Raises AdapterError for a file that is missing or not the one that was trained."""
+    path = folder / f"{name}.safetensors"
     try:
         digests: dict[str, str] = json.loads((folder / "checksums.json").read_bytes())
-        content = (folder / f"{name}.safetensors").read_bytes()
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
     except (OSError, ValueError) as error:
         raise AdapterError(f"The model {name} cannot be read.", permanent=False) from error
-    digest = hashlib.sha256(content).hexdigest()
     if digest != digests.get(name):
         raise AdapterError(f"The model {name} is not the one that was trained.", permanent=False)
-    return Tuned(name=name, digest=digest, tensors=_tensors(content))
-
-
-def _tensors(content: bytes) -> dict[str, Array]:
-    """Of a safetensors file: header length 8, little-endian | header, JSON | tensors."""
-    (length,) = struct.unpack("<Q", content[:8])
-    header: dict[str, Any] = json.loads(content[8 : 8 + length])
-    found: dict[str, Array] = {}
-    for name, entry in header.items():
-        start, end = entry["data_offsets"]
-        raw: NDArray[Any] = np.frombuffer(content[8 + length + start : 8 + length + end], _KINDS[entry["dtype"]])
-        found[name] = raw.astype(np.float32).reshape(entry["shape"])
-    return found
+    return Tuned(
+        name=name, digest=digest, tensors={name: one.astype(np.float32) for name, one in map_safetensors(path).items()}
+    )
 
 
 def merged(base: Weights, tuned: Tuned) -> Weights:
@@ -108,8 +95,8 @@ def _load_onnx(tuned: Tuned, base: Weights, cache_folder: Path | None) -> Encode
     # Imported here, so that a platform without onnxruntime still gets as far as numpy.
     from apps.adapters.embedders.minilm.runtime import OnnxTokens
 
-    graph = _read_or_build(cache_folder, f"{tuned.name}-{tuned.digest[:16]}", lambda: _build_checked(tuned, base))
-    return OnnxTokens(graph)
+    name = graph_file.file_name(f"{tuned.name}-{tuned.digest[:16]}")
+    return OnnxTokens(graph_file.find_or_build(cache_folder, lambda: _build_checked(tuned, base), name=name))
 
 
 def _build_checked(tuned: Tuned, base: Weights) -> bytes:
@@ -123,16 +110,3 @@ def _build_checked(tuned: Tuned, base: Weights) -> bytes:
     if not cosines.min() >= _LOWEST_COSINE:  # "not >=", so that NaN is refused too
         raise WrongGraphError(f"The new graph's lowest cosine to the model is {cosines.min():.3f}.")
     return graph
-
-
-def _read_or_build(cache_folder: Path | None, name: str, build: Callable[[], bytes]) -> bytes:
-    if cache_folder is None:
-        return build()
-    try:
-        return graph_file.read_or_build(cache_folder, build, name=graph_file.file_name(name))
-    except OSError as error:
-        logger.warning(
-            "a classifier's folder cannot be used; every process builds its own graph",
-            extra={"error": type(error).__name__},
-        )
-    return build()

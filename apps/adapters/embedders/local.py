@@ -1,9 +1,6 @@
 """The embedder that runs on this machine: no key, no network, no text leaves the process."""
 
 import logging
-import os
-import threading
-import weakref
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +9,7 @@ from numpy.typing import NDArray
 
 from apps.adapters.embedders.minilm.loading import Runtime, load_runtime
 from apps.adapters.embedders.minilm.weights import DIMENSIONS
+from apps.adapters.per_process import PerProcess
 
 logger = logging.getLogger(__name__)
 
@@ -31,46 +29,23 @@ class LocalEmbedder:
 
     def __init__(self, cache_dir: str | None = None) -> None:
         self._cache_folder = Path(cache_dir) if cache_dir else None
-        self._lock = threading.Lock()
-        self._runtime: Runtime | None = None
-        _embedders.add(self)
+        self._runtime = PerProcess(self._load)
 
     @property
     def runtime_name(self) -> str:
         """Which runtime serves this process; loads it if need be."""
-        return self._load().name
+        return self._runtime.get().name
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         if not texts:
             return np.empty((0, DIMENSIONS), np.float32)
-        return self._load().embed(texts)
+        return self._runtime.get().embed(texts)
 
     def warm(self) -> None:
         """Build the graph if need be, load it and run one text, so that no user waits for it."""
         self.embed(["warm"])
 
     def _load(self) -> Runtime:
-        runtime = self._runtime
-        if runtime is not None:
-            return runtime
-        with self._lock:
-            if self._runtime is None:
-                self._runtime = load_runtime(self._cache_folder)
-                logger.info("embedding model loaded", extra={"backend": self._runtime.name})
-            return self._runtime
-
-    def _start_afresh(self) -> None:
-        self._lock = threading.Lock()
-        self._runtime = None
-
-
-_embedders: weakref.WeakSet[LocalEmbedder] = weakref.WeakSet()
-
-
-def _start_afresh_after_fork() -> None:
-    for embedder in list(_embedders):
-        embedder._start_afresh()
-
-
-# A forked child inherits native state made for another process, and perhaps a lock whose holder it did not inherit.
-os.register_at_fork(after_in_child=_start_afresh_after_fork)
+        runtime = load_runtime(self._cache_folder)
+        logger.info("embedding model loaded", extra={"backend": runtime.name})
+        return runtime

@@ -67,7 +67,6 @@ def _extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
     lines = lines_of(text) if "\n" in text or len(found) > 1 or has_sentences else []
     found[0].spent = proposal.reading
     for candidate, finding in zip(found, findings, strict=True):
-        candidate.extractor = "rules" if proposed is None else "model"
         candidate.is_listed = is_listed
         candidate.passages = _passages(proposal, finding, lines)
         if is_listed and candidate.is_wanted and is_heading(candidate.text.reveal()):
@@ -78,8 +77,6 @@ def _extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
 def _refused(proposal: Proposal, findings: Sequence[Finding]) -> list[Candidate]:
     found = [_candidate(proposal, finding, is_others=not is_user(proposal), has_slot=False) for finding in findings]
     found[0].spent = proposal.reading
-    for candidate in found:
-        candidate.extractor = "model" if proposal.reading and proposal.reading.proposed is not None else "rules"
     return found
 
 
@@ -133,6 +130,7 @@ def _candidate(proposal: Proposal, finding: Finding, *, is_others: bool, has_slo
         event_range=finding.event_range,
         source_strength=finding.source_strength,
         extractor_confidence=finding.extractor_confidence,
+        extractor="model" if proposal.reading and proposal.reading.proposed is not None else "rules",
     )
     if is_others:
         candidate.type = "reference"

@@ -3,7 +3,6 @@
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -13,9 +12,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from django.utils import timezone
 
-from apps.adapters.errors import AdapterError
 from apps.adapters.kms.local import LocalKeyring
-from apps.adapters.registry import get_classifier, get_embedder, get_kms
+from apps.adapters.registry import get_kms, warm_models
 from apps.core.errors import DomainError
 from apps.tenants.selectors import list_tenants
 from apps.upkeep.binding import bind_first
@@ -51,11 +49,8 @@ class Command(BaseCommand):
                 raise CommandError(str(error)) from error
             finally:
                 cursor.execute("select pg_advisory_unlock(%s)", [ONE_AT_A_TIME])
-        for model in (get_embedder(), get_classifier()):
-            warm = getattr(model, "warm", None)
-            if warm and migrated:  # builds the model's graph; later starts find it on disk
-                with suppress(AdapterError):  # whoever needs it later says so, and does without
-                    warm()
+        if migrated:  # builds the models' graphs; later starts find them on disk
+            warm_models()
         answer = {"migrated": migrated, "bound": bound, **found}
         if options["json"]:
             self.stdout.write(json.dumps(answer))

@@ -6,6 +6,7 @@ place; the digest tells a half-written or damaged file from a good one, not a fo
 
 import fcntl
 import hashlib
+import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -15,9 +16,10 @@ from typing import Final
 
 from apps.adapters.embedders.minilm.weights import WEIGHTS_SHA256
 
+logger = logging.getLogger(__name__)
+
 # Raise it whenever the builder would write a different graph.
 GRAPH_VERSION: Final = 1
-FILE_NAME: Final = f"all-MiniLM-L6-v2-int8-{WEIGHTS_SHA256[:16]}-v{GRAPH_VERSION}.graph"
 INPUT: Final = "ids"
 OUTPUT: Final = "vector"
 
@@ -27,6 +29,23 @@ _DIGEST_BYTES: Final = hashlib.sha256().digest_size
 def file_name(model: str) -> str:
     """Of a model that is made from the package's weights: of these, and of the builder, as well as of its own."""
     return f"{model}-int8-{WEIGHTS_SHA256[:16]}-v{GRAPH_VERSION}.graph"
+
+
+FILE_NAME: Final = file_name("all-MiniLM-L6-v2")
+
+
+def find_or_build(folder: Path | None, build: Callable[[], bytes], *, name: str = FILE_NAME) -> bytes:
+    """As ``read_or_build``; built for this process alone without a folder, or where it cannot be used."""
+    if folder is None:
+        return build()
+    try:
+        return read_or_build(folder, build, name=name)
+    except OSError as error:
+        logger.warning(
+            "a model's folder cannot be used; every process builds its own graph",
+            extra={"error": type(error).__name__},
+        )
+    return build()
 
 
 def read_or_build(folder: Path, build: Callable[[], bytes], *, name: str = FILE_NAME) -> bytes:

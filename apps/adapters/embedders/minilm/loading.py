@@ -1,7 +1,7 @@
 """The fastest way to run the model that works on this machine."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -61,20 +61,7 @@ def _load_onnx(model_folder: Path, tokenizer: WordPiece, cache_folder: Path | No
     def build() -> bytes:
         return _build_checked_graph(model_folder, tokenizer)
 
-    return OnnxRuntime(_read_or_build(cache_folder, build), tokenizer)
-
-
-def _read_or_build(cache_folder: Path | None, build: Callable[[], bytes]) -> bytes:
-    if cache_folder is None:
-        return build()
-    try:
-        return graph_file.read_or_build(cache_folder, build)
-    except OSError as error:
-        logger.warning(
-            "the embedding model's folder cannot be used; every process builds its own graph",
-            extra={"error": type(error).__name__},
-        )
-    return build()
+    return OnnxRuntime(graph_file.find_or_build(cache_folder, build), tokenizer)
 
 
 def _build_checked_graph(model_folder: Path, tokenizer: WordPiece) -> bytes:

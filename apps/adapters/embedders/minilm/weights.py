@@ -9,7 +9,7 @@ import json
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ HEADS: Final = 12
 LAYERS: Final = 6
 MAX_TOKENS: Final = 256
 LAYER_NORM_EPSILON: Final = 1e-12
+
+_FLOATS: Final = {"F16": np.float16, "F32": np.float32}
 
 Array = NDArray[np.float32]
 
@@ -90,7 +92,7 @@ def read_weights(folder: Path) -> Weights:
     """The weights, mapped from the file, so that pages are read when first used.  Raises AdapterError."""
     path = folder / "model.safetensors"
     _verify(path, WEIGHTS_SHA256)
-    tensors = _map_safetensors(path)
+    tensors = map_safetensors(path)
 
     def linear(name: str) -> Linear:
         # Stored as (out, in).  The transposed view costs nothing, and BLAS reads either order.
@@ -129,8 +131,8 @@ def _verify(path: Path, expected: str) -> None:
         raise AdapterError(f"The model's {path.name} is not the published file; reinstall {PACKAGE}.", permanent=False)
 
 
-def _map_safetensors(path: Path) -> dict[str, Array]:
-    """Every float32 tensor of a safetensors file: header length 8, little-endian | header, JSON | tensors.
+def map_safetensors(path: Path) -> dict[str, NDArray[Any]]:
+    """Every tensor of floats of a safetensors file: header length 8, little-endian | header, JSON | tensors.
 
     Offsets in the header count from the end of the header.
     """
@@ -138,9 +140,9 @@ def _map_safetensors(path: Path) -> dict[str, Array]:
         (header_length,) = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(header_length))
     body = np.memmap(path, np.uint8, "r", offset=8 + header_length)
-    tensors: dict[str, Array] = {}
+    tensors: dict[str, NDArray[Any]] = {}
     for name, entry in header.items():
-        if name != "__metadata__" and entry["dtype"] == "F32":
+        if name != "__metadata__" and entry["dtype"] in _FLOATS:
             start, end = entry["data_offsets"]
-            tensors[name] = body[start:end].view(np.float32).reshape(entry["shape"])
+            tensors[name] = body[start:end].view(_FLOATS[entry["dtype"]]).reshape(entry["shape"])
     return tensors
