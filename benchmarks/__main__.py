@@ -75,6 +75,11 @@ def _parser() -> argparse.ArgumentParser:
         help="say what each leg, or each leg and factor, is worth by leaving it out",
     )
 
+    verb("lives", _in_instance(_lives), "months of turns by unseen writers, and what is asked about them afterwards")
+
+    bystanders = verb("bystanders", _in_instance(_bystanders), "two facts in one turn, of which one changes")
+    number(bystanders, "--pairs", 2_000, "of facts")
+
     latency = verb(
         "latency", _in_instance(_latency), "adds and queries over HTTP beside the bare limit of the same run"
     )
@@ -216,6 +221,23 @@ def _recall(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
         console.print(_table(f"all of it, {file.name}, in percent", worth if options.ablate else worth[:1]))
         result[file.name] = {**figures, "worth": worth, "scores": tables, "rankings": report.rows}
     return result
+
+
+def _lives(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from apps.projects.system import find_tenant_scope
+    from benchmarks import lives
+
+    result = lives.run(find_tenant_scope(running.tenant), now=datetime.now(UTC))
+    console.print_json(json.dumps(result))
+    return result
+
+
+def _bystanders(running: Instance, options: argparse.Namespace) -> dict[str, Any]:
+    from apps.projects.system import find_tenant_scope
+    from benchmarks import bystanders
+
+    scope = find_tenant_scope(running.tenant)
+    return _say_figures(bystanders.run(scope, limit=options.pairs, now=datetime.now(UTC), say=aside.print))
 
 
 def _scores_table(title: str, categories: dict[str, dict[str, dict[str, float]]]) -> Table:

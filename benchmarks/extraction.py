@@ -6,21 +6,26 @@ Reads the turns only, never the expected outcomes. A small slot machine in memor
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from apps.adapters.classifiers.base import Classifier
 from apps.adapters.classifiers.local import LocalClassifier
+from apps.adapters.embedders.local import LocalEmbedder
+from apps.ingest.changes import Change, Effect, Sureness, changes_among, may_change
 from apps.ingest.rules.entities import read_entities
 from apps.ingest.rules.finding import Finding
 from apps.ingest.rules.reader import read_turn
 from apps.ingest.weighing import Thresholds, weigh
 from benchmarks.by_rule import report
-from text.marking import marked
+from text.marking import marked, places
 
 
 @dataclass(frozen=True)
@@ -28,21 +33,32 @@ class Gate:
     """What weighs sentences; nothing where the rules alone are to."""
 
     classifier: Classifier | None = None
-    thresholds: Thresholds = Thresholds(keep=0.2, forbidden=0.9)  # noqa: RUF009  frozen, and the settings' own
+    thresholds: Thresholds = Thresholds(keep=0.2, forbidden=0.95)  # noqa: RUF009  frozen, and the settings' own
+    sureness: Sureness = Sureness()  # noqa: RUF009  frozen
+    embedder: LocalEmbedder = field(default_factory=LocalEmbedder)
 
 
 @dataclass
 class Row:
-    """ended: words that hold no longer, of a text of several claims."""
+    """ended: words that hold no longer, of a text of several claims.  is_outdated: it may hold no longer."""
 
     text: str
     finding: Finding
+    vector: NDArray[np.float32] | None = None
     current: bool = True
     ended: list[tuple[int, int]] = field(default_factory=list)
+    is_outdated: bool = False
 
     @property
     def shown(self) -> str:
         return marked(self.text, self.ended)
+
+    def claims_in(self, words: Sequence[tuple[int, int]]) -> int:
+        """How many of its claims have a word among these."""
+        at = self.finding.start
+        return sum(
+            any(part.start - at < end and part.end - at > start for start, end in words) for part in self.finding.parts
+        )
 
     def end_parts(self, key: str, *, now: str | None = None, only: str | None = None) -> None:
         """now: the value that holds now.  only: the one that is over, if not any."""
@@ -62,21 +78,42 @@ class Slots:
         found = read_turn(text, role=role, now=now, min_chars=4)
         if self._gate.classifier is None or role != "user":
             return found
-        return weigh(text, found, self._gate.classifier, self._gate.thresholds, now=now, is_meant=False)
+        return weigh(text, found, self._gate.classifier, self._gate.thresholds, is_meant=False)
 
     def add(self, text: str, finding: Finding) -> str:
         if finding.closes:
             self._close(*finding.closes)
         same = [row for row in self.rows if row.current and self._repeats(row, text, finding)]
-        if same:
+        changes = list(self._changes(text, vector := self._vector(text)))
+        if same or any(change.effect is Effect.REPEATS for _, change in changes):
             return "discarded_redundant"
         for key, value in _claims(finding):
             for row in self.rows:
                 if row.current and row.finding.key == key and row.finding.value != value:
                     row.current = False
                 row.end_parts(key, now=value)
-        self.rows.append(Row(text, finding))
+        for row, change in changes:
+            words = places(row.text, row.ended, change.words)
+            if change.effect is Effect.OUTDATES or row.claims_in(words or [(0, len(row.text))]) > 1:
+                row.is_outdated = True
+            elif change.words:
+                row.ended += words
+            else:
+                row.current = False
+        self.rows.append(Row(text, finding, vector))
         return "created"
+
+    def _vector(self, text: str) -> NDArray[np.float32] | None:
+        return self._gate.embedder.embed([text])[0] if self._gate.classifier else None
+
+    def _changes(self, text: str, vector: NDArray[np.float32] | None) -> Iterator[tuple[Row, Change]]:
+        """What it does to the nearest that are current."""
+        if self._gate.classifier is None or vector is None or not may_change(text):
+            return
+        rows = [(row, row.vector) for row in self.rows if row.current and row.vector is not None]
+        shown = [(row.shown, float(known @ vector)) for row, known in rows]
+        for place, change in changes_among(text, shown, self._gate.classifier, self._gate.sureness):
+            yield rows[place][0], change
 
     def _close(self, key: str, old: str | None) -> None:
         for row in self.rows:
@@ -138,13 +175,14 @@ def predict(record: dict[str, Any], gate: Gate) -> dict[str, Any]:
     if "turns" in record:
         for turn in record["turns"]:
             list(predict_turn(slots, turn))
-        rows = [
-            (row.current, {"text": row.shown, "type": row.finding.type, "key": row.finding.key}) for row in slots.rows
-        ]
         return {
             "id": record["id"],
-            "current": [r for current, r in rows if current],
-            "history": [r for current, r in rows if not current],
+            "current": [
+                {"text": row.shown, "type": row.finding.type, "key": row.finding.key}
+                for row in slots.rows
+                if row.current
+            ],
+            "history": [row.text for row in slots.rows if row.ended or not row.current],
         }
     for turn in record.get("before") or []:
         list(predict_turn(slots, turn))
@@ -164,7 +202,7 @@ def predict_and_identify(record: dict[str, Any], gate: Gate) -> None:
         list(predict_turn(slots, said))
     for row in slots.rows:
         finding = row.finding
-        read_entities(row.text, key=finding.key, value=finding.value, many_valued=finding.many_valued)
+        read_entities(row.text, [claim.moved(-finding.start) for claim in finding.claims])
 
 
 def _seconds(records: list[dict[str, Any]], read: Callable[[dict[str, Any]], object]) -> float:

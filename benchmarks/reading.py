@@ -124,7 +124,7 @@ def _read(text: str, name: str, seen: Seen) -> None:
     began = time.thread_time()
     stages: dict[str, Callable[[], object]] = {
         "turn": lambda: extract(proposal, now=NOW),
-        "entities": lambda: read_entities(text, key=None, value=None, many_valued=False),
+        "entities": lambda: read_entities(text),
         "words": lambda: terms(text),
         "question": lambda: ask(proposal.text, now=NOW),
     }

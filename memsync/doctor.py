@@ -263,10 +263,11 @@ def _embedder(visit: Visit) -> Iterator[Finding]:
 def _classifier(visit: Visit) -> Iterator[Finding]:
     classifier = get_classifier()
     if classifier is None:
-        yield ok("classifier", "none: the rules alone say what is kept")
+        yield ok("classifier", "none: all is kept but what a guard or the filler refuses")
         return
     began = time.perf_counter()
     classifier.read("Is everything well?", [(0, 19)])
+    classifier.compare("Is everything well?", ["All is well."])
     yield ok("classifier", f"{classifier.id}: {(time.perf_counter() - began) * 1000:.0f} ms with loading")
 
 
@@ -392,7 +393,7 @@ HINTS: Final = {
     "rows that grant": "`memsync keys bind --dry-run` lists them. After a restore or an upgrade `memsync keys bind` "
     "makes them good again; otherwise somebody writes to the database.",
     "embedder": "See EMBEDDER_BACKEND. Until it works, what is added is found by its words only.",
-    "classifier": "See CLASSIFIER_BACKEND. Until it works, the rules alone say what is kept.",
+    "classifier": "See CLASSIFIER_BACKEND. Until it works, all is kept but what a guard or the filler refuses.",
     "broker": "See CELERY_BROKER_URL. Adds go on; what waits in the outbox is done when it is back.",
     "worker": "Start a worker: `memsync up`, or `celery --app memsync.celery worker`.",
     "beat": "Start beat: `memsync up`, or `celery --app memsync.celery beat`.",

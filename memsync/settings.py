@@ -242,10 +242,10 @@ CLASSIFIER: dict[str, Any] | None = (
         "OPTIONS": env.json("CLASSIFIER_OPTIONS", default={"cache_dir": str(MEMSYNC_HOME / "models")}),
     }
     if _classifier
-    else None  # the rules alone
+    else None  # all is kept but what a guard or the filler refuses
 )
 GATE_KEEP_FROM = env.float("GATE_KEEP_FROM", default=0.2)  # 0 to 1: how likely a sentence must be worth keeping
-GATE_FORBIDDEN_FROM = env.float("GATE_FORBIDDEN_FROM", default=0.9)  # 0 to 1: how surely it gives a secret away
+GATE_FORBIDDEN_FROM = env.float("GATE_FORBIDDEN_FROM", default=0.95)  # 0 to 1: how surely it gives a secret away
 RECALL_LEGS = env.list("RECALL_LEGS", default=["dense", "lexical", "slot", "temporal", "graph"])
 RECALL_BUDGET_MS = env.float("RECALL_BUDGET_MS", default=2000.0)
 RECALL_CACHE_SECONDS = env.float("RECALL_CACHE_SECONDS", default=60.0)

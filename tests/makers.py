@@ -9,6 +9,7 @@ from apps.apikeys.permissions import DEFAULT
 from apps.memories.spaces import meet_end_user
 from apps.projects.scope import Environment, Scope
 from apps.projects.services import create_project
+from apps.tenants.models import Instructions
 from apps.tenants.selectors import find_organization
 from apps.tenants.services import open_organization
 
@@ -18,11 +19,15 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 def make_tenant(name: str, *, organization: str | None = None, now: datetime | None = None) -> onboarding.Opened:
     """A tenant with everything: ``.tenant``, ``.project``, ``.scope`` (of production) and ``.keys`` by environment.
 
-    By the real clock unless told another time, because the server that tests call over HTTP lives by it.
+    By the real clock unless told another time, because the server that tests call over HTTP lives by it.  All
+    instructions wait, so that tests of the queue have something to wait.
     """
     now = now or datetime.now(UTC)
     owner = find_organization(organization or name) or open_organization(organization or name, now=now)
-    return onboarding.open_tenant(owner, name, now=now)
+    opened = onboarding.open_tenant(owner, name, now=now)
+    opened.tenant.instructions = Instructions.REVIEW
+    opened.tenant.save(update_fields=["instructions"])
+    return opened
 
 
 def make_project(scope: Scope, name: str, *, now: datetime = NOW) -> str:

@@ -3,7 +3,7 @@
 from memsync.settings import *  # noqa: F403
 
 EMBEDDER = {"BACKEND": "apps.adapters.embedders.fake.FakeEmbedder", "OPTIONS": {}}
-CLASSIFIER = None  # the rules alone; tests of the classifier set it
+CLASSIFIER = {"BACKEND": "tests.classifiers.PlainClassifier", "OPTIONS": {}}
 WEBHOOK_SENDER = {"BACKEND": "apps.adapters.senders.fake.FakeSender", "OPTIONS": {}}
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CELERY_TASK_ALWAYS_EAGER = False

@@ -1,6 +1,6 @@
 """Words taken out of a text, with a mark in their place.  Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 MARK: Final = "…"
@@ -22,11 +22,33 @@ def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def marked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     """The text with a mark in place of each span; of marks with nothing but blanks between them, one."""
-    pieces: list[str] = []
+    return "".join(text[start:end] if start < end else MARK for start, end in _pieces(text, spans))
+
+
+def places(text: str, spans: Iterable[tuple[int, int]], wanted: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Where in the text the ``wanted`` spans of ``marked(text, spans)`` stand; a mark stands nowhere."""
+    pieces: list[tuple[int, int, int]] = []  # where it begins in what is marked, and its span in the text
     at = 0
+    for start, end in _pieces(text, spans):
+        pieces.append((at, start, end))
+        at += end - start or len(MARK)
+    return [
+        (first, last)
+        for begin, stop in wanted
+        for at, start, end in pieces
+        if (first := max(start, start + begin - at)) < (last := min(end, start + stop - at))
+    ]
+
+
+def _pieces(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Spans of the text that stay, in order; an empty one stands for a mark."""
+    at, has_mark = 0, False
     for start, end in merged(spans):
-        between = text[at:start]
-        if not pieces or between.strip(_BEFORE):
-            pieces += [between, MARK]
+        if not has_mark or text[at:start].strip(_BEFORE):
+            if at < start:
+                yield at, start
+            yield end, end
+            has_mark = True
         at = end
-    return "".join([*pieces, text[at:]]) if pieces else text
+    if at < len(text):
+        yield at, len(text)

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from apps.adapters.classifiers.base import CHANGES
 from training.corpus import Kept, Utterance, authors
 
 SECOND: Final = Path(__file__).parent / "second"
-_CHANGES: Final = {"replaces", "ends"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ def measure() -> Agreement:
         types=_share(types),
         pairs=len(relations),
         relations=_share([first == second for first, second in relations]),
-        changes=_share([(first in _CHANGES) == (second in _CHANGES) for first, second in relations]),
+        changes=_share([(first in CHANGES) == (second in CHANGES) for first, second in relations]),
     )
 
 

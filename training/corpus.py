@@ -1,7 +1,8 @@
 """The labelled texts of the writers, by author and by split.
 
 Each author has a folder in ``training/data``: ``utterances.jsonl`` and ``pairs.jsonl``, or one of them, or
-``guards.jsonl``; test authors of turns also ``scripts.jsonl``, ``life.jsonl`` and ``questions.jsonl``.
+``stories.jsonl``, or ``guards.jsonl``; test authors of turns also ``scripts.jsonl``, ``life.jsonl`` and
+``questions.jsonl``.
 ``authors.json`` says who writes how, and in which split.  The format is described in ``training/README.md``.
 """
 
@@ -12,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from apps.adapters.classifiers.base import TYPES
+from apps.adapters.classifiers.base import CHANGES, RELATIONS, TYPES
 
 DATA: Final = Path(__file__).parent / "data"
 
@@ -21,7 +22,6 @@ SPLITS: Final[tuple[Split, ...]] = ("train", "validation", "test")
 
 REASONS: Final = ("low_signal", "transient", "policy", "redundant")
 GUARD_KINDS: Final = ("secret", "order", "innocent")
-RELATIONS: Final = ("replaces", "ends", "repeats", "adds", "unrelated")
 
 
 class CorpusFault(ValueError):
@@ -73,6 +73,16 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
+class Story:
+    """Turns of one person, oldest first.  told: of two of them, by their numbers (later, earlier), how they stand to
+    each other and which words of the earlier one no longer hold; every other two hold beside each other."""
+
+    id: str
+    turns: tuple[str, ...]
+    told: dict[tuple[int, int], tuple[str, tuple[str, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
 class Guarded:
     """A turn that gives a secret away, or plants an order, or only looks like it.  start, end: the secret's span."""
 
@@ -100,6 +110,10 @@ class Author:
     @cached_property
     def pairs(self) -> tuple[Pair, ...]:
         return tuple(_pair(self, record) for record in self._records("pairs"))
+
+    @cached_property
+    def stories(self) -> tuple[Story, ...]:
+        return tuple(_story(self, record) for record in self._records("stories"))
 
     @cached_property
     def guards(self) -> tuple[Guarded, ...]:
@@ -169,9 +183,27 @@ def _utterance(author: Author, record: dict[str, Any]) -> Utterance:
 def _pair(author: Author, record: dict[str, Any]) -> Pair:
     relation = _one_of(author, record, record["relation"], RELATIONS)
     claim = record.get("claim")
-    if (relation in {"replaces", "ends"}) != (claim is not None) or (claim and claim not in record["earlier"]):
+    if (relation in CHANGES) != (claim is not None) or (claim and claim not in record["earlier"]):
         raise CorpusFault(f"{record['id']}: the claim is not words of the earlier turn, or there should be none")
     return Pair(record["id"], record["earlier"], record["later"], relation, claim)
+
+
+def _story(author: Author, record: dict[str, Any]) -> Story:
+    """Where a turn ends two things of another, it replaces them if it replaces one."""
+    turns = record["turns"]
+    told: dict[tuple[int, int], tuple[str, tuple[str, ...]]] = {}
+    for later, earlier in record.get("repeats") or ():
+        told[later, earlier] = ("repeats", ())
+    for one in record.get("changes") or ():
+        if not 0 <= one["of"] < one["by"] < len(turns) or one["claim"] not in turns[one["of"]]:
+            raise CorpusFault(f"{record['id']}: the claim is not words of an earlier turn")
+        relation = _one_of(author, record, one["relation"], tuple(CHANGES))
+        before, claims = told.get((one["by"], one["of"]), ("", ()))
+        told[one["by"], one["of"]] = (
+            "replaces" if before == "replaces" else relation,
+            (*claims, one["claim"]),
+        )
+    return Story(record["id"], tuple(turns), told)
 
 
 def _guarded(author: Author, record: dict[str, Any]) -> Guarded:

@@ -4,8 +4,7 @@ keep: of the mean of a sentence's tokens.  types: of the mean of a statement's. 
 secret: of each token.  turn: of mean and maximum of all of a turn's.
 """
 
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import torch
@@ -17,7 +16,6 @@ from apps.adapters.embedders.minilm.weights import DIMENSIONS, Weights
 from training.encoder import DROPOUT, Encoder
 from training.turns import Turn
 
-BATCH: Final = 16
 SMOOTHING: Final = 0.05
 TYPE_WEIGHT: Final = 2.0
 
@@ -86,15 +84,3 @@ class Reader(nn.Module):
 def _weighted(logits: Tensor, right: Sequence[tuple[float, float]]) -> Tensor:
     losses = binary_cross_entropy_with_logits(logits, torch.tensor([value for value, _ in right]), reduction="none")
     return (losses * torch.tensor([weight for _, weight in right])).mean()
-
-
-def batches(turns: Sequence[Turn], order: random.Random) -> Iterator[list[Turn]]:
-    """Turns of about the same length together, in a new order."""
-    places = list(range(len(turns)))
-    order.shuffle(places)
-    found: list[list[Turn]] = []
-    for start in range(0, len(places), BATCH * 16):
-        chunk = sorted(places[start : start + BATCH * 16], key=lambda place: len(turns[place].tokens.ids))
-        found += [[turns[place] for place in chunk[n : n + BATCH]] for n in range(0, len(chunk), BATCH)]
-    order.shuffle(found)
-    yield from found

@@ -1,4 +1,4 @@
-"""How well the reader that ships does on authors it has not learned from, and how far its sureness can be believed.
+"""How well the models that ship do on authors they have not learned from, and how far their sureness can be believed.
 
 ``python -m training.report SPLIT [--weights FOLDER] [--out FILE]``; without torch, by the same code that serves.
 """
@@ -12,16 +12,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from apps.adapters.classifiers.base import TYPES, TurnScores
+from apps.adapters.classifiers.base import CHANGES, RELATIONS, TYPES, ChangeScores, TurnScores
 from apps.adapters.classifiers.encoder import FOLDER, load_encoder, read_tuned
+from apps.adapters.classifiers.pairs import PairReader
 from apps.adapters.classifiers.turns import TurnReader
-from apps.adapters.embedders.minilm.weights import find_model_folder, read_vocabulary, read_weights
+from apps.adapters.embedders.local import LocalEmbedder
+from apps.adapters.embedders.minilm.weights import find_model_folder, read_vocabulary
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
-from training.corpus import SPLITS, Split, authors
+from apps.ingest.changes import Sureness, words_over
+from training.changes import asked_about
+from training.corpus import SPLITS, Pair, Split, authors
 from training.turns import Turn, turns_of
 
 THRESHOLDS: Final = (0.1, 0.2, 0.3, 0.5)
-SURE: Final = (0.5, 0.7, 0.9, 0.98)
+SURE: Final = (0.5, 0.7, 0.9, 0.95, 0.98)
+SURE_OF_CHANGE: Final = (0.5, 0.75, 0.9)
 
 Found = Mapping[str, TurnScores]
 
@@ -31,7 +36,7 @@ def report(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
     folder = find_model_folder()
     tokenizer = WordPiece(read_vocabulary(folder))
     tuned = read_tuned("turns", weights)
-    reader = TurnReader(load_encoder(tuned, read_weights(folder), None), tokenizer, tuned.tensors)
+    reader = TurnReader(load_encoder(tuned, folder, None), tokenizer, tuned.tensors)
     turns = [turn for author in authors(split) for turn in turns_of(author, tokenizer)]
     found = {
         turn.id: reader.read(
@@ -39,15 +44,85 @@ def report(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
         )
         for turn in turns
     }
+    pairs = report_pairs(split, weights)
     return {
         "split": split,
         "authors": len({turn.author for turn in turns}),
-        "weights": tuned.digest,
+        "weights": {"turns": tuned.digest, "pairs": pairs.pop("weights")},
         "keep": {str(at): _kept(turns, found, at) for at in THRESHOLDS},
         "types": _types(turns, found),
         "forbidden": {str(at): _forbidden(turns, found, at) for at in SURE},
         "calibration_error": _calibration_error(turns, found),
+        "pairs": pairs,
     }
+
+
+def report_pairs(split: Split, weights: Path = FOLDER) -> dict[str, Any]:
+    """relations: share of pairs that are read as their writer meant them.  f1: by relation.
+
+    changes: by threshold, of the pairs in which something ended the share that is found, and of those that are found
+    the share in which something did.  words: the same of the words that ended, in pairs in which some did.
+    """
+    folder = find_model_folder()
+    tokenizer = WordPiece(read_vocabulary(folder))
+    tuned = read_tuned("pairs", weights)
+    reader = PairReader(load_encoder(tuned, folder, None), tokenizer, tuned.tensors)
+    pairs = [pair for author in authors(split) for pair in author.pairs]
+    scores = [reader.read(pair.later, pair.earlier) for pair in pairs]
+    meant = [pair.relation for pair in pairs]
+    read = [max(one.relations, key=lambda name: one.relations[name]) for one in scores]
+    ended = [one.over for one in scores]
+    return {
+        "weights": tuned.digest,
+        "pairs": len(pairs),
+        "relations": _mean([one == other for one, other in zip(meant, read, strict=True)]),
+        "f1": {name: _f1([one == name for one in meant], [one == name for one in read]) for name in RELATIONS},
+        "changes": _changes([one in CHANGES for one in meant], ended),
+        "words": _words(pairs, scores),
+        "stories": _stories(split, reader),
+    }
+
+
+def _stories(split: Split, reader: PairReader) -> dict[str, Any]:
+    """Of what the comparer is asked about when stories are told: changes by threshold, as in ``report_pairs``."""
+    embedder = LocalEmbedder()
+    meant, ended = [], []
+    for author in authors(split):
+        for story in author.stories:
+            for later, earlier in asked_about(story, embedder):
+                meant.append(story.told.get((later, earlier), ("", ()))[0] in CHANGES)
+                ended.append(reader.read(story.turns[later], story.turns[earlier]).over)
+    return {"asked_about": len(meant), "changes": _changes(meant, ended)}
+
+
+def _changes(meant: Sequence[bool], ended: Sequence[float]) -> dict[str, dict[str, float]]:
+    """By threshold, of pairs in which something ended or did not, and how surely it is read to have."""
+    return {str(at): _found(meant, [chance >= at for chance in ended]) for at in SURE_OF_CHANGE}
+
+
+def _words(pairs: Sequence[Pair], scores: Sequence[ChangeScores]) -> dict[str, float]:
+    """By the run of words that a change would end, whatever its relation."""
+    meant: list[bool] = []
+    read: list[bool] = []
+    for pair, one in zip(pairs, scores, strict=True):
+        if pair.claim is None:
+            continue
+        start = pair.earlier.index(pair.claim)
+        run = words_over(pair.earlier, one.words, Sureness().word) or (0, 0)
+        for word in one.words:
+            meant.append(word.start < start + len(pair.claim) and word.end > start)
+            read.append(word.start < run[1] and word.end > run[0])
+    return _found(meant, read)
+
+
+def _found(meant: Sequence[bool], read: Sequence[bool]) -> dict[str, float]:
+    both = sum(one and other for one, other in zip(meant, read, strict=True))
+    return {"recall": round(both / max(1, sum(meant)), 4), "precision": round(both / max(1, sum(read)), 4)}
+
+
+def _f1(meant: Sequence[bool], read: Sequence[bool]) -> float:
+    both = sum(one and other for one, other in zip(meant, read, strict=True))
+    return round(2 * both / max(1, sum(meant) + sum(read)), 4)
 
 
 def _kept(turns: Sequence[Turn], found: Found, threshold: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``python -m training.train``: train the reader of turns anew, and write its weights, their checksum and its report.
+"""``python -m training.train``: train the models of what people say, and write weights, checksums and a report.
 
 Takes torch, which nothing else here needs: ``uv run --with-requirements training/requirements.txt python -m
 training.train``.  One thread and fixed seeds: on the same machine the same weights come out, byte for byte.
@@ -11,52 +11,92 @@ import math
 import random
 import struct
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from apps.adapters.classifiers.encoder import FOLDER
-from apps.adapters.embedders.minilm.weights import find_model_folder, read_vocabulary, read_weights
+from apps.adapters.embedders.local import LocalEmbedder
+from apps.adapters.embedders.minilm.weights import Weights, find_model_folder, read_vocabulary, read_weights
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
+from training.changes import Change, changes_of, neighbours_of, others_of, told_in
+from training.comparer import Comparer
 from training.corpus import authors
-from training.reader import BATCH, Reader, batches
+from training.reader import Reader
 from training.report import report
-from training.turns import turns_of
+from training.turns import Turn, turns_of
 
 SEED: Final = 1
-EPOCHS: Final = 4
+BATCH: Final = 16
+CHUNK: Final = 16  # batches that share their examples by length
 WARM_UP: Final = 0.06  # of all steps
-RATE, HEADS_RATE = 6e-4, 1e-3
+HEADS_RATE: Final = 1e-3
 DECAY: Final = 0.01
 CLIP: Final = 1.0
 REPORT: Final = Path(__file__).parent / "report.json"
 
 
-def train(epochs: int) -> Reader:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How a model is trained.  examples: all that it learns from.  length: of an example, in tokens."""
+
+    make: Callable[[Weights], Reader | Comparer]
+    examples: Callable[[WordPiece, random.Random], list[Any]]
+    length: Callable[[Any], int]
+    rate: float
+    epochs: int
+
+
+def _turns(tokenizer: WordPiece, order: random.Random) -> list[Turn]:
+    return [turn for author in authors("train") for turn in turns_of(author, tokenizer)]
+
+
+def _pairs(tokenizer: WordPiece, order: random.Random) -> list[Change]:
+    embedder = LocalEmbedder()
+    made = [
+        one
+        for author in authors("train")
+        for one in (
+            *changes_of(author, tokenizer),
+            *told_in(author, tokenizer, embedder),
+            *others_of(author, tokenizer, order),
+            *neighbours_of(author, tokenizer, embedder),
+        )
+    ]
+    return [one for one in made if one.pair.words]
+
+
+PLANS: Final = {
+    "turns": Plan(make=Reader, examples=_turns, length=lambda turn: len(turn.tokens.ids), rate=6e-4, epochs=4),
+    "pairs": Plan(make=Comparer, examples=_pairs, length=lambda one: len(one.pair.ids), rate=5e-4, epochs=3),
+}
+
+
+def train(plan: Plan, epochs: int) -> Reader | Comparer:
     """The model after its last epoch."""
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     torch.manual_seed(SEED)
     order = random.Random(SEED)  # noqa: S311  no secret
     folder = find_model_folder()
-    tokenizer = WordPiece(read_vocabulary(folder))
-    learned = [turn for author in authors("train") for turn in turns_of(author, tokenizer)]
-    model = Reader(read_weights(folder))
+    examples = plan.examples(WordPiece(read_vocabulary(folder)), order)
+    model = plan.make(read_weights(folder))
     own = [weight for weight in model.encoder.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(
-        [{"params": own, "lr": RATE}, {"params": model.heads.parameters(), "lr": HEADS_RATE}], weight_decay=DECAY
+        [{"params": own, "lr": plan.rate}, {"params": model.heads.parameters(), "lr": HEADS_RATE}], weight_decay=DECAY
     )
-    steps = epochs * math.ceil(len(learned) / BATCH)
+    steps = epochs * math.ceil(len(examples) / BATCH)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: min(1.0, step / (WARM_UP * steps)) * max(0.0, 1 - step / steps)
     )
     for epoch in range(epochs):
         started, losses = time.monotonic(), []
-        for batch in batches(learned, order):
+        for batch in _batches(examples, plan.length, order):
             loss = model.loss(batch)
             optimizer.zero_grad()
             loss.backward()
@@ -64,11 +104,24 @@ def train(epochs: int) -> Reader:
             optimizer.step()
             schedule.step()
             losses.append(loss.item())
-        print(f"epoch {epoch + 1}: loss {np.mean(losses):.3f}, {time.monotonic() - started:.0f} s", flush=True)
+        took = time.monotonic() - started
+        print(f"epoch {epoch + 1} of {len(examples):,}: loss {np.mean(losses):.3f}, {took:.0f} s", flush=True)
     return model
 
 
-def tensors(model: Reader) -> dict[str, np.ndarray]:
+def _batches(examples: Sequence[Any], length: Callable[[Any], int], order: random.Random) -> Iterator[list[Any]]:
+    """Examples of about the same length together, in a new order."""
+    places = list(range(len(examples)))
+    order.shuffle(places)
+    found: list[list[Any]] = []
+    for start in range(0, len(places), BATCH * CHUNK):
+        chunk = sorted(places[start : start + BATCH * CHUNK], key=lambda place: length(examples[place]))
+        found += [[examples[place] for place in chunk[n : n + BATCH]] for n in range(0, len(chunk), BATCH)]
+    order.shuffle(found)
+    yield from found
+
+
+def tensors(model: Reader | Comparer) -> dict[str, np.ndarray]:
     """Half precision, by name."""
     found: dict[str, Tensor] = model.encoder.changes()
     for name, head in model.heads.items():
@@ -91,13 +144,17 @@ def write(path: Path, made: Mapping[str, np.ndarray]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m training.train", description=__doc__)
-    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    parser.add_argument("--only", choices=PLANS, action="append", help="which, if not all of them")
+    parser.add_argument("--epochs", type=int, help="if not as planned")
     parser.add_argument("--out", type=Path, default=FOLDER, metavar="FOLDER", help="where to put the weights")
     options = parser.parse_args(arguments)
-    model = train(options.epochs)
-    digest = write(options.out / "turns.safetensors", tensors(model))
-    (options.out / "checksums.json").write_text(json.dumps({"turns": digest}, indent=2) + "\n")
-    print(f"turns.safetensors {digest}")
+    checksums = options.out / "checksums.json"
+    digests = json.loads(checksums.read_bytes()) if checksums.exists() else {}
+    for name in options.only or PLANS:
+        model = train(PLANS[name], options.epochs or PLANS[name].epochs)
+        digests[name] = write(options.out / f"{name}.safetensors", tensors(model))
+        checksums.write_text(json.dumps(digests, indent=2) + "\n")
+        print(f"{name}.safetensors {digests[name]}")
     if options.out == FOLDER:
         REPORT.write_text(json.dumps(report("validation"), indent=2) + "\n")
 

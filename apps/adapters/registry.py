@@ -41,7 +41,7 @@ def get_extractor() -> Extractor | None:
 
 
 def get_classifier() -> Classifier | None:
-    """What weighs sentences, named by ``settings.CLASSIFIER``; None where the rules alone do.
+    """What weighs sentences, named by ``settings.CLASSIFIER``; None where nothing does.
 
     Constructing it loads nothing, the first text does.  Raises ImproperlyConfigured.
     """

@@ -191,20 +191,23 @@ def neighbours(
 def contradictions(scope: Scope, space: SpaceRef, memory_ids: Sequence[int]) -> list[tuple[int, int]]:
     """Pairs of these memories between which a contradiction is open, the surer first, else the newer.
 
-    Inside the transaction.
+    What may be outdated by the other is the weaker, however sure it was.  What has lost its words to the other, and
+    holds otherwise, is no part of a pair: the rest of it contradicts nothing.  Inside the transaction.
     """
     if len(memory_ids) < 2:
         return []
     with prepared_cursor() as cursor:
         cursor.execute(
             "select distinct edge.from_memory_id, edge.to_memory_id, "
-            "(one.confidence, one.id) > (other.confidence, other.id) from unnest(%s::bigint[]) near(id) "
+            "case when other.outdated_by_id = one.id then true when one.outdated_by_id = other.id then false "
+            "else (one.confidence, one.id) > (other.confidence, other.id) end from unnest(%s::bigint[]) near(id) "
             "cross join lateral (select * from edges_memoryedge where tenant_id = %s and from_memory_id = near.id "
             "and space_id = %s and type = %s and resolved_at is null and to_memory_id = any(%s)) edge "
-            "cross join lateral (select id, confidence from memories_memory "
+            "cross join lateral (select id, confidence, outdated_by_id from memories_memory "
             "where tenant_id = %s and id = edge.from_memory_id limit 1) one "
-            "cross join lateral (select id, confidence from memories_memory "
-            "where tenant_id = %s and id = edge.to_memory_id limit 1) other order by 1, 2",
+            "cross join lateral (select id, confidence, outdated_by_id, said_ct from memories_memory "
+            "where tenant_id = %s and id = edge.to_memory_id limit 1) other "
+            "where other.said_ct is null or other.outdated_by_id = one.id order by 1, 2",
             [list(memory_ids), scope.tenant_id, space.id, CONTRADICTION, list(memory_ids), scope.tenant_id,
              scope.tenant_id],
         )  # fmt: skip

@@ -13,6 +13,7 @@ from apps.adapters.extractors.base import Proposed
 from apps.core.plaintext import Plaintext
 from apps.entities.said import NOBODY
 from apps.entities.said import Reading as EntityReading
+from apps.ingest.changes import Effect
 from apps.memories.opened import OpenedMemory
 from apps.memories.predicates import Claim
 from apps.memories.types import TYPES, MemoryType
@@ -175,6 +176,20 @@ class PartClaim:
         return Claim.read(self.key, self.value, many_valued=self.many_valued)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundChange:
+    """What a candidate does to a statement made before it, if that is still as it was when the two were compared.
+
+    text_mac: of what held of it.  memory_id: None of one that the same batch says.  words: those of it that are over,
+    as it was said; none where all of it is.
+    """
+
+    text_mac: bytes
+    memory_id: int | None
+    effect: Effect
+    words: Sequence[tuple[int, int]]
+
+
 @dataclass(slots=True, kw_only=True)
 class Candidate:
     """A piece of a proposal on its way to being a memory, or being refused with a reason.  Steps fill it in.
@@ -225,6 +240,8 @@ class Candidate:
     actor: str | None = None
     # embed
     vector: NDArray[np.float32] | None = None
+    # compare
+    changes: Sequence[FoundChange] = ()
     # supersede: the row that this one replaces; those that it is against and does not replace; limits it goes against
     replaces_id: int | None = None
     against: Sequence[int] = ()
@@ -251,8 +268,9 @@ class Candidate:
 
     @property
     def macs(self) -> set[bytes]:
-        """Digests of the text and of all it may be put together of."""
-        return {self.text_mac, *(mac for whole, parts in self.passage_macs for mac in (whole, *parts))}
+        """Digests of the text, of all it may be put together of, and of what it changes."""
+        passages = (mac for whole, parts in self.passage_macs for mac in (whole, *parts))
+        return {self.text_mac, *passages, *(one.text_mac for one in self.changes)}
 
     @property
     def slots(self) -> list[bytes]:
@@ -283,7 +301,8 @@ class DecisionMade:
     fallback: str = ""
 
 
-STORED = frozenset({"created", "revived", "superseding"})
+MADE = frozenset({"created", "superseding"})  # a row of its own
+STORED = MADE | {"revived"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

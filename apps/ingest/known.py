@@ -15,7 +15,8 @@ class Known:
     """A memory that was there, or that this batch makes.
 
     slot: of one that is a single claim and says nothing else.  parts: the claims of one that says more, each with a
-    slot of its own.  ended: words of it that this batch ends, though the memory goes on.
+    slot of its own.  ended: words of it that this batch ends, though the memory goes on.  said_mac: of its text before
+    any of its words ended.
 
     is_new: made by this batch, so not yet in the database.  said_by: the proposal of this batch that said it last.
     terms: None until they are asked for.
@@ -24,6 +25,7 @@ class Known:
     id: int
     type: str
     text_mac: bytes
+    said_mac: bytes | None = None
     slot: bytes | None
     value_mac: bytes | None
     validity: str = "current"
@@ -50,6 +52,11 @@ class Known:
     def is_current(self) -> bool:
         """Whether it stands, be it disputed."""
         return self.validity != Validity.SUPERSEDED
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it stands, and this batch has ended none of its words."""
+        return self.is_current and not self.ended
 
     @property
     def was_current(self) -> bool:
@@ -79,6 +86,20 @@ class Known:
         """It is over since then."""
         self.validity, self.superseded_by, self.reason = "superseded", by, reason
         self.periods.end_latest(at, now=now)
+
+    def end_words(self, words: Sequence[tuple[int, int]], *, by: int, at: datetime, now: datetime) -> None:
+        """These words of it, as it was said, are over since then, and so is each claim that has a word among them."""
+        for part in self.parts_in(words):
+            part.close(by=by, at=at, now=now)
+        self.ended += [EndedWords(start=start, end=end, at=at, by=by) for start, end in words]
+
+    def parts_in(self, words: Sequence[tuple[int, int]]) -> "list[KnownPart]":
+        """Its claims that hold and have a word among these; all that hold where no words are named."""
+        return [
+            part
+            for part in self.parts
+            if part.is_current and (not words or any(part.start < end and part.end > start for start, end in words))
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,7 +64,7 @@ def _reading(
     """None where nothing is to be read."""
     text, said_at = proposal.text.reveal(), proposal.occurred_at or now
     with budget_for(text):
-        read = weighed(text, read_turn(text, role="user", now=said_at), now=said_at, is_meant=False)
+        read = weighed(text, read_turn(text, role="user", now=said_at), is_meant=False)
     if all(finding.reason in IDLE for finding in read):
         return None
     if not is_allowed:

@@ -1,10 +1,10 @@
 """The write path, on one screen.
 
 Before the lock: what does it say and of whom, is it worth keeping, by which keyed handles is it known, what is its
-vector.  Under the lock of the space, in one transaction: is it there already, must a person look at it first, does it
-replace something, what is it related to, and then the write.  Only ``index`` writes; ``encrypt`` seals inside it,
-because a seal is bound to the row's id.  The lock makes the look final: two workers cannot dedupe against the same past
-(docs/adr/0003).
+vector, what does it change of what is there.  Under the lock of the space, in one transaction: is it there already,
+must a person look at it first, does it replace something, what is it related to, and then the write.  Only ``index``
+writes; ``encrypt`` seals inside it, because a seal is bound to the row's id.  The lock makes the look final: two
+workers cannot dedupe against the same past (docs/adr/0003).
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Candidate, Proposal
 from apps.ingest.shelf import Shelf
+from apps.ingest.steps.change import change, close_what_says_nothing
 from apps.ingest.steps.classify import classify
+from apps.ingest.steps.compare import compare
 from apps.ingest.steps.connect import connect
 from apps.ingest.steps.dedupe import dedupe, honour_reference
 from apps.ingest.steps.embed import embed
@@ -33,6 +35,7 @@ def run(proposals: Sequence[Proposal], tools: Tools) -> list[list[Candidate]]:
     identify(candidates, tools)
     resolve(candidates, tools)
     embed(candidates, tools)
+    compare(candidates, tools)
     with tenant_transaction(tools.scope, is_planned=True):
         shelf = Shelf.locked(candidates, tools)
         queue = Queue(shelf)
@@ -45,6 +48,8 @@ def run(proposals: Sequence[Proposal], tools: Tools) -> list[list[Candidate]]:
                 supersede(candidate, shelf)
                 queue.take(candidate)
                 close(candidate, shelf)
+                change(candidate, shelf)
             shelf.give_receipt(one)
+        close_what_says_nothing(candidates, shelf)
         index(batch, connect(batch, shelf), shelf, tools)
     return batch

@@ -11,7 +11,7 @@ from apps.core.errors import DomainError, Unavailable
 from apps.core.retries import retried
 from apps.crypto.services import SpaceShredded
 from apps.ingest import pipeline
-from apps.ingest.candidates import STORED, Candidate, DecisionMade, Outcome, Proposal
+from apps.ingest.candidates import MADE, STORED, Candidate, DecisionMade, Outcome, Proposal
 from apps.ingest.model import read_ahead
 from apps.ingest.shelf import KeyTurned
 from apps.ingest.tasks import drain
@@ -41,7 +41,7 @@ def _remember(proposals: Sequence[Proposal], tools: Tools, *, embeds_later: bool
         # Keys turn at most once in a while: the second time the look and the lock agree.
         anew = Tools.for_scope(reread_space(tools.scope), embeds_later=embeds_later, now=tools.now)
         batch = run(proposals, anew)
-    if any(one.vector is None and one.decision in {"created", "superseding"} for each in batch for one in each):
+    if any(one.vector is None and one.decision in MADE for each in batch for one in each):
         transaction.on_commit(partial(notify, drain))
     return [_outcome(candidates) for candidates in batch]
 

@@ -1,28 +1,29 @@
 """What the space already holds of a batch's candidates: read under its lock, kept true as they are decided."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.core.plaintext import Plaintext
 from apps.core.sequences import take_ids
 from apps.core.statements import Columns, prepared_cursor, sent_together
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
-from apps.ingest.candidates import STORED, Candidate
+from apps.ingest.candidates import STORED, Candidate, FoundChange
 from apps.ingest.known import Held, Holder, Known, KnownPart, Place
 from apps.ingest.models import IngestReceipt
 from apps.ingest.tools import Tools
 from apps.memories import integrity
-from apps.memories.claims import HeldClaim, held_claims
+from apps.memories.claims import HeldClaim, held_by, held_claims
 from apps.memories.integrity import VECTOR
 from apps.memories.models import Memory
 from apps.memories.nearest import nearest
 from apps.memories.periods import Periods, Stretch
 from apps.memories.periods import read as read_periods
-from apps.memories.sealing import open_embedding, open_text
+from apps.memories.sealing import open_embedding, open_parts, open_said, open_text
 from apps.memories.services import expire
 from apps.memories.spaces import hold_space
 from apps.memories.tombstones import texts_erased_at
@@ -33,6 +34,7 @@ from apps.projects.scope import Scope, SpaceRef
 from apps.projects.selectors import review_policy
 from apps.tenants.models import Tenant
 
+T = TypeVar("T")
 ACCUMULATING = frozenset({"event", "decision", "task"})
 NEAREST = 4  # how many of the nearest memories are looked at
 SIMILAR = 0.90  # cosine of those that are similar: of what is farther nothing is asked
@@ -40,9 +42,9 @@ ACCUMULATING_WINDOW = timedelta(hours=24)  # the same event told again within it
 
 
 _READ = (
-    "id", "tenant_id", "type", "text_mac", "slot", "value_mac", "validity", "created_at", "superseded_by_id",
-    "superseded_reason", "expires_at", "legal_hold", "valid_from", "valid_to", "known_from", "source", "source_kind",
-    "source_strength", "pinned", "event_at", "outdated_by_id",
+    "id", "tenant_id", "type", "text_mac", "said_mac", "slot", "value_mac", "validity", "created_at",
+    "superseded_by_id", "superseded_reason", "expires_at", "legal_hold", "valid_from", "valid_to", "known_from",
+    "source", "source_kind", "source_strength", "pinned", "event_at", "outdated_by_id",
 )  # fmt: skip
 
 
@@ -77,6 +79,10 @@ select {_MEMORY.sql} from (
     union
     select same.* from unnest(%s::bytea[]) wanted(mac) cross join lateral (
         select tenant_id, id from memories_memory where tenant_id = %s and space_id = %s
+        and said_mac >= wanted.mac and said_mac <= wanted.mac order by said_mac) same
+    union
+    select same.* from unnest(%s::bytea[]) wanted(mac) cross join lateral (
+        select tenant_id, id from memories_memory where tenant_id = %s and space_id = %s
         and slot >= wanted.mac and slot <= wanted.mac order by slot) same
     union
     select same.* from unnest(%s::bytea[]) wanted(mac) cross join lateral (
@@ -91,7 +97,7 @@ select {_MEMORY.sql} from (
 _ROW_COLUMNS = Columns(
     Memory, "memory",
     only=("id", "type", "text_ct", "actor_token", "from_assistant", "created_at", "valid_from", "expires_at",
-          "event_at"),
+          "event_at", "said_ct", "parts_ct", "revision"),
 )  # fmt: skip
 _ROW = f"""
 select {_ROW_COLUMNS.sql} from memories_memory memory where memory.tenant_id = %s and memory.space_id = %s
@@ -119,6 +125,7 @@ class Shelf:
     erased_at: dict[bytes, datetime] = field(default_factory=dict)
     waiting: list[Candidate] = field(default_factory=list)
     _by_text: dict[bytes, list[Known]] = field(default_factory=dict)
+    _by_said: dict[bytes, list[Known]] = field(default_factory=dict)
     _by_slot: dict[bytes, list[Holder]] = field(default_factory=dict)
     _ids: list[int] = field(default_factory=list)
     _vectors: list[tuple[Known, Candidate, NDArray[np.float32]]] = field(default_factory=list)
@@ -164,7 +171,38 @@ class Shelf:
     def same_text(self, candidate: Candidate) -> Known | None:
         """A row in being that says the same words.  What accumulates is the same only when told of about one time."""
         alike = self._by_text.get(candidate.text_mac, ())
-        return next((known for known in alike if known.is_current and self._is_of_one_time(candidate, known)), None)
+        whole = (known for known in alike if known.is_whole)
+        return next((known for known in whole if self.is_of_one_time(candidate, known)), None)
+
+    def said_until_then(self, candidate: Candidate) -> Known | None:
+        """A memory that said the same words, of which some ended after the time of which they are told here."""
+        at = self.said_at(candidate)
+        here = [one for one in self._by_text.get(candidate.text_mac, ()) if one.ended]
+        for known in here + self._by_said.get(candidate.text_mac, []):
+            if known.is_current and self.is_of_one_time(candidate, known) and at < self._first_end(known):
+                return known
+        return None
+
+    def _first_end(self, known: Known) -> datetime:
+        """Since when it says no longer all that it said."""
+        row = None if known.is_new else self._find_row(known.id)
+        ended = self._opened(row, open_parts) or [] if row else []
+        return min([one.at for one in known.ended] + [part.ended_at for part in ended], default=known.said_at)
+
+    def changed_by(self, change: FoundChange) -> list[Known]:
+        """What the change is of, where it still says what it said when the two were compared."""
+        return [known for known in self._by_text.get(change.text_mac, ()) if change.memory_id in (None, known.id)]
+
+    def stands_for(self, candidate: Candidate, known: Known) -> bool:
+        """Whether nothing is lost where a memory that says the same is all that is kept of the candidate."""
+        return (
+            known.validity == "current"
+            and known.outdated_by is None
+            and not known.ended
+            and self.trust(candidate) <= known.trust
+            and self.is_of_one_time(candidate, known)
+            and _later(known.expires_at, self.end_of(candidate)) == known.expires_at
+        )
 
     def put_together(self, candidate: Candidate) -> Known | None:
         """The first of the memories that a text in lines is made of, where it is made of nothing else.
@@ -180,7 +218,7 @@ class Shelf:
             if len(parts) < (1 if whole in here else max(1, len(sentences))):
                 return None
             found += parts
-        is_told = all(candidate.is_listed or self._is_of_one_time(candidate, known) for known in found)
+        is_told = all(candidate.is_listed or self.is_of_one_time(candidate, known) for known in found)
         return found[0] if found and is_told else None
 
     def in_slot(self, slot: bytes) -> Sequence[Holder]:
@@ -226,10 +264,19 @@ class Shelf:
 
     def says_nothing_new(self, candidate: Candidate, known: Known) -> bool:
         """Whether each content word of the candidate is in what the known row says already."""
+        return set(candidate.terms) <= set(self.terms_of(known))
+
+    def terms_of(self, known: Known) -> Sequence[str]:
+        """Its content words; opened where nobody has asked before."""
         if known.terms is None:
             row = self._find_row(known.id)
             known.terms = self._words(row) if row else []
-        return set(candidate.terms) <= set(known.terms)
+        return known.terms
+
+    def terms_said(self, known: Known) -> Sequence[str]:
+        """The content words of what it said before any of its words ended."""
+        row = None if known.is_new else self._find_row(known.id)
+        return self.terms_of(known) if row is None else self._words(row, open_said)
 
     def meet(self, candidate: Candidate, known: Known) -> None:
         """The known row stands for the candidate: it was said once more, and stays for as long as either was to stay.
@@ -284,8 +331,8 @@ class Shelf:
                 and set(candidate.terms) <= set(other.terms)
                 and candidate.actor == other.actor
                 and candidate.from_assistant == other.from_assistant
-                and known.is_current
-                and self._is_of_one_time(candidate, known)
+                and known.is_whole
+                and self.is_of_one_time(candidate, known)
                 and _later(known.expires_at, end) == known.expires_at
             ):
                 return known.id
@@ -300,10 +347,10 @@ class Shelf:
         row = self._find_row(found[0][0])
         if (
             row is not None
-            and (known is None or known.is_current)
+            and (known is None or known.is_whole)
             and row.actor_token == (self.cipher.actor_token(candidate.actor) if candidate.actor else None)
             and row.from_assistant == candidate.from_assistant
-            and self._is_of_one_time(candidate, row)
+            and self.is_of_one_time(candidate, row)
             and _later(row.expires_at, self.end_of(candidate)) == row.expires_at
             and set(candidate.terms) <= set(self._words(row))
         ):
@@ -376,7 +423,7 @@ class Shelf:
             )
         return self._near[id(candidate)]
 
-    def _is_of_one_time(self, candidate: Candidate, known: "Known | Memory") -> bool:
+    def is_of_one_time(self, candidate: Candidate, known: "Known | Memory") -> bool:
         """Whether what accumulates is told of one time: about when it was said, or of the date that both name.
 
         What is said now, at no time of its own, is of one time with what was stored just now, whenever that was said.
@@ -432,10 +479,20 @@ class Shelf:
     def _put(self, known: Known) -> None:
         self.by_id[known.id] = known
         self._by_text.setdefault(known.text_mac, []).append(known)
+        if known.said_mac is not None:
+            self._by_said.setdefault(known.said_mac, []).append(known)
         if known.slot is not None:
             self._by_slot.setdefault(known.slot, []).append(known)
         for part in known.parts:
             self._by_slot.setdefault(part.slot, []).append(part)
+
+    def read_parts(self, known: Known) -> None:
+        """Know all claims of a memory that says more: it was read for another reason than the slots that they hold."""
+        if known.is_new:
+            return
+        there = {part.claim_id for part in known.parts}
+        claims = held_by(self.scope, self.space.pk, known.id, self.cipher, now=self.now)
+        known.parts += [_part(known, claim) for claim in claims if claim.id not in there]
 
     def _read(self, candidates: Sequence[Candidate]) -> None:
         slots = sorted({slot for one in candidates for slot in one.slots})
@@ -445,8 +502,8 @@ class Shelf:
             with sent_together():
                 alike.execute(
                     _ALIKE,
-                    [list(macs), *mine, slots, *mine, slots, *mine, self.scope.environment.value, project_id,
-                     project_id],
+                    [list(macs), *mine, list(macs), *mine, slots, *mine, slots, *mine, self.scope.environment.value,
+                     project_id, project_id],
                 )  # fmt: skip
                 wanted = [one.text_mac for one in candidates if one.is_wanted]
                 self.erased_at = texts_erased_at(self.scope, self.cipher, wanted)
@@ -468,6 +525,7 @@ class Shelf:
                 id=row.pk,
                 type=row.type,
                 text_mac=bytes(row.text_mac),
+                said_mac=bytes(row.said_mac) if row.said_mac else None,
                 slot=bytes(row.slot) if row.slot else None,
                 value_mac=bytes(row.value_mac) if row.value_mac else None,
                 validity=row.validity,
@@ -500,13 +558,18 @@ class Shelf:
     def _next_id(self) -> int:
         return self._ids.pop(0)
 
-    def _words(self, row: Memory) -> list[str]:
+    def _words(self, row: Memory, read: Callable[[Memory, SpaceCipher], Plaintext] = open_text) -> list[str]:
         """The words of a row.  One that fails its seal has none: it stands in the way of nothing new."""
+        text = self._opened(row, read)
+        return terms(text.reveal()) if text is not None else []
+
+    def _opened(self, row: Memory, read: Callable[[Memory, SpaceCipher], T]) -> T | None:
+        """What is sealed in a row; None, and noted, where it fails its seal."""
         try:
-            return terms(open_text(row, self.cipher).reveal())
+            return read(row, self.cipher)
         except DecryptError as error:
             integrity.note(self.scope, error, row.pk, space_id=self.space.pk, now=self.now)
-            return []
+            return None
 
 
 def _part(known: Known, claim: HeldClaim) -> KnownPart:

@@ -1,7 +1,7 @@
 """What a language model proposes of a turn, checked by the rules before anything of it is believed.  Pure.
 
-A model finds what is said and names what it is about.  Whether it may be kept is for the rules to say: a quote that is
-not in the turn, a secret, a planted order, a passing state and chatter are refused as they would be without a model.
+A model finds what is said and names what it is about.  Here a quote that is not in the turn, a secret, a planted order
+and filler are refused; what passes or is not worth keeping, ``weighing`` refuses, as it would without a model.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from apps.adapters.extractors.base import Proposed
-from apps.ingest.rules.finding import Finding
+from apps.ingest.rules.finding import PROPOSED, Finding
 from apps.ingest.rules.reader import read_turn
 from text import patterns
 
@@ -60,7 +60,7 @@ def _checked(text: str, one: Proposed, *, now: datetime) -> Finding:
         best,
         start=start,
         end=start + len(quote),
-        reason="model",
+        reason=PROPOSED,
         type=type_,
         key=key if type_ in _KEYED else None,
         value=value,

@@ -121,14 +121,18 @@ class HeldClaim:
     end: int
 
 
-_OF_SLOTS: Final = """
-select claim.id, claim.memory_id, claim.slot, claim.value_mac, claim.validity, claim.valid_from, claim.valid_to,
-    claim.known_from, claim.superseded_by_id, claim.claim_ct
-from unnest(%s::bytea[]) wanted(mac) cross join lateral (
+_COLUMNS: Final = """claim.id, claim.memory_id, claim.slot, claim.value_mac, claim.validity, claim.valid_from,
+    claim.valid_to, claim.known_from, claim.superseded_by_id, claim.claim_ct"""
+_OF_SLOTS: Final = f"""
+select {_COLUMNS} from unnest(%s::bytea[]) wanted(mac) cross join lateral (
     select * from memories_memoryclaim where tenant_id = %s and space_id = %s
     and slot >= wanted.mac and slot <= wanted.mac order by slot) claim
 order by claim.id
-"""
+"""  # noqa: S608  (names of our own columns)
+_OF_MEMORY: Final = f"""
+select {_COLUMNS} from memories_memoryclaim claim
+where tenant_id = %s and memory_id = %s and slot is not null order by claim.id
+"""  # noqa: S608  (names of our own columns)
 
 
 def held_claims(
@@ -138,10 +142,20 @@ def held_claims(
 
     One that fails its seal is left out: nobody knows which words it makes.
     """
-    if not slots:
-        return []
+    values = [list(slots), scope.tenant_id, space_id]
+    return _held(scope, space_id, _OF_SLOTS, values, cipher, now=now) if slots else []
+
+
+def held_by(scope: Scope, space_id: int, memory_id: int, cipher: SpaceCipher, *, now: datetime) -> list[HeldClaim]:
+    """As ``held_claims``, all those of one memory that says more."""
+    return _held(scope, space_id, _OF_MEMORY, [scope.tenant_id, memory_id], cipher, now=now)
+
+
+def _held(
+    scope: Scope, space_id: int, statement: str, values: Sequence[Any], cipher: SpaceCipher, *, now: datetime
+) -> list[HeldClaim]:
     with prepared_cursor() as cursor:
-        cursor.execute(_OF_SLOTS, [list(slots), scope.tenant_id, space_id])
+        cursor.execute(statement, values)
         rows = cursor.fetchall()
     found: list[HeldClaim] = []
     for row in rows:

@@ -217,10 +217,6 @@ def find(low: str, now: datetime, *, assume_today: bool = False) -> When | None:
     return when
 
 
-def is_recurring(low: str) -> bool:
-    return _RECURRING.search(low) is not None
-
-
 def without_dates(low: str) -> str:
     """The text with everything that tells a date or a clock time cut out, for comparing what is left."""
     return _CLOCK.sub(" ", _FORMS.sub(" ", low))

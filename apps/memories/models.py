@@ -132,6 +132,7 @@ class Memory(ScopedModel):
     slot = models.BinaryField(max_length=16, null=True)
     value_mac = models.BinaryField(max_length=16, null=True)
     text_mac = models.BinaryField(max_length=16)
+    said_mac = models.BinaryField(max_length=16, null=True, help_text="Of the text as it was said, where parts ended.")
 
     # what it says, sealed
     key_version = models.IntegerField()
@@ -232,6 +233,9 @@ class Memory(ScopedModel):
             models.Index(fields=("tenant", "space", "-id"), name="memory_newest"),
             models.Index(fields=("tenant", "environment", "type", "validity", "retention_status"), name="memory_tally"),
             models.Index(fields=("tenant", "space", "text_mac"), name="memory_text"),
+            models.Index(
+                fields=("tenant", "space", "said_mac"), condition=models.Q(said_mac__isnull=False), name="memory_said"
+            ),
             models.Index(
                 fields=("tenant", "space", "actor_token"),
                 condition=models.Q(actor_token__isnull=False),

@@ -58,3 +58,8 @@ class OpenedMemory:
     updated_at: datetime
     is_embedded: bool
     embedder: str | None
+
+    @property
+    def ended_words(self) -> list[tuple[Part, Plaintext]]:
+        """Each part that holds no longer, with its words."""
+        return [(part, Plaintext(self.said.reveal()[part.start : part.end])) for part in self.ended]

@@ -21,8 +21,8 @@ from apps.projects.models import Space
 from apps.projects.scope import Scope
 
 _COLUMNS: Final = [
-    "text_ct", "text_mac", "said_ct", "parts_ct", "tags_ct", "metadata_ct", "tag_tokens", "revision", "updated_at",
-    "changed_txid",
+    "text_ct", "text_mac", "said_ct", "said_mac", "parts_ct", "tags_ct", "metadata_ct", "tag_tokens", "revision",
+    "updated_at", "changed_txid",
 ]  # fmt: skip
 
 
@@ -54,8 +54,10 @@ def _rewrite(
     if row.said_ct is None:
         row.said_ct = cipher.seal(SAID, row.pk, said)
     row.text_ct = cipher.seal(TEXT, row.pk, text)
-    # Said again as it was, it is not this memory that says it.
-    row.text_mac = text_mac(cipher, text, voice=open_handles(row, cipher).voice)
+    # Said again as it was, it is not this memory that says it, unless of the time before.
+    voice = open_handles(row, cipher).voice
+    row.text_mac = text_mac(cipher, text, voice=voice)
+    row.said_mac = text_mac(cipher, said, voice=voice) if parts else None
     seal_changed(row, cipher, parts=packed(parts))
     row.updated_at, row.changed_txid = now, space.txid
     row.save(update_fields=_COLUMNS)

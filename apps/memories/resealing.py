@@ -48,6 +48,8 @@ from apps.memories.sealing import (
     TAGS,
     TEXT,
     open_handles,
+    open_parts,
+    open_said,
     open_text,
 )
 from apps.memories.spaces import EXTERNAL_ID
@@ -165,8 +167,8 @@ _MEMORY_TYPES: Final = {"id": "bigint", "key_version": "integer", "tag_tokens": 
 )
 _VECTOR_TYPES: Final = {"id": "bigint", "key_version": "integer", "embedding_ct": "bytea", "signs": "bit(384)"}
 _MAC_TYPES: Final = {
-    "id": "bigint", "text_mac": "bytea", "slot": "bytea", "value_mac": "bytea", "public_id": "text",
-    "session_token": "bigint", "actor_token": "bigint",
+    "id": "bigint", "text_mac": "bytea", "said_mac": "bytea", "slot": "bytea", "value_mac": "bytea",
+    "public_id": "text", "session_token": "bigint", "actor_token": "bigint",
 }  # fmt: skip
 
 
@@ -263,9 +265,11 @@ def _handles_anew(row: Memory, type_: MemoryType, before: SpaceCipher, after: Sp
     text, handles = open_text(row, before), open_handles(row, before)
     key = before.open(LABEL, row.pk, bytes(row.label_ct)).reveal() if row.label_ct else None
     has_slot = row.slot is not None and key is not None and handles.value is not None
+    has_ended = row.said_ct is not None and bool(open_parts(row, before))
     return [
         row.pk,
         text_mac(after, text, voice=handles.voice),
+        text_mac(after, open_said(row, before), voice=handles.voice) if has_ended else None,
         slot_in_group(after, type_.group or "", key or "", project_id=row.project_id) if has_slot else None,
         value_mac(after, handles.value or "") if has_slot else None,
         public_id(after, row.type, key, text, handles, project_id=row.project_id),

@@ -160,8 +160,8 @@ def _erase(scope: Scope, space_id: int, memory_ids: Sequence[int], *, with_sourc
     chosen, derived = with_derived(scope, memory_ids)
     every = [*chosen, *derived]
     rows = Memory.objects.within_tenant(scope).filter(pk__in=every).order_by("pk").select_for_update()
-    locked = list(rows.only("pk", "tenant_id", "text_mac", "is_summary"))
-    digests = [bytes(row.text_mac) for row in locked]
+    locked = list(rows.only("pk", "tenant_id", "text_mac", "said_mac", "is_summary"))
+    digests = _digests(locked)
     clusters = set(
         ClusterMember.objects.within(scope).filter(memory_id__in=chosen).values_list("cluster_id", flat=True)
     )
@@ -177,12 +177,15 @@ def _erase(scope: Scope, space_id: int, memory_ids: Sequence[int], *, with_sourc
     ):
         _delete(scope, table, column, values)
     if cipher is not None:
-        tombstones.bury_texts(
-            scope, space_id, cipher, [bytes(row.text_mac) for row in locked if not row.is_summary], now=now
-        )
+        tombstones.bury_texts(scope, space_id, cipher, _digests(row for row in locked if not row.is_summary), now=now)
     purge(scope, every, now=now)
     _tend(scope, clusters, now=now)
     return len(chosen)
+
+
+def _digests(rows: Iterable[Memory]) -> list[bytes]:
+    """Of what they say, and of what those said of which a part has ended."""
+    return [bytes(mac) for row in rows for mac in (row.text_mac, row.said_mac) if mac]
 
 
 def _lock(scope: Scope, space_id: int) -> SpaceCipher | None:

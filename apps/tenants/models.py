@@ -49,6 +49,7 @@ class Changes(models.TextChoices):
 class Instructions(models.TextChoices):
     """What becomes of an instruction that extraction found by itself, in a text nobody asked to have remembered."""
 
+    STYLE = "style", "A user's own wish of how to be answered takes effect; all others wait for review"
     REVIEW = "review", "It waits for review: a planted one must never take effect"
     KEEP = "keep", "It takes effect at once"
 
@@ -88,7 +89,7 @@ class Tenant(BoundModel, BaseModel):
     key_deletes = models.CharField(max_length=8, choices=KeyDeletes, default=KeyDeletes.DENY)
     new_spaces = models.CharField(max_length=12, choices=Profile, default=Profile.SEARCHABLE)
     changes = models.CharField(max_length=8, choices=Changes, default=Changes.REPLACE)
-    instructions = models.CharField(max_length=8, choices=Instructions, default=Instructions.REVIEW)
+    instructions = models.CharField(max_length=8, choices=Instructions, default=Instructions.STYLE)
     # A default of the database too: the code before this one makes tenants without it.
     ai_extract = models.CharField(
         max_length=16, choices=Egress, default=Egress.SELF_HOSTED_ONLY, db_default=Egress.SELF_HOSTED_ONLY.value

@@ -114,9 +114,10 @@ POLICIES: Final[dict[str, type[TextChoices]]] = {
 def set_policy(tenant: Tenant, *, actor: str, now: datetime, **policy: str) -> Tenant:
     """key_deletes: what API keys may delete, ``deny`` nothing, ``retire`` hide memories for 7 days.  new_spaces: how
     spaces begin, ``searchable`` or ``sealed``.  changes: whether another value of a claim replaces the older one, or
-    both stand disputed.  instructions: whether those that extraction finds wait for review.  ai_extract: whether a
-    language model may read what is said.  ai_rerank: whether a cross-encoder may read what was found.  break_glass:
-    whether operators may read a space in an emergency.  require_second_factor: whether a password is never enough to
+    both stand disputed.  instructions: which of those that extraction finds wait for review, ``style`` all but a user's
+    own wish of how to be answered.  ai_extract: whether a language model may read what is said.  ai_rerank: whether a
+    cross-encoder may read what was found.  break_glass: whether operators may read a space in an emergency.
+    require_second_factor: whether a password is never enough to
     confirm with.  Raises UnknownPolicy."""
     if any(name not in POLICIES or value not in POLICIES[name].values for name, value in policy.items()):
         raise UnknownPolicy

@@ -37,6 +37,8 @@ THEN: Final[Mapping[str, Mapping[str, str]]] = {
         " decides.",
     },
     "instructions": {
+        "style": "It holds from the next text: how a user wants to be answered takes effect when they say it. Whatever"
+        " else tells an agent what to do waits for review.",
         "review": "It holds from the next text. What was remembered already stays.",
         "keep": "An instruction that somebody planted in a text is then obeyed without anybody having looked at it.",
     },
@@ -61,6 +63,7 @@ THEN: Final[Mapping[str, Mapping[str, str]]] = {
 }
 LOOSER: Final = {
     ("key_deletes", "retire"),
+    ("instructions", "style"),
     ("instructions", "keep"),
     ("ai_extract", "allow"),
     ("ai_rerank", "allow"),

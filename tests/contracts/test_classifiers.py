@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from apps.adapters.classifiers import encoder
-from apps.adapters.classifiers.base import TYPES, Classifier
+from apps.adapters.classifiers.base import RELATIONS, TYPES, Classifier
 from apps.adapters.classifiers.local import LocalClassifier
+from apps.adapters.classifiers.pairs import EARLIER_ROOM, LATER_ROOM, pair
 from apps.adapters.classifiers.tokens import ROOM, tokenize
 from apps.adapters.embedders.minilm.weights import find_model_folder, read_vocabulary
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
@@ -81,6 +82,23 @@ def test_each_sentence_and_part_has_its_scores(classifier: Classifier, text: str
     assert 0 <= scores.forbidden <= 1
 
 
+@pytest.mark.parametrize("earlier", [*TURNS, *ODD_TEXTS], ids=ascii)
+@pytest.mark.parametrize("later", ["We moved to Hull.", "", "?!", "word " * 400], ids=["said", "empty", "odd", "long"])
+def test_each_of_what_was_said_before_has_its_scores(classifier: Classifier, later: str, earlier: str) -> None:
+    one, other = classifier.compare(later, [earlier, "Our dog is called Biscuit."])
+
+    for scores, text in ((one, earlier), (other, "Our dog is called Biscuit.")):
+        assert set(scores.relations) == set(RELATIONS)
+        assert sum(scores.relations.values()) == pytest.approx(1, abs=1e-4)
+        assert all(0 <= chance <= 1 for chance in scores.relations.values())
+        assert all(0 <= word.over <= 1 and text[word.start : word.end].strip() for word in scores.words)
+        assert [word.start for word in scores.words] == sorted(word.start for word in scores.words)
+
+
+def test_nothing_said_before_has_no_scores(classifier: Classifier) -> None:
+    assert list(classifier.compare("We moved to Hull.", [])) == []
+
+
 def test_nothing_to_read_has_no_scores(classifier: Classifier) -> None:
     scores = classifier.read("", [])
 
@@ -131,6 +149,35 @@ def test_it_tells_what_people_say_from_what_says_nothing(folder: Path) -> None:
     assert thanks.keep < 0.2
     assert alarm.forbidden > 0.7
     assert max(lives.forbidden, thanks.forbidden, dog.forbidden) < 0.5
+
+
+def test_it_tells_a_change_from_what_only_looks_like_one(folder: Path) -> None:
+    classifier = LocalClassifier(cache_dir=str(folder))
+    lives = "I live in York with my wife Anna and our twins."
+
+    moved, sister, again = (
+        classifier.compare(later, [lives])[0]
+        for later in ("We've moved to Hull now.", "My sister moved to Hull.", "York is where the four of us live.")
+    )
+
+    assert moved.relations["replaces"] + moved.relations["ends"] > 0.75
+    over = {lives[word.start : word.end].strip(".,") for word in moved.words if word.over >= 0.5}
+    assert "York" in over
+    assert not over & {"wife", "Anna", "twins"}
+    for scores in (sister, again):
+        assert scores.relations["replaces"] + scores.relations["ends"] < 0.5
+
+
+def test_a_pair_is_cut_to_its_room_and_keeps_its_words_whole() -> None:
+    tokenizer = WordPiece(read_vocabulary(find_model_folder()))
+    earlier = "We sold the boat to my cousin in Hull last spring. " * 40
+
+    one = pair("word " * 400, earlier, tokenizer)
+
+    assert len(one.ids) <= LATER_ROOM + EARLIER_ROOM + 3
+    assert one.later[1] - one.later[0] == LATER_ROOM
+    assert [earlier[start:end] for start, end in one.spans] == earlier.split()[: len(one.spans)]
+    assert one.words[-1][1] == one.earlier[1]
 
 
 def test_a_changed_file_of_weights_is_refused(tmp_path: Path) -> None:

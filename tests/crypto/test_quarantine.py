@@ -72,7 +72,7 @@ def test_recall_goes_on_without_the_row_and_notes_it(scope: Scope, spoiled: int)
 
     assert found(scope) == ["The blue bicycle stands in the cellar."]
 
-    assert listed(scope) == [("memory", spoiled, "tag", 1)]
+    assert listed(scope) == [("memory", spoiled, "tag", 2)]  # the add compared with it, too
     assert told(scope) == [(f"memory:{spoiled}", "tag")]
 
 
@@ -89,7 +89,7 @@ def test_an_add_that_meets_the_row_is_stored_and_notes_it(scope: Scope, superuse
     with superuser(superuser_url) as cursor, changed(cursor, old, "text_ct", b"gone"):
         remember(scope, "I live in Lisbon now, near the river.")
 
-    assert listed(scope) == [("memory", old, "truncated", 1)]
+    assert listed(scope) == [("memory", old, "truncated", 2)]  # compared with, and met in its slot
 
 
 def test_embedding_passes_the_row_by_and_notes_it(

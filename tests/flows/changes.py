@@ -55,12 +55,11 @@ ATTRIBUTES: Sequence[Attribute] = (
         ("My manager is {new} again.", "I report to {new} again."),
     ),
     Attribute(
-        "budget",
+        "rent",
         ("700 euros", "950 euros", "1200 euros", "480 euros"),
-        ("My budget for the trip is {new}.", "The trip budget is {new}."),
-        ("The trip budget is now {new}.", "The trip budget went up from {old} to {new}.",
-         "My budget for the trip is {new} now."),
-        ("The trip budget is {new} again.",),
+        ("My rent is {new}.", "I pay {new} in rent."),
+        ("The rent is now {new}.", "My rent went up to {new}.", "Our rent is {new} now."),
+        ("My rent is {new} again.",),
     ),
     Attribute(
         "role",

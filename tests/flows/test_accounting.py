@@ -282,7 +282,7 @@ def test_whatever_was_told_adds_no_row_when_it_is_told_again(acme: Opened, texts
     tell(NOW + timedelta(days=1))
     tell(NOW + timedelta(days=DAYS))
 
-    assert rows(scope) == there
+    assert rows(scope) == there, (texts, together)
 
 
 def given_out(scope: Scope, query: str) -> dict[str, str]:

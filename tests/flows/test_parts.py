@@ -18,12 +18,14 @@ from apps.memories.opened import OpenedMemory
 from apps.memories.retiring import restore, retire
 from apps.memories.revisions import get_history
 from apps.memories.selectors import get_memory
-from apps.memories.spaces import lock_space
+from apps.memories.spaces import lock_space, reread_space
 from apps.projects.scope import SYSTEM, Scope
 from apps.recall import access
 from apps.recall.results import Filters
 from apps.recall.services import recall
 from apps.retention.erasing import Authorisation, Target, start_erasure
+from apps.upkeep import rotation
+from tests.flows.test_key_rotation import finish
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
@@ -100,6 +102,40 @@ def test_a_change_ends_its_part_and_nothing_beside_it(scope: Scope) -> None:
     assert set(found(scope, "Anna")) == {HULL, memory.text.reveal()}
 
 
+def test_words_that_end_take_the_claim_along_that_they_make(scope: Scope, settings: Any) -> None:
+    york = say(scope, YORK, day=0)
+    settings.CLASSIFIER = {
+        "BACKEND": "tests.classifiers.FakeClassifier",
+        "OPTIONS": {"changes": {"left the city": "live in York"}},
+    }
+    left = say(scope, "My wife Anna and I have left the city, and my work.", day=1)
+
+    assert shown(scope, york) == "I … with my wife Anna, and I work at the mill."
+    assert {(claim.validity, claim.superseded_by_id) for claim in claims_of(scope, york)} == {
+        ("superseded", left),
+        ("current", None),
+    }
+    hull = say(scope, HULL, day=2)
+    assert shown(scope, york) == "I … with my wife Anna, and I work at the mill."
+    assert read(scope, hull).validity == "current"
+
+
+def test_of_several_clauses_the_surest_alone_ends(scope: Scope, settings: Any) -> None:
+    york = say(scope, YORK, day=0)
+    settings.CLASSIFIER = {
+        "BACKEND": "tests.classifiers.FakeClassifier",
+        "OPTIONS": {"changes": {"left the city": "live in York with my wife Anna, and I work at the mill"}},
+    }
+    say(scope, "My wife Anna and I have left the city, and my work.", day=1)
+
+    assert shown(scope, york) == "I …, and I work at the mill."
+
+
+def claims_of(scope: Scope, memory_id: int) -> list[MemoryClaim]:
+    with tenant_transaction(scope):
+        return list(MemoryClaim.objects.within(scope).filter(memory_id=memory_id))
+
+
 def test_words_that_are_over_are_not_searched(scope: Scope) -> None:
     york = say(scope, YORK, day=0)
     before = postings(scope, york)
@@ -173,6 +209,49 @@ def test_told_again_once_a_part_is_over_it_is_another_memory(scope: Scope) -> No
     assert again not in (york, hull)
     assert shown(scope, again) == YORK
     assert read(scope, hull).superseded_by == again
+
+
+def test_told_again_of_the_time_before_it_is_the_same_memory_and_brings_nothing_back(scope: Scope) -> None:
+    york, hull = say(scope, YORK, day=0), say(scope, HULL, day=2)
+
+    assert [say(scope, YORK, day=day) for day in (0, 1)] == [york, york]
+    assert (shown(scope, york), read(scope, hull).validity) == (YORK.replace("live in York", "…"), "current")
+
+    dairy = say(scope, "I work at the dairy.", day=4)
+    assert say(scope, YORK, day=1) == york
+    assert say(scope, YORK, day=3) not in (york, hull, dairy)
+
+
+def test_and_in_one_batch(scope: Scope) -> None:
+    told = [
+        Proposal(text=Plaintext(text), importance=0.9, occurred_at=NOW + day * DAY)
+        for text, day in ((YORK, 0), (HULL, 2), (YORK, 0))
+    ]
+    york, hull, again = remember(scope, told, now=NOW + 3 * DAY)
+
+    assert (again.decisions[0].reason, again.memory_ids) == ("same_text", york.memory_ids)
+    assert read(scope, hull.memory_ids[0]).validity == "current"
+
+
+def test_and_after_every_handle_was_keyed_anew(scope: Scope) -> None:
+    york = say(scope, YORK, day=0)
+    say(scope, HULL, day=2)
+
+    finish(rotation.rotate(scope, reason="test", is_compromise=True, now=NOW))
+
+    assert say(reread_space(scope), YORK, day=1) == york
+
+
+def test_erased_it_is_not_learnt_again_as_it_was_said(acme: Opened, scope: Scope) -> None:
+    york = say(scope, YORK, day=0)
+    say(scope, HULL, day=1)
+    word = Authorisation(principal=SYSTEM, method="command line")
+    start_erasure(acme.scope, Target.memories([york]), authorised=word, now=NOW + 9 * DAY)
+
+    asked_before = Proposal(text=Plaintext(YORK), importance=0.9, asked_at=NOW + 5 * DAY)
+    (late,) = remember(scope, [asked_before], now=NOW + 10 * DAY)
+
+    assert (late.decisions[0].reason, late.memory_ids) == ("erased", [])
 
 
 def test_somebody_decides_that_it_was_no_change(scope: Scope) -> None:

@@ -137,7 +137,8 @@ def test_a_client_reference_gives_the_same_answer_whatever_the_text(scope: Scope
 
 
 def test_a_client_reference_names_every_memory_that_the_first_add_stored(scope: Scope) -> None:
-    (first,) = remember(scope, "I live in Lisbon. My sister is allergic to peanuts.", client_ref="two")
+    said = "I live in Lisbon near the old harbour. My sister is allergic to peanuts."
+    (first,) = remember(scope, said, client_ref="two")
     (again,) = remember(scope, "ok thanks!", client_ref="two")
 
     assert len(first.memory_ids) == 2
@@ -305,12 +306,19 @@ def test_deleting_a_memory_takes_its_tokens_and_vector_along(scope: Scope) -> No
         assert not MemoryVector.objects.within(scope).exists()
 
 
-def test_a_value_said_again_in_more_words_is_another_memory_in_its_place(scope: Scope) -> None:
-    (first,) = remember(scope, "I live in Lisbon.")
-    (second,) = remember(scope, "I live in Lisbon, on the third floor of a tower.")
+@pytest.mark.parametrize(
+    ("short", "long"),
+    [
+        ("I take 20 mg of lisinopril.", "I take 20 mg of lisinopril every morning with breakfast."),
+        ("I live in Lisbon.", "I live in Lisbon, on the third floor of a tower."),
+    ],
+)
+def test_a_value_said_again_in_more_words_is_another_memory_in_its_place(scope: Scope, short: str, long: str) -> None:
+    (first,) = remember(scope, short)
+    (second,) = remember(scope, long)
 
     assert second.counts == {"superseding": 1}
-    assert texts(ask(scope, "where do I live?")) == ["I live in Lisbon, on the third floor of a tower."]
+    assert texts(ask(scope, short)) == [long]
     one, other = (get_memory(scope, outcome.memory_ids[0], now=NOW) for outcome in (first, second))
     assert one.public_id != other.public_id
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from apps.adapters.extractors.base import Proposed
 from apps.apikeys.onboarding import Opened
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -14,7 +15,7 @@ from apps.edges.opened import NewEdge
 from apps.edges.services import UnknownRelationType, connect
 from apps.edges.types import CONFLICT
 from apps.ingest import services
-from apps.ingest.candidates import Outcome, Proposal
+from apps.ingest.candidates import ModelReading, Outcome, Proposal
 from apps.memories import periods
 from apps.memories.models import Memory, MemoryTransition
 from apps.memories.periods import Moment
@@ -179,9 +180,14 @@ def test_what_stood_disputed_is_replaced_once_changes_replace_again(acme: Opened
 
 
 def test_a_claim_against_a_limit_is_kept_beside_it_and_somebody_is_told(scope: Scope) -> None:
-    limit, claim = say(scope, "I must not take aspirin."), say(scope, "I take aspirin.", on=1)
+    said = "I must not take aspirin."
+    # As a language model reads it.
+    limit_read = Proposed(quote=said, type="constraint", key="user.medication.aspirin", value="no")
+    limit = say(scope, said, reading=ModelReading(proposed=[limit_read]))
+    claim = say(scope, "I take aspirin.", on=1)
 
     assert claim.counts == {"created": 1}
+    assert row(scope, limit).type == "constraint"
     assert [row(scope, one).validity for one in (limit, claim)] == ["current", "current"]
     (decision,) = decisions(scope)
     assert (decision.kind, decision.memory_ids) == ("conflict", (*claim.memory_ids, *limit.memory_ids))

@@ -53,7 +53,7 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 
 MEDICINES = (
     "I take 20 mg of lisinopril every morning.",
-    "My doctor prescribed me ibuprofen tablets.",
+    "I take 2 tablets of ibuprofen at night.",
 )
 OTHERS = ("I live in Lisbon.", "My dog Biscuit sleeps on the blue sofa.", "I prefer tea.")
 LATER = NOW + timedelta(minutes=1)
@@ -288,18 +288,18 @@ def split(scope: Scope, name: str, word: str, *sources: str) -> TypeChange:
 
 
 def test_a_memory_whose_place_another_has_stays_what_it_is(alice: Scope) -> None:
-    (blue,) = remember(alice, "My favourite colour is blue.")
-    finish(split(alice, "instruction", "blue", "preference"))
-    (red,) = remember(alice, "My favourite colour is red.", now=LATER)
-    planned = plan_split(alice, "instruction", Definition(), (wording("red"),), sources=("preference",))
+    (dark,) = remember(alice, "I prefer dark mode.")
+    finish(split(alice, "instruction", "dark", "preference"))
+    (light,) = remember(alice, "I prefer light mode.", now=LATER)
+    planned = plan_split(alice, "instruction", Definition(), (wording("light"),), sources=("preference",))
     seen = retyping.preview(alice, planned, most=5, now=LATER)
 
     change = finish(commit(alice, planned, now=NOW))
 
     assert (change.rows_changed, change.rows_taken) == (0, 1) == (seen.changed, seen.taken)
-    assert states(alice, change) == {red: RowState.TAKEN}
-    assert types(alice) == {blue: "instruction", red: "preference"}
-    assert row(alice, red).validity == "current"
+    assert states(alice, change) == {light: RowState.TAKEN}
+    assert types(alice) == {dark: "instruction", light: "preference"}
+    assert row(alice, light).validity == "current"
 
 
 def test_a_row_that_fails_its_seal_is_counted_and_holds_up_nothing(alice: Scope) -> None:

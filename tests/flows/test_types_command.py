@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 
 TEXTS = (
     "I take 20 mg of lisinopril every morning.",
-    "My doctor prescribed me ibuprofen tablets.",
+    "I take 2 tablets of ibuprofen at night.",
     "My dog Biscuit sleeps on the blue sofa.",
 )
 

@@ -46,8 +46,8 @@ PINNED: Final = frozenset(
 # And what an add's look at what is there goes by.
 PINNED_BY_ADDS: Final = frozenset(
     {
-        "memory_in_tenant", "memory_session", "memory_slot", "memory_text", "tombstone_once", "vector_one_per_memory",
-        "vector_signs",
+        "memory_in_tenant", "memory_said", "memory_session", "memory_slot", "memory_text", "tombstone_once",
+        "vector_one_per_memory", "vector_signs",
     }
 )  # fmt: skip
 

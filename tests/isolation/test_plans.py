@@ -46,6 +46,14 @@ FILLED = {
     "entities_entity": "",
     "entities_entityalias": "",
 }
+# Those in which these tests have no row.  The planner takes an empty table for one of unknown size until autovacuum
+# has counted it: then it is scanned, rightly, and no index is used.
+EMPTY = ("edges_memoryedge", "memories_summarysource")
+# Sentences of several claims: those of a single claim hold their slot themselves, and have no row of claims.
+CLAIMS = [
+    f"In hall {at}: {name} lives in Riga and {name} works at Siemens."
+    for at, name in enumerate(("Olga", "Petra", "Tomas", "Ines", "Bruno", "Clara", "Milan", "Greta", "Oskar", "Vera"))
+]
 QUESTION = "What did Hannah repair in Tallinn on 12 May 2026, and where do I live?"
 
 
@@ -69,7 +77,7 @@ def scope(acme: Opened) -> Scope:
     found = make_scope(acme, project_id=acme.project.pk)
     said = [
         Proposal(text=Plaintext(text), importance=0.6, session_id="talk", speaker="Hannah")
-        for text in (*sentences(50), "I live in Porto.", "Hannah Berg moved to Tallinn in May 2026.")
+        for text in (*sentences(50), *CLAIMS, "I live in Porto.", "Hannah Berg moved to Tallinn in May 2026.")
     ]
     remember(found, said, now=NOW)
     return found
@@ -155,6 +163,9 @@ def fill(superuser_url: str, tenant_id: int) -> None:
                 f"on conflict do nothing".encode()
             )
             admin.execute(f"vacuum analyze {table}".encode())
+        for table in EMPTY:
+            admin.execute(f"alter table {table} set (autovacuum_enabled = false)".encode())
+            admin.execute(f"truncate {table}".encode())
 
 
 def _one(admin: Any, sql: str) -> int:

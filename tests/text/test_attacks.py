@@ -4,8 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from apps.ingest.rules import idle, injection, kinds, secrets, transient
+from apps.ingest.rules import assertion, filler, injection, secrets
 from apps.ingest.rules.reader import read_turn
+from apps.ingest.rules.slots import clause, orders, people, plain, several
 from text import patterns
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -24,7 +25,7 @@ def compiled(module: object) -> list[object]:
     return found
 
 
-@pytest.mark.parametrize("module", [idle, injection, kinds, secrets, transient])
+@pytest.mark.parametrize("module", [assertion, filler, injection, secrets, clause, orders, people, plain, several])
 def test_the_engine_is_the_linear_one(module: object) -> None:
     found = compiled(module)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text.marking import MARK, marked, merged
+from text.marking import MARK, marked, merged, places
 
 SAID = "I live in York with my wife Anna and our twins."
 
@@ -44,3 +44,21 @@ def test_merged_spans_are_apart_and_cover_the_same(spans: list[tuple[int, int]])
 
     assert {at for one in spans for at in range(*one)} == {at for one in found for at in range(*one)}
     assert all(one[1] < other[0] for one, other in pairwise(found))
+
+
+@given(st.text(alphabet="ab …\n", max_size=60), SPANS, st.tuples(st.integers(0, 60), st.integers(0, 60)))
+def test_a_span_of_what_is_shown_is_found_in_what_was_said(
+    text: str, spans: list[tuple[int, int]], wanted: tuple[int, int]
+) -> None:
+    text = text.replace(MARK, "c")
+    ended = [(start, min(end, len(text))) for start, end in spans if start < len(text)]
+    shown = marked(text, ended)
+
+    found = places(text, ended, [wanted])
+
+    assert "".join(text[start:end] for start, end in found) == shown[slice(*wanted)].replace(MARK, "")
+    assert not {at for one in found for at in range(*one)} & {at for one in ended for at in range(*one)}
+
+
+def test_a_span_around_a_mark_is_two_in_what_was_said() -> None:
+    assert places(SAID, [(10, 14)], [(7, 20)]) == [(7, 10), (14, 23)]

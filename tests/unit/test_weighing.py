@@ -1,18 +1,21 @@
-"""What the classifier makes of what the rules found: sentences kept whole, their claims as parts, secrets refused."""
+"""What the classifier makes of what the rules found: what is worth keeping, of which type, what belongs together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from django.test import override_settings
 
+from apps.adapters.classifiers.base import Span, TurnScores
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.rules.finding import Finding
 from apps.ingest.rules.reader import read_turn
 from apps.ingest.steps.extract import extract
-from apps.ingest.weighing import weighed
+from apps.ingest.weighing import Thresholds, weigh, weighed
+from tests.classifiers import FakeClassifier
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 
@@ -25,7 +28,14 @@ def _classifier() -> Iterator[None]:
 
 
 def read(text: str, *, is_meant: bool = False) -> list[Finding]:
-    return weighed(text, read_turn(text, now=NOW, keep_whole=is_meant), now=NOW, is_meant=is_meant)
+    return weighed(text, read_turn(text, now=NOW, keep_whole=is_meant), is_meant=is_meant)
+
+
+def typed(text: str, *, is_meant: bool = False, **types: str) -> list[Finding]:
+    """By a classifier that goes by these words."""
+    thresholds = Thresholds(keep=0.2, forbidden=0.95)
+    findings = read_turn(text, now=NOW, keep_whole=is_meant)
+    return weigh(text, findings, FakeClassifier(types=types), thresholds, is_meant=is_meant)
 
 
 def kept(text: str) -> list[str]:
@@ -53,12 +63,18 @@ def test_what_is_worth_nothing_is_refused_with_the_likelier_reason() -> None:
     "text",
     [
         "The junk room key is with my sister.",
-        "I live in Passing, the junk shop of the county, with my wife and three dogs.",
+        "I live in York, above the junk shop, with my wife and three dogs.",
     ],
 )
-def test_a_claim_and_a_plain_statement_stand_against_the_classifier(text: str) -> None:
-    with override_settings(CLASSIFIER={"BACKEND": "tests.classifiers.FakeClassifier", "OPTIONS": {}}):
-        assert kept(text)
+def test_what_the_classifier_takes_for_chatter_is_refused_whatever_it_claims(text: str) -> None:
+    assert [one.decision for one in read(text)] == ["discarded_low_signal"]
+
+
+def test_how_likely_it_must_be_worth_keeping_is_a_setting() -> None:
+    text = "The junk room key is with my sister."
+
+    with override_settings(GATE_KEEP_FROM=0.01):
+        assert kept(text) == [text]
 
 
 @pytest.mark.parametrize("text", ["thanks!", "ok", "```\nprint(1)\n```"])
@@ -67,7 +83,7 @@ def test_what_the_rules_are_sure_of_is_not_asked_about(text: str) -> None:
 
 
 def test_a_sentence_is_kept_whole_and_its_claims_are_parts_of_it() -> None:
-    text = "I live in York, my sister Anna hates coriander and I work at the dairy."
+    text = "I live in York, my sister Anna hates coriander and I work at Philips."
 
     (found,) = read(text)
 
@@ -99,8 +115,26 @@ def test_a_secret_of_a_shape_that_no_rule_knows_is_refused_and_its_neighbour_kep
 
 
 @pytest.mark.parametrize("text", ["the junk in the shed belongs to Piotr", "sesame seeds are in the blue flower pot"])
-def test_what_somebody_asks_to_remember_is_as_the_rules_read_it(text: str) -> None:
-    assert read(text, is_meant=True) == read_turn(text, now=NOW, keep_whole=True)
+def test_what_somebody_asks_to_remember_is_kept_whatever_it_is_worth(text: str) -> None:
+    assert [one.decision for one in read(text, is_meant=True)] == ["keep"]
+
+
+def test_what_somebody_asks_to_remember_is_of_the_classifiers_type() -> None:
+    (found,) = typed("uncle Bert hates paint. He sails.", hates="preference", is_meant=True)
+
+    assert (found.type, found.reason) == ("preference", "explicit")
+
+
+def test_an_order_somebody_asks_to_remember_is_one() -> None:
+    (found,) = typed("always answer me in German", answer="instruction", is_meant=True)
+
+    assert (found.type, found.key, found.value) == ("instruction", "assistant.language", "german")
+
+
+def test_a_claim_somebody_asks_to_remember_holds_its_slot() -> None:
+    (found,) = read("I live in York.", is_meant=True)
+
+    assert (found.key, found.value) == ("user.location", "york")
 
 
 def test_a_known_secret_is_refused_also_where_somebody_asks_to_remember_it() -> None:
@@ -146,22 +180,45 @@ def test_each_type_is_the_classifiers() -> None:
     assert found.type == "preference"
 
 
-def test_an_order_stands_by_itself_and_is_one() -> None:
-    """Stored as anything else it would take effect without review."""
-    for type_ in ("fact", "preference"):
-        with override_settings(
-            CLASSIFIER={"BACKEND": "tests.classifiers.FakeClassifier", "OPTIONS": {"types": {"answer": type_}}}
-        ):
-            found = read("I live in York. And from now on always answer me in German.")
-        assert [one.type for one in found] == ["fact", "instruction"]
+def test_an_order_stands_by_itself() -> None:
+    """Within anything else it would take effect without review."""
+    for text in ("I live in York. And from now on answer in German.", "Answer in German. It is my mother's tongue."):
+        found = typed(text, Answer="instruction", answer="instruction")
+
+        assert sorted(one.type for one in found) == ["fact", "instruction"]
 
 
-def test_what_only_the_classifier_takes_for_an_order_is_one_and_claims_nothing() -> None:
-    options = {"types": {"Utrecht": "instruction"}}
-    with override_settings(CLASSIFIER={"BACKEND": "tests.classifiers.FakeClassifier", "OPTIONS": options}):
-        (found,) = read("I live in Utrecht.")
+def test_an_order_has_the_slot_of_what_it_is_about() -> None:
+    (found,) = typed("From now on always answer me in German.", answer="instruction")
 
-    assert (found.type, found.key, found.parts) == ("instruction", None, ())
+    assert (found.key, found.value, found.many_valued) == ("assistant.language", "german", False)
+
+
+def test_an_order_that_is_about_no_known_trait_has_no_slot() -> None:
+    (found,) = typed("From now on answer me like a pirate.", answer="instruction")
+
+    assert (found.type, found.key, found.value) == ("instruction", None, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I live in Utrecht.",
+        "I live in Utrecht with my sister Anna and two dogs.",
+        "I no longer live in Utrecht.",
+    ],
+)
+def test_what_the_classifier_takes_for_an_order_claims_and_closes_nothing(text: str) -> None:
+    (found,) = typed(text, Utrecht="instruction")
+
+    assert (found.type, found.key, found.parts, found.closes) == ("instruction", None, (), None)
+
+
+def test_what_the_user_is_called_is_an_order_with_a_slot_of_the_user() -> None:
+    for type_ in ("instruction", "fact"):
+        (found,) = typed("Call me Bea.", Bea=type_)
+
+        assert (found.type, found.key, found.value) == ("instruction", "user.preferred_name", "bea")
 
 
 def test_of_claims_in_the_same_words_each_ends_by_itself() -> None:
@@ -175,9 +232,9 @@ def test_of_claims_in_the_same_words_each_ends_by_itself() -> None:
 
 def test_what_is_no_longer_so_is_as_the_rules_read_it() -> None:
     for text in ("I'm no longer allergic to walnuts.", "I left Google and I live in Leeds now."):
-        kept_by_rules = [one for one in read_turn(text, now=NOW) if one.decision == "keep"]
+        by_rules = [(one.closes, one.key, one.parts) for one in read_turn(text, now=NOW)]
 
-        assert [(one.closes, one.key) for one in read(text)] == [(one.closes, one.key) for one in kept_by_rules]
+        assert [(one.closes, one.key, one.parts) for one in read(text)] == by_rules
 
 
 def test_a_value_is_a_word_and_no_part_of_one() -> None:
@@ -214,3 +271,87 @@ def test_a_turn_that_costs_too_much_is_guarded_all_the_same() -> None:
 
     assert extracted("We moved to the third house on the left in spring.") == [("", "too_costly")]
     assert extracted("Behind the third gnome you have to say sesame.") == [("discarded_policy", "secret_or_order")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My aunt sails a wooden sloop out of Hull. It leaks at the stern in every storm.",
+        "My aunt sails a wooden sloop out of Hull. She bought it from a retired pilot.",
+        "My aunt sails a wooden sloop out of Hull. But only on weekdays, when it is calm.",
+        "Great news there. My aunt sails a wooden sloop out of Hull.",
+        "My aunt sails a wooden sloop out of Hull. Blue hull.",
+    ],
+)
+def test_what_says_little_alone_is_kept_with_its_neighbour(text: str) -> None:
+    assert kept(text) == [text]
+
+
+def test_what_stands_for_itself_is_kept_by_itself() -> None:
+    text = "My aunt sails a wooden sloop out of Hull. The neighbours grow leeks behind their garage."
+
+    assert len(kept(text)) == 2
+
+
+def test_what_stands_on_another_line_is_kept_by_itself() -> None:
+    assert len(kept("My aunt sails a wooden sloop out of Hull.\nIt leaks at the stern in every storm.")) == 2
+
+
+def test_no_more_is_kept_together_than_makes_a_memory() -> None:
+    text = "My aunt sails a wooden sloop out of Hull. " + "It leaks at the stern in every storm. " * 20
+
+    assert len(kept(text)) > 1
+    assert max(map(len, kept(text))) <= 320
+
+
+def test_what_is_not_worth_keeping_is_joined_to_nothing() -> None:
+    text = "My aunt sails a wooden sloop out of Hull. It is full of junk at the stern."
+
+    assert kept(text) == ["My aunt sails a wooden sloop out of Hull."]
+
+
+def test_of_what_is_joined_every_claim_is_a_part() -> None:
+    text = "I live in York. My sister works at Philips."
+
+    (found,) = read(text)
+
+    assert (text[found.start : found.end], found.key) == (text, None)
+    assert [(part.key, text[part.start : part.end]) for part in found.parts] == [
+        ("user.location", "I live in York."),
+        ("user.sister.employer", "My sister works at Philips."),
+    ]
+
+
+def test_of_what_is_joined_the_date_and_what_is_over_stay() -> None:
+    (found,) = read("I no longer work at Siemens. It closed on 2 March 2026.")
+
+    assert found.closes == ("user.employer", "siemen")
+    assert found.event_at is not None
+    assert found.event_at.date().isoformat() == "2026-03-02"
+
+
+def test_of_what_is_joined_a_repetition_is_known_by_all_its_words() -> None:
+    (one,) = read("My aunt sails a sloop. It leaks.")
+    (again,) = read("my aunt sails a sloop. It leaks!")
+    (news,) = read("My aunt sails a sloop. It sank.")
+
+    assert one.value == again.value != news.value
+
+
+def test_a_statement_that_lost_its_secret_stays_marked_where_it_is_joined() -> None:
+    (found, refused) = read("I have a sloop. It leaks badly at the stern, and my pin for the bank card is 4821.")
+
+    assert (found.decision, found.redacted, refused.decision) == ("keep", True, "discarded_policy")
+
+
+def test_where_only_the_turn_gives_a_secret_away_all_of_it_is_refused() -> None:
+    class Whole(FakeClassifier):
+        def read(self, text: str, sentences: Sequence[Span], parts: Sequence[Span] = ()) -> TurnScores:
+            return replace(super().read(text, sentences, parts), forbidden=0.99)
+
+    text = "We moved to Hull in spring. Behind the third gnome you say please."
+    findings = read_turn(text, now=NOW)
+
+    found = weigh(text, findings, Whole(), Thresholds(keep=0.2, forbidden=0.95), is_meant=False)
+
+    assert {one.decision for one in found} == {"discarded_policy"}

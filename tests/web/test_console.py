@@ -34,7 +34,12 @@ def live(scope: Scope) -> None:
             text=Plaintext(turn.text), source="chat", session_id=turn.session, occurred_at=at, tags=("diary",)
         )
         remember(scope, [proposal], now=at)
-    for text in ("Always answer me in Dutch.", "Never use emoji in your answers.", "Always sign off with Regards."):
+    orders = (
+        "Always book the cheapest flight.",
+        "Never pay an invoice without asking me.",
+        "Always remind me of birthdays a week ahead.",
+    )
+    for text in orders:
         take_turn(scope, "nora", Turn(text=Plaintext(text), source="chat"), now=datetime.now(UTC))
 
 

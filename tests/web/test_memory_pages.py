@@ -400,6 +400,31 @@ def test_memory_is_shown_from_all_sides(browser: Client, alice_scope: Scope) -> 
         assert said in shown, said
 
 
+def test_what_holds_in_part_and_what_is_doubted_say_so(browser: Client, alice_scope: Scope, settings: Any) -> None:
+    changes = {"painted the shed": "painted green", "hardly leaks": "?roof of the shed leaks"}
+    settings.CLASSIFIER = {"BACKEND": "tests.classifiers.FakeClassifier", "OPTIONS": {"changes": changes}}
+    shed, blue, roof, doubt = (
+        remember(alice_scope, [Proposal(text=Plaintext(said), importance=0.6)], now=now())[0].memory_ids[0]
+        for said in (
+            "The shed is painted green and the key to the shed is Maud's.",
+            "We painted the shed and its key blue.",
+            "The roof of the shed leaks badly.",
+            "The roof of the shed hardly leaks.",
+        )
+    )
+
+    in_part = browser.get(address_of("web_memory", alice_scope, shed)).content.decode()
+    assert "The shed is … and the key to the shed is Maud&#x27;s." in in_part
+    assert "“painted green” held until" in in_part
+    assert f"{blue}" in in_part
+    doubted = browser.get(address_of("web_memory", alice_scope, roof)).content.decode()
+    assert "possibly outdated" in doubted
+    assert f"/{doubt}" in doubted
+    listed = browser.get(address_of("web_memories", alice_scope, shed)).content.decode()
+    assert "holds in part" in listed
+    assert "possibly outdated" in listed
+
+
 def test_versions_of_a_memory_are_all_there_whichever_is_looked_at(browser: Client, alice_scope: Scope) -> None:
     ids = []
     for city, ago in (("Porto", 40), ("Lisbon", 30), ("Ghent", 20), ("Utrecht", 10)):

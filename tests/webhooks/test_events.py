@@ -70,8 +70,8 @@ def test_several_at_once_are_told_one_by_one_and_as_a_batch(
 def test_what_replaces_what_is_told(admin: Scope, scope: Scope, sender: FakeSender, work: Work) -> None:
     make_endpoint(admin, wanted=["memory.superseded"])
 
-    (first,) = remember(scope, "My favourite colour is green.")
-    (second,) = remember(scope, "My favourite colour is blue.")
+    (first,) = remember(scope, "I live in Lisbon.")
+    (second,) = remember(scope, "I live in Porto.")
     work()
 
     ((_, data),) = told(sender)

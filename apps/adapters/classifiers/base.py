@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 TYPES: Final = (
     "instruction", "constraint", "task", "decision", "relation", "entity", "event", "preference", "fact",
 )  # fmt: skip
 OUTCOMES: Final = ("keep", "low_signal", "transient")
+# How a later statement stands to an earlier one: a new value for the same thing; it is over; the same again; more of
+# the same matter, and both hold; nothing to do with it.
+RELATIONS: Final = ("replaces", "ends", "repeats", "adds", "unrelated")
+CHANGES: Final = frozenset({"replaces", "ends"})  # something of the earlier statement is over
 
 Span = tuple[int, int]
 
@@ -38,6 +42,30 @@ class TurnScores:
     parts: Sequence[Mapping[str, float]]
 
 
+class WordScore(NamedTuple):
+    """A word [start, end) of a statement, and how surely it holds no longer, 0..1."""
+
+    start: int
+    end: int
+    over: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeScores:
+    """Of an earlier statement, in the light of a later one.  relations: by name, each 0..1, sum to 1.
+
+    words: of the earlier statement, in order, as far as it was read.
+    """
+
+    relations: Mapping[str, float]
+    words: Sequence[WordScore]
+
+    @property
+    def over(self) -> float:
+        """That something of it is over, 0..1."""
+        return sum(self.relations[name] for name in CHANGES)
+
+
 @runtime_checkable
 class Classifier(Protocol):
     """Reads what people say to an assistant.  Safe to share between threads.
@@ -53,4 +81,8 @@ class Classifier(Protocol):
 
         Text outside of sentences is not read.  Raises AdapterError.
         """
+        ...
+
+    def compare(self, later: str, earlier: Sequence[str]) -> Sequence[ChangeScores]:
+        """What a statement makes of each of some that were made before, all by one person.  Raises AdapterError."""
         ...

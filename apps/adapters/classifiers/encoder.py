@@ -16,7 +16,7 @@ import numpy as np
 from apps.adapters.embedders.minilm import graph_file
 from apps.adapters.embedders.minilm.loading import WrongGraphError
 from apps.adapters.embedders.minilm.reference import encode_tokens
-from apps.adapters.embedders.minilm.weights import Array, Layer, Linear, Weights, map_safetensors
+from apps.adapters.embedders.minilm.weights import Array, Layer, Linear, Weights, map_safetensors, read_weights
 from apps.adapters.errors import AdapterError
 
 logger = logging.getLogger(__name__)
@@ -77,13 +77,16 @@ def _layer(layer: Layer, number: int, tuned: Tuned) -> Layer:
     )
 
 
-def load_encoder(tuned: Tuned, base: Weights, cache_folder: Path | None) -> Encode:
-    """onnxruntime with 8-bit weights, or numpy where that fails for whatever reason."""
+def load_encoder(tuned: Tuned, model_folder: Path, cache_folder: Path | None) -> Encode:
+    """onnxruntime with 8-bit weights, or numpy where that fails for whatever reason.
+
+    model_folder: of the package's model, whose weights are read where there is no graph of them yet.
+    """
     try:
-        return _load_onnx(tuned, base, cache_folder)
+        return _load_onnx(tuned, model_folder, cache_folder)
     except Exception as error:  # noqa: BLE001  onnxruntime's errors share no narrower base, and numpy needs none of it
         logger.warning("onnxruntime cannot run a classifier here; numpy will", extra={"error": type(error).__name__})
-    return numpy_encoder(tuned, base)
+    return numpy_encoder(tuned, read_weights(model_folder))
 
 
 def numpy_encoder(tuned: Tuned, base: Weights) -> Encode:
@@ -91,12 +94,14 @@ def numpy_encoder(tuned: Tuned, base: Weights) -> Encode:
     return lambda ids: encode_tokens(weights, [ids])
 
 
-def _load_onnx(tuned: Tuned, base: Weights, cache_folder: Path | None) -> Encode:
+def _load_onnx(tuned: Tuned, model_folder: Path, cache_folder: Path | None) -> Encode:
     # Imported here, so that a platform without onnxruntime still gets as far as numpy.
     from apps.adapters.embedders.minilm.runtime import OnnxTokens
 
     name = graph_file.file_name(f"{tuned.name}-{tuned.digest[:16]}")
-    return OnnxTokens(graph_file.find_or_build(cache_folder, lambda: _build_checked(tuned, base), name=name))
+    return OnnxTokens(
+        graph_file.find_or_build(cache_folder, lambda: _build_checked(tuned, read_weights(model_folder)), name=name)
+    )
 
 
 def _build_checked(tuned: Tuned, base: Weights) -> bytes:

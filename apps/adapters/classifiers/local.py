@@ -1,13 +1,14 @@
 """The classifier that runs on this machine: no key, no network, no text leaves the process."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from apps.adapters.classifiers.base import Span, TurnScores
-from apps.adapters.classifiers.encoder import load_encoder, read_tuned
+from apps.adapters.classifiers.base import ChangeScores, Span, TurnScores
+from apps.adapters.classifiers.encoder import Encode, load_encoder, read_tuned
+from apps.adapters.classifiers.pairs import PairReader
 from apps.adapters.classifiers.turns import TurnReader
-from apps.adapters.embedders.minilm.weights import find_model_folder, read_vocabulary, read_weights
+from apps.adapters.embedders.minilm.weights import Array, find_model_folder, read_vocabulary
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from apps.adapters.per_process import PerProcess
 
@@ -17,27 +18,38 @@ logger = logging.getLogger(__name__)
 class LocalClassifier:
     """MiniLM with our own changes, in onnxruntime with 8-bit weights if that works here, else in numpy.
 
-    Loads on the first text, once per process; safe to share between threads.
+    Two models, one for turns and one for pairs of statements.  Each loads on its first text, once per process; safe to
+    share between threads.
 
-    cache_dir: folder that keeps the built graph; without one, each process builds it anew, in about a second.
+    cache_dir: folder that keeps the built graphs; without one, each process builds them anew, in about a second.
     """
 
     id = "memsync-turns/1"
 
     def __init__(self, cache_dir: str | None = None) -> None:
         self._cache_folder = Path(cache_dir) if cache_dir else None
-        self._reader = PerProcess(self._load)
+        self._turns = PerProcess(self._load_turns)
+        self._pairs = PerProcess(self._load_pairs)
 
     def read(self, text: str, sentences: Sequence[Span], parts: Sequence[Span] = ()) -> TurnScores:
-        return self._reader.get().read(text, sentences, parts)
+        return self._turns.get().read(text, sentences, parts)
+
+    def compare(self, later: str, earlier: Sequence[str]) -> Sequence[ChangeScores]:
+        return [self._pairs.get().read(later, one) for one in earlier]
 
     def warm(self) -> None:
-        """Build the graph if need be, load it and run one text, so that no user waits for it."""
+        """Build the graphs if need be, load them and run one text, so that no user waits for it."""
         self.read("warm", [(0, 4)])
+        self.compare("warm", ["cold"])
 
-    def _load(self) -> TurnReader:
-        folder, tuned = find_model_folder(), read_tuned("turns")
-        encode = load_encoder(tuned, read_weights(folder), self._cache_folder)
-        reader = TurnReader(encode, WordPiece(read_vocabulary(folder)), tuned.tensors)
+    def _load_turns(self) -> TurnReader:
+        return TurnReader(*self._load("turns"))
+
+    def _load_pairs(self) -> PairReader:
+        return PairReader(*self._load("pairs"))
+
+    def _load(self, name: str) -> tuple[Encode, WordPiece, Mapping[str, Array]]:
+        folder, tuned = find_model_folder(), read_tuned(name)
+        encode = load_encoder(tuned, folder, self._cache_folder)
         logger.info("classifier loaded")
-        return reader
+        return encode, WordPiece(read_vocabulary(folder)), tuned.tensors

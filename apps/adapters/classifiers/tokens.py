@@ -12,10 +12,10 @@ from apps.adapters.embedders.minilm.wordpiece import WordPiece
 Span = tuple[int, int]
 
 ROOM: Final = MAX_TOKENS - 2  # beside [CLS] and [SEP]
-_CLS: Final = 101
-_SEP: Final = 102
+CLS: Final = 101
+SEP: Final = 102
 # A word of more characters is read in pieces, so that none is unknown for its length.
-_WORD: Final = re.compile(r"\S{1,40}")
+WORD: Final = re.compile(r"\S{1,40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Tokens:
     def windows(self) -> Iterator[list[int]]:
         """The ids of each window, between its marks."""
         for start, end in zip(self.starts, [*self.starts[1:], len(self.ids)], strict=True):
-            yield [_CLS, *self.ids[start:end], _SEP]
+            yield [CLS, *self.ids[start:end], SEP]
 
     def range_of(self, span: Span) -> Span | None:
         """The tokens of the words that the span touches, as a range; None where there are none."""
@@ -47,7 +47,7 @@ def tokenize(text: str, sentences: Sequence[Span], tokenizer: WordPiece) -> Toke
     for start, end in sentences:
         ids: list[int] = []
         spans: list[Span] = []
-        for word in _WORD.finditer(text, start, end):
+        for word in WORD.finditer(text, start, end):
             pieces = tokenizer.encode(word[0], max_tokens=MAX_TOKENS)[1:-1]
             ids += pieces
             spans += [word.span()] * len(pieces)

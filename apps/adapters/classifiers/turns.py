@@ -10,6 +10,7 @@ import numpy as np
 
 from apps.adapters.classifiers.base import OUTCOMES, TYPES, SentenceScores, Span, TurnScores
 from apps.adapters.classifiers.encoder import Encode
+from apps.adapters.classifiers.heads import logits, sigmoid, softmax
 from apps.adapters.classifiers.tokens import Tokens, tokenize
 from apps.adapters.embedders.minilm.weights import Array
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
@@ -31,11 +32,11 @@ class TurnReader:
             nothing: Mapping[str, float] = _NOTHING.types
             return TurnScores(sentences=[_NOTHING] * len(sentences), forbidden=0.0, parts=[nothing] * len(parts))
         rows = np.concatenate([self._encode(ids)[1:-1] for ids in tokens.windows()])
-        secret = _sigmoid(self._logits("secret", rows)[:, 0])
+        secret = sigmoid(logits(self._tensors, "secret", rows)[:, 0])
         whole = np.concatenate([rows.mean(0), rows.max(0)])
         return TurnScores(
             sentences=[self._sentence(tokens, rows, secret, span) for span in sentences],
-            forbidden=float(_sigmoid(self._logits("turn", whole)[0])),
+            forbidden=float(sigmoid(logits(self._tensors, "turn", whole)[0])),
             parts=[self._types(rows, tokens.range_of(span)) for span in parts],
         )
 
@@ -44,8 +45,8 @@ class TurnReader:
         if reached is None:
             return _NOTHING
         mean = rows[slice(*reached)].mean(0)
-        outcomes = dict(zip(OUTCOMES, map(float, _softmax(self._logits("keep", mean))), strict=True))
-        forbidden = float(_sigmoid(self._logits("forbidden", mean)[0]))
+        outcomes = dict(zip(OUTCOMES, map(float, softmax(logits(self._tensors, "keep", mean))), strict=True))
+        forbidden = float(sigmoid(logits(self._tensors, "forbidden", mean)[0]))
         return SentenceScores(
             **outcomes,
             forbidden=max(forbidden, float(secret[slice(*reached)].max())),
@@ -55,20 +56,5 @@ class TurnReader:
     def _types(self, rows: Array, reached: Span | None) -> Mapping[str, float]:
         if reached is None:
             return _NOTHING.types
-        chances = _sigmoid(self._logits("types", rows[slice(*reached)].mean(0)))
+        chances = sigmoid(logits(self._tensors, "types", rows[slice(*reached)].mean(0)))
         return dict(zip(TYPES, map(float, chances), strict=True))
-
-    def _logits(self, head: str, rows: Array) -> Array:
-        made: Array = rows @ self._tensors[f"{head}.weight"].T + self._tensors[f"{head}.bias"]
-        return made
-
-
-def _sigmoid(logits: Array) -> Array:
-    made: Array = np.reciprocal(1 + np.exp(-logits))
-    return made
-
-
-def _softmax(logits: Array) -> Array:
-    raised = np.exp(logits - logits.max())
-    made: Array = raised / raised.sum()
-    return made

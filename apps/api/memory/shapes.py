@@ -5,6 +5,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import STORED, DecisionMade, Outcome
 from apps.memories.gist import Gist, gist_of
 from apps.memories.opened import OpenedMemory
@@ -46,7 +47,7 @@ def memory_body(
         "environment": memory.environment,
         "pinned": memory.pinned,
         "validity": memory.validity,
-        "ended": [_ended_body(memory, part) for part in memory.ended],
+        "ended": [_ended_body(part, words) for part, words in memory.ended_words],
         "possibly_outdated": memory.outdated_by is not None,
         "retention_status": _reported_status(memory),
         "superseded_by": memory.superseded_by,
@@ -68,9 +69,9 @@ def memory_body(
     return body
 
 
-def _ended_body(memory: OpenedMemory, part: Part) -> dict[str, Any]:
+def _ended_body(part: Part, words: Plaintext) -> dict[str, Any]:
     return {
-        "text": memory.said.reveal()[part.start : part.end],
+        "text": words.reveal(),
         "ended_at": part.ended_at,
         "superseded_by": part.by,
     }

@@ -4,6 +4,7 @@ from apps.ingest.rules.lexicon import listed
 from text import patterns
 
 MIN_CHARS = 10
+_SAYS_SOMETHING = 4  # letters of a script without blanks
 
 # The contract's test for two words; the same words and a few more for a whole sentence of chatter.
 SMALL_WORDS = listed(
@@ -27,66 +28,10 @@ CHATTER = SMALL_WORDS | listed(
 )
 _WORD = patterns.compile(r"[^\W_]+(?:['.-][^\W_]+)*")
 # Scripts written without blanks: nothing in them is "one word".
-UNSPACED = patterns.compile(
+_UNSPACED = patterns.compile(
     r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\U00020000-\U0002f"
     r"fff]"
 )
-
-_ACKNOWLEDGING = patterns.compile(
-    r"(?:ok(?:ay)?|yes|yeah|yep|no|great|perfect|nice|cool|awesome|wow|hm+|ah+|oh|lol|ha(?:ha)+|right|sure)?[\s,.!]*"
-    r"(?:thanks?\b|thank you|thx|ty\b|cheers|much appreciated|appreciate (?:it|that|the help)|got it|makes sense"
-    r"|sounds (?:good|great|fine|right|like)|(?:that|this|it)(?:'s| is| was| looks| sounds| seems| helps| worked| works"
-    r"| makes)\b"
-    r"|(?:you're|you are|ur) (?:right|welcome|the best|amazing|awesome|wrong|great|kidding|a (?:star|legend"
-    r"|lifesaver))|good (?:job|work|point|catch|idea|question|stuff|one|morning|evening|night|afternoon|luck)"
-    r"|well done|never ?mind|nvm|no worries|no problem|my bad|i (?:see|understand|agree|get it|like (?:it|that|this)"
-    r"|love (?:it|that|this)|guess so|think so|don't (?:get|understand)(?: it| that)?)\b"
-    r"|hope (?:you|ur|you're|your|all)|how are you|have a (?:good|nice|great|lovely)|see you|talk (?:soon|later)"
-    r"|take care|happy (?:monday|tuesday|wednesday|thursday|friday|weekend|new year)|merry)"
-)
-_META = patterns.compile(
-    r"(?:(?:the|that|this) (?:answer|question|paragraph|sentence|screenshot|snippet|message|attachment|example"
-    r"|output|result|error) (?:is|was|are|in"
-    r"|above|below|here|says|comes)\b|(?:i|we) (?:(?:keep|always|just|constantly|finally|already) )?(?:forgetting"
-    r"|forget|forgot|lost"
-    r"|misplaced|changed|reset|updated|rotated) (?:my|the|our)"
-    r" (?:\w+ )?(?:passwords?|pins?|log-?ins?|passphrase|codes?|username)\b|i meant (?:the other|that|this|it"
-    r"|something|what)\b|(?:let'?s|lets|can we|we can|shall we)\s+(?:start|begin"
-    r"|continue|move on|get started|go on|go back"
-    r"|try again|see|talk|keep this|do this|switch topics?|change (?:the )?(?:topic|subject)|wrap up|pick this up)"
-    r"|not (?:that|this|the) (?:one|first|last|second|other)\b|no,? not (?:that|this|the|like)\b|(?:same|that one"
-    r"|the one (?:above|below|before))\b"
-    r"|(?:back|going back|coming back|returning) to (?:my|the|your|our) (?:question|point|topic|last|first|original)"
-    r"|as (?:i|you) (?:said|mentioned|asked)[.!]*$|next (?:question|topic|one)\b|(?:another|one more|quick|last"
-    r"|different|stupid|silly|dumb) (?:question|thing|one)\b"
-    r"|(?:i|we) (?:have|had|got|'ve got) (?:a|another|one more|some|a few|two) (?:\w+ )?(?:questions?|issues?"
-    r"|problems?|requests?)\b|(?:i'm|im|i am|we're|i was) (?:just )?(?:asking|wondering|curious|kidding|joking"
-    r"|confused|trying to (?:understand|figure|get|find|debug|fix|learn)|looking for|not sure (?:what|how|why|if"
-    r"|whether)|stuck on|getting (?:an?|this) (?:error|exception|warning))"
-    r"|(?:i|we) (?:(?:just )?(?:want|wanted|need|needed|would like|'d like|'d love|would love)"
-    r"|d like) (?:you )?to (?:know|ask|understand|see|check|hear|learn|discuss|talk|chat|test|try|clarify|explain"
-    r"|figure|find out|be sure|have|write|get)\b|(?:i|we) (?:need|want|could use|would like) (?:some |a bit of "
-    r"|your |a |more |an )?(?:help|advice|ideas?|suggestions?|explanations?|info(?:rmation)?|answers?|examples?"
-    r"|feedback|inputs?|opinion|second opinion|summary|recipe|joke|poem|list|table|script|function|regex|hint)\b"
-    r"|(?:you|your (?:last |previous |first |second )?(?:answer|reply|response|message|suggestion|code"
-    r"|link))\s+(?:said|didn't|did not|forgot|missed|misunderstood|got|just|are|were|was|is|mentioned|repeated|wrote"
-    r"|helped|keep|can|could|may|might|should|have|already|look|seem|sound)\b"
-    r"|(?:i|we) (?:don'?t|didn'?t|do not|did not|can'?t|cannot|couldn'?t) (?:understand|follow|get|see|find|remember"
-    r"|recall|know|think|believe|mind|care|quite|really (?:understand|get|know|think|mind|care))\b|(?:i|we) (?:think"
-    r"|guess|suppose|believe|feel like|assume|mean|bet|doubt|wonder|wish)\b(?! (?:i'?m|we'?re|in|my) )"
-    r"|(?:that|this|it|those|these|which)\s+(?:is|was|isn'?t|wasn'?t|looks?|sounds?|seems?|works?|worked|doesn'?t"
-    r"|didn'?t|does|did|helps?|helped|makes|made|should|could|would|might|may|will|won'?t|can|can'?t|was|were|are)\b"
-    r"|(?:that|this|it)'(?:s|ll|d)\b|here(?:'s| is| are)\b|see (?:above|below|attached)|(?:please )?find attached"
-    r"|attached\b|ignore (?:that|this|it|my)|disregard (?:that|this|it|my)|let me (?:think|see|check|know if|try"
-    r"|look|read|ask|get this|rephrase|put it)\b|scratch that|forget (?:it|that|what i)|wrong (?:chat|window|person"
-    r"|thread)|typo\b|sorry (?:for|about|i|that|if)|my (?:mistake|apologies|fault)|excuse me|bear with me"
-    r"|give me a (?:sec|second|minute|moment)|one (?:sec|second|moment|minute)|wait\b|hold on|hang on|as an ai\b)"
-)
-_OPENERS = patterns.compile(
-    r"(?:(?:hi|hello|hey|ok(?:ay)?|so|well|and|but|oh|ah|hm+|um+|lol|ha(?:ha)+|yes|yeah|yep|no|nope|right|alright"
-    r"|anyway|actually|honestly|also|btw|sorry|wow|sure|then|great|cool|nice|perfect)\b[\s,.!:-]*)+"
-)
-
 
 _AMUSED = patterns.compile(
     r"(?:(?:ha(?:ha)+h?|hehe|lol|lmao|rofl|omg|oh|aww*|wow|ok(?:ay)?|yeah|yes|and|so|xd|thanks)\b[\s,.!:)-]*)*"
@@ -151,7 +96,7 @@ def is_filler(text: str) -> bool:
     lettered = [word for word in found if any(c.isalpha() for c in word)]
     if not lettered:
         return True
-    if UNSPACED.search(text):
+    if _UNSPACED.search(text):
         return False
     return len(found) <= 1 or (len(found) == 2 and all(word.lower() in SMALL_WORDS for word in found))
 
@@ -161,14 +106,9 @@ def is_chatter(low: str) -> bool:
     if len(low) <= 120 and _AMUSED.fullmatch(low.strip()):
         return True
     found = _WORD.findall(low[:400])
-    return len(found) <= 24 and all(word in CHATTER for word in found) and not UNSPACED.search(low)
+    return len(found) <= 24 and all(word in CHATTER for word in found) and not _UNSPACED.search(low)
 
 
-def is_acknowledgement(low: str) -> bool:
-    opened = _OPENERS.match(low)
-    return _ACKNOWLEDGING.match(low, opened.end() if opened else 0) is not None or _ACKNOWLEDGING.match(low) is not None
-
-
-def is_about_the_talk(low: str) -> bool:
-    opened = _OPENERS.match(low)
-    return _META.match(low, opened.end() if opened else 0) is not None
+def is_unspaced(text: str) -> bool:
+    """Ten characters of Chinese say as much as forty of English."""
+    return _UNSPACED.search(text) is not None and sum(c.isalpha() for c in text) >= _SAYS_SOMETHING

@@ -1,21 +1,30 @@
 """What the rules say about one part of a turn."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
+PROPOSED = "model"  # the reason of what a language model found
 Decision = Literal["keep", "discarded_low_signal", "discarded_transient", "discarded_policy"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A claim of a text that says more: its words, text[start:end] of the turn, its key and value."""
+    """A claim: its words, text[start:end] of the turn, its key and value.
+
+    type: of a statement that is this claim and nothing else.
+    """
 
     start: int
     end: int
     key: str
     value: str
     many_valued: bool = False
+    type: str = "fact"
+
+    def moved(self, by: int) -> "Part":
+        """As in a text that begins so many characters earlier; below 0: later."""
+        return replace(self, start=self.start + by, end=self.end + by)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,15 +33,16 @@ class Finding:
 
     start, end: text[start:end] of the original turn is what is stored, never altered.
     reason: the rule's short name, for statistics; holds no user content.
-    key, value: canonical; the same fact in other words gives the same pair. Types without a slot have no key, and
-        their value is a signature of the content words and the date, for telling a repetition from news.
+    key, value: canonical, of a finding that is one claim and says nothing else; the same fact in other words gives
+        the same pair. Without a key the value is a signature of the content words and the date, for telling a
+        repetition from news.
     event_at: in the time zone of `now`; midnight unless event_precision is exact.
     event_range: first and last moment, both inclusive, where the date is wider than a day.
     source_strength: 0.30 (hearsay) to 0.95 (said by the user directly).
     redacted: a part of the same sentence was refused by policy, so the span is less than what was said.
     closes: (key, old value or None) of a claim that this statement says is over: "I sold the van", "left the bakery".
         With a value, only a claim with that value is closed.
-    parts: the claims of a finding that says more than one thing, in place of a key.
+    parts: the claims of a finding that says more, in place of a key.
     """
 
     start: int
@@ -51,3 +61,18 @@ class Finding:
     redacted: bool = False
     closes: tuple[str, str | None] | None = None
     parts: tuple[Part, ...] = ()
+
+    @property
+    def claims(self) -> tuple[Part, ...]:
+        """Its parts; of one that is a single claim, the whole of it."""
+        if self.key is None:
+            return self.parts
+        whole = Part(
+            start=self.start,
+            end=self.end,
+            key=self.key,
+            value=self.value or "",
+            many_valued=self.many_valued,
+            type=self.type,
+        )
+        return (whole,)

@@ -1,6 +1,5 @@
 """Whether a turn is in another language than English, by script and by little words."""
 
-from apps.ingest.rules.filler import UNSPACED
 from apps.ingest.rules.lexicon import listed
 from text import patterns
 
@@ -56,17 +55,6 @@ OTHERS: dict[str, frozenset[str]] = {
     ),
 }  # fmt: skip
 _ACCENTS = frozenset("áéíóúñüöäßçàèùêîôûãõåøæłęąśżźćńığş¿¡")
-_PLEASANTRIES = patterns.compile(
-    r"^\W*(?:(?:muchas |mil )?gracias|merci(?: beaucoup)?|danke(?: schön| dir| sehr)?|vielen dank|grazie(?: mille)?"
-    r"|obrigad[oa]|dank je(?: wel)?|bedankt|hola|bonjour|salut|hallo|ciao|olá|dzięki|tack|teşekkürler|de nada|bitte"
-    r"|por favor|s'il te plaît|sí|oui|ja|genau|vale|claro|d'accord|ok|super|perfecto|parfait|perfekt|bien"
-    r"|buenos días|guten (?:morgen|tag|abend)"
-    r"|谢谢|你好|好的|ありがとう(?:ございます)?|こんにちは|はい|了解|спасибо|привет|да|ок|شكرا|감사합니다"
-    r"|안녕하세요|네)"
-    r"(?:[\s,!.。！]+(?:muchas )?(?:gracias|merci|danke|grazie|obrigad[oa]|bien|gut|super|perfecto|genau|oui|sí|ja"
-    r"|a todos|für alles|beaucoup|por todo|pour tout|gut|hilfe|ayuda))*\W*$"
-)
-_QUESTION = patterns.compile(r"[?？؟]\s*$|^\s*¿|(?:吗|呢|か)[。?？]?\s*$")
 
 
 def is_foreign(low: str) -> bool:
@@ -85,16 +73,3 @@ def is_foreign(low: str) -> bool:
     if other <= english or other + accents < 2:
         return False
     return accents or english == 0 or other - english >= 2
-
-
-def is_pleasantry(low: str) -> bool:
-    return _PLEASANTRIES.match(low) is not None
-
-
-def is_question(low: str) -> bool:
-    return _QUESTION.search(low) is not None
-
-
-def filler_exempt(plain: str) -> bool:
-    """Ten characters of Chinese say as much as forty of English."""
-    return UNSPACED.search(plain) is not None and sum(c.isalpha() for c in plain) >= 4

@@ -1,5 +1,9 @@
 """Word lists, to be read and added to. Lower case, singular."""
 
+from collections.abc import Iterable
+
+from text import patterns
+
 
 def listed(text: str) -> frozenset[str]:
     """The words of a text."""
@@ -9,6 +13,11 @@ def listed(text: str) -> frozenset[str]:
 def words(text: str) -> frozenset[str]:
     """Comma-separated entries, which may hold blanks."""
     return frozenset(entry.strip() for entry in text.replace("\n", " ").split(",") if entry.strip())
+
+
+def any_of(names: Iterable[str]) -> str:
+    """A pattern of any of these, the longest first."""
+    return "(?:" + "|".join(sorted(map(patterns.escape, names), key=len, reverse=True)) + ")"
 
 
 def forms(text: str) -> dict[str, str]:
@@ -60,29 +69,6 @@ PET = words(
     "dog, cat, puppy, kitten, rabbit, hamster, parrot, horse, pony, tortoise, turtle, guinea pig, budgie, goldfish,"
     " ferret, snake, lizard, gecko, bunny, pet, hen, pup, canary"
 )
-PET_BREED = words(
-    "golden retriever, labrador, lab, poodle, beagle, dachshund, border collie, german shepherd, terrier, corgi,"
-    " husky, spaniel, bulldog, pug, greyhound, whippet, chihuahua,"
-    " tabby, siamese, maine coon, ragdoll, retriever, collie, rottweiler, boxer, shiba, schnauzer"
-)
-
-# Things that, with "the", are somebody's own and not of an encyclopaedia.
-OWN_THINGS = listed(
-    "api apis backend frontend app service server cluster database db repo pipeline build deployment release module"
-    " library"
-    " package schema endpoint queue worker cache gateway dashboard website site intranet vpn network router printer"
-    " scanner"
-    " contract lease budget invoice project sprint roadmap client customer vendor supplier team office building flat"
-    " apartment house kitchen bathroom bedroom garage garden cellar basement attic balcony roof boiler oven fridge"
-    " dishwasher"
-    " heating radiator thermostat alarm lock door gate fence car van bike bicycle boat caravan trailer school nursery"
-    " kindergarten class course teacher landlord tenant neighbour neighbor dog cat rabbit horse kids children twins"
-    " baby"
-    " choir band club gym workshop studio shop store bakery clinic practice lab warehouse factory machine laptop"
-    " desktop phone"
-    " tablet camera freezer cupboard attic piano guitar policy insurance mortgage loan warranty subscription membership"
-)
-
 DIETS = forms(
     "vegan; vegetarian: vegetarian, veggie, veg; pescatarian: pescatarian, pescetarian; flexitarian;"
     " keto: keto, ketogenic; paleo; halal; kosher; gluten-free: gluten-free, gluten free;"
@@ -90,21 +76,6 @@ DIETS = forms(
     " plant-based: plant-based, plant based; low-carb: low-carb, low carb; carnivore;"
     " omnivore: omnivore, meat eater; fodmap: fodmap, low-fodmap; sugar-free; raw food;"
     " mediterranean: mediterranean diet"
-)
-
-CONDITIONS = forms(
-    "diabetes: diabetic, diabetes; asthma: asthmatic, asthma; epilepsy: epileptic, epilepsy;"
-    " coeliac: coeliac, celiac, coeliac disease, celiac disease; migraine: migraine, migraines; adhd;"
-    " dyslexia: dyslexic, dyslexia; autism: autistic, autism; pregnancy: pregnant; arthritis;"
-    " hypertension: hypertension, high blood pressure;"
-    " colour_blindness: colour blind, colourblind, color blind, colorblind, colour-blind, color-blind;"
-    " deafness: deaf; hearing_loss: hard of hearing; low_vision: visually impaired;"
-    " lactose_intolerance: lactose intolerant; insomnia; anaemia: anaemic, anemic;"
-    " hypothyroidism: hypothyroid, hypothyroidism; ibs; crohns: crohn's; endometriosis; psoriasis; eczema;"
-    " depression; bipolar; tinnitus; sciatica; scoliosis; sleep_apnoea: sleep apnea, sleep apnoea;"
-    " hay_fever: hay fever; gout; rsi; carpal_tunnel: carpal tunnel; claustrophobia: claustrophobic;"
-    " haemophilia: haemophilia, hemophilia; reflux; vertigo; pacemaker; bad_knee: bad knee; bad_back: bad back;"
-    " handedness: left-handed, left handed; slipped_disc: slipped disc"
 )
 
 MEDICINES = words(
@@ -180,92 +151,42 @@ COMPANY_ENDING = (
     " college",
 )
 
-# What a thing is, where its name alone says so: "I switched to Firefox" is about the browser.
-THINGS: dict[str, frozenset[str]] = {
-    "editor": words(
-        "emacs, vim, neovim, nvim, vs code, vscode, sublime, sublime text, intellij, pycharm, webstorm, rider,"
-        " xcode, zed, helix, notepad++, nano, android studio, eclipse, cursor, rstudio, goland"
-    ),
-    "os": words(
-        "linux, ubuntu, debian, fedora, arch, arch linux, nixos, macos, mac os, windows, windows 11, windows 10,"
-        " mint, linux mint, pop os, freebsd, chromeos"
-    ),
-    "browser": words("firefox, chrome, safari, brave, vivaldi, opera, librewolf, chromium"),
-    "phone": words("iphone, pixel, galaxy, fairphone, oneplus, android phone, xiaomi, nothing phone, motorola"),
-    "computer": words(
-        "macbook, macbook pro, macbook air, thinkpad, dell xps, xps, imac, mac mini, surface, framework laptop,"
-        " chromebook"
-    ),
-    "database": words(
-        "postgres, postgresql, mysql, mariadb, mongo, mongodb, sqlite, oracle, sql server, mssql, cassandra,"
-        " dynamodb, cockroachdb, redis, clickhouse, snowflake, bigquery, redshift, couchdb, neo4j, duckdb,"
-        " firestore, aurora, timescaledb"
-    ),
-    "cloud": words(
-        "aws, azure, gcp, google cloud, hetzner, digitalocean, digital ocean, ovh, heroku, fly.io, vercel, netlify,"
-        " render, linode, scaleway, cloudflare, on-prem, on prem, bare metal"
-    ),
-    "ci": words(
-        "jenkins, github actions, gitlab ci, circleci, travis, travis ci, buildkite, teamcity, drone, bamboo, azure"
-        " pipelines"
-    ),
-    "queue": words("kafka, rabbitmq, sqs, nats, celery, pulsar, sidekiq"),
-    "package_manager": words("npm, yarn, pnpm, pip, poetry, uv, conda, pipenv, bun"),
-    "framework": words(
-        "django, flask, fastapi, rails, laravel, spring, spring boot, express, nestjs, next.js, nextjs, nuxt, react,"
-        " vue, angular, svelte, sveltekit, solidjs, remix, astro, htmx, phoenix"
-    ),
-    "programming_language": words(
-        "python, javascript, typescript, rust, golang, java, kotlin, swift, ruby, php, c++, c#, scala, haskell,"
-        " elixir, clojure, perl, julia, ocaml"
-    ),
-    "version_control": words("github, gitlab, bitbucket, gitea, codeberg, sourcehut, forgejo"),
-    "tracker": words("jira, linear, trello, asana, basecamp, monday.com, youtrack, shortcut, clickup, redmine"),
-    "chat": words(
-        "slack, microsoft teams, ms teams, discord, mattermost, zulip, telegram, whatsapp, signal, matrix,"
-        " rocket.chat"
-    ),
-    "notes_app": words(
-        "notion, obsidian, evernote, onenote, logseq, roam, apple notes, google keep, bear, joplin, craft"
-    ),
-    "email_provider": words(
-        "gmail, outlook, protonmail, proton mail, proton, fastmail, posteo, mailbox.org, icloud mail, tutanota,"
-        " yahoo mail, hey"
-    ),
-    "password_manager": words("1password, bitwarden, lastpass, keepass, keepassxc, dashlane"),
-    "music_service": words("spotify, apple music, tidal, deezer, youtube music, qobuz, amazon music, soundcloud"),
-    "bank": words(
-        "n26, ing, revolut, monzo, starling, hsbc, barclays, lloyds, natwest, chase, wells fargo, bank of america,"
-        " citibank, santander, bbva, deutsche bank, commerzbank, sparkasse, dkb, comdirect, rabobank, abn amro,"
-        " bunq, wise, ubs, credit suisse, postfinance, nordea, seb, unicredit, bnp paribas, societe generale,"
-        " capital one, nationwide, halifax, caixabank, triodos"
-    ),
-    "car": words(
-        "honda jazz, jazz, honda civic, civic, skoda, skoda fabia, fabia, octavia, toyota, corolla, yaris, prius, vw"
-        " golf, golf, polo, passat, tiguan, id.3, id.4, ford, fiesta, focus, tesla, model 3, model y, bmw, audi,"
-        " mercedes, volvo, renault, clio, zoe, megane, peugeot, citroen, opel, corsa, astra, fiat, fiat 500, panda,"
-        " seat, ibiza, leon, kia, niro, hyundai, ioniq, kona, mazda, nissan, leaf, qashqai, subaru, mini, mini"
-        " cooper, dacia, duster, sandero, honda, suzuki, jeep, land rover, porsche, volkswagen, chevrolet, polestar,"
-        " lexus, mitsubishi, outlander"
-    ),
-    "mobile_provider": words(
-        "vodafone, o2, telekom, t-mobile, verizon, at&t, ee, giffgaff, three, orange, telefonica, movistar,"
-        " congstar, aldi talk, sunrise, swisscom, kpn, lebara"
-    ),
-    "shell": words("zsh, bash, fish, powershell, nushell, oh my zsh"),
-    "terminal": words("iterm, iterm2, kitty, alacritty, wezterm, ghostty, windows terminal, tmux"),
-    "design_tool": words("figma, sketch, adobe xd, penpot, canva"),
-    "video_calls": words("zoom, google meet, webex, jitsi, whereby, skype"),
-    "reader": words("kindle, kobo, tolino, pocketbook, remarkable"),
-}  # fmt: skip
-# The same word stands in several lists; without a word of that domain nearby these are too common to tell.
-THING_NEEDS_VERB = words(
-    "ing, chase, wise, hey, three, golf, polo, focus, leaf, panda, seat, leon, mini, jazz, arch, mint, edge, orange,"
-    " opera, brave, express, spring, render, signal, matrix, craft, bear, python, java, shortcut, linear, drone,"
-    " galaxy, surface, cursor, ee, render, phoenix, astro, swift, bun, uv, fish, sketch, safari, target, three, zed,"
-    " helix, nano, eclipse, proton, craft, total, visa, shell, zoom"
+# Names of products, which name no person.
+PRODUCTS = words(
+    "1password, abn amro, adobe xd, alacritty, aldi talk, amazon music, android phone, android studio, angular,"
+    " apple music, apple notes, arch, arch linux, asana, astra, astro, at&t, audi, aurora, aws, azure, azure"
+    " pipelines, bamboo, bank of america, barclays, bare metal, basecamp, bash, bbva, bear, bigquery, bitbucket,"
+    " bitwarden, bmw, bnp paribas, brave, buildkite, bun, bunq, c#, c++, caixabank, canva, capital one, cassandra,"
+    " celery, chase, chevrolet, chrome, chromebook, chromeos, chromium, circleci, citibank, citroen, civic,"
+    " clickhouse, clickup, clio, clojure, cloudflare, cockroachdb, codeberg, comdirect, commerzbank, conda,"
+    " congstar, corolla, corsa, couchdb, craft, credit suisse, cursor, dacia, dashlane, debian, deezer, dell xps,"
+    " deutsche bank, digital ocean, digitalocean, discord, django, dkb, drone, duckdb, duster, dynamodb, eclipse,"
+    " ee, elixir, emacs, evernote, express, fabia, fairphone, fastapi, fastmail, fedora, fiat, fiat 500, fiesta,"
+    " figma, firefox, firestore, fish, flask, fly.io, focus, ford, forgejo, framework laptop, freebsd, galaxy, gcp,"
+    " ghostty, giffgaff, gitea, github, github actions, gitlab, gitlab ci, gmail, goland, golang, golf, google"
+    " cloud, google keep, google meet, halifax, haskell, helix, heroku, hetzner, hey, honda, honda civic, honda"
+    " jazz, hsbc, htmx, hyundai, ibiza, icloud mail, id.3, id.4, imac, ing, intellij, ioniq, iphone, iterm, iterm2,"
+    " java, javascript, jazz, jeep, jenkins, jira, jitsi, joplin, julia, kafka, keepass, keepassxc, kia, kindle,"
+    " kitty, kobo, kona, kotlin, kpn, land rover, laravel, lastpass, leaf, lebara, leon, lexus, librewolf, linear,"
+    " linode, linux, linux mint, lloyds, logseq, mac mini, mac os, macbook, macbook air, macbook pro, macos,"
+    " mailbox.org, mariadb, matrix, mattermost, mazda, megane, mercedes, microsoft teams, mini, mini cooper, mint,"
+    " mitsubishi, model 3, model y, monday.com, mongo, mongodb, monzo, motorola, movistar, ms teams, mssql, mysql,"
+    " n26, nano, nationwide, nats, natwest, neo4j, neovim, nestjs, netlify, next.js, nextjs, niro, nissan, nixos,"
+    " nordea, notepad++, nothing phone, notion, npm, nushell, nuxt, nvim, o2, obsidian, ocaml, octavia, oh my zsh,"
+    " on prem, on-prem, onenote, oneplus, opel, opera, oracle, orange, outlander, outlook, ovh, panda, passat,"
+    " penpot, perl, peugeot, phoenix, php, pip, pipenv, pixel, pnpm, pocketbook, poetry, polestar, polo, pop os,"
+    " porsche, posteo, postfinance, postgres, postgresql, powershell, prius, proton, proton mail, protonmail,"
+    " pulsar, pycharm, python, qashqai, qobuz, rabbitmq, rabobank, rails, react, redis, redmine, redshift,"
+    " remarkable, remix, renault, render, revolut, rider, roam, rocket.chat, rstudio, ruby, rust, safari, sandero,"
+    " santander, scala, scaleway, seat, seb, shortcut, sidekiq, signal, sketch, skoda, skoda fabia, skype, slack,"
+    " snowflake, societe generale, solidjs, soundcloud, sourcehut, sparkasse, spotify, spring, spring boot, sql"
+    " server, sqlite, sqs, starling, subaru, sublime, sublime text, sunrise, surface, suzuki, svelte, sveltekit,"
+    " swift, swisscom, t-mobile, teamcity, telefonica, telegram, telekom, tesla, thinkpad, three, tidal, tiguan,"
+    " timescaledb, tmux, tolino, toyota, travis, travis ci, trello, triodos, tutanota, typescript, ubs, ubuntu,"
+    " unicredit, uv, vercel, verizon, vim, vivaldi, vodafone, volkswagen, volvo, vs code, vscode, vue, vw golf,"
+    " webex, webstorm, wells fargo, wezterm, whatsapp, whereby, windows, windows 10, windows 11, windows terminal,"
+    " wise, xcode, xiaomi, xps, yahoo mail, yaris, yarn, youtrack, youtube music, zed, zoe, zoom, zsh, zulip"
 )
-THING_OF = {word: kind for kind, listed in reversed(THINGS.items()) for word in sorted(listed)}
 
 LANGUAGES = words(
     "english, french, german, spanish, italian, portuguese, dutch, polish, russian, ukrainian, turkish, arabic,"
@@ -290,18 +211,4 @@ OCCUPATIONS = words(
     " self-employed, unemployed, copywriter, marketer, producer, actor, actress, dancer, singer, composer,"
     " owner, co-owner, cofounder, co-founder, ops, qa, tester, dba, ux, data scientist, optician, radiologist,"
     " paralegal, solicitor, barrister, beekeeper, welder, bookkeeper, conductor, curator, historian, zoologist"
-)
-MOODS = words(
-    "tired, sleepy, exhausted, knackered, hungry, starving, thirsty, bored, happy, sad, angry, mad, annoyed,"
-    " frustrated, stressed, excited, nervous, anxious, cold, hot, sick, ill, hungover, drunk,"
-    " confused, lost, stuck, busy, late, done, ready, back, here, fine, ok, okay, good, great, well, better, awake,"
-    " alone, home, wiped, beat, dizzy, grumpy, cranky, upset, worried, swamped, slammed,"
-    " overwhelmed, freezing, melting, dead, fried, drained, distracted, offline, away, out, free, unwell, in a rush,"
-    " in a hurry, in bed, shattered, jet lagged, jetlagged, sore, chilling, procrastinating, sweaty, soaked"
-)
-UNFINISHED_STATES = words(
-    "red, green, failing, broken, down, flaky, hanging, stuck, running, loading, slow, laggy, crashing, patchy,"
-    " offline, compiling, building, deploying, dying, dead, spinning, throttled, full, acting up,"
-    " busy, late, delayed, closed, open, blocked, queued, pending, cold, hot, loud, noisy, empty, frozen, low, weak,"
-    " unreachable, unstable, rebooting, updating, restarting, timing out, overloaded, up, back up"
 )

@@ -1,12 +1,23 @@
-"""Who or what a clause is about, as the first part of a key: user, user.sister, olga, orders_service."""
+"""Of whom a clause says something, as the first part of a key: user, user.sister, olga; and names in keys."""
 
 import unicodedata
-from typing import NamedTuple
+from typing import Final
 
-from apps.ingest.rules.lexicon import BOSS, KIN, PET, REPORTEE, SOCIAL, listed
+from apps.ingest.rules.lexicon import (
+    BOSS,
+    COMPANIES,
+    DIETS,
+    KIN,
+    PET,
+    PRODUCTS,
+    REPORTEE,
+    SOCIAL,
+    any_of,
+    listed,
+    words,
+)
 from text import patterns
 
-_PERSONS = KIN | SOCIAL | BOSS | REPORTEE
 _LEAD = patterns.compile(
     r"(?:(?:hi|hey|hello|ok|okay|so|well|yes|yeah|yep|yup|no(?=[,:]|\s+wait)|nope|btw|by the way|fyi|also|and|but|oh|ah"
     r"|haha|lol|anyway|anyways|actually|honestly|tbh|sorry|typo|just so you know|jsyk|just|please|pls|plz"
@@ -24,53 +35,6 @@ _LEAD = patterns.compile(
     r"|these days|nowadays|by now|reorg|wrong(?=[,:])|oops|mistake|scratch that|i mean(?=[,:])|yay|guess what"
     r"|apparently|what'?s new|as a reminder|reminder)\b[\s,.:;!-]*)+"
 )
-EXPLICIT = patterns.compile(
-    r"\b(?:remember(?: this| that)?|note(?: this| that| down)?|keep in mind|don'?t forget|dont forget|for the record"
-    r"|for future reference|save this|store this|memori[sz]e|you should know|make a note|write (?:this|that) down"
-    r"|fyi|just so you know|for reference|pls remember|bear in mind)\b"
-)
-_VERB = (
-    r"(?:[a-z]{3,}(?<!ne)(?<!fe)(?<!bre)(?<!spe)ed|is|are|was|were|isn'?t|aren'?t|has|have|had|hasn'?t|haven'?t"
-    r"|works?|working|lives?|living|moved|moves"
-    r"|moving|uses?|used|using|runs?|ran|running|reports?|reporting|manages?|leads?|led|goes|go|went|needs?|takes?"
-    r"|took|drives?|drove|wants?|likes?|loves?|hates?|prefers?|joined|joins"
-    r"|left|switched|switches|became|becomes|turned|turns|got|gets|can|can'?t|cannot|must|will|won'?t|should|may"
-    r"|might|expires?|starts?|started|ends?|ended|costs?|owns?|owned|bought|sold|supports?|requires?|sits?|speaks?"
-    r"|eats?|drinks?|plays?|plans?|studies|studied|stays?|stayed|stands|swears|says|said|told|thinks|changed|changes"
-    r"|migrated|upgraded|reads?|writes?|wrote|hosts?|deploys?|lets|allows|keeps?|teaches|does|doesn'?t|don'?t|did"
-    r"|didn'?t|quit|quits|stopped|gave|relocated|attends?|graduated|retired"
-    r"|accepted|added|closes?|closed|opens?|opened|ships?|shipped|talks|maintains|handles|serves|stores|connects"
-    r"|depends|listens|caps|allergic|diagnosed|suffers|teaches|turns|owes|owe|costs|weighs|measures|holds|lies|comes"
-    r"|came|calls|called|named|belongs|enjoys|dislikes|avoids|sings|rents|commutes|trains|swims|cycles|practises"
-    r"|practices|collects|cooks|bakes|paints|breeds|finished|paid|pays|visits|visited|met|meets|flies|flew|sees|saw"
-    r"|found|hired|fired|approved|lifted|banned|set|sets|wipes|gets|rotates|decided|chose|picked|voted|agreed|lost"
-    r"|won|broke|returns?|sends?|expects?|accepts?|produces?|contains?|includes?|covers|lasts|lasted|happens"
-    r"|arrives?|receives|logs|fails|responds|renews|renewed|refuses|logs|emits|exposes|wraps|triggers|follows"
-    r"|displays|shows|slipped|smokes?|tastes|wears|knows|gave|hears|rejects|uses|enforces|ignores|wakes|sleeps|barks"
-    r"|snores|recovered|turned|weighs|earns|makes|made|charges|pays|serves|ends|resets|syncs|rotates|expired|burned"
-    r"|died|crashed|flooded|caught|fell|slept|ate|drank|swam|ran|met|grew|built|traded|rolled|downgraded|returned"
-    r"|retired|transferred|resigned|traveled|travelled|graduated|proposed|married|divorced|dates|adopted|lends"
-    r"|borrowed|remembers)"
-)
-_PRONOUN = patterns.compile(
-    r"(?:i|im|ive|we|me and my \w+|my \w+ and i|my (?:whole )?family and i)\b(?!\.)|us two\b|both of us\b"
-)
-_OTHER_PRONOUN = patterns.compile(r"(he|she|they|it)\b(?:'s|'re|'ll)?")
-_NOUN_PHRASE = patterns.compile(
-    rf"(?P<whose>(?:my|our|the|this|his|her|their|its|a|an|all|each|every|both|your"
-    rf"|new)\s+)?(?P<noun>[^\W_][\w.&/'+#-]{{0,40}}(?:\s+(?!(?:to|that|which|who|if"
-    rf"|when)\b)[\w.&/'+#-]{{1,40}}){{0,5}}?)(?:'s)?\s+(?:now |also |just |still |really |always |only |already "
-    rf"|then |never |actually |currently |usually |recently |finally |mostly |probably |officially |both "
-    rf"|apparently )*(?:{_VERB}|as of)\b"
-)
-# "Olga's car is …" has one verb; in "Olga's late and she is …" the 's is one.
-_OWNED = patterns.compile(
-    r"'s (?!not |now |so |very |in |at |on |the |an? )[a-z-]{2,20}(?: (?!and |or |but )[a-z-]{2,20})?(?=\Z)"
-)
-_NOUN_IS = patterns.compile(
-    r"(?P<whose>(?:my|our|the|this|his|her|their|new"
-    r"|a)\s+)?(?P<noun>[\w.&/+#-]{1,40}(?:\s+[\w.&/+#-]{1,40}){0,4}?)(?P<link>\s*[:=]\s+|'s\s+|\s+now\s+)"
-)
 _NOT_NAMES = listed(
     "the a an this that these those there here it its what when where why who how which if in on at by for from with"
     " as of to and or but so yes no not please thanks after before since during about over under my our your their"
@@ -80,19 +44,154 @@ _NOT_NAMES = listed(
     " january february march april may june july august september october november december everyone everybody"
     " nobody somebody someone something nothing everything dear hi hello hey ok okay well also never always dont"
     " don't let lets just still only even once per via any can could should would will must do does did is are was"
-    " were be been have has had remember note remind call use keep make get got go going"
+    " were be been have has had remember note remind call use keep make get got go going then there suppose imagine"
+    " went"
+    " mondays tuesdays wednesdays thursdays fridays saturdays sundays morning evening afternoon night half quick thing"
 )
 
+# What of somebody's a clause may tell.
+_THINGS: Final = (
+    r"(?:birthday|bday|date of birth|dob|e-?mail|(?:new )?(?:phone|mobile|cell|landline|whatsapp|telephone)|number|age"
+    r"|employer|(?:new )?job|job title|title|role|profession|home|time ?zone|tz|weight|salary|diet|rent|mother tongue"
+    r"|(?:native|first) language)\b"
+)
+# What follows somebody of whom something is told.  "Olga's flat is damp" tells nothing of Olga, "Olga's vegan" does.
+_IS: Final = (
+    rf"'s (?:{_THINGS}|(?:an?|allergic|{any_of(DIETS)}|living|moved|relocated|based|working|married|engaged|single"
+    r"|divorced|separated|widowed|turned|been|got|become|now|also|on|fluent|learning|studying|retired|joined|started"
+    r"|left|quit|no|not|just|taking|back|\d{1,3})\b)"
+)
+_DOES: Final = (
+    r" (?:is|has|lives?|living|resides|works?|working|moved|relocated|emigrated|settled|joined|became|turned|got|went"
+    r"|takes|taking|speaks|stud(?:ies|ying)|attends|goes|earns|weighs|reports?|teaches|drives|left|quit|resigned"
+    r"|stopped|started|was|retrained|qualified|eats|no|doesn't|isn't|just|now|also|recently|currently|still|allergic"
+    r"|birthday|born|aged?)\b"
+)
+_SAYS: Final = patterns.compile(rf"{_IS}|{_DOES}")
+_ACTS: Final = patterns.compile(r" (?:will |can |also |just |already )?[a-z]{2,15}s\b")
+_OF_A_THING: Final = patterns.compile(rf"'s? (?!{_THINGS})")
 
-_PRONOUNS = frozenset({"i", "we", "you", "they", "he", "she", "it", "there"})
+# Who says something of whom, at the beginning of a clause.
+_SELF: Final = patterns.compile(r"(?:i|im|ive|we)\b")
+_MINE: Final = patterns.compile(
+    rf"(?:my|our) (?:new |current |own |personal |preferred |default )?(?={_THINGS}|[a-z]+(?: [a-z]+)? allergy\b)"
+)
+_THEIRS: Final = patterns.compile(
+    r"my (?:new |current |older |younger |little |big |eldest |oldest |youngest |best |twin )?"
+    rf"(?P<role>{any_of(KIN | SOCIAL | BOSS | REPORTEE | PET)})\b(?![ -]in[ -]law| tongue)"
+)
+_THEY: Final = patterns.compile(rf"(?:he|she)\b|(?:his|her) (?={_THINGS})")
+# What goes on about the one before.
+_GOES_ON: Final = patterns.compile(
+    r"(?:live|living|based|moved|relocated|work|working|joined|allergic|turned|promoted|take|taking|quit|left|started"
+    r"|no longer|stopped|speak|married|currently)\b"
+)
+_THEY_GO_ON: Final = patterns.compile(
+    r"(?:lives|works|takes|speaks|studies|attends|earns|weighs|eats|has|is|aged?|birthday|born)\b"
+)
+_WORD: Final = r"[^\W\d_][\w-]{1,24}"
+_NAMES: Final = (patterns.compile(rf"{_WORD} {_WORD}"), patterns.compile(_WORD))
+_APART: Final = patterns.compile(r",? ?")
+# What may stand between the one of whom something is told and what is told.
+_BETWEEN: Final = patterns.compile(
+    r"(?:[\s,]*(?:'s|'m|'re|'ve|m|is|am|are|was|has|have|been|now|also|only|both|currently|still|just|actually|really"
+    r"|officially|finally|happily|recently|already|permanently|mostly|always|again|too)\b)*[\s,]*"
+)
+_ANOTHER: Final = patterns.compile(
+    rf"\b(?:{any_of(KIN | SOCIAL | BOSS | REPORTEE)})\b|\b(?:to|with|by|and|than|like|met|called|named|saw|visited"
+    rf"|knows"
+    r"|loves|likes|helps?|asked|told|says?|said) (?P<name>[^\W\d_])"
+)
+_MOVED: Final = patterns.compile(r"\b(?:moved|relocated|emigrated)(?: \w+){0,2} to\b")
 
 
-class Subject(NamedTuple):
-    key: str  # "user", "user.sister", "olga", "orders_service"; "" when the clause names none
-    is_person: bool
-    attribute: str  # "birthday" in "my wife's birthday is …", else ""
-    after: int  # where the predicate begins
-    whose: str = ""  # the determiner: "my", "the", "those", or none
+def who_of(plain: str, low: str, start: int, end: int, *, last: str | None, before: str | None) -> str | None:
+    """Of whom the clause says something; None where nobody can tell.
+
+    last: who was spoken of last, for "she".  before: of whom the clause before it in the sentence says something, for
+    "and works at the mill".
+    """
+    who, _ = _subject(plain, low, start, end)
+    if who in (_SHE, _HE):
+        return None if last in (_MEN if who == _SHE else _WOMEN) else last
+    if who == _BEFORE:
+        return before
+    if who == _BEFORE_THEY:
+        return before if before != "user" else None
+    return who
+
+
+def spoken_of(plain: str, low: str, start: int, end: int, who: str | None) -> str | None:
+    """Whom "she" means in what follows: the one of whom the clause says something, unless another is named in it."""
+    who = who or _who_acts(plain, low, start, end)
+    if who in (None, "user"):
+        return None
+    for other in _ANOTHER.finditer(low, said_from(plain, low, start, end), end):
+        at = other.start("name")
+        if at < 0 or (plain[at].isupper() and _MOVED.search(low, start, at) is None):
+            return None
+    return who
+
+
+def _who_acts(plain: str, low: str, start: int, end: int) -> str | None:
+    """Somebody by name who does what no slot knows: "Olga runs the bakery"."""
+    named = _name_at(plain, low, lead_end(low, start, end), end, _ACTS)
+    return None if named is None or named[0] in COMPANIES | PRODUCTS else slug(named[0])
+
+
+def _name_at(plain: str, low: str, at: int, end: int, then: patterns.Pattern | None = None) -> patterns.Match | None:
+    """The name that stands there, of two words before of one.  then: what has to follow it."""
+    for name in _NAMES:
+        named = name.match(low, at, end)
+        if named and is_name(plain, *named.span()) and (then is None or then.match(low, named.end(), end)):
+            return named
+    return None
+
+
+def said_from(plain: str, low: str, start: int, end: int) -> int:
+    """Where the words about its subject begin; where none is known, where the clause does."""
+    return _subject(plain, low, start, end)[1]
+
+
+def is_of_subject(plain: str, low: str, start: int, end: int, at: int) -> bool:
+    """Whether the words at this place say something of the clause's subject, and of nothing else that it names."""
+    begin = said_from(plain, low, start, end)
+    return at <= begin or _BETWEEN.fullmatch(low, begin, at) is not None
+
+
+_SHE, _HE, _BEFORE, _BEFORE_THEY = "<she>", "<he>", "<before>", "<before, not the user>"
+
+
+def _subject(plain: str, low: str, start: int, end: int) -> tuple[str | None, int]:
+    """Of whom the clause says something, as a key or one of the marks above, and where what is said begins."""
+    at = lead_end(low, start, end)
+    if own := _SELF.match(low, at, end) or _MINE.match(low, at, end):
+        return "user", own.end()
+    if theirs := _THEIRS.match(low, at, end):
+        return _somebody(f"user.{slug(theirs['role'])}", low, _apposition(plain, low, theirs.end(), end), at, end)
+    if they := _THEY.match(low, at, end):
+        return _SHE if they[0].startswith(("she", "her")) else _HE, they.end()
+    if _GOES_ON.match(low, at, end):
+        return _BEFORE, at
+    if _THEY_GO_ON.match(low, at, end):
+        return _BEFORE_THEY, at
+    named = _name_at(plain, low, at, end, _SAYS)
+    return (slug(named[0]), named.end()) if named else (None, at)
+
+
+def _somebody(who: str, low: str, said: int, at: int, end: int) -> tuple[str | None, int]:
+    """The one whose words end at ``said``, unless something of theirs is spoken of: "my sister's car"."""
+    if _SAYS.match(low, said, end) is None and _OF_A_THING.match(low, said, end):
+        return None, at
+    return who, said
+
+
+def _apposition(plain: str, low: str, at: int, end: int) -> int:
+    """Where the name behind a role ends, as in "my sister Olga"; where the role does if there is none."""
+    apart = _APART.match(low, at, end)
+    begin = apart.end() if apart else at
+    named = _name_at(plain, low, begin, end) if begin > at else None
+    return named.end() if named else at
 
 
 def lead_end(low: str, start: int, end: int) -> int:
@@ -152,88 +251,18 @@ def is_name(plain: str, start: int, end: int) -> bool:
     return bool(found) and all(w[:1].isupper() for w in found) and found[0].lower().strip(".,'") not in _NOT_NAMES
 
 
-def subject_of(plain: str, low: str, start: int, end: int, *, last_person: str, last_thing: str) -> Subject:
-    at = lead_end(low, start, end)
-    pronoun = _PRONOUN.match(low, at, end)
-    if pronoun:
-        return Subject("user", is_person=True, attribute="", after=pronoun.end())
-    other = _OTHER_PRONOUN.match(low, at, end)
-    if other:
-        thing = other[1] == "it"
-        return Subject(
-            last_thing if thing else last_person, is_person=not thing, attribute="", after=other.start() + len(other[1])
-        )
-    phrase = _NOUN_PHRASE.match(low, at, min(end, at + 160))
-    after = phrase.end("noun") if phrase else 0
-    link = _NOUN_IS.match(low, at, min(end, at + 120))
-    if link and (phrase is None or (link.end("noun") < after and not _OWNED.match(low, link.end("noun"), after))):
-        phrase, after = link, link.end("noun")
-    if phrase is None:
-        return Subject("", is_person=False, attribute="", after=at)
-    return _named(plain, phrase, after)._replace(whose=(phrase["whose"] or "").strip())
-
-
-def _named(plain: str, phrase: patterns.Match, after: int) -> Subject:
-    whose, noun = (phrase["whose"] or "").strip(), phrase["noun"]
-    start = phrase.start("noun")
-    owner, _, attribute = noun.partition("'s ")
-    if owner in ("he", "she", "it", "that", "there", "what", "who", "where", "here", "let"):
-        return Subject("", is_person=False, attribute="", after=phrase.start())
-    words = owner.split()
-    if not whose and any(word in _PRONOUNS for word in words):  # "once we have …": the noun is half a clause
-        mine = words[-1] in ("i", "we") and not attribute
-        return Subject("user" if mine else "", is_person=mine, attribute="", after=after if mine else phrase.start())
-    # "my colleague Omar", "my aunt Lena": the name goes with the role, kin keep the role as their key.
-    head = next((size for size in range(min(3, len(words)), 0, -1) if " ".join(words[:size]) in _PERSONS), 0)
-    if (
-        not head
-        and len(words) > 1
-        and words[0]
-        in (
-            "older",
-            "younger",
-            "little",
-            "big",
-            "new",
-            "old",
-            "oldest",
-            "youngest",
-            "eldest",
-            "twin",
-            "best",
-            "former",
-            "other",
-        )
-    ):
-        head = next((size for size in range(min(4, len(words)), 1, -1) if " ".join(words[1:size]) in _PERSONS), 0)
-    if whose in ("my", "our") and head:
-        role = " ".join(words[:head])
-        named = len(words) > head and is_name(plain, start + len(role) + 1, start + len(owner))
-        if named and role not in KIN:
-            return Subject(slug(" ".join(words[head:])), is_person=True, attribute=slug(attribute), after=after)
-        return Subject(
-            "user." + slug(role),
-            is_person=True,
-            attribute=slug(attribute if attribute or named else " ".join(words[head:])),
-            after=after,
-        )
-    if whose in ("my", "our") and words[0] in PET:
-        return Subject(
-            "user." + words[0],
-            is_person=True,
-            attribute=slug(
-                attribute or " ".join(words[1:])
-                if not is_name(plain, start + len(words[0]) + 1, start + len(owner))
-                else attribute
-            ),
-            after=after,
-        )
-    if not whose and is_name(plain, start, start + len(owner)):
-        return Subject(slug(owner), is_person=len(words) <= 2, attribute=slug(attribute), after=after)
-    if whose == "my" and not attribute:
-        return Subject("user", is_person=True, attribute=slug(noun), after=after)
-    if whose == "new" and not attribute:
-        return Subject("user", is_person=True, attribute=slug(noun), after=after)
-    if whose in ("his", "her", "their"):
-        return Subject("", is_person=False, attribute=slug(noun), after=after)
-    return Subject(slug(owner), is_person=False, attribute=slug(attribute), after=after)
+_WOMEN: Final = frozenset(
+    f"user.{slug(role)}"
+    for role in words(
+        "wife, girlfriend, fiancee, mother, mom, mum, mommy, sister, daughter, stepdaughter, stepmother, grandmother,"
+        " grandma, gran, nan, granddaughter, aunt, auntie, niece, mother in law, sister in law, godmother, goddaughter,"
+        " landlady, midwife"
+    )
+)
+_MEN: Final = frozenset(
+    f"user.{slug(role)}"
+    for role in words(
+        "husband, boyfriend, father, dad, daddy, brother, son, stepson, stepfather, grandfather, grandpa, grandad,"
+        " grandson, uncle, nephew, father in law, brother in law, godfather, godson, landlord"
+    )
+)

@@ -12,8 +12,8 @@ from typing import Final
 
 from apps.edges.opened import NewEdge
 from apps.edges.types import CONFLICT, CONTRADICTION
-from apps.ingest.candidates import STORED, Candidate
-from apps.ingest.known import Known
+from apps.ingest.candidates import MADE, STORED, Candidate
+from apps.ingest.known import Holder, Known
 from apps.ingest.models import IngestReceipt
 from apps.ingest.shelf import SIMILAR, Shelf
 from apps.memories.handles import slot_mac
@@ -91,7 +91,8 @@ def _replacing(one: Candidate, shelf: Shelf) -> Iterator[NewEdge]:
     if older is None or one.memory_id is None:
         return
     mine = shelf.by_id[one.memory_id]
-    if mine.slot != older.slot or mine.value_mac != older.value_mac:
+    holders: Sequence[Holder] = (mine, *mine.parts)
+    if older.slot is None or (older.slot, older.value_mac) not in [(one.slot, one.value_mac) for one in holders]:
         # From the newer row to the older one, whichever of them came back.
         ends = max(mine.id, older.id), min(mine.id, older.id)
         yield _edge(*ends, CONTRADICTION, one.extractor_confidence)
@@ -133,7 +134,7 @@ def _subjects(key: str | None) -> list[str]:
 
 def _siblings(candidates: Sequence[Candidate]) -> Iterator[NewEdge]:
     """From the later facts of one text to its first."""
-    ids = [one.memory_id for one in candidates if one.decision in STORED and one.decision != "revived"]
+    ids = [one.memory_id for one in candidates if one.decision in MADE]
     first, *later = [memory_id for memory_id in ids if memory_id is not None] or [0]
     for memory_id in later[:SIBLINGS_AT_MOST]:
         if memory_id != first:

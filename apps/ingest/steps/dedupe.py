@@ -1,6 +1,8 @@
 """The same thing again: refuse it, and say which memory it is."""
 
 from apps.ingest.candidates import Candidate
+from apps.ingest.changes import Effect
+from apps.ingest.known import Known
 from apps.ingest.shelf import Shelf
 from apps.ingest.steps.supersede import reaffirm
 
@@ -58,7 +60,19 @@ def dedupe(candidate: Candidate, shelf: Shelf) -> None:
         reaffirm(candidate, known, shelf)
         shelf.meet(candidate, known)
         candidate.refuse("duplicate", "same_text", known.id)
+    elif known := shelf.said_until_then(candidate):
+        candidate.refuse("duplicate", "same_text", known.id)  # what of it has ended is not said to hold by that
     elif known := shelf.put_together(candidate):
         candidate.refuse("duplicate", "echo", known.id)
     elif candidate.slot is None and (near := shelf.near_duplicate(candidate, threshold=NEAR)):
         candidate.refuse("discarded_redundant", "near_duplicate", near)
+    elif known := _said_before(candidate, shelf):
+        candidate.refuse("discarded_redundant", "near_duplicate", known.id)
+
+
+def _said_before(candidate: Candidate, shelf: Shelf) -> Known | None:
+    """What says the same in other words and stands for it, of what nobody asked to have remembered just so."""
+    if candidate.slot is not None or candidate.parts or candidate.closed_slot or candidate.proposal.is_meant:
+        return None
+    same = (known for one in candidate.changes if one.effect is Effect.REPEATS for known in shelf.changed_by(one))
+    return next((known for known in same if shelf.stands_for(candidate, known)), None)

@@ -44,6 +44,7 @@ def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
         superseded_by_id=known.superseded_by,
         superseded_at=None if known.is_current else now,
         superseded_reason=known.reason,
+        outdated_by_id=known.outdated_by,
         expires_at=known.expires_at,
         source_strength=candidate.source_strength,
         repetition_count=1 + known.repetitions,

@@ -53,17 +53,15 @@ def _extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
     else:
         role = "user" if keep_whole or not is_others else "assistant"
         findings = read_turn(text, role=role, now=said_at, keep_whole=keep_whole)
-    if proposed is None and not is_others:
-        findings = weighed(text, findings, now=said_at, is_meant=keep_whole)
+    if not is_others:
+        findings = weighed(text, findings, is_meant=keep_whole)
     if all(finding.decision == "discarded_policy" for finding in findings):
         # Whatever else would be read of it, and were it too costly: nothing of it is kept.
         return _refused(proposal, findings)
     if any(finding.reason == TOO_COSTLY for finding in findings):
         raise TooCostly
     has_sentences = len(sentences(fold(text))) > 1
-    # A text that says more than one thing is never replaced as a whole: it holds no slot and closes none.
-    has_slot = not is_others and not (keep_whole and has_sentences)
-    found = [_candidate(proposal, finding, is_others=is_others, has_slot=has_slot) for finding in findings]
+    found = [_candidate(proposal, finding, is_others=is_others, has_slot=not is_others) for finding in findings]
     lines = lines_of(text) if "\n" in text or len(found) > 1 or has_sentences else []
     found[0].spent = proposal.reading
     for candidate, finding in zip(found, findings, strict=True):
@@ -98,7 +96,7 @@ def _unread(proposal: Proposal) -> Candidate:
 
 
 def _passages(proposal: Proposal, finding: Finding, lines: Sequence[Line]) -> list[Passage]:
-    """The lines that a finding touches."""
+    """The lines that a finding touches, with the sentences of each that it holds."""
     text = proposal.text.reveal()
 
     def said(span: Span) -> Plaintext:
@@ -106,13 +104,15 @@ def _passages(proposal: Proposal, finding: Finding, lines: Sequence[Line]) -> li
 
     touched = [line for line in lines if line.span.start < finding.end and line.span.end > finding.start]
     return [
-        Passage(said(line.span), tuple(said(one) for one in line.sentences) if _holds(finding, line) else ())
+        Passage(said(line.span), tuple(said(one) for one in line.sentences if _holds(finding, one, text)))
         for line in touched
     ]
 
 
-def _holds(finding: Finding, line: Line) -> bool:
-    return finding.start <= line.span.start and line.span.end <= finding.end
+def _holds(finding: Finding, one: Span, text: str) -> bool:
+    """Dots between sentences say nothing."""
+    is_inside = finding.start <= one.start and one.end <= finding.end
+    return is_inside and any(map(str.isalnum, text[one.start : one.end]))
 
 
 def _candidate(proposal: Proposal, finding: Finding, *, is_others: bool, has_slot: bool) -> Candidate:

@@ -1,6 +1,6 @@
 """Who and what a candidate is about, in its own words; which entities these are is told under the lock."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from apps.core.plaintext import Plaintext
 from apps.edges.ontology import get_ontology
@@ -10,6 +10,7 @@ from apps.ingest.candidates import Candidate
 from apps.ingest.costs import budget_for
 from apps.ingest.rules.entities import read_entities
 from apps.ingest.rules.entities.ends import type_of
+from apps.ingest.rules.finding import Part
 from apps.ingest.rules.reader import TOO_COSTLY
 from apps.ingest.tools import Tools
 from apps.ingest.voices import is_user, participant
@@ -31,13 +32,21 @@ def identify(candidates: Sequence[Candidate], tools: Tools) -> None:
             also = () if known else get_ontology(tools.scope).custom_relation_types
             candidate.about = _stated(stated.claim, also)
         else:
-            text, many = candidate.text.reveal(), candidate.many_valued
+            text = candidate.text.reveal()
             try:
                 with kept(), budget_for(text):
                     checkpoint()
-                    candidate.about = read_entities(text, key=candidate.key, value=candidate.value, many_valued=many)
+                    candidate.about = read_entities(text, _claims_of(candidate))
             except TooCostly:
                 candidate.reason = TOO_COSTLY
+
+
+def _claims_of(candidate: Candidate) -> Iterator[Part]:
+    if candidate.key is not None and candidate.value is not None:
+        end, many = len(candidate.text), candidate.many_valued
+        yield Part(start=0, end=end, key=candidate.key, value=candidate.value, many_valued=many)
+    for one in candidate.parts:
+        yield Part(start=one.start, end=one.end, key=one.key, value=one.value, many_valued=one.many_valued)
 
 
 def said_of(candidate: Candidate) -> Said | None:

@@ -10,7 +10,7 @@ from apps.edges.opened import NewEdge
 from apps.edges.services import write_edges
 from apps.entities.resolving import resolve as resolve_entities
 from apps.ingest import models
-from apps.ingest.candidates import STORED, Candidate
+from apps.ingest.candidates import MADE, STORED, Candidate
 from apps.ingest.known import Known, KnownPart
 from apps.ingest.shelf import Shelf
 from apps.ingest.steps.encrypt import encrypt
@@ -36,7 +36,7 @@ def index(batch: Sequence[Sequence[Candidate]], edges: Sequence[NewEdge], shelf:
     """Write what was decided.  batch: the candidates of each proposal.  In the transaction that locked the shelf."""
     candidates = [candidate for one in batch for candidate in one]
     new = [one for one in candidates if one.memory_id in shelf.by_id and shelf.by_id[one.memory_id].is_new
-           and one.decision in STORED and one.decision != "revived"]  # fmt: skip
+           and one.decision in MADE]  # fmt: skip
     changed = [known for known in shelf.by_id.values() if not known.is_new and known.has_changed]
     if new:
         check_room(shelf.scope, shelf.space, len(new))

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from apps.ingest.candidates import Candidate, Kept
 from apps.ingest.known import Holder, Known, Place
+from apps.ingest.orders import is_own_style_wish
 from apps.ingest.shelf import Shelf
 from apps.ingest.steps.hold import held_back
 from apps.memories.trust import Trust
@@ -127,6 +128,9 @@ def _meets_itself(candidate: Candidate, place: Place, shelf: Shelf) -> bool:
     there = [known for known in shelf.in_slot(candidate.slot) if known.value_mac == candidate.value_mac]
     if any(not isinstance(one, Known) and one.is_current for one in there):
         return _repeats(candidate, [one.memory for one in there if one.is_current], shelf)
+    if place.after is not None and place.here is not None and _said_part(candidate, place.here.holder, shelf):
+        candidate.refuse("merged", "same_value", place.here.holder.id)
+        return True
     rows = [known for known in there if isinstance(known, Known)]
     held = next((one for one in rows if place.here is not None and place.here.holder is one), None)
     standing = held if place.after is not None and held else next((one for one in rows if one.is_current), None)
@@ -151,6 +155,16 @@ def _meets_itself(candidate: Candidate, place: Place, shelf: Shelf) -> bool:
             _revive(candidate, earlier, place, shelf)
         return True
     return False
+
+
+def _said_part(candidate: Candidate, held: Holder, shelf: Shelf) -> bool:
+    """Whether it tells of a time in which a part of a memory held, which is over, and says no more than that did."""
+    return (
+        not isinstance(held, Known)
+        and held.value_mac == candidate.value_mac
+        and candidate.proposal.deduplicate
+        and set(candidate.terms) <= set(shelf.terms_said(held.memory))
+    )
 
 
 def _repeats(candidate: Candidate, memories: Iterable[Known], shelf: Shelf) -> bool:
@@ -190,14 +204,25 @@ def _place_parts(candidate: Candidate, known: Known, shelf: Shelf) -> None:
     """Each of several claims takes its place in its slot: what stood there is over, or is known of a later time."""
     for part in known.parts:
         place = shelf.place(part.slot, known.said_at)
-        others = [one for one in place.displaced if one.id != known.id and one.value_mac != part.value_mac]
         if place.after is not None and place.after.holder.id != known.id:
             part.close(by=place.after.holder.id, at=place.after.stretch.start, now=shelf.now)
             continue
-        for older in others:
-            if older.is_current:
-                older.close(by=known.id, at=known.said_at, now=shelf.now)
-                candidate.decision, candidate.replaces_id = "superseding", older.id
+        there = [one for one in place.displaced if one.id != known.id and one.is_current]
+        others = [one for one in there if one.value_mac != part.value_mac]
+        same = [one for one in there if one.value_mac == part.value_mac and _says_all_of(candidate, one, shelf)]
+        for older in (*others, *same):
+            older.close(by=known.id, at=known.said_at, now=shelf.now)
+            candidate.decision, candidate.replaces_id = "superseding", older.id
+
+
+def _says_all_of(candidate: Candidate, older: Holder, shelf: Shelf) -> bool:
+    """Whether a memory that is one claim and nothing else is said again, in more words."""
+    return (
+        isinstance(older, Known)
+        and candidate.proposal.deduplicate
+        and shelf.trust(candidate) >= older.trust
+        and set(shelf.terms_of(older)) <= set(candidate.terms)
+    )
 
 
 def _revive(candidate: Candidate, earlier: Known, place: Place, shelf: Shelf) -> None:
@@ -262,7 +287,10 @@ def _may_order(candidate: Candidate, shelf: Shelf) -> bool:
         return True
     # Read by a model it waits in any case: whoever plants an order in a text writes it for a model.  So does one in a
     # file, however it was asked for there: nobody has looked at each of its records.
-    return candidate.extractor != "model" and shelf.policy.instructions == Instructions.KEEP
+    if candidate.extractor == "model":
+        return False
+    policy = shelf.policy.instructions
+    return policy == Instructions.KEEP or (policy == Instructions.STYLE and is_own_style_wish(candidate))
 
 
 def _is_disputed(candidate: Candidate, shelf: Shelf) -> bool:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from apps.entities.said import Named, Told
 from apps.ingest.rules.entities import read_entities
+from apps.ingest.rules.finding import Part
 from apps.ingest.rules.reader import read_turn
 from tests.makers import NOW
 
@@ -21,7 +22,7 @@ def told(text: str) -> set[tuple[str, str, str, str]]:
     found: list[Told] = []
     for finding in read_turn(text, now=NOW):
         part = text[finding.start : finding.end]
-        reading = read_entities(part, key=finding.key, value=finding.value, many_valued=finding.many_valued)
+        reading = read_entities(part, [claim.moved(-finding.start) for claim in finding.claims])
         found += reading.told if finding.decision == "keep" else ()
     return {(shown(one.subject), one.predicate, shown(one.object), one.value) for one in found}
 
@@ -102,14 +103,14 @@ def test_an_office_among_the_names_is_a_role() -> None:
 
 
 def test_the_users_own_name_is_theirs() -> None:
-    (one,) = read_entities("My name is Bram", key="user.name", value="bram").named
+    (one,) = read_entities("My name is Bram", [Part(start=0, end=15, key="user.name", value="bram")]).named
 
     assert (one.is_user, one.name) == (True, "Bram")
 
 
 @given(st.text(max_size=300), st.text(max_size=40), st.text(max_size=40))
 def test_no_text_is_too_strange(text: str, key: str, value: str) -> None:
-    reading = read_entities(text, key=key, value=value)
+    reading = read_entities(text, [Part(start=0, end=len(text), key=key, value=value)])
 
     assert all(one.subject in reading.named for one in reading.told)
 

@@ -1,4 +1,4 @@
-"""What a turn yields: kept, refused, typed."""
+"""What a turn yields: a finding for each sentence, kept or refused; types and worth are the classifier's."""
 
 from datetime import UTC, datetime
 
@@ -16,8 +16,8 @@ def read(text: str, **options: object) -> list[Finding]:
     return read_turn(text, now=NOW, **options)  # type: ignore[arg-type]  # forwarded as they come
 
 
-def kept(text: str) -> list[tuple[str, str]]:
-    return [(f.type, text[f.start : f.end]) for f in read(text) if f.decision == "keep"]
+def kept(text: str) -> list[str]:
+    return [text[f.start : f.end] for f in read(text) if f.decision == "keep"]
 
 
 def only(text: str) -> Finding:
@@ -63,7 +63,7 @@ def test_filler_is_low_signal(text: str) -> None:
 def test_scripts_without_blanks_are_no_single_word(text: str) -> None:
     finding = only(text)
 
-    assert (finding.decision, finding.type, finding.key) == ("keep", "fact", None)
+    assert (finding.decision, finding.reason, finding.key) == ("keep", "said", None)
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_scripts_without_blanks_are_no_single_word(text: str) -> None:
         "Я працюю лікарем у Львові",
     ],
 )
-def test_other_languages_are_kept_untyped(text: str) -> None:
+def test_other_languages_are_kept_without_claims(text: str) -> None:
     finding = only(text)
 
-    assert (finding.decision, finding.type, finding.key) == ("keep", "fact", None)
+    assert (finding.decision, finding.reason, finding.key, finding.parts) == ("keep", "said", None, ())
     assert text[finding.start : finding.end] == text
 
 
@@ -85,123 +85,143 @@ def test_other_languages_are_kept_untyped(text: str) -> None:
     "text",
     [
         "which cheese melts best on toast?",
-        "could you shorten this paragraph",
         "if I were rich I'd buy a lighthouse",
-        "what if we dropped the cache?",
         "maybe we should get a canoe",
-        "I might take up pottery one day",
-        "imagine you are a medieval blacksmith who hates iron",
-        "write a poem about a fox who lives in Leith",
-        "oh great, yet another planning meeting",
-        "some guy on a forum says garlic repels ticks",
-        'The landlord wrote "we welcome all pets and musicians here"',
-        "Copper melts at a lower temperature than iron, and the sun is a star",
-        "```\nfor i in range(3):\n    print(i)\n```",
-        'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\nValueError: no',
-        "that didn't work either",
-    ],
-)
-def test_what_asserts_nothing_lasting_is_low_signal(text: str) -> None:
-    assert {f.decision for f in read(text)} == {"discarded_low_signal"}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "I'm so hungry right now",
-        "brb, someone's at the door",
         "my phone is at 3%",
-        "the pipeline is failing again",
-        "stuck in traffic, be there in 10",
-        "it's pouring outside, so no ride today",
-        "working from the library today",
-        "gotta run, talk later",
+        "some guy on a forum says garlic repels ticks",
+        "oh great, yet another planning meeting",
     ],
 )
-def test_passing_states_are_transient(text: str) -> None:
-    assert {f.decision for f in read(text)} == {"discarded_transient"}
+def test_what_it_is_worth_is_left_to_the_classifier(text: str) -> None:
+    finding = only(text)
+
+    assert (finding.decision, finding.reason, finding.key, finding.parts) == ("keep", "said", None, ())
 
 
 @pytest.mark.parametrize(
-    ("text", "type_"),
+    ("text", "reason"),
     [
-        ("always write dates in ISO format", "instruction"),
-        ("from now on answer me in Portuguese", "instruction"),
-        ("please stop apologising so much", "instruction"),
-        ("ask me before you cancel anything", "instruction"),
-        ("we are not allowed to store addresses outside the country", "constraint"),
-        ("my surgeon says no cycling for two months", "constraint"),
-        ("the grant is capped at 40,000 kroner", "constraint"),
-        ("remind me to descale the kettle on Sunday", "task"),
-        ("I still need to send Noor the contract", "task"),
-        ("todo: rotate the tyres", "task"),
-        ("we decided to keep the old boiler", "decision"),
-        ("I'm not renewing the magazine", "decision"),
-        ("we went with slate for the roof", "decision"),
-        ("I report to Ingrid", "relation"),
-        ("Malik is my brother-in-law", "relation"),
-        ("the harbour team is led by Pia", "relation"),
-        ("Bluebird is the code name for the new ferry timetable", "entity"),
-        ("KPS is short for the knitting pattern service", "entity"),
-        ("we moved into the barn two weeks ago", "event"),
-        ("my eye exam is on 2 April at 10:15", "event"),
-        ("I used to play the bassoon", "event"),
-        ("I prefer trams to buses", "preference"),
-        ("can't stand liquorice", "preference"),
-        ("big fan of brutalist architecture", "preference"),
-        ("I'm a beekeeper", "fact"),
-        ("our boat is 9 metres long", "fact"),
-        ("my daughter is allergic to kiwi", "fact"),
+        ("```\nfor i in range(3):\n    print(i)\n```", "code_only"),
+        ('Traceback (most recent call last):\n  File "x.py", line 1, in <module>\nValueError: no', "code_only"),
+        ("scratch that, wrong thread", "about_the_talk"),
+        ("sorry, wrong window", "about_the_talk"),
+        ("that's not what I asked", "about_the_talk"),
+        ("you got that wrong again", "about_the_talk"),
+        ("that worked like a charm, thanks", "about_the_talk"),
+        ("hmm ok sounds good, talk later", "filler"),
     ],
 )
-def test_types_follow_their_order_of_precedence(text: str, type_: str) -> None:
-    assert [t for t, _ in kept(text)] == [type_]
+def test_code_and_talk_about_the_talk_are_low_signal(text: str, reason: str) -> None:
+    assert {(f.decision, f.reason) for f in read(text)} == {("discarded_low_signal", reason)}
 
 
-def test_what_is_over_and_what_is_so_now_are_two_statements() -> None:
-    over, now = (one for one in read("I no longer live in Graz, I live in Leeds now.") if one.decision == "keep")
+def test_code_is_left_out_beside_what_is_said() -> None:
+    text = "The loop below eats all memory.\n```\nwhile True:\n    rows += rows\n```"
 
-    assert (over.type, over.closes) == ("event", ("user.location", "graz"))
-    assert (now.key, now.value) == ("user.location", "leed")
+    assert kept(text) == ["The loop below eats all memory."]
 
 
-def test_a_state_that_is_over_is_an_event_and_closes_the_claim() -> None:
+def test_each_sentence_is_a_finding_of_its_own() -> None:
+    text = "I sail a sloop. My aunt hates boats! The mooring costs 90 a month"
+
+    assert kept(text) == ["I sail a sloop.", "My aunt hates boats!", "The mooring costs 90 a month"]
+
+
+def test_a_sentence_is_kept_whole_whatever_it_claims() -> None:
+    text = "I live in Cork with my aunt, and I am a baker, and my brother Finn is allergic to wasps"
+    finding = only(text)
+
+    assert (text[finding.start : finding.end], finding.key) == (text, None)
+    assert [part.key for part in finding.parts] == ["user.location", "user.role", "user.brother.allergy.wasp"]
+
+
+def test_a_sentence_that_is_one_claim_holds_its_slot_and_has_its_type() -> None:
+    finding = only("I report to Ingrid")
+
+    assert (finding.type, finding.key, finding.value) == ("relation", "user.reports_to", "ingrid")
+    assert (finding.reason, finding.parts) == ("claimed", ())
+
+
+def test_a_date_beside_the_only_claim_leaves_it_its_slot() -> None:
+    finding = only("I joined Bosch on 2 March 2026")
+
+    assert (finding.key, finding.value, finding.parts) == ("user.employer", "bosch", ())
+    assert finding.event_at is not None
+
+
+def test_what_else_is_said_beside_the_only_claim_makes_it_a_part() -> None:
+    text = "I live in York with my wife and our twins"
+    finding = only(text)
+
+    assert finding.key is None
+    assert [(part.key, text[part.start : part.end]) for part in finding.parts] == [("user.location", "I live in York")]
+
+
+def test_what_is_over_and_what_is_so_now_stand_in_one_finding() -> None:
+    finding = only("I no longer live in Graz, I live in Leeds now.")
+
+    assert finding.closes == ("user.location", "graz")
+    assert [(part.key, part.value) for part in finding.parts] == [("user.location", "leed")]
+
+
+def test_what_is_over_claims_nothing_itself() -> None:
     finding = only("I no longer work at Siemens")
 
-    assert (finding.type, finding.key, finding.closes) == ("event", None, ("user.employer", "siemen"))
+    assert (finding.key, finding.parts, finding.closes) == (None, (), ("user.employer", "siemen"))
 
 
-def test_an_event_without_a_readable_date_has_none() -> None:
+def test_a_day_makes_an_event_of_what_claims_nothing() -> None:
+    finding = only("my eye exam is on 2 April at 10:15")
+
+    assert (finding.type, finding.event_at, finding.event_precision) == (
+        "event",
+        datetime(2026, 4, 2, 10, 15, tzinfo=UTC),
+        "exact",
+    )
+
+
+def test_what_has_no_readable_date_has_none() -> None:
     finding = only("I broke my collarbone skiing")
 
-    assert (finding.type, finding.event_at, finding.event_precision) == ("event", None, "unknown")
+    assert (finding.event_at, finding.event_precision) == (None, None)
 
 
-def test_clauses_with_facts_of_their_own_are_split() -> None:
-    found = kept("I live in Cork with my aunt, and I am a baker, and my brother Finn is allergic to wasps")
+@pytest.mark.parametrize(
+    ("text", "again", "is_same"),
+    [
+        ("Our boat has two sails", "our boat has 2 sails!", True),
+        ("Our boat has two sails", "our boat has a name", False),
+        ("The plumber comes on 2 April", "the plumber comes on 9 April", False),
+    ],
+)
+def test_a_repetition_without_a_key_is_known_by_its_words_and_its_day(text: str, again: str, is_same: bool) -> None:
+    assert (only(text).value == only(again).value) is is_same
 
-    assert [text for _, text in found] == [
-        "I live in Cork with my aunt",
-        "I am a baker",
-        "my brother Finn is allergic to wasps",
-    ]
+
+@pytest.mark.parametrize(
+    ("text", "strength"),
+    [("I sail a sloop on Sundays", 0.95), ("Odile says the sloop leaks at the stern", 0.7)],
+)
+def test_hearsay_is_weaker_than_what_the_user_says(text: str, strength: float) -> None:
+    assert only(text).source_strength == strength
 
 
 def test_chatter_is_not_dragged_in() -> None:
     text = "haha good one! anyway, I moved to Ghent in January. thanks!!"
 
-    assert [part for _, part in kept(text)] == ["anyway, I moved to Ghent in January."]
+    assert kept(text) == ["anyway, I moved to Ghent in January."]
 
 
-def test_a_question_can_carry_a_fact() -> None:
-    assert kept("My son is 4 and allergic to eggs, what can I bake?")
-    assert kept("As a night nurse, when should I eat?") == [("fact", "As a night nurse")]
+def test_a_question_is_kept_but_claims_nothing() -> None:
+    finding = only("My son is 4 and allergic to eggs, what can I bake?")
+
+    assert (finding.decision, finding.key, finding.parts, finding.closes) == ("keep", None, (), None)
 
 
-def test_a_list_gives_a_claim_for_each_item() -> None:
-    keys = {f.key for f in read("I'm allergic to mustard, celery and lupin") if f.decision == "keep"}
+def test_a_hypothesis_claims_nothing() -> None:
+    finding = only("If I moved to Oslo, I live in Oslo and work at Bosch.")
 
-    assert keys == {"user.allergy.mustard", "user.allergy.celery", "user.allergy.lupin"}
+    assert (finding.decision, finding.key, finding.parts) == ("keep", None, ())
 
 
 def test_an_explicit_wish_keeps_the_whole_text_as_one() -> None:
@@ -213,6 +233,31 @@ def test_an_explicit_wish_keeps_the_whole_text_as_one() -> None:
 
 def test_an_explicit_wish_keeps_what_would_else_be_low_signal() -> None:
     assert only_whole("the sky over Skye is never boring").decision == "keep"
+
+
+def test_an_explicit_wish_has_the_date_and_the_claims_of_its_sentences() -> None:
+    text = "I live in Cork with my aunt, and I am a baker. The oven is swept on 2 April."
+    finding = only_whole(text)
+
+    assert (finding.reason, finding.key) == ("explicit", None)
+    assert {part.key for part in finding.parts} == {"user.location", "user.role"}
+
+
+def test_an_explicit_wish_for_one_claim_holds_its_slot() -> None:
+    finding = only_whole("  I live in Cork.  ")
+
+    assert (finding.key, finding.value) == ("user.location", "cork")
+
+
+def test_the_clause_with_the_secret_goes_and_what_was_said_before_it_stays() -> None:
+    text = "I moved to Leeds in April. We share a flat with two cats, and my pin for the bank card is 4821."
+    found = read(text)
+
+    assert [(f.decision, f.redacted, text[f.start : f.end]) for f in found] == [
+        ("keep", False, "I moved to Leeds in April."),
+        ("keep", True, "We share a flat with two cats"),
+        ("discarded_policy", False, ", and my pin for the bank card is 4821."),
+    ]
 
 
 def test_an_explicit_wish_does_not_lift_policy() -> None:
@@ -228,7 +273,7 @@ def test_a_long_document_is_kept_in_one_piece() -> None:
     text = "Minutes of the allotment society. " + "The hedge by the gate was discussed at length. " * 60
     finding = only(text)
 
-    assert (finding.decision, finding.type, finding.reason) == ("keep", "fact", "document")
+    assert (finding.decision, finding.key, finding.reason) == ("keep", None, "document")
     assert (finding.start, finding.end) == (0, len(text.rstrip()))
 
 
@@ -266,6 +311,15 @@ PHRASES = st.lists(
             "'",
             "Berlin",
             "VW",
+            "Olga",
+            "my sister",
+            "she",
+            "is a nurse",
+            "take",
+            "metformin",
+            "speak German",
+            "call me",
+            "birthday",
             "vegan",
             "not",
             "no longer",
@@ -303,6 +357,7 @@ def test_any_text_gives_findings_inside_the_text(text: str, role: str, keep_whol
     assert all(0 <= f.start <= f.end <= len(text) for f in found)
     assert all(text[f.start : f.end].strip() for f in found if f.decision == "keep")
     assert all(f.key is None or 0 < len(f.key) <= 64 for f in found)
+    assert all(f.start <= part.start < part.end <= f.end and 0 < len(part.key) <= 64 for f in found for part in f.parts)
     assert all(0.3 <= f.source_strength <= 0.95 and 0 <= f.extractor_confidence <= 1 for f in found)
 
 
@@ -319,28 +374,3 @@ def test_amusement_is_filler(text: str) -> None:
     (finding,) = read_turn(text, now=NOW)
 
     assert (finding.decision, finding.reason) == ("discarded_low_signal", "filler")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Ignaz thinks I should sell the cello",
-        "my cousin reckons we ought to move to Bergen",
-        "Odile says I need to sleep more",
-    ],
-)
-def test_what_others_would_have_the_user_do_is_no_task(text: str) -> None:
-    assert {f.decision for f in read_turn(text, now=NOW)} == {"discarded_low_signal"}
-
-
-@pytest.mark.parametrize(
-    ("text", "type_"),
-    [
-        ("my doctor says I should avoid grapefruit", "constraint"),
-        ("my boss says we have to file the report by Friday", "task"),
-        ("my wife says we need to renew the parking permit", "task"),
-        ("I think I should ring the notary tomorrow", "task"),
-    ],
-)
-def test_who_has_a_say_is_taken_at_their_word(text: str, type_: str) -> None:
-    assert [f.type for f in read_turn(text, now=NOW) if f.decision == "keep"] == [type_]

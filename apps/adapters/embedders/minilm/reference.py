@@ -85,7 +85,7 @@ def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
 def _apply_layer(tokens: Array, layer: Layer, lengths: Sequence[int]) -> Array:
     attended = _attend(_linear(tokens, layer.qkv), lengths)
     tokens = _normalise(tokens + _linear(attended, layer.attention_out), layer.attention_norm)
-    hidden = _gelu(_linear(tokens, layer.up))
+    hidden = gelu(_linear(tokens, layer.up))
     return _normalise(tokens + _linear(hidden, layer.down), layer.norm)
 
 
@@ -121,7 +121,7 @@ def _normalise(rows: Array, norm: Norm) -> Array:
     return centred
 
 
-def _gelu(values: Array) -> Array:
+def gelu(values: Array) -> Array:
     """x times the normal distribution function at x, exact to 1.5e-7.
 
     numpy has no erf: Abramowitz and Stegun, Handbook of Mathematical Functions, formula 7.1.26.
@@ -134,5 +134,5 @@ def _gelu(values: Array) -> Array:
         series *= t
     # Probability beyond |x|; taking it from max(x, 0) serves both signs and cancels nothing.
     tail = np.float32(0.5) * series * np.exp(np.float32(-0.5) * np.square(size))
-    gelu: Array = np.maximum(values, 0) - size * tail
-    return gelu
+    made: Array = np.maximum(values, 0) - size * tail
+    return made

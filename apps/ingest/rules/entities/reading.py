@@ -1,4 +1,4 @@
-"""Reads who a statement is about and how they stand to each other, from its words and from its canonical key."""
+"""Reads who a statement is about and how they stand to each other, from its words and from its claims."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -9,6 +9,7 @@ from apps.entities.vocabulary import HAS_ROLE, ORGANIZATION, PERSON, PLACE, TEAM
 from apps.ingest.rules import language
 from apps.ingest.rules.entities.ends import End, ends_of, type_of
 from apps.ingest.rules.entities.tables import COLLEAGUES, NO_NAMES, NO_PERSONS, OFFICES, ROLES, SAME_ROLE, VERBS
+from apps.ingest.rules.finding import Part
 from apps.ingest.rules.lexicon import BOSS, OCCUPATIONS, REPORTEE
 from apps.ingest.rules.subjects import is_name, slug
 from text import patterns
@@ -58,21 +59,28 @@ _NOT = patterns.compile(
 )
 
 
-def read_entities(text: str, *, key: str | None = None, value: str | None = None, many_valued: bool = False) -> Reading:
-    """Of one kept statement.  key, value: canonical, where it has them.  Never an exception."""
+def read_entities(text: str, claims: Iterable[Part] = ()) -> Reading:
+    """Of one kept statement.  claims: those that it makes, their words text[start:end].  Never an exception."""
+    claims = list(claims)
     plain = fold(text[:MOST_READ])
     low = lower(plain)
-    is_english = key is not None or not language.is_foreign(low)
+    is_english = bool(claims) or not language.is_foreign(low)
     ends = ends_of(plain, low, is_english=is_english)
-    if not ends and not key:
+    if not ends and not claims:
         return NOBODY
     if len(text) > LONGEST or not is_english:
         return Reading(named=_once(end.named for end in ends if not end.named.is_user and not end.named.pronoun))
-    if key in _OWN_NAME and value and (name := _surface(value, plain)):
-        return Reading(named=[Named(is_user=True, name=name, type=PERSON)])
+    for claim in claims:
+        if len(claims) == 1 and claim.key in _OWN_NAME and (name := _surface(claim.value, plain)):
+            return Reading(named=[Named(is_user=True, name=name, type=PERSON)])
     reader = _Reader(plain, low, ends)
     told = reader.read()
-    told += [one for one in _of_key(key, value, many_valued, plain, low) if not _is_told(one, told)] if key else []
+    for claim in claims:
+        for one in _of_claim(claim, plain, low):
+            if one.subject.name:  # the claim knows who "she" is
+                told = [other for other in told if not (other.subject.pronoun and _same_but_subject(one, other))]
+            if not _is_told(one, told):
+                told.append(one)
     inside = [named for one in told for named in (one.subject, one.object) if named is not None]
     named = _once([*(end.named for end in reader.ends), *inside])
     return Reading(named=[one for one in named if _stands(one) or one in inside], told=told)
@@ -358,9 +366,10 @@ _ROLE_KEYS: Final = {slug(role): role for role in ROLES if role not in NO_PERSON
 _ENTITY_KEYS: Final = _ATTRIBUTES.keys() | _LISTED.keys() | _ROLE_KEYS.keys()
 
 
-def _of_key(key: str, value: str | None, many_valued: bool, plain: str, low: str) -> Iterator[Told]:
+def _of_claim(claim: Part, plain: str, low: str) -> Iterator[Told]:
+    key, value, many_valued = claim.key, claim.value, claim.many_valued
     parts = key.split(".")
-    if value is None or len(parts) < 2 or _NOT.search(low):
+    if len(parts) < 2 or _NOT.search(low, claim.start, claim.end):
         return
     attribute = parts[-2] if many_valued and len(parts) > 2 else parts[-1]
     about = parts[: -2 if many_valued and len(parts) > 2 else -1]
@@ -425,6 +434,11 @@ def _surface(canonical: str, plain: str) -> str:
             if slug(said) == canonical:
                 return said
     return ""
+
+
+def _same_but_subject(one: Told, other: Told) -> bool:
+    ends = [slug(each.object.name or each.object.role) if each.object else "" for each in (one, other)]
+    return one.predicate == other.predicate and ends[0] == ends[1]
 
 
 def _is_told(one: Told, told: Sequence[Told]) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from apps.ingest.rules.lexicon import BOSS, COMPANIES, KIN, LANGUAGES, REPORTEE, SOCIAL, THING_OF, listed, words
+from apps.ingest.rules.lexicon import BOSS, COMPANIES, KIN, LANGUAGES, PRODUCTS, REPORTEE, SOCIAL, listed, words
 
 PLACES: Final = words(
     "afghanistan, albania, algeria, argentina, armenia, australia, austria, belarus, belgium, bolivia, bosnia, brazil,"
@@ -171,5 +171,5 @@ VERBS: Final = (
          object=_PLACE),
 )  # fmt: skip
 
-PRODUCT_NAMES: Final = frozenset(THING_OF)
+PRODUCT_NAMES: Final = PRODUCTS
 COMPANY_NAMES: Final = COMPANIES

@@ -1,0 +1,76 @@
+"""Two statements of one person, read together, and what the later one makes of the earlier one.
+
+The heads are those of ``training/comparer.py``, in numpy.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from apps.adapters.classifiers.base import RELATIONS, ChangeScores, Span, WordScore
+from apps.adapters.classifiers.encoder import Encode
+from apps.adapters.classifiers.heads import logits, sigmoid, softmax
+from apps.adapters.classifiers.tokens import CLS, SEP, WORD
+from apps.adapters.embedders.minilm.reference import gelu
+from apps.adapters.embedders.minilm.weights import Array
+from apps.adapters.embedders.minilm.wordpiece import WordPiece
+
+LATER_ROOM: Final = 96  # tokens of the later statement, at most
+EARLIER_ROOM: Final = 150
+_UNRELATED: Final = {name: float(name == "unrelated") for name in RELATIONS}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """ids: [CLS] later [SEP] earlier [SEP].  later, earlier: ranges of these.
+
+    words: for each word of the earlier statement, its range of ids.  spans: where it stands in the text.
+    """
+
+    ids: list[int]
+    later: Span
+    earlier: Span
+    words: list[Span]
+    spans: list[Span]
+
+
+def pair(later: str, earlier: str, tokenizer: WordPiece) -> Pair:
+    """What is longer than its room is cut."""
+    ids = [CLS, *tokenizer.encode(later, max_tokens=LATER_ROOM + 2)[1:-1], SEP]
+    end_of_later = len(ids) - 1
+    words: list[Span] = []
+    spans: list[Span] = []
+    for word in WORD.finditer(earlier):
+        pieces = tokenizer.encode(word[0], max_tokens=EARLIER_ROOM)[1:-1]
+        if len(ids) + len(pieces) > end_of_later + 1 + EARLIER_ROOM:
+            break
+        if pieces:
+            words.append((len(ids), len(ids) + len(pieces)))
+            spans.append(word.span())
+            ids += pieces
+    return Pair([*ids, SEP], (1, end_of_later), (end_of_later + 1, len(ids)), words, spans)
+
+
+class PairReader:
+    """Safe to share between threads where ``encode`` is."""
+
+    def __init__(self, encode: Encode, tokenizer: WordPiece, tensors: Mapping[str, Array]) -> None:
+        self._encode, self._tokenizer, self._tensors = encode, tokenizer, tensors
+
+    def read(self, later: str, earlier: str) -> ChangeScores:
+        one = pair(later, earlier, self._tokenizer)
+        if not one.words or one.later[0] == one.later[1]:
+            return ChangeScores(relations=_UNRELATED, words=[])
+        rows = self._encode(one.ids)
+        now, then = rows[slice(*one.later)].mean(0), rows[slice(*one.earlier)].mean(0)
+        both = np.concatenate([rows[0], now, then, np.abs(now - then)])
+        hidden = gelu(logits(self._tensors, "hidden", both))
+        chances = softmax(logits(self._tensors, "relation", hidden))
+        words = np.stack([rows[slice(*word)].mean(0) for word in one.words])
+        over = sigmoid(logits(self._tensors, "ended", words)[:, 0])
+        return ChangeScores(
+            relations=dict(zip(RELATIONS, map(float, chances), strict=True)),
+            words=[WordScore(*span, float(chance)) for span, chance in zip(one.spans, over, strict=True)],
+        )

@@ -1,0 +1,144 @@
+"""What a statement changes of one that was made before, as the classifier scores the two.  Pure.
+
+Rules decide who may change anything: only an assertion.  The classifier says whether two statements are of the same
+thing, and which words are over.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from apps.adapters.classifiers.base import ChangeScores, Classifier, WordScore
+from apps.ingest.relatedness import NEAREST, likely
+from apps.ingest.rules.assertion import asks, is_supposed
+from apps.memories.words import terms
+from text import patterns
+from text.marking import MARK, marked
+from text.sentences import Span, clauses, fold, lower, sentences
+
+_QUOTED: Final = patterns.compile(
+    r"\A\s*[\"'>]|\"[^\"\n]{12}|^\s*(?:>|(?:fwd?|re|from|assistant|bot|system|tool)\s*:)|\bwrote:",
+    patterns.IGNORECASE | patterns.MULTILINE,
+)
+_NUMBER_OR_NAME: Final = patterns.compile(r"\b(?:\w*\d\w*|[A-Z]\w+)")
+_PUNCTUATION: Final = f" \t\r\n.,;:!?()[]\"'-{MARK}"
+# What is left of a statement when its object is gone: it says nothing by itself.  As ``terms`` stems it.
+_EMPTY: Final = frozenset(
+    """
+    live work drive use take go stay own play studi call name get keep eat drink pay cost come make run start move
+    current still also alway usual late thing one like need want plan new old
+    """.split()  # noqa: SIM905  (a list of words reads best as words)
+)
+
+
+class Effect(StrEnum):
+    ENDS = "ends"  # all of it, or the words that are named
+    OUTDATES = "outdates"  # something of it may be over, nobody can say what
+    REPEATS = "repeats"  # it says the same
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sureness:
+    """How sure the classifier must be, 0..1: of a change, to end words; that there may be one; of a repetition; and of
+    a word."""
+
+    ends: float = 0.55
+    outdates: float = 0.5
+    repeats: float = 0.9
+    word: float = 0.4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """words: spans of the earlier statement that hold no longer; none where all of it ends."""
+
+    effect: Effect
+    words: Sequence[Span] = ()
+
+
+def may_change(later: str) -> bool:
+    """Whether it is an assertion: a question, a quotation, a hypothesis or an idle thought changes nothing.
+
+    One that is quoted or supposed anywhere makes all of it so; a question may stand beside what is asserted.
+    """
+    plain = fold(later)
+    if _QUOTED.search(plain):
+        return False
+    said = [lower(plain[start:end]) for start, end in sentences(plain)]
+    return not any(map(is_supposed, said)) and not all(map(asks, said))
+
+
+def changes_among(
+    later: str, earlier: Sequence[tuple[str, float]], classifier: Classifier, sureness: Sureness
+) -> Iterator[tuple[int, Change]]:
+    """What it changes of these statements, each with its cosine: by place.  The nearest are looked at, and those that
+    are likely to be of the same thing are read.  later: what ``may_change``.  Raises AdapterError."""
+    nearest = sorted(range(len(earlier)), key=lambda place: -earlier[place][1])[:NEAREST]
+    wanted = [nearest[number] for number in likely(later, [earlier[place] for place in nearest])]
+    texts = [earlier[place][0] for place in wanted]
+    for place, text, scores in zip(wanted, texts, classifier.compare(later, texts), strict=True):
+        change = change_of(later, text, scores, sureness)
+        if change is not None:
+            yield place, change
+
+
+def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness) -> Change | None:
+    """later: what ``may_change``.  earlier: as what holds of it reads now."""
+    if scores.over >= sureness.ends:
+        words = words_over(earlier, scores.words, sureness.word)
+        if words is None:
+            return Change(effect=Effect.OUTDATES)
+        return Change(effect=Effect.ENDS, words=() if says_nothing(marked(earlier, [words])) else [words])
+    if scores.over >= sureness.outdates:
+        return Change(effect=Effect.OUTDATES)
+    if scores.relations["repeats"] >= sureness.repeats and not _tells_more(later, earlier):
+        return Change(effect=Effect.REPEATS)
+    return None
+
+
+def says_nothing(text: str) -> bool:
+    """Whether nothing is left of a statement once the marked words are gone: "I live in …"."""
+    return _NUMBER_OR_NAME.search(_without_openings(text)) is None and _EMPTY.issuperset(terms(text))
+
+
+def words_over(earlier: str, words: Sequence[WordScore], threshold: float) -> Span | None:
+    """The run of words that are over most surely, without the punctuation around it.
+
+    One thing changes at a time, and is said in one clause: of all runs the one whose words are above the threshold by
+    the most together (Kadane's algorithm).
+    """
+    plain = fold(earlier)
+    ends = [end for sentence in sentences(plain) for _, end in clauses(plain, sentence)]
+    best, best_run, total, begin, within = 0.0, None, 0.0, 0, 0
+    for place, word in enumerate(words):
+        clause = bisect_right(ends, word.start)
+        if total <= 0 or clause != within:
+            total, begin, within = 0.0, place, clause
+        is_mark = MARK in earlier[word.start : word.end]
+        total += 0.0 if is_mark else word.over - threshold
+        if total > 0 and total >= best - 1e-9:
+            best, best_run = total, (begin, place)
+    if best_run is None:
+        return None
+    start, end = words[best_run[0]].start, words[best_run[1]].end
+    inner = earlier[start:end]
+    start += len(inner) - len(inner.lstrip(_PUNCTUATION))
+    end -= len(inner) - len(inner.rstrip(_PUNCTUATION))
+    return Span(start, end) if start < end else None
+
+
+def _tells_more(later: str, earlier: str) -> bool:
+    """Whether a number or a name stands in it that the earlier one lacks."""
+    there = earlier.casefold()
+    return any(said.casefold() not in there for said in _NUMBER_OR_NAME.findall(_without_openings(later)))
+
+
+def _without_openings(text: str) -> str:
+    """The first letter of each sentence in lower case, so that it makes no name of a word."""
+    plain = fold(text)
+    letters = list(text)
+    for start, _ in sentences(plain):
+        letters[start] = letters[start].lower()[:1] or letters[start]
+    return "".join(letters).replace("I ", "i ").replace("I'", "i'")

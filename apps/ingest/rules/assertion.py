@@ -1,0 +1,42 @@
+"""Whether a sentence asserts anything: a question asks, a hypothesis supposes, and neither changes what was said."""
+
+from typing import Final
+
+from text import patterns
+
+_QUESTION: Final = patterns.compile(
+    r"(?:(?:so|and|but|ok|okay|well|hey|hi|btw|also|now|sorry|wait|oh|anyway|quick question|question)[\s,:.-]+){0,4}"
+    r"(?:(?:what|where|when|why|who|whom|whose|which|how)(?:'s|'re|'d)? (?:is|are|was|were|do|does|did|can|could|should"
+    r"|would|will|has|have|had|might|am|else|about|come|to|much|many|long|often|far|old|big|good|well|hard|likely)\b"
+    r"|(?:what|where|why|who|how)'s\b|(?:whats|hows|wheres|whos)\b|any (?:ideas?|tips|advice|suggestions|thoughts"
+    r"|chance)\b"
+    r"|(?:do|does|did|is|are|was|were|can|could|will|would|should|has|have|had|may|might|am|isn't|aren't|don't|doesn't"
+    r"|didn't|won't|wouldn't|shouldn't|couldn't|haven't) (?:you|i|we|it|they|he|she|there|this|that|the|my|our|your"
+    r"|these"
+    r"|those|any|anyone|someone|people)\b)"
+)
+_SUPPOSED: Final = patterns.compile(
+    r"\b(?:i|we)(?:'d| would) (?:\w+ ){0,3}(?:if|when)\b|\b(?:i|we|he|she|they)(?:'m|'re|'s| am| are"
+    r"| is)? (?:\w+ ){0,2}"
+    r"(?:wonder(?:ing)?|considering|contemplating|tempted|daydreaming|thinking (?:about|of)|toying with|torn)\b"
+    r"|\b(?:i|we|he|she|they) (?:might|may|could)\b|\b(?:if|what if|as if|unless) (?:i|we|he|she|they|my \w+|it"
+    r"|you) (?:\w+ )"
+    r"{0,2}(?:were|was|had|could|would|\w{2,}ed|got|went|took|bought|sold|became|left|quit)\b"
+    r"|\b(?:i|we)(?:'d| would) (?:\w+ ){0,2}(?:love|like|kill|die|give anything|move|quit|sell|buy|live|retire|marry)\b"
+    r"|\b(?:hypothetical(?:ly)?|in theory|one of these days|some ?day|in another life|if only|i wish|wish i|who knows"
+    r"|for the sake of argument|not sure (?:if|whether)|haven'?t decided|no idea (?:if|whether))\b"
+    r"|^(?:(?:so|and|but|well|ok|hmm+|tbh|idk|now)[\s,]+)*(?:maybe|perhaps|possibly|suppose|supposing|imagine|pretend"
+    r"|assume|assuming|let'?s (?:say|pretend|assume|imagine|suppose)|say (?:i|we|my)\b|what if|picture this|in a world"
+    r"|thinking (?:about|of)|considering|wondering|might|may or may not)\b"
+    r"|\b(?:maybe|perhaps) (?:i|we)\b"
+)
+
+
+def is_supposed(low: str) -> bool:
+    """Whether a sentence only plays with a thought: "if I moved to Oslo", "maybe we'll sell".  low: in lower case."""
+    return _SUPPOSED.search(low) is not None
+
+
+def asks(low: str) -> bool:
+    """Whether it asks, with or without a question mark.  low: in lower case."""
+    return low.rstrip(" )\"'").endswith("?") or _QUESTION.match(low) is not None

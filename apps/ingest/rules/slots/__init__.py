@@ -1,0 +1,24 @@
+"""What is true of a person one value at a time: where they live, for whom they work, what they are allergic to.
+
+A slot gives a claim its key, by which the profile and ``/v1/facts`` know it and by which a newer value takes the place
+of an older one at once.  What changes of everything else is for the comparer to say (``apps/ingest/changes.py``), so
+what is in no slot's words has none.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from apps.ingest.rules.slots import people, plain, several
+from apps.ingest.rules.slots.clause import Claim, Clause, Reader, signature
+from apps.ingest.rules.slots.orders import order_claim
+
+__all__ = ["Claim", "Clause", "claims_of", "order_claim", "signature"]
+
+_READERS: Final[tuple[Reader, ...]] = (*plain.READERS, *people.READERS, *several.READERS)
+_MOST: Final = 8  # claims of a clause
+
+
+def claims_of(clause: Clause) -> Sequence[Claim]:
+    """What a clause says of the slots, in the order of the text."""
+    found = [claim for read in _READERS for claim in read(clause)]
+    return sorted(found, key=lambda claim: (claim.start, claim.end))[:_MOST]

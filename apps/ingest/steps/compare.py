@@ -1,0 +1,164 @@
+"""What a candidate changes of what is there.  Told before the lock, so that no model runs under it; done under it.
+
+Beside the slots, which know some changes for certain: any statement, of whatever it is, may end or repeat another.  A
+change ends words, never what stands beside them (docs/adr/0029, 0031).
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from apps.adapters.classifiers.base import Classifier
+from apps.adapters.errors import AdapterError
+from apps.adapters.registry import get_classifier
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import DecryptError
+from apps.ingest.candidates import Candidate, FoundChange
+from apps.ingest.changes import Sureness, changes_among, may_change
+from apps.ingest.relatedness import NEAREST
+from apps.ingest.rules.reader import LONG_TEXT, TOO_COSTLY
+from apps.ingest.tools import Tools
+from apps.ingest.voices import is_user
+from apps.memories import integrity
+from apps.memories.models import Memory
+from apps.memories.nearest import nearest
+from apps.memories.sealing import open_parts, open_said, open_text
+from text.marking import places
+from text.sentences import Span
+
+logger = logging.getLogger(__name__)
+
+_SURENESS: Final = Sureness()
+_COLUMNS: Final = (
+    "pk", "tenant_id", "project_id", "text_ct", "said_ct", "parts_ct", "revision", "text_mac", "actor_token",
+)  # fmt: skip
+_OF_BATCH: Final = 32  # of what the batch said before, the last so many
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Earlier:
+    """A statement that a candidate may change.  said: as it was said, of which ``text`` is what holds.
+
+    memory_id: None of one that the same batch says.  cosine: with what the candidate says.
+    """
+
+    memory_id: int | None
+    cosine: float
+    text_mac: bytes
+    text: Plaintext
+    said: Plaintext
+    ended: Sequence[Span]
+
+
+def compare(candidates: Sequence[Candidate], tools: Tools) -> None:
+    """Fill in what each candidate changes of what is at rest and of what the batch said before it.
+
+    Nothing where there is no classifier, or it fails: then the slots alone know of changes.
+    """
+    classifier = get_classifier()
+    if classifier is None or not tools.cipher.is_searchable:
+        return
+    asking = [one for one in candidates if _may_change(one)]
+    if not asking:
+        return
+    at_rest = _nearest(asking, tools)
+    try:
+        for number, one in enumerate(asking):
+            before = [other for other in asking[max(0, number - _OF_BATCH) : number] if other.actor == one.actor]
+            earlier = [*at_rest[number], *(_of_candidate(other, one) for other in before)]
+            one.changes = list(_changes(one, earlier, classifier))
+    except AdapterError as error:
+        logger.warning("the classifier failed; what the slots say stands", extra={"error": type(error).__name__})
+
+
+def _may_change(candidate: Candidate) -> bool:
+    """Whether the user, or the person who speaks, asserts something by it."""
+    proposal = candidate.proposal
+    return (
+        candidate.is_wanted
+        and candidate.vector is not None
+        and proposal.kept is None
+        and proposal.stated is None
+        and not proposal.is_imported
+        and is_user(proposal)
+        and candidate.reason != TOO_COSTLY
+        and len(candidate.text.reveal()) <= LONG_TEXT
+        and may_change(candidate.text.reveal())
+    )
+
+
+def _changes(candidate: Candidate, earlier: Sequence[_Earlier], classifier: Classifier) -> Iterator[FoundChange]:
+    texts = [(one.text.reveal(), one.cosine) for one in earlier]
+    for place, change in changes_among(candidate.text.reveal(), texts, classifier, _SURENESS):
+        one = earlier[place]
+        words = places(one.said.reveal(), one.ended, change.words)
+        yield FoundChange(text_mac=one.text_mac, memory_id=one.memory_id, effect=change.effect, words=words)
+
+
+def _nearest(candidates: Sequence[Candidate], tools: Tools) -> list[list[_Earlier]]:
+    """For each candidate the nearest memories that hold, said by the same person."""
+    found: list[list[_Earlier]] = []
+    with tenant_transaction(tools.scope):
+        near = [_cosines(one, tools) for one in candidates]
+        wanted = {memory_id for each in near for memory_id, _ in each}
+        rows = (
+            Memory.objects.within(tools.scope)
+            .live(tools.now)
+            .filter(pk__in=wanted, is_summary=False, from_assistant=False)
+        )
+        there = {row.pk: row for row in rows.only(*_COLUMNS)} if wanted else {}
+        for one, cosines in zip(candidates, near, strict=True):
+            token = tools.cipher.actor_token(one.actor) if one.actor else None
+            mine = [(there[memory_id], cosine) for memory_id, cosine in cosines if memory_id in there]
+            opened = (
+                _opened(row, cosine, tools)
+                for row, cosine in mine
+                if row.actor_token == token and row.project_id == tools.scope.project_id  # as slots are
+            )
+            found.append([row for row in opened if row is not None])
+    return found
+
+
+def _cosines(candidate: Candidate, tools: Tools) -> list[tuple[int, float]]:
+    assert candidate.vector is not None  # noqa: S101  (``_may_change`` looked)
+    return nearest(
+        tools.scope,
+        tools.scope.space,
+        candidate.vector,
+        tools.cipher,
+        limit=NEAREST,
+        now=tools.now,
+        embedder=tools.embedder.id,
+    )
+
+
+def _opened(row: Memory, cosine: float, tools: Tools) -> _Earlier | None:
+    cipher = tools.cipher
+    try:
+        ended = [Span(part.start, part.end) for part in open_parts(row, cipher)]
+        return _Earlier(
+            memory_id=row.pk,
+            cosine=cosine,
+            text_mac=bytes(row.text_mac),
+            text=open_text(row, cipher),
+            said=open_said(row, cipher),
+            ended=ended,
+        )
+    except DecryptError as error:
+        integrity.note(tools.scope, error, row.pk, space_id=tools.scope.space.id, now=tools.now)
+        return None
+
+
+def _of_candidate(candidate: Candidate, later: Candidate) -> _Earlier:
+    assert candidate.vector is not None  # noqa: S101  (``_may_change`` looked)
+    assert later.vector is not None  # noqa: S101
+    return _Earlier(
+        memory_id=None,
+        cosine=float(candidate.vector @ later.vector),
+        text_mac=candidate.text_mac,
+        text=candidate.text,
+        said=candidate.text,
+        ended=(),
+    )

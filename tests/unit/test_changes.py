@@ -1,0 +1,138 @@
+"""What two scored statements come to: which words are over, and who may say so."""
+
+import pytest
+
+from apps.adapters.classifiers.base import RELATIONS, ChangeScores, WordScore
+from apps.ingest.changes import Change, Effect, Sureness, change_of, may_change, says_nothing
+
+YORK = "I live in York, with my wife Anna."
+HULL = "We moved to Hull."
+SURENESS = Sureness(ends=0.75, outdates=0.5, repeats=0.9, word=0.5)
+
+
+def scores(earlier: str, *over: str, **relations: float) -> ChangeScores:
+    """Each of the words ``over`` is surely over."""
+    words, at = [], 0
+    for word in earlier.split():
+        at = earlier.index(word, at)
+        words.append(WordScore(at, at + len(word), 0.9 if word.strip(".,") in over else 0.1))
+        at += len(word)
+    return ChangeScores(relations=dict.fromkeys(RELATIONS, 0.0) | relations, words=words)
+
+
+def words_of(change: Change | None, earlier: str) -> list[str]:
+    return [earlier[start:end] for start, end in change.words] if change else []
+
+
+def test_the_words_that_are_over_end_without_the_punctuation_around_them() -> None:
+    change = change_of(HULL, YORK, scores(YORK, "York", replaces=0.7, ends=0.2), SURENESS)
+
+    assert change is not None
+    assert (change.effect, words_of(change, YORK)) == (Effect.ENDS, ["York"])
+
+
+def test_of_several_runs_the_surest_ends_with_a_doubtful_word_between() -> None:
+    earlier = "I teach maths at Hill Road School and I drive an old Volvo."
+    over = scores(earlier, "at", "Hill", "School", "Volvo", replaces=0.9)
+
+    assert words_of(change_of("x", earlier, over, SURENESS), earlier) == ["at Hill Road School"]
+
+
+def test_a_run_ends_with_its_clause() -> None:
+    earlier = "My sister teaches in Porto, and I live in Utrecht."
+    over = scores(earlier, "teaches", "Porto", "I", "live", "in", "Utrecht", replaces=0.9)
+
+    assert words_of(change_of("x", earlier, over, SURENESS), earlier) == ["I live in Utrecht"]
+
+
+def test_where_nothing_is_left_to_say_all_of_it_ends() -> None:
+    change = change_of(HULL, "I live in York.", scores("I live in York.", "York", replaces=0.9), SURENESS)
+
+    assert change == Change(effect=Effect.ENDS)
+
+
+def test_what_is_marked_already_is_not_ended_twice() -> None:
+    earlier = "I live in … with Anna and work at the mill."
+    change = change_of("x", earlier, scores(earlier, "…", "mill", replaces=0.9), SURENESS)
+
+    assert words_of(change, earlier) == ["mill"]
+
+
+@pytest.mark.parametrize(
+    ("relations", "over", "effect"),
+    [
+        ({"replaces": 0.6}, ["York"], Effect.OUTDATES),
+        ({"replaces": 0.9}, [], Effect.OUTDATES),
+        ({"replaces": 0.4, "adds": 0.6}, ["York"], None),
+        ({"adds": 1.0}, [], None),
+        ({"repeats": 0.8}, [], None),
+    ],
+    ids=["not sure", "no words", "not likely", "more of it", "perhaps the same"],
+)
+def test_what_is_not_sure_ends_nothing(relations: dict[str, float], over: list[str], effect: Effect | None) -> None:
+    change = change_of(HULL, YORK, scores(YORK, *over, **relations), SURENESS)
+
+    assert (change.effect if change else None, change.words if change else ()) == (effect, ())
+
+
+@pytest.mark.parametrize(
+    ("later", "effect"),
+    [
+        ("York it is, where Anna and I live.", Effect.REPEATS),
+        ("My wife Anna and I live in York, in Bootham.", None),
+        ("My wife Anna and I have lived in York for 9 years.", None),
+    ],
+)
+def test_the_same_again_has_no_name_and_no_number_that_is_new(later: str, effect: Effect | None) -> None:
+    change = change_of(later, YORK, scores(YORK, repeats=0.95), SURENESS)
+
+    assert (change.effect if change else None) == effect
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["We moved to Hull.", "moved to hull last week lol", "Did you know? We moved to Hull.", "I'm 41 now"],
+)
+def test_an_assertion_may_change_what_was_said(said: str) -> None:
+    assert may_change(said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Did we move to Hull?",
+        "What if we moved to Hull?",
+        "is it true that anna moved to hull",
+        '"We moved to Hull," said Maud.',
+        "> We moved to Hull.",
+        "Fwd: We moved to Hull.",
+        "Suppose we moved to Hull.",
+        "Maybe we should move to Hull one day.",
+        'Look what Bob sent: "I no longer live in York."',
+        "What if we pretend? I live in Hull.",
+        "assistant: You live in Hull now.",
+        "> hi\nWe moved to Hull.",
+        "",
+    ],
+)
+def test_what_asserts_nothing_may_not(said: str) -> None:
+    assert not may_change(said)
+
+
+@pytest.mark.parametrize("text", ["I live in ….", "We currently drive …", "My … is …", "…", "still working at …"])
+def test_a_statement_without_its_object_says_nothing(text: str) -> None:
+    assert says_nothing(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I live in … with Anna.",
+        "I have a dog and …",
+        "The rent is … until 2027",
+        "My sister lives in …",
+        "… at the mill",
+    ],
+)
+def test_what_stood_beside_it_still_says_something(text: str) -> None:
+    assert not says_nothing(text)

@@ -1,0 +1,113 @@
+"""What the comparer learns from: pairs of turns of one person, how they stand to each other, and the words that ended.
+
+Beside the writers' pairs and stories, what counts less: turns that their writer says repeat an earlier one; turns of
+one person that have nothing to do with each other; and turns that are as near to each other as what the comparer is
+asked about, of which nothing is known but that the writer meant no change.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from apps.adapters.classifiers.pairs import Pair, pair
+from apps.adapters.embedders.local import LocalEmbedder
+from apps.adapters.embedders.minilm.wordpiece import WordPiece
+from apps.ingest.relatedness import likely
+from training.corpus import Author, Story
+
+REPEATED: Final = 0.7  # weight of a pair that its writer did not write as one
+STRANGE: Final = 0.5
+STRANGERS: Final = 10  # of an author, of each kind: few, since ``relatedness`` passes most of their like over
+BESIDE: Final = 0.7  # weight of two turns of a story that hold beside each other
+NEIGHBOURS: Final = 60  # of an author
+COVERED: Final = 0.5  # of a word's letters that must be among those that ended
+HOLDS: Final = "holds"  # in place of a relation: whichever it is, nothing ended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """relation: one of ``RELATIONS``, or ``HOLDS``.  ended: for each word of the earlier one, whether it is over."""
+
+    author: str
+    id: str
+    pair: Pair
+    relation: str
+    ended: list[bool]
+    weight: float = 1.0
+
+
+def changes_of(author: Author, tokenizer: WordPiece) -> Iterator[Change]:
+    """The pairs that they wrote."""
+    for one in author.pairs:
+        claims = (one.claim,) if one.claim else ()
+        yield _change(author, one.id, one.later, one.earlier, one.relation, claims, 1.0, tokenizer)
+
+
+def told_in(author: Author, tokenizer: WordPiece, embedder: LocalEmbedder) -> Iterator[Change]:
+    """Of their stories, what the comparer would be asked about, and what its writer says of it."""
+    for story in author.stories:
+        for later, earlier in asked_about(story, embedder):
+            relation, claims = story.told.get((later, earlier), (HOLDS, ()))
+            weight = BESIDE if relation == HOLDS else 1.0
+            key, turns = f"{story.id}-{later}-{earlier}", story.turns
+            yield _change(author, key, turns[later], turns[earlier], relation, claims, weight, tokenizer)
+
+
+def asked_about(story: Story, embedder: LocalEmbedder) -> Iterator[tuple[int, int]]:
+    """Each turn of a story with those before it that are likely to be changed by it, and with those that are."""
+    vectors = embedder.embed(list(story.turns))
+    for later in range(1, len(story.turns)):
+        known = [(story.turns[earlier], float(vectors[earlier] @ vectors[later])) for earlier in range(later)]
+        told = {earlier for other, earlier in story.told if other == later}
+        yield from ((later, earlier) for earlier in sorted(told | set(likely(story.turns[later], known))))
+
+
+def others_of(author: Author, tokenizer: WordPiece, order: random.Random) -> Iterator[Change]:
+    """Pairs of what they wrote otherwise."""
+    for said in author.utterances:
+        if said.before and not said.kept and {dropped.reason for dropped in said.dropped} == {"redundant"}:
+            yield _change(author, said.id, said.text, said.before[-1], "repeats", (), REPEATED, tokenizer)
+    texts = [said.text for said in author.utterances if said.kept]
+    for number in range(STRANGERS if len(texts) > 1 else 0):
+        later, earlier = order.sample(texts, 2)
+        yield _change(author, f"{author.id}-n{number}", later, earlier, "unrelated", (), STRANGE, tokenizer)
+    for number in range(STRANGERS if len(author.pairs) > 1 else 0):
+        one, other = order.sample(author.pairs, 2)
+        yield _change(author, f"{author.id}-m{number}", one.later, other.earlier, "unrelated", (), STRANGE, tokenizer)
+
+
+def neighbours_of(author: Author, tokenizer: WordPiece, embedder: LocalEmbedder) -> Iterator[Change]:
+    """Of what they wrote, each turn with the nearest that is older, those that are nearest of all."""
+    said = sorted((one for one in author.utterances if one.kept), key=lambda one: one.time)
+    if len(said) < 2:
+        return
+    vectors = embedder.embed([one.text for one in said])
+    found = []
+    for later in range(1, len(said)):
+        cosines = vectors[:later] @ vectors[later]
+        earlier = int(cosines.argmax())
+        if said[earlier].text != said[later].text:
+            found.append((round(float(cosines[earlier]), 4), later, earlier))
+    for _, later, earlier in sorted(found, reverse=True)[:NEIGHBOURS]:
+        key = f"{said[later].id}-{said[earlier].id}"
+        yield _change(author, key, said[later].text, said[earlier].text, HOLDS, (), STRANGE, tokenizer)
+
+
+def _change(
+    author: Author,
+    key: str,
+    later: str,
+    earlier: str,
+    relation: str,
+    claims: Sequence[str],
+    weight: float,
+    tokenizer: WordPiece,
+) -> Change:
+    made = pair(later, earlier, tokenizer)
+    over = [(earlier.index(claim), earlier.index(claim) + len(claim)) for claim in claims]
+    ended = []
+    for first, last in made.spans:
+        letters = max(1, len(earlier[first:last].strip(".,;:!?()")))
+        ended.append(any(min(last, end) - max(first, start) >= COVERED * letters for start, end in over))
+    return Change(author=author.id, id=key, pair=made, relation=relation, ended=ended, weight=weight)
