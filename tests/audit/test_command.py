@@ -59,19 +59,32 @@ def test_other_tenants_trouble_is_not_a_tenants_own(acme: Opened, globex: Opened
 
 
 @pytest.mark.parametrize(
-    ("options", "code"),
+    ("options", "code", "says"),
     [
-        ({"checkpoint": Path("/nonexistent")}, 2),
-        ({"file": Path("/nonexistent"), "key": bytes(32)}, 2),
-        ({"file": Path("/nonexistent")}, 2),
-        ({"tenant": "nobody"}, 1),
+        ({"checkpoint": "absent"}, 2, "cannot be read"),
+        ({"checkpoint": "."}, 2, "is a directory: name it with --from-dir"),
+        ({"checkpoint": "empty"}, 2, "holds no checkpoint"),
+        ({"from_dir": "absent"}, 2, "cannot be read"),
+        ({"from_dir": "."}, 2, "holds no checkpoint"),
+        ({"file": "absent", "key": bytes(32)}, 2, "cannot be read"),
+        ({"file": "absent"}, 2, "--key"),
     ],
 )
-def test_what_is_not_there_is_said(options: dict[str, Any], code: int) -> None:
-    with pytest.raises(CommandError) as refused:
+def test_file_that_is_not_there_is_said(options: dict[str, Any], code: int, says: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    options = {name: tmp_path / one if isinstance(one, str) else one for name, one in options.items()}
+
+    with pytest.raises(CommandError, match=says) as refused:
         run("verify", **options)
 
     assert refused.value.returncode == code
+
+
+def test_tenant_that_is_not_there_is_said() -> None:
+    with pytest.raises(CommandError) as refused:
+        run("verify", tenant="nobody")
+
+    assert refused.value.returncode == 1
 
 
 def test_list_shows_what_is_asked_for(acme: Opened, globex: Opened) -> None:

@@ -219,16 +219,23 @@ class Command(PlainCommand):
 
 
 def _checkpoints_of_files(options: dict[str, Any]) -> list[Signed]:
+    """Of the file or directory that was named, which must hold some; else of the default directory, where there is one."""
     default = Path(settings.AUDIT_CHECKPOINT_DIR)
-    path = options["checkpoint"] or options["from_dir"] or (default if default.is_dir() else None)
+    named = options["checkpoint"] or options["from_dir"]
+    path = named or (default if default.is_dir() else None)
     if path is None:
         return []
+    if options["checkpoint"] and path.is_dir():
+        raise CommandError(f"{path} is a directory: name it with --from-dir.", returncode=2)
     try:
-        return list(checkpoints.read(path))
+        found = list(checkpoints.read(path))
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror}", returncode=2) from error
     except NotACheckpoint as error:
         raise CommandError(f"{path} holds a line that is no checkpoint.", returncode=1) from error
+    if named and not found:
+        raise CommandError(f"{path} holds no checkpoint.", returncode=2)
+    return found
 
 
 def _heads_of_newest(given: list[Signed], good: list[Signed]) -> list[Head] | None:
