@@ -81,8 +81,8 @@ class Slots:
         return weigh(text, found, self._gate.classifier, self._gate.thresholds, is_meant=False)
 
     def add(self, text: str, finding: Finding) -> str:
-        if finding.closes:
-            self._close(*finding.closes)
+        for closed in finding.closes:
+            self._close(*closed)
         same = [row for row in self.rows if row.current and self._repeats(row, text, finding)]
         changes = list(self._changes(text, vector := self._vector(text)))
         if same or any(change.effect is Effect.REPEATS for _, change in changes):

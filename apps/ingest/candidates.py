@@ -82,12 +82,13 @@ class Reading:
     key: str | None
     value: str | None
     many_valued: bool
-    closes: tuple[str, str | None] | None
+    closes: Sequence[tuple[str, str | None]]
     event_at: datetime | None
     event_precision: str
     event_range: tuple[datetime, datetime] | None
     source_strength: float
     said_at: datetime
+    parts: "Sequence[PartClaim]" = ()
     is_edited: bool = False
 
 
@@ -160,14 +161,15 @@ class Passage:
 
 @dataclass(slots=True, kw_only=True)
 class PartClaim:
-    """A claim of a text that says more: its words [start, end), key and value, and, once ``resolve`` has been there,
-    the slot that they hold."""
+    """A claim of a text that says more: its words [start, end), key, value and type, and, once ``resolve`` has been
+    there, the slot that they hold."""
 
     start: int
     end: int
     key: str
     value: str
     many_valued: bool = False
+    type: str = "fact"
     slot: bytes = b""
     value_mac: bytes = b""
 
@@ -207,7 +209,7 @@ class Candidate:
     value: str | None = None
     many_valued: bool = False
     parts: Sequence[PartClaim] = ()
-    closes: tuple[str, str | None] | None = None
+    closes: Sequence[tuple[str, str | None]] = ()
     event_at: datetime | None = None
     event_precision: str = ""
     event_range: tuple[datetime, datetime] | None = None
@@ -228,13 +230,12 @@ class Candidate:
     # classify: of a type that is the tenant's own, what it means, and for how long it is kept
     own: MemoryType | None = None
     lasts: timedelta | None = None
-    # resolve: keyed handles, and the words for the index
+    # resolve: keyed handles, slots that it ends (with the value that ended, or any), and the words for the index
     text_mac: bytes = b""
     passage_macs: Sequence[tuple[bytes, Sequence[bytes]]] = ()
     slot: bytes | None = None
     value_mac: bytes | None = None
-    closed_slot: bytes | None = None
-    closed_value: bytes | None = None
+    closed: Sequence[tuple[bytes, bytes | None]] = ()
     constraint_slot: bytes | None = None
     terms: Sequence[str] = ()
     actor: str | None = None
@@ -275,8 +276,8 @@ class Candidate:
     @property
     def slots(self) -> list[bytes]:
         """Those in which it has to do with what is there."""
-        own = (self.slot, self.closed_slot, self.constraint_slot, *(part.slot for part in self.parts))
-        return [slot for slot in own if slot]
+        beside = (*(slot for slot, _ in self.closed), *(part.slot for part in self.parts))
+        return [slot for slot in (self.slot, self.constraint_slot, *beside) if slot]
 
     @property
     def from_assistant(self) -> bool:

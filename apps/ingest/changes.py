@@ -12,16 +12,12 @@ from typing import Final
 
 from apps.adapters.classifiers.base import ChangeScores, Classifier, WordScore
 from apps.ingest.relatedness import NEAREST, likely
-from apps.ingest.rules.assertion import asks, is_supposed
+from apps.ingest.rules.assertion import asks, is_played, is_quoted, is_supposed
 from apps.memories.words import terms
 from text import patterns
 from text.marking import MARK, marked
 from text.sentences import Span, clauses, fold, lower, sentences
 
-_QUOTED: Final = patterns.compile(
-    r"\A\s*[\"'>]|\"[^\"\n]{12}|^\s*(?:>|(?:fwd?|re|from|assistant|bot|system|tool)\s*:)|\bwrote:",
-    patterns.IGNORECASE | patterns.MULTILINE,
-)
 _NUMBER_OR_NAME: Final = patterns.compile(r"\b(?:\w*\d\w*|[A-Z]\w+)")
 _PUNCTUATION: Final = f" \t\r\n.,;:!?()[]\"'-{MARK}"
 # What is left of a statement when its object is gone: it says nothing by itself.  As ``terms`` stems it.
@@ -64,10 +60,10 @@ def may_change(later: str) -> bool:
     One that is quoted or supposed anywhere makes all of it so; a question may stand beside what is asserted.
     """
     plain = fold(later)
-    if _QUOTED.search(plain):
+    if is_quoted(plain):
         return False
     said = [lower(plain[start:end]) for start, end in sentences(plain)]
-    return not any(map(is_supposed, said)) and not all(map(asks, said))
+    return not any(is_supposed(one) or is_played(one) for one in said) and not all(map(asks, said))
 
 
 def changes_among(

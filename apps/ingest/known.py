@@ -180,4 +180,4 @@ class Place:
     def displaced(self) -> list[Holder]:
         """What a new value of that time ends: what held then, and what stands now unless that came later."""
         here = [self.here.holder] if self.here is not None else []
-        return here if self.after is not None else list({one.id: one for one in (*here, *self.others)}.values())
+        return here if self.after is not None else list({id(one): one for one in (*here, *self.others)}.values())

@@ -11,7 +11,7 @@ from typing import Final
 
 from apps.adapters.extractors.base import Proposed
 from apps.ingest.rules.finding import PROPOSED, Finding
-from apps.ingest.rules.reader import read_turn
+from apps.ingest.rules.reader import ORDER, read_turn
 from text import patterns
 
 MOST_CONFIDENCE: Final = 0.95  # no model is surer of what a user means than the rules are of plain words
@@ -49,13 +49,13 @@ def _checked(text: str, one: Proposed, *, now: datetime) -> Finding:
     kept = [finding for finding in read if finding.decision == "keep"]
     if not kept:
         return replace(read[0], start=start, end=start + len(quote))
-    # The key that the rules know is the one under which older memories lie, whoever read them.
-    best = next((finding for finding in kept if finding.key is not None), kept[0])
+    # What the rules know of it lies where older memories lie, whoever read them.
+    best, is_one = kept[0], len(kept) == 1 and kept[0].key is not None
     # An order is an order also where a model calls it a fact: it must not slip past review.
-    type_ = next((finding.type for finding in kept if finding.type == "instruction"), one.type)
-    if best.key is not None and type_ != "instruction":
-        type_ = best.type
-    key, value = (best.key, best.value) if best.key is not None else _named(one)
+    is_order = any(finding.type == ORDER for finding in kept)
+    type_ = ORDER if is_order else best.type if is_one else one.type
+    parts = () if is_one or is_order else tuple(part.moved(start) for finding in kept for part in finding.claims)
+    key, value = (best.key, best.value) if is_one else (None, None) if parts else _named(one)
     return replace(
         best,
         start=start,
@@ -64,6 +64,9 @@ def _checked(text: str, one: Proposed, *, now: datetime) -> Finding:
         type=type_,
         key=key if type_ in _KEYED else None,
         value=value,
+        many_valued=best.many_valued and is_one,
+        parts=parts,
+        closes=() if is_order else tuple(closed for finding in kept for closed in finding.closes),
         event_at=best.event_at or _day(one, now),
         event_precision=best.event_precision or ("day" if one.event_at else None),
         extractor_confidence=min(one.confidence, MOST_CONFIDENCE),

@@ -10,7 +10,7 @@ from apps.audit.services import record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher
-from apps.ingest.candidates import Candidate, Proposal, Reading
+from apps.ingest.candidates import Candidate, PartClaim, Proposal, Reading
 from apps.ingest.models import CONTENT, ReviewItem, ReviewState
 from apps.projects.scope import Scope
 
@@ -18,6 +18,7 @@ TABLE: Final = "review_item"  # by which broken rows are listed
 # What of a proposal is kept with its candidate, beside metadata.
 _KEPT: Final = ("source", "event_type", "tags", "importance", "session_id", "ttl_minutes", "role",
                 "speaker", "occurred_at")  # fmt: skip
+_OF_PART: Final = ("start", "end", "key", "value", "many_valued", "type")
 
 
 def packed(candidate: Candidate) -> bytes:
@@ -35,6 +36,7 @@ def packed(candidate: Candidate) -> bytes:
             "value": candidate.value,
             "many_valued": candidate.many_valued,
             "closes": candidate.closes,
+            "parts": [[getattr(part, name) for name in _OF_PART] for part in candidate.parts],
             "event_at": candidate.event_at,
             "event_precision": candidate.event_precision,
             "event_range": candidate.event_range,
@@ -56,7 +58,7 @@ def opened(row: ReviewItem, cipher: SpaceCipher) -> dict[str, Any]:
 def proposal_of(row: ReviewItem, content: dict[str, Any], *, text: Plaintext | None, pinned: bool) -> Proposal:
     """What was held back, to be remembered now.  text: as a person worded it instead."""
     kept = content["proposal"]
-    event_range, closes = content["event_range"], content["closes"]
+    event_range = content["event_range"]
     return Proposal(
         **{name: kept[name] for name in _KEPT}
         | {"tags": tuple(kept["tags"]), "occurred_at": _moment(kept["occurred_at"])},
@@ -69,7 +71,8 @@ def proposal_of(row: ReviewItem, content: dict[str, Any], *, text: Plaintext | N
             key=content["key"],
             value=content["value"],
             many_valued=content["many_valued"],
-            closes=(closes[0], closes[1]) if closes else None,
+            closes=_closes(content["closes"]),
+            parts=[PartClaim(**dict(zip(_OF_PART, part, strict=True))) for part in content.get("parts", ())],
             event_at=_moment(content["event_at"]),
             event_precision=content["event_precision"],
             event_range=(_time(event_range[0]), _time(event_range[1])) if event_range else None,
@@ -78,6 +81,12 @@ def proposal_of(row: ReviewItem, content: dict[str, Any], *, text: Plaintext | N
             is_edited=text is not None and text.reveal() != content["text"],
         ),
     )
+
+
+def _closes(packed: Any) -> list[tuple[str, str | None]]:
+    """What is over by it.  In rows of the version before: one pair, or None."""
+    pairs = [packed] if packed and isinstance(packed[0], str) else packed or ()
+    return [(key, value) for key, value in pairs]
 
 
 def _minutes(lasts: timedelta) -> int:

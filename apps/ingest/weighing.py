@@ -15,7 +15,7 @@ from apps.adapters.classifiers.base import Classifier, SentenceScores, TurnScore
 from apps.adapters.errors import AdapterError
 from apps.adapters.registry import get_classifier
 from apps.ingest.rules.finding import PROPOSED, Decision, Finding
-from apps.ingest.rules.reader import LONG_TEXT, TOO_COSTLY, unkeyed_value
+from apps.ingest.rules.reader import LONG_TEXT, ORDER, TOO_COSTLY, unkeyed_value
 from apps.ingest.rules.slots import order_claim
 from text import patterns
 from text.budget import without
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 POLICY: Final = "discarded_policy"
 _KEPT: Final = "keep"
-_ORDER: Final = "instruction"
+_LIMIT: Final = "constraint"
 # What the rules are surer of than any model.
 _FIRM: Final = frozenset(
     {"filler", "too_short", "code_only", "not_user_turn", "about_the_talk", "nothing_said", "not_said"}
@@ -95,7 +95,7 @@ def weigh(
         elif score.keep < thresholds.keep:
             found.append(_not_kept(finding, score))
         else:
-            statement = _typed(plain, finding, score)
+            statement = _as_sure(_typed(plain, finding, score), score)
             if found and found[-1].decision == _KEPT and _belongs(plain, found[-1], statement):
                 found[-1] = _joined(plain, found[-1], statement)
             else:
@@ -131,26 +131,34 @@ def _refused(finding: Finding, decision: Decision, reason: str, confidence: floa
 
 def _typed(plain: str, finding: Finding, score: SentenceScores) -> Finding:
     """Of the type that is likeliest; where it is one claim and nothing else, of the claim's, and where a language model
-    proposed it, as that says, unless it is an order.  An order claims nothing but how to answer."""
+    proposed it, as that says.  An order whoever says that it is one: it claims nothing but how to answer."""
     if finding.decision != _KEPT:
         return finding
-    type_ = _ORDER if finding.type == _ORDER else finding.type if finding.reason == PROPOSED else _surest(score.types)
-    sure = max(finding.extractor_confidence, round(score.keep, 3))
-    if type_ != _ORDER:
-        return replace(finding, type=finding.type if finding.key else type_, extractor_confidence=sure)
-    if finding.type == _ORDER and finding.key is not None:
-        return replace(finding, extractor_confidence=sure)
-    claim = order_claim(lower(plain), finding.start, finding.end)
+    surest = _surest(score.types)
+    if ORDER not in (finding.type, surest):
+        is_told = finding.key is not None or finding.reason == PROPOSED
+        return replace(finding, type=finding.type if is_told else surest)
+    if finding.type == ORDER:
+        return finding
+    claim = None if finding.claims else order_claim(lower(plain), finding.start, finding.end)
     return replace(
         finding,
-        type=_ORDER,
+        type=ORDER,
         key=claim.key if claim else None,
         value=claim.value if claim else None,
         many_valued=False,
         parts=(),
-        closes=None,
-        extractor_confidence=sure,
+        closes=(),
     )
+
+
+def _as_sure(finding: Finding, score: SentenceScores) -> Finding:
+    """As sure as the classifier is that it is worth keeping, unless it claims something; a language model's proposal no
+    surer than the model."""
+    keep = round(score.keep, 3)
+    if finding.reason == PROPOSED:
+        return replace(finding, extractor_confidence=min(finding.extractor_confidence, keep))
+    return finding if finding.claims else replace(finding, extractor_confidence=keep)
 
 
 def _surest(types: Mapping[str, float]) -> str:
@@ -162,8 +170,9 @@ def _belongs(plain: str, first: Finding, second: Finding) -> bool:
     start, end = first.end, second.start
     if PROPOSED in (first.reason, second.reason):
         return False
-    is_order = first.type == _ORDER  # an order stands by itself, so that nothing hides it from review
-    if is_order or second.type == _ORDER or second.end - first.start > _TOGETHER or "\n" in plain[start:end]:
+    # An order or a limit stands by itself, so that nothing hides it from review, and no change of a fact ends it.
+    types = {first.type, second.type, *(part.type for part in (*first.claims, *second.claims))}
+    if types & {ORDER, _LIMIT} or second.end - first.start > _TOGETHER or "\n" in plain[start:end]:
         return False
     said, after = plain[first.start : start], plain[end : second.end]
     return _LEANING.match(after) is not None or min(len(said.split()), len(after.split())) < _FEW_WORDS
@@ -180,7 +189,7 @@ def _joined(plain: str, first: Finding, second: Finding) -> Finding:
         value=unkeyed_value(lower(plain[first.start : second.end]), None),
         many_valued=False,
         parts=(*first.claims, *second.claims),
-        closes=first.closes or second.closes,
+        closes=(*first.closes, *second.closes),
         redacted=first.redacted or second.redacted,
     )
 

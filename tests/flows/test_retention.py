@@ -334,7 +334,7 @@ def test_of_three_generations_the_newest_replaced_one_stays_beside_the_active(ac
 def ends(scope: Scope, text: str, *, type_: str = "task", **fields: Any) -> datetime | None:
     """When what is remembered of this is over."""
     read = Reading(
-        type=type_, key=None, value=None, many_valued=False, closes=None, event_at=None, event_precision="",
+        type=type_, key=None, value=None, many_valued=False, closes=(), event_at=None, event_precision="",
         event_range=None, source_strength=0.95, said_at=NOW,
     )  # fmt: skip
     (one,) = remember(scope, text, reviewed=read, **fields)

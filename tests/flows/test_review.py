@@ -33,7 +33,7 @@ from apps.ingest.tasks import expire_due_candidates
 from apps.ingest.transcripts import append_history, delete_history
 from apps.ingest.turns import Turn, take_turn
 from apps.ingest.waiting import expire_candidates
-from apps.memories.models import Memory
+from apps.memories.models import Memory, MemoryClaim
 from apps.memories.selectors import get_memory
 from apps.memories.spaces import reread_space
 from apps.projects.scope import Environment, Principal, Scope
@@ -284,6 +284,26 @@ def test_an_accepted_candidate_closes_what_it_said_was_over(scope: Scope) -> Non
     decide(scope, candidate_id, ACCEPT, now=LATER)
 
     assert texts(scope, "Where do I work, at Google?") == ["I left Google."]
+
+
+def test_each_claim_of_an_accepted_candidate_ends_what_it_contradicts(scope: Scope) -> None:
+    lisbon = added(scope, "I live in Lisbon.").memory_ids[0]
+    policy(scope, "all")
+    (candidate_id,) = added(scope, "I live in Porto and my sister works at Philips.").review_ids
+
+    done = decide(scope, candidate_id, ACCEPT, now=LATER)
+
+    assert done.memory_id is not None
+    with tenant_transaction(scope):
+        assert Memory.objects.within(scope).get(pk=lisbon).superseded_by_id == done.memory_id
+        assert MemoryClaim.objects.within(scope).filter(memory_id=done.memory_id).count() == 2
+
+
+@pytest.mark.parametrize("closes", [None, ["user.employer", "google"], [["user.employer", "google"]]])
+def test_what_an_earlier_version_packed_is_read(closes: object) -> None:
+    read = waiting._closes(closes)
+
+    assert read == ([] if closes is None else [("user.employer", "google")])
 
 
 # -- reject, expire ----------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from apps.edges.types import CONFLICT
 from apps.ingest import services
 from apps.ingest.candidates import ModelReading, Outcome, Proposal
 from apps.memories import periods
-from apps.memories.models import Memory, MemoryTransition
+from apps.memories.models import Memory, MemoryClaim, MemoryTransition
 from apps.memories.periods import Moment
 from apps.memories.retiring import restore
 from apps.memories.truth import ConstraintStays
@@ -152,6 +152,41 @@ def test_where_changes_are_disputed_both_stand_until_somebody_decides(acme: Open
 
     assert [row(scope, one).validity for one in (lisbon, porto)] == ["superseded", "current"]
     assert [held(scope, at) for at in (1, 6)] == [lisbon.memory_ids, porto.memory_ids]
+
+
+def test_where_changes_are_disputed_a_part_ends_nothing_either(acme: Opened, scope: Scope) -> None:
+    set_policy(acme.tenant, changes="dispute", actor="test", now=NOW)
+    lisbon = say(scope, "I live in Lisbon.")
+
+    porto = say(scope, "I live in Porto and my sister works at Philips.", on=1)
+
+    assert [row(scope, one).validity for one in (lisbon, porto)] == ["current", "current"]
+    assert row(scope, lisbon).outdated_by_id == porto.memory_ids[0]
+    assert len(decisions(scope)) == 1
+
+
+def test_of_two_values_in_one_memory_the_last_holds(scope: Scope) -> None:
+    both = say(scope, "I live in Lisbon. I live in Porto with Ann.", importance=0.9)
+
+    with tenant_transaction(scope):
+        claims = MemoryClaim.objects.within(scope).filter(memory_id=both.memory_ids[0]).order_by("pk")
+        assert [claim.validity for claim in claims] == ["superseded", "current"]
+
+
+def test_each_of_two_things_that_are_over_ends(scope: Scope) -> None:
+    siemens, graz = say(scope, "I work at Siemens."), say(scope, "I live in Graz.")
+
+    say(scope, "I no longer work at Siemens and I moved out of Graz.", on=1)
+
+    assert [row(scope, one).validity for one in (siemens, graz)] == ["superseded", "superseded"]
+
+
+def test_the_same_in_more_words_that_go_sooner_ends_nothing(scope: Scope) -> None:
+    lisbon = say(scope, "I live in Lisbon.")
+
+    say(scope, "I live in Lisbon with two dogs and a parrot.", on=1, ttl_minutes=60)
+
+    assert row(scope, lisbon).validity == "current"
 
 
 def test_of_three_disputed_values_two_are_still_disputed_when_one_is_out(acme: Opened, scope: Scope) -> None:

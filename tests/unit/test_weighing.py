@@ -11,7 +11,7 @@ from django.test import override_settings
 from apps.adapters.classifiers.base import Span, TurnScores
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
-from apps.ingest.rules.finding import Finding
+from apps.ingest.rules.finding import PROPOSED, Finding
 from apps.ingest.rules.reader import read_turn
 from apps.ingest.steps.extract import extract
 from apps.ingest.weighing import Thresholds, weigh, weighed
@@ -197,7 +197,7 @@ def test_an_order_has_the_slot_of_what_it_is_about() -> None:
 def test_an_order_that_is_about_no_known_trait_has_no_slot() -> None:
     (found,) = typed("From now on answer me like a pirate.", answer="instruction")
 
-    assert (found.type, found.key, found.value) == ("instruction", None, None)
+    assert (found.type, found.key) == ("instruction", None)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_an_order_that_is_about_no_known_trait_has_no_slot() -> None:
 def test_what_the_classifier_takes_for_an_order_claims_and_closes_nothing(text: str) -> None:
     (found,) = typed(text, Utrecht="instruction")
 
-    assert (found.type, found.key, found.parts, found.closes) == ("instruction", None, (), None)
+    assert (found.type, found.key, found.parts, found.closes) == ("instruction", None, (), ())
 
 
 def test_what_the_user_is_called_is_an_order_with_a_slot_of_the_user() -> None:
@@ -325,7 +325,7 @@ def test_of_what_is_joined_every_claim_is_a_part() -> None:
 def test_of_what_is_joined_the_date_and_what_is_over_stay() -> None:
     (found,) = read("I no longer work at Siemens. It closed on 2 March 2026.")
 
-    assert found.closes == ("user.employer", "siemen")
+    assert found.closes == (("user.employer", "siemen"),)
     assert found.event_at is not None
     assert found.event_at.date().isoformat() == "2026-03-02"
 
@@ -355,3 +355,32 @@ def test_where_only_the_turn_gives_a_secret_away_all_of_it_is_refused() -> None:
     found = weigh(text, findings, Whole(), Thresholds(keep=0.2, forbidden=0.95), is_meant=False)
 
     assert {one.decision for one in found} == {"discarded_policy"}
+
+
+def test_what_claims_nothing_is_as_sure_as_it_is_worth_keeping() -> None:
+    said = "Captain Ibarra sails a wooden sloop named Perdita."
+
+    (found,) = read(said)
+    (meant,) = read(said, is_meant=True)
+
+    (score,) = FakeClassifier().read(said, [(0, len(said))]).sentences
+    assert found.extractor_confidence == pytest.approx(score.keep, abs=1e-3)
+    assert meant.extractor_confidence > 0.5
+
+
+@pytest.mark.parametrize("proposed", ["fact", "preference"])
+def test_what_a_language_model_calls_a_fact_is_an_order_where_the_classifier_says_so(proposed: str) -> None:
+    text = "Ledger goes to the Hull address each time."
+    finding = replace(read_turn(text, now=NOW)[0], reason=PROPOSED, type=proposed, key="user.ledger", value="hull",
+                      extractor_confidence=0.4)  # fmt: skip
+
+    (fact,) = weigh(text, [finding], FakeClassifier(), Thresholds(keep=0.2, forbidden=0.95), is_meant=False)
+    (order,) = weigh(text, [finding], FakeClassifier(types={"Ledger": "instruction"}),
+                     Thresholds(keep=0.2, forbidden=0.95), is_meant=False)  # fmt: skip
+
+    assert (fact.type, fact.key, fact.extractor_confidence) == (proposed, "user.ledger", 0.4)
+    assert (order.type, order.key) == ("instruction", None)
+
+
+def test_a_limit_is_joined_to_nothing() -> None:
+    assert len(kept("I can't take ibuprofen with my kidneys. It is bad for them.")) == 2

@@ -1,4 +1,5 @@
-"""Whether a sentence asserts anything: a question asks, a hypothesis supposes, and neither changes what was said."""
+"""Whether a sentence asserts anything: a question asks, a hypothesis supposes, a quotation is somebody else's, and none
+of them changes what was said."""
 
 from typing import Final
 
@@ -21,7 +22,7 @@ _SUPPOSED: Final = patterns.compile(
     r"(?:wonder(?:ing)?|considering|contemplating|tempted|daydreaming|thinking (?:about|of)|toying with|torn)\b"
     r"|\b(?:i|we|he|she|they) (?:might|may|could)\b|\b(?:if|what if|as if|unless) (?:i|we|he|she|they|my \w+|it"
     r"|you) (?:\w+ )"
-    r"{0,2}(?:were|was|had|could|would|\w{2,}ed|got|went|took|bought|sold|became|left|quit)\b"
+    r"{0,2}(?:were|was|had|could|would|\w+[^\We]ed|got|went|took|bought|sold|became|left|quit)\b"
     r"|\b(?:i|we)(?:'d| would) (?:\w+ ){0,2}(?:love|like|kill|die|give anything|move|quit|sell|buy|live|retire|marry)\b"
     r"|\b(?:hypothetical(?:ly)?|in theory|one of these days|some ?day|in another life|if only|i wish|wish i|who knows"
     r"|for the sake of argument|not sure (?:if|whether)|haven'?t decided|no idea (?:if|whether))\b"
@@ -29,6 +30,24 @@ _SUPPOSED: Final = patterns.compile(
     r"|assume|assuming|let'?s (?:say|pretend|assume|imagine|suppose)|say (?:i|we|my)\b|what if|picture this|in a world"
     r"|thinking (?:about|of)|considering|wondering|might|may or may not)\b"
     r"|\b(?:maybe|perhaps) (?:i|we)\b"
+)
+
+# What holds for the rest of a turn: "Imagine you're my landlord. I live in Ravenholm."
+_PLAYED: Final = patterns.compile(
+    r"^(?:(?:so|and|but|well|ok|okay|hey|now|please|can you|could you|let'?s|let us|i want you to)[\s,]+)*"
+    r"(?:imagine|pretend|suppose|supposing|assume|role-?play\w*|picture this|say (?:i|we|you)\b|play (?:a|the|my)\b"
+    r"|what if|act as|hypothetically|in (?:a|my|this|the) (?:novel|story|game|dream|book|play|script|film|movie|scene"
+    r"|campaign))\b"
+    r"|\b(?:here(?:'s| is)|this is|below is|from) (?:a|an|my|the) (?:[\w-]+ ){0,2}(?:poem|song|lyrics|story|novel|scene"
+    r"|dialogue|monologue|character|script|quote)\b|\bfor the sake of argument\b"
+)
+_IF: Final = patterns.compile(
+    r"(?:(?:and|but|so|well|ok)[\s,]+)*(?:(?:even|only) )?(?:if|unless|in case|whenever|should|as long as|provided)"
+    r" (?:that )?(?:i|we|he|she|they|it|my|our|his|her|their)\b"
+)
+_QUOTED: Final = patterns.compile(
+    r"\A\s*[\"'>]|\"[^\"\n]{12}|^\s*(?:>|(?:fwd?|re|from|assistant|bot|system|tool)\s*:)|\bwrote:",
+    patterns.IGNORECASE | patterns.MULTILINE,
 )
 
 
@@ -40,3 +59,18 @@ def is_supposed(low: str) -> bool:
 def asks(low: str) -> bool:
     """Whether it asks, with or without a question mark.  low: in lower case."""
     return low.rstrip(" )\"'").endswith("?") or _QUESTION.match(low) is not None
+
+
+def is_played(low: str) -> bool:
+    """Whether what follows in the turn is a play or a thought: "let's pretend".  low: a sentence in lower case."""
+    return _PLAYED.search(low) is not None
+
+
+def is_condition(low: str) -> bool:
+    """Whether a clause says under which condition the others of its sentence hold.  low: in lower case."""
+    return _IF.match(low) is not None
+
+
+def is_quoted(plain: str) -> bool:
+    """Whether words of somebody else stand in a turn.  plain: folded."""
+    return _QUOTED.search(plain) is not None

@@ -4,13 +4,17 @@ The classifier knows orders in many more words.  What is of these forms is one w
 for a fact takes effect without anybody's review.
 """
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from text import patterns
+from text.sentences import Span
 
 _LEAD: Final = (
     r"^(?:(?:and|also|but|so|ok|okay|please|pls|kindly|btw|hey|actually|just|then|note|fyi|well|thanks|yes|sorry"
-    r"|remember|instead|again|correction|reminder|important|rule|new rule|house rule)\b[\s,:.!-]*(?:to |that )?)*"
+    r"|remember|instead|again|correction|reminder|important|rule|new rule|house rule|you (?:should|must|can|shall|may)"
+    r"|(?:could|can|would|will) you|(?:make|be) sure(?: you)?)\b[\s,:.!-]*(?:to |that )?)*"
 )
 _DO: Final = (
     r"(?:review|prefer|include|search|consult|inform|describe|draft|use|write|reply|answer|respond|speak|talk|keep"
@@ -43,6 +47,27 @@ _ORDERS: Final = (
 _ORDER: Final = patterns.compile("|".join(f"(?:{order})" for order in _ORDERS))
 
 
+# "I work nights and never answer the phone" tells a habit: behind an "and" it takes these words to make it an order.
+_TO_YOU: Final = patterns.compile(
+    r"(?:please|pls|kindly|you|from now on|going forward|make sure|be sure|when|whenever|if)\b"
+)
+_AND: Final = patterns.compile(r"\b(?:and|or|but|so|plus|then|while|because|although)\b")
+
+
 def is_order(low: str) -> bool:
-    """low: a sentence in lower case."""
+    """low: a sentence or a clause in lower case."""
     return _ORDER.search(low) is not None
+
+
+def has_order(low: str, sentence: Span, parts: Sequence[Span]) -> bool:
+    """Whether a sentence gives one, or a clause of it: "I live in Hull, please always …".
+
+    low: the text in lower case.  parts: the clauses of the sentence in it, in order.
+    """
+    if is_order(low[sentence.start : sentence.end]):
+        return True
+    for (_, before), (start, end) in pairwise(parts):
+        is_told = _AND.search(low, before, start) is not None and _TO_YOU.match(low, start, end) is None
+        if not is_told and is_order(low[start:end]):
+            return True
+    return False

@@ -40,7 +40,7 @@ class Finding:
     event_range: first and last moment, both inclusive, where the date is wider than a day.
     source_strength: 0.30 (hearsay) to 0.95 (said by the user directly).
     redacted: a part of the same sentence was refused by policy, so the span is less than what was said.
-    closes: (key, old value or None) of a claim that this statement says is over: "I sold the van", "left the bakery".
+    closes: (key, old value or None) of each claim that it says is over: "I sold the van", "left the bakery".
         With a value, only a claim with that value is closed.
     parts: the claims of a finding that says more, in place of a key.
     """
@@ -59,7 +59,7 @@ class Finding:
     source_strength: float = 0.95
     extractor_confidence: float = 0.9
     redacted: bool = False
-    closes: tuple[str, str | None] | None = None
+    closes: tuple[tuple[str, str | None], ...] = ()
     parts: tuple[Part, ...] = ()
 
     @property

@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 from apps.ingest.rules import code, filler, injection, roles
 from apps.ingest.rules import secrets as credentials
-from apps.ingest.rules.assertion import asks, is_supposed
-from apps.ingest.rules.commands import is_order
+from apps.ingest.rules.assertion import asks, is_condition, is_played, is_quoted, is_supposed
+from apps.ingest.rules.commands import has_order
 from apps.ingest.rules.finding import Decision, Finding, Part
-from apps.ingest.rules.slots import Claim, Clause, claims_of, signature
+from apps.ingest.rules.slots import Claim, Clause, claims_of, order_claim, signature
 from apps.ingest.rules.subjects import spoken_of, who_of
 from apps.memories import dates
 from text import patterns
@@ -26,7 +26,7 @@ from text.sentences import Span, clauses, fold, lower, sentences, trimmed
 LONG_TEXT: Final = 2_000  # above this a text is a document and is kept whole
 TOO_COSTLY: Final = "too_costly"  # kept unread
 _SURE: Final = 0.9  # of a claim
-_ORDER: Final = "instruction"
+ORDER: Final = "instruction"
 _UNSURE: Final = 0.6  # of what only is not refused
 _HEARSAY: Final = patterns.compile(
     r"\b(?:says|said|told me|thinks|claims|apparently|heard|seems to|i think|i believe|probably|supposedly)\b"
@@ -163,10 +163,18 @@ def _as_one(plain: str, low: str, whole: Span, now: datetime) -> Finding:
     best = max(found, key=_information)
     if len(found) == 1 and (best.start, best.end) == whole:
         return replace(best, start=whole.start, end=whole.end, reason="explicit")
-    parts = tuple(part for one in found for part in one.claims)
-    value = unkeyed_value(low[whole.start : whole.end], None)
+    orders = any(one.type == ORDER for one in found)  # an order among facts is one: it waits for whoever may give it
     return replace(
-        best, start=whole.start, end=whole.end, reason="explicit", key=None, value=value, many_valued=False, parts=parts
+        best,
+        start=whole.start,
+        end=whole.end,
+        reason="explicit",
+        type=ORDER if orders else best.type,
+        key=None,
+        value=unkeyed_value(low[whole.start : whole.end], None),
+        many_valued=False,
+        parts=() if orders else tuple(part for one in found for part in one.claims),
+        closes=() if orders else tuple(closed for one in found for closed in one.closes),
     )
 
 
@@ -214,16 +222,18 @@ class _Turn:
     """One turn while it is read.
 
     last: of whom was spoken last, for "she chairs the board".  is_of_user: whether that was the user, for "moved to
-    Hull".
+    Hull".  is_played: whether what follows is a play, so that it claims nothing.
     """
 
     def __init__(self, plain: str, low: str, bad: Sequence[_Bad], now: datetime) -> None:
         self.plain, self.low, self.bad, self.now = plain, low, bad, now
         self.last: str | None = None
         self.is_of_user = True
+        self.is_played = False
 
     def findings(self, whole: Span) -> list[Finding]:
         found: list[Finding] = []
+        self.is_played = is_quoted(self.plain[whole.start : whole.end])
         for sentence in sentences(self.plain, whole.start, whole.end) or [whole]:
             checkpoint()
             found += self._sentence(sentence)
@@ -262,15 +272,18 @@ class _Turn:
     def _said(self, span: Span) -> Finding:
         low = self.low[span.start : span.end]
         when = dates.find(low, self.now)
-        orders = is_order(low)
-        claims = [] if asks(low) or is_supposed(low) else list(self._claims(span))
-        claims = [claim for claim in claims if claim.type == _ORDER] if orders else claims  # it claims nothing else
+        parts = clauses(self.plain, span)
+        orders = has_order(self.low, span, parts)
+        self.is_played = self.is_played or is_played(low)
+        claims = [] if self.is_played or asks(low) or is_supposed(low) else list(self._claims(parts))
+        if orders:
+            claims = list(_order_alone(self.low, span, claims))
         finding = Finding(
             start=span.start,
             end=span.end,
             decision="keep",
             reason="claimed" if claims else "said",
-            type=_ORDER if orders else "fact" if when is None or when.at is None or claims else "event",
+            type=ORDER if orders else "fact" if when is None or when.at is None or claims else "event",
             value=unkeyed_value(low, when),
             event_at=when.at if when else None,
             event_precision=when.precision if when else None,
@@ -278,17 +291,28 @@ class _Turn:
             source_strength=0.7 if _HEARSAY.search(low) else 0.95,
             extractor_confidence=_SURE if claims else _UNSURE,
             parts=tuple(_part(claim) for claim in claims if not claim.is_over),
-            closes=next(((claim.key, claim.value) for claim in claims if claim.is_over), None),
+            closes=tuple((claim.key, claim.value) for claim in claims if claim.is_over),
         )
         return _holding(self.plain, finding) if len(claims) == 1 and finding.parts else finding
 
-    def _claims(self, span: Span) -> Iterator[Claim]:
+    def _claims(self, parts: Sequence[Span]) -> Iterator[Claim]:
         who: str | None = "user" if self.is_of_user else None
-        for part in clauses(self.plain, span):
+        is_if = any(is_condition(self.low[start:end]) for start, end in parts)
+        for part in parts:
             who = who_of(self.plain, self.low, *part, last=self.last, before=who)
             self.last = spoken_of(self.plain, self.low, *part, who)
-            yield from claims_of(Clause(self.plain, self.low, *part, who))
+            if not is_if:
+                yield from claims_of(Clause(self.plain, self.low, *part, who))
         self.is_of_user = who == "user"
+
+
+def _order_alone(low: str, span: Span, claims: Sequence[Claim]) -> Iterator[Claim]:
+    """What an order claims: nothing but how to answer, and that only where nothing else is said with it."""
+    if any(claim.type != ORDER for claim in claims):
+        return
+    claim = next(iter(claims), None) or order_claim(low, *span)
+    if claim is not None:
+        yield claim
 
 
 def _part(claim: Claim) -> Part:

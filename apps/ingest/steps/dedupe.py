@@ -72,7 +72,7 @@ def dedupe(candidate: Candidate, shelf: Shelf) -> None:
 
 def _said_before(candidate: Candidate, shelf: Shelf) -> Known | None:
     """What says the same in other words and stands for it, of what nobody asked to have remembered just so."""
-    if candidate.slot is not None or candidate.parts or candidate.closed_slot or candidate.proposal.is_meant:
+    if candidate.slot is not None or candidate.parts or candidate.closed or candidate.proposal.is_meant:
         return None
     same = (known for one in candidate.changes if one.effect is Effect.REPEATS for known in shelf.changed_by(one))
     return next((known for known in same if shelf.stands_for(candidate, known)), None)

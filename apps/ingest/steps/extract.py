@@ -124,7 +124,7 @@ def _candidate(proposal: Proposal, finding: Finding, *, is_others: bool, has_slo
         value=finding.value,
         many_valued=finding.many_valued,
         parts=[_part(part, finding, proposal) for part in finding.parts],
-        closes=(_about(finding.closes[0], proposal) or "", finding.closes[1]) if finding.closes else None,
+        closes=[(_about(key, proposal) or "", value) for key, value in finding.closes],
         event_at=finding.event_at,
         event_precision=finding.event_precision or "",
         event_range=finding.event_range,
@@ -135,7 +135,7 @@ def _candidate(proposal: Proposal, finding: Finding, *, is_others: bool, has_slo
     if is_others:
         candidate.type = "reference"
     if not has_slot:
-        candidate.key, candidate.value, candidate.closes, candidate.parts = None, None, None, ()
+        candidate.key, candidate.value, candidate.closes, candidate.parts = None, None, (), ()
     if finding.decision != "keep":
         candidate.refuse(finding.decision, finding.reason)
     return candidate
@@ -148,6 +148,7 @@ def _part(part: Part, finding: Finding, proposal: Proposal) -> PartClaim:
         key=_about(part.key, proposal) or "",
         value=part.value,
         many_valued=part.many_valued,
+        type=part.type,
     )
 
 
@@ -206,6 +207,7 @@ def _as_reviewed(proposal: Proposal, read: Reading) -> Candidate:
         key=read.key,
         value=read.value,
         many_valued=read.many_valued,
+        parts=read.parts,
         closes=read.closes,
         event_at=read.event_at,
         event_precision=read.event_precision,
@@ -216,7 +218,7 @@ def _as_reviewed(proposal: Proposal, read: Reading) -> Candidate:
     if read.is_edited:
         anew = _candidate(proposal, finding, is_others=False, has_slot=finding.type == read.type)
         candidate.key, candidate.value, candidate.closes = anew.key, anew.value, anew.closes
-        candidate.many_valued = anew.many_valued
+        candidate.many_valued, candidate.parts = anew.many_valued, anew.parts
         candidate.event_at, candidate.event_range = anew.event_at, anew.event_range
         candidate.event_precision = anew.event_precision
     if finding.decision == "discarded_policy":

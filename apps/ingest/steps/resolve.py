@@ -6,6 +6,7 @@ from apps.ingest.candidates import Candidate
 from apps.ingest.tools import Tools
 from apps.ingest.voices import participant, voice
 from apps.memories.handles import slot_in_group, slot_mac, text_mac, value_mac
+from apps.memories.types import TYPES
 from apps.memories.words import normalised, terms
 
 
@@ -38,9 +39,9 @@ def resolve(candidates: Sequence[Candidate], tools: Tools) -> None:
             if group == "claim":
                 candidate.constraint_slot = slot_mac(cipher, "constraint", candidate.key, project_id=project_id)
         for part in candidate.parts:
-            part.slot = slot_in_group(cipher, "claim", part.key, project_id=project_id)
+            part.slot = slot_in_group(cipher, TYPES[part.type].group or "claim", part.key, project_id=project_id)
             part.value_mac = value_mac(cipher, part.value)
-        if candidate.closes:
-            key, value_closed = candidate.closes
-            candidate.closed_slot = slot_mac(cipher, "fact", key, project_id=project_id)
-            candidate.closed_value = value_mac(cipher, value_closed) if value_closed else None
+        candidate.closed = [
+            (slot_mac(cipher, "fact", key, project_id=project_id), value_mac(cipher, value) if value else None)
+            for key, value in candidate.closes
+        ]

@@ -10,7 +10,7 @@ from datetime import datetime
 from apps.ingest.candidates import Candidate, Kept
 from apps.ingest.known import Holder, Known, Place
 from apps.ingest.orders import is_own_style_wish
-from apps.ingest.shelf import Shelf
+from apps.ingest.shelf import Shelf, later
 from apps.ingest.steps.hold import held_back
 from apps.memories.trust import Trust
 from apps.tenants.models import Changes, Instructions
@@ -53,21 +53,25 @@ def supersede(candidate: Candidate, shelf: Shelf) -> None:
 
 
 def close(candidate: Candidate, shelf: Shelf) -> None:
-    """Close the claim that the candidate says is over, whichever row stands for the candidate."""
-    if candidate.closed_slot is None or candidate.memory_id is None:
-        return
+    """Close the claims that the candidate says are over, whichever row stands for the candidate."""
+    if candidate.memory_id is not None:
+        for slot, value in candidate.closed:
+            _close(slot, value, candidate, by=candidate.memory_id, shelf=shelf)
+
+
+def _close(slot: bytes, value: bytes | None, candidate: Candidate, *, by: int, shelf: Shelf) -> None:
     at = shelf.said_at(candidate)
-    there = shelf.place(candidate.closed_slot, at).here
-    if there is None or there.holder.id == candidate.memory_id:
+    there = shelf.place(slot, at).here
+    if there is None or there.holder.id == by:
         return
     known, stretch = there.holder, there.stretch
-    if candidate.closed_value not in (None, known.value_mac):
+    if value not in (None, known.value_mac):
         return
     if shelf.trust(candidate) < known.trust:
-        candidate.against = [known.id]
+        candidate.against = [*candidate.against, known.id]
     elif known.is_current and stretch is known.periods.latest:
-        known.close(by=candidate.memory_id, at=at, now=shelf.now)
-        candidate.replaces_id = known.id
+        known.close(by=by, at=at, now=shelf.now)
+        candidate.replaces_id = candidate.replaces_id or known.id
         if candidate.decision == "created":
             candidate.decision = "superseding"
     else:
@@ -201,18 +205,30 @@ def _displaced_by_parts(candidate: Candidate, shelf: Shelf) -> list[Holder]:
 
 
 def _place_parts(candidate: Candidate, known: Known, shelf: Shelf) -> None:
-    """Each of several claims takes its place in its slot: what stood there is over, or is known of a later time."""
-    for part in known.parts:
+    """Each of several claims takes its place in its slot: what stood there is over, or is known of a later time.
+
+    Where two are of one slot, the last that is said holds.
+    """
+    for number, part in enumerate(known.parts):
+        after = [one for one in known.parts[number + 1 :] if one.slot == part.slot]
+        if any(one.value_mac != part.value_mac for one in after):
+            part.close(by=known.id, at=known.said_at, now=shelf.now)
+            continue
         place = shelf.place(part.slot, known.said_at)
         if place.after is not None and place.after.holder.id != known.id:
             part.close(by=place.after.holder.id, at=place.after.stretch.start, now=shelf.now)
             continue
         there = [one for one in place.displaced if one.id != known.id and one.is_current]
         others = [one for one in there if one.value_mac != part.value_mac]
+        if others and _is_disputed(candidate, shelf):
+            for other in others:
+                other.memory.outdated_by = known.id
+            candidate.against = [*candidate.against, *(other.id for other in others)]
+            others = []
         same = [one for one in there if one.value_mac == part.value_mac and _says_all_of(candidate, one, shelf)]
         for older in (*others, *same):
             older.close(by=known.id, at=known.said_at, now=shelf.now)
-            candidate.decision, candidate.replaces_id = "superseding", older.id
+            candidate.decision, candidate.replaces_id = "superseding", candidate.replaces_id or older.id
 
 
 def _says_all_of(candidate: Candidate, older: Holder, shelf: Shelf) -> bool:
@@ -221,6 +237,7 @@ def _says_all_of(candidate: Candidate, older: Holder, shelf: Shelf) -> bool:
         isinstance(older, Known)
         and candidate.proposal.deduplicate
         and shelf.trust(candidate) >= older.trust
+        and later(shelf.end_of(candidate), older.expires_at) == shelf.end_of(candidate)
         and set(shelf.terms_of(older)) <= set(candidate.terms)
     )
 

@@ -219,7 +219,7 @@ class Command(PlainCommand):
 
 
 def _checkpoints_of_files(options: dict[str, Any]) -> list[Signed]:
-    """Of the file or directory that was named, which must hold some; else of the default directory, where there is one."""
+    """Of the file or directory that was named, which must hold some; else of the default one, if it is there."""
     default = Path(settings.AUDIT_CHECKPOINT_DIR)
     named = options["checkpoint"] or options["from_dir"]
     path = named or (default if default.is_dir() else None)

@@ -38,7 +38,7 @@ def pairs(text: str) -> dict[str, str]:
 
 
 def closes(text: str) -> list[tuple[str, str | None]]:
-    return [one.closes for one in kept(text) if one.closes is not None]
+    return [closed for one in kept(text) for closed in one.closes]
 
 
 def order(text: str) -> tuple[str, str] | None:

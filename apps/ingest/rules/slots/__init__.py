@@ -5,12 +5,13 @@ of an older one at once.  What changes of everything else is for the comparer to
 what is in no slot's words has none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from apps.ingest.rules.slots import people, plain, several
 from apps.ingest.rules.slots.clause import Claim, Clause, Reader, signature
 from apps.ingest.rules.slots.orders import order_claim
+from text.sentences import trimmed
 
 __all__ = ["Claim", "Clause", "claims_of", "order_claim", "signature"]
 
@@ -21,4 +22,13 @@ _MOST: Final = 8  # claims of a clause
 def claims_of(clause: Clause) -> Sequence[Claim]:
     """What a clause says of the slots, in the order of the text."""
     found = [claim for read in _READERS for claim in read(clause)]
-    return sorted(found, key=lambda claim: (claim.start, claim.end))[:_MOST]
+    return list(_apart(clause, sorted(found, key=lambda claim: (claim.end, claim.start))[:_MOST]))
+
+
+def _apart(clause: Clause, claims: Sequence[Claim]) -> Iterator[Claim]:
+    """No two of them with a word in common, so that each can end alone: "I'm a nurse", "at Charité"."""
+    end = clause.start
+    for claim in claims:
+        start, _ = trimmed(clause.plain, max(claim.start, min(end, claim.end)), claim.end)
+        yield claim._replace(start=start) if start < claim.end else claim
+        end = max(end, claim.end)
