@@ -108,7 +108,7 @@ def _words(pairs: Sequence[Pair], scores: Sequence[ChangeScores]) -> dict[str, f
         if pair.claim is None:
             continue
         start = pair.earlier.index(pair.claim)
-        run = words_over(pair.earlier, one.words, Sureness().word) or (0, 0)
+        run = words_over(pair.later, pair.earlier, one.words, Sureness().word) or (0, 0)
         for word in one.words:
             meant.append(word.start < start + len(pair.claim) and word.end > start)
             read.append(word.start < run[1] and word.end > run[0])

@@ -83,7 +83,7 @@ def changes_among(
 def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness) -> Change | None:
     """later: what ``may_change``.  earlier: as what holds of it reads now."""
     if scores.over >= sureness.ends:
-        words = words_over(earlier, scores.words, sureness.word)
+        words = words_over(later, earlier, scores.words, sureness.word)
         if words is None:
             return Change(effect=Effect.OUTDATES)
         return Change(effect=Effect.ENDS, words=() if says_nothing(marked(earlier, [words])) else [words])
@@ -99,23 +99,25 @@ def says_nothing(text: str) -> bool:
     return _NUMBER_OR_NAME.search(_without_openings(text)) is None and _EMPTY.issuperset(terms(text))
 
 
-def words_over(earlier: str, words: Sequence[WordScore], threshold: float) -> Span | None:
+def words_over(later: str, earlier: str, words: Sequence[WordScore], threshold: float) -> Span | None:
     """The run of words that are over most surely, without the punctuation around it.
 
     One thing changes at a time, and is said in one clause: of all runs the one whose words are above the threshold by
-    the most together (Kadane's algorithm).
+    the most together (Kadane's algorithm).  Where some clauses name what the later statement names, it is one of those.
     """
     plain = fold(earlier)
-    ends = [end for sentence in sentences(plain) for _, end in clauses(plain, sentence)]
-    best, best_run, total, begin, within = 0.0, None, 0.0, 0, 0
+    parts = [part for sentence in sentences(plain) for part in clauses(plain, sentence)]
+    ends = [end for _, end in parts]
+    named = _named(later, [earlier[start:end] for start, end in parts])
+    best, best_run, total, begin, within = (False, 0.0), None, 0.0, 0, 0
     for place, word in enumerate(words):
         clause = bisect_right(ends, word.start)
         if total <= 0 or clause != within:
             total, begin, within = 0.0, place, clause
         is_mark = MARK in earlier[word.start : word.end]
         total += 0.0 if is_mark else word.over - threshold
-        if total > 0 and total >= best - 1e-9:
-            best, best_run = total, (begin, place)
+        if total > 0 and (clause in named, total + 1e-9) >= best:
+            best, best_run = (clause in named, total), (begin, place)
     if best_run is None:
         return None
     start, end = words[best_run[0]].start, words[best_run[1]].end
@@ -123,6 +125,12 @@ def words_over(earlier: str, words: Sequence[WordScore], threshold: float) -> Sp
     start += len(inner) - len(inner.lstrip(_PUNCTUATION))
     end -= len(inner) - len(inner.rstrip(_PUNCTUATION))
     return Span(start, end) if start < end else None
+
+
+def _named(later: str, parts: Sequence[str]) -> set[int]:
+    """Which of several clauses have a content word in common with the later statement; none where they are one."""
+    said = set(terms(later)) - _EMPTY
+    return {number for number, part in enumerate(parts) if said & set(terms(part))} if len(parts) > 1 else set()
 
 
 def _tells_more(later: str, earlier: str) -> bool:

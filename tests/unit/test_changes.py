@@ -45,6 +45,14 @@ def test_a_run_ends_with_its_clause() -> None:
     assert words_of(change_of("x", earlier, over, SURENESS), earlier) == ["I live in Utrecht"]
 
 
+def test_a_clause_of_what_is_spoken_of_ends_before_a_surer_one() -> None:
+    earlier = "I take metformin every morning, and my dog is called Rex."
+    over = scores(earlier, "metformin", "every", "morning", "Rex", ends=0.9)
+
+    assert words_of(change_of("Our dog died last week.", earlier, over, SURENESS), earlier) == ["Rex"]
+    assert words_of(change_of("He died last week.", earlier, over, SURENESS), earlier) == ["metformin every morning"]
+
+
 def test_where_nothing_is_left_to_say_all_of_it_ends() -> None:
     change = change_of(HULL, "I live in York.", scores("I live in York.", "York", replaces=0.9), SURENESS)
 
