@@ -103,21 +103,22 @@ def words_over(later: str, earlier: str, words: Sequence[WordScore], threshold: 
     """The run of words that are over most surely, without the punctuation around it.
 
     One thing changes at a time, and is said in one clause: of all runs the one whose words are above the threshold by
-    the most together (Kadane's algorithm).  Where some clauses name what the later statement names, it is one of those.
+    the most together (Kadane's algorithm).  Where some clauses name what the later statement names, it is one of those,
+    or nobody knows.
     """
     plain = fold(earlier)
     parts = [part for sentence in sentences(plain) for part in clauses(plain, sentence)]
     ends = [end for _, end in parts]
     named = _named(later, [earlier[start:end] for start, end in parts])
-    best, best_run, total, begin, within = (False, 0.0), None, 0.0, 0, 0
+    best, best_run, total, begin, within = 0.0, None, 0.0, 0, 0
     for place, word in enumerate(words):
         clause = bisect_right(ends, word.start)
         if total <= 0 or clause != within:
             total, begin, within = 0.0, place, clause
         is_mark = MARK in earlier[word.start : word.end]
         total += 0.0 if is_mark else word.over - threshold
-        if total > 0 and (clause in named, total + 1e-9) >= best:
-            best, best_run = (clause in named, total), (begin, place)
+        if total > 0 and total >= best - 1e-9 and (not named or clause in named):
+            best, best_run = total, (begin, place)
     if best_run is None:
         return None
     start, end = words[best_run[0]].start, words[best_run[1]].end

@@ -53,6 +53,13 @@ def test_a_clause_of_what_is_spoken_of_ends_before_a_surer_one() -> None:
     assert words_of(change_of("He died last week.", earlier, over, SURENESS), earlier) == ["metformin every morning"]
 
 
+def test_no_clause_ends_in_the_place_of_the_one_that_is_spoken_of() -> None:
+    earlier = "I take metformin every morning, and my dog is called Rex."
+    over = scores(earlier, "metformin", "every", "morning", ends=0.9)
+
+    assert change_of("Our dog died last week.", earlier, over, SURENESS) == Change(effect=Effect.OUTDATES)
+
+
 def test_where_nothing_is_left_to_say_all_of_it_ends() -> None:
     change = change_of(HULL, "I live in York.", scores("I live in York.", "York", replaces=0.9), SURENESS)
 
