@@ -188,8 +188,9 @@ def neighbours(
     return _strongest(steps, limit)
 
 
-def contradictions(scope: Scope, space: SpaceRef, memory_ids: Sequence[int]) -> list[tuple[int, int]]:
-    """Pairs of these memories between which a contradiction is open, the surer first, else the newer.
+def contradictions(scope: Scope, space: SpaceRef, memory_ids: Sequence[int]) -> list[tuple[int, int, bool]]:
+    """Pairs of these memories between which a contradiction is open, the surer first, else the newer; and whether the
+    second is only doubted.
 
     What may be outdated by the other is the weaker, however sure it was.  What has lost its words to the other, and
     holds otherwise, is no part of a pair: the rest of it contradicts nothing.  Inside the transaction.
@@ -200,7 +201,9 @@ def contradictions(scope: Scope, space: SpaceRef, memory_ids: Sequence[int]) -> 
         cursor.execute(
             "select distinct edge.from_memory_id, edge.to_memory_id, "
             "case when other.outdated_by_id = one.id then true when one.outdated_by_id = other.id then false "
-            "else (one.confidence, one.id) > (other.confidence, other.id) end from unnest(%s::bigint[]) near(id) "
+            "else (one.confidence, one.id) > (other.confidence, other.id) end, "
+            "coalesce(other.outdated_by_id = one.id or one.outdated_by_id = other.id, false) "
+            "from unnest(%s::bigint[]) near(id) "
             "cross join lateral (select * from edges_memoryedge where tenant_id = %s and from_memory_id = near.id "
             "and space_id = %s and type = %s and resolved_at is null and to_memory_id = any(%s)) edge "
             "cross join lateral (select id, confidence, outdated_by_id from memories_memory "
@@ -211,7 +214,10 @@ def contradictions(scope: Scope, space: SpaceRef, memory_ids: Sequence[int]) -> 
             [list(memory_ids), scope.tenant_id, space.id, CONTRADICTION, list(memory_ids), scope.tenant_id,
              scope.tenant_id],
         )  # fmt: skip
-        pairs = [(one, other) if is_first else (other, one) for one, other, is_first in cursor.fetchall()]
+        pairs = [
+            (one, other, is_doubted) if is_first else (other, one, is_doubted)
+            for one, other, is_first, is_doubted in cursor.fetchall()
+        ]
     return list(dict.fromkeys(pairs))
 
 

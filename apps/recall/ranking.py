@@ -70,7 +70,7 @@ LONGEST = 25  # content terms beyond which a text is long enough
 RECENCY_HALF_LIFE_HOURS = 72.0
 CONTRADICTED = 0.5  # of its score is left to the weaker of two that contradict each other
 RERANKED = 0.6  # of a score is a cross-encoder's word, where one read the memory
-BEHIND = 1e-6  # of score, between a summary and its sources
+BEHIND = 1e-6  # of score, between a summary and its sources, and between what is doubted and the doubt
 PROFILES = ("default", "memorysync", "rrf", "typed", "salience")
 
 
@@ -306,13 +306,27 @@ def lift(ranked: Sequence[Ranked], carried: Mapping[int, float]) -> Sequence[Ran
     return in_order([*(one for one in ranked if one.id not in moved), *improved])
 
 
-def lower(ranked: Sequence[Ranked], contradicted: Collection[int]) -> Sequence[Ranked]:
-    """A memory that a surer or newer one contradicts loses half of its score."""
-    if not contradicted:
+def lower(
+    ranked: Sequence[Ranked], contradicted: Collection[int], doubted: Mapping[int, Sequence[int]] | None = None
+) -> Sequence[Ranked]:
+    """A memory that a surer or newer one contradicts loses half of its score.  One that may be outdated comes just
+    behind what made it so, where that has at least half of its score: else the question is about something else.
+
+    doubted: by the memories that made it so.
+    """
+    if not contradicted and not doubted:
         return ranked
-    return in_order([_lowered(one) if one.id in contradicted and one.score > 0 else one for one in ranked])
+    scores = {one.id: one.score for one in ranked}
+    floors = {weak: max(scores[one] for one in by) for weak, by in (doubted or {}).items()}
+    return in_order([_lowered(one, one.id in contradicted, floors.get(one.id)) for one in ranked])
 
 
-def _lowered(one: Ranked) -> Ranked:
-    loss = (CONTRADICTED - 1) * one.score
+def _lowered(one: Ranked, is_contradicted: bool, floor: float | None) -> Ranked:
+    half = CONTRADICTED * one.score
+    if is_contradicted and one.score > 0:
+        loss = half - one.score
+    elif floor is not None and half <= floor <= one.score:
+        loss = floor - BEHIND - one.score
+    else:
+        return one
     return replace(one, score=one.score + loss, factors={**one.factors, "contradiction": loss})

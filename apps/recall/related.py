@@ -66,10 +66,15 @@ class Relations:
         own = {one.id: one.score for one in ranked} if reached else {}
         reached = {one: path for one, path in reached.items() if carried[one] > own.get(one, 0.0)}
         against: dict[int, list[int]] = {}
-        for stronger, weaker in contradictions(self.scope, self.space, [one.id for one in lifted[:LOOKED_AT]]):
+        doubted: dict[int, list[int]] = {}
+        for stronger, weaker, is_doubted in contradictions(
+            self.scope, self.space, [one.id for one in lifted[:LOOKED_AT]]
+        ):
             against.setdefault(weaker, []).append(stronger)
+            if is_doubted:
+                doubted.setdefault(weaker, []).append(stronger)
         return Related(
-            ranked=lower(lifted, against),
+            ranked=lower(lifted, against.keys() - doubted.keys(), doubted),
             reached=reached,
             texts={one: text for one, text in self.texts.items() if one not in known},
             contradicted=against,

@@ -103,3 +103,11 @@ def test_contradicted_memory_loses_half_of_its_score() -> None:
 
     assert [(one.id, one.score) for one in lowered] == [(2, 0.4), (1, 0.25)]
     assert sum(lowered[1].factors.values()) == pytest.approx(0.25)
+
+
+def test_doubted_memory_comes_just_behind_the_doubt_where_the_question_is_about_both() -> None:
+    lowered = lower(ranking(m1=0.5, m2=0.4, m3=0.3, m4=0.1), (), {1: [3], 2: [4]})
+
+    assert [one.id for one in lowered] == [2, 3, 1, 4]
+    assert [one.score for one in lowered] == pytest.approx([0.4, 0.3, 0.3, 0.1], abs=1e-5)
+    assert all(sum(one.factors.values()) == pytest.approx(one.score) for one in lowered)
