@@ -84,7 +84,7 @@ class Slots:
         for closed in finding.closes:
             self._close(*closed)
         same = [row for row in self.rows if row.current and self._repeats(row, text, finding)]
-        changes = list(self._changes(text, vector := self._vector(text)))
+        changes = list(self._changes(text, finding.worth, vector := self._vector(text)))
         if same or any(change.effect is Effect.REPEATS for _, change in changes):
             return "discarded_redundant"
         for key, value in _claims(finding):
@@ -106,13 +106,13 @@ class Slots:
     def _vector(self, text: str) -> NDArray[np.float32] | None:
         return self._gate.embedder.embed([text])[0] if self._gate.classifier else None
 
-    def _changes(self, text: str, vector: NDArray[np.float32] | None) -> Iterator[tuple[Row, Change]]:
+    def _changes(self, text: str, worth: float, vector: NDArray[np.float32] | None) -> Iterator[tuple[Row, Change]]:
         """What it does to the nearest that are current."""
         if self._gate.classifier is None or vector is None or not may_change(text):
             return
         rows = [(row, row.vector) for row in self.rows if row.current and row.vector is not None]
         shown = [(row.shown, float(known @ vector)) for row, known in rows]
-        for place, change in changes_among(text, shown, self._gate.classifier, self._gate.sureness):
+        for place, change in changes_among(text, shown, self._gate.classifier, self._gate.sureness, worth=worth):
             yield rows[place][0], change
 
     def _close(self, key: str, old: str | None) -> None:

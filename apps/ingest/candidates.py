@@ -198,8 +198,8 @@ class Candidate:
 
     decision: empty while it is still wanted.  key, value: canonical; key None has no slot.  many_valued: the key names
     one of many that stand beside each other.  parts: of a text that says more than one thing, in place of these.
-    extractor: who read it; spent: what asking a model cost, told by one
-    candidate of a proposal.  passages: of a text in lines; is_listed: they have bullets.
+    worth: how likely it is worth keeping, also where somebody asked for it.  extractor: who read it; spent: what asking
+    a model cost, told by one candidate of a proposal.  passages: of a text in lines; is_listed: they have bullets.
     """
 
     proposal: Proposal
@@ -215,6 +215,7 @@ class Candidate:
     event_range: tuple[datetime, datetime] | None = None
     source_strength: float = 0.95
     extractor_confidence: float = 0.9
+    worth: float = 1.0
     extractor: str = "rules"
     spent: ModelReading | None = None
     passages: Sequence[Passage] = ()

@@ -37,13 +37,14 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sureness:
-    """How sure the classifier must be, 0..1: of a change, to end words; that there may be one; of a repetition; and of
-    a word."""
+    """How sure the classifier must be, 0..1: of a change, to end words; that there may be one; of a repetition; of a
+    word; and that the later statement is worth keeping at all, for anything to change by it."""
 
-    ends: float = 0.55
+    ends: float = 0.7
     outdates: float = 0.5
     repeats: float = 0.9
     word: float = 0.4
+    worth: float = 0.7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,16 +68,25 @@ def may_change(later: str) -> bool:
 
 
 def changes_among(
-    later: str, earlier: Sequence[tuple[str, float]], classifier: Classifier, sureness: Sureness
+    later: str,
+    earlier: Sequence[tuple[str, float]],
+    classifier: Classifier,
+    sureness: Sureness,
+    *,
+    worth: float = 1.0,
 ) -> Iterator[tuple[int, Change]]:
     """What it changes of these statements, each with its cosine: by place.  The nearest are looked at, and those that
-    are likely to be of the same thing are read.  later: what ``may_change``.  Raises AdapterError."""
+    are likely to be of the same thing are read.
+
+    later: what ``may_change``.  worth: how likely it is worth keeping; chatter repeats something at most.  Raises
+    AdapterError.
+    """
     nearest = sorted(range(len(earlier)), key=lambda place: -earlier[place][1])[:NEAREST]
     wanted = [nearest[number] for number in likely(later, [earlier[place] for place in nearest])]
     texts = [earlier[place][0] for place in wanted]
     for place, text, scores in zip(wanted, texts, classifier.compare(later, texts), strict=True):
         change = change_of(later, text, scores, sureness)
-        if change is not None:
+        if change is not None and (worth >= sureness.worth or change.effect is Effect.REPEATS):
             yield place, change
 
 

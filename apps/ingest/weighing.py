@@ -80,7 +80,8 @@ def weigh(
         return list(findings)
     scores = classifier.read(text, [(finding.start, finding.end) for finding in asked])
     if is_meant:
-        return [_typed(plain, one, score) for one, score in zip(asked, scores.sentences, strict=True)]
+        typed = (_typed(plain, one, score) for one, score in zip(asked, scores.sentences, strict=True))
+        return [replace(one, worth=score.keep) for one, score in zip(typed, scores.sentences, strict=True)]
     bad = _forbidden(asked, scores, thresholds.forbidden)
     if any(finding.reason == TOO_COSTLY for finding in findings) and not bad:
         return list(findings)
@@ -155,10 +156,12 @@ def _typed(plain: str, finding: Finding, score: SentenceScores) -> Finding:
 def _as_sure(finding: Finding, score: SentenceScores) -> Finding:
     """As sure as the classifier is that it is worth keeping, unless it claims something; a language model's proposal no
     surer than the model."""
-    keep = round(score.keep, 3)
+    keep, sure = round(score.keep, 3), finding.extractor_confidence
     if finding.reason == PROPOSED:
-        return replace(finding, extractor_confidence=min(finding.extractor_confidence, keep))
-    return finding if finding.claims else replace(finding, extractor_confidence=keep)
+        sure = min(sure, keep)
+    elif not finding.claims:
+        sure = keep
+    return replace(finding, extractor_confidence=sure, worth=keep)
 
 
 def _surest(types: Mapping[str, float]) -> str:
@@ -190,6 +193,7 @@ def _joined(plain: str, first: Finding, second: Finding) -> Finding:
         many_valued=False,
         parts=(*first.claims, *second.claims),
         closes=(*first.closes, *second.closes),
+        worth=max(first.worth, second.worth),
         redacted=first.redacted or second.redacted,
     )
 

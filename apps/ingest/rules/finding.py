@@ -39,6 +39,7 @@ class Finding:
     event_at: in the time zone of `now`; midnight unless event_precision is exact.
     event_range: first and last moment, both inclusive, where the date is wider than a day.
     source_strength: 0.30 (hearsay) to 0.95 (said by the user directly).
+    worth: how likely the classifier thinks it worth keeping, 0..1; 1 where it was not asked.
     redacted: a part of the same sentence was refused by policy, so the span is less than what was said.
     closes: (key, old value or None) of each claim that it says is over: "I sold the van", "left the bakery".
         With a value, only a claim with that value is closed.
@@ -59,6 +60,7 @@ class Finding:
     source_strength: float = 0.95
     extractor_confidence: float = 0.9
     redacted: bool = False
+    worth: float = 1.0
     closes: tuple[tuple[str, str | None], ...] = ()
     parts: tuple[Part, ...] = ()
 

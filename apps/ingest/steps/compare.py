@@ -91,7 +91,8 @@ def _may_change(candidate: Candidate) -> bool:
 
 def _changes(candidate: Candidate, earlier: Sequence[_Earlier], classifier: Classifier) -> Iterator[FoundChange]:
     texts = [(one.text.reveal(), one.cosine) for one in earlier]
-    for place, change in changes_among(candidate.text.reveal(), texts, classifier, _SURENESS):
+    found = changes_among(candidate.text.reveal(), texts, classifier, _SURENESS, worth=candidate.worth)
+    for place, change in found:
         one = earlier[place]
         words = places(one.said.reveal(), one.ended, change.words)
         yield FoundChange(text_mac=one.text_mac, memory_id=one.memory_id, effect=change.effect, words=words)

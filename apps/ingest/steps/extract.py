@@ -130,6 +130,7 @@ def _candidate(proposal: Proposal, finding: Finding, *, is_others: bool, has_slo
         event_range=finding.event_range,
         source_strength=finding.source_strength,
         extractor_confidence=finding.extractor_confidence,
+        worth=finding.worth,
         extractor="model" if proposal.reading and proposal.reading.proposed is not None else "rules",
     )
     if is_others:
