@@ -166,6 +166,13 @@ def fill(superuser_url: str, tenant_id: int) -> None:
         for table in EMPTY:
             admin.execute(f"alter table {table} set (autovacuum_enabled = false)".encode())
             admin.execute(f"truncate {table}".encode())
+        # Summaries of nobody's: with none at all, one index is as good as the other.
+        admin.execute(
+            "insert into memories_summarysource (created_at, tenant_id, space_id, summary_id, source_id) "
+            "select now(), %s + n %% 5, 0, 1000000000 + n / 8, 2000000000 + n from generate_series(1, 20000) n",
+            [tenant_id],
+        )
+        admin.execute("vacuum analyze memories_summarysource")
 
 
 def _one(admin: Any, sql: str) -> int:
