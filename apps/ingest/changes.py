@@ -40,11 +40,11 @@ class Sureness:
     """How sure the classifier must be, 0..1: of a change, to end words; that there may be one; of a repetition; of a
     word; and that the later statement is worth keeping at all, for anything to change by it."""
 
-    ends: float = 0.7
+    ends: float = 0.65
     outdates: float = 0.5
     repeats: float = 0.9
     word: float = 0.4
-    worth: float = 0.7
+    worth: float = 0.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
