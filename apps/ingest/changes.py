@@ -19,6 +19,12 @@ from text.marking import MARK, marked
 from text.sentences import Span, clauses, fold, lower, sentences
 
 _NUMBER_OR_NAME: Final = patterns.compile(r"\b(?:\w*\d\w*|[A-Z]\w+)")
+# "It's a whippet, not a greyhound": what is said to be wrong.
+_DENIED: Final = patterns.compile(
+    r"\b(?:not|instead of|rather than|no longer)\s+(?:(?:an?|the|my|our|at|in|on|to|for|with|by)\s+){0,2}"
+    r"(?P<v>[^\W_][\w'-]*(?: [\w'-]+){0,2}?)(?=\s*(?:$|[.,;:!?)]|\b(?:any ?more|and|but|as|because|since)\b))",
+    patterns.IGNORECASE,
+)
 _PUNCTUATION: Final = f" \t\r\n.,;:!?()[]\"'-{MARK}"
 # What is left of a statement when its object is gone: it says nothing by itself.  As ``terms`` stems it.
 _EMPTY: Final = frozenset(
@@ -40,11 +46,11 @@ class Sureness:
     """How sure the classifier must be, 0..1: of a change, to end words; that there may be one; of a repetition; of a
     word; and that the later statement is worth keeping at all, for anything to change by it."""
 
-    ends: float = 0.65
+    ends: float = 0.55
     outdates: float = 0.5
     repeats: float = 0.9
     word: float = 0.4
-    worth: float = 0.4
+    worth: float = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +98,9 @@ def changes_among(
 
 def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness) -> Change | None:
     """later: what ``may_change``.  earlier: as what holds of it reads now."""
+    denied = clause_denied(later, earlier)
+    if denied is not None:
+        return Change(effect=Effect.ENDS, words=() if says_nothing(marked(earlier, [denied])) else [denied])
     if scores.over >= sureness.ends:
         words = words_over(later, earlier, scores.words, sureness.word)
         if words is None:
@@ -101,6 +110,20 @@ def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness
         return Change(effect=Effect.OUTDATES)
     if scores.relations["repeats"] >= sureness.repeats and not _tells_more(later, earlier):
         return Change(effect=Effect.REPEATS)
+    return None
+
+
+def clause_denied(later: str, earlier: str) -> Span | None:
+    """The clause that says just what the later statement calls wrong: by "my tea is genmaicha now, not oolong" "my tea is
+    oolong".  Every word of it with content is said again."""
+    said, plain = set(terms(later)), fold(earlier)
+    for match in _DENIED.finditer(fold(later)):
+        wrong = set(terms(match["v"]))
+        for sentence in sentences(plain):
+            for part in clauses(plain, sentence):
+                there = set(terms(earlier[part.start : part.end]))
+                if wrong and wrong <= there and there - wrong and there <= said:
+                    return part
     return None
 
 

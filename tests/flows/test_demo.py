@@ -87,7 +87,6 @@ def test_what_changed_is_kept_as_it_stands_now(report: Report) -> None:
     }
 
 
-@pytest.mark.xfail(strict=True, reason="no slot has breeds any more, and the comparer misses this one (ADR 0032)")
 def test_a_correction_ends_what_was_wrong(report: Report) -> None:
     assert "My dog Biscuit is a greyhound." not in current(report)
 

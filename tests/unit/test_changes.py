@@ -151,3 +151,32 @@ def test_a_statement_without_its_object_says_nothing(text: str) -> None:
 )
 def test_what_stood_beside_it_still_says_something(text: str) -> None:
     assert not says_nothing(text)
+
+
+@pytest.mark.parametrize(
+    ("later", "earlier", "ended"),
+    [
+        ("My favourite tea is genmaicha these days, not oolong.", "My favourite tea is oolong.", ""),
+        ("Correction: my dog Biscuit is a whippet, not a greyhound.", "My dog Biscuit is a greyhound.", ""),
+        ("The key hangs in the hall, not in the shed.", "We have a boat and the key hangs in the shed.",
+         "the key hangs in the shed."),
+    ],
+)  # fmt: skip
+def test_what_is_said_to_be_wrong_ends_whatever_the_classifier_says(later: str, earlier: str, ended: str) -> None:
+    change = change_of(later, earlier, scores(earlier), SURENESS)
+
+    assert change is not None
+    assert (change.effect, "".join(words_of(change, earlier))) == (Effect.ENDS, ended)
+
+
+@pytest.mark.parametrize(
+    ("later", "earlier"),
+    [
+        ("I work at Siemens, not at Bosch.", "My brother works at Bosch."),
+        ("My sister's dog is a whippet, not a greyhound.", "My dog Biscuit is a greyhound."),
+        ("I drink tea, not coffee.", "I drink coffee in the morning."),
+        ("It is not oolong.", "My favourite tea is oolong."),
+    ],
+)
+def test_what_is_said_of_something_else_to_be_wrong_does_not(later: str, earlier: str) -> None:
+    assert change_of(later, earlier, scores(earlier), SURENESS) is None
