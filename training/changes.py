@@ -1,8 +1,8 @@
 """What the comparer learns from: pairs of turns of one person, how they stand to each other, and the words that ended.
 
 Beside the writers' pairs and stories, what counts less: turns that their writer says repeat an earlier one; turns of
-one person that have nothing to do with each other; and turns that are as near to each other as what the comparer is
-asked about, of which nothing is known but that the writer meant no change.
+one person that have nothing to do with each other; turns that are as near to each other as what the comparer is asked
+about, of which nothing is known but that the writer meant no change; and chatter beside what is nearest to it.
 """
 
 import random
@@ -14,13 +14,14 @@ from apps.adapters.classifiers.pairs import Pair, pair
 from apps.adapters.embedders.local import LocalEmbedder
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from apps.ingest.relatedness import likely
-from training.corpus import Author, Story
+from training.corpus import Author, Story, Utterance
 
 REPEATED: Final = 0.7  # weight of a pair that its writer did not write as one
 STRANGE: Final = 0.5
 STRANGERS: Final = 10  # of an author, of each kind: few, since ``relatedness`` passes most of their like over
 BESIDE: Final = 0.7  # weight of two turns of a story that hold beside each other
 NEIGHBOURS: Final = 60  # of an author
+CHATTER: Final = 30  # of an author, as the later and as the earlier turn
 COVERED: Final = 0.5  # of a word's letters that must be among those that ended
 HOLDS: Final = "holds"  # in place of a relation: whichever it is, nothing ended
 
@@ -92,6 +93,29 @@ def neighbours_of(author: Author, tokenizer: WordPiece, embedder: LocalEmbedder)
     for _, later, earlier in sorted(found, reverse=True)[:NEIGHBOURS]:
         key = f"{said[later].id}-{said[earlier].id}"
         yield _change(author, key, said[later].text, said[earlier].text, HOLDS, (), STRANGE, tokenizer)
+
+
+def chatter_of(author: Author, tokenizer: WordPiece, embedder: LocalEmbedder) -> Iterator[Change]:
+    """Turns with nothing to keep, each with the nearest of all that they wrote: chatter ends nothing, and nothing of it
+    ends."""
+    idle = [one for one in author.utterances if not one.kept and not {"policy", "redundant"} & _why(one)]
+    others = [one for one in author.utterances if "policy" not in _why(one)]
+    if not idle or len(others) < 2:
+        return
+    there, vectors = embedder.embed([one.text for one in others]), embedder.embed([one.text for one in idle])
+    found = []
+    for place, one in enumerate(idle):
+        cosines = there @ vectors[place]
+        cosines[[other.text == one.text for other in others]] = -1.0
+        nearest = int(cosines.argmax())
+        found.append((round(float(cosines[nearest]), 4), place, nearest))
+    for number, (_, place, nearest) in enumerate(sorted(found, reverse=True)[: 2 * CHATTER]):
+        later, earlier = (idle[place], others[nearest])[:: 1 if number % 2 else -1]
+        yield _change(author, f"{later.id}~{earlier.id}", later.text, earlier.text, HOLDS, (), STRANGE, tokenizer)
+
+
+def _why(said: Utterance) -> set[str]:
+    return {dropped.reason for dropped in said.dropped}
 
 
 def _change(

@@ -24,7 +24,7 @@ from apps.adapters.classifiers.encoder import FOLDER
 from apps.adapters.embedders.local import LocalEmbedder
 from apps.adapters.embedders.minilm.weights import Weights, find_model_folder, read_vocabulary, read_weights
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
-from training.changes import Change, changes_of, neighbours_of, others_of, told_in
+from training.changes import Change, changes_of, chatter_of, neighbours_of, others_of, told_in
 from training.comparer import Comparer
 from training.corpus import authors
 from training.reader import Reader
@@ -66,6 +66,7 @@ def _pairs(tokenizer: WordPiece, order: random.Random) -> list[Change]:
             *told_in(author, tokenizer, embedder),
             *others_of(author, tokenizer, order),
             *neighbours_of(author, tokenizer, embedder),
+            *chatter_of(author, tokenizer, embedder),
         )
     ]
     return [one for one in made if one.pair.words]

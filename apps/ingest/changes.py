@@ -114,7 +114,7 @@ def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness
 
 
 def clause_denied(later: str, earlier: str) -> Span | None:
-    """The clause that says just what the later statement calls wrong: by "my tea is genmaicha now, not oolong" "my tea is
+    """The clause that says just what the later statement calls wrong: by "my tea is genmaicha, not oolong" "my tea is
     oolong".  Every word of it with content is said again."""
     said, plain = set(terms(later)), fold(earlier)
     for match in _DENIED.finditer(fold(later)):
