@@ -25,6 +25,9 @@ _DENIED: Final = patterns.compile(
     r"(?P<v>[^\W_][\w'-]*(?: [\w'-]+){0,2}?)(?=\s*(?:$|[.,;:!?)]|\b(?:any ?more|and|but|as|because|since)\b))",
     patterns.IGNORECASE,
 )
+# Of these there is one at a time.
+_FAVOURITE: Final = patterns.compile(r"\b(?P<v>(?:my|our|his|her) favou?rite \w+(?: \w+)?) (?:is|are)\b")
+_UNRELATED: Final = 0.5  # from here on nothing is done, whatever the words
 _PUNCTUATION: Final = f" \t\r\n.,;:!?()[]\"'-{MARK}"
 # What is left of a statement when its object is gone: it says nothing by itself.  As ``terms`` stems it.
 _EMPTY: Final = frozenset(
@@ -98,8 +101,8 @@ def changes_among(
 
 def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness) -> Change | None:
     """later: what ``may_change``.  earlier: as what holds of it reads now."""
-    denied = clause_denied(later, earlier)
-    if denied is not None:
+    denied = clause_denied(later, earlier) or favourite_of(later, earlier)
+    if denied is not None and scores.relations["unrelated"] < _UNRELATED:
         return Change(effect=Effect.ENDS, words=() if says_nothing(marked(earlier, [denied])) else [denied])
     if scores.over >= sureness.ends:
         words = words_over(later, earlier, scores.words, sureness.word)
@@ -124,6 +127,18 @@ def clause_denied(later: str, earlier: str) -> Span | None:
                 there = set(terms(earlier[part.start : part.end]))
                 if wrong and wrong <= there and there - wrong and there <= said:
                     return part
+    return None
+
+
+def favourite_of(later: str, earlier: str) -> Span | None:
+    """The clause that names another favourite of the kind that the later statement names one of."""
+    now = {match["v"] for match in _FAVOURITE.finditer(lower(fold(later)))}
+    low = lower(fold(earlier))
+    for sentence in sentences(low) if now else ():
+        for part in clauses(low, sentence):
+            match = _FAVOURITE.search(low, part.start, part.end)
+            if match is not None and match["v"] in now and low[part.start : part.end].rstrip(".!") not in later.lower():
+                return part
     return None
 
 

@@ -179,7 +179,9 @@ def test_step_that_fails_its_seal_blocks_the_path(scope: Scope, chain: tuple[int
     _, soap, enzyme = chain
     with tenant_transaction(scope):
         row = Memory.objects.within(scope).get(pk=soap)
-        Memory.objects.within(scope).filter(pk=soap).update(text_ct=bytes(row.text_ct)[:-1] + b"x")
+        Memory.objects.within(scope).filter(pk=soap).update(
+            text_ct=bytes(row.text_ct)[:-1] + bytes([row.text_ct[-1] ^ 1])
+        )
 
     found = ids(ask(scope))
 

@@ -158,11 +158,14 @@ def test_what_stood_beside_it_still_says_something(text: str) -> None:
     [
         ("My favourite tea is genmaicha these days, not oolong.", "My favourite tea is oolong.", ""),
         ("Correction: my dog Biscuit is a whippet, not a greyhound.", "My dog Biscuit is a greyhound.", ""),
+        ("My favourite colour is blue.", "My favourite colour is green.", ""),
         ("The key hangs in the hall, not in the shed.", "We have a boat and the key hangs in the shed.",
          "the key hangs in the shed."),
     ],
 )  # fmt: skip
-def test_what_is_said_to_be_wrong_ends_whatever_the_classifier_says(later: str, earlier: str, ended: str) -> None:
+def test_what_is_said_to_be_wrong_or_has_one_value_ends_however_unsure_the_classifier_is(
+    later: str, earlier: str, ended: str
+) -> None:
     change = change_of(later, earlier, scores(earlier), SURENESS)
 
     assert change is not None
@@ -176,6 +179,8 @@ def test_what_is_said_to_be_wrong_ends_whatever_the_classifier_says(later: str, 
         ("My sister's dog is a whippet, not a greyhound.", "My dog Biscuit is a greyhound."),
         ("I drink tea, not coffee.", "I drink coffee in the morning."),
         ("It is not oolong.", "My favourite tea is oolong."),
+        ("Her favourite colour is blue.", "My favourite colour is green."),
+        ("My favourite colour is green.", "My favourite colour is green."),
     ],
 )
 def test_what_is_said_of_something_else_to_be_wrong_does_not(later: str, earlier: str) -> None:
