@@ -228,7 +228,9 @@ def test_tasks_delivered_many_times_and_in_any_order_leave_the_same_state(scope:
 def test_a_row_that_does_not_open_is_put_aside_and_the_rest_is_done(scope: Scope) -> None:
     with tenant_transaction(scope):
         broken = Memory.objects.within(scope).order_by("pk")[0]
-        Memory.objects.within(scope).filter(pk=broken.pk).update(text_ct=bytes(broken.text_ct)[:-1] + b"?")
+        Memory.objects.within(scope).filter(pk=broken.pk).update(
+            text_ct=bytes(broken.text_ct)[:-1] + bytes([broken.text_ct[-1] ^ 1])
+        )
 
     one = finish(rotation.rotate(scope, reason="test", now=NOW))
 
@@ -366,7 +368,9 @@ def test_rows_that_were_left_behind_are_asked_for_once_whatever_another_tenant_d
 def test_a_key_in_use_is_not_destroyed_and_neither_is_one_with_a_row_in_quarantine(scope: Scope) -> None:
     with tenant_transaction(scope):
         broken = Memory.objects.within(scope).order_by("pk")[0]
-        Memory.objects.within(scope).filter(pk=broken.pk).update(text_ct=bytes(broken.text_ct)[:-1] + b"?")
+        Memory.objects.within(scope).filter(pk=broken.pk).update(
+            text_ct=bytes(broken.text_ct)[:-1] + bytes([broken.text_ct[-1] ^ 1])
+        )
     finish(rotation.rotate(scope, reason="test", now=NOW))
     with pytest.raises(KeyInUse):
         keys.destroy(scope, 1, now=NOW)
