@@ -122,11 +122,10 @@ def clause_denied(later: str, earlier: str) -> Span | None:
     said, plain = set(terms(later)), fold(earlier)
     for match in _DENIED.finditer(fold(later)):
         wrong = set(terms(match["v"]))
-        for sentence in sentences(plain):
-            for part in clauses(plain, sentence):
-                there = set(terms(earlier[part.start : part.end]))
-                if wrong and wrong <= there and there - wrong and there <= said:
-                    return part
+        for part in _clauses(plain):
+            there = set(terms(earlier[part.start : part.end]))
+            if wrong and wrong <= there and there - wrong and there <= said:
+                return part
     return None
 
 
@@ -134,11 +133,10 @@ def favourite_of(later: str, earlier: str) -> Span | None:
     """The clause that names another favourite of the kind that the later statement names one of."""
     now = {match["v"] for match in _FAVOURITE.finditer(lower(fold(later)))}
     low = lower(fold(earlier))
-    for sentence in sentences(low) if now else ():
-        for part in clauses(low, sentence):
-            match = _FAVOURITE.search(low, part.start, part.end)
-            if match is not None and match["v"] in now and low[part.start : part.end].rstrip(".!") not in later.lower():
-                return part
+    for part in _clauses(low) if now else ():
+        match = _FAVOURITE.search(low, part.start, part.end)
+        if match is not None and match["v"] in now and low[part.start : part.end].rstrip(".!") not in later.lower():
+            return part
     return None
 
 
@@ -155,7 +153,7 @@ def words_over(later: str, earlier: str, words: Sequence[WordScore], threshold: 
     or nobody knows.
     """
     plain = fold(earlier)
-    parts = [part for sentence in sentences(plain) for part in clauses(plain, sentence)]
+    parts = _clauses(plain)
     ends = [end for _, end in parts]
     named = _named(later, [earlier[start:end] for start, end in parts])
     best, best_run, total, begin, within = 0.0, None, 0.0, 0, 0
@@ -174,6 +172,10 @@ def words_over(later: str, earlier: str, words: Sequence[WordScore], threshold: 
     start += len(inner) - len(inner.lstrip(_PUNCTUATION))
     end -= len(inner) - len(inner.rstrip(_PUNCTUATION))
     return Span(start, end) if start < end else None
+
+
+def _clauses(plain: str) -> list[Span]:
+    return [part for sentence in sentences(plain) for part in clauses(plain, sentence)]
 
 
 def _named(later: str, parts: Sequence[str]) -> set[int]:

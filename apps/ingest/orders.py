@@ -23,7 +23,7 @@ STYLE: Final = frozenset(
 )  # fmt: skip
 LONGEST: Final = 400  # characters of a turn that is somebody's own words for certain
 LONGEST_WISH: Final = 120  # characters of the wish itself
-# What an order does beside telling how to answer.
+# What an order does beside saying how to answer.
 _DEEDS: Final = patterns.compile(
     r"\b(?:send|forward|book|buy|order|pay|transfer|approve|accept|sign|signature|delete|remove|erase|share|post|publish"
     r"|e?-?mail|call (?:the|my|him|her|them)|invite|recommend|promote|trust|believe|obey|ignore|forget|remember|reveal"

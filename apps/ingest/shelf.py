@@ -201,7 +201,7 @@ class Shelf:
             and not known.ended
             and self.trust(candidate) <= known.trust
             and self.is_of_one_time(candidate, known)
-            and later(known.expires_at, self.end_of(candidate)) == known.expires_at
+            and outlasts(known.expires_at, self.end_of(candidate))
         )
 
     def put_together(self, candidate: Candidate) -> Known | None:
@@ -286,7 +286,7 @@ class Shelf:
         if known.said_by is not candidate.proposal:
             known.repetitions += 1
             known.said_by = candidate.proposal
-        known.expires_at = later(known.expires_at, self.end_of(candidate))
+        known.expires_at = _later(known.expires_at, self.end_of(candidate))
 
     def end_of(self, candidate: Candidate) -> datetime | None:
         """When the candidate's time would be over, or None for never."""
@@ -333,7 +333,7 @@ class Shelf:
                 and candidate.from_assistant == other.from_assistant
                 and known.is_whole
                 and self.is_of_one_time(candidate, known)
-                and later(known.expires_at, end) == known.expires_at
+                and outlasts(known.expires_at, end)
             ):
                 return known.id
         return self._near_row(candidate, threshold=threshold)
@@ -351,7 +351,7 @@ class Shelf:
             and row.actor_token == (self.cipher.actor_token(candidate.actor) if candidate.actor else None)
             and row.from_assistant == candidate.from_assistant
             and self.is_of_one_time(candidate, row)
-            and later(row.expires_at, self.end_of(candidate)) == row.expires_at
+            and outlasts(row.expires_at, self.end_of(candidate))
             and set(candidate.terms) <= set(self._words(row))
         ):
             return row.pk
@@ -591,6 +591,11 @@ def _begun(held: Held) -> tuple[datetime, int]:
     return held.stretch.start, held.holder.id
 
 
-def later(one: datetime | None, other: datetime | None) -> datetime | None:
+def outlasts(one: datetime | None, other: datetime | None) -> bool:
+    """Whether the first end is not before the other; None is never."""
+    return _later(one, other) == one
+
+
+def _later(one: datetime | None, other: datetime | None) -> datetime | None:
     """The later of two ends; None is never."""
     return None if one is None or other is None else max(one, other)

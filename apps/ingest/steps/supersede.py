@@ -10,7 +10,7 @@ from datetime import datetime
 from apps.ingest.candidates import Candidate, Kept
 from apps.ingest.known import Holder, Known, Place
 from apps.ingest.orders import is_own_style_wish
-from apps.ingest.shelf import Shelf, later
+from apps.ingest.shelf import Shelf, outlasts
 from apps.ingest.steps.hold import held_back
 from apps.memories.trust import Trust
 from apps.tenants.models import Changes, Instructions
@@ -237,7 +237,7 @@ def _says_all_of(candidate: Candidate, older: Holder, shelf: Shelf) -> bool:
         isinstance(older, Known)
         and candidate.proposal.deduplicate
         and shelf.trust(candidate) >= older.trust
-        and later(shelf.end_of(candidate), older.expires_at) == shelf.end_of(candidate)
+        and outlasts(shelf.end_of(candidate), older.expires_at)
         and set(shelf.terms_of(older)) <= set(candidate.terms)
     )
 
