@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from apps.adapters.classifiers.base import Classifier
 from apps.adapters.classifiers.local import LocalClassifier
 from apps.adapters.embedders.local import LocalEmbedder
-from apps.ingest.changes import Change, Effect, Sureness, changes_among, may_change
+from apps.ingest.changes import Change, Effect, Sureness, changes_among, may_change, may_end
 from apps.ingest.rules.entities import read_entities
 from apps.ingest.rules.finding import Finding
 from apps.ingest.rules.reader import read_turn
@@ -94,7 +94,8 @@ class Slots:
                 row.end_parts(key, now=value)
         for row, change in changes:
             words = places(row.text, row.ended, change.words)
-            if change.effect is Effect.OUTDATES or row.claims_in(words or [(0, len(row.text))]) > 1:
+            is_sure = may_end(row.finding.type or "", by=finding.type or "") and change.effect is not Effect.OUTDATES
+            if not is_sure or row.claims_in(words or [(0, len(row.text))]) > 1:
                 row.is_outdated = True
             elif change.words:
                 row.ended += words

@@ -27,6 +27,7 @@ _DENIED: Final = patterns.compile(
 )
 # Of these there is one at a time.
 _FAVOURITE: Final = patterns.compile(r"\b(?P<v>(?:my|our|his|her) favou?rite \w+(?: \w+)?) (?:is|are)\b")
+_BINDING: Final = frozenset({"instruction", "constraint"})
 _UNRELATED: Final = 0.5  # from here on nothing is done, whatever the words
 _PUNCTUATION: Final = f" \t\r\n.,;:!?()[]\"'-{MARK}"
 # What is left of a statement when its object is gone: it says nothing by itself.  As ``terms`` stems it.
@@ -74,6 +75,11 @@ def may_change(later: str) -> bool:
         return False
     said = [lower(plain[start:end]) for start, end in sentences(plain)]
     return not any(is_supposed(one) or is_played(one) for one in said) and not all(map(asks, said))
+
+
+def may_end(earlier: str, *, by: str) -> bool:
+    """Of two types: an order or a limit ends by an order or a limit alone."""
+    return earlier not in _BINDING or by in _BINDING
 
 
 def changes_among(

@@ -188,7 +188,7 @@ def test_nobody_else_changes_what_the_user_said(scope: Scope, whose: dict[str, s
 
 
 @pytest.mark.parametrize("type_", ["constraint", "instruction"])
-def test_an_order_or_a_limit_is_only_marked(scope: Scope, settings: Any, type_: str) -> None:
+def test_an_order_or_a_limit_is_only_marked_by_what_is_neither(scope: Scope, settings: Any, type_: str) -> None:
     settings.CLASSIFIER["OPTIONS"] = {"changes": CHANGES, "types": {"Nobody may paint": type_}}
     limit = stored(scope, "Nobody may paint the shed: it has to stay painted green.", importance=0.9)
     assert read(scope, limit).type == type_
@@ -196,6 +196,17 @@ def test_an_order_or_a_limit_is_only_marked(scope: Scope, settings: Any, type_: 
 
     memory = read(scope, limit)
     assert (memory.ended, memory.validity, memory.outdated_by) == ([], "current", blue)
+
+
+@pytest.mark.parametrize("type_", ["constraint", "instruction"])
+def test_a_limit_ends_an_order_or_a_limit(scope: Scope, settings: Any, type_: str) -> None:
+    settings.CLASSIFIER["OPTIONS"] = {"changes": CHANGES, "types": {"Nobody may paint": type_, BLUE: "constraint"}}
+    limit = stored(scope, "Nobody may paint the shed: it has to stay painted green.", importance=0.9)
+    blue = stored(scope, BLUE, day=1)
+
+    assert (read(scope, limit).type, read(scope, blue).type) == (type_, "constraint")
+    assert shown(scope, limit) != "Nobody may paint the shed: it has to stay painted green."
+    assert read(scope, limit).outdated_by is None
 
 
 def test_what_is_pinned_stays_as_it_is(scope: Scope) -> None:

@@ -1,18 +1,15 @@
 """Under the lock: what the candidates were found to change of what was said before, where that is as it was."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from apps.ingest.candidates import MADE, Candidate, FoundChange
-from apps.ingest.changes import Effect, says_nothing
+from apps.ingest.changes import Effect, may_end, says_nothing
 from apps.ingest.known import Known
 from apps.ingest.shelf import Shelf
 from apps.memories.models import Memory
 from apps.memories.sealing import open_parts, open_said
 from apps.tenants.models import Changes
 from text.marking import marked
-
-_BINDING: Final = frozenset({"instruction", "constraint"})
 
 
 def change(candidate: Candidate, shelf: Shelf) -> None:
@@ -33,13 +30,13 @@ def change(candidate: Candidate, shelf: Shelf) -> None:
 
 
 def _apply(candidate: Candidate, found: FoundChange, known: Known, shelf: Shelf) -> None:
-    """An order, a limit, what is trusted more, and whatever the tenant wants to decide by itself is only marked."""
+    """What its type may not end, what is trusted more, and what the tenant wants to decide by itself is only marked."""
     assert candidate.memory_id is not None  # noqa: S101  (the caller looked)
     is_more_trusted = shelf.trust(candidate) < known.trust
     if (
         found.effect is Effect.OUTDATES
         or is_more_trusted
-        or known.type in _BINDING
+        or not may_end(known.type, by=candidate.type)
         or shelf.policy.changes == Changes.DISPUTE
     ):
         _mark(candidate, known, is_doubted=not is_more_trusted)
