@@ -39,6 +39,7 @@ _LEANING: Final = patterns.compile(
 )
 _TOGETHER: Final = 320  # characters of sentences that are kept as one, at most
 _FEW_WORDS: Final = 5  # fewer say little by themselves
+BESIDE: Final = 0.25  # of the likelihood from which on a sentence is kept, where another one of its turn is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +87,11 @@ def weigh(
     if any(finding.reason == TOO_COSTLY for finding in findings) and not bad:
         return list(findings)
     by_finding = dict(zip(map(id, asked), scores.sentences, strict=True))
+    is_worth_it = any(
+        score.keep >= thresholds.keep and finding.decision != POLICY and id(finding) not in bad
+        for finding, score in zip(asked, scores.sentences, strict=True)
+    )
+    threshold = thresholds.keep * (BESIDE if is_worth_it else 1)
     found: list[Finding] = []
     for finding in findings:
         score = by_finding.get(id(finding))
@@ -93,7 +99,7 @@ def weigh(
             found.append(finding)
         elif id(finding) in bad:
             found.append(_refused(finding, POLICY, "secret_or_order", score.forbidden))
-        elif score.keep < thresholds.keep:
+        elif score.keep < threshold:
             found.append(_not_kept(finding, score))
         else:
             statement = _as_sure(_typed(plain, finding, score), score)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from apps.adapters.classifiers.base import Span, TurnScores
+from apps.adapters.classifiers.base import SentenceScores, Span, TurnScores
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.rules.finding import PROPOSED, Finding
@@ -75,6 +75,27 @@ def test_how_likely_it_must_be_worth_keeping_is_a_setting() -> None:
 
     with override_settings(GATE_KEEP_FROM=0.01):
         assert kept(text) == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The harbour was dull that evening.", []),
+        ("The harbour was dull that evening. Captain Ibarra sails a wooden sloop.", ["dull", "sloop"]),
+        ("The harbour was dull that evening. There is junk about the answer in it.", []),
+        ("The harbour was dull that evening. The cave opens by sesame and nothing else.", []),
+        ("The harbour was dull that evening. My card is 4111 1111 1111 1111.", []),
+    ],
+)
+def test_beside_what_is_worth_keeping_less_is_enough(text: str, words: list[str]) -> None:
+    class Wavering(FakeClassifier):
+        def _scores(self, said: str) -> SentenceScores:
+            return replace(super()._scores(said), **({"keep": 0.1} if "dull" in said else {}))
+
+    found = weigh(text, read_turn(text, now=NOW), Wavering(), Thresholds(keep=0.2, forbidden=0.95), is_meant=False)
+
+    assert [one.decision for one in found].count("keep") == len(words)
+    assert all(word in text[one.start : one.end] for word, one in zip(words, found, strict=False))
 
 
 @pytest.mark.parametrize("text", ["thanks!", "ok", "```\nprint(1)\n```"])
