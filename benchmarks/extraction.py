@@ -20,11 +20,11 @@ from apps.adapters.classifiers.base import Classifier
 from apps.adapters.classifiers.local import LocalClassifier
 from apps.adapters.embedders.local import LocalEmbedder
 from apps.ingest.changes import Change, Effect, Sureness, changes_among, may_change, may_end
-from apps.ingest.rules.entities import read_entities
-from apps.ingest.rules.finding import Finding
-from apps.ingest.rules.reader import read_turn
 from apps.ingest.weighing import Thresholds, weigh
 from benchmarks.by_rule import report
+from text.extraction.entities import read_entities
+from text.extraction.extractor import read_turn
+from text.extraction.finding import Finding
 from text.marking import marked, places
 
 

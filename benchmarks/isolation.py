@@ -22,9 +22,9 @@ from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.nearest import signs
 from apps.memories.spaces import meet_end_user
-from apps.memories.words import terms
 from apps.projects.scope import Scope
 from apps.tenants.models import Organization
+from text.words import terms
 
 TOP = 10
 _BATCH = 50

@@ -24,7 +24,6 @@ from apps.memories.nearest import nearest, signs
 from apps.memories.profiles import set_profile
 from apps.memories.sealing import TEXT
 from apps.memories.spaces import find_end_user
-from apps.memories.words import indexed, terms
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
@@ -33,6 +32,7 @@ from apps.recall.services import breadth
 from apps.tenants.models import Profile
 from benchmarks.instance import Instance
 from benchmarks.population import COPIED
+from text.words import indexed, terms
 
 END_USER = "latency"
 K = 10  # asked for

@@ -24,7 +24,6 @@ from apps.adapters.embedders.base import Embedder
 from apps.adapters.registry import get_embedder
 from apps.crypto.envelope import padded_size
 from apps.crypto.services import SpaceCipher, open_space
-from apps.memories import words
 from apps.memories.spaces import meet_end_user
 from apps.projects.scope import Scope
 from benchmarks import vector_attacks, word_attacks
@@ -32,6 +31,7 @@ from benchmarks.recall import Haystack, read
 from benchmarks.stored import Look, look
 from benchmarks.vector_attacks import Case, Vectors
 from benchmarks.word_attacks import TOKENS, WORDS, Document, Index
+from text import words
 
 CACHE = Path(__file__).parent / "results"  # git-ignored
 SEED = 20_261_121

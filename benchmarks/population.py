@@ -24,10 +24,10 @@ from apps.memories.handles import text_mac
 from apps.memories.models import Memory
 from apps.memories.nearest import sign_bits
 from apps.memories.sealing import HANDLES, TEXT, as_sealed, open_handles, seal_embedding
-from apps.memories.words import indexed, rounded_length, terms
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from benchmarks.instance import superuser
+from text.words import indexed, rounded_length, terms
 
 CHUNK: Final = 5_000
 EMBEDDED: Final = 2_000  # sentences that the model reads; the vectors of all others lie near one of theirs

@@ -18,14 +18,14 @@ from typing import Any, Final
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.costs import budget_for
-from apps.ingest.rules.entities import read_entities
-from apps.ingest.rules.reader import LONG_TEXT, TOO_COSTLY
 from apps.ingest.steps.extract import extract
-from apps.memories.words import terms
 from apps.recall.question import ask
 from benchmarks.pumped import Pumps, patterns
 from text.budget import TooCostly
+from text.extraction.entities import read_entities
+from text.extraction.extractor import LONG_TEXT, TOO_COSTLY
 from text.letters import kept
+from text.words import terms
 
 NOW: Final = datetime(2026, 3, 4, 12, tzinfo=UTC)
 MIB: Final = 2**20

@@ -14,10 +14,10 @@ from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.profiles import set_profile
 from apps.memories.spaces import meet_end_user, reread_space
-from apps.memories.words import indexed, rounded_length, terms
 from apps.projects.scope import Scope
 from apps.tenants.models import Profile
 from benchmarks.recall import Haystack, embed_the_rest
+from text.words import indexed, rounded_length, terms
 
 TEXTS = 100
 Posting = tuple[int, int, int]  # token, how often, in how long a text

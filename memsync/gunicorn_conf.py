@@ -53,7 +53,7 @@ def when_ready(server: Any) -> None:
     from django.urls import get_resolver
 
     from apps.adapters.registry import get_kms
-    from apps.ingest.rules.reader import read_turn
+    from text.extraction.extractor import read_turn
 
     get_kms()
     _ = get_resolver().url_patterns

@@ -1,4 +1,4 @@
-"""Words taken out of a text, with a mark in their place.  Pure."""
+"""Words taken out of a text, with a mark in their place."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final

@@ -12,14 +12,14 @@ from apps.core.scoping import ScopedQuerySet
 from apps.core.sequences import take_ids
 from apps.core.statements import Columns, insert, prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher
-from apps.entities.given_names import gender_of
 from apps.entities.models import ALIAS, CLAIM, Entity, EntityAlias, EntityClaim, EntityMention, How
-from apps.entities.names import normalised
 from apps.entities.resealing import ALIASES, alias_mac
-from apps.entities.vocabulary import ORGANIZATION, PRODUCT, PROJECT, TEAM
 from apps.memories import integrity
 from apps.memories.models import Memory
 from apps.projects.scope import Scope
+from text.given_names import gender_of
+from text.names import normalised
+from text.vocabulary import ORGANIZATION, PRODUCT, PROJECT, TEAM
 
 LOOKED_THROUGH: Final = 400  # names of a space, newest first, that are opened to find one that is spelled alike
 IDS_AT_ONCE: Final = 8

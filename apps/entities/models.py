@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from apps.core.scoping import ScopedManager, ScopedModel
-from apps.entities.vocabulary import ENTITY_TYPES
+from text.vocabulary import ENTITY_TYPES
 
 ALIAS, CLAIM = "entity.alias", "entity.claim"  # the names bound into the seals
 

@@ -5,8 +5,8 @@ from typing import ClassVar, Final
 from apps.crypto.sealed_tables import SealedColumns
 from apps.crypto.services import SpaceCipher
 from apps.entities.models import ALIAS, CLAIM, EntityAlias, EntityClaim
-from apps.entities.names import normalised
 from apps.projects.scope import Scope, SpaceRef
+from text.names import normalised
 
 ALIASES: Final = "entity_alias"  # the tables' names among sealed ones
 CLAIMS: Final = "entity_claim"

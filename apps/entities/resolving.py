@@ -12,7 +12,10 @@ from datetime import datetime
 from apps.crypto.services import SpaceCipher
 from apps.entities.known import Alias, Directory, Known
 from apps.entities.models import How
-from apps.entities.names import (
+from apps.entities.said import Said
+from apps.projects.scope import Scope
+from text.mentions import MOST_NAMED, Mention, RelationMention
+from text.names import (
     ALIKE,
     ALIKE_ENOUGH_TO_LOOK,
     SHORTEST_ALIKE,
@@ -23,9 +26,7 @@ from apps.entities.names import (
     short_forms,
     trigrams,
 )
-from apps.entities.said import MOST_NAMED, Named, Said, Told
-from apps.entities.vocabulary import HAS_ROLE, PERSON, PLACE
-from apps.projects.scope import Scope
+from text.vocabulary import HAS_ROLE, PERSON, PLACE
 
 # Of a name that is not known and those that are spelled somewhat alike: which of them it is, or None.
 Judge = Callable[[str, Sequence[str]], int | None]
@@ -67,7 +68,7 @@ def resolve(
     directory.write()
 
 
-def _forms(named: Named, said: Said) -> set[str]:
+def _forms(named: Mention, said: Said) -> set[str]:
     """Every form by which it may be known, normalised."""
     words = [normalised(text) for text in (named.name, _role(named, said), *named.also) if text]
     if named.is_user and said.voice:
@@ -75,7 +76,7 @@ def _forms(named: Named, said: Said) -> set[str]:
     return {form for word in words if word for form in (word, *short_forms(word))}
 
 
-def _role(named: Named, said: Said) -> str:
+def _role(named: Mention, said: Said) -> str:
     """ "My manager" is somebody else in another's mouth."""
     if said.voice and named.role.startswith("my "):
         return f"{said.voice.reveal()}'s {named.role.removeprefix('my ')}"
@@ -93,7 +94,7 @@ class _Resolver:
         """One memory: its mentions, and what it claims."""
         if self._turn != said.turn:
             self._turn, self._recent, self._reached_back = said.turn, [], False
-        found: dict[Named, _Found] = {}
+        found: dict[Mention, _Found] = {}
         for named in said.reading.named[:MOST_NAMED]:
             one = self._find(named, said)
             if one is not None:
@@ -109,7 +110,7 @@ class _Resolver:
             self._claim(said, found)
         self._remember(said, found)
 
-    def _claim(self, said: Said, found: dict[Named, _Found]) -> None:
+    def _claim(self, said: Said, found: dict[Mention, _Found]) -> None:
         made: set[tuple[int, str, int | None, str]] = set()
         for told in said.reading.told:
             subject = found.get(told.subject)
@@ -124,7 +125,7 @@ class _Resolver:
                 made.add(claim)
                 self.directory.claim(subject.known, said.memory_id, predicate, other, value)
 
-    def _remember(self, said: Said, found: dict[Named, _Found]) -> None:
+    def _remember(self, said: Said, found: dict[Mention, _Found]) -> None:
         """The subject is who "she" is in the next sentence, before whoever else was spoken of."""
         subjects = [told.subject for told in said.reading.told[:1]]
         order = [named for named in found if named not in subjects] + [named for named in subjects if named in found]
@@ -135,7 +136,7 @@ class _Resolver:
 
     # --- the cascade --------------------------------------------------------------------------------------------------
 
-    def _find(self, named: Named, said: Said) -> _Found | None:
+    def _find(self, named: Mention, said: Said) -> _Found | None:
         if named.is_user:
             return self._user(named, said)
         if named.pronoun:
@@ -150,7 +151,7 @@ class _Resolver:
         found.known.learn_type(named.type)
         return replace(found, aliases=self._called(found.known, named, said))
 
-    def _user(self, named: Named, said: Said) -> _Found | None:
+    def _user(self, named: Mention, said: Said) -> _Found | None:
         """Whoever speaks: the end user, or one of several who have names.  None where such a name has no letter."""
         if said.voice is None:
             known = self.directory.user()
@@ -159,7 +160,7 @@ class _Resolver:
         name = said.voice.reveal()
         if not normalised(name):
             return None
-        found = self._by_name(Named(name=name, type=PERSON), said)
+        found = self._by_name(Mention(name=name, type=PERSON), said)
         return found or _Found(known=self.directory.user(), how=How.USER)
 
     def _by_pronoun(self, pronoun: str, said: Said) -> Known | None:
@@ -170,14 +171,14 @@ class _Resolver:
             known = next((one for one in reversed(self._recent) if _may_be_called(one, pronoun)), None)
         return known
 
-    def _by_role(self, named: Named, said: Said) -> _Found | None:
+    def _by_role(self, named: Mention, said: Said) -> _Found | None:
         role = _role(named, said)
         found = self._among(self.directory.called(normalised(role), named.type), How.EXACT)
         if found or not (named.is_sure and said.may_meet):
             return found
         return _Found(known=self.directory.make(named.type), how=How.NEW)
 
-    def _by_name(self, named: Named, said: Said) -> _Found | None:
+    def _by_name(self, named: Mention, said: Said) -> _Found | None:
         name = normalised(named.name)
         if not name:
             return None
@@ -189,7 +190,7 @@ class _Resolver:
             return _Found(known=holder, how=How.EXACT)
         return self._by_part(name, named.type) or self._by_spelling(name, named.type)
 
-    def _unnamed_holder(self, named: Named, said: Said) -> Known | None:
+    def _unnamed_holder(self, named: Mention, said: Said) -> Known | None:
         """ "My sister Ana", where "my sister" was spoken of before and had no name yet."""
         if not named.role:
             return None
@@ -238,7 +239,7 @@ class _Resolver:
             self.directory.flag(chosen)
         return _Found(known=chosen, how=how, is_unsure=recent is None)
 
-    def _called(self, known: Known, named: Named, said: Said) -> list[Alias]:
+    def _called(self, known: Known, named: Mention, said: Said) -> list[Alias]:
         """Note by which names it was called, and that a role is now this one's."""
         aliases = []
         if named.name:
@@ -266,7 +267,7 @@ def _may_be_called(known: Known, pronoun: str) -> bool:
     return known.type == PERSON and known.gender in ("", _GENDERS[pronoun])
 
 
-def _corrected(told: Told, subject: Known, other: Known | None) -> tuple[str, Known | None, str]:
+def _corrected(told: RelationMention, subject: Known, other: Known | None) -> tuple[str, Known | None, str]:
     """A relation of somebody to themselves is what they are (seed 003's second correction)."""
     if other is subject and told.object is not None:
         words = told.value or told.object.role or told.object.name

@@ -1,61 +1,9 @@
-"""What a text says of somebody or something, in the words that it uses for them.  Read by rules, and resolved here.
+"""What a stored memory says of whom, between extraction and the entities of a space.  Pure."""
 
-Pure: plain values between the rules of extraction and the entities of a space.
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass
 
 from apps.core.plaintext import Plaintext
-
-MOST_NAMED: Final = 24  # in one memory; a list of a hundred names is a list
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
-    """Words that stand for one entity.  Of name, role, pronoun and is_user at least one is there.
-
-    name: as it was written.  role: by which somebody is known for as long as they have it: "my manager", "the CTO";
-    is_shared: several may have it at once, as sisters do.  pronoun: she, he, they or it.  type: empty where the text
-    does not tell.  is_sure: may be an entity that was not known before; else it is linked where it is known.
-    also: other names that the text gives it.
-    """
-
-    name: str = field(default="", repr=False)
-    role: str = field(default="", repr=False)
-    pronoun: str = ""
-    type: str = ""
-    is_user: bool = False
-    is_sure: bool = True
-    is_shared: bool = False
-    also: tuple[str, ...] = field(default=(), repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """A relation, or with a value alone, a fact about the subject.  predicate: canonical.
-
-    value: beside an object, which of the kind it is: ``related_to``, "sister".  is_implied: by the object's role alone,
-    as in "my boss is late": news only of somebody who was not known before.
-    """
-
-    subject: Named
-    predicate: str
-    object: Named | None = None
-    value: str = field(default="", repr=False)
-    is_implied: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """named: in the order of the text, what stands in ``told`` among it."""
-
-    named: Sequence[Named] = ()
-    told: Sequence[Told] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.named)
+from text.mentions import Mentions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,11 +14,8 @@ class Said:
     """
 
     memory_id: int
-    reading: Reading
+    reading: Mentions
     turn: object = None
     session: str | None = None
     voice: Plaintext | None = None
     may_meet: bool = True
-
-
-NOBODY: Final = Reading()

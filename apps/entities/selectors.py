@@ -15,13 +15,13 @@ from apps.core.errors import NotFound
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.entities.models import ALIAS, CLAIM, Entity, EntityAlias, EntityClaim, EntityMention
-from apps.entities.names import is_full, normalised
 from apps.entities.opened import Described, OpenedEntity, OpenedRelation, Page, Picture, Tie
 from apps.entities.resealing import ALIASES, CLAIMS, alias_mac
-from apps.entities.vocabulary import OTHER, PERSON, named_for
 from apps.memories import integrity
 from apps.memories.models import Memory
 from apps.projects.scope import Scope
+from text.names import is_full, normalised
+from text.vocabulary import OTHER, PERSON, named_for
 
 CLAIMS_AT_MOST: Final = 500  # of one entity, newest first
 MOST_IN_A_MEMORY: Final = 40

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from apps.adapters.extractors.base import Proposed
 from apps.core.plaintext import Plaintext
-from apps.entities.said import NOBODY
-from apps.entities.said import Reading as EntityReading
 from apps.ingest.changes import Effect
 from apps.memories.opened import OpenedMemory
-from apps.memories.predicates import Claim
 from apps.memories.types import TYPES, MemoryType
+from text.mentions import NOBODY, Mentions
+from text.predicates import Claim
 
 EXPLICIT: Final = 0.5  # an importance from here on is an explicit "remember this"
 
@@ -227,7 +226,7 @@ class Candidate:
     review_id: int | None = None
 
     # identify: who and what it is about, and how they stand to each other
-    about: EntityReading = NOBODY
+    about: Mentions = NOBODY
     # classify: of a type that is the tenant's own, what it means, and for how long it is kept
     own: MemoryType | None = None
     lasts: timedelta | None = None

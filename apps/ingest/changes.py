@@ -12,11 +12,11 @@ from typing import Final
 
 from apps.adapters.classifiers.base import ChangeScores, Classifier, WordScore
 from apps.ingest.relatedness import NEAREST, likely
-from apps.ingest.rules.assertion import asks, is_played, is_quoted, is_supposed
-from apps.memories.words import terms
 from text import patterns
+from text.extraction.assertion import asks, is_played, is_quoted, is_supposed
 from text.marking import MARK, marked
 from text.sentences import Span, clauses, fold, lower, sentences
+from text.words import terms
 
 _NUMBER_OR_NAME: Final = patterns.compile(r"\b(?:\w*\d\w*|[A-Z]\w+)")
 # "It's a whippet, not a greyhound": what is said to be wrong.

@@ -4,8 +4,8 @@ from contextlib import AbstractContextManager
 
 from django.conf import settings
 
-from apps.ingest.rules.reader import LONG_TEXT
 from text.budget import Budget, reading
+from text.extraction.extractor import LONG_TEXT
 
 
 def budget_for(text: str) -> AbstractContextManager[Budget]:

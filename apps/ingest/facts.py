@@ -10,8 +10,8 @@ from apps.ingest.candidates import Outcome, Proposal, Stated
 from apps.ingest.services import remember_for
 from apps.memories.claims import Fact, facts
 from apps.memories.periods import Moment
-from apps.memories.predicates import canonical, predicate_of, subject_of
 from apps.projects.scope import Scope
+from text.predicates import canonical, predicate_of, subject_of
 
 LOOKED_AT = 1_000  # open decisions, and facts that hold now
 

@@ -21,11 +21,11 @@ from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import ModelReading, Proposal
 from apps.ingest.costs import budget_for
-from apps.ingest.rules.reader import read_turn
 from apps.ingest.voices import is_user
 from apps.ingest.weighing import weighed
 from apps.projects.scope import Scope
 from apps.tenants.selectors import may_leave
+from text.extraction.extractor import read_turn
 
 # What the rules see at once to say nothing is not worth a call.
 IDLE: Final = frozenset({"filler", "too_short", "code_only", "not_user_turn", "nothing_said"})

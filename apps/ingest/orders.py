@@ -7,9 +7,9 @@ does nobody any harm, and only where nothing in the text looks as if it came fro
 from typing import Final
 
 from apps.ingest.candidates import Candidate
-from apps.ingest.rules.slots.orders import traits
 from apps.ingest.voices import is_user, participant
 from text import patterns
+from text.extraction.slots.orders import traits
 from text.sentences import fold, lower
 
 # Traits of answers, as ``rules/slots/orders.py`` names them, and what the user is called.

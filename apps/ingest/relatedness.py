@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from apps.memories.words import terms
 from text import patterns
+from text.words import terms
 
 _NUMBER: Final = patterns.compile(r"\d+")
 _NAME: Final = patterns.compile(r"\b[A-Z]\w+")

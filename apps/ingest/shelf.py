@@ -28,11 +28,11 @@ from apps.memories.services import expire
 from apps.memories.spaces import hold_space
 from apps.memories.tombstones import texts_erased_at
 from apps.memories.trust import Trust, trust_of
-from apps.memories.words import terms
 from apps.projects.models import Review, Space
 from apps.projects.scope import Scope, SpaceRef
 from apps.projects.selectors import review_policy
 from apps.tenants.models import Tenant
+from text.words import terms
 
 T = TypeVar("T")
 ACCUMULATING = frozenset({"event", "decision", "task"})

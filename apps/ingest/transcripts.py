@@ -16,12 +16,12 @@ from apps.history.states import NewState, OpenedState, Put
 from apps.history.turns import NewTurn, OpenedTurn
 from apps.ingest.candidates import Proposal
 from apps.ingest.derived import link, unlink
-from apps.ingest.rules.filler import is_filler
-from apps.ingest.rules.roles import USER_LABELS
 from apps.ingest.services import remember
 from apps.ingest.turns import TURN_ORIGIN, Turn, proposal_of
 from apps.memories.spaces import meet_end_user
 from apps.projects.scope import Scope
+from text.extraction.roles import USER_LABELS
+from text.extraction.small_talk import is_filler
 
 Answer = TypeVar("Answer")
 

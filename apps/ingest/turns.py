@@ -14,11 +14,11 @@ from apps.crypto.services import SpaceShredded, open_space
 from apps.ingest.candidates import Outcome, Proposal
 from apps.ingest.model import read_ahead
 from apps.ingest.models import TurnReceipt
-from apps.ingest.rules.filler import is_filler
-from apps.ingest.rules.roles import OTHER_LABELS, USER_LABELS, split_label
 from apps.ingest.services import remember
 from apps.memories.spaces import meet_end_user
 from apps.projects.scope import Scope
+from text.extraction.roles import OTHER_LABELS, USER_LABELS, split_label
+from text.extraction.small_talk import is_filler
 
 REPLAY_WINDOW: Final = timedelta(days=30)
 # Keys of a fact's metadata that say where it comes from; what a turn's own metadata has under them is not copied.

@@ -1,7 +1,7 @@
 """Whose words a proposal is: the user's, the assistant's, or another person's.  Pure."""
 
 from apps.ingest.candidates import Proposal
-from apps.ingest.rules.roles import OTHER_LABELS, USER_LABELS
+from text.extraction.roles import OTHER_LABELS, USER_LABELS
 
 
 def is_user(proposal: Proposal) -> bool:

@@ -14,11 +14,11 @@ from django.conf import settings
 from apps.adapters.classifiers.base import Classifier, SentenceScores, TurnScores
 from apps.adapters.errors import AdapterError
 from apps.adapters.registry import get_classifier
-from apps.ingest.rules.finding import PROPOSED, Decision, Finding
-from apps.ingest.rules.reader import LONG_TEXT, ORDER, TOO_COSTLY, unkeyed_value
-from apps.ingest.rules.slots import order_claim
 from text import patterns
 from text.budget import without
+from text.extraction.extractor import LONG_TEXT, ORDER, TOO_COSTLY, unkeyed_value
+from text.extraction.finding import PROPOSED, Decision, Finding
+from text.extraction.slots import order_claim
 from text.sentences import fold, lower
 
 logger = logging.getLogger(__name__)

@@ -19,9 +19,9 @@ from apps.memories.lifetimes import lifetimes_of
 from apps.memories.models import Memory, MemoryClaim
 from apps.memories.opened import OpenedMemory
 from apps.memories.periods import Moment, holding
-from apps.memories.predicates import Claim
 from apps.memories.sealing import open_memory
 from apps.projects.scope import Scope, SpaceRef
+from text.predicates import Claim
 
 CLAIM: Final = "claim"  # the table's name among sealed ones
 CONTENT: Final = "claim.content"  # the name bound into its seal

@@ -16,9 +16,9 @@ from apps.memories.models import Memory, MemoryVector
 from apps.memories.parts import Part, packed, without
 from apps.memories.revisions import Change
 from apps.memories.sealing import SAID, TEXT, open_handles, open_parts, open_said, open_text, seal_changed
-from apps.memories.words import terms
 from apps.projects.models import Space
 from apps.projects.scope import Scope
+from text.words import terms
 
 _COLUMNS: Final = [
     "text_ct", "text_mac", "said_ct", "said_mac", "parts_ct", "tags_ct", "metadata_ct", "tag_tokens", "revision",

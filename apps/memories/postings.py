@@ -10,8 +10,8 @@ from django.db import connection
 from apps.core.statements import prepared_cursor
 from apps.crypto.services import SpaceCipher
 from apps.memories.models import Memory
-from apps.memories.words import bm25_parameters, idf, indexed, rounded_length
 from apps.projects.scope import Scope, SpaceRef
+from text.words import bm25_parameters, idf, indexed, rounded_length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

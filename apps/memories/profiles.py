@@ -20,11 +20,11 @@ from apps.memories import claims, postings
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.nearest import signs
 from apps.memories.sealing import TAGS, Readable, blind, open_embedding, open_handles, open_text
-from apps.memories.words import terms
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.projects.selectors import SpaceNotFound
 from apps.tenants.models import Profile
+from text.words import terms
 
 CAPACITY: Final = 2_000  # memories; opening that many takes some tenths of a second
 

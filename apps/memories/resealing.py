@@ -54,10 +54,10 @@ from apps.memories.sealing import (
 )
 from apps.memories.spaces import EXTERNAL_ID
 from apps.memories.types import MemoryType
-from apps.memories.words import terms
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind, SpaceRef
 from apps.tenants.models import EndUser
+from text.words import terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,9 +21,9 @@ from apps.memories.models import Memory, Retention, Validity
 from apps.memories.revisions import Change
 from apps.memories.sealing import HANDLES, LABEL, open_handles, open_text
 from apps.memories.types import MemoryType, confidence
-from apps.memories.words import normalised
 from apps.projects.models import Space
 from apps.projects.scope import Scope
+from text.words import normalised
 
 _COLUMNS: Final = {
     "id": "bigint", "type": "text", "slot": "bytea", "value_mac": "bytea", "public_id": "text",

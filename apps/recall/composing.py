@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.memories.gist import count_tokens
 from text import patterns
+from text.digest import count_tokens
 
 _PLACE = patterns.compile(r"\{\{\s*memories\s*\}\}|\{memories\}")
 HEADING = "Relevant memories:"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from apps.memories.gist import names, topics
+from text.digest import names, topics
 
 NAMED_IDS: Final = 5  # memories named beside what they say
 LEAST: Final = 2  # memories that make a theme

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.core.plaintext import Plaintext
-from apps.memories.words import bm25
-from apps.recall.expected import is_of_kind
 from apps.recall.question import Question, date_match
 from apps.recall.ranking import Features
+from text.answer_types import is_of_kind
+from text.words import bm25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from apps.core.plaintext import Plaintext
-from apps.memories import dates
 from apps.memories.times import Window
-from apps.memories.words import terms
-from apps.recall.expected import kinds_expected
-from text import patterns
+from text import dates, patterns
+from text.answer_types import kinds_expected
+from text.words import terms
 
 MAX_CHARACTERS = 8_000
 _WORD = patterns.compile(r"[^\W\d_]+(?:['’]s)?")

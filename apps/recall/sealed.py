@@ -20,14 +20,14 @@ from apps.memories.claims import claims_of
 from apps.memories.handles import Handles
 from apps.memories.periods import Moment, true_sql
 from apps.memories.sealing import HANDLES, TAGS, open_embedding, open_text_then
-from apps.memories.words import terms
 from apps.projects.scope import Scope, SpaceRef
-from apps.recall.asked_claims import asked_claims
 from apps.recall.measuring import Statistics, Turn, is_question, measure
 from apps.recall.question import Question, windows
 from apps.recall.results import Filters
 from apps.recall.search import Ranking, conditions, moment_of
 from apps.recall.shortlist import Opened, has_metadata
+from text.question_slots import asked_claims
+from text.words import terms
 
 _EVERYTHING = """
 select memory.id, memory.text_ct, memory.handles_ct, memory.tags_ct, memory.metadata_ct, memory.revision,

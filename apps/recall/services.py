@@ -29,7 +29,6 @@ from apps.memories.participants import present
 from apps.memories.rows import recallable_rows
 from apps.memories.sealing import open_memory
 from apps.memories.spaces import space_now
-from apps.memories.words import normalised
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall import access, reranking
@@ -51,6 +50,7 @@ from apps.recall.sealed import OpenedSpace, SealedLegs, open_sealed, shortlist_s
 from apps.recall.search import Leg, Ranking, Search, conditions, moment_of
 from apps.recall.shortlist import Opened, open_shortlist
 from apps.recall.traces import is_wanted
+from text.words import normalised
 
 # In the order in which they run, and the last are the first to be cut; which of them do, says RECALL_LEGS.  Along
 # relations, ``graph``, recall goes from what they found.

@@ -15,11 +15,11 @@ from apps.memories import integrity
 from apps.memories.nearest import open_embeddings
 from apps.memories.periods import true_sql
 from apps.memories.sealing import METADATA, TEXT, open_text_then
-from apps.memories.words import terms
 from apps.recall.measuring import Spoken, Statistics, Turn, is_question, measure
 from apps.recall.question import Question
 from apps.recall.ranking import Features
 from apps.recall.search import Search
+from text.words import terms
 
 # Every join is lateral and by id: without statistics, as after a bulk load, the planner would scan the space for each.
 # Members are what the legs found.  Each brings the turn after it, in its session; of every one the turn before is read.

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from apps.memories.gist import sentences
-from apps.memories.words import normalised, terms
+from text.digest import sentences
+from text.words import normalised, terms
 
 MODEL: Final = "extractive"
 MOST_QUOTES: Final = 5

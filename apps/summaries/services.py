@@ -28,12 +28,12 @@ from apps.memories.selectors import MemoryNotFound
 from apps.memories.services import GRACE
 from apps.memories.spaces import lock_space
 from apps.memories.types import TYPES
-from apps.memories.words import terms
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.summaries.clusters import ENOUGH, MOST_IDS, clusters_behind
-from apps.summaries.extract import summary_of
 from apps.summaries.models import Cluster, ClusterMember
+from text.summary import summary_of
+from text.words import terms
 
 TYPE: Final = "summary"
 VOICE: Final = "summary"  # so that somebody who says the same words is not met as having said them before

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 # Each takes a quarter of a second or more to import, and only some commands need it.
-SLOW = ("apps.ingest.rules.reader", "onnxruntime", "torch", "hvac", "boto3", "google.auth")
+SLOW = ("text.extraction.extractor", "onnxruntime", "torch", "hvac", "boto3", "google.auth")
 CODE = "import django, sys; django.setup(); print(*sys.modules)"
 
 

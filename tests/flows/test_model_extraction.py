@@ -19,7 +19,6 @@ from apps.core.scoping import tenant_transaction
 from apps.ingest import model
 from apps.ingest.candidates import Outcome, Proposal
 from apps.ingest.models import Candidate, ModelUse
-from apps.ingest.rules.reader import read_turn
 from apps.ingest.services import remember_for
 from apps.ingest.turns import Turn, take_turn
 from apps.memories.selectors import get_memory
@@ -27,6 +26,7 @@ from apps.projects.scope import Scope
 from apps.tenants.services import set_policy
 from tests.contracts.test_extractors import CAUSES
 from tests.makers import NOW, make_scope, make_tenant
+from text.extraction.extractor import read_turn
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from apps.ingest.rules import assertion, filler, injection, secrets
-from apps.ingest.rules.reader import read_turn
-from apps.ingest.rules.slots import clause, orders, people, plain, several
 from text import patterns
+from text.extraction import assertion, injection, secrets, small_talk
+from text.extraction.extractor import read_turn
+from text.extraction.slots import clause, orders, people, plain, several
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 MIB = 2**20
@@ -25,7 +25,7 @@ def compiled(module: object) -> list[object]:
     return found
 
 
-@pytest.mark.parametrize("module", [assertion, filler, injection, secrets, clause, orders, people, plain, several])
+@pytest.mark.parametrize("module", [assertion, small_talk, injection, secrets, clause, orders, people, plain, several])
 def test_the_engine_is_the_linear_one(module: object) -> None:
     found = compiled(module)
 

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from apps.ingest.rules.reader import read_turn
 from text import patterns
 from text.budget import TooCostly, checkpoint, reading, without
+from text.extraction.extractor import read_turn
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.memories.gist import count_tokens
 from apps.recall.composing import HEADING, compose, question_of
+from text.digest import count_tokens
 
 TEXTS = ["I live in Lisbon.", "I work as a nurse and like the early shift.", "I eat no nuts."]
 

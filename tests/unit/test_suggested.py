@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 
 from apps.adapters.extractors.base import Proposed
-from apps.ingest.rules.finding import Finding
 from apps.ingest.suggested import findings_of
+from text.extraction.finding import Finding
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 

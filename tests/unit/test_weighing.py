@@ -11,11 +11,11 @@ from django.test import override_settings
 from apps.adapters.classifiers.base import SentenceScores, Span, TurnScores
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
-from apps.ingest.rules.finding import PROPOSED, Finding
-from apps.ingest.rules.reader import read_turn
 from apps.ingest.steps.extract import extract
 from apps.ingest.weighing import Thresholds, weigh, weighed
 from tests.classifiers import FakeClassifier
+from text.extraction.extractor import read_turn
+from text.extraction.finding import PROPOSED, Finding
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 

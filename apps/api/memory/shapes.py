@@ -7,10 +7,10 @@ from rest_framework import serializers
 
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import STORED, DecisionMade, Outcome
-from apps.memories.gist import Gist, gist_of
 from apps.memories.opened import OpenedMemory
 from apps.memories.parts import Part
 from apps.recall.results import Explanation
+from text.digest import Gist, gist_of
 
 
 def memory_body(

@@ -13,8 +13,8 @@ from apps.api.fields import Choice, Flag, Label, MetadataOfSaid, Moment, Text, W
 from apps.api.operations import operation
 from apps.api.v1.identity import IdentityInput, NamedView
 from apps.core.plaintext import Plaintext
-from apps.ingest.rules.roles import OTHER_LABELS, USER_LABELS
 from apps.ingest.turns import DISTILLED, LOW_VALUE, NOT_THE_USERS, REPLAY, Turn, TurnTaken, take_turn
+from text.extraction.roles import OTHER_LABELS, USER_LABELS
 
 ROLES: Final = ("user", *sorted(USER_LABELS - {"user"}), *sorted(OTHER_LABELS))
 

@@ -12,14 +12,14 @@ from apps.api.fields import Choice, Input, Label, Parameters, Whole, WholeInQuer
 from apps.api.memory.shapes import RetainedOutput
 from apps.api.operations import operation
 from apps.api.views import ApiView
-from apps.entities.names import slug
 from apps.entities.opened import OpenedEntity, OpenedRelation
 from apps.entities.selectors import get_entity, list_entities
 from apps.entities.services import merge, unmerge
-from apps.entities.vocabulary import ENTITY_TYPES, OTHER
 from apps.memories.opened import OpenedMemory
 from apps.memories.selectors import readable_memories
 from apps.recall import access
+from text.names import slug
+from text.vocabulary import ENTITY_TYPES, OTHER
 
 MOST: Final = 200
 MENTIONS: Final = 20

@@ -15,8 +15,8 @@ from apps.api.views import ApiView
 from apps.ingest.candidates import Stated
 from apps.ingest.facts import contradictions, query_facts, record_fact
 from apps.memories.claims import Fact
-from apps.memories.predicates import Claim
 from apps.recall import access
+from text.predicates import Claim
 
 SUBJECT, PREDICATE, OBJECT = 256, 64, 1_024  # characters
 

@@ -18,13 +18,13 @@ from apps.crypto.services import DecryptError
 from apps.ingest.candidates import Candidate, FoundChange
 from apps.ingest.changes import Sureness, changes_among, may_change
 from apps.ingest.relatedness import NEAREST
-from apps.ingest.rules.reader import LONG_TEXT, TOO_COSTLY
 from apps.ingest.tools import Tools
 from apps.ingest.voices import is_user
 from apps.memories import integrity
 from apps.memories.models import Memory
 from apps.memories.nearest import nearest
 from apps.memories.sealing import open_parts, open_said, open_text
+from text.extraction.extractor import LONG_TEXT, TOO_COSTLY
 from text.marking import places
 from text.sentences import Span
 

@@ -6,17 +6,17 @@ from datetime import datetime
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Candidate, Kept, PartClaim, Passage, Proposal, Reading
 from apps.ingest.costs import budget_for
-from apps.ingest.listed import Line, is_heading, lines_of, unlisted
-from apps.ingest.rules.finding import Finding, Part
-from apps.ingest.rules.reader import TOO_COSTLY, policy_refusal, read_turn
-from apps.ingest.rules.subjects import slug
 from apps.ingest.suggested import findings_of
 from apps.ingest.voices import is_user, participant
 from apps.ingest.weighing import weighed
-from apps.memories.predicates import Claim, canonical, predicate_of
 from text import patterns
 from text.budget import TooCostly
+from text.bullet_lists import Line, is_heading, lines_of, unlisted
+from text.extraction.extractor import TOO_COSTLY, policy_refusal, read_turn
+from text.extraction.finding import Finding, Part
+from text.extraction.subjects import slug
 from text.letters import kept
+from text.predicates import Claim, canonical, predicate_of
 from text.sentences import Span, fold, sentences
 
 _SLUG = patterns.compile(r"[^\w]+")

@@ -4,19 +4,20 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from apps.core.plaintext import Plaintext
 from apps.edges.ontology import get_ontology
-from apps.entities.said import Named, Reading, Said, Told
-from apps.entities.vocabulary import RELATIONS, relation_of
+from apps.entities.said import Said
 from apps.ingest.candidates import Candidate
 from apps.ingest.costs import budget_for
-from apps.ingest.rules.entities import read_entities
-from apps.ingest.rules.entities.ends import type_of
-from apps.ingest.rules.finding import Part
-from apps.ingest.rules.reader import TOO_COSTLY
 from apps.ingest.tools import Tools
 from apps.ingest.voices import is_user, participant
-from apps.memories.predicates import Claim, canonical
 from text.budget import TooCostly, checkpoint
+from text.extraction.entities import read_entities
+from text.extraction.entities.endpoints import type_of
+from text.extraction.extractor import TOO_COSTLY
+from text.extraction.finding import Part
 from text.letters import kept
+from text.mentions import Mention, Mentions, RelationMention
+from text.predicates import Claim, canonical
+from text.vocabulary import RELATIONS, relation_of
 
 
 def identify(candidates: Sequence[Candidate], tools: Tools) -> None:
@@ -65,24 +66,26 @@ def said_of(candidate: Candidate) -> Said | None:
     )
 
 
-def _stated(claim: Claim, also: Iterable[str]) -> Reading:
+def _stated(claim: Claim, also: Iterable[str]) -> Mentions:
     """A fact that is stated as one: between two entities where its predicate is a relation, else about one."""
     relation = relation_of(claim.predicate, also)
     owner, _, role = claim.about.partition(".")
     if claim.about == "user":
-        subject = Named(is_user=True, type="person")
+        subject = Mention(is_user=True, type="person")
     elif owner == "user":
-        subject = Named(role=f"my {role.replace('_', ' ')}", type="person")
+        subject = Mention(role=f"my {role.replace('_', ' ')}", type="person")
     else:
         subject = _named(claim.subject, relation.subject if relation else "")
     if relation is not None:
         object_ = _named(claim.object, relation.object)
-        return Reading(named=[subject, object_], told=[Told(subject=subject, predicate=relation.name, object=object_)])
+        return Mentions(
+            named=[subject, object_], told=[RelationMention(subject=subject, predicate=relation.name, object=object_)]
+        )
     if subject.is_user:
-        return Reading()
-    told = Told(subject=subject, predicate=canonical(claim.predicate), value=claim.object)
-    return Reading(named=[subject], told=[told])
+        return Mentions()
+    told = RelationMention(subject=subject, predicate=canonical(claim.predicate), value=claim.object)
+    return Mentions(named=[subject], told=[told])
 
 
-def _named(said: str, type_: str) -> Named:
-    return Named(name=said, type=type_ or type_of(said.lower()))
+def _named(said: str, type_: str) -> Mention:
+    return Mention(name=said, type=type_ or type_of(said.lower()))

@@ -7,7 +7,7 @@ from apps.ingest.tools import Tools
 from apps.ingest.voices import participant, voice
 from apps.memories.handles import slot_in_group, slot_mac, text_mac, value_mac
 from apps.memories.types import TYPES
-from apps.memories.words import normalised, terms
+from text.words import normalised, terms
 
 
 def resolve(candidates: Sequence[Candidate], tools: Tools) -> None:

@@ -1,8 +1,8 @@
 """By what the question asks of whom: memories that claim it, such as where somebody lives."""
 
 from apps.memories.claims import claiming
-from apps.recall.asked_claims import asked_claims
 from apps.recall.search import Ranking, Search
+from text.question_slots import asked_claims
 
 
 class Slot:

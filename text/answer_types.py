@@ -1,0 +1,52 @@
+"""The kind of answer a question expects, and whether a text holds one of that kind.
+
+Expected answer types are the oldest feature of question answering (Li and Roth 2002): a text with a time in it answers
+"when", one with a number "how many", one with a name "who" and "where".
+"""
+
+from typing import Final
+
+from text import patterns
+
+_NUMBERS = (
+    "one two three four five six seven eight nine ten eleven twelve dozen couple few several once twice both first "
+    "second third half"
+)
+_TIMES = (
+    "yesterday today tonight tomorrow last next ago week weekend month year morning recently soon since monday tuesday "
+    "wednesday thursday friday saturday sunday january february march april june july august september october "
+    "november december"
+)
+_NAMED = "country city place town state book movie film song band game team company school name"
+
+# A capital that no sentence asks for.  All others are looked for in lower case: that is four times as fast as a pattern
+# that passes over the case, and a recall looks into a hundred texts.
+_CAPITAL: Final = patterns.compile(r"(?<=[^\s.!?] )[A-Z][a-z]+")
+
+# What is asked, and what answers it.
+_KINDS: Final = (
+    (
+        patterns.compile(r"\bwhen\b|\bhow long\b|\b(?:what|which) (?:year|month|date|day|time)\b", patterns.IGNORECASE),
+        patterns.compile(rf"\b(?:{'|'.join(_TIMES.split())}|(?:19|20)\d\d|\d{{1,2}}(?:st|nd|rd|th))\b"),
+    ),
+    (
+        patterns.compile(r"\bhow (?:many|much|often|old)\b", patterns.IGNORECASE),
+        patterns.compile(rf"\b(?:\d+|{'|'.join(_NUMBERS.split())})\b"),
+    ),
+    (
+        patterns.compile(
+            rf"\b(?:who|whom|whose|where)\b|\b(?:what|which) (?:{'|'.join(_NAMED.split())})\b", patterns.IGNORECASE
+        ),
+        _CAPITAL,
+    ),
+)
+
+
+def kinds_expected(question: str) -> tuple[patterns.Pattern, ...]:
+    """What would be seen in an answer, each as a pattern; none where the question gives no hint."""
+    return tuple(answer for asked, answer in _KINDS if asked.search(question))
+
+
+def is_of_kind(kinds: tuple[patterns.Pattern, ...], text: str) -> bool:
+    lowered = text.lower()
+    return any(kind.search(text if kind is _CAPITAL else lowered) for kind in kinds)

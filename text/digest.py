@@ -1,0 +1,152 @@
+"""What can be told of a text without a model: its sentences, names, figures, main points and size in tokens.
+
+Every sentence is an exact part of the text, so that it may be quoted.  Deterministic, and made for English: of other
+languages it finds sentences, figures and sizes, and fewer names.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from text import patterns
+from text.words import STOP_WORDS
+
+MOST_NAMES: Final = 16
+MOST_POINTS: Final = 3
+MOST_TOPICS: Final = 5
+LOOKED_AT: Final = 8_000  # characters
+
+# A stop followed by space, or by nothing; scripts without spaces have stops of their own.  A line is never joined on.
+_STOP = patterns.compile(r"[.!?…]+[)\"'”’]*(?=\s|$)|[。！？．]+|\n+")
+_ABBREVIATION = patterns.compile(
+    r"(?:\b(?:mr|mrs|ms|dr|prof|st|vs|etc|approx|no|inc|ltd|co|e\.g|i\.e|a\.m|p\.m"
+    r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)|\b[a-z])\.$",
+    patterns.IGNORECASE,
+)
+_WORD = patterns.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_FIGURE = patterns.compile(r"[^\W_]*\d[^\W_]*(?:[.,:/-]\d+)*%?")
+_PIECE = patterns.compile(r"[A-Za-z]+|\d+|[^\W\d_]|\S", patterns.ASCII)
+# What somebody does who stands at the beginning of a sentence, where a capital letter says nothing.
+_DOES = frozenset(
+    """
+    lives lived works worked moved likes liked loves loved hates said says told went goes got wants wanted prefers
+    joined left bought sold paid gave took made came called asked sent wrote lent borrowed cooked sang ran flew visited
+    plays played met married teaches studies and has will
+    """.split()  # noqa: SIM905  (a list of words reads best as words)
+)
+_DAYS_AND_MONTHS = frozenset(
+    """
+    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+    september october november december
+    """.split()  # noqa: SIM905
+)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences, in order, none blank: each an exact part of the text."""
+    found, begin = [], 0
+    for stop in _STOP.finditer(text):
+        if stop[0] == "." and _ABBREVIATION.search(text[max(begin, stop.start() - 8) : stop.end()]):
+            continue
+        found.append(text[begin : stop.end()].strip())
+        begin = stop.end()
+    found.append(text[begin:].strip())
+    return [one for one in found if one]
+
+
+def count_tokens(text: str) -> int:
+    """About how many tokens a language model's tokenizer makes of a text; rather more than fewer.
+
+    One for each six letters begun of a word, each three digits begun, each other sign, and each letter beyond ASCII.
+    """
+    count = 0
+    for piece in _PIECE.findall(text):
+        size = 6 if piece[0].isalpha() else 3 if piece[0].isdigit() else 1
+        count += math.ceil(len(piece) / size)
+    return count
+
+
+def names(text: str) -> list[str]:
+    """Who and what is named, in order, each once: runs of words with capitals, without days and months.
+
+    A single word that only its place at the beginning of a sentence gives a capital is no name, unless what follows is
+    something that people do.
+    """
+    found: dict[str, None] = {}
+    doubtful: list[str] = []
+    for sentence in sentences(text):
+        for words, is_first, follower in _capitalised(sentence):
+            name = " ".join(words)
+            if is_first and len(words) == 1 and follower not in _DOES and not name[1:].isupper():
+                doubtful.append(name)
+                continue
+            found.setdefault(name.removesuffix("'s").removesuffix("’s"), None)
+    return [name for name in found if name.casefold() not in _DAYS_AND_MONTHS][:MOST_NAMES]
+
+
+def _capitalised(sentence: str) -> Iterable[tuple[list[str], bool, str]]:
+    """(the run of words with capitals, whether it begins the sentence, the word after it)."""
+    words = [(match[0], match.start(), match.end()) for match in _WORD.finditer(sentence)]
+    at = 0
+    while at < len(words):
+        word, _, end = words[at]
+        is_first = at == 0
+        if not word[0].isupper() or word.casefold() in STOP_WORDS or word in {"I", "I'm", "I've", "I'll", "I'd"}:
+            at += 1
+            continue
+        run = [word]
+        while at + 1 < len(words) and words[at + 1][0][0].isupper() and sentence[end : words[at + 1][1]] == " ":
+            at += 1
+            run.append(words[at][0])
+            end = words[at][2]
+        at += 1
+        yield run, is_first, words[at][0].casefold() if at < len(words) else ""
+
+
+def figures(text: str) -> list[str]:
+    """Numbers, dates and times as they are written, in order, each once."""
+    return list(dict.fromkeys(_FIGURE.findall(text)))
+
+
+def key_points(text: str) -> list[str]:
+    """Of a text of several sentences, the few that name most, in their order; nothing of a single sentence."""
+    found = sentences(text)
+    if len(found) < 2:
+        return []
+    weights = [len(names(one)) + len(figures(one)) for one in found]
+    best = sorted(range(len(found)), key=lambda at: (-weights[at], at))[:MOST_POINTS]
+    return [found[at] for at in sorted(best)]
+
+
+def topics(key: str | None, tags: Sequence[str]) -> list[str]:
+    """What a memory is about, from its canonical key and its tags: ``user.allergy.nuts`` is about allergy and nuts."""
+    parts = [part.replace("_", " ") for part in (key or "").split(".")[1:]]
+    return list(dict.fromkeys(part for part in [*parts, *tags] if part))[:MOST_TOPICS]
+
+
+def keeps_everything(summary: str, texts: Iterable[str]) -> bool:
+    """Whether each name, number, date and time of the texts stands in the summary."""
+    told = summary.casefold()
+    return all(one.casefold() in told for text in texts for one in (*names(text), *figures(text)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gist:
+    """What a reader is told beside a text; ``tokens`` is an estimate, of a long text by its beginning."""
+
+    key_points: Sequence[str]
+    entities: Sequence[str]
+    topics: Sequence[str]
+    tokens: int
+
+
+def gist_of(text: str, *, key: str | None, tags: Sequence[str]) -> Gist:
+    """From the first LOOKED_AT characters, so that a page of long memories is not slower to read than to store."""
+    beginning = text[:LOOKED_AT]
+    return Gist(
+        key_points=key_points(beginning),
+        entities=names(beginning),
+        topics=topics(key, tags),
+        tokens=round(count_tokens(beginning) * max(1.0, len(text) / LOOKED_AT)),
+    )

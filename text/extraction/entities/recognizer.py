@@ -1,0 +1,457 @@
+"""Reads who a statement is about and how they stand to each other, from its words and from its claims."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from text import patterns
+from text.extraction import language
+from text.extraction.entities.endpoints import End, ends_of, type_of
+from text.extraction.entities.tables import COLLEAGUES, NO_NAMES, NO_PERSONS, OFFICES, ROLES, SAME_ROLE, VERBS
+from text.extraction.finding import Part
+from text.extraction.lexicon import BOSS, OCCUPATIONS, REPORTEE
+from text.extraction.subjects import is_name, slug
+from text.mentions import MOST_NAMED, NOBODY, Mention, Mentions, RelationMention
+from text.sentences import fold, lower
+from text.vocabulary import HAS_ROLE, ORGANIZATION, PERSON, PLACE, TEAM
+
+LONGEST: Final = 2_000  # characters of a statement that is read for relations; of a document only names are
+MOST_READ: Final = 20_000
+USER: Final = Mention(is_user=True, type=PERSON)
+_WIDEST: Final = 70  # characters between two ends that are told to stand to each other
+
+_ADVERBS = r"(?:now |also |currently |just |still |actually |mainly |mostly |both |always |only |really |already )*"
+_VERBS = [
+    (
+        patterns.compile(
+            rf",? ?(?:who |which |that |and )?{_ADVERBS}(?:{verb.says}) {_ADVERBS}(?:the |our |my |a |an )?"
+        ),
+        verb,
+    )
+    for verb in VERBS
+]
+_AND = patterns.compile(r"(?:,? (?:and|&) |, )(?:the |our |my |a )?")
+_TOGETHER = patterns.compile(r" (?:both |all )?(?:work|collaborate|pair)(?: closely)? together\b")
+_ON_TEAM = patterns.compile(r" (?:both |all )?work(?: closely)? together (?:on|in) (?:the |our )?")
+_APPOSED = patterns.compile(
+    r",? \(?|: |(?:'s name)? (?:is|was) (?:now )?(?:called |named )?|, called |, named | called | named |: "
+)
+_IS_APPOSED = patterns.compile(r", | \(| (?:is|'s|became|becomes) (?:now |also |actually |officially )*")
+_ALSO_KNOWN = patterns.compile(
+    r",? \(?(?:also known as|better known as|aka|a\.k\.a\.|or simply|or just|(?:who )?(?:also |usually )?goes by"
+    r"|nicknamed|(?:is |for short |also )?called) [\"']?"
+)
+_SHORT_FOR = patterns.compile(r" (?:is short for|stands for|means|is what we call) (?:the )?")
+_CALLED = patterns.compile(
+    r"\b(?:calls?|nicknamed) (?:it|him|her|them) [\"']?"
+    r"(?P<name>(?:[A-Z]\. )?[A-Z][\w -]{1,30}?|the [\w -]{2,30}?)[\"']?"
+    r"(?:,? or (?:just |simply )?[\"']?(?P<other>[A-Z][\w -]{1,30}?|the [\w -]{2,30}?)[\"']?)?(?=[.,;!)]|$)"
+)
+_IS_A = patterns.compile(
+    r"(?:'s|'m|'re| is| am| are| became| becomes| works as| work as| was (?:made|appointed|promoted to))"
+    r" (?:now |also |currently |still )*(?P<article>an?|the|our|your)? ?(?:new |current |acting |interim )?"
+    r"(?P<role>[\w-]+(?: [\w-]+){0,3}?)"
+    r"(?= (?:at|for|of|in|on|with|and|here|who|now)\b|[.,;!?)]|$)"
+)
+_AT_WORK = patterns.compile(r" (?:at|for|with) (?:the )?$")
+_NOT = patterns.compile(
+    r"\b(?:no longer|not|never|used to|former(?:ly)?|ex|isn't|wasn't|anymore|any more|if|would|might|could)\b"
+)
+
+
+def read_entities(text: str, claims: Iterable[Part] = ()) -> Mentions:
+    """Of one kept statement.  claims: those that it makes, their words text[start:end].  Never an exception."""
+    claims = list(claims)
+    plain = fold(text[:MOST_READ])
+    low = lower(plain)
+    is_english = bool(claims) or not language.is_foreign(low)
+    ends = ends_of(plain, low, is_english=is_english)
+    if not ends and not claims:
+        return NOBODY
+    if len(text) > LONGEST or not is_english:
+        return Mentions(named=_once(end.named for end in ends if not end.named.is_user and not end.named.pronoun))
+    for claim in claims:
+        if len(claims) == 1 and claim.key in _OWN_NAME and (name := _surface(claim.value, plain)):
+            return Mentions(named=[Mention(is_user=True, name=name, type=PERSON)])
+    reader = _Reader(plain, low, ends)
+    told = reader.read()
+    for claim in claims:
+        for one in _of_claim(claim, plain, low):
+            if one.subject.name:  # the claim knows who "she" is
+                told = [other for other in told if not (other.subject.pronoun and _same_but_subject(one, other))]
+            if not _is_told(one, told):
+                told.append(one)
+    inside = [named for one in told for named in (one.subject, one.object) if named is not None]
+    named = _once([*(end.named for end in reader.ends), *inside])
+    return Mentions(named=[one for one in named if _stands(one) or one in inside], told=told)
+
+
+def _stands(named: Mention) -> bool:
+    """Whether a mention by itself is worth noting: the user is in every one of their memories."""
+    return not named.is_user and named.pronoun != "it" and bool(named.name or named.role or named.pronoun)
+
+
+def _once(named: Iterable[Mention]) -> list[Mention]:
+    """Each once; what is a guess only where it is not known better."""
+    every = list(dict.fromkeys(named))
+    sure = {one.name.lower() for one in every if one.is_sure}
+    return [one for one in every if one.is_sure or not one.name or one.name.lower() not in sure][:MOST_NAMED]
+
+
+class _Reader:
+    """One statement while it is read; an end that is told more of is put back richer."""
+
+    def __init__(self, plain: str, low: str, ends: list[End]) -> None:
+        self.plain, self.low, self.ends = plain, low, ends
+        self.told: list[RelationMention] = []
+
+    def read(self) -> list[RelationMention]:
+        is_denied = _NOT.search(self.low) is not None
+        self._join_roles(tells=not is_denied)
+        self._join_offices(tells=not is_denied)
+        self._join_aliases()
+        if not is_denied:
+            self._read_offices()
+            self._read_verbs()
+            self._read_together()
+        return self.told
+
+    def _gap(self, at: int) -> str:
+        return self.low[self.ends[at].end : self.ends[at + 1].start]
+
+    def _put(self, at: int, named: Mention) -> Mention:
+        end = self.ends[at]
+        self.ends[at] = replace_end(end, named)
+        self.told = [_with(told, end.named, named) for told in self.told]
+        return named
+
+    def _join_roles(self, *, tells: bool) -> None:
+        """ "My sister Ana", "Ana, my sister": one person, by name and by role."""
+        at = 0
+        while at < len(self.ends):
+            if self.ends[at].role and self.ends[at].whose:
+                self._join_role(at, tells=tells)
+            at += 1
+
+    def _join_role(self, at: int, *, tells: bool) -> None:
+        end = self.ends[at]
+        named = end.named
+        after, before = at + 1, at - 1
+        if after < len(self.ends) and self._names_person(after) and _APPOSED.fullmatch(self._gap(at)):
+            named = self._one_person(at, after)
+            self._join_more(at, end)
+        elif before >= 0 and self._names_person(before) and _IS_APPOSED.fullmatch(self._gap(before)):
+            named = self._one_person(at, before)
+        owner = USER if end.whose == "my" else self._owner(end)
+        if owner is not None and tells and (named.is_sure or named.name):
+            self.told.append(replace(_relation(owner, end.role, named), is_implied=not named.name))
+
+    def _join_more(self, first: int, role: End) -> None:
+        """ "My sisters Mia and Zoe": the others of whom the role is told."""
+        is_plural = role.whose == "my" and self.low[role.start : role.end].endswith("s")
+        at = first + 1
+        while is_plural and at < len(self.ends) and _AND.fullmatch(self._gap(at - 1)) and self._names_person(at):
+            one = replace(self.ends[at].named, role=role.named.role, is_shared=True, type=PERSON, is_sure=True)
+            self._put(at, one)
+            self.told.append(_relation(USER, role.role, one))
+            at += 1
+
+    def _names_person(self, at: int) -> bool:
+        end = self.ends[at]
+        is_lower = self.plain == self.low and end.named.type == PERSON
+        is_written = end.named.is_sure or is_lower or is_name(self.plain, end.start, end.end)
+        return bool(end.named.name) and end.named.type in ("", PERSON) and is_written
+
+    def _one_person(self, role_at: int, name_at: int) -> Mention:
+        """Both ends made one, at the place of the name."""
+        role, name = self.ends[role_at], self.ends[name_at]
+        named = replace(name.named, role=role.named.role, is_shared=role.named.is_shared, type=PERSON, is_sure=True)
+        self.ends[name_at] = replace_end(name, named)
+        del self.ends[role_at]
+        return named
+
+    def _owner(self, end: End) -> Mention | None:
+        if end.whose.endswith("'s"):
+            name = self.plain[end.start : end.start + len(end.whose) - 2]
+            return Mention(name=name, type=PERSON, is_sure=is_name(self.plain, end.start, end.start + len(name)))
+        return Mention(pronoun={"his": "he", "her": "she", "their": "they"}[end.whose])
+
+    def _join_aliases(self) -> None:
+        at = 0
+        while at + 1 < len(self.ends):
+            one, other, gap = self.ends[at], self.ends[at + 1], self._gap(at)
+            if one.named.name and other.named.name:
+                if _ALSO_KNOWN.fullmatch(gap) or (gap == " (" and self.plain[other.end : other.end + 1] == ")"):
+                    self._put(at, _also_called(one.named, [other.named.name]))
+                    del self.ends[at + 1]
+                    continue
+                if _SHORT_FOR.fullmatch(gap):
+                    self._put(at + 1, _also_called(other.named, [one.named.name]))
+                    del self.ends[at]
+                    continue
+            at += 1
+        called = _CALLED.search(self.plain)
+        if called:
+            before = [at for at, end in enumerate(self.ends) if end.end <= called.start() and end.named.name]
+            if before:
+                named = self.ends[before[-1]].named
+                self.ends = [end for end in self.ends if end.start < called.start("name") or end.start >= called.end()]
+                names = tuple(name for name in (called["name"], called["other"]) if name)
+                self._put(before[-1], _also_called(named, names))
+
+    def _join_offices(self, *, tells: bool) -> None:
+        """ "Our CTO is Petra": the office before whoever has it."""
+        at = 0
+        while at + 1 < len(self.ends):
+            end = self.ends[at]
+            if end.role and not end.whose and self._names_person(at + 1) and _APPOSED.fullmatch(self._gap(at)):
+                named = self._one_person(at, at + 1)
+                if tells:
+                    self.told.append(RelationMention(subject=named, predicate=HAS_ROLE, value=end.role))
+            at += 1
+
+    def _read_offices(self) -> None:
+        """ "Priya is the engineering manager", "Tom is a nurse at the Charité"."""
+        for at, end in enumerate(self.ends):
+            match = _IS_A.match(self.low, end.end)
+            if match is None or not self._is_somebody(at):
+                continue
+            role = SAME_ROLE.get(match["role"], match["role"])
+            is_office = role in OFFICES and match["article"] in ("the", "our", None)
+            if not is_office and not (match["article"] and role.split()[-1] in OCCUPATIONS):
+                continue
+            named = end.named
+            if not named.is_user and not named.pronoun:
+                known_by = f"the {role}" if is_office and match["article"] and not named.role else named.role
+                named = self._put(at, replace(named, role=known_by, type=PERSON, is_sure=True))
+            self.told.append(RelationMention(subject=named, predicate=HAS_ROLE, value=role))
+            self._drop_inside(at, match.start(), match.end())
+            if at + 1 < len(self.ends) and _AT_WORK.fullmatch(self.low[match.end("role") : self.ends[at + 1].start]):
+                employer = self._sure(at + 1, "")
+                if employer.name:
+                    self.told.append(RelationMention(subject=named, predicate="works_at", object=employer))
+
+    def _drop_inside(self, at: int, start: int, end: int) -> None:
+        """The words of the role are no further person."""
+        mine = self.ends[at]
+        self.ends[:] = [one for one in self.ends if one is mine or not (one.start >= start and one.end <= end)]
+
+    def _is_somebody(self, at: int) -> bool:
+        end = self.ends[at]
+        if end.named.is_user:
+            return self.low[end.start : end.end] in ("i", "user", "the user")
+        if end.named.pronoun:
+            return end.named.pronoun in ("she", "he")
+        may_be = end.named.type in ("", PERSON) and bool(end.named.name or end.whose)
+        return may_be and (end.named.is_sure or is_name(self.plain, end.start, end.end))
+
+    def _read_verbs(self) -> None:
+        for at in range(len(self.ends) - 1):
+            gap = self._gap(at)
+            if len(gap) > _WIDEST or "\n" in gap:
+                continue
+            verb = next((verb for pattern, verb in _VERBS if pattern.fullmatch(gap)), None)
+            if verb is None or not self._may_be_subject(at):
+                continue
+            subjects = [self._sure(one, verb.subject) for one in self._listed_before(at)]
+            objects = [self._sure(one, verb.object) for one in self._listed_after(at + 1)]
+            for subject in subjects:
+                for object_ in objects:
+                    ends = (object_, subject) if verb.turned else (subject, object_)
+                    self._tell(*ends, verb.predicate)
+
+    def _tell(self, subject: Mention, object_: Mention, predicate: str) -> None:
+        if predicate == "member_of" and object_.type not in ("", TEAM, ORGANIZATION):
+            return
+        if predicate == "member_of" and object_.type in ("", ORGANIZATION) and object_.name:
+            predicate = "works_at"
+        if predicate == "located_at" and object_.type not in ("", PLACE):
+            return
+        if predicate == "manages" and object_.is_user:
+            subject, predicate, object_ = object_, "reports_to", subject
+        self.told.append(RelationMention(subject=subject, predicate=predicate, object=object_))
+
+    def _may_be_subject(self, at: int) -> bool:
+        """ "The new tool that Ana uses": the words before must not make it another verb's object."""
+        end = self.ends[at]
+        named = end.named
+        return (
+            named.is_sure
+            or named.is_user
+            or bool(named.pronoun or named.role)
+            or is_name(self.plain, end.start, end.end)
+        )
+
+    def _sure(self, at: int, type_: str) -> Mention:
+        """The end as one that is spoken of by name: a verb has told that it is one, and perhaps of which type."""
+        named = self.ends[at].named
+        if named.name and not named.is_user:
+            return self._put(at, replace(named, is_sure=True, type=named.type or type_))
+        return named
+
+    def _listed_before(self, at: int) -> list[int]:
+        found = [at]
+        while found[0] > 0 and _AND.fullmatch(self._gap(found[0] - 1)) and self._may_be_subject(found[0] - 1):
+            found.insert(0, found[0] - 1)
+        return found
+
+    def _listed_after(self, at: int) -> list[int]:
+        found = [at]
+        while found[-1] + 1 < len(self.ends) and _AND.fullmatch(self._gap(found[-1])):
+            if self._is_next_subject(found[-1] + 1):
+                break
+            found.append(found[-1] + 1)
+        return found
+
+    def _is_next_subject(self, at: int) -> bool:
+        """Whether a verb of its own follows: "… with Ana and Tom manages the team"."""
+        gap = self._gap(at) if at + 1 < len(self.ends) else ""
+        return self.ends[at].named.is_user or any(pattern.fullmatch(gap) for pattern, _ in _VERBS)
+
+    def _read_together(self) -> None:
+        """ "John and Sarah work together on the platform team"."""
+        for at in range(len(self.ends) - 1):
+            if _AND.fullmatch(self._gap(at)) and _TOGETHER.match(self.low, self.ends[at + 1].end):
+                pair = [self._sure(one, PERSON) for one in (at, at + 1)]
+                pair.sort(key=lambda named: not named.is_user)
+                self.told.append(RelationMention(subject=pair[0], predicate="works_with", object=pair[1]))
+                if at + 2 < len(self.ends) and _ON_TEAM.fullmatch(self._gap(at + 1)):
+                    for one in pair:
+                        self._tell(one, self._sure(at + 2, TEAM), "member_of")
+
+
+def _also_called(named: Mention, names: Sequence[str]) -> Mention:
+    """One of the names may be an office: "the EM" is whoever has it."""
+    said = [name.lower().removeprefix("the ") for name in names]
+    office = next((SAME_ROLE.get(one, one) for one in said if one in OFFICES), "")
+    role = named.role or (f"the {office}" if office else "")
+    return replace(named, also=(*named.also, *names), role=role, is_sure=True)
+
+
+def replace_end(end: End, named: Mention) -> End:
+    return End(end.start, end.end, named, role=end.role, whose=end.whose)
+
+
+def _with(told: RelationMention, old: Mention, new: Mention) -> RelationMention:
+    return replace(
+        told,
+        subject=new if told.subject is old else told.subject,
+        object=new if told.object is old else told.object,
+    )
+
+
+def _relation(owner: Mention, role: str, named: Mention) -> RelationMention:
+    """How the owner of a role stands to whoever has it."""
+    if role in BOSS:
+        return RelationMention(subject=owner, predicate="reports_to", object=named)
+    if role in REPORTEE:
+        return RelationMention(subject=owner, predicate="manages", object=named)
+    if role in COLLEAGUES:
+        return RelationMention(subject=owner, predicate="works_with", object=named)
+    return RelationMention(subject=owner, predicate="related_to", object=named, value=role)
+
+
+# --- from the canonical key: what the other rules found, also where nothing is written like a name -------------------
+
+_OWN_NAME: Final = ("user.name", "user.preferred_name")
+# The last part of a key, with the relation and the type of its object.
+_ATTRIBUTES: Final = {
+    "reports_to": ("reports_to", PERSON),
+    "team": ("member_of", TEAM),
+    "employer": ("works_at", ""),
+    "location": ("located_at", PLACE),
+}
+_LISTED: Final = {"manages": "manages", "works_with": "works_with"}
+_ROLE_KEYS: Final = {slug(role): role for role in ROLES if role not in NO_PERSONS} | {"spouse": "spouse"}
+_ENTITY_KEYS: Final = _ATTRIBUTES.keys() | _LISTED.keys() | _ROLE_KEYS.keys()
+
+
+def _of_claim(claim: Part, plain: str, low: str) -> Iterator[RelationMention]:
+    key, value, many_valued = claim.key, claim.value, claim.many_valued
+    parts = key.split(".")
+    if len(parts) < 2 or _NOT.search(low, claim.start, claim.end):
+        return
+    attribute = parts[-2] if many_valued and len(parts) > 2 else parts[-1]
+    about = parts[: -2 if many_valued and len(parts) > 2 else -1]
+    meant = parts[-1] if many_valued else value
+    if attribute == "managed_by":
+        thing, boss = _surface(".".join(about), plain), _surface(value, plain)
+        if thing and boss and thing.lower() not in NO_NAMES:
+            yield RelationMention(
+                subject=_person(boss), predicate="manages", object=Mention(name=thing, type=type_of(thing.lower()))
+            )
+        return
+    if attribute not in _ENTITY_KEYS:
+        return
+    subject, name = _subject(about, plain), _surface(meant, plain)
+    if subject is None or not name:
+        return
+    if attribute in _ATTRIBUTES:
+        predicate, type_ = _ATTRIBUTES[attribute]
+        yield RelationMention(
+            subject=subject, predicate=predicate, object=Mention(name=name, type=type_ or type_of(name.lower()))
+        )
+    elif attribute in _LISTED:
+        yield RelationMention(subject=subject, predicate=_LISTED[attribute], object=_person(name))
+    elif attribute in _ROLE_KEYS and subject.is_user and is_plain_name(name):
+        role = _ROLE_KEYS[attribute]
+        yield _relation(subject, role, replace(_person(name), role=f"my {role}", is_shared=many_valued))
+
+
+def is_plain_name(words: str) -> bool:
+    return 0 < len(words.split()) < 4 and not any(c.isdigit() for c in words)
+
+
+def _person(name: str) -> Mention:
+    return Mention(name=name, type=PERSON)
+
+
+def _subject(about: list[str], plain: str) -> Mention | None:
+    if about == ["user"]:
+        return USER
+    if len(about) == 2 and about[0] == "user" and about[1] in _ROLE_KEYS:
+        role = _ROLE_KEYS[about[1]]
+        return Mention(role=f"my {role}", type=PERSON)
+    name = _surface(about[0], plain) if len(about) == 1 else ""
+    if name:
+        return _person(name)
+    # Whom the turn spoke of before is told by a pronoun here.
+    pronoun = _HE_OR_SHE.search(plain.lower()) if len(about) == 1 else None
+    return Mention(pronoun=pronoun[1]) if pronoun else None
+
+
+_HE_OR_SHE = patterns.compile(r"\b(s?he)\b")
+_SPAN = patterns.compile(r"[^\W_]+(?:[.'&+#-]+[^\W_]+)*")
+
+
+def _surface(canonical: str, plain: str) -> str:
+    """The words of the text that a canonical value stands for; empty where they cannot be told."""
+    first, size = canonical.split("_")[0], canonical.count("_") + 1
+    tokens = list(_SPAN.finditer(plain))
+    for at, token in enumerate(tokens):
+        if not token[0].lower().startswith(first[:3]):
+            continue
+        for last in range(at, min(at + size + 1, len(tokens))):
+            said = plain[token.start() : tokens[last].end()].removesuffix("'s")
+            if slug(said) == canonical:
+                return said
+    return ""
+
+
+def _same_but_subject(one: RelationMention, other: RelationMention) -> bool:
+    ends = [slug(each.object.name or each.object.role) if each.object else "" for each in (one, other)]
+    return one.predicate == other.predicate and ends[0] == ends[1]
+
+
+def _is_told(one: RelationMention, told: Sequence[RelationMention]) -> bool:
+    """Whether the words told it already: the same ends, however they were found."""
+
+    def ends(each: RelationMention) -> tuple[str, ...]:
+        object_ = each.object or USER
+        return (
+            slug(each.subject.name or each.subject.role) if not each.subject.is_user else "user",
+            slug(object_.name or object_.role),
+        )
+
+    mine = ends(one)
+    return any(mine == ends(other) or (one.object and other.object and mine[1] == ends(other)[1]) for other in told)

@@ -1,0 +1,498 @@
+"""Find what must never be stored: credentials, card and government numbers, recovery codes.
+
+Every pattern is bounded, so a megabyte of text costs linear time. The patterns hold no real secret's text.
+"""
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+from text import patterns
+from text.extraction import code
+from text.extraction.lexicon import listed
+from text.extraction.literals import (
+    is_dummy,
+    is_expression,
+    is_placeholder,
+    is_sample,
+    looks_configured,
+    looks_real,
+)
+
+
+class Secret(NamedTuple):
+    start: int
+    end: int
+    reason: str
+
+
+# Known shapes: vendor keys, tokens, private keys. The shape alone is enough.
+_SHAPES: tuple[tuple[str, str], ...] = (
+    ("secret_private_key", r"\bPuTTY-User-Key-File-\d"),
+    ("secret_private_key", r"\bAGE-SECRET-KEY-1[A-Z0-9]{20,80}"),
+    ("secret_api_key", r"\b(?:A3T[A-Z0-9]|AKIA|ASIA|AGPA|AIDA|AROA|ANPA|ABIA|ACCA)[A-Z0-9]{12,20}\b"),
+    ("secret_api_key", r"\b(?:gh[pousr]_[A-Za-z0-9]{16,255}|github_pat_[A-Za-z0-9_]{20,255})"),
+    ("secret_api_key", r"\bglpat-[A-Za-z0-9_.-]{16,100}|\bgl(?:ptt|dt|rt|soat|cbt|imt|agent)-[A-Za-z0-9_-]{16,100}"),
+    ("secret_api_key", r"\b(?:sk|pk|rk|whsec)_(?:live_|test_|prod_)?[A-Za-z0-9]{16,255}"),
+    ("secret_api_key", r"\bsk-(?:ant-|proj-|or-|svcacct-|admin-|lf-)?[A-Za-z0-9_-]{16,300}"),
+    ("secret_api_key", r"\bxox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,255}|\bxapp-\d-[A-Za-z0-9-]{10,255}"),
+    ("secret_api_key", r"\bhooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,120}"),
+    (
+        "secret_api_key",
+        (
+            r"\bdiscord(?:app)?\.com/api/webhooks/\d{10,25}/[\w-]{20,100}"
+            r"|\b[MNO][A-Za-z\d_-]{23,27}\.[\w-]{6}\.[\w-]{27,40}"
+        ),
+    ),
+    ("secret_api_key", r"\bAIza[0-9A-Za-z_-]{30,45}|\bya29\.[0-9A-Za-z_-]{20,300}|\bGOCSPX-[\w-]{20,40}"),
+    ("secret_api_key", r"\bSG\.[\w-]{16,32}\.[\w-]{16,64}|\bkey-[0-9a-f]{32}\b|\b[0-9a-f]{32}-us\d{1,2}\b"),
+    ("secret_api_key", r"\b(?:AC|SK)[0-9a-f]{32}\b"),
+    (
+        "secret_api_key",
+        (
+            r"\bnpm_[A-Za-z0-9]{30,60}|\bpypi-[A-Za-z0-9_-]{16,300}|\bdckr_pat_[\w-]{20,60}|\bhf_[A-Za-z0-9]{20,60}"
+            r"|\brubygems_[0-9a-f]{30,60}"
+        ),
+    ),
+    (
+        "secret_api_key",
+        (
+            r"\bdo[por]_v1_[0-9a-f]{32,80}|\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{24,40}|\bsq0(?:atp|csp)-[\w-]{20,60}"
+            r"|\bEAAC?[A-Za-z0-9]{40,300}"
+        ),
+    ),
+    (
+        "secret_api_key",
+        (
+            r"\b(?:hv[sbr]|s|b)\.[A-Za-z0-9_-]{24,200}\b|\bdapi[0-9a-f]{32}\b|\bPMAK-[0-9a-f-]{30,80}|\blin_(?:api"
+            r"|oauth)_[A-Za-z0-9]{30,80}"
+        ),
+    ),
+    (
+        "secret_api_key",
+        (
+            r"\bntn_[A-Za-z0-9]{30,60}|\bsecret_[A-Za-z0-9]{30,60}|\bfigd_[\w-]{30,60}|\bATATT3[\w=-]{20,300}"
+            r"|\bpat[A-Za-z0-9]{14}\.[0-9a-f]{40,80}"
+        ),
+    ),
+    (
+        "secret_api_key",
+        (
+            r"\bsntry[su]_[\w=+/-]{20,300}|\bNRAK-[A-Z0-9]{20,40}|\bglc_[\w=+/-]{20,200}|\bglsa_[\w]{20,60}"
+            r"|\bgsk_[A-Za-z0-9]{20,80}|\bpplx-[A-Za-z0-9]{20,80}"
+        ),
+    ),
+    (
+        "secret_api_key",
+        (
+            r"\br8_[A-Za-z0-9]{20,60}|\bxai-[A-Za-z0-9]{20,120}|\btskey-[\w-]{10,80}|\bsbp_[0-9a-f]{30,60}"
+            r"|\brnd_[A-Za-z0-9]{20,60}|\bms_(?:live|test|prod|dev)_[A-Za-z0-9]{12,80}"
+        ),
+    ),
+    ("secret_api_key", r"\b\d{8,10}:AA[\w-]{32,36}\b"),
+    (
+        "secret_api_key",
+        (
+            r"\bAccountKey=[A-Za-z0-9+/=]{20,100}|\bSharedAccessSignature=[^\s;]{10,300}|[?&](?:sig"
+            r"|X-Amz-Signature)=[\w%/+-]{20,200}"
+        ),
+    ),
+    ("secret_token", r"\beyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,4000}(?:\.[A-Za-z0-9_-]{0,2000})?"),
+    (
+        "secret_token",
+        (r"\b[Bb]earer\s+[A-Za-z0-9._~+/-]{16,2000}=*|\b[Aa]uthorization:\s*[Bb]asic\s+[A-Za-z0-9+/=]{8,500}"),
+    ),
+    ("secret_password", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,64}:[^\s/@]{3,128}@[\w.-]{1,200}"),
+    ("secret_wallet", r"\b(?:xprv|yprv|zprv)[1-9A-HJ-NP-Za-km-z]{50,120}\b|\b[5KL][1-9A-HJ-NP-Za-km-z]{50,51}\b"),
+)
+_SHAPE = patterns.compile("|".join(f"(?P<s{i}>{pattern})" for i, (_, pattern) in enumerate(_SHAPES)))
+# Tested first, cheaply: without one of these no shape can match.
+_SHAPE_HINT = patterns.compile(r"[A-Za-z0-9_+/=-]{16}|://[^\s@]{0,200}@|PRIVATE KEY|PuTTY-User|xox|[Bb]earer|[Bb]asic ")
+
+_KEY_BEGINS = patterns.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
+_KEY_ENDS = patterns.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+
+# A word that names a secret, then something that is not prose: "password is …", "pin: …", "the wifi code is …".
+_NAMED = patterns.compile(
+    r"\b(?P<what>pass\s?words?|pass\s?wor?ds?|pass\s?phrase|pass\s?code|passwd|pwd?|pw|p/w|credentials?|creds"
+    r"|log-?in(?: there| details| data| info)?|secret(?: key)?|api[ _-]?key"
+    r"|(?:access|auth|api|deploy|bearer|session|refresh|security|personal access|bot)[ _-]?(?:key|token|secret)"
+    r"|token|client[ _-]?secret|master key|encryption key|license key"
+    r"|(?:wi-?fi|wlan|door|alarm|gate|safe|garage|vault|unlock|lock|entry|access|sim|card|bank|atm|phone|debit"
+    r"|credit|tablet|laptop)?\s?(?:pin|puk)(?: code| number)?"
+    r"|(?:door|alarm|gate|safe|garage|vault|unlock|lock|padlock|locker|entry|access|security|keypad|wi-?fi|wlan)"
+    r"\s?(?:code|combination|combo)"
+    r"|(?:codes?|combinations?|combos?)(?= (?:for|to|of) (?:the |my |our )?(?:\w+ )?(?:door|gate|garage|alarm|safe"
+    r"|lock|building|entrance"
+    r"|locker|shed|house|flat|office|keypad|vault|bike|lobby|elevator|lift|cellar|key ?box|suitcase|phone|card"
+    r"|app)\b)|(?:recovery|backup|back-up|2fa|two[- ]factor|mfa|otp|one[- ]time|verification|authenticator|reset"
+    r"|emergency)\s?(?:codes?|keys?|phrase|words|seeds?|pass(?:word|code)?|token)"
+    r"|(?:seed|mnemonic)(?:\s?phrase|\s?words)?|security (?:answer|question)|cvc2?|cvv2?|otp|tan)"
+    r"(?P<for>(?:\s+(?:for|to|on|of|at|from)\s+(?:(?:the|my|our|this)\s+)?[\w.@'-]{1,40}(?:\s(?!is\b|are\b"
+    r"|was\b)[\w.@'-]{1,30}){0,3})|\s+there)?"
+    r"(?P<quote>[\"'`*]{0,2})\s*(?P<link>(?:(?:(?:is|are|was|'s|to|now|still|currently|changed to|set to"
+    r"|should be|stays|remains|just)\b|='?s\b|=|:|->|→)[\s:=>]*){1,3}|\s)"
+    r"(?:\*\*(?!\*))?[\s\"'`(<\[]{0,3}(?P<value>[^\s\"'`<>]{3,200})",
+    patterns.IGNORECASE,
+)
+_WORDS_AS_SECRET = patterns.compile(
+    r"\b(?:seed|recovery|backup|mnemonic|secret)\s?(?:phrase|words)\s*(?:is|are|:|="
+    r"|-)?\s*(?P<value>(?:[a-z]{3,8}[\s,]+){5,24}[a-z]{3,8})",
+    patterns.IGNORECASE,
+)
+_PASSWORD_PROSE = patterns.compile(
+    r"\b(?:password|passphrase|passwort|pass\s?code|contraseña|mot de passe|wachtwoord|senha|pwd)[\"'`*]{0,2}\s*"
+    r"(?P<link>(?:is|es|ist|est|to)\s|:|=>|={1,3}|→)(?:\*\*(?!\*))?\s*(?:now\s+|still\s+)?[\"'`]?"
+    r"(?P<value>[^\s\"'`,;]{3,120})",
+    patterns.IGNORECASE,
+)
+# A name that ends like a secret's: DB_PASSWORD=…, "smtp.token": …
+_ASSIGNED = patterns.compile(
+    r"(?<![\w.-])(?P<what>[a-z][\w.-]{0,60}?(?:(?:[_.-]|(?<=[a-z])(?=P))(?:pass(?:word|wd|phrase)?|pwd|pw)"
+    r"|[_.-]?(?:token|secret|(?:api|access|auth|secret|encryption|private)[_-]?key)))"
+    r"[\"'`\]*]{0,3}\s*(?P<link>=>|:=|={1,3}|:)\s*[\"'`]?(?P<value>[^\s\"'`<>]{3,200})",
+    patterns.IGNORECASE,
+)
+_USED_AS = patterns.compile(
+    r"\b(?:use|using|used|set|with|picked|chose|took)\s+[\"'`]?(?P<value>(?=[^\s\"'`]*\d)[^\s\"'`]{4,100})[\"'`]?"
+    r"\s+as\s+(?:the|my|our|its|a)\s+(?:new\s+|[\w-]{1,20}\s+)?(?:password|passcode|passphrase|pin)\b",
+    patterns.IGNORECASE,
+)
+_ON_COMMAND_LINE = patterns.compile(
+    r"\s(?:-u|--user)[ =][\"']?[\w.@-]{1,60}:(?P<value>[^\s\"'`]{4,120})|\s-p(?=[^\s\d])(?P<value2>[^\s\"'`]{6,120})",
+)
+_LOGIN_PAIR = patterns.compile(
+    r"\b(?:pass|pwd|pw|kennwort|passwort)\s*[:=]\s*(?P<pass>[^\s,;]{4,100})"
+    r"|(?<!/)\b(?:log-?in|log in with|sign in with|account|credentials?|creds|user(?:name)?|admin)\b[^\n]{0,40}?"
+    r"(?:(?:is|are|with|:|=|as)\s*|[^\S\n]*)(?P<user>[\w.@+-]{2,60})[^\S\n]*(?:/|:|\bpw\b|\bpass\b|\band\b|\|)[^\S\n]*"
+    r"(?P<value>(?!//)(?=[^\s]*\d)(?=[^\s]*[A-Za-z])(?=[^\s]*[^\w\s])[^\s,]{6,100})"
+    # An address, then what is typed beside it: "me@host / Otter!Lake42".
+    r"|[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}[^\S\n]*[/|:][^\S\n]+"
+    r"(?P<beside>(?!https?:)(?=[^\s]*\d)(?=[^\s]*[A-Za-z])(?=[^\s]*[!?*#&$%^~+=_@])[^\s,]{7,100})",
+    patterns.IGNORECASE,
+)
+_DIGITS = patterns.compile(r"(?<![\w.+-])(?:\d[ -]?){12,18}\d(?![\w-])")
+_CARD_GROUPS = patterns.compile(r"(?<!\d)(?:\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}|\d{4}[ -]\d{6}[ -]\d{5}|\d{13,19})(?!\d)")
+_CARD_WORDS = patterns.compile(
+    r"\b(?:card|visa|master\s?card|amex|american express|cvc|cvv|exp(?:iry|ires|\.)?|debit|credit)\b",
+    patterns.IGNORECASE,
+)
+_SENT_CODE = patterns.compile(
+    r"\b(?:otp|(?:2fa|verification|one[- ]time|sms|login|log-in|sign-?in|confirmation|authenticator) (?:code"
+    r"|password|pin)|mtan|tan)\b"
+    r"[^.\n\d]{0,30}?(?<!\d)(?P<value>\d{3}[ -]?\d{3,5})(?![\d%])",
+    patterns.IGNORECASE,
+)
+_NINO_NAMED = patterns.compile(
+    r"\b(?:ni|nino|national insurance)(?: no\.?| number| nr\.?)?\s*(?:is|:|=|-)?\s*[A-Z]{2}\s?\d{2}\s?\d{2}\s?\d{2}"
+    r"\s?[A-Z]\b",
+    patterns.IGNORECASE,
+)
+_EXPIRY_WITH_CODE = patterns.compile(
+    r"\b(?:0?[1-9]|1[0-2])\s?/\s?(?:20)?\d\d\b[^\n]{0,20}\b(?:cvc|cvv|security code)\D{0,5}\d{3,4}\b",
+    patterns.IGNORECASE,
+)
+_SSN = patterns.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
+_IBAN = patterns.compile(r"\b[A-Z]{2}\d{2}(?:\s?[A-Z0-9]{4}){2,7}(?:\s?[A-Z0-9]{1,4})?\b")
+_NINO = patterns.compile(r"\b[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\s?\d{2}\s?\d{2}\s?\d{2}\s?[A-D]\b")
+_GOVERNMENT = patterns.compile(
+    r"\b(?:(?:social security|social insurance|national insurance|national id|passport|tax(?:payer)?(?: id"
+    r"| identification)?|driver'?s? licen[cs]e|driving licen[cs]e|licen[cs]e"
+    r"|identity card|id card|personal id|citizen|residence permit|visa|health insurance|insurance|medicare|nhs"
+    r"|aadha?ar|pan|ssn|sin|nino|ni|tin|itin|nie|dni|nif|bsn|cpf|cnpj"
+    r"|curp|pesel|personnummer|steuer-?id|steuer(?:liche)?\s?identifikationsnummer|sozialversicherungsnummer"
+    r"|codice fiscale|account|bank account|routing|iban|sort code)"
+    r"\s?(?:no\.?|number|num|nr\.?|id|#|code)?|my social)\s*(?:is|:|=|-|was|'s"
+    r"|,)?\s*(?:now\s+)?(?P<value>[A-Z]{0,5}[ -]?(?=[A-Z0-9 ./-]{0,24}\d)[A-Z0-9][A-Z0-9./-]{3,24}(?:\s[A-Z0-9]"
+    r"{2,6}){0,6})",
+    patterns.IGNORECASE,
+)
+_GOVERNMENT_LOOSE = frozenset(
+    {"account", "insurance", "health insurance", "licence", "license", "citizen", "pan", "visa", "sin", "tin", "ni"}
+)
+_AADHAAR = patterns.compile(r"(?<!\d)[2-9]\d{3} \d{4} \d{4}(?! ?\d)")
+_WORD = patterns.compile(r"[a-z]+(?:'[a-z]+)?[.,!?;:)]*$", patterns.IGNORECASE)
+_HINT = patterns.compile(
+    r"pass|pw|cred|log-?in|secret|key|token|pin\b|puk\b|code|combo|combination|seed|mnemonic|otp|tan\b|cvc|cvv"
+    r"|social|licen|number"
+    r"|\bid\b|\bno\b|iban|contrase|mot de|wachtwoord|senha|sign in|user|admin|account|\bnr\b"
+    r"|\s-[pu]|--user|nhs|ssn|nino|aad|steuer|passport|dni|bsn|cpf|pesel|personnummer|codice|sort|routing|nif|nie\b"
+    r"|tin\b|sin\b|vault|@[\w.-]{1,80}\s*[/|:]\s"
+)
+_HINT_IN_ANY_CASE = patterns.compile(_HINT.pattern, patterns.IGNORECASE)
+# A card, a code that was sent, a number of the state: none has fewer digits.
+_SIX_DIGITS = patterns.compile(r"(?:\D*\d){6}")
+
+
+def find_secrets(plain: str) -> list[Secret]:
+    """Secrets in folded text, in order; the spans may overlap."""
+    found: list[Secret] = []
+    text = _Text(plain)
+    if _SHAPE_HINT.search(plain):
+        for match in _SHAPE.finditer(plain):
+            reason = _SHAPES[int((match.lastgroup or "s0")[1:])][0]
+            if not _is_blank_form(text, match):
+                found.append(Secret(match.start(), match.end(), reason))
+    if "PRIVATE KEY" in plain:
+        found += _private_keys(plain)
+    found += [Secret(m.start(), m.end(), "secret_bank_account") for m in _IBAN.finditer(plain) if _is_iban(m[0])]
+    if _SIX_DIGITS.match(plain):
+        found += _numbers(plain)
+    if _may_name(plain):
+        found += _named(text)
+    return sorted(found)
+
+
+def _may_name(plain: str) -> bool:
+    """Whether a word is there that a secret goes by.
+
+    A search that ignores case takes four times as long as one in lower case.  Beyond ASCII they are not the same.
+    """
+    found = _HINT.search(plain.lower()) if plain.isascii() else _HINT_IN_ANY_CASE.search(plain)
+    return found is not None
+
+
+class _Text:
+    """The text, and where code stands in it; that is looked up once, and only when something has to be judged."""
+
+    def __init__(self, plain: str) -> None:
+        self.plain = plain
+        self._code: list[tuple[int, int]] | None = None
+
+    def in_code(self, at: int) -> bool:
+        if self._code is None:
+            self._code = code.regions(self.plain)
+        place = bisect_right(self._code, (at, len(self.plain))) - 1
+        return place >= 0 and at < self._code[place][1]
+
+    def is_given(self, start: int, end: int, *, symbol: bool) -> bool:
+        """Whether plain[start:end] can be a secret in use, wherever it stands.
+
+        symbol: it follows ":" or "=", as in code, and not "is".
+        """
+        plain, value = self.plain, self.plain[start:end]
+        if is_placeholder(value):
+            return False
+        in_code = self.in_code(start)
+        if (symbol or in_code) and is_expression(plain, start, end, in_code=in_code):
+            return False
+        if not symbol and value[-1] in "([" and plain[end : end + 1] in ("'", '"'):
+            return False
+        if not in_code:
+            return True
+        if plain[start - 1] in "\"'`" or not _CONFIG_LINE.fullmatch(plain, _line_start(plain, start), end):
+            return looks_real(value)
+        return looks_configured(value)
+
+
+_CONFIG_LINE = patterns.compile(r"\s*(?:export\s+|set\s+|env\s+|-e\s+|-\s+|#\s*)?[\w.-]{1,60}\s*[:=]\s*[^\s;]+")
+
+
+def _line_start(plain: str, at: int) -> int:
+    return max(plain.rfind("\n", max(0, at - 200), at) + 1, at - 200, 0)
+
+
+def _is_blank_form(text: _Text, match: patterns.Match) -> bool:
+    """A vendor's shape or an address with words where the secret would be: "sk-your-key-here"."""
+    said = match[0]
+    if "://" in said:
+        user, _, word = said.partition("://")[2].rpartition("@")[0].partition(":")
+        if is_placeholder(word) or is_dummy(word) or word.lower() in _GENERIC:
+            return True
+        return text.in_code(match.start()) and (word == user or is_sample(word))
+    if said[:6].lower() == "bearer" and not any(c.isdigit() for c in said) and _WORDY_TOKEN.search(said[7:]):
+        return True
+    return is_placeholder(said) or is_dummy(said)
+
+
+_WORDY_TOKEN = patterns.compile(r"[_-]|token|auth|cred", patterns.IGNORECASE)
+_GENERIC = listed("password passwd pass pwd yourpassword mypassword your_password my_password")
+
+
+def _private_keys(plain: str) -> list[Secret]:
+    """From the line that begins a key to the line that ends it, or to the end of the text."""
+    found: list[Secret] = []
+    end = 0
+    for begin in _KEY_BEGINS.finditer(plain):
+        if begin.start() < end:
+            continue
+        closing = _KEY_ENDS.search(plain, begin.end())
+        end = closing.end() if closing else len(plain)
+        found.append(Secret(begin.start(), end, "secret_private_key"))
+    return found
+
+
+def _named(text: _Text) -> list[Secret]:
+    plain = text.plain
+    found: list[Secret] = []
+    for match in _NAMED.finditer(plain):
+        link = match["link"].strip()
+        if match["quote"] and not link:
+            continue
+        if _looks_secret(match["value"], explicit=bool(link), what=match["what"].lower()) and text.is_given(
+            *match.span("value"), symbol=_is_symbol(link)
+        ):
+            found.append(Secret(match.start(), match.end(), _reason(match["what"])))
+    found += [
+        Secret(m.start(), m.end(), "secret_password")
+        for m in _PASSWORD_PROSE.finditer(plain)
+        if _looks_password(m["value"], plain, m.end()) and text.is_given(*m.span("value"), symbol=_is_symbol(m["link"]))
+    ]
+    found += [
+        Secret(m.start(), m.end(), _reason(m["what"]))
+        for m in _ASSIGNED.finditer(plain)
+        if _looks_secret(m["value"], explicit=True, what=m["what"].lower())
+        and text.is_given(*m.span("value"), symbol=True)
+    ]
+    for match in (*_USED_AS.finditer(plain), *_ON_COMMAND_LINE.finditer(plain)):
+        value = match[match.lastgroup or "value"]
+        if match.re is _USED_AS or looks_real(value):
+            found.append(Secret(match.start(), match.end(), "secret_password"))
+    found += [
+        Secret(m.start(), m.end(), "secret_recovery_code")
+        for m in _WORDS_AS_SECRET.finditer(plain)
+        if _is_word_list(m["value"])
+    ]
+    found += [
+        Secret(m.start(), m.end(), "secret_password")
+        for m in _LOGIN_PAIR.finditer(plain)
+        if text.is_given(*m.span(next(name for name in ("pass", "value", "beside") if m[name])), symbol=True)
+    ]
+    for match in _GOVERNMENT.finditer(plain):
+        label = match[0][: match.start("value") - match.start()].lower().strip(" :=-,'")
+        label = patterns.sub(r"\s?(?:no\.?|number|num|nr\.?|id|#|code)?\s*(?:is|was|s|now)?$", "", label).strip()
+        digits = sum(c.isdigit() for c in match["value"])
+        compact = patterns.sub(r"[\s./-]", "", match["value"])
+        mixed = digits >= 3 and len(compact) >= 7 and not compact.isdigit() and " " not in match["value"]
+        if digits >= (7 if label in _GOVERNMENT_LOOSE else 5) or (mixed and label not in _GOVERNMENT_LOOSE):
+            found.append(Secret(match.start(), match.end(), "secret_government_number"))
+    return found
+
+
+def _numbers(plain: str) -> list[Secret]:
+    found: list[Secret] = []
+    for match in (*_CARD_GROUPS.finditer(plain), *_DIGITS.finditer(plain)):
+        digits = patterns.sub(r"\D", "", match[0])
+        grouped = (
+            patterns.fullmatch(r"\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}|\d{4}[ -]\d{6}[ -]\d{5}", match[0].strip())
+            is not None
+        )
+        near = plain[max(0, match.start() - 40) : match.end() + 40]
+        if _passes_luhn(digits) or (grouped and _CARD_WORDS.search(near)):
+            found.append(Secret(match.start(), match.end(), "secret_card_number"))
+    found += [Secret(m.start(), m.end(), "secret_card_number") for m in _EXPIRY_WITH_CODE.finditer(plain)]
+    found += [Secret(m.start(), m.end(), "secret_recovery_code") for m in _SENT_CODE.finditer(plain)]
+    for pattern in (_SSN, _NINO, _NINO_NAMED):
+        found += [Secret(m.start(), m.end(), "secret_government_number") for m in pattern.finditer(plain)]
+    found += [Secret(m.start(), m.end(), "secret_government_number") for m in _AADHAAR.finditer(plain)]
+    return found
+
+
+def _is_symbol(link: str) -> bool:
+    return not any(c.isalpha() for c in link)
+
+
+def _reason(what: str) -> str:
+    what = what.lower()
+    if patterns.search(
+        r"recovery|backup|back-up|2fa|factor|mfa|otp|one|seed|mnemonic|verification|authenticator|tan|emergency|reset",
+        what,
+    ):
+        return "secret_recovery_code"
+    if patterns.search(r"cvc|cvv", what):
+        return "secret_card_number"
+    return "secret_api_key" if patterns.search(r"key|token|secret", what) else "secret_password"
+
+
+_PROSE = listed(
+    "the a an in on at to of for it that this too very so not been being wrong right expired expiring weak strong"
+    " invalid valid gone lost stolen"
+    " changed leaked rotated reset required missing correct incorrect secure safe unsafe ok okay good bad old new"
+    " stored saved kept somewhere there here"
+    " managed hashed encrypted limited enough optional mandatory shared everywhere always never no longer still"
+    " working broken fine based handled"
+    " different same compromised blank empty hard easy long short manager managers policy policies field fields page"
+    " prompt rotation reuse hygiene"
+    " and or but if when with without my your our his her what which where how why again please pls first then every"
+    " each some any all about by from"
+    " is are was were be has have had will would should can could must may might do does did generated automatically"
+    " something written forgotten"
+)
+
+
+def _looks_secret(value: str, *, explicit: bool, what: str) -> bool:
+    """Whether what follows a word such as "token" is the thing itself and not more talk about it."""
+    bare = value.strip(".,;:!?)\"'").lower()
+    if len(bare) < 3 or bare in _PROSE or is_placeholder(value):
+        return False
+    digits = sum(c.isdigit() for c in bare)
+    if (
+        patterns.search(r"pin|puk|code|comb|otp|tan|cvc|cvv|2fa|factor|recovery|backup|unlock", what)
+        and digits >= 3
+        and digits >= len(bare) * 0.4
+    ):
+        return (
+            explicit or "code" in what or "key" in what or what.strip() in ("pin", "cvc", "cvv", "otp") or digits >= 4
+        )
+    if patterns.fullmatch(r"\d+(?:st|nd|rd|th|%|k|h|d|s|ms|min|days?|weeks?|months?|years?|chars?)?", bare):
+        return explicit and digits >= 6
+    if patterns.fullmatch(r"v?\d+(?:\.\d+){1,3}|\d{1,4}[/.-]\d{1,2}[/.-]\d{2,4}|\d{1,2}:\d\d", bare):
+        return False
+    classes = sum(bool(patterns.search(p, value)) for p in (r"[a-z]", r"[A-Z]", r"\d", r"[^\w\s.,;:!?)'\"/()-]"))
+    mixed_inside = bool(
+        patterns.search(r"[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|[!$%&#@^*~+=?]\w|\w[$%&#@^*~+=_]\w", value.strip(".,;:!?)"))
+    )
+    if explicit:
+        if "pass" in what and _JOINED_WORDS.fullmatch(bare):
+            return True
+        if digits and (_GROUPS.fullmatch(bare) or ("code" in what and _WORD_AND_NUMBER.fullmatch(bare))):
+            return True
+        return mixed_inside and classes >= 2 and len(bare) >= 5
+    return mixed_inside and classes >= 2 and len(bare) >= 8
+
+
+_JOINED_WORDS = patterns.compile(r"[a-z]{3,12}(?:[-_.+][a-z]{3,12}){2,8}")
+_WORD_AND_NUMBER = patterns.compile(r"[a-z]{4,16}[-_.]\d{3,8}")
+_GROUPS = patterns.compile(r"(?:[a-z0-9]{4,12}-){2,8}[a-z0-9]{4,12}")
+
+
+def _looks_password(value: str, plain: str, end: int) -> bool:
+    """After "password is" even a plain word is taken for the password when nothing follows that makes it prose."""
+    bare = value.strip(".,;:!?)\"'")
+    if len(bare) < 3 or bare.lower() in _PROSE or is_placeholder(value):
+        return False
+    if not _WORD.match(value) or not bare.isalpha():
+        return True
+    rest = plain[end : end + 12].lstrip()
+    ends_here = (
+        not rest
+        or plain[end : end + 1] == "\n"
+        or rest[0] in ".,;!\n)-"
+        or value[-1:] in ".,;!"
+        or rest.startswith(("remember", "for ", "keep", "pls", "please", "and ", "in case", "if ", "btw"))
+    )
+    return ends_here and not bare.lower().endswith(("ed", "ing", "able", "ly"))
+
+
+def _is_word_list(words: str) -> bool:
+    listed = patterns.findall(r"[a-z]+", words.lower())
+    return len(listed) >= 6 and sum(word in _PROSE for word in listed) <= len(listed) // 6
+
+
+def _passes_luhn(digits: str) -> bool:
+    if not 13 <= len(digits) <= 19 or len(set(digits)) < 3 or digits[0] not in "23456":
+        return False
+    total = 0
+    for place, digit in enumerate(reversed(digits)):
+        number = int(digit) * (2 if place % 2 else 1)
+        total += number - 9 if number > 9 else number
+    return total % 10 == 0
+
+
+def _is_iban(value: str) -> bool:
+    """ISO 13616 check digits; letters are read as 10 to 35."""
+    compact = patterns.sub(r"\s", "", value)
+    for length in range(min(34, len(compact)), 14, -1):
+        moved = compact[4:length] + compact[:4]
+        if int("".join(str(int(c, 36)) for c in moved)) % 97 == 1:
+            return True
+    return bool(patterns.match(r"(?:DE|FR|ES|IT|NL|GB|AT|CH|BE|PT|IE|PL)\d{2}", compact)) and len(compact) >= 15

@@ -1,0 +1,268 @@
+"""Of whom a clause says something, as the first part of a key: user, user.sister, olga; and names in keys."""
+
+import unicodedata
+from typing import Final
+
+from text import patterns
+from text.extraction.lexicon import (
+    BOSS,
+    COMPANIES,
+    DIETS,
+    KIN,
+    PET,
+    PRODUCTS,
+    REPORTEE,
+    SOCIAL,
+    any_of,
+    listed,
+    words,
+)
+
+_LEAD = patterns.compile(
+    r"(?:(?:hi|hey|hello|ok|okay|so|well|yes|yeah|yep|yup|no(?=[,:]|\s+wait)|nope|btw|by the way|fyi|also|and|but|oh|ah"
+    r"|haha|lol|anyway|anyways|actually|honestly|tbh|sorry|typo|just so you know|jsyk|just|please|pls|plz"
+    r"|for the record|for reference|for context"
+    r"|for your (?:information|records?|memory)|correction|update|news|heads up|good news|bad news|big news"
+    r"|quick (?:intro|update|note|one)|before (?:we|i) (?:start|begin|forget)|i think|i guess|i told you"
+    r"|as (?:i said|mentioned|you know|always|usual|of (?:today|now|this week|last week))|like i said"
+    r"|you should know(?: that)?|keep in mind(?: that)?"
+    r"|(?:please )?(?:remember|note|save|store|record|memori[sz]e)(?: this| that| down)?|(?:can|could"
+    r"|will) you (?:please )?(?:remember|note|save|keep in mind)(?: this| that)?|don'?t forget(?: that)?"
+    r"|did i (?:mention|tell you|say)(?: that)?|did you know(?: that)?|have i (?:mentioned|told you)(?: that)?"
+    r"|fun fact|ps|p\.s\.|since|because|given(?: that)?|now that|although|though|while|that"
+    r"|my bad|wait|hmm+|um+|uh+|in fact|in case (?:it matters|you need it|that helps)|turns out|finally|good|great"
+    r"|right|thanks|thx|too|plus|new here|about me|background|context|reminder|important|note to self|lately"
+    r"|these days|nowadays|by now|reorg|wrong(?=[,:])|oops|mistake|scratch that|i mean(?=[,:])|yay|guess what"
+    r"|apparently|what'?s new|as a reminder|reminder)\b[\s,.:;!-]*)+"
+)
+_NOT_NAMES = listed(
+    "the a an this that these those there here it its what when where why who how which if in on at by for from with"
+    " as of to and or but so yes no not please thanks after before since during about over under my our your their"
+    " his her i we you he she they every each all some any most many both either neither one two three four five six"
+    " seven eight nine ten next last first second new old today tomorrow yesterday tonight monday tuesday wednesday"
+    " thursday friday saturday sunday"
+    " january february march april may june july august september october november december everyone everybody"
+    " nobody somebody someone something nothing everything dear hi hello hey ok okay well also never always dont"
+    " don't let lets just still only even once per via any can could should would will must do does did is are was"
+    " were be been have has had remember note remind call use keep make get got go going then there suppose imagine"
+    " went"
+    " mondays tuesdays wednesdays thursdays fridays saturdays sundays morning evening afternoon night half quick thing"
+)
+
+# What of somebody's a clause may tell.
+_THINGS: Final = (
+    r"(?:birthday|bday|date of birth|dob|e-?mail|(?:new )?(?:phone|mobile|cell|landline|whatsapp|telephone)|number|age"
+    r"|employer|(?:new )?job|job title|title|role|profession|home|time ?zone|tz|weight|salary|diet|rent|mother tongue"
+    r"|(?:native|first) language)\b"
+)
+# What follows somebody of whom something is told.  "Olga's flat is damp" tells nothing of Olga, "Olga's vegan" does.
+_IS: Final = (
+    rf"'s (?:{_THINGS}|(?:an?|allergic|{any_of(DIETS)}|living|moved|relocated|based|working|married|engaged|single"
+    r"|divorced|separated|widowed|turned|been|got|become|now|also|on|fluent|learning|studying|retired|joined|started"
+    r"|left|quit|no|not|just|taking|back|\d{1,3})\b)"
+)
+_DOES: Final = (
+    r" (?:is|has|lives?|living|resides|works?|working|moved|relocated|emigrated|settled|joined|became|turned|got|went"
+    r"|takes|taking|speaks|stud(?:ies|ying)|attends|goes|earns|weighs|reports?|teaches|drives|left|quit|resigned"
+    r"|stopped|started|was|retrained|qualified|eats|no|doesn't|isn't|just|now|also|recently|currently|still|allergic"
+    r"|birthday|born|aged?)\b"
+)
+_SAYS: Final = patterns.compile(rf"{_IS}|{_DOES}")
+_ACTS: Final = patterns.compile(r" (?:will |can |also |just |already )?[a-z]{2,15}s\b")
+_OF_A_THING: Final = patterns.compile(rf"'s? (?!{_THINGS})")
+
+# Who says something of whom, at the beginning of a clause.
+_SELF: Final = patterns.compile(r"(?:i|im|ive|we)\b")
+_MINE: Final = patterns.compile(
+    rf"(?:my|our) (?:new |current |own |personal |preferred |default )?(?={_THINGS}|[a-z]+(?: [a-z]+)? allergy\b)"
+)
+_THEIRS: Final = patterns.compile(
+    r"my (?:new |current |older |younger |little |big |eldest |oldest |youngest |best |twin )?"
+    rf"(?P<role>{any_of(KIN | SOCIAL | BOSS | REPORTEE | PET)})\b(?![ -]in[ -]law| tongue)"
+)
+_THEY: Final = patterns.compile(rf"(?:he|she)\b|(?:his|her) (?={_THINGS})")
+# What goes on about the one before.
+_GOES_ON: Final = patterns.compile(
+    r"(?:live|living|based|moved|relocated|work|working|joined|allergic|turned|promoted|take|taking|quit|left|started"
+    r"|no longer|stopped|speak|married|currently)\b"
+)
+_THEY_GO_ON: Final = patterns.compile(
+    r"(?:lives|works|takes|speaks|studies|attends|earns|weighs|eats|has|is|aged?|birthday|born)\b"
+)
+_WORD: Final = r"[^\W\d_][\w-]{1,24}"
+_NAMES: Final = (patterns.compile(rf"{_WORD} {_WORD}"), patterns.compile(_WORD))
+_APART: Final = patterns.compile(r",? ?")
+# What may stand between the one of whom something is told and what is told.
+_BETWEEN: Final = patterns.compile(
+    r"(?:[\s,]*(?:'s|'m|'re|'ve|m|is|am|are|was|has|have|been|now|also|only|both|currently|still|just|actually|really"
+    r"|officially|finally|happily|recently|already|permanently|mostly|always|again|too)\b)*[\s,]*"
+)
+_ANOTHER: Final = patterns.compile(
+    rf"\b(?:{any_of(KIN | SOCIAL | BOSS | REPORTEE)})\b|\b(?:to|with|by|and|than|like|met|called|named|saw|visited"
+    rf"|knows"
+    r"|loves|likes|helps?|asked|told|says?|said) (?P<name>[^\W\d_])"
+)
+_MOVED: Final = patterns.compile(r"\b(?:moved|relocated|emigrated)(?: \w+){0,2} to\b")
+
+
+def who_of(plain: str, low: str, start: int, end: int, *, last: str | None, before: str | None) -> str | None:
+    """Of whom the clause says something; None where nobody can tell.
+
+    last: who was spoken of last, for "she".  before: of whom the clause before it in the sentence says something, for
+    "and works at the mill".
+    """
+    who, _ = _subject(plain, low, start, end)
+    if who in (_SHE, _HE):
+        return None if last in (_MEN if who == _SHE else _WOMEN) else last
+    if who == _BEFORE:
+        return before
+    if who == _BEFORE_THEY:
+        return before if before != "user" else None
+    return who
+
+
+def spoken_of(plain: str, low: str, start: int, end: int, who: str | None) -> str | None:
+    """Whom "she" means in what follows: the one of whom the clause says something, unless another is named in it."""
+    who = who or _who_acts(plain, low, start, end)
+    if who in (None, "user"):
+        return None
+    for other in _ANOTHER.finditer(low, said_from(plain, low, start, end), end):
+        at = other.start("name")
+        if at < 0 or (plain[at].isupper() and _MOVED.search(low, start, at) is None):
+            return None
+    return who
+
+
+def _who_acts(plain: str, low: str, start: int, end: int) -> str | None:
+    """Somebody by name who does what no slot knows: "Olga runs the bakery"."""
+    named = _name_at(plain, low, lead_end(low, start, end), end, _ACTS)
+    return None if named is None or named[0] in COMPANIES | PRODUCTS else slug(named[0])
+
+
+def _name_at(plain: str, low: str, at: int, end: int, then: patterns.Pattern | None = None) -> patterns.Match | None:
+    """The name that stands there, of two words before of one.  then: what has to follow it."""
+    for name in _NAMES:
+        named = name.match(low, at, end)
+        if named and is_name(plain, *named.span()) and (then is None or then.match(low, named.end(), end)):
+            return named
+    return None
+
+
+def said_from(plain: str, low: str, start: int, end: int) -> int:
+    """Where the words about its subject begin; where none is known, where the clause does."""
+    return _subject(plain, low, start, end)[1]
+
+
+def is_of_subject(plain: str, low: str, start: int, end: int, at: int) -> bool:
+    """Whether the words at this place say something of the clause's subject, and of nothing else that it names."""
+    begin = said_from(plain, low, start, end)
+    return at <= begin or _BETWEEN.fullmatch(low, begin, at) is not None
+
+
+_SHE, _HE, _BEFORE, _BEFORE_THEY = "<she>", "<he>", "<before>", "<before, not the user>"
+
+
+def _subject(plain: str, low: str, start: int, end: int) -> tuple[str | None, int]:
+    """Of whom the clause says something, as a key or one of the marks above, and where what is said begins."""
+    at = lead_end(low, start, end)
+    if own := _SELF.match(low, at, end) or _MINE.match(low, at, end):
+        return "user", own.end()
+    if theirs := _THEIRS.match(low, at, end):
+        return _somebody(f"user.{slug(theirs['role'])}", low, _apposition(plain, low, theirs.end(), end), at, end)
+    if they := _THEY.match(low, at, end):
+        return _SHE if they[0].startswith(("she", "her")) else _HE, they.end()
+    if _GOES_ON.match(low, at, end):
+        return _BEFORE, at
+    if _THEY_GO_ON.match(low, at, end):
+        return _BEFORE_THEY, at
+    named = _name_at(plain, low, at, end, _SAYS)
+    return (slug(named[0]), named.end()) if named else (None, at)
+
+
+def _somebody(who: str, low: str, said: int, at: int, end: int) -> tuple[str | None, int]:
+    """The one whose words end at ``said``, unless something of theirs is spoken of: "my sister's car"."""
+    if _SAYS.match(low, said, end) is None and _OF_A_THING.match(low, said, end):
+        return None, at
+    return who, said
+
+
+def _apposition(plain: str, low: str, at: int, end: int) -> int:
+    """Where the name behind a role ends, as in "my sister Olga"; where the role does if there is none."""
+    apart = _APART.match(low, at, end)
+    begin = apart.end() if apart else at
+    named = _name_at(plain, low, begin, end) if begin > at else None
+    return named.end() if named else at
+
+
+def lead_end(low: str, start: int, end: int) -> int:
+    """Where the words begin once openers such as "btw" and "remember that" are passed over."""
+    lead = _LEAD.match(low, start, end)
+    return lead.end() if lead else start
+
+
+def slug(words: str, *, limit: int = 60) -> str:
+    """Canonical form of a name or value: plain letters, articles and plurals off, blanks as underscores."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", words) if not unicodedata.combining(c)).lower()
+    found = [w for w in patterns.findall(r"[^\W_]+(?:[.'+#@-]*[^\W_]+|[+#]+)*", plain) if w not in _DROPPED]
+    return "_".join(
+        singular(w.replace("'s", "").replace("'", "")).replace("-", "_").replace(".", "_")
+        if not any(c.isdigit() for c in w)
+        else w.replace("'", "")
+        for w in found
+    )[:limit].strip("_")
+
+
+_DROPPED = listed(
+    "the a an my our his her their your its new old now currently just also really very this that these some all any"
+    " btw actually still only officially lol please pls own current"
+)
+_IRREGULAR = {
+    "children": "child",
+    "kids": "kid",
+    "people": "person",
+    "women": "woman",
+    "men": "man",
+    "shellfish": "shellfish",
+    "wives": "wife",
+    "knives": "knife",
+    "leaves": "leaf",
+    "news": "news",
+    "feet": "foot",
+    "teeth": "tooth",
+    "mice": "mouse",
+}
+
+
+def singular(word: str) -> str:
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes", "zes", "toes")):
+        return word[:-2]
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is", "as", "os")):
+        return word[:-1]
+    return word
+
+
+def is_name(plain: str, start: int, end: int) -> bool:
+    """Every word of the phrase is written with a capital, and it is no word that merely opens the sentence."""
+    found = plain[start:end].split()
+    return bool(found) and all(w[:1].isupper() for w in found) and found[0].lower().strip(".,'") not in _NOT_NAMES
+
+
+_WOMEN: Final = frozenset(
+    f"user.{slug(role)}"
+    for role in words(
+        "wife, girlfriend, fiancee, mother, mom, mum, mommy, sister, daughter, stepdaughter, stepmother, grandmother,"
+        " grandma, gran, nan, granddaughter, aunt, auntie, niece, mother in law, sister in law, godmother, goddaughter,"
+        " landlady, midwife"
+    )
+)
+_MEN: Final = frozenset(
+    f"user.{slug(role)}"
+    for role in words(
+        "husband, boyfriend, father, dad, daddy, brother, son, stepson, stepfather, grandfather, grandpa, grandad,"
+        " grandson, uncle, nephew, father in law, brother in law, godfather, godson, landlord"
+    )
+)

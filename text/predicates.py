@@ -1,0 +1,97 @@
+"""Claims, and their predicates: under which property a claim is kept, and whether many may stand beside each other.
+
+The table is data.  A predicate that is not listed is a property of its own name, of which there is one.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from text import patterns
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """attribute: the last part of the canonical key, by which extraction knows the same.
+
+    is_many: the object is part of what is claimed, so that no two get in each other's way.
+    """
+
+    attribute: str
+    is_many: bool = False
+
+
+PREDICATES: Final = {
+    "works_at": Predicate("employer"),
+    "works_for": Predicate("employer"),
+    "employed_by": Predicate("employer"),
+    "lives_in": Predicate("location"),
+    "located_at": Predicate("location"),
+    "located_in": Predicate("location"),
+    "based_in": Predicate("location"),
+    "has_role": Predicate("role"),
+    "works_as": Predicate("role"),
+    "reports_to": Predicate("reports_to"),
+    "is_called": Predicate("name"),
+    "allergic_to": Predicate("allergy", is_many=True),
+    "allergy": Predicate("allergy", is_many=True),
+    "takes": Predicate("medication", is_many=True),
+    "medication": Predicate("medication", is_many=True),
+    "manages": Predicate("manages", is_many=True),
+    "works_with": Predicate("works_with", is_many=True),
+    "member_of": Predicate("member_of", is_many=True),
+    "owns": Predicate("owns", is_many=True),
+    "created": Predicate("created", is_many=True),
+    "uses": Predicate("uses", is_many=True),
+    "knows": Predicate("knows", is_many=True),
+}
+SELF: Final = frozenset({"user", "me", "i", "myself", "self"})
+_BETWEEN: Final = patterns.compile(r"[\W_]+")
+
+
+def canonical(name: str) -> str:
+    """Lower case, with underscores between its words."""
+    return _BETWEEN.sub("_", name.casefold()).strip("_")
+
+
+def predicate_of(name: str) -> Predicate:
+    word = canonical(name)
+    return PREDICATES.get(word, Predicate(word))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """subject, predicate, object: as they were said.  about, attribute: their canonical forms, by which it is known."""
+
+    subject: str
+    predicate: str
+    object: str
+    about: str
+    attribute: str
+
+    @classmethod
+    def stated(cls, subject: str, predicate: str, object_: str) -> "Claim":
+        return cls(
+            subject=subject,
+            predicate=predicate,
+            object=object_,
+            about=subject_of(subject),
+            attribute=predicate_of(predicate).attribute,
+        )
+
+    @classmethod
+    def read(cls, key: str, value: str, *, many_valued: bool) -> "Claim | None":
+        """What a canonical key claims: ``user.sister.location``, or with the object in it, ``user.allergy.sesame``."""
+        about, _, attribute = key.rpartition(".")
+        if many_valued:
+            value = attribute
+            about, _, attribute = about.rpartition(".")
+        if not about:
+            return None
+        return cls(subject=about, predicate=attribute, object=value, about=about, attribute=attribute)
+
+
+def subject_of(name: str) -> str:
+    """Canonical; the dots between a subject and what is theirs stay: ``user.sister``."""
+    parts = [canonical(part) for part in name.split(".")]
+    parts[0] = "user" if parts[0] in SELF else parts[0]
+    return ".".join(part for part in parts if part)
