@@ -1,0 +1,67 @@
+"""Dates in a clause, told against the time of the turn: when it happened or will, and how precisely that is known."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from text.dates.calendar import READERS, Calendar, When
+from text.dates.clock import CLOCK, clock_time
+from text.dates.forms import FORMS, MAY_HOLD, RECURRING
+from text.dates.tense import NEW_DATE, OLD_DATE, is_habit, is_past
+
+__all__ = ["When", "find", "without_dates"]
+
+
+class _Hit(NamedTuple):
+    start: int
+    end: int
+    when: When
+
+
+def find(low: str, now: datetime, *, assume_today: bool = False) -> When | None:
+    """The date a clause is about, or None.
+
+    low: lower-case text. A bare weekday or day of a month is the nearest in the direction of the tense, never the
+    reference day itself. Of two dates in a rescheduling the new one counts.
+    assume_today: a clock time without a day means the next time the clock shows it.
+    """
+    if not MAY_HOLD.search(low):
+        return None
+    recurring = [m.span() for m in RECURRING.finditer(low)]
+    hits = [hit for hit in _hits(low, now) if not any(a <= hit.start < b for a, b in recurring)]
+    clock = None if recurring and not hits else clock_time(low, with_day=bool(hits) or assume_today)
+    if not hits:
+        if clock is None or not assume_today:
+            return None
+        at = datetime.combine(now.date(), clock, now.tzinfo)
+        return When(at if at > now else at + timedelta(days=1), "exact")
+    when = _choose(low, hits).when
+    if clock is not None and when.precision == "day" and when.at is not None:
+        return When(when.at.replace(hour=clock.hour, minute=clock.minute), "exact")
+    return when
+
+
+def without_dates(low: str) -> str:
+    """The text with everything that tells a date or a clock time cut out, for comparing what is left."""
+    return CLOCK.sub(" ", FORMS.sub(" ", low))
+
+
+def _choose(low: str, hits: list[_Hit]) -> _Hit:
+    fresh = [hit for hit in hits if not OLD_DATE.search(low[max(0, hit.start - 24) : hit.start])] or hits
+    sharp = [hit for hit in fresh if hit.when.at is not None] or fresh
+    return sharp[-1] if len(hits) > 1 and NEW_DATE.search(low) else sharp[0]
+
+
+def _hits(low: str, now: datetime) -> Iterator[_Hit]:
+    for match in FORMS.finditer(low):
+        if is_habit(low, match):
+            continue
+        after = match.start() + {"to": 3, "for": 4}.get(match[0].partition(" ")[0], 0)
+        calendar = Calendar(now, past=is_past(low, after))
+        form = next(name for name in READERS if match[name] is not None)
+        try:
+            when = READERS[form](calendar, match)
+        except (ValueError, OverflowError):  # the 31st of February, the year 10000
+            continue
+        if when is not None:
+            yield _Hit(match.start(), match.end(), when)
