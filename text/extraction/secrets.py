@@ -4,10 +4,10 @@ Every pattern is bounded, so a megabyte of text costs linear time. The patterns 
 """
 
 from bisect import bisect_right
-from typing import NamedTuple
 
 from text import patterns
 from text.extraction import code
+from text.extraction.credentials import is_word_list, looks_password, looks_secret
 from text.extraction.lexicon import listed
 from text.extraction.literals import (
     is_dummy,
@@ -17,13 +17,7 @@ from text.extraction.literals import (
     looks_configured,
     looks_real,
 )
-
-
-class Secret(NamedTuple):
-    start: int
-    end: int
-    reason: str
-
+from text.extraction.numbers import IBAN, Secret, find_numbers, is_iban
 
 # Known shapes: vendor keys, tokens, private keys. The shape alone is enough.
 _SHAPES: tuple[tuple[str, str], ...] = (
@@ -170,30 +164,6 @@ _LOGIN_PAIR = patterns.compile(
     r"(?P<beside>(?!https?:)(?=[^\s]*\d)(?=[^\s]*[A-Za-z])(?=[^\s]*[!?*#&$%^~+=_@])[^\s,]{7,100})",
     patterns.IGNORECASE,
 )
-_DIGITS = patterns.compile(r"(?<![\w.+-])(?:\d[ -]?){12,18}\d(?![\w-])")
-_CARD_GROUPS = patterns.compile(r"(?<!\d)(?:\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}|\d{4}[ -]\d{6}[ -]\d{5}|\d{13,19})(?!\d)")
-_CARD_WORDS = patterns.compile(
-    r"\b(?:card|visa|master\s?card|amex|american express|cvc|cvv|exp(?:iry|ires|\.)?|debit|credit)\b",
-    patterns.IGNORECASE,
-)
-_SENT_CODE = patterns.compile(
-    r"\b(?:otp|(?:2fa|verification|one[- ]time|sms|login|log-in|sign-?in|confirmation|authenticator) (?:code"
-    r"|password|pin)|mtan|tan)\b"
-    r"[^.\n\d]{0,30}?(?<!\d)(?P<value>\d{3}[ -]?\d{3,5})(?![\d%])",
-    patterns.IGNORECASE,
-)
-_NINO_NAMED = patterns.compile(
-    r"\b(?:ni|nino|national insurance)(?: no\.?| number| nr\.?)?\s*(?:is|:|=|-)?\s*[A-Z]{2}\s?\d{2}\s?\d{2}\s?\d{2}"
-    r"\s?[A-Z]\b",
-    patterns.IGNORECASE,
-)
-_EXPIRY_WITH_CODE = patterns.compile(
-    r"\b(?:0?[1-9]|1[0-2])\s?/\s?(?:20)?\d\d\b[^\n]{0,20}\b(?:cvc|cvv|security code)\D{0,5}\d{3,4}\b",
-    patterns.IGNORECASE,
-)
-_SSN = patterns.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])")
-_IBAN = patterns.compile(r"\b[A-Z]{2}\d{2}(?:\s?[A-Z0-9]{4}){2,7}(?:\s?[A-Z0-9]{1,4})?\b")
-_NINO = patterns.compile(r"\b[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\s?\d{2}\s?\d{2}\s?\d{2}\s?[A-D]\b")
 _GOVERNMENT = patterns.compile(
     r"\b(?:(?:social security|social insurance|national insurance|national id|passport|tax(?:payer)?(?: id"
     r"| identification)?|driver'?s? licen[cs]e|driving licen[cs]e|licen[cs]e"
@@ -209,8 +179,6 @@ _GOVERNMENT = patterns.compile(
 _GOVERNMENT_LOOSE = frozenset(
     {"account", "insurance", "health insurance", "licence", "license", "citizen", "pan", "visa", "sin", "tin", "ni"}
 )
-_AADHAAR = patterns.compile(r"(?<!\d)[2-9]\d{3} \d{4} \d{4}(?! ?\d)")
-_WORD = patterns.compile(r"[a-z]+(?:'[a-z]+)?[.,!?;:)]*$", patterns.IGNORECASE)
 _HINT = patterns.compile(
     r"pass|pw|cred|log-?in|secret|key|token|pin\b|puk\b|code|combo|combination|seed|mnemonic|otp|tan\b|cvc|cvv"
     r"|social|licen|number"
@@ -234,9 +202,9 @@ def find_secrets(plain: str) -> list[Secret]:
                 found.append(Secret(match.start(), match.end(), reason))
     if "PRIVATE KEY" in plain:
         found += _private_keys(plain)
-    found += [Secret(m.start(), m.end(), "secret_bank_account") for m in _IBAN.finditer(plain) if _is_iban(m[0])]
+    found += [Secret(m.start(), m.end(), "secret_bank_account") for m in IBAN.finditer(plain) if is_iban(m[0])]
     if _SIX_DIGITS.match(plain):
-        found += _numbers(plain)
+        found += find_numbers(plain)
     if _may_name(plain):
         found += _named(text)
     return sorted(found)
@@ -328,19 +296,19 @@ def _named(text: _Text) -> list[Secret]:
         link = match["link"].strip()
         if match["quote"] and not link:
             continue
-        if _looks_secret(match["value"], explicit=bool(link), what=match["what"].lower()) and text.is_given(
+        if looks_secret(match["value"], explicit=bool(link), what=match["what"].lower()) and text.is_given(
             *match.span("value"), symbol=_is_symbol(link)
         ):
             found.append(Secret(match.start(), match.end(), _reason(match["what"])))
     found += [
         Secret(m.start(), m.end(), "secret_password")
         for m in _PASSWORD_PROSE.finditer(plain)
-        if _looks_password(m["value"], plain, m.end()) and text.is_given(*m.span("value"), symbol=_is_symbol(m["link"]))
+        if looks_password(m["value"], plain, m.end()) and text.is_given(*m.span("value"), symbol=_is_symbol(m["link"]))
     ]
     found += [
         Secret(m.start(), m.end(), _reason(m["what"]))
         for m in _ASSIGNED.finditer(plain)
-        if _looks_secret(m["value"], explicit=True, what=m["what"].lower())
+        if looks_secret(m["value"], explicit=True, what=m["what"].lower())
         and text.is_given(*m.span("value"), symbol=True)
     ]
     for match in (*_USED_AS.finditer(plain), *_ON_COMMAND_LINE.finditer(plain)):
@@ -350,7 +318,7 @@ def _named(text: _Text) -> list[Secret]:
     found += [
         Secret(m.start(), m.end(), "secret_recovery_code")
         for m in _WORDS_AS_SECRET.finditer(plain)
-        if _is_word_list(m["value"])
+        if is_word_list(m["value"])
     ]
     found += [
         Secret(m.start(), m.end(), "secret_password")
@@ -368,25 +336,6 @@ def _named(text: _Text) -> list[Secret]:
     return found
 
 
-def _numbers(plain: str) -> list[Secret]:
-    found: list[Secret] = []
-    for match in (*_CARD_GROUPS.finditer(plain), *_DIGITS.finditer(plain)):
-        digits = patterns.sub(r"\D", "", match[0])
-        grouped = (
-            patterns.fullmatch(r"\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}|\d{4}[ -]\d{6}[ -]\d{5}", match[0].strip())
-            is not None
-        )
-        near = plain[max(0, match.start() - 40) : match.end() + 40]
-        if _passes_luhn(digits) or (grouped and _CARD_WORDS.search(near)):
-            found.append(Secret(match.start(), match.end(), "secret_card_number"))
-    found += [Secret(m.start(), m.end(), "secret_card_number") for m in _EXPIRY_WITH_CODE.finditer(plain)]
-    found += [Secret(m.start(), m.end(), "secret_recovery_code") for m in _SENT_CODE.finditer(plain)]
-    for pattern in (_SSN, _NINO, _NINO_NAMED):
-        found += [Secret(m.start(), m.end(), "secret_government_number") for m in pattern.finditer(plain)]
-    found += [Secret(m.start(), m.end(), "secret_government_number") for m in _AADHAAR.finditer(plain)]
-    return found
-
-
 def _is_symbol(link: str) -> bool:
     return not any(c.isalpha() for c in link)
 
@@ -401,98 +350,3 @@ def _reason(what: str) -> str:
     if patterns.search(r"cvc|cvv", what):
         return "secret_card_number"
     return "secret_api_key" if patterns.search(r"key|token|secret", what) else "secret_password"
-
-
-_PROSE = listed(
-    "the a an in on at to of for it that this too very so not been being wrong right expired expiring weak strong"
-    " invalid valid gone lost stolen"
-    " changed leaked rotated reset required missing correct incorrect secure safe unsafe ok okay good bad old new"
-    " stored saved kept somewhere there here"
-    " managed hashed encrypted limited enough optional mandatory shared everywhere always never no longer still"
-    " working broken fine based handled"
-    " different same compromised blank empty hard easy long short manager managers policy policies field fields page"
-    " prompt rotation reuse hygiene"
-    " and or but if when with without my your our his her what which where how why again please pls first then every"
-    " each some any all about by from"
-    " is are was were be has have had will would should can could must may might do does did generated automatically"
-    " something written forgotten"
-)
-
-
-def _looks_secret(value: str, *, explicit: bool, what: str) -> bool:
-    """Whether what follows a word such as "token" is the thing itself and not more talk about it."""
-    bare = value.strip(".,;:!?)\"'").lower()
-    if len(bare) < 3 or bare in _PROSE or is_placeholder(value):
-        return False
-    digits = sum(c.isdigit() for c in bare)
-    if (
-        patterns.search(r"pin|puk|code|comb|otp|tan|cvc|cvv|2fa|factor|recovery|backup|unlock", what)
-        and digits >= 3
-        and digits >= len(bare) * 0.4
-    ):
-        return (
-            explicit or "code" in what or "key" in what or what.strip() in ("pin", "cvc", "cvv", "otp") or digits >= 4
-        )
-    if patterns.fullmatch(r"\d+(?:st|nd|rd|th|%|k|h|d|s|ms|min|days?|weeks?|months?|years?|chars?)?", bare):
-        return explicit and digits >= 6
-    if patterns.fullmatch(r"v?\d+(?:\.\d+){1,3}|\d{1,4}[/.-]\d{1,2}[/.-]\d{2,4}|\d{1,2}:\d\d", bare):
-        return False
-    classes = sum(bool(patterns.search(p, value)) for p in (r"[a-z]", r"[A-Z]", r"\d", r"[^\w\s.,;:!?)'\"/()-]"))
-    mixed_inside = bool(
-        patterns.search(r"[a-z][A-Z]|[A-Za-z]\d|\d[A-Za-z]|[!$%&#@^*~+=?]\w|\w[$%&#@^*~+=_]\w", value.strip(".,;:!?)"))
-    )
-    if explicit:
-        if "pass" in what and _JOINED_WORDS.fullmatch(bare):
-            return True
-        if digits and (_GROUPS.fullmatch(bare) or ("code" in what and _WORD_AND_NUMBER.fullmatch(bare))):
-            return True
-        return mixed_inside and classes >= 2 and len(bare) >= 5
-    return mixed_inside and classes >= 2 and len(bare) >= 8
-
-
-_JOINED_WORDS = patterns.compile(r"[a-z]{3,12}(?:[-_.+][a-z]{3,12}){2,8}")
-_WORD_AND_NUMBER = patterns.compile(r"[a-z]{4,16}[-_.]\d{3,8}")
-_GROUPS = patterns.compile(r"(?:[a-z0-9]{4,12}-){2,8}[a-z0-9]{4,12}")
-
-
-def _looks_password(value: str, plain: str, end: int) -> bool:
-    """After "password is" even a plain word is taken for the password when nothing follows that makes it prose."""
-    bare = value.strip(".,;:!?)\"'")
-    if len(bare) < 3 or bare.lower() in _PROSE or is_placeholder(value):
-        return False
-    if not _WORD.match(value) or not bare.isalpha():
-        return True
-    rest = plain[end : end + 12].lstrip()
-    ends_here = (
-        not rest
-        or plain[end : end + 1] == "\n"
-        or rest[0] in ".,;!\n)-"
-        or value[-1:] in ".,;!"
-        or rest.startswith(("remember", "for ", "keep", "pls", "please", "and ", "in case", "if ", "btw"))
-    )
-    return ends_here and not bare.lower().endswith(("ed", "ing", "able", "ly"))
-
-
-def _is_word_list(words: str) -> bool:
-    listed = patterns.findall(r"[a-z]+", words.lower())
-    return len(listed) >= 6 and sum(word in _PROSE for word in listed) <= len(listed) // 6
-
-
-def _passes_luhn(digits: str) -> bool:
-    if not 13 <= len(digits) <= 19 or len(set(digits)) < 3 or digits[0] not in "23456":
-        return False
-    total = 0
-    for place, digit in enumerate(reversed(digits)):
-        number = int(digit) * (2 if place % 2 else 1)
-        total += number - 9 if number > 9 else number
-    return total % 10 == 0
-
-
-def _is_iban(value: str) -> bool:
-    """ISO 13616 check digits; letters are read as 10 to 35."""
-    compact = patterns.sub(r"\s", "", value)
-    for length in range(min(34, len(compact)), 14, -1):
-        moved = compact[4:length] + compact[:4]
-        if int("".join(str(int(c, 36)) for c in moved)) % 97 == 1:
-            return True
-    return bool(patterns.match(r"(?:DE|FR|ES|IT|NL|GB|AT|CH|BE|PT|IE|PL)\d{2}", compact)) and len(compact) >= 15
