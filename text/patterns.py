@@ -24,17 +24,18 @@ from typing import Any, Final
 from re2 import _re2
 
 from text.budget import checkpoint, without
+from text.engine_source import Source, source
 from text.exact import Program, Trial
 from text.letters import Bytes, bytes_of, has_shared, has_wide_words
-from text.syntax import Choice, Group, Look, Node, One, Parsed, Repeat, Row, Source, Unsupported, closing, parse, source
+from text.matches import Match, Spans
+from text.syntax import Choice, Group, Look, Node, One, Parsed, Repeat, Row, Unsupported, closing, parse
 
 __all__ = [
     "ASCII", "DOTALL", "IGNORECASE", "MULTILINE", "VERBOSE", "Match", "Pattern", "Unsupported", "compile", "escape",
     "findall", "finditer", "fullmatch", "match", "search", "split", "sub",
 ]  # fmt: skip
 
-Spans = list[tuple[int, int]]
-Repl = str | Callable[["Match"], str]
+Repl = str | Callable[[Match], str]
 
 _ANYWHERE: Final = _re2.RE2.Anchor.UNANCHORED
 _HERE: Final = _re2.RE2.Anchor.ANCHOR_START
@@ -221,7 +222,7 @@ class Pattern:
     def __repr__(self) -> str:
         return f"patterns.compile({self.pattern!r})"
 
-    def _find(self, text: str, start: int, end: int | None, anchor: Any) -> "Match | None":
+    def _find(self, text: str, start: int, end: int | None, anchor: Any) -> Match | None:
         start = min(max(start, 0), len(text))
         stop = len(text) if end is None else min(max(end, 0), len(text))
         if start > stop:
@@ -229,16 +230,16 @@ class Pattern:
         spans = self._finder.find(text, _until(text, stop, self.flags), start, stop, anchor)
         return None if spans is None else Match(self, text, spans)
 
-    def search(self, text: str, pos: int = 0, endpos: int | None = None) -> "Match | None":
+    def search(self, text: str, pos: int = 0, endpos: int | None = None) -> Match | None:
         return self._find(text, pos, endpos, _ANYWHERE)
 
-    def match(self, text: str, pos: int = 0, endpos: int | None = None) -> "Match | None":
+    def match(self, text: str, pos: int = 0, endpos: int | None = None) -> Match | None:
         return self._find(text, pos, endpos, _HERE)
 
-    def fullmatch(self, text: str, pos: int = 0, endpos: int | None = None) -> "Match | None":
+    def fullmatch(self, text: str, pos: int = 0, endpos: int | None = None) -> Match | None:
         return self._find(text, pos, endpos, _WHOLE)
 
-    def finditer(self, text: str, pos: int = 0, endpos: int | None = None) -> "Iterator[Match]":
+    def finditer(self, text: str, pos: int = 0, endpos: int | None = None) -> Iterator[Match]:
         place = min(max(pos, 0), len(text))
         end = len(text) if endpos is None else min(max(endpos, 0), len(text))
         if place > end:
@@ -293,90 +294,6 @@ def _until(text: str, end: int, flags: int) -> Bytes:
     if read.has_twins and flags & IGNORECASE:
         read = read._replace(data=read.folded)
     return read if end == len(text) else read._replace(data=read.data[:end])
-
-
-class Match:
-    __slots__ = ("_spans", "re", "string")
-
-    def __init__(self, pattern: Pattern, text: str, spans: Spans) -> None:
-        self.re, self.string, self._spans = pattern, text, spans
-
-    def __repr__(self) -> str:
-        return f"<patterns.Match {self._spans[0]}>"  # never the text
-
-    def _index(self, group: int | str) -> int:
-        if isinstance(group, str):
-            try:
-                return self.re.groupindex[group]
-            except KeyError:
-                raise IndexError("no such group") from None
-        if not 0 <= group < len(self._spans):
-            raise IndexError("no such group")
-        return group
-
-    def span(self, group: int | str = 0) -> tuple[int, int]:
-        return self._spans[self._index(group)]
-
-    def start(self, group: int | str = 0) -> int:
-        return self._spans[self._index(group)][0]
-
-    def end(self, group: int | str = 0) -> int:
-        return self._spans[self._index(group)][1]
-
-    def __getitem__(self, group: int | str) -> Any:
-        first, last = self._spans[self._index(group)]
-        return None if first < 0 else self.string[first:last]
-
-    def group(self, *groups: int | str) -> Any:
-        if len(groups) < 2:
-            return self[groups[0] if groups else 0]
-        return tuple(self[group] for group in groups)
-
-    def groups(self, default: Any = None) -> tuple[Any, ...]:
-        return tuple(default if (text := self[group]) is None else text for group in range(1, len(self._spans)))
-
-    def groupdict(self, default: Any = None) -> dict[str, Any]:
-        return {name: default if (text := self[name]) is None else text for name in self.re.groupindex}
-
-    @property
-    def lastindex(self) -> int | None:
-        """The group that closed last."""
-        last, found = -1, None
-        for group in self.re.closing:
-            if self._spans[group][1] >= max(last, 0):
-                last, found = self._spans[group][1], group
-        return found
-
-    @property
-    def lastgroup(self) -> str | None:
-        index = self.lastindex
-        return next((name for name, group in self.re.groupindex.items() if group == index), None)
-
-    def expand(self, template: str) -> str:
-        """The template with ``\\1`` and ``\\g<name>`` filled in; a group without a part in the match is empty."""
-        return "".join(piece if isinstance(piece, str) else (self[piece[0]] or "") for piece in _pieces(template))
-
-
-@lru_cache(maxsize=64)
-def _pieces(template: str) -> tuple[str | tuple[int | str], ...]:
-    pieces: list[str | tuple[int | str]] = []
-    at = 0
-    while (slash := template.find("\\", at)) >= 0:
-        pieces.append(template[at:slash])
-        following = template[slash + 1 : slash + 2]
-        if following.isdigit():
-            pieces.append((int(following),))
-            at = slash + 2
-        elif template.startswith("g<", slash + 1) and (close := template.find(">", slash)) > 0:
-            name = template[slash + 3 : close]
-            pieces.append((int(name) if name.isdigit() else name,))
-            at = close + 1
-        elif following in ("n", "t", "\\"):
-            pieces.append({"n": "\n", "t": "\t", "\\": "\\"}[following])
-            at = slash + 2
-        else:
-            raise ValueError("the template holds an unknown escape")
-    return (*pieces, template[at:])
 
 
 @lru_cache(maxsize=512)

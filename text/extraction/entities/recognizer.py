@@ -1,15 +1,16 @@
 """Reads who a statement is about and how they stand to each other, from its words and from its claims."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from text import patterns
 from text.extraction import language
-from text.extraction.entities.endpoints import End, ends_of, type_of
-from text.extraction.entities.tables import COLLEAGUES, NO_NAMES, NO_PERSONS, OFFICES, ROLES, SAME_ROLE, VERBS
+from text.extraction.entities.claims import DENIED, OWN_NAME, USER, relation, relations_of, surface
+from text.extraction.entities.endpoints import End, ends_of
+from text.extraction.entities.tables import OFFICES, SAME_ROLE, VERBS
 from text.extraction.finding import Part
-from text.extraction.lexicon import BOSS, OCCUPATIONS, REPORTEE
+from text.extraction.lexicon import OCCUPATIONS
 from text.extraction.subjects import is_name, slug
 from text.mentions import MOST_NAMED, NOBODY, Mention, Mentions, RelationMention
 from text.sentences import fold, lower
@@ -17,7 +18,6 @@ from text.vocabulary import HAS_ROLE, ORGANIZATION, PERSON, PLACE, TEAM
 
 LONGEST: Final = 2_000  # characters of a statement that is read for relations; of a document only names are
 MOST_READ: Final = 20_000
-USER: Final = Mention(is_user=True, type=PERSON)
 _WIDEST: Final = 70  # characters between two ends that are told to stand to each other
 
 _ADVERBS = r"(?:now |also |currently |just |still |actually |mainly |mostly |both |always |only |really |already )*"
@@ -54,9 +54,6 @@ _IS_A = patterns.compile(
     r"(?= (?:at|for|of|in|on|with|and|here|who|now)\b|[.,;!?)]|$)"
 )
 _AT_WORK = patterns.compile(r" (?:at|for|with) (?:the )?$")
-_NOT = patterns.compile(
-    r"\b(?:no longer|not|never|used to|former(?:ly)?|ex|isn't|wasn't|anymore|any more|if|would|might|could)\b"
-)
 
 
 def read_entities(text: str, claims: Iterable[Part] = ()) -> Mentions:
@@ -71,12 +68,12 @@ def read_entities(text: str, claims: Iterable[Part] = ()) -> Mentions:
     if len(text) > LONGEST or not is_english:
         return Mentions(named=_once(end.named for end in ends if not end.named.is_user and not end.named.pronoun))
     for claim in claims:
-        if len(claims) == 1 and claim.key in _OWN_NAME and (name := _surface(claim.value, plain)):
+        if len(claims) == 1 and claim.key in OWN_NAME and (name := surface(claim.value, plain)):
             return Mentions(named=[Mention(is_user=True, name=name, type=PERSON)])
     reader = _Reader(plain, low, ends)
     told = reader.read()
     for claim in claims:
-        for one in _of_claim(claim, plain, low):
+        for one in relations_of(claim, plain, low):
             if one.subject.name:  # the claim knows who "she" is
                 told = [other for other in told if not (other.subject.pronoun and _same_but_subject(one, other))]
             if not _is_told(one, told):
@@ -106,7 +103,7 @@ class _Reader:
         self.told: list[RelationMention] = []
 
     def read(self) -> list[RelationMention]:
-        is_denied = _NOT.search(self.low) is not None
+        is_denied = DENIED.search(self.low) is not None
         self._join_roles(tells=not is_denied)
         self._join_offices(tells=not is_denied)
         self._join_aliases()
@@ -144,7 +141,7 @@ class _Reader:
             named = self._one_person(at, before)
         owner = USER if end.whose == "my" else self._owner(end)
         if owner is not None and tells and (named.is_sure or named.name):
-            self.told.append(replace(_relation(owner, end.role, named), is_implied=not named.name))
+            self.told.append(replace(relation(owner, end.role, named), is_implied=not named.name))
 
     def _join_more(self, first: int, role: End) -> None:
         """ "My sisters Mia and Zoe": the others of whom the role is told."""
@@ -153,7 +150,7 @@ class _Reader:
         while is_plural and at < len(self.ends) and _AND.fullmatch(self._gap(at - 1)) and self._names_person(at):
             one = replace(self.ends[at].named, role=role.named.role, is_shared=True, type=PERSON, is_sure=True)
             self._put(at, one)
-            self.told.append(_relation(USER, role.role, one))
+            self.told.append(relation(USER, role.role, one))
             at += 1
 
     def _names_person(self, at: int) -> bool:
@@ -338,104 +335,6 @@ def _with(told: RelationMention, old: Mention, new: Mention) -> RelationMention:
         subject=new if told.subject is old else told.subject,
         object=new if told.object is old else told.object,
     )
-
-
-def _relation(owner: Mention, role: str, named: Mention) -> RelationMention:
-    """How the owner of a role stands to whoever has it."""
-    if role in BOSS:
-        return RelationMention(subject=owner, predicate="reports_to", object=named)
-    if role in REPORTEE:
-        return RelationMention(subject=owner, predicate="manages", object=named)
-    if role in COLLEAGUES:
-        return RelationMention(subject=owner, predicate="works_with", object=named)
-    return RelationMention(subject=owner, predicate="related_to", object=named, value=role)
-
-
-# --- from the canonical key: what the other rules found, also where nothing is written like a name -------------------
-
-_OWN_NAME: Final = ("user.name", "user.preferred_name")
-# The last part of a key, with the relation and the type of its object.
-_ATTRIBUTES: Final = {
-    "reports_to": ("reports_to", PERSON),
-    "team": ("member_of", TEAM),
-    "employer": ("works_at", ""),
-    "location": ("located_at", PLACE),
-}
-_LISTED: Final = {"manages": "manages", "works_with": "works_with"}
-_ROLE_KEYS: Final = {slug(role): role for role in ROLES if role not in NO_PERSONS} | {"spouse": "spouse"}
-_ENTITY_KEYS: Final = _ATTRIBUTES.keys() | _LISTED.keys() | _ROLE_KEYS.keys()
-
-
-def _of_claim(claim: Part, plain: str, low: str) -> Iterator[RelationMention]:
-    key, value, many_valued = claim.key, claim.value, claim.many_valued
-    parts = key.split(".")
-    if len(parts) < 2 or _NOT.search(low, claim.start, claim.end):
-        return
-    attribute = parts[-2] if many_valued and len(parts) > 2 else parts[-1]
-    about = parts[: -2 if many_valued and len(parts) > 2 else -1]
-    meant = parts[-1] if many_valued else value
-    if attribute == "managed_by":
-        thing, boss = _surface(".".join(about), plain), _surface(value, plain)
-        if thing and boss and thing.lower() not in NO_NAMES:
-            yield RelationMention(
-                subject=_person(boss), predicate="manages", object=Mention(name=thing, type=type_of(thing.lower()))
-            )
-        return
-    if attribute not in _ENTITY_KEYS:
-        return
-    subject, name = _subject(about, plain), _surface(meant, plain)
-    if subject is None or not name:
-        return
-    if attribute in _ATTRIBUTES:
-        predicate, type_ = _ATTRIBUTES[attribute]
-        yield RelationMention(
-            subject=subject, predicate=predicate, object=Mention(name=name, type=type_ or type_of(name.lower()))
-        )
-    elif attribute in _LISTED:
-        yield RelationMention(subject=subject, predicate=_LISTED[attribute], object=_person(name))
-    elif attribute in _ROLE_KEYS and subject.is_user and is_plain_name(name):
-        role = _ROLE_KEYS[attribute]
-        yield _relation(subject, role, replace(_person(name), role=f"my {role}", is_shared=many_valued))
-
-
-def is_plain_name(words: str) -> bool:
-    return 0 < len(words.split()) < 4 and not any(c.isdigit() for c in words)
-
-
-def _person(name: str) -> Mention:
-    return Mention(name=name, type=PERSON)
-
-
-def _subject(about: list[str], plain: str) -> Mention | None:
-    if about == ["user"]:
-        return USER
-    if len(about) == 2 and about[0] == "user" and about[1] in _ROLE_KEYS:
-        role = _ROLE_KEYS[about[1]]
-        return Mention(role=f"my {role}", type=PERSON)
-    name = _surface(about[0], plain) if len(about) == 1 else ""
-    if name:
-        return _person(name)
-    # Whom the turn spoke of before is told by a pronoun here.
-    pronoun = _HE_OR_SHE.search(plain.lower()) if len(about) == 1 else None
-    return Mention(pronoun=pronoun[1]) if pronoun else None
-
-
-_HE_OR_SHE = patterns.compile(r"\b(s?he)\b")
-_SPAN = patterns.compile(r"[^\W_]+(?:[.'&+#-]+[^\W_]+)*")
-
-
-def _surface(canonical: str, plain: str) -> str:
-    """The words of the text that a canonical value stands for; empty where they cannot be told."""
-    first, size = canonical.split("_")[0], canonical.count("_") + 1
-    tokens = list(_SPAN.finditer(plain))
-    for at, token in enumerate(tokens):
-        if not token[0].lower().startswith(first[:3]):
-            continue
-        for last in range(at, min(at + size + 1, len(tokens))):
-            said = plain[token.start() : tokens[last].end()].removesuffix("'s")
-            if slug(said) == canonical:
-                return said
-    return ""
 
 
 def _same_but_subject(one: RelationMention, other: RelationMention) -> bool:
