@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Candidate, Proposal
-from apps.ingest.shelf import Shelf
+from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps.change import change, close_what_says_nothing
 from apps.ingest.steps.classify import classify
 from apps.ingest.steps.compare import compare
@@ -37,19 +37,19 @@ def run(proposals: Sequence[Proposal], tools: Tools) -> list[list[Candidate]]:
     embed(candidates, tools)
     compare(candidates, tools)
     with tenant_transaction(tools.scope, is_planned=True):
-        shelf = Shelf.locked(candidates, tools)
-        queue = Queue(shelf)
+        snapshot = SpaceSnapshot.locked(candidates, tools)
+        queue = Queue(snapshot)
         for one in batch:
             # One after the other, so that a later candidate of the batch meets what an earlier one stored.
-            if honour_reference(one, shelf):
+            if honour_reference(one, snapshot):
                 continue
             for candidate in one:
-                dedupe(candidate, shelf)
-                supersede(candidate, shelf)
+                dedupe(candidate, snapshot)
+                supersede(candidate, snapshot)
                 queue.take(candidate)
-                close(candidate, shelf)
-                change(candidate, shelf)
-            shelf.give_receipt(one)
-        close_what_says_nothing(candidates, shelf)
-        index(batch, connect(batch, shelf), shelf, tools)
+                close(candidate, snapshot)
+                change(candidate, snapshot)
+            snapshot.give_receipt(one)
+        close_what_says_nothing(candidates, snapshot)
+        index(batch, connect(batch, snapshot), snapshot, tools)
     return batch

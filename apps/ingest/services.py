@@ -13,7 +13,7 @@ from apps.crypto.services import SpaceShredded
 from apps.ingest import pipeline
 from apps.ingest.candidates import MADE, STORED, Candidate, DecisionMade, Outcome, Proposal
 from apps.ingest.model import read_ahead
-from apps.ingest.shelf import KeyTurned
+from apps.ingest.snapshot import KeyRotated
 from apps.ingest.tasks import drain
 from apps.ingest.tools import Tools
 from apps.memories.opened import OpenedMemory
@@ -37,7 +37,7 @@ def _remember(proposals: Sequence[Proposal], tools: Tools, *, embeds_later: bool
     run = retried(pipeline.run)
     try:
         batch = run(proposals, tools)
-    except KeyTurned:
+    except KeyRotated:
         # Keys turn at most once in a while: the second time the look and the lock agree.
         anew = Tools.for_scope(reread_space(tools.scope), embeds_later=embeds_later, now=tools.now)
         batch = run(proposals, anew)

@@ -10,8 +10,8 @@ In this order, and each step may be done again.  A shredding that stopped anywhe
 5. files of exports that hold any of it are removed, and the rows are deleted, many at a time; the audit trail says so
    with the last of them.
 
-Writers look whether the space is still its owner's under a lock that step 2 waits for (``apps.ingest.shelf``), so that
-nothing is ever sealed under a salt that is gone.
+Writers look whether the space is still its owner's under a lock that step 2 waits for (``apps.ingest.snapshot``), so
+that nothing is ever sealed under a salt that is gone.
 """
 
 import uuid

@@ -29,7 +29,7 @@ from apps.core import broker
 from apps.core.plaintext import Plaintext
 from apps.ingest import pipeline, tools, work
 from apps.ingest import services as ingest_services
-from apps.ingest.shelf import Shelf
+from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps import index
 from apps.ingest.tasks import drain
 from apps.memories import postings
@@ -172,7 +172,7 @@ STEPS: dict[str, tuple[Any, str]] = {
     "extract": (pipeline, "extract"),
     "resolve": (pipeline, "resolve"),
     "embed": (pipeline, "embed"),
-    "lock": (Shelf, "locked"),
+    "lock": (SpaceSnapshot, "locked"),
     "dedupe": (pipeline, "dedupe"),
     "supersede": (pipeline, "supersede"),
     "index": (pipeline, "index"),

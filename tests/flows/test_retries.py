@@ -25,7 +25,7 @@ from apps.core.retries import TRIES, retried
 from apps.core.scoping import tenant_transaction
 from apps.ingest import services, tools
 from apps.ingest.candidates import Proposal
-from apps.ingest.shelf import Shelf
+from apps.ingest.snapshot import SpaceSnapshot
 from apps.memories import tasks
 from apps.memories.models import Memory
 from apps.projects.models import Space
@@ -184,8 +184,8 @@ def test_an_add_that_is_given_up_goes_through_and_embeds_once(acme: Opened, monk
         locked.append(1)
         return usual(*args)
 
-    usual = Shelf.locked
-    monkeypatch.setattr(Shelf, "locked", locking)
+    usual = SpaceSnapshot.locked
+    monkeypatch.setattr(SpaceSnapshot, "locked", locking)
     monkeypatch.setattr(tools, "get_embedder", Counting)
     with in_a_circle(scope, memory_id):
         (outcome,) = services.remember(scope, [said], now=NOW)

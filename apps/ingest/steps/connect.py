@@ -13,9 +13,10 @@ from typing import Final
 from apps.edges.opened import NewEdge
 from apps.edges.types import CONFLICT, CONTRADICTION
 from apps.ingest.candidates import MADE, STORED, Candidate
-from apps.ingest.known import Holder, Known
+from apps.ingest.memory_state import MemoryState, SlotHolder
 from apps.ingest.models import IngestReceipt
-from apps.ingest.shelf import SIMILAR, Shelf
+from apps.ingest.neighbours import SIMILAR, last_of_sessions, nearest_to
+from apps.ingest.snapshot import SpaceSnapshot
 from apps.memories.handles import slot_mac
 from apps.memories.models import Memory
 
@@ -26,32 +27,32 @@ SIBLINGS_AT_MOST: Final = 20  # of one text
 SIBLING_CONFIDENCE: Final = 0.5  # what was said in one breath need not be about one thing
 
 
-def connect(batch: Sequence[Sequence[Candidate]], shelf: Shelf) -> list[NewEdge]:
+def connect(batch: Sequence[Sequence[Candidate]], snapshot: SpaceSnapshot) -> list[NewEdge]:
     """The edges of a batch whose candidates are decided; each name once, the surest first."""
     every = [one for each in batch for one in each if one.decision in STORED and one.memory_id is not None]
     # What comes from elsewhere has the edges that it had there, and no others.
     stored = [one for one in every if one.proposal.kept is None]
-    found = _kept([one for one in every if one.proposal.kept is not None], shelf)
-    found += [edge for one in stored for edge in _replacing(one, shelf)]
+    found = _kept([one for one in every if one.proposal.kept is not None], snapshot)
+    found += [edge for one in stored for edge in _replacing(one, snapshot)]
     found += [edge for one in stored for edge in _opposing(one)]
-    if shelf.cipher.is_searchable:
-        new = [one for one in stored if shelf.by_id[one.memory_id or 0].is_new]
-        found += _details(new, shelf)
+    if snapshot.cipher.is_searchable:
+        new = [one for one in stored if snapshot.by_id[one.memory_id or 0].is_new]
+        found += _details(new, snapshot)
         found += [edge for each in batch if each[0].proposal.kept is None for edge in _siblings(each)]
-        found += _similar(new, shelf)
-        found += _continuing(new, shelf)
+        found += _similar(new, snapshot)
+        found += _continuing(new, snapshot)
     by_name: dict[tuple[int, int, str], NewEdge] = {}
     for edge in sorted(found, key=lambda edge: -edge.confidence):
         by_name.setdefault(edge.name, edge)
     return list(by_name.values())
 
 
-def _kept(moved: Sequence[Candidate], shelf: Shelf) -> list[NewEdge]:
+def _kept(moved: Sequence[Candidate], snapshot: SpaceSnapshot) -> list[NewEdge]:
     """The edges that memories had elsewhere, where both ends are here."""
     wanted = [edge for one in moved if one.proposal.kept for edge in one.proposal.kept.edges]
     if not wanted:
         return []
-    places = _places({ref for edge in wanted for ref in (edge.from_ref, edge.to_ref)}, shelf)
+    places = _places({ref for edge in wanted for ref in (edge.from_ref, edge.to_ref)}, snapshot)
     places |= {one.proposal.client_ref: one.memory_id for one in moved if one.proposal.client_ref and one.memory_id}
     return [
         NewEdge(
@@ -67,12 +68,14 @@ def _kept(moved: Sequence[Candidate], shelf: Shelf) -> list[NewEdge]:
     ]
 
 
-def _places(references: set[str], shelf: Shelf) -> dict[str, int]:
+def _places(references: set[str], snapshot: SpaceSnapshot) -> dict[str, int]:
     """By a caller's reference, the memory that it stored, where it is still there."""
-    by_mac = {shelf.reference(reference): reference for reference in references}
-    receipts = IngestReceipt.objects.within(shelf.scope).filter(space_id=shelf.space.pk, client_ref_mac__in=by_mac)
+    by_mac = {snapshot.reference(reference): reference for reference in references}
+    receipts = IngestReceipt.objects.within(snapshot.scope).filter(
+        space_id=snapshot.space.pk, client_ref_mac__in=by_mac
+    )
     first = {by_mac[bytes(mac)]: ids[0] for mac, ids in receipts.values_list("client_ref_mac", "memory_ids") if ids}
-    there = Memory.objects.within_tenant(shelf.scope).filter(space_id=shelf.space.pk, pk__in=first.values())
+    there = Memory.objects.within_tenant(snapshot.scope).filter(space_id=snapshot.space.pk, pk__in=first.values())
     existing = set(there.values_list("pk", flat=True))
     return {reference: memory_id for reference, memory_id in first.items() if memory_id in existing}
 
@@ -84,19 +87,19 @@ def _edge(from_id: int | None, to_id: int, type_: str, confidence: float) -> New
     )
 
 
-def _replacing(one: Candidate, shelf: Shelf) -> Iterator[NewEdge]:
+def _replacing(one: Candidate, snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
     """To the row that it replaced: another value contradicts it; the same value in other words is derived from it, and
     supports it where somebody else said so."""
-    older = shelf.by_id.get(one.replaces_id or 0)
+    older = snapshot.by_id.get(one.replaces_id or 0)
     if older is None or one.memory_id is None:
         return
-    mine = shelf.by_id[one.memory_id]
-    holders: Sequence[Holder] = (mine, *mine.parts)
+    mine = snapshot.by_id[one.memory_id]
+    holders: Sequence[SlotHolder] = (mine, *mine.parts)
     if older.slot is None or (older.slot, older.value_mac) not in [(one.slot, one.value_mac) for one in holders]:
         # From the newer row to the older one, whichever of them came back.
         ends = max(mine.id, older.id), min(mine.id, older.id)
         yield _edge(*ends, CONTRADICTION, one.extractor_confidence)
-    elif shelf.cipher.is_searchable:
+    elif snapshot.cipher.is_searchable:
         yield _edge(mine.id, older.id, "derived_from", 1.0)
         if mine.source != older.source:
             yield _edge(mine.id, older.id, "supports", one.extractor_confidence)
@@ -110,16 +113,16 @@ def _opposing(one: Candidate) -> Iterator[NewEdge]:
         yield _edge(one.memory_id, limit, CONFLICT, one.extractor_confidence)
 
 
-def _details(new: Sequence[Candidate], shelf: Shelf) -> Iterator[NewEdge]:
+def _details(new: Sequence[Candidate], snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
     """To what names the subject of its key: ``user.dog.rex.breed`` is a detail of ``user.dog.name``, where there is no
     ``user.dog.rex``."""
-    project_id = shelf.scope.project_id
+    project_id = snapshot.scope.project_id
     subjects = {
-        one.memory_id: [slot_mac(shelf.cipher, "fact", path, project_id=project_id) for path in _subjects(one.key)]
+        one.memory_id: [slot_mac(snapshot.cipher, "fact", path, project_id=project_id) for path in _subjects(one.key)]
         for one in new
         if one.slot is not None
     }
-    holders = shelf.holders({slot for slots in subjects.values() for slot in slots})
+    holders = snapshot.holders({slot for slots in subjects.values() for slot in slots})
     for one in new:
         held = [holders[slot] for slot in subjects.get(one.memory_id, ()) if slot in holders]
         if subject := next((memory_id for memory_id in held if memory_id != one.memory_id), None):
@@ -141,25 +144,29 @@ def _siblings(candidates: Sequence[Candidate]) -> Iterator[NewEdge]:
             yield _edge(memory_id, first, "derived_from", SIBLING_CONFIDENCE)
 
 
-def _similar(new: Sequence[Candidate], shelf: Shelf) -> Iterator[NewEdge]:
+def _similar(new: Sequence[Candidate], snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
     """Where the proposal is compared at all: ``deduplicate=False`` turns off whatever goes by similar meaning."""
     for one in new:
         if not one.proposal.deduplicate:
             continue
-        near = [(other, cosine) for other, cosine in shelf.near(one) if cosine >= SIMILAR and _stands(other, shelf)]
-        for other, cosine in near[:SIMILAR_AT_MOST]:
+        similar = [
+            (other, cosine)
+            for other, cosine in nearest_to(snapshot, one)
+            if cosine >= SIMILAR and _stands(other, snapshot)
+        ]
+        for other, cosine in similar[:SIMILAR_AT_MOST]:
             yield _edge(one.memory_id, other, "similar", cosine)
 
 
-def _stands(memory_id: int, shelf: Shelf) -> bool:
+def _stands(memory_id: int, snapshot: SpaceSnapshot) -> bool:
     """Whether this batch has not replaced it."""
-    known: Known | None = shelf.by_id.get(memory_id)
+    known: MemoryState | None = snapshot.by_id.get(memory_id)
     return known is None or known.is_current
 
 
-def _continuing(new: Sequence[Candidate], shelf: Shelf) -> Iterator[NewEdge]:
+def _continuing(new: Sequence[Candidate], snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
     """To the memory before it in its session, said shortly before and about something near."""
-    before = shelf.last_of_sessions(new)
+    before = last_of_sessions(snapshot, new)
     for one in new:
         session = one.proposal.session_id
         if not session or one.vector is None:
@@ -167,6 +174,10 @@ def _continuing(new: Sequence[Candidate], shelf: Shelf) -> Iterator[NewEdge]:
         if session in before:
             other, said_at, vector = before[session]
             cosine = float(one.vector @ vector)
-            if cosine >= CONTINUES and abs(shelf.said_at(one) - said_at) <= CONTINUES_WITHIN and _stands(other, shelf):
+            if (
+                cosine >= CONTINUES
+                and abs(snapshot.said_at(one) - said_at) <= CONTINUES_WITHIN
+                and _stands(other, snapshot)
+            ):
                 yield _edge(one.memory_id, other, "continuation", cosine)
-        before[session] = one.memory_id or 0, shelf.said_at(one), one.vector
+        before[session] = one.memory_id or 0, snapshot.said_at(one), one.vector

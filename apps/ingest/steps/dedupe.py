@@ -2,20 +2,21 @@
 
 from apps.ingest.candidates import Candidate
 from apps.ingest.changes import Effect
-from apps.ingest.known import Known
-from apps.ingest.shelf import Shelf
+from apps.ingest.memory_state import MemoryState
+from apps.ingest.neighbours import near_duplicate
+from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps.supersede import reaffirm
 
 NEAR = 0.95  # cosine of MiniLM vectors above which two texts may be one; the words then decide
 
 
-def honour_reference(candidates: list[Candidate], shelf: Shelf) -> bool:
+def honour_reference(candidates: list[Candidate], snapshot: SpaceSnapshot) -> bool:
     """Whether the proposal carries a reference that stored something before: then it is that again, whatever it says.
 
     Its candidates become one for each memory that the first one stored.  A hard promise, which nothing turns off.
     """
     proposal = candidates[0].proposal
-    ids = shelf.receipts.get(shelf.reference(proposal.client_ref)) if proposal.client_ref is not None else None
+    ids = snapshot.receipts.get(snapshot.reference(proposal.client_ref)) if proposal.client_ref is not None else None
     if ids is None:
         return False
     again = [
@@ -28,8 +29,8 @@ def honour_reference(candidates: list[Candidate], shelf: Shelf) -> bool:
     return True
 
 
-def _was_erased(candidate: Candidate, shelf: Shelf) -> bool:
-    erased_at = shelf.erased_at.get(candidate.text_mac)
+def _was_erased(candidate: Candidate, snapshot: SpaceSnapshot) -> bool:
+    erased_at = snapshot.erased_at.get(candidate.text_mac)
     if erased_at is None:
         return False
     proposal = candidate.proposal
@@ -38,41 +39,41 @@ def _was_erased(candidate: Candidate, shelf: Shelf) -> bool:
     return proposal.source_kind == "auto" and not proposal.is_meant
 
 
-def dedupe(candidate: Candidate, shelf: Shelf) -> None:
+def dedupe(candidate: Candidate, snapshot: SpaceSnapshot) -> None:
     """Refuse what is already there: the same words, or nearly the same meaning with no word that is new.
 
     Off where the proposal says ``deduplicate=False``.  What was erased is not learnt again by the way, nor by what was
     asked for before.
     """
-    if candidate.is_wanted and _was_erased(candidate, shelf):
+    if candidate.is_wanted and _was_erased(candidate, snapshot):
         candidate.refuse("discarded_policy", "erased")
     if not candidate.is_wanted or not candidate.proposal.deduplicate:
         return
     if (kept := candidate.proposal.kept) is not None:
-        known = shelf.same_text(candidate)
+        known = snapshot.same_text(candidate)
         if known is not None and known.made_at < kept.since:
             candidate.refuse("duplicate", "same_text", known.id)
         return
-    if candidate.is_listed and (known := shelf.put_together(candidate)):
+    if candidate.is_listed and (known := snapshot.put_together(candidate)):
         # What recall gave out comes back: nothing is said by it, so that nothing is said once more either.
         candidate.refuse("duplicate", "echo", known.id)
-    elif known := shelf.same_text(candidate):
-        reaffirm(candidate, known, shelf)
-        shelf.meet(candidate, known)
+    elif known := snapshot.same_text(candidate):
+        reaffirm(candidate, known, snapshot)
+        snapshot.meet(candidate, known)
         candidate.refuse("duplicate", "same_text", known.id)
-    elif known := shelf.said_until_then(candidate):
+    elif known := snapshot.said_until_then(candidate):
         candidate.refuse("duplicate", "same_text", known.id)  # what of it has ended is not said to hold by that
-    elif known := shelf.put_together(candidate):
+    elif known := snapshot.put_together(candidate):
         candidate.refuse("duplicate", "echo", known.id)
-    elif candidate.slot is None and (near := shelf.near_duplicate(candidate, threshold=NEAR)):
+    elif candidate.slot is None and (near := near_duplicate(snapshot, candidate, threshold=NEAR)):
         candidate.refuse("discarded_redundant", "near_duplicate", near)
-    elif known := _said_before(candidate, shelf):
+    elif known := _said_before(candidate, snapshot):
         candidate.refuse("discarded_redundant", "near_duplicate", known.id)
 
 
-def _said_before(candidate: Candidate, shelf: Shelf) -> Known | None:
+def _said_before(candidate: Candidate, snapshot: SpaceSnapshot) -> MemoryState | None:
     """What says the same in other words and stands for it, of what nobody asked to have remembered just so."""
     if candidate.slot is not None or candidate.parts or candidate.closed or candidate.proposal.is_meant:
         return None
-    same = (known for one in candidate.changes if one.effect is Effect.REPEATS for known in shelf.changed_by(one))
-    return next((known for known in same if shelf.stands_for(candidate, known)), None)
+    same = (known for one in candidate.changes if one.effect is Effect.REPEATS for known in snapshot.changed_by(one))
+    return next((known for known in same if snapshot.stands_for(candidate, known)), None)

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from apps.ingest.candidates import Candidate, Kept
-from apps.ingest.shelf import Shelf
+from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.voices import voice
 from apps.memories.handles import Handles, public_id
 from apps.memories.models import Memory
@@ -11,26 +11,26 @@ from apps.memories.sealing import Readable, seal_into
 from apps.memories.types import confidence
 
 
-def encrypt(candidate: Candidate, shelf: Shelf) -> Memory:
+def encrypt(candidate: Candidate, snapshot: SpaceSnapshot) -> Memory:
     """The memory's row, not yet saved.  The candidate has its id."""
     assert candidate.memory_id is not None  # noqa: S101  (``supersede`` gave it one)
-    known = shelf.by_id[candidate.memory_id]
-    proposal, cipher, now = candidate.proposal, shelf.cipher, shelf.now
+    known = snapshot.by_id[candidate.memory_id]
+    proposal, cipher, now = candidate.proposal, snapshot.cipher, snapshot.now
     prior = candidate.kind.prior
-    handles = _handles(candidate, shelf)
+    handles = _handles(candidate, snapshot)
     row = Memory(
         id=known.id,
-        tenant_id=shelf.scope.tenant_id,
-        space_id=shelf.space.pk,
-        project_id=shelf.scope.project_id,
-        environment=shelf.scope.environment,
+        tenant_id=snapshot.scope.tenant_id,
+        space_id=snapshot.space.pk,
+        project_id=snapshot.scope.project_id,
+        environment=snapshot.scope.environment,
         public_id=public_id(
-            cipher, candidate.type, candidate.key, candidate.text, handles, project_id=shelf.scope.project_id
+            cipher, candidate.type, candidate.key, candidate.text, handles, project_id=snapshot.scope.project_id
         ),
         created_at=now,
         updated_at=now,
-        created_txid=shelf.space.txid,
-        changed_txid=shelf.space.txid,
+        created_txid=snapshot.space.txid,
+        changed_txid=snapshot.space.txid,
         type=candidate.type,
         slot=candidate.slot,
         value_mac=candidate.value_mac,
@@ -87,10 +87,10 @@ def _keep(row: Memory, kept: Kept, *, is_vouched: bool, now: datetime) -> None:
     row.event_at, row.event_precision = kept.event_at, kept.event_precision
 
 
-def _handles(candidate: Candidate, shelf: Shelf) -> Handles:
+def _handles(candidate: Candidate, snapshot: SpaceSnapshot) -> Handles:
     proposal = candidate.proposal
     # What accumulates is another row each time it is told, and has another public id.
-    is_same = candidate.slot and proposal.deduplicate and not proposal.kept and not _is_restatement(candidate, shelf)
+    is_same = candidate.slot and proposal.deduplicate and not proposal.kept and not _is_restatement(candidate, snapshot)
     return Handles(
         voice=voice(proposal),
         actor=candidate.actor,
@@ -100,9 +100,9 @@ def _handles(candidate: Candidate, shelf: Shelf) -> Handles:
     )
 
 
-def _is_restatement(candidate: Candidate, shelf: Shelf) -> bool:
+def _is_restatement(candidate: Candidate, snapshot: SpaceSnapshot) -> bool:
     """Whether an older row has the value already: said again in more words it is stored, and is another memory."""
     assert candidate.slot is not None  # noqa: S101  (the caller looked)
     assert candidate.memory_id is not None  # noqa: S101  (``supersede`` gave it one)
-    same = (known.id for known in shelf.in_slot(candidate.slot) if known.value_mac == candidate.value_mac)
+    same = (known.id for known in snapshot.in_slot(candidate.slot) if known.value_mac == candidate.value_mac)
     return any(known_id < candidate.memory_id for known_id in same)

@@ -11,7 +11,7 @@ from apps.core.sequences import take_ids
 from apps.core.statements import insert
 from apps.ingest.candidates import Candidate
 from apps.ingest.models import CONTENT, ReviewItem, ReviewState
-from apps.ingest.shelf import Shelf
+from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.waiting import packed
 from apps.memories.types import confidence
 from apps.projects.models import Review
@@ -20,11 +20,11 @@ UNSURE: Final = 0.50  # below it what was extracted waits (design: the seed's ow
 MOST_WAITING: Final = 1_000  # in one space; what comes beyond is refused
 
 
-def held_back(candidate: Candidate, shelf: Shelf) -> str:
+def held_back(candidate: Candidate, snapshot: SpaceSnapshot) -> str:
     """``low_confidence`` or ``policy`` for what the project wants to have looked at; empty for what it does not."""
     if candidate.proposal.is_meant:
         return ""
-    policy = shelf.review
+    policy = snapshot.review
     if policy == Review.BY_DOOR:
         policy = Review.LOW_CONFIDENCE if candidate.proposal.is_overheard else Review.OFF
     if policy == Review.LOW_CONFIDENCE and sureness(candidate) < UNSURE:
@@ -46,7 +46,7 @@ def sureness(candidate: Candidate) -> float:
 class Queue:
     """The review queue of one space, under its lock."""
 
-    shelf: Shelf
+    snapshot: SpaceSnapshot
     _room: int | None = None
 
     def take(self, candidate: Candidate) -> None:
@@ -63,17 +63,17 @@ class Queue:
             candidate.review_id = review_id
         elif self._has_room():
             (candidate.review_id,) = take_ids(1, sequence="ingest_reviewitem_id_seq")
-            self.shelf.waiting.append(candidate)
+            self.snapshot.waiting.append(candidate)
         else:
             candidate.refuse("discarded_policy", "review_full")
 
     def _met(self, candidate: Candidate) -> tuple[str, int | None]:
         """What waits or was rejected and says the same: its state and number."""
-        for other in self.shelf.waiting:
+        for other in self.snapshot.waiting:
             if other.text_mac == candidate.text_mac:
                 return ReviewState.PENDING, other.review_id
-        rows = ReviewItem.objects.within(self.shelf.scope).filter(
-            space_id=self.shelf.space.pk,
+        rows = ReviewItem.objects.within(self.snapshot.scope).filter(
+            space_id=self.snapshot.space.pk,
             digest=candidate.text_mac,
             state__in=(ReviewState.PENDING, ReviewState.REJECTED),
         )
@@ -81,29 +81,29 @@ class Queue:
 
     def _has_room(self) -> bool:
         if self._room is None:
-            mine = ReviewItem.objects.within(self.shelf.scope).filter(space_id=self.shelf.space.pk)
+            mine = ReviewItem.objects.within(self.snapshot.scope).filter(space_id=self.snapshot.space.pk)
             self._room = MOST_WAITING - mine.filter(state=ReviewState.PENDING).count()
         self._room -= 1
         return self._room >= 0
 
 
-def write_waiting(candidates: Sequence[Candidate], shelf: Shelf) -> None:
-    """Keep what waits, sealed.  In the transaction that locked the shelf."""
+def write_waiting(candidates: Sequence[Candidate], snapshot: SpaceSnapshot) -> None:
+    """Keep what waits, sealed.  In the transaction that locked the snapshot."""
     insert(
         ReviewItem(
             id=one.review_id,
-            tenant_id=shelf.scope.tenant_id,
-            space_id=shelf.space.pk,
-            project_id=shelf.scope.project_id,
+            tenant_id=snapshot.scope.tenant_id,
+            space_id=snapshot.space.pk,
+            project_id=snapshot.scope.project_id,
             reason=one.reason,
             type=one.type,
             confidence=sureness(one),
             extractor=one.extractor,
             digest=one.text_mac,
-            content_ct=shelf.cipher.seal(CONTENT, one.review_id, packed(one)),
-            key_version=shelf.cipher.key_version,
-            created_at=shelf.now,
-            expires_at=shelf.now + timedelta(days=settings.REVIEW_DAYS),
+            content_ct=snapshot.cipher.seal(CONTENT, one.review_id, packed(one)),
+            key_version=snapshot.cipher.key_version,
+            created_at=snapshot.now,
+            expires_at=snapshot.now + timedelta(days=settings.REVIEW_DAYS),
         )
         for one in candidates
         if one.review_id is not None

@@ -11,8 +11,8 @@ from apps.edges.services import write_edges
 from apps.entities.resolving import resolve as resolve_entities
 from apps.ingest import models
 from apps.ingest.candidates import MADE, STORED, Candidate
-from apps.ingest.known import Known, KnownPart
-from apps.ingest.shelf import Shelf
+from apps.ingest.memory_state import ClaimState, MemoryState
+from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps.encrypt import encrypt
 from apps.ingest.steps.hold import write_waiting
 from apps.ingest.steps.identify import said_of
@@ -32,121 +32,123 @@ from apps.summaries import clusters
 _EVIDENCE = ("pk", "tenant_id", "source_strength", "repetition_count", "extractor_confidence", "type_prior")
 
 
-def index(batch: Sequence[Sequence[Candidate]], edges: Sequence[NewEdge], shelf: Shelf, tools: Tools) -> None:
-    """Write what was decided.  batch: the candidates of each proposal.  In the transaction that locked the shelf."""
+def index(
+    batch: Sequence[Sequence[Candidate]], edges: Sequence[NewEdge], snapshot: SpaceSnapshot, tools: Tools
+) -> None:
+    """Write what was decided.  batch: the candidates of each proposal.  In the transaction that locked the snapshot."""
     candidates = [candidate for one in batch for candidate in one]
-    new = [one for one in candidates if one.memory_id in shelf.by_id and shelf.by_id[one.memory_id].is_new
+    new = [one for one in candidates if one.memory_id in snapshot.by_id and snapshot.by_id[one.memory_id].is_new
            and one.decision in MADE]  # fmt: skip
-    changed = [known for known in shelf.by_id.values() if not known.is_new and known.has_changed]
+    changed = [known for known in snapshot.by_id.values() if not known.is_new and known.has_changed]
     if new:
-        check_room(shelf.scope, shelf.space, len(new))
+        check_room(snapshot.scope, snapshot.space, len(new))
     if new or changed:
-        shelf.space.txid += 1
-        shelf.space.doc_count += len(new)
-        shelf.space.term_total += sum(len(one.terms) for one in new)
-    ended = [known for known in shelf.by_id.values() if known.ended and known.is_current]
+        snapshot.space.txid += 1
+        snapshot.space.doc_count += len(new)
+        snapshot.space.term_total += sum(len(one.terms) for one in new)
+    ended = [known for known in snapshot.by_id.values() if known.ended and known.is_current]
     # The index of one current row per slot is checked at every statement: old rows go before new ones come,
     # and a holder leaves the slot before an earlier one comes back to it.
     for known in sorted(changed, key=lambda known: known.validity == "current"):
-        _write_change(known, shelf)
-    _write_claims([part for known in shelf.by_id.values() for part in known.parts if part.has_changed], shelf)
+        _write_change(known, snapshot)
+    _write_claims([part for known in snapshot.by_id.values() for part in known.parts if part.has_changed], snapshot)
     with sent_together():
         if new or changed:
-            write_counts(shelf.scope, shelf.space)
-        without_vector = _write_new(new, edges, shelf, tools)
-        every = {known.id: known.periods for known in shelf.by_id.values() if known.periods.has_changed}
-        periods.write(shelf.scope, shelf.space.pk, every, now=shelf.now)
+            write_counts(snapshot.scope, snapshot.space)
+        without_vector = _write_new(new, edges, snapshot, tools)
+        every = {known.id: known.periods for known in snapshot.by_id.values() if known.periods.has_changed}
+        periods.write(snapshot.scope, snapshot.space.pk, every, now=snapshot.now)
         revived = [known.id for known in changed if known.is_current and not known.was_current]
-        if waiting := without_vector + _out_of_date(revived, shelf):
-            enqueue(shelf.scope, "embed", waiting, now=tools.now)
+        if waiting := without_vector + _out_of_date(revived, snapshot):
+            enqueue(snapshot.scope, "embed", waiting, now=tools.now)
         # In nearly the same words: no repetition to count, but it was said.
         if nearly := {one.memory_id for one in candidates if one.reason == "near_duplicate" and one.memory_id}:
-            renew(shelf.scope, nearly, now=shelf.now)
-        _write_history(new, changed, shelf)
-        write_waiting(shelf.waiting, shelf)
-        _write_decisions(batch, shelf)
+            renew(snapshot.scope, nearly, now=snapshot.now)
+        _write_history(new, changed, snapshot)
+        write_waiting(snapshot.waiting, snapshot)
+        _write_decisions(batch, snapshot)
         record(
-            shelf.scope,
-            actor=shelf.scope.principal.label,
+            snapshot.scope,
+            actor=snapshot.scope.principal.label,
             action="memory.add",
-            target=f"space:{shelf.space.pk}",
+            target=f"space:{snapshot.space.pk}",
             count=len(new),
             now=tools.now,
         )
     if ended:
         for known in ended:
-            _end_parts(known, shelf)
-        write_counts(shelf.scope, shelf.space)
+            _end_parts(known, snapshot)
+        write_counts(snapshot.scope, snapshot.space)
 
 
-def _end_parts(known: Known, shelf: Shelf) -> None:
+def _end_parts(known: MemoryState, snapshot: SpaceSnapshot) -> None:
     """Take the words that are over out of a memory that holds otherwise."""
-    row = Memory.objects.within_tenant(shelf.scope).get(pk=known.id)
+    row = Memory.objects.within_tenant(snapshot.scope).get(pk=known.id)
     made = [
         Part(
-            start=one.start, end=one.end, ended_at=one.at, known_from=shelf.now, by=one.by, claim_id=one.claim_id
+            start=one.start, end=one.end, ended_at=one.at, known_from=snapshot.now, by=one.by, claim_id=one.claim_id
         )
         for one in known.ended
     ]  # fmt: skip
-    partial.end_parts(shelf.scope, shelf.space, row, made, shelf.cipher, now=shelf.now)
+    partial.end_parts(snapshot.scope, snapshot.space, row, made, snapshot.cipher, now=snapshot.now)
 
 
-def _write_claims(changed: Sequence[KnownPart], shelf: Shelf) -> None:
+def _write_claims(changed: Sequence[ClaimState], snapshot: SpaceSnapshot) -> None:
     """Claims that were there, of memories that say more, and now end."""
     for part in changed:
         if part.claim_id is not None:
-            MemoryClaim.objects.within(shelf.scope).filter(pk=part.claim_id).update(
+            MemoryClaim.objects.within(snapshot.scope).filter(pk=part.claim_id).update(
                 validity=part.validity,
                 valid_to=part.periods.latest.end,
-                known_from=shelf.now,
+                known_from=snapshot.now,
                 superseded_by_id=part.superseded_by,
             )
 
 
-def _write_new(new: Sequence[Candidate], edges: Sequence[NewEdge], shelf: Shelf, tools: Tools) -> list[int]:
+def _write_new(new: Sequence[Candidate], edges: Sequence[NewEdge], snapshot: SpaceSnapshot, tools: Tools) -> list[int]:
     """New memories and all that hangs on them; which of them wait for their vector."""
-    rows = [encrypt(one, shelf) for one in new]
+    rows = [encrypt(one, snapshot) for one in new]
     vectors = [
-        None if one.vector is None else vector_row(row, one.vector, shelf.cipher, tools.embedder.id, tools.now)
+        None if one.vector is None else vector_row(row, one.vector, snapshot.cipher, tools.embedder.id, tools.now)
         for one, row in zip(new, rows, strict=True)
     ]
     insert(rows)
     postings.write(
-        shelf.scope,
-        [postings.posting_of(row, one.terms, shelf.cipher) for one, row in zip(new, rows, strict=True)],
+        snapshot.scope,
+        [postings.posting_of(row, one.terms, snapshot.cipher) for one, row in zip(new, rows, strict=True)],
     )
     insert(vector for vector in vectors if vector is not None)
     said = {row.pk: one.claim for one, row in zip(new, rows, strict=True)}
     claims.write(
-        shelf.scope,
-        shelf.space.pk,
+        snapshot.scope,
+        snapshot.space.pk,
         {memory_id: claim for memory_id, claim in said.items() if claim is not None},
-        shelf.cipher,
-        now=shelf.now,
+        snapshot.cipher,
+        now=snapshot.now,
     )
-    _write_parts(new, shelf)
+    _write_parts(new, snapshot)
     about = [one for one in map(said_of, new) if one is not None]
-    resolve_entities(shelf.scope, shelf.space.pk, shelf.cipher, about, now=shelf.now)
+    resolve_entities(snapshot.scope, snapshot.space.pk, snapshot.cipher, about, now=snapshot.now)
     if edges:
-        write_edges(shelf.scope, shelf.cipher, edges, new=set(said), now=tools.now)
-    _join_clusters(new, shelf, tools)
+        write_edges(snapshot.scope, snapshot.cipher, edges, new=set(said), now=tools.now)
+    _join_clusters(new, snapshot, tools)
     for one, row, vector in zip(new, rows, vectors, strict=True):
         row._state.fields_cache["vector"] = vector
-        one.opened = bound(open_memory, row, shelf.cipher, shelf.ref, tools.lifetimes)
+        one.opened = bound(open_memory, row, snapshot.cipher, snapshot.ref, tools.lifetimes)
     return [row.pk for row, vector in zip(rows, vectors, strict=True) if vector is None]
 
 
-def _write_parts(new: Sequence[Candidate], shelf: Shelf) -> None:
+def _write_parts(new: Sequence[Candidate], snapshot: SpaceSnapshot) -> None:
     """The claims of new memories that say more than one thing."""
     made = [
         (part, said, said.claim)
         for one in new
-        for part, said in zip(shelf.by_id[one.memory_id or 0].parts, one.parts, strict=True)
+        for part, said in zip(snapshot.by_id[one.memory_id or 0].parts, one.parts, strict=True)
     ]
     wanted = [(part, said, claim) for part, said, claim in made if claim is not None]
     ids = claims.write_parts(
-        shelf.scope,
-        shelf.space.pk,
+        snapshot.scope,
+        snapshot.space.pk,
         [
             PartOfMemory(
                 memory_id=part.id, claim=claim, key=said.key, value=said.value, start=part.start, end=part.end,
@@ -156,14 +158,14 @@ def _write_parts(new: Sequence[Candidate], shelf: Shelf) -> None:
             )
             for part, said, claim in wanted
         ],
-        shelf.cipher,
-        now=shelf.now,
+        snapshot.cipher,
+        now=snapshot.now,
     )  # fmt: skip
     for (part, _, _), claim_id in zip(wanted, ids, strict=True):
         part.claim_id = claim_id
 
 
-def _join_clusters(new: Sequence[Candidate], shelf: Shelf, tools: Tools) -> None:
+def _join_clusters(new: Sequence[Candidate], snapshot: SpaceSnapshot, tools: Tools) -> None:
     topics = {
         one.memory_id: topic
         for one in new
@@ -171,20 +173,20 @@ def _join_clusters(new: Sequence[Candidate], shelf: Shelf, tools: Tools) -> None
         and (topic := clusters.topic_of(one.kind, one.key, one.proposal.tags, many_valued=one.many_valued))
     }
     if topics:
-        clusters.join(shelf.scope, shelf.space, shelf.cipher, topics, settles=tools.settles, now=shelf.now)
+        clusters.join(snapshot.scope, snapshot.space, snapshot.cipher, topics, settles=tools.settles, now=snapshot.now)
 
 
-def _out_of_date(revived: list[int], shelf: Shelf) -> list[int]:
+def _out_of_date(revived: list[int], snapshot: SpaceSnapshot) -> list[int]:
     """Those of the revived whose vector is missing or another model's: a refresh passed them by while they slept."""
     if not revived:
         return []
-    vectors = MemoryVector.objects.within(shelf.scope).filter(memory_id__in=revived, embedder=shelf.embedder)
+    vectors = MemoryVector.objects.within(snapshot.scope).filter(memory_id__in=revived, embedder=snapshot.embedder)
     return sorted(set(revived) - set(vectors.values_list("memory_id", flat=True)))
 
 
-def _write_change(known: Known, shelf: Shelf) -> None:
+def _write_change(known: MemoryState, snapshot: SpaceSnapshot) -> None:
     """Repeat, prolong, close or revive a row that was there before this batch."""
-    row = Memory.objects.within_tenant(shelf.scope).only(*_EVIDENCE).get(pk=known.id)
+    row = Memory.objects.within_tenant(snapshot.scope).only(*_EVIDENCE).get(pk=known.id)
     row.repetition_count += known.repetitions
     row.confidence = confidence(
         source_strength=row.source_strength,
@@ -195,47 +197,47 @@ def _write_change(known: Known, shelf: Shelf) -> None:
     row.expires_at, row.outdated_by_id = known.expires_at, known.outdated_by
     changed = ["repetition_count", "confidence", "expires_at", "outdated_by_id"]
     if known.repetitions:
-        row.last_used_at = shelf.now
+        row.last_used_at = snapshot.now
         changed.append("last_used_at")
     if known.validity != known.was:
         row.validity = known.validity
-        row.superseded_at = None if known.is_current else shelf.now
+        row.superseded_at = None if known.is_current else snapshot.now
         changed += ["validity", "superseded_at"]
     if known.validity != known.was or known.periods.has_changed:
         known.periods.put_into(row)
         row.superseded_by_id, row.superseded_reason = known.superseded_by, known.reason
-        row.changed_txid, row.updated_at = shelf.space.txid, shelf.now
+        row.changed_txid, row.updated_at = snapshot.space.txid, snapshot.now
         changed += ["superseded_by", "superseded_reason", "valid_from", "valid_to", "known_from", "changed_txid",
                     "updated_at"]  # fmt: skip
     row.save(update_fields=changed)
-    vectors = MemoryVector.objects.within(shelf.scope).filter(memory_id=known.id)
+    vectors = MemoryVector.objects.within(snapshot.scope).filter(memory_id=known.id)
     vectors.update(live=known.is_current, expires_at=known.expires_at)
 
 
-def _write_history(new: Sequence[Candidate], changed: Sequence[Known], shelf: Shelf) -> None:
+def _write_history(new: Sequence[Candidate], changed: Sequence[MemoryState], snapshot: SpaceSnapshot) -> None:
     def transition(memory_id: int, event: str, other_id: int | None) -> MemoryTransition:
         return MemoryTransition(
-            tenant_id=shelf.scope.tenant_id,
+            tenant_id=snapshot.scope.tenant_id,
             memory_id=memory_id,
-            space_id=shelf.space.pk,
-            txid=shelf.space.txid,
+            space_id=snapshot.space.pk,
+            txid=snapshot.space.txid,
             event=event,
-            actor=shelf.scope.principal.label,
+            actor=snapshot.scope.principal.label,
             other_id=other_id,
-            created_at=shelf.now,
+            created_at=snapshot.now,
         )
 
     rows = [transition(one.memory_id, "created", one.replaces_id) for one in new if one.memory_id is not None]
     # A row that a later candidate of the same batch replaced was current for no longer than the batch.
     rows += [
         transition(known.id, "superseded", known.superseded_by)
-        for known in shelf.by_id.values()
+        for known in snapshot.by_id.values()
         if not known.is_current and (known.is_new or known.was_current)
     ]
     rows += [transition(known.id, "revived", None) for known in changed if known.is_current and not known.was_current]
     rows += [
         transition(known.id, "disputed", None)
-        for known in shelf.by_id.values()
+        for known in snapshot.by_id.values()
         if known.validity == "disputed" and (known.is_new or known.was == "current")
     ]
     # What was replaced already and is corrected in when it held, or in what came after it.
@@ -247,12 +249,12 @@ def _write_history(new: Sequence[Candidate], changed: Sequence[Known], shelf: Sh
     insert(rows)
 
 
-def _write_decisions(batch: Sequence[Sequence[Candidate]], shelf: Shelf) -> None:
+def _write_decisions(batch: Sequence[Sequence[Candidate]], snapshot: SpaceSnapshot) -> None:
     """One row a candidate, with a keyed digest and no text; and one for each reference that stored something."""
     insert(
         models.Candidate(
-            tenant_id=shelf.scope.tenant_id,
-            space_id=shelf.space.pk,
+            tenant_id=snapshot.scope.tenant_id,
+            space_id=snapshot.space.pk,
             decision=one.decision,
             reason=one.reason,
             type=one.type if one.decision in STORED else "",
@@ -263,22 +265,22 @@ def _write_decisions(batch: Sequence[Sequence[Candidate]], shelf: Shelf) -> None
             tokens_in=one.spent.tokens_in if one.spent else None,
             tokens_out=one.spent.tokens_out if one.spent else None,
             cost_micros=one.spent.cost_micros if one.spent else None,
-            created_at=shelf.now,
+            created_at=snapshot.now,
         )
         for candidates in batch
         for one in candidates
     )
-    ids = take_ids(len(shelf.new_receipts), sequence="ingest_ingestreceipt_id_seq")
+    ids = take_ids(len(snapshot.new_receipts), sequence="ingest_ingestreceipt_id_seq")
     insert(
         models.IngestReceipt(
             id=receipt_id,
-            tenant_id=shelf.scope.tenant_id,
-            space_id=shelf.space.pk,
+            tenant_id=snapshot.scope.tenant_id,
+            space_id=snapshot.space.pk,
             client_ref_mac=reference,
-            client_ref_ct=shelf.cipher.seal(models.CLIENT_REF, receipt_id, client_ref.encode()),
-            key_version=shelf.cipher.key_version,
-            memory_ids=shelf.receipts[reference],
-            created_at=shelf.now,
+            client_ref_ct=snapshot.cipher.seal(models.CLIENT_REF, receipt_id, client_ref.encode()),
+            key_version=snapshot.cipher.key_version,
+            memory_ids=snapshot.receipts[reference],
+            created_at=snapshot.now,
         )
-        for receipt_id, (reference, client_ref) in zip(ids, sorted(shelf.new_receipts.items()), strict=True)
+        for receipt_id, (reference, client_ref) in zip(ids, sorted(snapshot.new_receipts.items()), strict=True)
     )

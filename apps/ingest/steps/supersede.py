@@ -8,110 +8,114 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from apps.ingest.candidates import Candidate, Kept
-from apps.ingest.known import Holder, Known, Place
+from apps.ingest.memory_state import MemoryState, SlotHolder, SlotPosition
 from apps.ingest.orders import is_own_style_wish
-from apps.ingest.shelf import Shelf, outlasts
+from apps.ingest.snapshot import SpaceSnapshot, outlasts
 from apps.ingest.steps.hold import held_back
 from apps.memories.trust import Trust
 from apps.tenants.models import Changes, Instructions
 
 
-def supersede(candidate: Candidate, shelf: Shelf) -> None:
-    """Decide what a candidate that is still wanted does to the slot it claims, and place it on the shelf."""
+def supersede(candidate: Candidate, snapshot: SpaceSnapshot) -> None:
+    """Decide what a candidate that is still wanted does to the slot it claims, and place it on the snapshot."""
     if not candidate.is_wanted:
         return
     kept = candidate.proposal.kept
     if kept is not None:
-        _take_in(candidate, kept, shelf)
+        _take_in(candidate, kept, snapshot)
         return
-    place = shelf.place(candidate.slot, shelf.said_at(candidate)) if candidate.slot is not None else Place()
-    if candidate.slot is not None and _meets_itself(candidate, place, shelf):
+    place = (
+        snapshot.place(candidate.slot, snapshot.said_at(candidate)) if candidate.slot is not None else SlotPosition()
+    )
+    if candidate.slot is not None and _meets_itself(candidate, place, snapshot):
         return
-    if _repeats_a_part(candidate, shelf):
+    if _repeats_a_part(candidate, snapshot):
         return
-    displaced = [*place.displaced, *_displaced_by_parts(candidate, shelf)]
-    if _must_wait(candidate, displaced, shelf):
+    displaced = [*place.displaced, *_displaced_by_parts(candidate, snapshot)]
+    if _must_wait(candidate, displaced, snapshot):
         return
-    known = shelf.add(candidate)
+    known = snapshot.add(candidate)
     candidate.decision, candidate.memory_id = "created", known.id
     if place.after is not None:
-        _put_before(candidate, known, place, shelf)
-    elif place.others and _is_disputed(candidate, shelf):
+        _put_before(candidate, known, place, snapshot)
+    elif place.others and _is_disputed(candidate, snapshot):
         known.validity = "disputed"
         for other in place.others:
             other.validity = "disputed"
         candidate.against = [other.id for other in place.others]
     else:
-        for older in _displace(place, by=known.id, at=known.said_at, shelf=shelf):
+        for older in _displace(place, by=known.id, at=known.said_at, snapshot=snapshot):
             candidate.decision, candidate.replaces_id = "superseding", older.id
-    _place_parts(candidate, known, shelf)
-    _end_if_over(known, shelf)
+    _place_parts(candidate, known, snapshot)
+    _end_if_over(known, snapshot)
     if candidate.constraint_slot is not None:
-        limit = shelf.holder(candidate.constraint_slot)
+        limit = snapshot.holder(candidate.constraint_slot)
         if limit is not None and limit.value_mac != candidate.value_mac:
             candidate.conflicts = [limit.id]
 
 
-def close(candidate: Candidate, shelf: Shelf) -> None:
+def close(candidate: Candidate, snapshot: SpaceSnapshot) -> None:
     """Close the claims that the candidate says are over, whichever row stands for the candidate."""
     if candidate.memory_id is not None:
         for slot, value in candidate.closed:
-            _close(slot, value, candidate, by=candidate.memory_id, shelf=shelf)
+            _close(slot, value, candidate, by=candidate.memory_id, snapshot=snapshot)
 
 
-def _close(slot: bytes, value: bytes | None, candidate: Candidate, *, by: int, shelf: Shelf) -> None:
-    at = shelf.said_at(candidate)
-    there = shelf.place(slot, at).here
+def _close(slot: bytes, value: bytes | None, candidate: Candidate, *, by: int, snapshot: SpaceSnapshot) -> None:
+    at = snapshot.said_at(candidate)
+    there = snapshot.place(slot, at).here
     if there is None or there.holder.id == by:
         return
     known, stretch = there.holder, there.stretch
     if value not in (None, known.value_mac):
         return
-    if shelf.trust(candidate) < known.trust:
+    if snapshot.trust(candidate) < known.trust:
         candidate.against = [*candidate.against, known.id]
     elif known.is_current and stretch is known.periods.latest:
-        known.close(by=by, at=at, now=shelf.now)
+        known.close(by=by, at=at, now=snapshot.now)
         candidate.replaces_id = candidate.replaces_id or known.id
         if candidate.decision == "created":
             candidate.decision = "superseding"
     else:
-        known.periods.change(stretch, end=at, now=shelf.now)
+        known.periods.change(stretch, end=at, now=snapshot.now)
 
 
-def reaffirm(candidate: Candidate, known: Known, shelf: Shelf) -> None:
+def reaffirm(candidate: Candidate, known: MemoryState, snapshot: SpaceSnapshot) -> None:
     """The row says what the candidate says, and may learn from it that it held earlier than was known."""
-    at, until = shelf.said_at(candidate), shelf.until(candidate)
+    at, until = snapshot.said_at(candidate), snapshot.until(candidate)
     if candidate.slot is None or candidate.slot != known.slot:
         return
-    place = shelf.place(candidate.slot, at)
+    place = snapshot.place(candidate.slot, at)
     if until is not None and place.here is not None and place.here.holder is known:
         end = place.here.stretch.end
-        if shelf.trust(candidate) >= known.trust and (end is None or until < end):
-            known.periods.change(place.here.stretch, end=until, now=shelf.now)
-            _end_if_over(known, shelf)
+        if snapshot.trust(candidate) >= known.trust and (end is None or until < end):
+            known.periods.change(place.here.stretch, end=until, now=snapshot.now)
+            _end_if_over(known, snapshot)
     if place.after is None or (place.here is not None and place.here.holder is known):
         return
-    if place.here is not None and shelf.trust(candidate) < place.here.holder.trust:
+    if place.here is not None and snapshot.trust(candidate) < place.here.holder.trust:
         return
     if place.here is not None:
-        place.here.holder.periods.change(place.here.stretch, end=at, now=shelf.now)
-    if known.periods.add(at, place.after.stretch.start, now=shelf.now):
+        place.here.holder.periods.change(place.here.stretch, end=at, now=snapshot.now)
+    if known.periods.add(at, place.after.stretch.start, now=snapshot.now):
         known.superseded_by = place.after.holder.id
 
 
-def _end_if_over(known: Known, shelf: Shelf) -> None:
+def _end_if_over(known: MemoryState, snapshot: SpaceSnapshot) -> None:
     """What held until a time that has passed stands no more, though nothing took its place."""
     end = known.periods.latest.end
-    if known.is_current and end is not None and end <= shelf.now:
+    if known.is_current and end is not None and end <= snapshot.now:
         known.validity, known.reason = "superseded", "ended"
 
 
-def _take_in(candidate: Candidate, kept: Kept, shelf: Shelf) -> None:
+def _take_in(candidate: Candidate, kept: Kept, snapshot: SpaceSnapshot) -> None:
     """A memory from elsewhere, as it was there; what is newer here stays, and what is trusted more."""
-    place = shelf.place(candidate.slot, shelf.said_at(candidate)) if candidate.slot is not None else Place()
-    if kept.is_current and _must_wait(candidate, place.displaced, shelf):
+    place = (
+        snapshot.place(candidate.slot, snapshot.said_at(candidate)) if candidate.slot is not None else SlotPosition()
+    )
+    if kept.is_current and _must_wait(candidate, place.displaced, snapshot):
         return
-    known = shelf.add(candidate)
+    known = snapshot.add(candidate)
     candidate.decision, candidate.memory_id = "created", known.id
     if not kept.is_current:
         known.validity, known.reason = "superseded", "newer"
@@ -120,91 +124,91 @@ def _take_in(candidate: Candidate, kept: Kept, shelf: Shelf) -> None:
         return
     known.periods.latest.end = kept.valid_to
     if place.after is not None:
-        _put_before(candidate, known, place, shelf)
+        _put_before(candidate, known, place, snapshot)
         return
-    for older in _displace(place, by=known.id, at=known.said_at, shelf=shelf):
+    for older in _displace(place, by=known.id, at=known.said_at, snapshot=snapshot):
         candidate.decision, candidate.replaces_id = "superseding", older.id
 
 
-def _meets_itself(candidate: Candidate, place: Place, shelf: Shelf) -> bool:
+def _meets_itself(candidate: Candidate, place: SlotPosition, snapshot: SpaceSnapshot) -> bool:
     """Whether the slot has, or had, this very value: then the old row stands for it, unless none says all of it."""
     assert candidate.slot is not None  # noqa: S101  (the caller looked)
-    there = [known for known in shelf.in_slot(candidate.slot) if known.value_mac == candidate.value_mac]
-    if any(not isinstance(one, Known) and one.is_current for one in there):
-        return _repeats(candidate, [one.memory for one in there if one.is_current], shelf)
-    if place.after is not None and place.here is not None and _said_part(candidate, place.here.holder, shelf):
+    there = [known for known in snapshot.in_slot(candidate.slot) if known.value_mac == candidate.value_mac]
+    if any(not isinstance(one, MemoryState) and one.is_current for one in there):
+        return _repeats(candidate, [one.memory for one in there if one.is_current], snapshot)
+    if place.after is not None and place.here is not None and _said_part(candidate, place.here.holder, snapshot):
         candidate.refuse("merged", "same_value", place.here.holder.id)
         return True
-    rows = [known for known in there if isinstance(known, Known)]
+    rows = [known for known in there if isinstance(known, MemoryState)]
     held = next((one for one in rows if place.here is not None and place.here.holder is one), None)
     standing = held if place.after is not None and held else next((one for one in rows if one.is_current), None)
     if standing is not None:
         if not candidate.proposal.deduplicate:
             return False
-        if shelf.says_nothing_new(candidate, standing):
-            reaffirm(candidate, standing, shelf)
-            shelf.meet(candidate, standing)
+        if snapshot.says_nothing_new(candidate, standing):
+            reaffirm(candidate, standing, snapshot)
+            snapshot.meet(candidate, standing)
             candidate.refuse("merged", "same_value", standing.id)
             return True
     for earlier in reversed(rows):
         # Of two tellings with words of their own each replaced the other: the one that said these comes back.
-        if earlier is standing or not shelf.says_nothing_new(candidate, earlier):
+        if earlier is standing or not snapshot.says_nothing_new(candidate, earlier):
             continue
         if place.after is not None or held is earlier:
             if held is None:
-                reaffirm(candidate, earlier, shelf)
-            shelf.meet(candidate, earlier)
+                reaffirm(candidate, earlier, snapshot)
+            snapshot.meet(candidate, earlier)
             candidate.refuse("merged", "same_value", earlier.id)
-        elif not _must_wait(candidate, place.displaced, shelf):
-            _revive(candidate, earlier, place, shelf)
+        elif not _must_wait(candidate, place.displaced, snapshot):
+            _revive(candidate, earlier, place, snapshot)
         return True
     return False
 
 
-def _said_part(candidate: Candidate, held: Holder, shelf: Shelf) -> bool:
+def _said_part(candidate: Candidate, held: SlotHolder, snapshot: SpaceSnapshot) -> bool:
     """Whether it tells of a time in which a part of a memory held, which is over, and says no more than that did."""
     return (
-        not isinstance(held, Known)
+        not isinstance(held, MemoryState)
         and held.value_mac == candidate.value_mac
         and candidate.proposal.deduplicate
-        and set(candidate.terms) <= set(shelf.terms_said(held.memory))
+        and set(candidate.terms) <= set(snapshot.terms_said(held.memory))
     )
 
 
-def _repeats(candidate: Candidate, memories: Iterable[Known], shelf: Shelf) -> bool:
+def _repeats(candidate: Candidate, memories: Iterable[MemoryState], snapshot: SpaceSnapshot) -> bool:
     """Whether one of these memories says all that the candidate says: then it is said once more."""
     if not candidate.proposal.deduplicate:
         return False
     for known in memories:
-        if shelf.says_nothing_new(candidate, known):
-            shelf.meet(candidate, known)
+        if snapshot.says_nothing_new(candidate, known):
+            snapshot.meet(candidate, known)
             candidate.refuse("merged", "same_value", known.id)
             return True
     return False
 
 
-def _repeats_a_part(candidate: Candidate, shelf: Shelf) -> bool:
+def _repeats_a_part(candidate: Candidate, snapshot: SpaceSnapshot) -> bool:
     """Of a candidate that says several things: whether one that stands says all of it."""
     same = [
         known.memory
         for part in candidate.parts
-        for known in shelf.in_slot(part.slot)
+        for known in snapshot.in_slot(part.slot)
         if known.is_current and known.value_mac == part.value_mac
     ]
-    return _repeats(candidate, {id(known): known for known in same}.values(), shelf)
+    return _repeats(candidate, {id(known): known for known in same}.values(), snapshot)
 
 
-def _displaced_by_parts(candidate: Candidate, shelf: Shelf) -> list[Holder]:
-    at = shelf.said_at(candidate)
+def _displaced_by_parts(candidate: Candidate, snapshot: SpaceSnapshot) -> list[SlotHolder]:
+    at = snapshot.said_at(candidate)
     return [
         known
         for part in candidate.parts
-        for known in shelf.place(part.slot, at).displaced
+        for known in snapshot.place(part.slot, at).displaced
         if known.value_mac != part.value_mac
     ]
 
 
-def _place_parts(candidate: Candidate, known: Known, shelf: Shelf) -> None:
+def _place_parts(candidate: Candidate, known: MemoryState, snapshot: SpaceSnapshot) -> None:
     """Each of several claims takes its place in its slot: what stood there is over, or is known of a later time.
 
     Where two are of one slot, the last that is said holds.
@@ -212,93 +216,95 @@ def _place_parts(candidate: Candidate, known: Known, shelf: Shelf) -> None:
     for number, part in enumerate(known.parts):
         after = [one for one in known.parts[number + 1 :] if one.slot == part.slot]
         if any(one.value_mac != part.value_mac for one in after):
-            part.close(by=known.id, at=known.said_at, now=shelf.now)
+            part.close(by=known.id, at=known.said_at, now=snapshot.now)
             continue
-        place = shelf.place(part.slot, known.said_at)
+        place = snapshot.place(part.slot, known.said_at)
         if place.after is not None and place.after.holder.id != known.id:
-            part.close(by=place.after.holder.id, at=place.after.stretch.start, now=shelf.now)
+            part.close(by=place.after.holder.id, at=place.after.stretch.start, now=snapshot.now)
             continue
         there = [one for one in place.displaced if one.id != known.id and one.is_current]
         others = [one for one in there if one.value_mac != part.value_mac]
-        if others and _is_disputed(candidate, shelf):
+        if others and _is_disputed(candidate, snapshot):
             for other in others:
                 other.memory.outdated_by = known.id
             candidate.against = [*candidate.against, *(other.id for other in others)]
             others = []
-        same = [one for one in there if one.value_mac == part.value_mac and _says_all_of(candidate, one, shelf)]
+        same = [one for one in there if one.value_mac == part.value_mac and _says_all_of(candidate, one, snapshot)]
         for older in (*others, *same):
-            older.close(by=known.id, at=known.said_at, now=shelf.now)
+            older.close(by=known.id, at=known.said_at, now=snapshot.now)
             candidate.decision, candidate.replaces_id = "superseding", candidate.replaces_id or older.id
 
 
-def _says_all_of(candidate: Candidate, older: Holder, shelf: Shelf) -> bool:
+def _says_all_of(candidate: Candidate, older: SlotHolder, snapshot: SpaceSnapshot) -> bool:
     """Whether a memory that is one claim and nothing else is said again, in more words."""
     return (
-        isinstance(older, Known)
+        isinstance(older, MemoryState)
         and candidate.proposal.deduplicate
-        and shelf.trust(candidate) >= older.trust
-        and outlasts(shelf.end_of(candidate), older.expires_at)
-        and set(shelf.terms_of(older)) <= set(candidate.terms)
+        and snapshot.trust(candidate) >= older.trust
+        and outlasts(snapshot.end_of(candidate), older.expires_at)
+        and set(snapshot.terms_of(older)) <= set(candidate.terms)
     )
 
 
-def _revive(candidate: Candidate, earlier: Known, place: Place, shelf: Shelf) -> None:
-    at = shelf.said_at(candidate)
-    for older in _displace(place, by=earlier.id, at=at, shelf=shelf, reason="revive"):
+def _revive(candidate: Candidate, earlier: MemoryState, place: SlotPosition, snapshot: SpaceSnapshot) -> None:
+    at = snapshot.said_at(candidate)
+    for older in _displace(place, by=earlier.id, at=at, snapshot=snapshot, reason="revive"):
         if older.value_mac != candidate.value_mac:
             candidate.replaces_id = older.id
-    shelf.meet(candidate, earlier)
+    snapshot.meet(candidate, earlier)
     earlier.validity, earlier.superseded_by, earlier.reason = "current", None, ""
-    earlier.periods.begin(at, now=shelf.now)
+    earlier.periods.begin(at, now=snapshot.now)
     candidate.refuse("revived", "same_value", earlier.id)
 
 
-def _put_before(candidate: Candidate, known: Known, place: Place, shelf: Shelf) -> None:
+def _put_before(candidate: Candidate, known: MemoryState, place: SlotPosition, snapshot: SpaceSnapshot) -> None:
     """What held earlier: history already, between what held before it and what is known of the time after."""
     assert place.after is not None  # noqa: S101  (the caller looked)
     at, end = known.said_at, place.after.stretch.start
     known.validity, known.reason, known.superseded_by = "superseded", "newer", place.after.holder.id
-    until = shelf.until(candidate)
+    until = snapshot.until(candidate)
     known.periods.latest.end = end if until is None else min(until, end)
     candidate.reason = "earlier"
     if place.here is not None:
-        _cut(place, by=known.id, at=at, shelf=shelf)
+        _cut(place, by=known.id, at=at, snapshot=snapshot)
 
 
-def _displace(place: Place, *, by: int, at: datetime, shelf: Shelf, reason: str = "newer") -> Iterator[Holder]:
+def _displace(
+    place: SlotPosition, *, by: int, at: datetime, snapshot: SpaceSnapshot, reason: str = "newer"
+) -> Iterator[SlotHolder]:
     """End what held at the time and what stands now; those of them that stood."""
     for older in place.displaced:
         if older.is_current:
-            older.close(by=by, at=at, now=shelf.now, reason=reason)
+            older.close(by=by, at=at, now=snapshot.now, reason=reason)
             yield older
     if place.here is not None and place.here.stretch.holds_at(at):
-        _cut(place, by=by, at=at, shelf=shelf)
+        _cut(place, by=by, at=at, snapshot=snapshot)
 
 
-def _cut(place: Place, *, by: int, at: datetime, shelf: Shelf) -> None:
+def _cut(place: SlotPosition, *, by: int, at: datetime, snapshot: SpaceSnapshot) -> None:
     """What held at the time is over with it; where it was replaced by what came later, the new row stands between."""
     assert place.here is not None  # noqa: S101  (the callers looked)
     older, stretch = place.here.holder, place.here.stretch
-    older.periods.change(stretch, end=at, now=shelf.now)
+    older.periods.change(stretch, end=at, now=snapshot.now)
     if not older.is_current and stretch is older.periods.latest:
         older.superseded_by = by
 
 
-def _must_wait(candidate: Candidate, displaced: Iterable[Holder], shelf: Shelf) -> bool:
+def _must_wait(candidate: Candidate, displaced: Iterable[SlotHolder], snapshot: SpaceSnapshot) -> bool:
     """Whether it would take effect by an authority that it does not have; then somebody has to look at it first."""
-    if any(shelf.trust(candidate) < known.trust for known in displaced):
+    if any(snapshot.trust(candidate) < known.trust for known in displaced):
         candidate.refuse("pending", "less_trusted")
-    elif candidate.type == "instruction" and not _may_order(candidate, shelf):
+    elif candidate.type == "instruction" and not _may_order(candidate, snapshot):
         candidate.refuse("pending", "instruction")
-    elif reason := held_back(candidate, shelf):
+    elif reason := held_back(candidate, snapshot):
         candidate.refuse("pending", reason)
     return not candidate.is_wanted
 
 
-def _may_order(candidate: Candidate, shelf: Shelf) -> bool:
+def _may_order(candidate: Candidate, snapshot: SpaceSnapshot) -> bool:
     """Whether an instruction takes effect at once: asked for as such, or by somebody who answers for it."""
     proposal = candidate.proposal
-    if shelf.trust(candidate) >= Trust.STATED:
+    if snapshot.trust(candidate) >= Trust.STATED:
         return True
     if not proposal.is_imported and (proposal.is_explicit or proposal.source_kind != "auto"):
         return True
@@ -306,10 +312,10 @@ def _may_order(candidate: Candidate, shelf: Shelf) -> bool:
     # file, however it was asked for there: nobody has looked at each of its records.
     if candidate.extractor == "model":
         return False
-    policy = shelf.policy.instructions
+    policy = snapshot.policy.instructions
     return policy == Instructions.KEEP or (policy == Instructions.STYLE and is_own_style_wish(candidate))
 
 
-def _is_disputed(candidate: Candidate, shelf: Shelf) -> bool:
+def _is_disputed(candidate: Candidate, snapshot: SpaceSnapshot) -> bool:
     """A claim may be; an order or a limit is never half in force."""
-    return candidate.kind.group == "claim" and shelf.policy.changes == Changes.DISPUTE
+    return candidate.kind.group == "claim" and snapshot.policy.changes == Changes.DISPUTE

@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Self
 
 from apps.ingest.candidates import Proposal
-from apps.memories.models import Validity
+from apps.memories.claims import HeldClaim
+from apps.memories.models import Memory, Validity
 from apps.memories.periods import Periods, Stretch
-from apps.memories.trust import Trust
+from apps.memories.trust import Trust, trust_of
 
 
 @dataclass(slots=True, kw_only=True)
-class Known:
+class MemoryState:
     """A memory that was there, or that this batch makes.
 
     slot: of one that is a single claim and says nothing else.  parts: the claims of one that says more, each with a
@@ -43,10 +45,35 @@ class Known:
     is_new: bool = False
     was: str = "current"  # its validity before this batch
     expired_at: datetime | None = None
-    parts: "list[KnownPart]" = field(default_factory=list)
+    parts: "list[ClaimState]" = field(default_factory=list)
     ended: "list[EndedWords]" = field(default_factory=list)
     outdated_by: int | None = None
     was_outdated_by: int | None = None
+
+    @classmethod
+    def of_row(cls, row: Memory, periods: Periods | None) -> Self:
+        """A memory at rest.  periods: in which it held its slot, where it has one."""
+        return cls(
+            id=row.pk,
+            type=row.type,
+            text_mac=bytes(row.text_mac),
+            said_mac=bytes(row.said_mac) if row.said_mac else None,
+            slot=bytes(row.slot) if row.slot else None,
+            value_mac=bytes(row.value_mac) if row.value_mac else None,
+            validity=row.validity,
+            was=row.validity,
+            periods=periods or Periods.of_row(row),
+            trust=trust_of(source_kind=row.source_kind, source_strength=row.source_strength, pinned=row.pinned),
+            made_at=row.created_at,
+            expires_at=row.expires_at,
+            expired_at=row.expires_at,
+            event_at=row.event_at,
+            source=row.source,
+            superseded_by=row.superseded_by_id,
+            reason=row.superseded_reason,
+            outdated_by=row.outdated_by_id,
+            was_outdated_by=row.outdated_by_id,
+        )
 
     @property
     def is_current(self) -> bool:
@@ -78,7 +105,7 @@ class Known:
         )
 
     @property
-    def memory(self) -> "Known":
+    def memory(self) -> "MemoryState":
         """Itself: what holds a slot is a memory, or a part of one."""
         return self
 
@@ -93,7 +120,7 @@ class Known:
             part.close(by=by, at=at, now=now)
         self.ended += [EndedWords(start=start, end=end, at=at, by=by) for start, end in words]
 
-    def parts_in(self, words: Sequence[tuple[int, int]]) -> "list[KnownPart]":
+    def parts_in(self, words: Sequence[tuple[int, int]]) -> "list[ClaimState]":
         """Its claims that hold and have a word among these; all that hold where no words are named."""
         return [
             part
@@ -114,13 +141,13 @@ class EndedWords:
 
 
 @dataclass(slots=True, kw_only=True)
-class KnownPart:
+class ClaimState:
     """A claim of a memory that says more: its words [start, end), and the slot that they hold.
 
     claim_id: of its row; None of a new one until it is written.
     """
 
-    memory: Known
+    memory: MemoryState
     start: int
     end: int
     slot: bytes
@@ -130,6 +157,22 @@ class KnownPart:
     superseded_by: int | None = None
     claim_id: int | None = None
     was: str = "current"
+
+    @classmethod
+    def of_claim(cls, memory: MemoryState, claim: HeldClaim) -> Self:
+        """A claim at rest."""
+        return cls(
+            memory=memory,
+            start=claim.start,
+            end=claim.end,
+            slot=claim.slot,
+            value_mac=claim.value_mac,
+            periods=Periods(latest=Stretch(start=claim.valid_from, end=claim.valid_to, known_from=claim.known_from)),
+            validity=claim.validity,
+            was=claim.validity,
+            superseded_by=claim.superseded_by_id,
+            claim_id=claim.id,
+        )
 
     @property
     def id(self) -> int:
@@ -154,30 +197,30 @@ class KnownPart:
         self.memory.ended.append(EndedWords(start=self.start, end=self.end, at=at, by=by, claim_id=self.claim_id))
 
 
-Holder = Known | KnownPart
+SlotHolder = MemoryState | ClaimState
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class SlotPeriod:
     """What held a slot, and the stretch of time in which it did."""
 
-    holder: Holder
+    holder: SlotHolder
     stretch: Stretch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class SlotPosition:
     """Where in a slot's history a time lies.
 
     here: what held then.  after: what is the next to hold, later than that.  others: what stands in the slot now.
     """
 
-    here: Held | None = None
-    after: Held | None = None
-    others: Sequence[Holder] = ()
+    here: SlotPeriod | None = None
+    after: SlotPeriod | None = None
+    others: Sequence[SlotHolder] = ()
 
     @property
-    def displaced(self) -> list[Holder]:
+    def displaced(self) -> list[SlotHolder]:
         """What a new value of that time ends: what held then, and what stands now unless that came later."""
         here = [self.here.holder] if self.here is not None else []
         return here if self.after is not None else list({id(one): one for one in (*here, *self.others)}.values())

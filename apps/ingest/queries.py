@@ -1,0 +1,104 @@
+"""What a space holds of a batch: memories of the same text or slot, locked, and the last one of each session."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+
+from apps.core.statements import Columns, prepared_cursor
+from apps.memories.models import Memory
+from apps.projects.scope import Scope
+
+_READ = (
+    "id", "tenant_id", "type", "text_mac", "said_mac", "slot", "value_mac", "validity", "created_at",
+    "superseded_by_id", "superseded_reason", "expires_at", "legal_hold", "valid_from", "valid_to", "known_from",
+    "source", "source_kind", "source_strength", "pinned", "event_at", "outdated_by_id",
+)  # fmt: skip
+
+
+# Lateral, and by bounds and an order that one index answers: the newest of a session is its last entry, however long
+# the session and whatever the plan.
+LAST_OF_SESSIONS = """
+select wanted.token, last.id, last.said_at, vector.embedding_ct from unnest(%s::bigint[]) wanted(token)
+cross join lateral (
+    select memory.id, coalesce(memory.valid_from, memory.created_at) as said_at from memories_memory memory
+    where memory.tenant_id = %s and memory.space_id = %s
+      and memory.session_token >= wanted.token and memory.session_token <= wanted.token
+      and memory.retention_status = 'active' and memory.validity <> 'superseded'
+      and (memory.expires_at is null or memory.expires_at > %s)
+      and (%s::bigint is null or memory.project_id is null or memory.project_id = %s)
+    order by memory.session_token desc, memory.id desc limit 1
+) last
+cross join lateral (
+    select embedding_ct from memories_memoryvector
+    where tenant_id = %s and memory_id = last.id and embedder = %s limit 1
+) vector
+"""
+
+MEMORY = Columns(Memory, "memory", only=_READ)
+# Lateral, and by bounds and an order that one index answers: a plan for all values may else read the whole space.
+# Locked, and in the order of their ids as by everybody who changes memories: the sweep takes none of them away while
+# they are decided about, and nobody waits for another in a circle.
+ALIKE = f"""
+select {MEMORY.sql} from (
+    select same.* from unnest(%s::bytea[]) wanted(mac) cross join lateral (
+        select tenant_id, id from memories_memory where tenant_id = %s and space_id = %s
+        and text_mac >= wanted.mac and text_mac <= wanted.mac order by text_mac) same
+    union
+    select same.* from unnest(%s::bytea[]) wanted(mac) cross join lateral (
+        select tenant_id, id from memories_memory where tenant_id = %s and space_id = %s
+        and said_mac >= wanted.mac and said_mac <= wanted.mac order by said_mac) same
+    union
+    select same.* from unnest(%s::bytea[]) wanted(mac) cross join lateral (
+        select tenant_id, id from memories_memory where tenant_id = %s and space_id = %s
+        and slot >= wanted.mac and slot <= wanted.mac order by slot) same
+    union
+    select same.* from unnest(%s::bytea[]) wanted(mac) cross join lateral (
+        select tenant_id, memory_id from memories_memoryclaim where tenant_id = %s and space_id = %s
+        and slot >= wanted.mac and slot <= wanted.mac order by slot) same
+    order by id
+) either cross join lateral (
+    select * from memories_memory memory where (memory.tenant_id, memory.id) = (either.tenant_id, either.id)
+    and memory.environment = %s and (%s::bigint is null or memory.project_id is null or memory.project_id = %s)
+    and memory.retention_status = 'active' for no key update
+) memory order by memory.id"""  # noqa: S608  (names of our own columns)
+ROW_COLUMNS = Columns(
+    Memory, "memory",
+    only=("id", "type", "text_ct", "actor_token", "from_assistant", "created_at", "valid_from", "expires_at",
+          "event_at", "said_ct", "parts_ct", "revision"),
+)  # fmt: skip
+ROW = f"""
+select {ROW_COLUMNS.sql} from memories_memory memory where memory.tenant_id = %s and memory.space_id = %s
+  and (%s::bigint is null or memory.project_id is null or memory.project_id = %s) and memory.id = %s"""  # noqa: S608
+
+
+def execute_alike(cursor: Any, scope: Scope, space_id: int, *, macs: Collection[bytes], slots: Sequence[bytes]) -> None:
+    """Ask for the memories with one of these digests or slots, and lock them.  The rows are ``MEMORY``'s."""
+    mine, project_id = [scope.tenant_id, space_id], scope.project_id
+    cursor.execute(
+        ALIKE,
+        [list(macs), *mine, list(macs), *mine, slots, *mine, slots, *mine, scope.environment.value, project_id,
+         project_id],
+    )  # fmt: skip
+
+
+def find_row(scope: Scope, space_id: int, memory_id: int) -> Memory | None:
+    """A memory of the space, with what is needed to open its text."""
+    with prepared_cursor() as cursor:
+        cursor.execute(ROW, [scope.tenant_id, space_id, scope.project_id, scope.project_id, memory_id])
+        found = cursor.fetchone()
+    return ROW_COLUMNS.row(found) if found else None
+
+
+def last_of_sessions(
+    scope: Scope, space_id: int, tokens: list[int], embedder: str, *, now: datetime
+) -> list[tuple[int, int, datetime, bytes]]:
+    """The last memory of each session: the session's token, the memory's id, when it was said, its sealed embedding."""
+    if not tokens:
+        return []
+    with prepared_cursor() as cursor:
+        cursor.execute(
+            LAST_OF_SESSIONS,
+            [tokens, scope.tenant_id, space_id, now, scope.project_id, scope.project_id, scope.tenant_id, embedder],
+        )
+        rows: list[tuple[int, int, datetime, bytes]] = cursor.fetchall()
+    return rows
