@@ -1,0 +1,38 @@
+"""The one record, its vector, its blinded words and its history."""
+
+from apps.memories.models.history import MemoryClaim, MemoryFeedback, MemoryPeriod, MemoryTransition
+from apps.memories.models.memory import (
+    Memory,
+    MemoryManager,
+    MemoryQuerySet,
+    Precision,
+    Retention,
+    SummarySource,
+    Tier,
+    Validity,
+)
+from apps.memories.models.protection import QuarantinedRow, Tombstone
+from apps.memories.models.search import DIMENSIONS, MemoryPosting, MemoryVector
+from apps.memories.models.types import OwnType, TypeRule
+
+__all__ = [
+    "DIMENSIONS",
+    "Memory",
+    "MemoryClaim",
+    "MemoryFeedback",
+    "MemoryManager",
+    "MemoryPeriod",
+    "MemoryPosting",
+    "MemoryQuerySet",
+    "MemoryTransition",
+    "MemoryVector",
+    "OwnType",
+    "Precision",
+    "QuarantinedRow",
+    "Retention",
+    "SummarySource",
+    "Tier",
+    "Tombstone",
+    "TypeRule",
+    "Validity",
+]

@@ -1,0 +1,59 @@
+"""Types of a tenant's own, and the rules that give them."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from apps.core.scoping import ScopedManager, ScopedModel
+
+
+class OwnType(ScopedModel):
+    """A content type that the tenant has added to the registry (``apps.memories.registry``).
+
+    group: the slot group; empty accumulates.  replaced_by: set when the type was sunset: the name that its memories
+    and its new writes go by.
+    """
+
+    name = models.CharField(max_length=32)
+    parent = models.CharField(max_length=32, blank=True)
+    group = models.CharField(max_length=48, blank=True)
+    prior = models.FloatField()
+    half_life_days = models.FloatField()
+    ttl = models.DurationField(null=True)
+    replaced_by = models.CharField(max_length=32, blank=True)
+
+    objects = ScopedManager["OwnType"]()
+
+    class Meta(ScopedModel.Meta):
+        constraints = (
+            models.UniqueConstraint(fields=("tenant", "name"), name="own_type_once"),
+            models.CheckConstraint(condition=Q(prior__gte=0.0, prior__lte=0.2), name="own_type_prior"),
+            models.CheckConstraint(condition=Q(half_life_days__gt=0.0), name="own_type_half_life"),
+        )
+
+    def __str__(self) -> str:
+        return f"type {self.name}"
+
+
+class TypeRule(ScopedModel):
+    """By which words, or under which keys, a memory is of another type than it was taken for: a ``Wording``.
+
+    change_id: the change of types that brought the rule, and takes it away when it is undone.  In clear, as names of
+    types are: it is the operator's vocabulary, and nobody's memory.
+    """
+
+    change_id = models.BigIntegerField()
+    type = models.CharField(max_length=32)
+    name = models.CharField(max_length=32)
+    sources = ArrayField(models.CharField(max_length=32))
+    words = ArrayField(models.CharField(max_length=64), default=list)
+    unless = ArrayField(models.CharField(max_length=64), default=list)
+    key_prefix = models.CharField(max_length=64, blank=True)
+
+    objects = ScopedManager["TypeRule"]()
+
+    class Meta(ScopedModel.Meta):
+        indexes = (models.Index(fields=("tenant", "id"), name="type_rules_in_order"),)
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.type}"
