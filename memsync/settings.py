@@ -335,9 +335,9 @@ SPECTACULAR_SETTINGS = {
         "apps.api.links.add_links",
     ],
     "ENUM_NAME_OVERRIDES": {
-        "SignatureAlgorithmEnum": "apps.api.control.webhooks.ALGORITHMS",
+        "SignatureAlgorithmEnum": "apps.api.control.webhook_fields.ALGORITHMS",
         "EventTypeEnum": "apps.webhooks.events.TYPES",
-        "DeliveryStatusEnum": "apps.api.control.webhooks.STATUSES",
+        "DeliveryStatusEnum": "apps.api.control.webhook_fields.STATUSES",
         "RouteEnum": "apps.api.memory.search_routed.CHOICES",
         "PrivacyTypeEnum": "apps.api.v1.privacy.KINDS",
         "TypeEnum": "apps.api.v1.entities.ENTITY_TYPES",
