@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import zip_longest
 from typing import NamedTuple
 
 from text.dates.calendar import READERS, Calendar, When
 from text.dates.clock import CLOCK, clock_time
 from text.dates.forms import FORMS, MAY_HOLD, RECURRING
 from text.dates.tense import NEW_DATE, OLD_DATE, is_habit, is_past
+from text.dates.words import WEEKDAYS
 
 __all__ = ["When", "find", "without_dates"]
 
@@ -28,7 +30,9 @@ def find(low: str, now: datetime, *, assume_today: bool = False) -> When | None:
     if not MAY_HOLD.search(low):
         return None
     recurring = [m.span() for m in RECURRING.finditer(low)]
-    hits = [hit for hit in _hits(low, now) if not any(a <= hit.start < b for a, b in recurring)]
+    hits = _without_names_of_days(
+        low, [hit for hit in _hits(low, now) if not any(a <= hit.start < b for a, b in recurring)]
+    )
     clock = None if recurring and not hits else clock_time(low, with_day=bool(hits) or assume_today)
     if not hits:
         if clock is None or not assume_today:
@@ -44,6 +48,15 @@ def find(low: str, now: datetime, *, assume_today: bool = False) -> When | None:
 def without_dates(low: str) -> str:
     """The text with everything that tells a date or a clock time cut out, for comparing what is left."""
     return CLOCK.sub(" ", FORMS.sub(" ", low))
+
+
+def _without_names_of_days(low: str, hits: list[_Hit]) -> list[_Hit]:
+    """In "Wednesday, the first of April" the date alone counts."""
+    return [
+        hit
+        for hit, after in zip_longest(hits, hits[1:])
+        if after is None or low[hit.start : hit.end] not in WEEKDAYS or low[hit.end : after.start].strip(" ,") != ""
+    ]
 
 
 def _choose(low: str, hits: list[_Hit]) -> _Hit:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from text import patterns
 from text.dates.tense import RESCHEDULED
-from text.dates.words import HOLIDAYS, MONTHS, NUMBERS, SEASONS, WEEKDAYS
+from text.dates.words import HOLIDAYS, MONTHS, NUMBERS, ORDINALS, SEASONS, WEEKDAYS
 
 
 class When(NamedTuple):
@@ -79,6 +79,12 @@ class Calendar:
 
     def month_day(self, m: patterns.Match) -> When:
         return self.nearest(_month(m["md_m"]), int(m["md_d"]), m["md_y"])
+
+    def day_month_in_words(self, m: patterns.Match) -> When:
+        return self.nearest(_month(m["wdm_m"]), _day_number(m["wdm_d"]), m["wdm_y"])
+
+    def month_day_in_words(self, m: patterns.Match) -> When:
+        return self.nearest(_month(m["mwd_m"]), _day_number(m["mwd_d"]), m["mwd_y"])
 
     def ago(self, m: patterns.Match) -> When | None:
         sign = 1 if m["ago_w"].startswith("from") else -1
@@ -255,7 +261,7 @@ class Calendar:
 
     def ordinal(self, m: patterns.Match) -> When:
         """The nearest day with that number in its month, before today or after it."""
-        number = int(m["wo_d"] or m["ord_d"][:-2])
+        number = _day_number(m["wo_d"] or m["wod_d"] or m["ord_d"])
         first = self.today.replace(day=1)
         for step in range(3):
             month = _plus_months(first, -step if self.past else step)
@@ -278,6 +284,8 @@ READERS: dict[str, Callable[[Calendar, patterns.Match], When | None]] = {
     "iso": Calendar.iso,
     "num": Calendar.numeric,
     "dm": Calendar.day_month,
+    "wdm": Calendar.day_month_in_words,
+    "mwd": Calendar.month_day_in_words,
     "md": Calendar.month_day,
     "ago": Calendar.ago,
     "in": Calendar.ahead,
@@ -295,6 +303,7 @@ READERS: dict[str, Callable[[Calendar, patterns.Match], When | None]] = {
     "day": Calendar.day_word,
     "wo": Calendar.ordinal,
     "ord": Calendar.ordinal,
+    "wod": Calendar.ordinal,
     "hol": Calendar.holiday,
     "fuzzy": Calendar.fuzzy,
 }
@@ -308,6 +317,11 @@ _FRACTIONS = frozenset({"24/7", "50/50", "1/2", "1/3", "1/4", "2/3", "3/4"})
 
 def _month(name: str) -> int:
     return MONTHS[name.rstrip(".")]
+
+
+def _day_number(word: str) -> int:
+    """Of "14th" and "fourteenth"."""
+    return int(word[:-2]) if word[0].isdigit() else ORDINALS[word.replace(" ", "-")]
 
 
 def _number(word: str) -> int | None:

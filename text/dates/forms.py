@@ -1,12 +1,13 @@
 """The forms in which a date is written, and where a text may hold one."""
 
 from text import patterns
-from text.dates.words import HOLIDAYS, MONTHS, SEASONS, WEEKDAYS
+from text.dates.words import HOLIDAYS, MONTHS, ORDINALS, SEASONS, WEEKDAYS
 
 MONTH = "(?:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")\b\.?"
 DAYNAME = "(?:" + "|".join(sorted(WEEKDAYS, key=len, reverse=True)) + r")\b"
 _NUMBER = r"(?:\d{1,3}|a couple(?: of)?|couple of|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _ORDINAL = r"(?:[0-3]?\d)(?:st|nd|rd|th)"
+_ORDINAL_WORD = "(?:" + "|".join(sorted(ORDINALS, key=len, reverse=True)).replace("-", "[- ]") + r")\b"
 _YEAR = r"(?:19|20)\d\d"
 
 # The cheap question first: most clauses hold nothing that could be a date.
@@ -17,6 +18,8 @@ MAY_HOLD = patterns.compile(
     + "|".join(WEEKDAYS)
     + "|"
     + "|".join(SEASONS)
+    + "|"
+    + "|".join(ORDINALS)
     + r"|christmas|xmas|halloween|valentine's"
     r"|new year'?s|boxing|to(?:day|night|morrow)|yesterday|ago|week|weekend|fortnight|month|year|quarter|noon"
     r"|midnight|morning|night"
@@ -32,13 +35,17 @@ FORMS = patterns.compile(
     r"\.(?P<dot_b>[0-3]?\d)(?:\.(?P<dot_y>(?:20)?\d\d)\b|\.?(?=[\s,;!?]|$))"
     r"|/(?P<slash_b>[0-3]?\d)(?:/(?P<slash_y>(?:20)?\d\d)\b|/?(?=[\s,;!?]|$))))"
     rf"|(?P<dm>(?:the\s+)?(?P<dm_d>[0-3]?\d)(?:st|nd|rd|th)?(?:\s?(?:-|to|until|till"
-    rf"|through)\s?(?:the\s)?(?P<dm_to>[0-3]?\d)(?:st|nd|rd"
+    rf"|through|and)\s?(?:the\s)?(?P<dm_to>[0-3]?\d)(?:st|nd|rd"
     rf"|th)?)?(?:\s+of)?\s+(?P<dm_m>{MONTH})(?:,?\s+(?P<dm_y>{_YEAR}))?)"
+    rf"|(?P<wdm>(?:the\s+)?(?P<wdm_d>{_ORDINAL_WORD})(?:\s(?:to|until|till|through|and)\s(?:the\s)?{_ORDINAL_WORD})?\s+of\s+"
+    rf"(?P<wdm_m>{MONTH})(?:,?\s+(?P<wdm_y>{_YEAR}))?)"
+    # "You may first" and "march second" are no days.
+    rf"|(?P<mwd>(?!(?:may|march)\s(?!the\b))(?P<mwd_m>{MONTH})\s+(?:the\s+)?(?P<mwd_d>{_ORDINAL_WORD})(?:,?\s+(?P<mwd_y>{_YEAR}))?)"
     rf"|(?P<md>(?P<md_m>{MONTH})\s+(?:the\s+)?(?P<md_d>[0-3]?\d)(?:st|nd|rd|th)?(?![\d:%]|\s?(?:am"
     rf"|pm)\b)(?:\s?-\s?[0-3]?\d)?(?:,?\s+(?P<md_y>{_YEAR}))?)"
     rf"|(?P<ago>(?P<ago_n>{_NUMBER}|(?:a\s+)?few|several|some)\s+(?P<ago_u>minute|min|hour|day|week|fortnight|month"
     rf"|year|decade)s?\s+(?P<ago_w>ago|back|from\s+now|earlier|since\s+(?:i|we|my|our|he|she|they|the)\b))"
-    rf"|(?P<wo>(?:on\s+)?{DAYNAME},?\s+(?:the\s+)?(?P<wo_d>[0-3]?\d)(?:st|nd|rd|th)\b(?!\s+(?:of\s+)?{MONTH}))"
+    rf"|(?P<wo>(?:on\s+)?{DAYNAME},?\s+(?:the\s+)?(?P<wo_d>{_ORDINAL}\b|{_ORDINAL_WORD})(?!\s+(?:of\s+)?{MONTH}))"
     rf"|(?P<in>(?:with)?in\s+(?:about\s+)?(?P<in_n>{_NUMBER}|(?:a\s+)?few)\s+(?P<in_u>minute|min|hour|day|week"
     rf"|fortnight|month|year)s?(?:'\s+time)?)\b"
     rf"|(?P<end>(?:the\s+)?end\s+of\s+(?:the\s+|this\s+)?(?P<end_w>next\s+week|next\s+month|week|month|year"
@@ -59,7 +66,7 @@ FORMS = patterns.compile(
     rf"|before\s+last)\s+week)?(?:\s+(?P<wd_week>next\s+week))?)"
     rf"|(?P<mon>(?P<mon_w>last|this|next|coming|past|early|mid|late|in|to|since|until|till|by|before|after|from|of"
     rf"|for|during|around|about|the\s+start\s+of|beginning\s+of)[\s-]+(?:early\s+|mid[\s-]?"
-    rf"|late\s+)?(?P<mon_n>{MONTH})(?!\s+(?:the\s+)?[0-3]?\d(?:st|nd|rd|th)?(?![\d:]))(?:,?\s+(?P<mon_y>{_YEAR}))?)"
+    rf"|late\s+)?(?P<mon_n>{MONTH})(?!\s+(?:the\s+)?(?:[0-3]?\d(?:st|nd|rd|th)?(?![\d:])|{_ORDINAL_WORD}))(?:,?\s+(?P<mon_y>{_YEAR}))?)"
     rf"|(?P<my>(?P<my_n>{MONTH})\s+(?P<my_y>{_YEAR}))"
     rf"|(?P<q>q(?P<q_n>[1-4])(?:\s*(?:of\s+)?(?P<q_y>{_YEAR}))?)"
     rf"|(?P<season>(?:in\s+|the\s+|since\s+|this\s+)*(?P<season_n>spring|summer|autumn"
@@ -69,6 +76,11 @@ FORMS = patterns.compile(
     r"|(?P<day>day\s+before\s+yesterday|day\s+after\s+tomorrow|yesterday|today|tonight|tomorrow|tmrw|tmr|the\s+weekend)"
     rf"|(?P<ord>(?:the|on\s+the)\s+(?P<ord_d>{_ORDINAL})\b(?!\s+(?:time|floor|street|century|grade|anniversary"
     rf"|birthday|place|of\s+(?!the\b)|edition|version|row|avenue)))"
+    # Without a month a word must stand as a date does: "by the tenth", and not "by the tenth lesson".
+    rf"|(?P<wod>(?:on|by|until|till|before|(?:after|from|is|was|for)(?!\s+the\s+(?:first|second|third)\b))\s+the\s+"
+    rf"(?P<wod_d>{_ORDINAL_WORD})"
+    r"(?=\s*(?:$|[.,;:!?)]|\b(?:and|at|in|with|to|as|so|but|because|instead|if|when|some|between|from|not|which|that|i|we"
+    r"|he|she|they|it)\b)))"
     r"|(?P<hol>" + "|".join(sorted(HOLIDAYS, key=len, reverse=True)) + r")"
     r"|(?P<fuzzy>(?:(?:many|some|a\s+few|few|several)\s+)?(?:years|months|weeks|ages|decades)\s+(?:ago|back)"
     r"|a\s+(?:long\s+)?(?:while|time)\s+(?:ago|back)|long\s+ago"
