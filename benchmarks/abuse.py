@@ -1,4 +1,4 @@
-"""What other callers notice while somebody misuses the service: slow connections, documents built to cost much, guesses
+"""What other callers notice when one misuses the service: slow connections, documents built to cost much, guesses
 at a password."""
 
 import contextlib

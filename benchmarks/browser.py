@@ -1,4 +1,4 @@
-"""Somebody at a browser, as far as pages without scripts need one: cookies, forms, a password, an authenticator."""
+"""A user at a browser, as far as pages without scripts need one: cookies, forms, a password, an authenticator."""
 
 import base64
 import hmac

@@ -1,7 +1,7 @@
 """What every column of both databases holds at rest: sealed, keyed or plain.  The table of docs/security.md.
 
 ``tests/architecture/test_columns.py`` holds it against the catalogue of the real databases: a new column is in neither
-list until somebody has decided.
+list until a developer has decided.
 """
 
 from dataclasses import dataclass
@@ -306,7 +306,7 @@ def unlike(tables: dict[str, Columns], catalogue: dict[str, list[str]]) -> list[
 
 
 def markdown() -> str:
-    """The table, as it stands in the documentation."""
+    """The table, as it is in the documentation."""
     lines = ["| table | sealed | keyed | plain |", "|---|---|---|---|"]
     for place, tables in (("", MAIN), ("keyring: ", KEYRING)):
         for name, columns in tables.items():

@@ -57,7 +57,7 @@ READER: Final = "reader"  # the end user whose memories open
 PEOPLE, PROJECTS, KEYS, MEMBERS, ENDPOINTS = 40, 12, 60, 20, 3
 WAITING, DECIDED, DELIVERIES, ERASURES, EXPORTS, REQUESTS = 200, 20_000, 50_000, 40, 4, 60
 AUDIT_BATCH: Final = 1_000
-NO_RECEIVER: Final = "https://hooks.example/memsync"  # nobody: what is sent there has ended before it is looked at
+NO_RECEIVER: Final = "https://hooks.example/memsync"  # no receiver: what is sent there has ended before it is looked at
 LANGUAGES: Final = ("Dutch", "Basque", "Welsh", "Latin", "Maltese", "Faroese", "Sardinian", "Breton")
 
 # Of rows that only take room: ages, types, sources, projects and standings as they are after three months.
@@ -102,7 +102,7 @@ select %(tenant)s, now() - interval '60 days' * (1 - (%(at)s + number)::float / 
     'space:' || %(space)s, 'ok', '', '', 1, '', '0', '', ''
 from generate_series(1, %(rows)s) number
 """
-# As the service leaves a candidate that was decided, once nobody may take that back.
+# As the service leaves a candidate that was decided, once that can no longer be undone.
 _DECIDED: Final = """
 insert into ingest_reviewitem (tenant_id, space_id, project_id, state, reason, type, confidence, extractor, digest,
     key_version, expires_at, decided_at, decided_by, outcome, created_at)
@@ -126,7 +126,7 @@ from (select number, now() - interval '20 days' * (1 - number::float / %(rows)s)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Somebody who signs in.  seed: of their authenticator."""
+    """A user who signs in.  seed: of their authenticator."""
 
     user: Any
     password: str = field(repr=False)
@@ -135,7 +135,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
-    """ids: what an address of a page may name, by the name of its part; waiting_grant: one that nobody approved yet."""
+    """ids: what an address of a page may name, by the name of its part; waiting_grant: one that is not approved yet."""
 
     owner: Person
     operator: Person
@@ -239,7 +239,7 @@ def _name_owners(scope: Scope) -> None:
 
 
 def _talk(there: Scope, *, now: datetime) -> list[Scope]:
-    """A conversation, with what becomes of it: history, relations, people.  And others, who said little."""
+    """A conversation, with what follows from it: history, relations, people.  And others, who said little."""
     for turn in conversation():
         if turn.role == "user":
             proposal = Proposal(text=Plaintext(turn.text), source="chat", session_id=turn.session, occurred_at=turn.at)

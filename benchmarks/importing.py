@@ -1,7 +1,7 @@
 """A file of records comes in while the workers are killed: is each record there once, how fast, in how much memory?
 
 No record carries a reference.  Every tenth of the second half names an end user of its own, so that batches for one
-person and for several are both met.
+person and for several are both covered.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Adds, one at a time and many at once, beside the bare writes of the same run; and eight who write to one slot."""
+"""Adds, one at a time and many together, beside the bare writes of the same run; and eight who write to one slot."""
 
 import itertools
 import random
@@ -87,7 +87,7 @@ def _rate(rows: int, batch: int, write: Callable[[int], object]) -> float:
 
 
 def _one_slot(running: Instance) -> dict[str, Any]:
-    """Eight say at once, again and again, where one person lives."""
+    """Eight say concurrently, again and again, where one person lives."""
 
     def write(number: int) -> None:
         with closing(Caller(running, end_user="mover")) as caller:

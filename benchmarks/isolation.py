@@ -1,6 +1,6 @@
 """What is left between tenants when every filter is gone: keyed words and rotated vectors.
 
-Many tenants remember the same sentences.  Then somebody asks as one of them, in statements without any condition on
+Many tenants remember the same sentences.  Then a caller asks as one of them, in statements without any condition on
 tenant or space, on a connection that row-level security does not hold.
 """
 

@@ -1,4 +1,4 @@
-"""Months of somebody's turns, by writers whom nobody tuned for, and what is asked about them afterwards.
+"""Months of a user's turns, by writers whom no rule was tuned for, and what is asked about them afterwards.
 
 Each turn is added at its time, extraction deciding what is kept; and once more into another space, all of it kept.  Of
 the test authors of ``training/data``, of whom only these figures are looked at.
@@ -65,7 +65,7 @@ def _live(scope: Scope, author: Author, asked: Asked, *, is_gated: bool, now: da
             turn_of |= dict.fromkeys(outcome.memory_ids, turn["id"])
     with tenant_transaction(scope):
         rows = list(Memory.objects.within(scope).filter(pk__in=turn_of))
-    embed_the_rest(scope, [row.pk for row in rows], now=now)  # what lost a part has its vector made anew
+    embed_the_rest(scope, [row.pk for row in rows], now=now)  # what lost a part has its vector recomputed
     asked.memories += len(rows)
     current = {turn_of[row.pk] for row in rows if row.is_live()}
     for question in author.questions:
@@ -108,7 +108,7 @@ def _ask(
 
 
 def _says(text: str, wanted: str) -> bool:
-    """Whether every word of one of the alternatives stands in it."""
+    """Whether every word of one of the alternatives is in it."""
     there = set(_WORD.findall(text.casefold()))
     return any(there.issuperset(_WORD.findall(one.casefold())) for one in wanted.split("|"))
 

@@ -1,4 +1,4 @@
-"""Whether guesses at somebody's password keep them out of a browser in which they have signed in before."""
+"""Whether guesses at a user's password keep them out of a browser in which they have signed in before."""
 
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -11,7 +11,7 @@ EMAIL: Final = "owner@lockout.example"
 
 
 def run(running: Instance, *, guesses: int = GUESSES) -> dict[str, Any]:
-    """Wrong passwords from the address of a known browser, for whoever signs in there; then they sign in.
+    """Wrong passwords from the address of a known browser, for the user who signs in there; then they sign in.
 
     {"guesses", "refused": those answered 429, "owner gets in": with password and code, in the browser that knows them}
     """

@@ -1,4 +1,4 @@
-"""Everything at once: dialogues by four writers, eight who add fifty at a time, a large import, killed workers.
+"""Everything concurrently: dialogues by four writers, eight who add fifty at a time, a large import, killed workers.
 
 Four tenants.  ``dialogues`` loads three dialogues again and again, each run into end users of its own, extraction
 deciding what is kept; ``adders`` adds into one space and into many; ``importer`` imports a file; and of ``watched`` a
@@ -202,7 +202,7 @@ def _watch(tenant: Opened, seen: Seen, stop: threading.Event) -> None:
 
 
 def _kill(kills: int, seen: Seen, stop: threading.Event, progress: Callable[[], float], say: Say) -> None:
-    """At even steps of the import.  A process that works, of any queue, and now and then all of them at once."""
+    """At even steps of the import.  A process that works, of any queue, and now and then all of them together."""
     while seen.kills < kills and not stop.wait(0.5):
         at = progress()
         if at < (seen.kills + 0.5) / kills:

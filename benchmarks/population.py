@@ -202,7 +202,7 @@ def _posting(scope: Scope, memory_id: int, said: Sequence[str], cipher: SpaceCip
 
 
 def crowd(scope: Scope, template: int, rows: int, *, but: Mapping[str, str] | None = None) -> None:
-    """So many more rows in the tables, in spaces of their own that nobody asks: nothing in them opens.
+    """So many more rows in the tables, in spaces of their own that no caller asks: nothing in them opens.
 
     but: columns that are not copied, and the SQL of what they hold; it may name lot (0 to 1) and made_at, of the last
     80 days.

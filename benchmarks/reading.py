@@ -29,7 +29,7 @@ from text.words import terms
 
 NOW: Final = datetime(2026, 3, 4, 12, tzinfo=UTC)
 MIB: Final = 2**20
-CHUNK: Final = 500  # texts a process is given at once
+CHUNK: Final = 500  # texts a process is given together
 # A step that cannot be broken off, one pattern over one text, may begin just before a budget is spent.
 GRACE: Final = 0.10  # of the budget
 AGAIN: Final = 2  # times that what was beyond its budget is read

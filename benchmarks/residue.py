@@ -23,7 +23,7 @@ from benchmarks.instance import Instance
 
 FOODS: Final = ("nuts", "shellfish", "sesame", "celery", "lupin", "mustard", "soy", "gluten")
 PLACES: Final = ("Lisbon", "Porto", "Oslo", "Bergen", "Lyon", "Graz", "Gent", "Turin")
-WAIT_SECONDS: Final = 60  # for vectors, and for whoever looks at a table that is to be purged
+WAIT_SECONDS: Final = 60  # for vectors, and for transactions that can see a table that is to be purged
 KEY: Final = 8  # bytes of a value by which it is known: its last ones, which in a ciphertext are of its tag
 
 _COLUMNS: Final = """
@@ -105,7 +105,7 @@ def _wait_for_vectors(main: psycopg.Connection[Any]) -> None:
 
 
 def _purge() -> None:
-    """Until no table waits for whoever looks at it."""
+    """Until no table waits for a transaction that can see it."""
     from django.test import override_settings
 
     from apps.retention.purging import purge

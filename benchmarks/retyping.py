@@ -141,7 +141,7 @@ def _p95(seconds: Sequence[float]) -> float:
 
 @dataclass(slots=True)
 class Load:
-    """Somebody who asks and somebody who adds, each after a short breath, in one of the spaces that are changed.
+    """A caller who asks and a caller who adds, each after a short breath, in one of the spaces that are changed.
 
     queries, adds: seconds each took.
     """

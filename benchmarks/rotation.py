@@ -1,6 +1,6 @@
 """A data key turns under load, while workers are killed and the database restarts: what is lost, and how fast it is.
 
-    fill spaces that nobody writes to, and ask 500 questions of them
+    fill spaces that no caller writes to, and ask 500 questions of them
     measure the bare loop, and the same rows through the job and a real worker, by turns
     rotate; kill workers as it goes on, restart the database, stop at each quarter and ask the 500 questions again
     open every row there is, and make its tokens and its vector again
@@ -160,7 +160,7 @@ def _count_differing(fixed: Fixed, *, now: datetime) -> int:
 
 
 def _restart_database(load: Load) -> None:
-    """At once, as when the machine loses its power; the instance starts it again."""
+    """Immediately, as when the machine loses its power; the instance starts it again."""
     load.is_down.set()
     os.kill(instance_state()["database"]["pid"], signal.SIGQUIT)
     time.sleep(0.5)
@@ -173,7 +173,7 @@ def _restart_database(load: Load) -> None:
 
 
 def _pace(scope: Scope, workers: "Workers", rows: int, say: Say) -> dict[str, Any]:
-    """The same rows sealed anew by a bare loop and through the job, by turns; rows per second."""
+    """The same rows re-sealed by a bare loop and through the job, by turns; rows per second."""
     say(f"measuring the pace with {rows:,} rows")
     tenant = open_tenant(Tenant.objects.get(pk=scope.tenant_id).organization, "pace", now=datetime.now(UTC))
     mine = replace(tenant.scope, environment=Environment.DEVELOPMENT)
@@ -227,7 +227,7 @@ def _through_the_job(scope: Scope, workers: "Workers") -> float:
 
 
 def _vacuum() -> None:
-    """Away with what the round before left dead, or whoever comes second pays for it."""
+    """Remove the dead rows of the round before, or the second round pays for them."""
     with superuser(autocommit=True) as cursor:
         for table in ("memories_memory", "memories_memoryvector", "memories_posting"):
             cursor.execute(SQL("vacuum {}").format(Identifier(table)))

@@ -55,7 +55,7 @@ def ask(scope: Scope, text: str, *, now: datetime) -> Answer:
 
 @dataclass(slots=True)
 class Load:
-    """Threads that read and write until told to stop, and what they met.
+    """Threads that read and write until told to stop, and what they saw.
 
     fixed: questions, each with its space and the answer it must always get.  written, gone: text by id, as
     acknowledged; what is gone was soft-deleted.
@@ -109,7 +109,7 @@ class Load:
             connections.close_all()
 
     def _add_and_find(self, caller: "_Caller") -> None:
-        """Acknowledged is stored, and found at once by its own words."""
+        """Acknowledged is stored, and found immediately by its own words."""
         number = next(self._numbers)
         added = caller.post("/memory/add", {"text": sentence(number), "importance": 0.6})
         self.written[added["id"]] = sentence(number)
@@ -131,7 +131,7 @@ class Load:
             self.wrong.append("a question was answered otherwise than before")
 
     def _expire(self, caller: "_Caller") -> None:
-        """Rows that are past their time are soft-deleted, and sealed anew like all others."""
+        """Rows that are past their time are soft-deleted, and re-sealed like all others."""
         now, number = datetime.now(UTC), next(self._numbers)
         proposal = Proposal(text=Plaintext(sentence(number)), importance=0.6, ttl_minutes=1)
         (outcome,) = remember(self.writing, [proposal], now=now)

@@ -1,8 +1,8 @@
-"""What somebody with the rotated vectors of a store, and none of its keys, can find out: whose vector is which text.
+"""What an attacker with the rotated vectors of a store, and none of its keys, can find out: whose vector is which text.
 
 Pure.  A rotation keeps every inner product.  So texts that the attacker guesses, embedded by the same public model,
-show among themselves the very products that the stored vectors show among themselves; whoever is matched in a few
-hundred places undoes the rotation.
+show among themselves the very products that the stored vectors show among themselves; one who matches a few
+hundred of them undoes the rotation.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ QUANTILES = 64
 WITNESSES = 200  # stored vectors that a guessed pair is tried on
 ANCHORS = 12
 TRIES = 800
-CLOSEST = 0.75  # two texts nearer than this stand at nearly the same products from any third, and tell too little
+CLOSEST = 0.75  # two texts nearer than this stand at nearly the same products from any third, and show too little
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def _grow(
     witnesses: NDArray[np.intp],
     tolerance: float,
 ) -> Matches:
-    """Everything that stands in the right products to the pair, and then to what was found by it."""
+    """Everything that has the right products with the pair, and then with what was found by it."""
     first = _off_by(stored[:, witnesses].T, guessed, pair, guess)
     best = first.argmin(axis=1)
     near = np.flatnonzero((first.min(axis=1) < tolerance) & (first.argmin(axis=0)[best] == np.arange(len(best))))[

@@ -1,4 +1,4 @@
-"""What somebody with the keyed words of a store, and none of its keys, can find out: which token is which word.  Pure.
+"""What the keyed words of a store, without its keys, give away: which token is which word.  Pure.
 
 The attacker knows the program: from a corpus of plain texts that resembles the store he makes the same index, without
 keys, and matches tokens to words by how often they occur and beside which others.

@@ -42,7 +42,7 @@ class Workers:
         self._running += [self._spawn() for _ in range(count)]
 
     def kill_one(self) -> None:
-        """By turns a whole worker, and only the process in it that works; both come back at once."""
+        """By turns a whole worker, and only the process in it that works; both come back immediately."""
         self._kills += 1
         number = random.randrange(len(self._running))
         worker = self._running[number]
@@ -56,7 +56,7 @@ class Workers:
         self._running[number] = self._spawn()
 
     def kill_all(self) -> None:
-        """Every worker at once, with what works in it; they come back at once."""
+        """All workers together, with what works in them; they come back immediately."""
         count = len(self._running)
         self.stop()
         self.start(count)

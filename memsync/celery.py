@@ -126,7 +126,7 @@ def use_our_logging(**_: Any) -> None:
 
 @worker_init.connect  # type: ignore[untyped-decorator]
 def listen(**_: Any) -> None:
-    """A worker is woken by the database.  Nobody else listens: what only sends would never read what it is told."""
+    """A worker is woken by the database.  No other process listens: a sender would never read its notifications."""
     _set_notify(True)
 
 
@@ -138,7 +138,7 @@ def _set_notify(is_on: bool) -> None:
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def look_for_work(**_: Any) -> None:
-    """Go on at once with what a worker left when it was killed, and not when its time comes round: rotations, imports,
+    """Resume immediately what a killed worker left, without waiting for its next scheduled run: rotations, imports,
     exports, changes of types."""
     app.send_task("keys.tend")
     app.send_task("imports.tend")

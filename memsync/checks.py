@@ -32,7 +32,7 @@ SILENT: Final = {
     "log_parameter_max_length_on_error": "0",
     "log_min_error_statement": "panic",
 }
-# Unique indexes that hold no tenant and may: what becomes of them when tables are split is in docs/scaling.md.
+# Unique indexes that hold no tenant and may: docs/scaling.md says what happens to them when tables are split.
 UNDIVIDED: Final = {("apikeys_apikey", ("kid",)), ("memories_memoryvector", ("memory_id",))}
 DATABASES: Final = ("default", "keyring")
 
@@ -103,7 +103,7 @@ def is_local(host: str) -> bool:
 
 @register(Tags.database)
 def check_databases(app_configs: Sequence[Any] | None, databases: Iterable[str] | None = None, **kwargs: Any) -> Found:
-    """One database after the other.  What cannot be reached is reported by whoever needs it, not here."""
+    """One database after the other.  One that cannot be reached is reported by the code that needs it, not here."""
     asked = set(databases or ())
     found: Found = []
     for alias in DATABASES:
@@ -127,7 +127,7 @@ def _looked(look: Callable[[str], Found], alias: str) -> Found:
 
 
 def _role(alias: str) -> Found:
-    if settings.AS_OWNER:  # the commands that migrate, which serve nobody
+    if settings.AS_OWNER:  # the commands that migrate, which serve no requests
         return []
     role, is_super, bypasses, owns = _row(
         alias,

@@ -158,7 +158,7 @@ def end_leftovers(home: Path) -> int:
                 os.kill(int(command.parent.name), signal.SIGKILL)
                 ended.append(command.parent)
         except (OSError, ValueError):
-            continue  # gone, or somebody else's
+            continue  # gone, or another user's
     deadline = time.monotonic() + GONE_SECONDS
     while any(_may_hold_ports(process) for process in ended) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -166,7 +166,7 @@ def end_leftovers(home: Path) -> int:
 
 
 def _may_hold_ports(process: Path) -> bool:
-    """process: its directory in /proc.  A zombie, for whose code nobody has asked, holds none."""
+    """process: its directory in /proc.  A zombie, whose exit code was not collected, holds none."""
     try:
         return (process / "stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
     except OSError:

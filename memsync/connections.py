@@ -187,7 +187,7 @@ class Connection(TConn):
         self.sock.patience = Patience(LONG_BYTES_PER_SECOND) if self.is_long else None
 
     def end_answer(self) -> None:
-        """Tell the application that nobody takes any more of it."""
+        """Tell the application that no more of it will be sent."""
         answer, self.answer = self.answer, None
         if answer is not None and hasattr(answer.body, "close"):
             answer.body.close()

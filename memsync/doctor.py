@@ -126,7 +126,7 @@ def _disk(visit: Visit) -> Iterator[Finding]:
 
 
 def _processes(visit: Visit) -> Iterator[Finding]:
-    """Those of `memsync up`, where it runs here; elsewhere whoever started them knows."""
+    """Those of `memsync up`, where it runs here; elsewhere only their starter knows them."""
     running = instance.running().get("processes", {})
     for name, process in running.items():
         if not Path(f"/proc/{process['pid']}").exists():

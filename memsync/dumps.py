@@ -1,6 +1,6 @@
 """PostgreSQL's own programs, run for one of our databases: dump it, read a dump, empty it, fill it again.
 
-Only the schema ``public`` is dumped: extensions and the queue are made anew where a database is made.  The password
+Only the schema ``public`` is dumped: extensions and the queue are created again with each new database.  The password
 goes through the environment, never through the arguments, which every user of the host can see.
 """
 

@@ -1,6 +1,6 @@
 """Django's own reports of exceptions, without what makes them dangerous: no locals, settings, headers or bodies.
 
-With DEBUG off nobody gets a report.  With DEBUG on, or where somebody mails reports, they hold the exception's class
+With DEBUG off no report is made.  With DEBUG on, or where reports are mailed, they hold the exception's class
 and the lines of code it went through.  Not its message: it may quote input, or a row (PostgreSQL's DETAIL).
 """
 

@@ -1,4 +1,4 @@
-"""What an empty deployment gets, so that there is something to use: a tenant, its keys, and somebody to sign in."""
+"""What an empty deployment gets, so that there is something to use: a tenant, its keys, and a user who can sign in."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -20,7 +20,7 @@ from apps.tenants.models import Role, Tenant
 from apps.tenants.selectors import find_first_tenant
 from apps.tenants.services import open_organization
 
-NAME: Final = "default"  # the published adapters call a tenant this when nobody tells them another name
+NAME: Final = "default"  # the published adapters' default name of a tenant
 OPERATOR: Final = "operator@memsync.local"
 OWNER: Final = "owner@memsync.local"
 PROBE: Final = "memsync up tries itself"
@@ -32,7 +32,7 @@ def run(*, reissue: bool, probe_key: bool) -> dict[str, Any]:
 
 
 def ensure_first_run(*, now: datetime, reissue: bool = False, probe_key: bool = False) -> dict[str, Any]:
-    """Make the first tenant where there is none, and tell what there is:
+    """Make the first tenant where there is none, and return what there is:
 
         {"tenant", "project", "keys": {"production", "staging", "development"},
          "operator": {"email", "password", "enrolment_code"}, "owner": {"email", "password", "enrolment_code"},

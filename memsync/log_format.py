@@ -39,7 +39,7 @@ def _message(record: logging.LogRecord) -> str:
     """Our own sentences; of a library's the template, which its authors wrote, and not what a request put into it: dots
     stand in its place.
 
-    Without arguments nobody can tell a sentence from one that was filled in before: then the place of the call.
+    Without arguments a template cannot be told from a sentence that was already filled in: then the place of the call.
     """
     template = record.msg if isinstance(record.msg, str) else ""
     if record.name.split(".")[0] in OURS:

@@ -53,7 +53,7 @@ PAGE: Final = """<!doctype html>
 
 
 class ResponseHeaders:
-    """On every answer, whoever made it; what a view or another middleware has said stands."""
+    """Sets headers on every response; those that a view or another middleware has set are kept."""
 
     def __init__(self, get_response: Next) -> None:
         self.get_response = get_response
@@ -117,7 +117,7 @@ class SessionLimits:
 
 
 class StrangersForms:
-    """Refuses a long form of somebody who has not signed in, before it is read.
+    """Refuses a long form of a user who has not signed in, before it is read.
 
     A thread reads a long body as it comes in, and waits for it; no page that strangers see has much to fill in.
     """
@@ -134,7 +134,7 @@ class StrangersForms:
 
 
 class KnownDevices:
-    """Tells a browser in which somebody has just signed in that it is known."""
+    """Marks a browser in which a user has just signed in as known."""
 
     def __init__(self, get_response: Next) -> None:
         self.get_response = get_response

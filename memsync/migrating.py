@@ -28,12 +28,12 @@ def migrate(alias: str) -> bool:
 
 def _migrate_few(executor: MigrationExecutor, plan: list[Migration]) -> None:
     """Of a database that few migrations are for.  The others are written down as applied, which is what applying them
-    would come to; Django builds every model anew for each of their operations, in all as long as the main database
+    would come to; Django rebuilds every model for each of their operations, in all as long as the main database
     takes."""
     executor.recorder.ensure_schema()
     state = executor._create_project_state(with_applied_migrations=True)  # type: ignore[attr-defined]  # stubs lack it
     for migration in plan:
-        state.__dict__.pop("apps", None)  # built anew when an operation asks for it
+        state.__dict__.pop("apps", None)  # rebuilt when an operation asks for it
         if any(_is_for(executor.connection.alias, migration, operation) for operation in migration.operations):
             state = executor.apply_migration(state, migration)
         else:
@@ -43,7 +43,7 @@ def _migrate_few(executor: MigrationExecutor, plan: list[Migration]) -> None:
 
 
 def _is_for(alias: str, migration: Migration, operation: Operation) -> bool:
-    """As the router says of it.  Of a model that is gone nobody knows where it lived: then Django decides."""
+    """As the router says of it.  Of a removed model it is not known where it lived: then Django decides."""
     name = getattr(operation, "model_name", None) or (operation.name if isinstance(operation, ModelOperation) else None)
     if name is None:  # SQL and the like say it with hints
         hints: dict[str, Any] = getattr(operation, "hints", {})

@@ -24,7 +24,7 @@ def keep_out_of_dumps() -> None:
 
 
 def serve_quietly() -> None:
-    """For web server, worker and beat: what nobody caught is logged by its class and place, as all else is.
+    """For web server, worker and beat: uncaught exceptions are logged by class and place, as all others are.
 
     Python's own hooks print the exception's text on stderr, and `logging` prints the arguments of a message that it
     cannot format.

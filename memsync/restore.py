@@ -104,7 +104,7 @@ def _refuse_newer(kind: Kind, made: Manifest) -> None:
 
 
 def _refuse_company() -> None:
-    """Whoever was connected before the mark has not seen it."""
+    """Those who were connected before the mark have not seen it."""
     for alias in ALIASES.values():
         with connections[alias].cursor() as cursor:
             cursor.execute(

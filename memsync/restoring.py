@@ -1,4 +1,4 @@
-"""Nobody is served while a restore is under way; one that was killed stays under way until it is run again.
+"""No request is served while a restore is under way; one that was killed stays under way until it is run again.
 
 The mark is an empty schema in the main database, outside the schema that a restore replaces.  Every new connection
 looks for it, and a restore begins when there is no older one: so no request pays for the look.

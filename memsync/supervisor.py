@@ -3,7 +3,7 @@
     lock the home, make its secrets, start PostgreSQL, prepare the databases, start web server, worker and beat,
     see a memory go in and out, say where and how, then keep all of it running until told to stop.
 
-No Django in this process: it starts at once, and `down` and `status` answer at once.
+No Django in this process: it starts immediately, and `down` and `status` answer immediately.
 """
 
 import argparse
@@ -43,7 +43,7 @@ READY_SECONDS = 90.0
 PATIENCE = {"web": 15.0, "worker": 30.0, "beat": 5.0}  # seconds to finish in, and the order of stopping
 NICENESS = {"worker": 5, "beat": 5}  # a user who waits comes first, at the start and under load
 # Connections that a process may keep open: each thread one to the data, one to the keys and one of the operators'
-# pages, the process a few to the broker.  With none left, whoever comes next waits for ever: that would be the workers.
+# pages, the process a few to the broker.  With none left, the next process waits for ever: that would be the workers.
 CONNECTIONS = {"web": 8 * 3 + 6, "worker": 8, "others": 60}
 
 
@@ -98,7 +98,7 @@ class Supervisor:
         return 0
 
     def open_databases(self) -> dict[str, str]:
-        """The databases alone, for who works on them while nobody is served; and where they are.  Ends with `close`."""
+        """Start the databases alone, for work while no request is served; and their addresses.  Ends with `close`."""
         self._open_home()
         self._start_database()
         return self.environment
@@ -229,7 +229,7 @@ class Supervisor:
         answer: dict[str, Any] = json.loads(answers.splitlines()[-1])
         if "probe_key" in answer:
             self.secrets["probe_key"] = answer["probe_key"]
-        # Nobody can make the same keys again: until they have been shown they survive a start that fails from here on.
+        # The same keys cannot be made again: until they have been shown they survive a start that fails from here on.
         if answer["operator"]["password"]:
             self.secrets["not_shown"] = {name: answer[name] for name in ("keys", "operator", "owner")}
         instance.write(self.home / instance.SECRETS_FILE, self.secrets)
@@ -354,7 +354,7 @@ class Supervisor:
     # -- interruptions --------------------------------------------------------------------------------------------
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        # Asked twice means at once; but `uv run` passes on a Ctrl-C that the terminal has already sent us.
+        # Asked twice means immediately; but `uv run` passes on a Ctrl-C that the terminal has already sent us.
         now = time.monotonic()
         if not self.stopping.is_set():
             self._asked_at = now

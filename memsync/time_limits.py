@@ -42,7 +42,7 @@ _mine: tuple[Deadlines, int] | None = None
 
 
 def watch(deadlines: Deadlines, place: int) -> None:
-    """Tasks of this process are limited from now on, and whoever forked it kills it when they are past their time."""
+    """Tasks of this process are limited from now on, and its parent kills it when they are past their time."""
     global _mine
     _mine = deadlines, place
 

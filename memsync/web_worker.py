@@ -6,7 +6,7 @@ clients as there are threads stop it.  Here the loop takes requests in, and give
 itself waits two seconds each.  A stream is paused while its reader is behind.
 
 What is no HTTP never reaches Django: gunicorn answers it itself, and its own answer and log line repeat the header or
-request line it could not read, which may be somebody's text or key.
+request line it could not read, which may be a user's text or key.
 """
 
 import errno
@@ -54,7 +54,7 @@ LOOK_SECONDS: Final = 0.25  # between two looks at who is late
 TELL_SECONDS: Final = 60.0  # between two lines of the log about too many connections
 LINGER_SECONDS: Final = 2.0  # that a client has to read the last answer before the connection is gone
 QUEUE_SECONDS: Final = 15.0  # that a long request waits for its turn
-UNSENT_BYTES: Final = 64 * 1024 * 1024  # of a process; beyond it whoever has been reading for longest is cut off
+UNSENT_BYTES: Final = 64 * 1024 * 1024  # of a process; beyond it the client that has read for longest is cut off
 PAUSED: Final = object()  # what ``handle`` returns of a stream whose reader is behind
 
 NO_FILES: Final = {errno.EMFILE, errno.ENFILE}
@@ -188,7 +188,7 @@ class QuietWorker(ThreadWorker):
             self._watch(conn, selectors.EVENT_READ, self._ignore, late=self._drop)
 
     def _ignore(self, conn: Connection) -> None:
-        """What a client sends that was refused: closed at once, it might never see the refusal."""
+        """What a refused client still sends: closed immediately, it might never see the refusal."""
         try:
             if conn.sock.take():
                 return

@@ -66,6 +66,6 @@ def make_scope(
     project_id: int | None = None,
     now: datetime = NOW,
 ) -> Scope:
-    """The scope of a request for one end user, who is met here if need be."""
+    """The scope of a request for one end user, who is created here if need be."""
     scope = replace(tenant.scope, environment=environment, project_id=project_id, permissions=frozenset(DEFAULT))
     return scope.in_spaces(meet_end_user(scope, end_user, now=now))

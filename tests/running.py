@@ -50,7 +50,7 @@ class Up:
         self.ready: dict[str, Any] = json.loads(line)
 
     def stop(self, deadly: signal.Signals | None = signal.SIGTERM) -> int:
-        """The exit code.  deadly: None where somebody else has told it to stop."""
+        """The exit code.  deadly: None where it was told to stop elsewhere."""
         if deadly is not None and self.process.poll() is None:
             self.process.send_signal(deadly)
         code = self.process.wait(60)

@@ -8,6 +8,4 @@ WEBHOOK_SENDER = {"BACKEND": "apps.adapters.senders.fake.FakeSender", "OPTIONS":
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CELERY_TASK_ALWAYS_EAGER = False
 RECALL_BUDGET_MS = 0.0  # a busy machine cuts nothing; tests of the budget set one
-WHITENOISE_AUTOREFRESH = (
-    True  # every client of a test builds the middleware anew: look for files when they are asked for
-)
+WHITENOISE_AUTOREFRESH = True  # every client of a test rebuilds the middleware: look for files when they are asked for

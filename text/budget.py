@@ -1,4 +1,4 @@
-"""What reading a text may cost.  Whoever reads opens a budget; what reads long asks ``checkpoint`` on the way."""
+"""What reading a text may cost.  The reader opens a budget; what reads long asks ``checkpoint`` on the way."""
 
 import time
 from collections.abc import Callable, Iterator

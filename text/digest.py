@@ -1,4 +1,4 @@
-"""What can be told of a text without a model: its sentences, names, figures, main points and size in tokens.
+"""What can be found in a text without a model: its sentences, names, figures, main points and size in tokens.
 
 Every sentence is an exact part of the text, so that it may be quoted.  Deterministic, and made for English: of other
 languages it finds sentences, figures and sizes, and fewer names.
@@ -27,7 +27,7 @@ _ABBREVIATION = patterns.compile(
 _WORD = patterns.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _FIGURE = patterns.compile(r"[^\W_]*\d[^\W_]*(?:[.,:/-]\d+)*%?")
 _PIECE = patterns.compile(r"[A-Za-z]+|\d+|[^\W\d_]|\S", patterns.ASCII)
-# What somebody does who stands at the beginning of a sentence, where a capital letter says nothing.
+# What a person does who is named at the beginning of a sentence, where a capital letter says nothing.
 _DOES = frozenset(
     """
     lives lived works worked moved likes liked loves loved hates said says told went goes got wants wanted prefers
@@ -126,14 +126,14 @@ def topics(key: str | None, tags: Sequence[str]) -> list[str]:
 
 
 def keeps_everything(summary: str, texts: Iterable[str]) -> bool:
-    """Whether each name, number, date and time of the texts stands in the summary."""
+    """Whether each name, number, date and time of the texts is in the summary."""
     told = summary.casefold()
     return all(one.casefold() in told for text in texts for one in (*names(text), *figures(text)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gist:
-    """What a reader is told beside a text; ``tokens`` is an estimate, of a long text by its beginning."""
+    """What a reader is shown beside a text; ``tokens`` is an estimate, of a long text by its beginning."""
 
     key_points: Sequence[str]
     entities: Sequence[str]

@@ -1,4 +1,4 @@
-"""What of a pattern the linear engine can be told.
+"""The part of a pattern that the linear engine can express.
 
 The engine knows no lookaround, and its word boundary knows ASCII alone.  ``source`` writes a pattern that finds
 all that the original finds, and says by ``Source.tells_all`` whether it finds nothing else.

@@ -6,7 +6,7 @@ The engine reads bytes, a pattern's offsets are those of the str, so every chara
     80                 any other letter         82   any other digit
     83                 any other blank          84   any other sign, and the control characters 80-9F
 
-What several characters share a byte cannot be told apart there; ``text.exact`` looks at the str where that matters.
+What several characters share a byte cannot be distinguished there; ``text.exact`` looks at the str where that matters.
 """
 
 from collections.abc import Callable, Iterator
@@ -154,7 +154,7 @@ class Characters:
         self.is_shared = False
         for first, last in named:
             if last > 0xFF or (first <= 0x9F and last >= 0x80):
-                self.is_shared = True  # it tells characters apart that share a byte
+                self.is_shared = True  # it distinguishes characters that share a byte
                 found |= {LETTER, DIGIT, BLANK, SIGN} if first != last else {_byte_of(chr(first))}
         self.bytes = frozenset(found)
         self.is_ascii_word = all(byte < 0x80 and is_word(chr(byte)) for byte in found)

@@ -11,9 +11,9 @@ MOST_NAMED: Final = 24  # in one memory; a list of a hundred names is a list
 class Mention:
     """Words that stand for one entity.  Of name, role, pronoun and is_user at least one is there.
 
-    name: as it was written.  role: by which somebody is known for as long as they have it: "my manager", "the CTO";
+    name: as it was written.  role: by which a person is known for as long as they have it: "my manager", "the CTO";
     is_shared: several may have it at once, as sisters do.  pronoun: she, he, they or it.  type: empty where the text
-    does not tell.  is_sure: may be an entity that was not known before; else it is linked where it is known.
+    does not say.  is_sure: may be an entity that was not known before; else it is linked where it is known.
     also: other names that the text gives it.
     """
 
@@ -32,7 +32,7 @@ class RelationMention:
     """A relation, or with a value alone, a fact about the subject.  predicate: canonical.
 
     value: beside an object, which of the kind it is: ``related_to``, "sister".  is_implied: by the object's role alone,
-    as in "my boss is late": news only of somebody who was not known before.
+    as in "my boss is late": news only of a person not known before.
     """
 
     subject: Mention
@@ -44,7 +44,7 @@ class RelationMention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mentions:
-    """named: in the order of the text, what stands in ``told`` among it."""
+    """named: in the order of the text, including what is in ``told``."""
 
     named: Sequence[Mention] = ()
     told: Sequence[RelationMention] = ()

@@ -195,7 +195,7 @@ class _Seer:
 
 
 def _without_groups(node: Node) -> Node:
-    """The node, whose groups nobody asks for."""
+    """The node, whose groups no caller asks for."""
     if isinstance(node, Row):
         return Row(tuple(_without_groups(part) for part in node.parts))
     if isinstance(node, Choice):

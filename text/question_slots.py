@@ -1,6 +1,6 @@
 """Which properties of whom a question may be about, as claims are keyed: ("user.sister", "location").
 
-A guess: of each question a few dozen pairs at most, most of which nobody claims.  They are looked up by their keyed
+A guess: of each question a few dozen pairs at most, most of which no memory claims.  They are looked up by their keyed
 forms, so a wrong one costs an empty look into an index and nothing else.
 """
 

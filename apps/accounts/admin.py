@@ -1,6 +1,6 @@
 """People who sign in.
 
-An operator who could set the password of somebody with a role in a tenant, or had the code for their first passkey,
+An operator who could set the password of a user with a role in a tenant, or had the code for their first passkey,
 would read that tenant's memories as them.  So both are for accounts without a role alone: operators' own.
 """
 
@@ -22,7 +22,7 @@ from apps.core.admin import Answer, NamedAdmin, PasswordForm, action, actor, dis
 from apps.core.errors import DomainError
 
 admin.site.unregister(Group)  # rights come from a person's role in an organization
-for model in (EmailAddress, Authenticator):  # nobody's business but the person's
+for model in (EmailAddress, Authenticator):  # private to the person
     admin.site.unregister(model)
 
 

@@ -1,7 +1,7 @@
 """Sessions of people at work through the API: opaque tokens, of which only digests are kept.
 
 An access token is good for a quarter of an hour and shown with every request; a refresh token gets the next pair, once.
-One that is shown a second time was stolen, by whoever shows it or from them: the whole session ends.
+One that is shown a second time was stolen, by or from the caller: the whole session ends.
 """
 
 import hashlib
@@ -112,7 +112,7 @@ class Shown:
 
 
 def find_by_password(email: str, password: str) -> User | None:
-    """Whose this is.  None for an unknown address, a wrong password and somebody who was switched off, after the same
+    """Whose this is.  None for an unknown address, a wrong password and a deactivated person, after the same
     work."""
     person = User.objects.filter(email=User.objects.normalize_email(email).lower()).first()
     if person is None:
@@ -204,7 +204,7 @@ def prove(signed_in: SignedIn, *, method: str, now: datetime) -> None:
 def show_password(signed_in: SignedIn, password: str, *, now: datetime) -> None:
     """The person's own, again: enough to confirm with while they have no second factor.
 
-    Raises FreshSignInRequired for whoever has one, before the password is looked at, and SignInRefused.
+    Raises FreshSignInRequired for a person who has one, before the password is looked at, and SignInRefused.
     """
     if factors.has_second_factor(signed_in.person_id):
         raise FreshSignInRequired
@@ -237,7 +237,7 @@ def end_by_refresh_token(refresh: str, *, now: datetime) -> None:
 
 
 def end_session(person_id: int, session_id: int, *, now: datetime) -> None:
-    """Raises SessionNotFound for one that is absent, over, or somebody else's."""
+    """Raises SessionNotFound for one that is absent, over, or another person's."""
     with transaction.atomic():
         if not _end(BearerSession.objects.filter(user_id=person_id, pk=session_id), "session.end", now=now):
             raise SessionNotFound

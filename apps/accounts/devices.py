@@ -1,7 +1,7 @@
-"""Browsers in which somebody has signed in before.  Guesses of others do not slow these down.
+"""Browsers in which a person has signed in before.  Guesses of others do not slow these down.
 
 A signed cookie names up to five accounts, each with an id of this browser for it and a mark of its password.  It proves
-nothing but that somebody signed in here in full: attempts that come with it are counted by themselves, as in OWASP's
+nothing but that a person signed in here in full: attempts that come with it are counted by themselves, as in OWASP's
 "Slow Down Online Guessing Attacks with Device Cookies".  A new password ends it.
 """
 
@@ -26,7 +26,7 @@ _TO_WRITE: Final = "memsync.devices"  # what the answer's cookie will hold; clie
 
 def known_device(request: HttpRequest, email: str) -> str | None:
     """The id of this browser, if the account of this address has signed in here with its present password."""
-    entries = list(_entries(request))  # without a cookie nobody is looked up
+    entries = list(_entries(request))  # without a cookie no account is looked up
     person = User.objects.filter(email=User.objects.normalize_email(email).strip().lower()).first() if entries else None
     return _of(person, entries) if person else None
 
@@ -37,14 +37,14 @@ def known_device_of(request: HttpRequest, person: User) -> str | None:
 
 
 def any_known_device(request: HttpRequest) -> str | None:
-    """As ``known_device``, where nobody was named: of the first account that fits."""
+    """As ``known_device``, where no account was named: of the first account that fits."""
     entries = list(_entries(request))
     people = {one.pk: one for one in User.objects.filter(pk__in=[entry[0] for entry in entries])} if entries else {}
     return next((found for one in people.values() if (found := _of(one, entries))), None)
 
 
 def remember(request: HttpRequest, person: User) -> None:
-    """For whoever has just signed in in full: the answer to this request will say so to the browser."""
+    """Called after a full sign-in: the answer to this request will say so to the browser."""
     entries = list(_entries(request))
     device = _of(person, entries) or secrets.token_urlsafe(16)
     mine = [person.pk, device, person.password_mark().hex()]

@@ -1,7 +1,7 @@
 """The first passkey or authenticator of an account, and what it takes beside the password.
 
-Whoever has one adds others with it.  Whoever has none shows the password and a code that they were given once, when the
-account was made or by whoever runs the deployment: a stolen password alone adds nothing, and so opens no memory.
+A person with one adds others with it.  A person with none shows the password and a code that they were given once, when
+the account was made or by the host's operator: a stolen password alone adds nothing, and so opens no memory.
 """
 
 import hashlib
@@ -54,12 +54,12 @@ def give_code(person: User, *, actor: str, now: datetime) -> str:
 
 
 def new_code() -> str:
-    """``K3F8T-…``: of nobody until it is given."""
+    """``K3F8T-…``: belongs to no account until it is given."""
     return "-".join("".join(secrets.choice(ALPHABET) for _ in range(OF_A_GROUP)) for _ in range(GROUPS))
 
 
 def remember_code(request: HttpRequest, code: str) -> None:
-    """For the browser in which somebody signs up: it is not asked for there.  Kept is the digest."""
+    """For the browser in which a person signs up: it is not asked for there.  The digest is kept."""
     request.session[_ACCEPTED] = _digest(code).hex()
 
 

@@ -59,8 +59,8 @@ def has_had_second_factor(user_id: int, *, since: datetime) -> bool:
 
 
 def shown_by_code(user_id: int, code: str, *, types: Collection[str] = (CODE, RECOVERY)) -> str | None:
-    """Which of these factors shows this code, which is used up by that.  Whoever asks has seen that it was not shown
-    before, and counts how often is asked."""
+    """Which of these factors shows this code, which is used up by that.  The caller has seen that it was not shown
+    before, and counts the attempts."""
     if not re.fullmatch(r"[0-9]{6,16}", code, re.ASCII):
         return None
     for row in Authenticator.objects.filter(user_id=user_id, type__in=types).order_by("pk"):
@@ -110,7 +110,7 @@ def _factor(row: Authenticator) -> Factor:
 
 
 def note_enrolled(request: HttpRequest) -> None:
-    """Whoever has just added a factor has shown one in this session.  It is no step-up."""
+    """A person who has just added a factor has shown one in this session.  It is no step-up."""
     row = Authenticator.objects.filter(user_id=request.user.pk, type__in=SECOND).order_by("-pk").first()
     if row is not None:
         record_authentication(request, request.user, method="mfa", id=row.pk, type=row.type, added=True)

@@ -139,7 +139,7 @@ class BearerSession(BaseModel):
 
 
 class SpentRefresh(BaseModel):
-    """A refresh token that was used.  Whoever shows it again has it from somebody, or somebody has it from them."""
+    """A refresh token that was used.  A second use means that it was stolen, by or from the caller."""
 
     session = models.ForeignKey(BearerSession, models.CASCADE, related_name="+")
     digest = models.BinaryField(max_length=32)

@@ -26,7 +26,7 @@ class PersonExists(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What somebody signs in with for the first time, shown now and never again.  enrolment_code: beside the password,
+    """What a person signs in with for the first time, shown now and never again.  enrolment_code: beside the password,
     for the first passkey or authenticator."""
 
     password: str = field(repr=False)
@@ -42,7 +42,7 @@ def get_person(email: str) -> User:
 
 
 def person_of(request: HttpRequest) -> User:
-    """Who is signed in here, behind a guard that let nobody else through."""
+    """Who is signed in here, behind a guard that let no one else through."""
     assert isinstance(request.user, User)  # noqa: S101  (a mistake of ours otherwise)
     return request.user
 
@@ -86,7 +86,7 @@ def meet_person(email: str, *, full_name: str = "", actor: str, now: datetime) -
 
 
 def add_person(email: str, password: str, *, full_name: str = "", now: datetime) -> User:
-    """Somebody who brings their password along.  Raises PersonExists, after the same work."""
+    """A new person with a password of their own.  Raises PersonExists, after the same work."""
     try:
         with transaction.atomic():
             person = User.objects.create_user(email, password, full_name=full_name.strip())
@@ -98,7 +98,7 @@ def add_person(email: str, password: str, *, full_name: str = "", now: datetime)
 
 
 def start_over(person: User, *, actor: str, now: datetime) -> Credentials:
-    """A new password and code, and none of the old passkeys, authenticators and sessions: for somebody who has lost
+    """A new password and code, and none of the old passkeys, authenticators and sessions: for a person who has lost
     theirs.  Django's sessions end because they are bound to the password's hash."""
     password = _new_password()
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""Where browsers' sessions are kept: under the SHA-256 of their keys, so that who reads the table is nobody.
+"""Where browsers' sessions are kept: under the SHA-256 of their keys, so that reading the table gives no session.
 
 The key is what the cookie holds: 32 letters and digits at random, about 165 bits, which need no stretching.
 """

@@ -1,6 +1,6 @@
 """How long a browser's session lasts: while it is used, and never longer than a day's work; and which there are.
 
-Values that stand in it beside Django's own: its name, which outlives the changes of its key; when it was opened and
+Values in it beside Django's own: its name, which outlives the changes of its key; when it was opened and
 last used, in seconds since 1970; and the browser and network that it was opened from.
 """
 
@@ -30,7 +30,7 @@ _MOST_CLIENT: Final = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenSession:
-    """A browser in which somebody is signed in.  client: what the browser calls itself.  network: of its address."""
+    """A browser in which a person is signed in.  client: what the browser calls itself.  network: of its address."""
 
     client: str
     network: str
@@ -40,7 +40,7 @@ class OpenSession:
 
 
 def begin(request: HttpRequest, *, now: datetime) -> None:
-    """For whoever has just signed in."""
+    """Called just after sign-in."""
     session = request.session
     session[NAME] = secrets.token_urlsafe(16)
     session[OPENED_AT] = session[SEEN_AT] = now.timestamp()
@@ -49,7 +49,7 @@ def begin(request: HttpRequest, *, now: datetime) -> None:
 
 
 def is_over(session: SessionBase, *, now: datetime) -> bool:
-    """Whether somebody signed in here and their time is up.  A session that does not say when it began has none."""
+    """Whether a person signed in here and their time is up.  A session that does not say when it began has none."""
     if SESSION_KEY not in session:
         return False
     idle = now.timestamp() - session.get(SEEN_AT, 0.0)

@@ -1,4 +1,4 @@
-"""Step-up: whoever sits at this browser has proved a moment ago to be the person who signed in.
+"""Step-up: the user of this browser has proved a moment ago to be the person who signed in.
 
 Read from what django-allauth notes in the session of each authentication, and judged here, because its own question
 (`did_recently_reauthenticate`) says yes to people with nothing to prove themselves with, and takes recovery codes and
@@ -88,7 +88,7 @@ def find_step_up(
 
 def find_password(request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS) -> StepUp | None:
     """The newest time that the password was asked for and shown after signing in.  Good for one thing: adding the
-    first passkey or authenticator.  None for whoever has one."""
+    first passkey or authenticator.  None for a person who has one."""
     person = request.user
     if not person.is_authenticated or not person.is_active or factors.has_second_factor(person.pk):
         return None
@@ -100,7 +100,7 @@ def find_password(request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS) -> 
 
 
 def has_just_added_factor(request: HttpRequest) -> bool:
-    """Whether one was added in this session at most as long ago as a step-up holds.  Whoever did has confirmed who they
+    """Whether one was added in this session at most as long ago as a step-up holds.  That person has confirmed who they
     are before, and shown the new one: enough to be shown their recovery codes, and for nothing that deletes."""
     now = database_time().timestamp()
     return any(_is_recent(one, now, MAX_AGE_SECONDS, mark="added") for one in factors.records(request))

@@ -1,4 +1,4 @@
-"""Letting go of browsers' sessions that nobody comes back to."""
+"""Deleting browsers' sessions that have expired."""
 
 from celery import shared_task
 

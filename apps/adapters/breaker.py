@@ -1,4 +1,4 @@
-"""A circuit breaker: after some failures in a row nobody asks for a while, and then one tries for all."""
+"""A circuit breaker: after some failures in a row no call is made for a while, and then one tries for all."""
 
 import threading
 import time

@@ -93,7 +93,7 @@ class Endpoint:
             failed = "timeout"
         except (httpx.HTTPError, httpx.InvalidURL):
             failed = "unavailable"
-        # Raised out here so that it brings no request along: its body holds what somebody said.
+        # Raised out here so that it carries no request, whose body holds what a user said.
         raise CallFailed(failed)
 
 

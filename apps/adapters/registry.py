@@ -20,7 +20,7 @@ from apps.adapters.senders.base import Sender
 
 
 class LocalKekNotAllowed(ImproperlyConfigured):
-    """The key would lie in a file, and nobody has said that it may."""
+    """The key would lie in a file, and no setting says that it may."""
 
 
 _instances: dict[str, Any] = {}

@@ -261,7 +261,7 @@ class ApiKeyAdmin(OperatorAdmin):
 
 @admin.register(KeyOffer)
 class KeyOfferAdmin(OperatorAdmin):
-    """What became of them."""
+    """Offers of keys, and their outcome."""
 
     heading = "Keys made ready"
     list_display = ("name", "tenant", "environment", "state", "created_at", "expires_at")

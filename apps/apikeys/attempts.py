@@ -1,9 +1,9 @@
 """How often passwords and codes may be tried, by all processes together, and what the audit trail keeps of it.
 
-Failures are counted, not attempts, and mostly where they come from: whoever guesses at an owner's name from elsewhere
+Failures are counted, not attempts, and mostly by where they come from: guesses at an owner's name from elsewhere
 must not keep the owner out.  A guess is counted for its address, and for the name at that address.  Guesses at one name
-from many addresses slow down whoever comes from an address of their own, to one attempt a minute or two, and stop
-nobody.  A browser in which the account has signed in before is counted by itself (``apps.accounts.devices``).
+from many addresses slow down a person at an address of their own, to one attempt a minute or two, and stop
+no one.  A browser in which the account has signed in before is counted by itself (``apps.accounts.devices``).
 """
 
 import math
@@ -49,7 +49,7 @@ class Attempt:
 
 
 def count_password(address: str, named: str, *, device: str | None = None, now: datetime) -> Attempt:
-    """named: what was typed for a name; a passkey names nobody.  device: of the account, where it is known there.
+    """named: what was typed for a name; a passkey names no one.  device: of the account, where it is known there.
 
     Raises TooManyAttempts, and then counts nothing.
     """
@@ -83,7 +83,7 @@ def count_sign_up(address: str, *, now: datetime) -> None:
 
 
 def count_code(person_id: int, *, device: str | None = None, now: datetime) -> None:
-    """That another code of this person is tried.  device: as of ``count_password``: whoever has the password and
+    """That another code of this person is tried.  device: as of ``count_password``: a person who has the password and
     guesses codes elsewhere does not keep its owner out.
 
     Raises TooManyAttempts.
@@ -125,5 +125,5 @@ def _count(counters: Sequence[Counter], *, now: datetime) -> Attempt:
 
 
 def _digest(text: str) -> str:
-    """What somebody typed, which may be a password in the wrong box, is no name for a counter."""
+    """What a user typed, which may be a password in the wrong box, is no name for a counter."""
     return salted_hmac("memsync.attempts", text, algorithm="sha256").hexdigest()[:32]

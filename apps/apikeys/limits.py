@@ -84,7 +84,7 @@ def give_back(caller: str, windows: Sequence[Window], *, now: datetime) -> None:
 
 
 def forget(*, now: datetime) -> int:
-    """Let go of windows that no request looks at any more, of callers that stayed away; how many rows there were."""
+    """Delete windows that no request looks at any more, of callers that stayed away; how many rows there were."""
     with connection.cursor() as cursor:
         cursor.execute('delete from apikeys_ratewindow where ("window" + 2) * seconds <= %s', [now.timestamp()])
         return int(cursor.rowcount)
@@ -122,7 +122,7 @@ class _Standing:
 
     @property
     def wait_seconds(self) -> float:
-        """How long until this request would have room, if nobody else asks; 0 when it has."""
+        """How long until this request would have room, if no other request comes; 0 when it has."""
         if self.room >= 0:
             return 0.0
         spare = self.window.ceiling - self.count

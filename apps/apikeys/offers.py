@@ -2,7 +2,7 @@
 
 An operator sees no memory, and so is shown no key that reads any.  Where the tenant has an owner, what an operator asks
 for becomes an offer: an owner opens it in the console, looks at what the key may do, and makes it; its text is shown to
-them.  Where nobody owns the tenant there is nobody to ask: an operator is shown keys that read no content.
+them.  Where the tenant has no owner there is no one to ask: an operator is shown keys that read no content.
 """
 
 from collections.abc import Sequence

@@ -68,7 +68,7 @@ def open_tenant(
 ) -> Opened:
     """Everything or nothing, save that encryption keys of a tenant that failed stay behind in their own database.
 
-    with_keys: API keys as well, for whoever is shown them now.
+    with_keys: API keys as well, for the person who is shown them now.
 
     Raises TenantNameRefused, TenantExists or KeysUnavailable.
     """
@@ -93,7 +93,7 @@ def sign_up(email: str, password: str, *, organization: str, full_name: str = ""
     """A person, an organization and a tenant of it that can be used, whose owner they are: all or nothing.
 
     Returns the code with which they add their first passkey or authenticator.  Where the address is known already
-    nothing is made and nothing said, so that nobody learns who is here: the code is then good for nothing.
+    nothing is made and nothing said, so that no one learns who is here: the code is then good for nothing.
 
     Raises SignUpClosed, AddressRefused, PasswordRefused, OrganizationNameRefused or KeysUnavailable.
     """

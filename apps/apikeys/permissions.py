@@ -33,7 +33,7 @@ PERMISSIONS: dict[str, str] = {
 }
 DEFAULT = ("memory:read", "memory:add", "memory:update", "memory:forget_request", "history:read", "history:write",
            "state:read", "state:write", "imports:read", "imports:write", "projects:read")  # fmt: skip
-# What takes memories away, or sets off that they go, is named by whoever issues the key, or the key does not have it.
+# What deletes memories, or causes their deletion, is named by the issuer of the key, or the key does not have it.
 IN_NO_WILDCARD = frozenset({"memory:delete", "retention:write", "privacy:request"})
 # Whose answers hold nothing that anybody said, nor say who is remembered: what an operator may be shown a key with.
 READS_NO_CONTENT = frozenset({"projects:read", "audit:read", "retention:read", "receipts:read"})
@@ -46,7 +46,7 @@ EVERYTHING_OF_MEMORY = frozenset(name for name in PERMISSIONS if name.split(":")
 def expand(scopes: Sequence[str], *, is_pinned: bool) -> frozenset[str]:
     """The permissions that these scopes give, wildcards spelled out.
 
-    is_pinned: to a project.  A wildcard takes nobody out of the project that the key is pinned to.
+    is_pinned: to a project.  No wildcard reaches beyond the project that the key is pinned to.
     """
     granted = set(scopes)
     if "memory:*" in granted:

@@ -1,4 +1,4 @@
-"""Quotas: how many adds and retrievals a tenant may make in a calendar month.  Off, unless somebody sets one.
+"""Quotas: how many adds and retrievals a tenant may make in a calendar month.  Off, unless one is set.
 
 One unit is one request, whatever it carries.  Check and count are one statement, so that of n requests at once never
 more pass than there is room for; what turns out to be free is given back.
@@ -18,7 +18,7 @@ from apps.core.errors import Invalid
 from apps.core.scoping import InTenant, tenant_transaction
 
 METERS: Final = ("adds", "retrievals")
-THRESHOLDS: Final = (100, 80)  # of a limit, in percent: told to whoever wants to hear of them
+THRESHOLDS: Final = (100, 80)  # of a limit, in percent: reported to those who subscribe to them
 MODES: Final = ("off", "strict", "silent")
 MODE_SECONDS: Final = 1.0
 

@@ -162,12 +162,12 @@ def _find(kid: str) -> ApiKey | None:
 
 
 def _refusal(key: ApiKey | None, raw: str, *, now: datetime) -> DomainError | None:
-    # An unknown kid costs the same digest and comparison, so that time does not tell which kids exist.
+    # An unknown kid costs the same digest and comparison, so that time does not show which kids exist.
     stored = bytes(key.digest) if key else _NO_DIGEST
     secret = pepper(key.pepper_version if key else None)
     if not tokens.is_same(stored, tokens.digest(secret.key, raw)) or key is None:
         return KeyUnknown()
-    # Before anything is believed that the row says: somebody may have written it who cannot have issued it.
+    # Before anything in the row is believed: a user who cannot have issued it may have written it.
     if not key.is_bound() or not key.tenant.is_bound():
         return KeyRowChanged()
     if key.revoked_at:

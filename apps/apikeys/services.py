@@ -62,7 +62,7 @@ class ScopesBeyondRole(Forbidden):
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A new key and its text.  Nobody can show the text again."""
+    """A new key and its text.  The text cannot be shown again."""
 
     key: ApiKey
     text: str = field(repr=False)
@@ -128,7 +128,7 @@ def revoke_every_key(scope: Scope, *, now: datetime) -> None:
 
 
 def may_give(scope: Scope, scopes: Sequence[str]) -> Sequence[str]:
-    """These scopes, if whoever asks may be shown a key with them.  Raises ScopesBeyondRole."""
+    """These scopes, if the caller may be shown a key with them.  Raises ScopesBeyondRole."""
     beyond = expand(scopes, is_pinned=False) - set(DEFAULT) - scope.permissions
     if beyond and "api_keys:any_scope" not in scope.permissions:
         raise ScopesBeyondRole
@@ -138,7 +138,7 @@ def may_give(scope: Scope, scopes: Sequence[str]) -> Sequence[str]:
 def rotate(scope: Scope, key_id: int, *, grace: timedelta = DEFAULT_GRACE, now: datetime) -> Issued:
     """A new key like the old one, which stays valid for ``grace`` so that running programs can be given the new one.
 
-    grace zero, for a key that leaked, revokes the old one at once.  The new key lives as long as the old one was given.
+    grace zero, for a key that leaked, revokes the old one immediately.  The new key has the old one's lifetime.
     Raises KeyNotFound, KeyAlreadyRevoked, KeyAlreadyExpired or GraceRefused.
     """
     if not timedelta(0) <= grace <= LONGEST_GRACE:
@@ -167,7 +167,7 @@ def rotate(scope: Scope, key_id: int, *, grace: timedelta = DEFAULT_GRACE, now: 
 def usable_key(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
     """The key, locked, in the tenant's transaction.  Raises KeyNotFound, KeyAlreadyRevoked or KeyAlreadyExpired.
 
-    One whose row does not say what it was issued with is not found: a key like it would be given what somebody wrote
+    One whose row does not say what it was issued with is not found: a key like it would be given what was written
     there.
     """
     key = _locked(scope, key_id)
@@ -193,8 +193,7 @@ def revoke(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
 
 
 def revoke_all(scope: Scope, key_ids: Sequence[int], *, now: datetime) -> list[tuple[int, str]]:
-    """Each of these, and what became of it: ``revoked``, ``already_revoked`` or ``not_found``; none keeps another from
-    it."""
+    """Each of these, and its outcome: ``revoked``, ``already_revoked`` or ``not_found``; none keeps another from it."""
     return [(key_id, _revoked(scope, key_id, now=now)) for key_id in key_ids]
 
 
@@ -247,8 +246,8 @@ def _make(
 
 
 def _save(key: ApiKey, *fields: str, binds: bool = True) -> None:
-    """binds: whether the row said what it should before this change; binding another would make good what somebody
-    wrote there."""
+    """binds: whether the row said what it should before this change; binding another would make valid what was
+    written there."""
     if binds:
         key.bind()
     key.save(update_fields=[*fields, "row_mac"] if binds else fields)

@@ -1,4 +1,4 @@
-"""Letting go of counts of requests whose time is over."""
+"""Deleting counts of requests whose time is over."""
 
 from celery import shared_task
 from django.utils import timezone
@@ -8,5 +8,5 @@ from apps.apikeys import limits
 
 @shared_task(name="apikeys.sweep_windows", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
 def sweep_windows(**_: object) -> None:
-    """Of all callers: one that comes again lets go of its own, one that never does would leave them for good."""
+    """Of all callers: one that comes again deletes its own, one that never does would leave them for good."""
     limits.forget(now=timezone.now())

@@ -44,7 +44,7 @@ def mint(environment: Environment) -> tuple[str, str]:
 
 
 def parse(text: str) -> Parsed:
-    """Raises NotAKey.  The message never repeats the text, which may be somebody's secret with a slip in it."""
+    """Raises NotAKey.  The message never repeats the text, which may be a user's secret with a typing error."""
     found = _SHAPE.fullmatch(text)
     if not found:
         raise NotAKey("not an API key: wrong shape")
@@ -60,7 +60,7 @@ def digest(pepper: bytes, text: str) -> bytes:
 
 
 def is_same(stored: bytes, computed: bytes) -> bool:
-    """Compares digests in constant time: == would tell the length of the common prefix through its duration."""
+    """Compares digests in constant time: == would reveal the length of the common prefix through its duration."""
     return hmac.compare_digest(stored, computed)
 
 

@@ -95,7 +95,7 @@ def digest(entry: Entry) -> str:
 def _digest_or_none(entry: Entry) -> str | None:
     try:
         return digest(entry)
-    except ValueError:  # somebody wrote what is no hash where a hash should be
+    except ValueError:  # what was written is no hash, where a hash should be
         return None
 
 

@@ -1,11 +1,11 @@
-"""Leases of work in the outbox: nobody holds a row while they work, and nobody waits for who does.
+"""Leases of work in the outbox: no worker holds a row while it works, and none waits for one that does.
 
     claim      a token, until when, and by which connection, in one short transaction; the attempt is counted
     finish     crossed off by the token, in the transaction of the work: both are there, or neither is
     put_back   it failed: to be tried again, later each time
     lose       it ran out of time; ``reclaim`` finds those whose worker did not live to say so
 
-What was asked for again while somebody was at it is not crossed off, and done once more.  What ends its worker is taken
+What was asked for again while a worker was at it is not crossed off, and done once more.  What ends its worker is taken
 alone from then on, so that its neighbours go through, and set aside the third time: once among others, twice alone, or
 thrice alone.  Set aside is not given up: it is tried once a day, and when an operator asks for it.
 """
@@ -58,7 +58,7 @@ order by id for update skip locked
 
 
 class LeaseLost(Exception):
-    """Somebody else has the work by now, or it is gone."""
+    """Another worker has the work by now, or it is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ def claim(tenant_id: int, kind: str, *, most: int, now: datetime) -> Lease | Non
 def finish(lease: Lease, subject_ids: Sequence[int]) -> None:
     """Cross off what is done, but for what was asked for again meanwhile.  At the end of the transaction of the work.
 
-    Raises LeaseLost where one of them is somebody else's: then the work is undone with the transaction, as they do it.
+    Raises LeaseLost where another worker has one: the work is undone with the transaction, as that worker does it.
     """
     rows = _leased(lease, subject_ids)
     if len(rows) != len(subject_ids):
@@ -123,7 +123,7 @@ def finish(lease: Lease, subject_ids: Sequence[int]) -> None:
 
 
 def move_on(lease: Lease, position: int, *, now: datetime) -> None:
-    """Part of it is done: the rest stands behind what else is due.  No error where somebody else has it by now."""
+    """Part of it is done: the rest is behind what else is due.  No error where another worker has it by now."""
     with transaction.atomic():
         for row in _leased(lease, lease.subject_ids):
             # What was asked for again begins again.
@@ -161,7 +161,7 @@ def lose(lease: Lease, *, is_mended: bool = False, now: datetime) -> None:
 def reclaim(kinds: Iterable[str], *, mended: Collection[str] = (), now: datetime) -> None:
     """End the leases of workers that were killed or took too long at work of these kinds.
 
-    mended: those of them that are not set aside, as whoever does them deals with what ends workers.
+    mended: those of them that are not set aside, as their handler deals with what ends workers.
     """
     with transaction.atomic():
         with connection.cursor() as cursor:

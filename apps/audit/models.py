@@ -53,7 +53,7 @@ class AuditEvent(BaseModel):
 
 
 class ChainHead(models.Model):
-    """The last row of each chain.  Locked by whoever appends to it, at the very end of a transaction.
+    """The last row of each chain.  Locked by the writer that appends to it, at the very end of a transaction.
 
     Global on purpose: one signed checkpoint speaks for all chains.  Numbers and hashes only.
     """
@@ -109,8 +109,8 @@ class OutboxEvent(BaseModel):
 
     Global on purpose: the worker that drains it must see every tenant's rows, and enters each tenant to do the work.
 
-    attempts: counted before each.  token, leased_until, holder: of whoever is at it (``apps.audit.leases``); holder is
-    the process id of their connection in the database server.  asked_again: how often it was asked for meanwhile.
+    attempts: counted before each.  token, leased_until, holder: of the worker at it (``apps.audit.leases``); holder is
+    the process id of its connection in the database server.  asked_again: how often it was asked for meanwhile.
     lost: how many workers were killed, or ran out of time, at it.  position: how far it is, of what is done in parts.
     error: why it was put back, or set aside.
     """

@@ -52,7 +52,7 @@ def record(
 
 
 def try_again(scope: InTenant, event_id: int, *, actor: str, now: datetime) -> bool:
-    """Have work that failed be tried now, as if for the first time.  False where it is done, or somebody is at it."""
+    """Have work that failed be tried now, as if for the first time.  False where it is done, or a worker is at it."""
     with tenant_transaction(scope):
         mine = OutboxEvent.objects.filter(tenant_id=scope.tenant_id, pk=event_id)
         work = mine.filter(token=None).exclude(error="").select_for_update().first()
@@ -72,7 +72,7 @@ def enqueue(
     after: not before that long from now; work that waits already is not put off, and what was set aside stays there.
 
     Work that is being done may have read what this transaction changes: it is counted as asked for again, and done once
-    more.  Nobody is waited for but others who ask.
+    more.  It waits for no one but others who ask.
     """
     with prepared_cursor() as cursor:
         cursor.execute(

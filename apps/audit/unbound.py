@@ -1,4 +1,4 @@
-"""Rows that do not say what the service wrote there (``apps.core.bound``): left out, and the audit trail told."""
+"""Rows that do not say what the service wrote there (``apps.core.bound``): left out, and noted in the audit trail."""
 
 import logging
 import threading
@@ -16,15 +16,15 @@ from apps.core.scoping import InTenant
 logger = logging.getLogger(__name__)
 
 Row = TypeVar("Row", bound=BoundModel)
-MOST_KEPT: Final = 10_000  # names of rows that this process told of: a table of forged ones must not fill its memory
+MOST_KEPT: Final = 10_000  # names of rows that this process reported: a table of forged ones must not fill its memory
 
 _told: set[tuple[str, int, bytes]] = set()
 _lock = threading.Lock()
 
 
 def only_bound(rows: Iterable[Row], scope: InTenant | None = None) -> list[Row]:
-    """Those of these rows that say what the service wrote.  Of each other the audit trail is told, once by each
-    process; its log as well.  Raises what the keyring raises when it is away.
+    """Those of these rows that say what the service wrote.  Each other is recorded in the audit trail, once by each
+    process, and in its log.  Raises what the keyring raises when it is away.
 
     scope: whose trail; in the tenant's transaction.  None: the deployment's.
     """
@@ -52,12 +52,12 @@ def _tell(row: BoundModel, scope: InTenant | None, *, now: datetime) -> None:
                 now=now,
             )  # fmt: skip
     except DatabaseError:
-        # In a snapshot nothing may be written: whoever comes by it next outside of one tells of it.
+        # In a snapshot nothing may be written: the next reader outside of one reports it.
         with _lock:
             _told.discard(name)
 
 
 def forget_all() -> None:
-    """Of which rows this process told."""
+    """Which rows this process reported."""
     with _lock:
         _told.clear()

@@ -12,7 +12,7 @@ from apps.core.scoping import ScopedManager, ScopedModel
 from apps.projects.models import Space
 
 LASTS: Final = timedelta(minutes=30)
-WAITS: Final = timedelta(hours=24)  # for whoever has to say yes
+WAITS: Final = timedelta(hours=24)  # for those who have to say yes
 
 
 class Standing(StrEnum):
@@ -28,7 +28,7 @@ class Standing(StrEnum):
 class Grant(ScopedModel):
     """Asked for by one operator, approved by another and, where the tenant wants it so, allowed by one of its owners.
 
-    The database keeps to it as well: nobody says yes to themselves, half an hour is half an hour, and of one that is
+    The database keeps to it as well: no one says yes to themselves, half an hour is half an hour, and of one that is
     open nothing changes but what was opened under it and that it ended (``breakglass_guard``).
 
     asked_by, approved_by, allowed_by: people's ids.  closed_by: who refused or ended it, as the audit trail names them.

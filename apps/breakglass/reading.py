@@ -22,7 +22,7 @@ from apps.projects.scope import Scope
 from apps.tenants.models import BreakGlass
 
 MOST_AT_ONCE: Final = 25
-MOST: Final = 200  # memories under one grant: it is for finding a fault, not for taking a space along
+MOST: Final = 200  # memories under one grant: it is for finding a fault, not for copying a space
 
 
 class GrantOver(Conflict):

@@ -1,6 +1,6 @@
 """Asking for leave to read a space, saying yes to it, and ending it.
 
-scope: of whoever acts, at work in the tenant; an operator is the principal ``operator:7``, a person of the tenant
+scope: of the person acting, at work in the tenant; an operator is the principal ``operator:7``, a person of the tenant
 ``account:3``.  Each deed, and each that is refused, is a row of the tenant's audit trail.
 """
 
@@ -126,7 +126,7 @@ def allow(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
 
 
 def end(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
-    """No, or no more; for good.  For any operator and for whoever decides in the tenant.
+    """No, or no more; for good.  For any operator and for those who decide in the tenant.
 
     Raises GrantNotFound, GrantDecided.
     """
@@ -147,7 +147,7 @@ def policy_of(scope: Scope) -> BreakGlass:
 
 
 def locked(scope: Scope, grant_id: int) -> Grant:
-    """The tenant's grant, which nobody else ends or opens under until this transaction does.  Raises GrantNotFound."""
+    """The tenant's grant, which no one else ends or opens under until this transaction ends.  Raises GrantNotFound."""
     there = Grant.objects.within(scope).select_for_update(no_key=True).filter(pk=grant_id).first()
     if there is None:
         raise GrantNotFound

@@ -289,5 +289,5 @@ def mono(text: object) -> SafeString:
 
 
 def actor(request: HttpRequest) -> str:
-    """As the audit trail names whoever is signed in."""
+    """As the audit trail names the signed-in user."""
     return f"account:{request.user.pk}"

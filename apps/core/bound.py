@@ -1,6 +1,6 @@
 """Rows bound to what they grant: a keyed hash in the row, over the columns that say who may do what.
 
-Somebody who can write to the database, and has no secret of the host, cannot make the hash of a row that he changed or
+A person who can write to the database, and has no secret of the host, cannot make the hash of a row that he changed or
 added.  A row whose hash does not fit grants nothing.  What he can still do is delete a row, or put an old one back
 whole, with the hash it had.
 
@@ -46,8 +46,8 @@ def connect(source: Callable[[int | None], RowKey]) -> None:
 
 
 class BoundModel(models.Model):
-    """A row with a hash over ``bound_fields``.  Whoever writes one of these fields calls ``bind`` and saves
-    ``row_mac`` as well; whoever goes by them asks ``is_bound`` before.
+    """A row with a hash over ``bound_fields``.  Code that writes one of these fields calls ``bind`` and saves
+    ``row_mac`` as well; code that relies on them asks ``is_bound`` before.
 
     bound_as: the name of the kind, in the hash.  bound_fields: names of attributes, in an order that stays.
     """

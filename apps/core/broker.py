@@ -1,4 +1,4 @@
-"""Telling workers that there is work.  The work is rows, committed already: a message that is lost costs a delay."""
+"""Notifying workers that there is work.  The work is rows, committed already: a message that is lost costs a delay."""
 
 import logging
 import threading

@@ -6,7 +6,7 @@ from django.db import connection
 
 
 def database_time() -> datetime:
-    """Now, by the database's clock: hosts' clocks differ, and what is compared must be told by one."""
+    """Now, by the database's clock: hosts' clocks differ, and what is compared must come from one."""
     with connection.cursor() as cursor:
         cursor.execute("select clock_timestamp()")
         row = cursor.fetchone()

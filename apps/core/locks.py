@@ -6,11 +6,11 @@ from django.db import connections
 
 
 class TransactionRequired(Exception):
-    """An advisory lock was asked for outside a transaction, where it would be let go at once."""
+    """An advisory lock was asked for outside a transaction, where it would be released immediately."""
 
 
 def lock(*parts: object, using: str = "default") -> None:
-    """Hold the lock named by ``parts`` until this transaction ends.  Waits for whoever has it."""
+    """Hold the lock named by ``parts`` until this transaction ends.  Waits for its holder."""
     connection = connections[using]
     if not connection.in_atomic_block:
         raise TransactionRequired(str(parts[0]))

@@ -1,14 +1,14 @@
 """Who asks, where proxies stand between: the address that the last of ours saw.
 
-What a header says is believed of proxies that were named and of nobody else.  Each proxy writes the address of whoever
-asked it at the end of ``X-Forwarded-For``, so the list is read from its end, as far as it was written by ours.
+A header is believed only from proxies that were named.  Each proxy writes the address of its client
+at the end of ``X-Forwarded-For``, so the list is read from its end, as far as it was written by ours.
 """
 
 import ipaddress
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-UNIX: Final = "unix"  # in a list of proxies: whoever is connected by a socket of this machine, which has no address
+UNIX: Final = "unix"  # in a list of proxies: a client connected by a socket of this machine, which has no address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 

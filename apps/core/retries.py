@@ -1,4 +1,4 @@
-"""Transactions that PostgreSQL gave up in favour of others are done again, by whoever began them.
+"""Transactions that PostgreSQL gave up in favour of others are done again, by the code that began them.
 
 Of transactions that wait for each other in a circle one is chosen and undone (40P01); one that saw what another has
 changed since may be undone as well (40001).  Nothing is wrong with it: done again, it goes through.

@@ -4,7 +4,7 @@ from apps.core.statements import prepared_cursor
 
 
 def take_ids(count: int, *, sequence: str) -> list[int]:
-    """As many ids of this sequence, ascending, that nobody else has or will get.  Inside a transaction."""
+    """As many ids of this sequence, ascending, that no other caller has or will get.  Inside a transaction."""
     if not count:
         return []
     with prepared_cursor() as cursor:

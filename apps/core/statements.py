@@ -1,6 +1,6 @@
-"""Statements that nearly every request comes by: written once, planned once a connection, answered in binary.
+"""Statements that nearly every request runs: written once, planned once a connection, answered in binary.
 
-Django builds a query anew each time and PostgreSQL plans it anew, which together take longer than running it.
+Django builds a query again each time and PostgreSQL plans it again, which together take longer than running it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,7 +44,7 @@ class _Prepared(psycopg.Cursor[Any]):
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A statement with its values in it, made out only when somebody reads it."""
+    """A statement with its values in it, built only when it is read."""
 
     cursor: psycopg.Cursor[Any]
     text: str
@@ -60,9 +60,9 @@ def prepared_cursor() -> Iterator[CursorWrapper]:
     """A cursor of the main database, inside the caller's transaction, for texts that do not change from call to call.
 
     In a snapshot and in an add one plan serves all values, of the smallest space and the largest, so the text must
-    leave no choice: rows come by an index's leading columns, and joins are lateral and by id
+    leave no choice: rows are found by an index's leading columns, and joins are lateral and by id
     (tests/isolation/test_pinned_plans.py).
-    A value that stands alone, with nothing beside it that tells its type, needs a cast.
+    A value that stands alone, with nothing beside it that shows its type, needs a cast.
     """
     main = connections[DEFAULT_DB_ALIAS]
     assert main.connection is not None, "a transaction has begun"  # noqa: S101
@@ -76,7 +76,7 @@ def prepared_cursor() -> Iterator[CursorWrapper]:
 def sent_together() -> Iterator[None]:
     """Statements in it are sent without waiting for the answers of those before: one trip to the database for all.
 
-    They are done in their order.  Whoever reads an answer in it waits for all that was sent until then; after it, all
+    They are done in their order.  A reader of an answer in it waits for all that was sent until then; after it, all
     are there.  An error of any is raised at the end, or by who waits, as Django raises it.
     """
     main = connections[DEFAULT_DB_ALIAS]
@@ -105,7 +105,7 @@ def insert(rows: Iterable[models.Model]) -> None:
     """Write new rows of one model, as ``bulk_create`` would, in one statement that is the same for any number of them.
 
     They travel as JSON, which PostgreSQL reads by the types of the table's columns.  Either all have their ids or none:
-    then they get them from the database, and are not told.
+    then the database assigns them, and they are not read back.
     """
     given = list(rows)
     if not given:

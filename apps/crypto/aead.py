@@ -23,7 +23,7 @@ _SHA512: Final = hashes.SHA512()
 
 
 class TagError(Exception):
-    """The tag does not fit: another key, another context, or changed bytes.  Which of them cannot be told."""
+    """The tag does not fit: another key, another context, or changed bytes.  Which of them cannot be known."""
 
 
 def seal(key: bytes, nonce: bytes, text: bytes, associated: bytes) -> bytes:
@@ -64,7 +64,7 @@ def keystream(key: bytes, length: int) -> bytes:
 
 
 def equal(left: bytes, right: bytes) -> bool:
-    """Whether both are the same, in a time that does not tell where they differ."""
+    """Whether both are the same, in a time that does not show where they differ."""
     return constant_time.bytes_eq(left, right)
 
 

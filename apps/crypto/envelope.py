@@ -19,7 +19,7 @@ The context is eight parts, each behind its length in two bytes: "mem/1", deploy
 space (16), field, record id (8), revision (8); numbers big-endian.
 
 The text is padded with 0x80 and zeros to a multiple of 64 up to 512 bytes, above that to PADME's sizes (Nikitin et
-al. 2019, section 4), so that its length tells little.
+al. 2019, section 4), so that its length reveals little.
 """
 
 import os

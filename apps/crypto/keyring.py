@@ -10,7 +10,7 @@ What belongs to a whole tenant has the tenant's uid for a space and no environme
 
 What a process holds can be read from its memory for as long as it holds it; Python cannot promise to erase it.  So it
 is little and short: the least used tenants go, everyone's keys go after five minutes or a million uses, a raised epoch
-drops a tenant's keys at once, and a forked child starts with none.
+drops a tenant's keys immediately, and a forked child starts with none.
 """
 
 import logging
@@ -59,7 +59,7 @@ KEEP_SECONDS: Final = 300.0
 MAX_USES: Final = 1_000_000
 SALT_BYTES: Final = 32
 
-# Rows that are read may be under any of these; a pending one that does not unwrap is met before it is needed.
+# Rows that are read may be under any of these; a pending one that does not unwrap is found before it is needed.
 _LOADED: Final = (KeyState.PENDING, KeyState.ACTIVE, KeyState.READ_ONLY)
 
 
@@ -279,7 +279,7 @@ os.register_at_fork(after_in_child=_cache.clear)
 
 
 def forget_all() -> None:
-    """Hold no key any more.  The next use unwraps anew."""
+    """Hold no key any more.  The next use unwraps again."""
     _cache.clear()
 
 

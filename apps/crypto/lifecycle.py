@@ -1,4 +1,4 @@
-"""The life of a tenant's keys: made, put to use, kept for reading, retired, destroyed; and wrapped anew.
+"""The life of a tenant's keys: made, put to use, kept for reading, retired, destroyed; and rewrapped.
 
 Two databases cannot commit as one.  So each step is one commit, a step that grants goes to the keyring first, a step
 that takes away goes to the main database first, and every step may be taken again::
@@ -90,7 +90,7 @@ class KeyFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrapped:
-    """done: wrapped anew (in a dry run: that would be).  failed: did not unwrap, and were left as they are."""
+    """done: rewrapped (in a dry run: that would be).  failed: did not unwrap, and were left as they are."""
 
     done: int
     failed: int
@@ -116,7 +116,7 @@ def begin(scope: Scope, *, kind: KeyKind = KeyKind.ROOT, reason: str, now: datet
         TenantKey.objects.bulk_create([row], ignore_conflicts=True)
     found = waiting.order_by("version").last()
     if found is None:
-        raise KeysUnavailable  # whoever was quicker has promoted it already
+        raise KeysUnavailable  # a quicker caller has promoted it already
     keyring.unwrap(found)  # a key that does not open must not be promoted
     return found.version
 
@@ -151,7 +151,7 @@ def flip(scope: Scope, version: int, *, reason: str, now: datetime) -> bool:
 
 
 def mark_compromised(scope: Scope, *, now: datetime) -> None:
-    """Write down that somebody else may have these keys.  One that waited to be used is destroyed, never promoted."""
+    """Record that someone else may have these keys.  One that waited to be used is destroyed, never promoted."""
     mine = TenantKey.objects.filter(tenant_uid=scope.tenant.uid)
     mine.filter(state=KeyState.PENDING).update(
         state=KeyState.DESTROYED, wrapped=None, destroyed_at=now, reason=COMPROMISED
@@ -290,7 +290,7 @@ def due_for_destruction(*, retired_before: datetime) -> list[tuple[uuid.UUID, Ke
     return [(row.tenant_uid, KeyKind(row.kind), row.version) for row in rows.order_by("pk")]
 
 
-# --- wrapping anew --------------------------------------------------------------------------------------------------
+# --- rewrapping -----------------------------------------------------------------------------------------------------
 
 
 def rewrap(*, dry_run: bool = False, progress: Callable[[int], None] = lambda done: None) -> Rewrapped:
@@ -331,7 +331,7 @@ def _behind(model: type[TenantKey] | type[ServiceKey], current: Wrapped) -> Any:
 
 
 def _rewrap_some(model: type[TenantKey] | type[ServiceKey], current: Wrapped, *, after: int) -> list[tuple[int, bool]]:
-    """(id, whether it was done) of the next few.  Rows that somebody else is at are theirs."""
+    """(id, whether it was done) of the next few.  Rows that another process is at are left to it."""
     with transaction.atomic(using=_KEYRING):
         rows = _behind(model, current).filter(pk__gt=after).order_by("pk").select_for_update(skip_locked=True)
         return [(row.pk, _rewrap_one(row)) for row in rows[:REWRAP_BATCH]]

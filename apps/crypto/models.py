@@ -157,7 +157,7 @@ class TenantKeyState(ScopedModel):
     """Which versions of a tenant's root key are in use.  In the main database, where writers lock it FOR SHARE.
 
     live_versions: those that may be read, the active one among them.  identity_version: of the identity key that the
-    tenant's own lookups are made with; each space has its own, since they are keyed anew one after the other.
+    tenant's own lookups are made with; each space has its own, since they are rekeyed one after the other.
     key_epoch: raised by every change, so that processes drop the keys they hold.
     """
 

@@ -1,7 +1,7 @@
 """The keys under which rows are bound to what they grant (``apps.core.bound``), and upgrades that begin to bind more.
 
 Each upgrade that binds further kinds of rows brings a version of its own.  That it is in use is also the mark that rows
-from before were bound, once.  It stands in the keyring, where somebody who writes to the main database cannot take it
+from before were bound, once.  It is in the keyring, where a person who writes to the main database cannot take it
 away to have rows of his own bound at the next upgrade.
 """
 

@@ -46,11 +46,11 @@ class SealedTable(Protocol):
         """Seal these rows, locked by the caller, under the active version; which of them did not open."""
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
-        """Make the handles of the space's rows anew (None: of what belongs to no space); how many."""
+        """Remake the handles of the space's rows (None: of what belongs to no space); how many."""
 
 
 class Report(Protocol):
-    """Remembers that a row did not open, whatever becomes of the caller's transaction."""
+    """Remembers that a row did not open, whatever the outcome of the caller's transaction."""
 
     def __call__(
         self, scope: Scope, error: DecryptError, record_id: int, *, space_id: int | None, table: str, now: datetime
@@ -78,7 +78,7 @@ def report_to(report: Report) -> None:
 def report_broken(
     scope: Scope, error: DecryptError, record_id: int, *, space_id: int | None, table: str, now: datetime
 ) -> None:
-    """Tell that a row did not open; the reader leaves it out and goes on."""
+    """Report that a row did not open; the reader leaves it out and goes on."""
     for report in _reports:
         report(scope, error, record_id, space_id=space_id, table=table, now=now)
 
@@ -142,11 +142,11 @@ class SealedColumns:
         return broken
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
-        """Nothing here is known by a handle; a table with handles says how to make them anew."""
+        """Nothing here is known by a handle; a table with handles says how to remake them."""
         return 0
 
     def remake(self, scope: Scope, rows: Any, types: Mapping[str, str], handles: Callable[[Any], Sequence[Any]]) -> int:
-        """Make the handles of these rows anew; how many there were.  types: column to its type.
+        """Remake the handles of these rows; how many there were.  types: column to its type.
 
         handles: of one row, in the order of the columns.  A row of which it raises DecryptError keeps those it has: it
         is in quarantine, or will be when it is next read.

@@ -1,4 +1,4 @@
-"""Destroying salts and keys, after which nobody reads what was sealed with them.
+"""Destroying salts and keys, after which what was sealed with them cannot be read.
 
 Rows stay as evidence without their bytes.  Everything here may be run again: what is destroyed stays destroyed.  The
 keyring commits by itself, so a caller orders these steps; ``drop_cached_keys`` comes after them.
@@ -40,7 +40,7 @@ def destroy_tenant_keys(tenant_uid: uuid.UUID, *, reason: str, now: datetime) ->
 
 
 def destroy_own_keks(tenant_uid: uuid.UUID) -> int:
-    """The provider's keys that wrapped nobody else's data keys, where the provider has such; how many.
+    """The provider's keys that wrapped no other tenant's data keys, where the provider has such; how many.
 
     Raises KeysUnavailable when the provider cannot be reached: run it again.
     """
@@ -53,7 +53,7 @@ def destroy_own_keks(tenant_uid: uuid.UUID) -> int:
 
 
 def drop_cached_keys(tenant: TenantLike) -> None:
-    """Make every process let go of the tenant's keys at its next transaction.
+    """Make every process drop the tenant's keys at its next transaction.
 
     Waits for transactions that write under them, so that what is deleted after this is all there is.
     """

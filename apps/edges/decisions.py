@@ -1,7 +1,7 @@
 """Contradictions, and conflicts of claims with limits: which are open, and settling one.
 
-Each is an edge.  Where the write found a contradiction, recall goes by the newer memory until somebody settles it;
-where somebody stated it, both are recalled, the weaker one below its place.  A conflict is settled for the limit, or
+Each is an edge.  Where the write found a contradiction, recall goes by the newer memory until it is settled;
+where a caller stated it, both are recalled, the weaker one below its place.  A conflict is settled for the limit, or
 goes with it.
 """
 
@@ -64,7 +64,7 @@ class WinnerUnknown(Invalid):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """kind: contradiction or conflict.  memory_ids: the newer first.  winner_id: once resolved.  resolution, note: as
-    whoever resolved it said."""
+    stated when it was resolved."""
 
     id: str
     kind: str
@@ -79,7 +79,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What somebody decides.  decision_id may be left out where the winner is in one open decision only.
+    """What a caller decides.  decision_id may be left out where the winner is in one open decision only.
 
     winner_id None: the memory that recall goes by now, which is the newer one where both are recalled.
     """

@@ -12,7 +12,7 @@ METADATA, RESOLUTION = "edge.metadata", "edge.resolution"  # the names bound int
 class MemoryEdge(ScopedModel):
     """One memory is related to another: typed and directed.
 
-    Keys of three columns hold both ends in the edge's own space; a memory that goes takes its edges along.  Whether an
+    Keys of three columns hold both ends in the edge's own space; a deleted memory's edges go with it.  Whether an
     edge shows is never stored: it follows from both of its ends, at the moment of asking.
     """
 
@@ -30,7 +30,7 @@ class MemoryEdge(ScopedModel):
     metadata_ct = models.BinaryField(null=True)
     revision = models.IntegerField(default=0, help_text="Of what is sealed; bound into it.")
 
-    # of a contradiction that somebody settled
+    # of a settled contradiction
     resolved_at = models.DateTimeField(null=True)
     winner_id = models.BigIntegerField(null=True, help_text="Which end was found to be true.")
     resolution_ct = models.BinaryField(null=True)

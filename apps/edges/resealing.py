@@ -1,4 +1,4 @@
-"""Sealing anew what this app sealed: metadata of edges, and why a contradiction was settled."""
+"""Resealing what this app sealed: metadata of edges, and why a contradiction was settled."""
 
 from typing import ClassVar, Final
 

@@ -113,7 +113,7 @@ def write_edges(
 
     new: memories that this transaction has made, which had no edges before.
 
-    What is found changes nothing that was stated, but that a contradiction met again is open again.
+    What is found changes nothing that was stated, but that a contradiction found again is open again.
     """
     last = {edge.name: edge for edge in edges}
     may_be_there = {name for name in last if new.isdisjoint(name[:2])}

@@ -3,7 +3,7 @@
 from typing import Final
 
 CONTRADICTION: Final = "contradiction"
-CONFLICT: Final = "conflicts_with"  # of a claim with a limit, which stays: nobody but the write states it
+CONFLICT: Final = "conflicts_with"  # of a claim with a limit, which stays: only the write states it
 
 # How much of a memory's score passes along an edge of the type (contract 10.7).  A contradiction passes nothing on: it
 # annotates, and never pulls a memory in.

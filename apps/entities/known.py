@@ -1,4 +1,4 @@
-"""Entities of one space as resolution sees them, and what becomes of them: read in a few questions, written at once."""
+"""Entities of one space as resolution sees them, and the changes to them: read in a few queries, written together."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ _USER: Final = (
 
 @dataclass(slots=True, kw_only=True)
 class Alias:
-    """parent_id: of the longer name that it was made up from, as long as nobody said it.  is_new, is_changed: to be
+    """parent_id: of the longer name that it was made up from, as long as no one said it.  is_new, is_changed: to be
     written."""
 
     id: int
@@ -122,7 +122,7 @@ class Directory:
         return [known for known in self.by_name.get(name, ()) if known.may_be_a(type_)]
 
     def user(self) -> Known:
-        """The end user; made where nobody spoke of them yet."""
+        """The end user; made where no one spoke of them yet."""
         if self._user is None:
             with prepared_cursor() as cursor:
                 cursor.execute(_USER, [self.scope.tenant_id, self.space_id])
@@ -142,7 +142,7 @@ class Directory:
         return [(name, known) for known in self.by_id.values() for name in known.proper]
 
     def latest(self, among: Sequence[Known]) -> Known:
-        """Whoever of these was spoken of last."""
+        """The one of these that was spoken of last."""
         ids = [known.id for known in among]
         rows = EntityMention.objects.within(self.scope).filter(space_id=self.space_id, entity_id__in=ids)
         newest = rows.order_by("-memory_id", "-pk").values_list("entity_id", flat=True).first()
@@ -259,7 +259,7 @@ class Directory:
     # --- writing ------------------------------------------------------------------------------------------------------
 
     def write(self) -> None:
-        """Everything that was decided.  What nobody spoke of in the end is not kept."""
+        """Everything that was decided.  What was not spoken of in the end is not kept."""
         met = self._met()
         self._write_entities(met)
         self._write_aliases([known for known in self.by_id.values() if not known.is_new or known.id in met])
@@ -271,7 +271,7 @@ class Directory:
         insert(self._claims)
 
     def _delete_lost(self) -> None:
-        # Not by Django, which would collect what goes along and then delete by ids alone.
+        # Not by Django, which would collect dependent rows and then delete by ids alone.
         with connection.cursor() as cursor:
             cursor.execute(
                 "delete from entities_entityalias where tenant_id = %s and space_id = %s and id = any(%s)",

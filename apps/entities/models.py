@@ -12,7 +12,7 @@ ALIAS, CLAIM = "entity.alias", "entity.claim"  # the names bound into the seals
 
 
 class Entity(ScopedModel):
-    """Somebody or something, known in one space.
+    """A person or a thing, known in one space.
 
     merged_into: of one that turned out to be another; its names, mentions and claims have moved there.  A database
     trigger takes an entity away with its last mention and claim.
@@ -48,8 +48,8 @@ class Entity(ScopedModel):
 class EntityAlias(ScopedModel):
     """A name of an entity, sealed, and keyed to be found by.
 
-    is_role: a name by what somebody does, which another may have tomorrow.  parent: the name that this one is a short
-    form of, as long as nobody has said it.  origin_id: the entity that it was first a name of.
+    is_role: a name by what a person does, which another may have tomorrow.  parent: the name that this one is a short
+    form of, as long as no one has said it.  origin_id: the entity that it was first a name of.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)

@@ -1,4 +1,4 @@
-"""Sealing anew what this app sealed, and keying anew the names by which entities are found."""
+"""Resealing what this app sealed, and rekeying the names by which entities are found."""
 
 from typing import ClassVar, Final
 

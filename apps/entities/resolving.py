@@ -1,8 +1,8 @@
-"""Who is meant: from words to entities, by the surest way that tells (seed 003's cascade).
+"""Who is meant: from words to entities, by the surest way that decides (seed 003's cascade).
 
 A pronoun by whom the turn, or the session's last ones, spoke of last; a name by exactly that name, then as a part of a
 fuller one, then by being spelled alike (trigrams, Jaccard of 0.85), then by a judge where there is one.  What none of
-these tells is somebody new; where it may be one that is known, it is flagged for a person to look at.
+these finds is a new entity; where it may be one that is known, it is flagged for a person to look at.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,7 +77,7 @@ def _forms(named: Mention, said: Said) -> set[str]:
 
 
 def _role(named: Mention, said: Said) -> str:
-    """ "My manager" is somebody else in another's mouth."""
+    """ "My manager" is another person when another speaker says it."""
     if said.voice and named.role.startswith("my "):
         return f"{said.voice.reveal()}'s {named.role.removeprefix('my ')}"
     return named.role
@@ -126,7 +126,7 @@ class _Resolver:
                 self.directory.claim(subject.known, said.memory_id, predicate, other, value)
 
     def _remember(self, said: Said, found: dict[Mention, _Found]) -> None:
-        """The subject is who "she" is in the next sentence, before whoever else was spoken of."""
+        """The subject is who "she" is in the next sentence, before the others that were spoken of."""
         subjects = [told.subject for told in said.reading.told[:1]]
         order = [named for named in found if named not in subjects] + [named for named in subjects if named in found]
         for named in order:
@@ -152,7 +152,7 @@ class _Resolver:
         return replace(found, aliases=self._called(found.known, named, said))
 
     def _user(self, named: Mention, said: Said) -> _Found | None:
-        """Whoever speaks: the end user, or one of several who have names.  None where such a name has no letter."""
+        """The speaker: the end user, or one of several who have names.  None where such a name has no letter."""
         if said.voice is None:
             known = self.directory.user()
             names = [self.directory.name(known, named.name)] if named.name and said.may_meet else []
@@ -230,7 +230,7 @@ class _Resolver:
         return _Found(known=self.directory.make(type_, needs_review=bool(alike)), how=How.NEW)
 
     def _among(self, known: Sequence[Known], how: How) -> _Found | None:
-        """The only one; or of several whoever was spoken of last, and that is not sure."""
+        """The only one; or of several the one spoken of last, and that is not sure."""
         if len(known) < 2:
             return _Found(known=known[0], how=how) if known else None
         recent = next((one for one in reversed(self._recent) if one in known), None)
@@ -268,7 +268,7 @@ def _may_be_called(known: Known, pronoun: str) -> bool:
 
 
 def _corrected(told: RelationMention, subject: Known, other: Known | None) -> tuple[str, Known | None, str]:
-    """A relation of somebody to themselves is what they are (seed 003's second correction)."""
+    """A relation of a person to themselves is what they are (seed 003's second correction)."""
     if other is subject and told.object is not None:
         words = told.value or told.object.role or told.object.name
         return HAS_ROLE, None, words.removeprefix("the ").removeprefix("my ")

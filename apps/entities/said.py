@@ -8,8 +8,8 @@ from text.mentions import Mentions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What one stored memory says.  may_meet: whether it may bring an entity that was not known before, and tell how
-    entities stand to each other; what an assistant says may not.  voice: of the speaker, where they have a name.  turn:
+    """What one stored memory says.  may_meet: whether it may add an entity that was not known before, and say how
+    entities are related; what an assistant says may not.  voice: of the speaker, where they have a name.  turn:
     what was said in one turn, or in one session, has the same.
     """
 

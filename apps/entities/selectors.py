@@ -156,7 +156,7 @@ def picture(scope: Scope, *, limit: int, now: datetime) -> Picture:
 
 
 def entities_named_in(scope: Scope, text: str, *, now: datetime) -> list[int]:
-    """Ids of the entities whose names stand in a text, as in a question.  Names are compared by their macs: nothing is
+    """Ids of the entities whose names are in a text, as in a question.  Names are compared by their macs: nothing is
     opened."""
     if not scope.spaces:
         return []

@@ -12,7 +12,7 @@ from apps.entities.selectors import EntityNotFound, canonical
 from apps.memories.spaces import lock_space, touch
 from apps.projects.scope import Scope
 
-# What moves, and the column that tells whose it was first.
+# What moves, and the column that shows whose it was first.
 _MOVES: Final[tuple[tuple[Any, str, str], ...]] = (
     (EntityAlias, "entity_id", "origin_id"),
     (EntityMention, "entity_id", "origin_id"),

@@ -8,7 +8,7 @@ logger = logging.getLogger(__name__)
 
 
 def ring(tenant_id: int, job_id: int) -> None:
-    """Tell a worker that there is an export.  Never raises."""
+    """Notify a worker that there is an export.  Never raises."""
     try:
         work.apply_async(kwargs={"tenant_id": tenant_id, "job_id": job_id})
     except Exception as error:  # noqa: BLE001  (whatever the broker's client raises, the job is already committed)

@@ -50,8 +50,8 @@ def drop_file(scope: Scope, job_ids: Sequence[int]) -> None:
 def discard(scope: Scope, *, memory_ids: Sequence[int] = (), space_ids: Sequence[int] = (), now: datetime) -> int:
     """Remove every file that holds something of these memories or spaces; how many.
 
-    By whoever erases them, in the transaction that deletes them or in a later one.  Exports that are under way are
-    waited for, so that none puts into its file what it has read before; one that has it begins anew, without it, but
+    For code that erases them, in the transaction that deletes them or in a later one.  Exports that are under way are
+    waited for, so that none puts into its file what it has read before; one that has it starts over, without it, but
     for one of a person of whom a space goes: that ends.
     """
     jobs = ExportJob.objects.within(scope)

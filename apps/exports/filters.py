@@ -38,7 +38,7 @@ class TimeRangeMalformed(Invalid):
 class Filters:
     """A memory must pass all that are given.
 
-    q: words that stand in its text, summary, tags or source, all of them, in any order and however they are written.
+    q: words that are in its text, summary, tags or source, all of them, in any order and however they are written.
     user_id: the tenant's own id for the end user.  time_range: that far back from when the export was asked for.
     date_from, date_to: when it was remembered, both moments included.
     """
@@ -106,7 +106,7 @@ def matching(
 
 
 def says(memory: OpenedMemory, q: str | None) -> bool:
-    """Whether all of these words stand in what is read of the memory."""
+    """Whether all of these words are in what is read of the memory."""
     if q is None:
         return True
     read = [memory.text, memory.summary or Plaintext(""), Plaintext(" ".join(memory.tags)), Plaintext(memory.source)]

@@ -22,7 +22,7 @@ _FORMULA: Final = frozenset("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
 
 
 def row_of(memory: OpenedMemory, end_user: str | None) -> dict[str, Any]:
-    """What a file says of a memory.  end_user: the tenant's own id of the person; None of what is nobody's."""
+    """What a file says of a memory.  end_user: the tenant's own id of the person; None where it belongs to no one."""
     return {
         "id": memory.id,
         "user_id": memory.user_id,

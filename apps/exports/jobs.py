@@ -11,7 +11,7 @@ from apps.exports.filters import Filters
 from apps.exports.models import FILTERS, RESULT, ExportJob
 from apps.projects.scope import Environment, Scope
 
-# Why an export has failed, or its file is gone, in the words of whoever asks.
+# Why an export has failed, or its file is gone, in words for the user who asks.
 REASONS: Final = {
     "worker_failed": "A part of the export could not be made; try it again.",
     "unreadable": "Its file could not be read back; try it again.",
@@ -27,7 +27,7 @@ class ExportNotFound(NotFound):
 
 
 def scope_of(scope: Scope, job: ExportJob) -> Scope:
-    """Whoever asked for the export, in its environment and project."""
+    """The scope of the caller who asked for the export, in its environment and project."""
     kind, _, number = job.actor.partition(":")
     principal = replace(scope.principal, kind=kind, id=int(number))
     return replace(scope, environment=Environment(job.environment), principal=principal, project_id=job.project_id)

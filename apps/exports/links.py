@@ -1,4 +1,4 @@
-"""Links by which a file is taken, once: signed, for minutes, and good for as long as whoever asked for it may read.
+"""Links by which a file is taken, once: signed, for minutes, and good while the caller who asked for it may read.
 
 A token is the link's number and the end of its time, big-endian, and a keyed hash of both and of the export::
 
@@ -130,7 +130,7 @@ def use_link(public_id: str, token: str, *, now: datetime) -> Download:
 
 
 def download_of(scope: Scope, job: ExportJob) -> Download:
-    """The file of a job.  Whoever calls this has decided who may have it.  Raises ExportNotReady."""
+    """The file of a job.  The caller has decided who may have it.  Raises ExportNotReady."""
     with tenant_transaction(scope):
         result = open_result(open_tenant(scope.tenant), job)
     if result is None:
@@ -153,7 +153,7 @@ def _issue(scope: Scope, job: ExportJob, *, now: datetime) -> Link:
     if result is None or job.status != Status.COMPLETED or job.expires_at is None or job.expires_at <= now:
         raise ExportNotReady
     (link_id,) = take_ids(1, sequence="exports_exportlink_id_seq")
-    # Whole seconds: so it stands in the token.
+    # Whole seconds, as in the token.
     until = min(now + timedelta(minutes=settings.EXPORT_LINK_MINUTES), job.expires_at).replace(microsecond=0)
     ExportLink.everyone.bulk_create(
         [

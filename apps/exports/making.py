@@ -1,4 +1,4 @@
-"""Making a file in the process that asks for it: for commands, which hand it over at once."""
+"""Making a file in the process that asks for it: for commands, which hand it over immediately."""
 
 import time
 from datetime import datetime

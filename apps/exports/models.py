@@ -41,11 +41,11 @@ class ExportJob(ScopedModel):
     """One file on its way out.  Cursor and counts move with the pieces, in one transaction.
 
     filters: what was asked for; result: size and digest of the file.  Both are sealed under the tenant's key: the one
-    may hold words and names, and of a short file the other would tell whether a guess at it is right.  space: of the
+    may hold words and names, and of a short file the other would show whether a guess at it is right.  space: of the
     end user named, so that the job leaves with it.  end_user_id, privacy_request_id: of a person's request.
     newest_id: the highest memory of the export.  section: of a person's export, how many parts of it are done.
     after_id: what comes next is behind this row.  to_scan, scanned: rows that pass the filters in clear, and how many
-    of them were opened; rows: how many of those are in the file.  error: a code.  retries: asked for by somebody;
+    of them were opened; rows: how many of those are in the file.  error: a code.  retries: asked for by a caller;
     attempts: how often the piece that is next has failed.
     """
 

@@ -69,7 +69,7 @@ class Seal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Rows of one table.  kind: what they are called in the file.  plain: columns told as they are.
+    """Rows of one table.  kind: what they are called in the file.  plain: columns exported as they are.
 
     table: the name under which rows that do not open are listed.
     """
@@ -333,7 +333,7 @@ def _cipher(scope: Scope, space: Space) -> SpaceCipher | None:
 
 
 def _memories(row: Any) -> set[int]:
-    """Which memories a row tells of."""
+    """Which memories a row refers to."""
     if isinstance(row, Memory):
         return {row.pk}
     names = ("memory_id", "from_memory_id", "to_memory_id", "other_id", "summary_id", "source_id")

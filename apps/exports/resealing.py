@@ -1,4 +1,4 @@
-"""Sealing jobs and their files anew while keys turn.  See ``apps.crypto.sealed_tables``."""
+"""Resealing jobs and their files while keys turn.  See ``apps.crypto.sealed_tables``."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar

@@ -58,7 +58,7 @@ class Export:
 
     @property
     def total(self) -> int | None:
-        """Rows of the file; None for as long as only opening each can tell."""
+        """Rows of the file; None for as long as only opening each can show it."""
         if self.filters.q is None and self.job.is_open:
             return self.job.to_scan
         return self.job.rows if self.job.status in (Status.COMPLETED, Status.EXPIRED) else None
@@ -160,7 +160,7 @@ def cancel_export(scope: Scope, public_id: str, *, now: datetime) -> Export:
 
 
 def retry_export(scope: Scope, public_id: str, *, now: datetime) -> Export:
-    """Make the file of a job anew that failed, was cancelled or has expired, with what there is now.
+    """Remake the file of a job that failed, was cancelled or has expired, with what there is now.
 
     Raises ExportNotFound, ExportNotOver, TooManyExports.
     """

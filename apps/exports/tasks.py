@@ -18,7 +18,7 @@ def work(tenant_id: int, job_id: int, **_: object) -> None:
 
 @shared_task(name="exports.tend", ignore_result=True)  # type: ignore[untyped-decorator]
 def tend(**_: object) -> None:
-    """Ring for exports that nobody is at, such as those of a worker that was killed; remove files past their time."""
+    """Ring for exports that have no worker, such as those of a worker that was killed; remove files past their time."""
     for tenant_id, job_id in working.open_jobs():
         work.apply_async(kwargs={"tenant_id": tenant_id, "job_id": job_id})
     working.sweep(now=timezone.now())

@@ -2,8 +2,8 @@
 
 A worker that is killed leaves the file as far as it was, and the next one goes on behind it: the file comes out the
 same, byte for byte.  Each attempt is counted before, so that what ends one worker after the other fails in the end.
-Nobody ever holds more of it than a part.  When all is there, the file is read back once, which shows that it opens and
-gives the digest of what whoever takes it will read.
+No worker holds more of it than a part.  When all is there, the file is read back once, which shows that it opens and
+gives the digest of what the recipient will read.
 """
 
 import contextlib
@@ -46,7 +46,7 @@ class FileIncomplete(Exception):
 
 
 class Outcome(Enum):
-    """more: there is work left.  written: all is in the file.  busy: somebody else is at it.  over: the job has ended,
+    """more: there is work left.  written: all is in the file.  busy: another worker is at it.  over: the job has ended,
     or is gone."""
 
     MORE = auto()
@@ -109,7 +109,7 @@ def export_part(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
         try:
             _write(scope, job, part, lines, cipher, now=now)
         except SpaceShredded:
-            return Outcome.BUSY  # whoever shreds it is about to take the job along
+            return Outcome.BUSY  # the shredding is about to delete the job as well
         _move(job, part, now=now)
         return Outcome.WRITTEN if part.is_last else Outcome.MORE
 
@@ -127,7 +127,7 @@ def finish(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
         if job is None:
             return Outcome.OVER
         if job.status == Status.PENDING:
-            return Outcome.MORE  # something in it was erased meanwhile, and it begins anew
+            return Outcome.MORE  # something in it was erased meanwhile, and it starts over
         if job.chunks != count:
             raise FileIncomplete
         job.status, job.completed_at = Status.COMPLETED, now
@@ -149,7 +149,7 @@ def sweep(*, now: datetime) -> None:
                 job.save(update_fields=["status", "error", "result_ct"])
                 drop_file(scope, [job.pk])
                 _record(scope, job, "export.expire", job.error, now=now)
-        # Not by Django, which would collect what goes along and then delete by ids alone.
+        # Not by Django, which would collect dependent rows and then delete by ids alone.
         with tenant_transaction(scope), connection.cursor() as cursor:
             cursor.execute(
                 "delete from exports_exportjob where tenant_id = %s and completed_at < %s and status <> 'completed'",
@@ -170,7 +170,7 @@ def _next_part(scope: Scope, job: ExportJob, cipher: SpaceCipher, *, now: dateti
 
 def _write(scope: Scope, job: ExportJob, part: Part, lines: list[bytes], cipher: SpaceCipher, *, now: datetime) -> None:
     """Raises SpaceShredded."""
-    space = part.space if part.lines else None  # a header is nobody's, and a space that was shredded seals nothing
+    space = part.space if part.lines else None  # a header has no space, and a space that was shredded seals nothing
     sealing = open_space(scope.tenant, space, writing=True) if space else cipher
     payloads = list(formats.pieces(lines, PIECE_BYTES))
     ids = take_ids(len(payloads), sequence="exports_exportchunk_id_seq") if payloads else []
@@ -242,7 +242,7 @@ def _note_failure(scope: Scope, job_id: int, reason: str, *, now: datetime) -> O
             drop_file(scope, [job.pk])
             begun = NOTHING | {"status": Status.PENDING, "attempts": job.attempts}
             ExportJob.objects.within(scope).filter(pk=job_id).update(**begun)
-        return Outcome.BUSY  # and not at once: whoever tends the jobs rings again
+        return Outcome.BUSY  # not immediately: the task that tends the jobs rings again
 
 
 def _fail(scope: Scope, job: ExportJob, reason: str, *, now: datetime) -> Outcome:

@@ -1,4 +1,4 @@
-"""Sealing anew what this app sealed: turns and state.  See ``apps.crypto.sealed_tables``."""
+"""Resealing what this app sealed: turns and state.  See ``apps.crypto.sealed_tables``."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""The space that a writer writes to, held so that nobody takes it away meanwhile."""
+"""The space that a writer writes to, held so that no one takes it away meanwhile."""
 
 from apps.crypto.services import SpaceCipher, SpaceShredded, open_space
 from apps.projects.models import Space
@@ -8,7 +8,7 @@ from apps.projects.scope import Scope, SpaceRef
 def lock_space(scope: Scope) -> tuple[SpaceRef, SpaceCipher]:
     """Lock the scope's one space, as it is now.  Inside the tenant's transaction.
 
-    The lock is that of whoever adds memories: between this and the commit nobody else writes there.  Raises
+    The lock is the one for adding memories: between this and the commit no one else writes there.  Raises
     SpaceShredded for a space that was taken from its owner.
     """
     mine = scope.space

@@ -1,4 +1,4 @@
-"""Framework state: one live JSON object under a source, a namespace and a key, for whoever put it there."""
+"""Framework state: one live JSON object under a source, a namespace and a key, for the caller who put it there."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -327,7 +327,7 @@ def open_embedding(row: StateItem, cipher: SpaceCipher) -> NDArray[np.float32]:
 
 
 def rekey(row: StateItem, item: OpenedState, cipher: SpaceCipher) -> None:
-    """Make the row's handles anew."""
+    """Remake the row's handles."""
     row.item_mac = _item_mac(cipher, item.source, item.namespace, item.key)
     row.namespace_mac = _namespace_mac(cipher, item.source, item.namespace)
     row.prefix_macs = _prefix_macs(cipher, item.source, item.namespace)

@@ -1,4 +1,4 @@
-"""Conversation history: turns kept as they were said, in their order, for whoever said them."""
+"""Conversation history: turns kept as they were said, in their order, for those who said them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -86,7 +86,7 @@ def append(
         added: list[HistoryTurn] = []
         answer: list[OpenedTurn] = []
         for draft in drafts:
-            # One after the other, so that what a call says twice is met the second time.
+            # One after the other, so that what a call says twice is found the second time.
             met = next((known[mac] for mac in draft.macs if mac in known), None)
             row = met or _sealed(mine, cipher, draft, fresh.pop(0), now=now)
             if met is None:

@@ -12,7 +12,7 @@ from apps.projects.scope import Scope
 
 
 def scope_of(scope: Scope, job: ImportJob) -> Scope:
-    """Whoever started the import, in its environment and project."""
+    """The scope of the caller who started the import, in its environment and project."""
     kind, _, number = job.actor.partition(":")
     principal = replace(scope.principal, kind=kind, id=int(number))
     environment = type(scope.environment)(job.environment)
@@ -21,7 +21,7 @@ def scope_of(scope: Scope, job: ImportJob) -> Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Details:
-    """What is sealed beside a job.  end_user: of records that name none.  is_vouched: whoever started it may review."""
+    """What is sealed beside a job.  end_user: of records that name none.  is_vouched: its caller may review."""
 
     filename: str
     end_user: str | None

@@ -45,7 +45,7 @@ _paths: list[str] = []
 
 
 def connect(path: str) -> None:
-    """Once, when the API is ready.  path: of a Reader, which brings all of the API along: it is imported when there is
+    """Once, when the API is ready.  path: of a Reader, which imports all of the API: it is imported when there is
     something to read, and most commands have nothing."""
     _paths[:] = [path]
 

@@ -62,12 +62,12 @@ def start_import(
     """Keep the records of a file, sealed, and have them imported in the background.
 
     end_user: of records that name none.  resume: every record must carry a reference.  What records say they were is
-    believed if whoever asks may review.  Raises ImportUnreadable, ImportEmpty, ReferenceMissing or RecordTooLarge; then
+    believed if the caller may review.  Raises ImportUnreadable, ImportEmpty, ReferenceMissing or RecordTooLarge; then
     nothing was kept.
     """
     format_ = format_of(name)
     total = 0
-    for line in lines_of(content, format_):  # once to look at all of it, so that a refused file meets nobody
+    for line in lines_of(content, format_):  # once to look at all of it, so that a refused file creates no user
         total += 1
         if resume:
             check_reference(line)
@@ -118,7 +118,7 @@ def list_imports(scope: Scope, *, status: str | None, limit: int) -> tuple[list[
 
 
 def cancel_import(scope: Scope, public_id: str, *, now: datetime) -> Import:
-    """Stop at once; of a job that is over, nothing.  What is imported stays.  Raises ImportNotFound."""
+    """Stop immediately; of a job that is over, nothing.  What is imported stays.  Raises ImportNotFound."""
     with tenant_transaction(scope):
         job = _get(scope, public_id)
         mine = ImportJob.objects.within(scope).filter(pk=job.pk, status__in=OPEN)

@@ -3,7 +3,8 @@
 A worker that is killed leaves the chunk it was at as it was, for the next one: every record is stored once, whether or
 not it carries a reference.  A job is work of the outbox: one worker at a time leases it, and the attempt is counted
 before.  A chunk that ends a worker is taken apart into its records, and a record that ends two alone is left out and
-named, so that its neighbours come in.  Nobody holds a chunk while its texts are read: whoever drops it has imported it.
+named, so that its neighbours come in.  No worker holds a chunk while its texts are read: the one
+that drops it has imported it.
 """
 
 import logging
@@ -59,15 +60,15 @@ LEFT_OUT: Final = {
 }
 UNPINNED: Final = f"stored, and not pinned: only a key with {PERMISSION} or a person pins by an import"
 
-Result = Remembered | DomainError | None  # None: of somebody who was erased since the import began
+Result = Remembered | DomainError | None  # None: of a person who was erased since the import began
 
 
 class ChunkGone(Exception):
-    """Somebody else has imported it, or the job was cancelled: what was stored of it is undone."""
+    """Another worker has imported it, or the job was cancelled: what was stored of it is undone."""
 
 
 class Outcome(Enum):
-    """more: there is work left.  busy: it failed, and not at once again.  over: the job has ended, or is gone."""
+    """more: there is work left.  busy: it failed, and is tried again later.  over: the job has ended, or is gone."""
 
     MORE = auto()
     BUSY = auto()
@@ -97,7 +98,7 @@ def ask_for_work(*, now: datetime) -> None:
 def forget_old(*, now: datetime) -> None:
     """Drop what is said of jobs that have long ended."""
     for scope in system_scopes():
-        # Not by Django, which would collect what goes along and then delete by ids alone.
+        # Not by Django, which would collect dependent rows and then delete by ids alone.
         with tenant_transaction(scope), connection.cursor() as cursor:
             cursor.execute(
                 "delete from imports_importjob where tenant_id = %s and completed_at < %s",
@@ -197,13 +198,13 @@ turns = Turns({KIND: Kind(job=_part, mend=_mend)})
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the records of a chunk."""
+    """The outcome of the records of a chunk."""
 
     counts: Counter[str] = field(default_factory=Counter)
     errors: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, number: int, result: Result, *, is_unpinned: bool = False) -> None:
-        """is_unpinned: it says that it was pinned, and nobody who may review answers for that."""
+        """is_unpinned: it says that it was pinned, and no one who may review answers for that."""
         if result is None:
             self.counts["skipped"] += 1
         elif isinstance(result, DomainError):

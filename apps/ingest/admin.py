@@ -1,4 +1,4 @@
-"""What became of each piece of input, and what waits for a person: the decision and its reason, never the input."""
+"""The outcome of each piece of input, and what waits for a person: the decision and its reason, never the input."""
 
 from typing import Any
 

@@ -36,7 +36,7 @@ class KeptEdge:
 class Kept:
     """What a memory was elsewhere, to be so here: nothing is extracted, split or weighed again.
 
-    since: what is here from before is met again; what came with it is another memory, also where it says the same.
+    since: what was here before is matched again; what came with it is another memory, also where it says the same.
     """
 
     type: str
@@ -93,7 +93,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
-    """A fact that somebody states as one: nothing is extracted.  It held in [valid_from, valid_to), None is open."""
+    """A fact that a caller states as one: nothing is extracted.  It held in [valid_from, valid_to), None is open."""
 
     claim: Claim
     valid_from: datetime | None = None
@@ -102,16 +102,16 @@ class Stated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """One thing somebody asks to have remembered.
+    """One thing that a caller asks to have remembered.
 
     importance: 0..1, or None when the caller did not say; 0.5 and more is an explicit "remember this" and passes the
     gate whole.  role: who spoke (user, assistant, system, tool).  occurred_at: when it was said, if not now.
     kept: for a memory that comes from elsewhere as it is.  reviewed: for what a person has let through.
     stated: for a fact that is stated as one.
-    reading: for what a language model was asked about.  is_overheard: said to somebody else, so that what is unsure
+    reading: for what a language model was asked about.  is_overheard: said to someone else, so that what is unsure
     waits for a person where the project does not say.
     asked_at: when it was asked for, if it has waited in a queue since.
-    is_imported: it came in a file of many.  is_vouched: brought by somebody who may review, a person or a program that
+    is_imported: it came in a file of many.  is_vouched: brought by one who may review, a person or a program that
     a person trusts with it, so that what a memory says it was elsewhere is believed.
     """
 
@@ -146,7 +146,7 @@ class Proposal:
 
     @property
     def is_meant(self) -> bool:
-        """Whether somebody has said of it, as it is, that it is to be remembered."""
+        """Whether a caller has said that it is to be remembered as it is."""
         return self.is_explicit or self.kept is not None or self.reviewed is not None or self.stated is not None
 
 
@@ -197,8 +197,8 @@ class Candidate:
 
     decision: empty while it is still wanted.  key, value: canonical; key None has no slot.  many_valued: the key names
     one of many that stand beside each other.  parts: of a text that says more than one thing, in place of these.
-    worth: how likely it is worth keeping, also where somebody asked for it.  extractor: who read it; spent: what asking
-    a model cost, told by one candidate of a proposal.  passages: of a text in lines; is_listed: they have bullets.
+    worth: how likely it is worth keeping, also where it was asked for.  extractor: who read it; spent: what asking
+    a model cost, recorded on one candidate of a proposal.  passages: of a text in lines; is_listed: they have bullets.
     """
 
     proposal: Proposal
@@ -281,7 +281,7 @@ class Candidate:
 
     @property
     def from_assistant(self) -> bool:
-        """Said by somebody other than the user, and not by a person with a name."""
+        """Said by someone other than the user, and not by a person with a name."""
         return self.type == "reference" and self.actor is None
 
     def refuse(self, decision: str, reason: str, memory_id: int | None = None) -> None:
@@ -290,7 +290,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionMade:
-    """What became of one candidate.  decision: a value of ``Decision``; memory_id: the row made or met, if any;
+    """The outcome of one candidate.  decision: a value of ``Decision``; memory_id: the row made or matched, if any;
     review_id: of one that waits for a person.  extractor: ``rules`` or ``model``, and fallback: why not the model."""
 
     decision: str
@@ -308,7 +308,7 @@ STORED = MADE | {"revived"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one proposal: a decision per candidate, in order; never empty.
+    """The outcome of one proposal: a decision per candidate, in order; never empty.
 
     opened: opens the first memory that was stored, as it was written; None where no row was made for it.
     """
@@ -318,7 +318,7 @@ class Outcome:
 
     @property
     def memory_ids(self) -> list[int]:
-        """Ids of the rows stored, or else of those that were met again; each once, in order."""
+        """Ids of the rows stored, or else of those that were matched; each once, in order."""
         stored = [made.memory_id for made in self.decisions if made.memory_id and made.decision in STORED]
         met = [made.memory_id for made in self.decisions if made.memory_id]
         return list(dict.fromkeys(stored or met))

@@ -41,7 +41,7 @@ _EMPTY: Final = frozenset(
 
 class Effect(StrEnum):
     ENDS = "ends"  # all of it, or the words that are named
-    OUTDATES = "outdates"  # something of it may be over, nobody can say what
+    OUTDATES = "outdates"  # something of it may be over, unknown what
     REPEATS = "repeats"  # it says the same
 
 
@@ -156,7 +156,7 @@ def words_over(later: str, earlier: str, words: Sequence[WordScore], threshold: 
 
     One thing changes at a time, and is said in one clause: of all runs the one whose words are above the threshold by
     the most together (Kadane's algorithm).  Where some clauses name what the later statement names, it is one of those,
-    or nobody knows.
+    or unknown.
     """
     plain = fold(earlier)
     parts = _clauses(plain)
@@ -191,7 +191,7 @@ def _named(later: str, parts: Sequence[str]) -> set[int]:
 
 
 def _tells_more(later: str, earlier: str) -> bool:
-    """Whether a number or a name stands in it that the earlier one lacks."""
+    """Whether it contains a number or a name that the earlier one lacks."""
     there = earlier.casefold()
     return any(said.casefold() not in there for said in _NUMBER_OR_NAME.findall(_without_openings(later)))
 

@@ -17,7 +17,7 @@ from apps.tenants.models import KeyDeletes, Tenant
 
 
 def link(scope: Scope, source_id: int, outcome: Outcome, *, now: datetime) -> None:
-    """Note what was made of a source, what was met that says the same, and what of it waits for a person.
+    """Note what was made of a source, which existing memories say the same, and what of it waits for a person.
 
     Inside the tenant's transaction.
     """
@@ -44,7 +44,7 @@ def link(scope: Scope, source_id: int, outcome: Outcome, *, now: datetime) -> No
 def unlink(scope: Scope, source_ids: Sequence[int], *, with_facts: bool, now: datetime) -> list[int]:
     """Forget what was made of these sources, which are gone; the ids of the memories that went along, ascending.
 
-    with_facts: let go what was made of them and of nothing else.  A memory that another source says as well stays, and
+    with_facts: retire what was made of them and of nothing else.  A memory that another source says as well stays, and
     is that one's from now on.  Only where the tenant's policy and the key's permissions let a key retire memories:
     elsewhere all of them stay.  What of these sources still waits for a person goes with them in any case.
     """

@@ -27,12 +27,12 @@ def remember_document(
     deduplicate: bool = True,
     now: datetime,
 ) -> tuple[Scope, Outcome]:
-    """Store the passages of a file for this end user; the scope of their space, and what became of the passages, in
+    """Store the passages of a file for this end user; the scope of their space, and the outcomes of the passages, in
     order: no decision at all for a file without text.  All or nothing.
 
     A passage is kept whole and as a reference: who wrote the file is not known, and what it says of its author must
     not replace what is known of the end user.  Secrets and orders to the model are refused as anywhere.
-    Raises what ``apps.adapters.documents`` refuses a file with; then nobody was met and nothing written.
+    Raises what ``apps.adapters.documents`` refuses a file with; then no end user was created and nothing written.
     """
     document = read_document(name, content)
     proposals = [

@@ -1,4 +1,4 @@
-"""Memories as decisions see them: what each says of a slot, since when, and what becomes of it in this batch."""
+"""Memories as decisions see them: what each says of a slot, since when, and what happens to it in this batch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -212,7 +212,7 @@ class SlotPeriod:
 class SlotPosition:
     """Where in a slot's history a time lies.
 
-    here: what held then.  after: what is the next to hold, later than that.  others: what stands in the slot now.
+    here: what held then.  after: what is the next to hold, later than that.  others: what is in the slot now.
     """
 
     here: SlotPeriod | None = None

@@ -27,7 +27,7 @@ from apps.projects.scope import Scope
 from apps.tenants.selectors import may_leave
 from text.extraction.extractor import read_turn
 
-# What the rules see at once to say nothing is not worth a call.
+# What the rules immediately see to say nothing is not worth a call.
 IDLE: Final = frozenset({"filler", "too_short", "code_only", "not_user_turn", "nothing_said"})
 SHORTEST_SECONDS: Final = 0.1
 
@@ -54,7 +54,7 @@ def read_ahead(scope: Scope, proposals: Sequence[Proposal], *, now: datetime) ->
 
 
 def _is_for_models(proposal: Proposal) -> bool:
-    """Not what is kept as it is, nor what somebody else than the user said, nor documents."""
+    """Not what is kept as it is, nor what someone other than the user said, nor documents."""
     return not proposal.is_meant and is_user(proposal) and len(proposal.text) <= MOST_TEXT
 
 
@@ -90,7 +90,7 @@ def _reading(
 def _reserve(scope: Scope, tokens: int, *, now: datetime) -> bool:
     """Count one call and the most that it may cost, if today's budget has room for it; whether it had.
 
-    One statement, so that of n turns at once never more pass than there is room for.
+    One statement, so that of n concurrent turns never more pass than there is room for.
     """
     calls, most = settings.EXTRACTOR_DAILY_CALLS, settings.EXTRACTOR_DAILY_TOKENS
     if calls < 1 or tokens > most:
@@ -107,7 +107,7 @@ def _reserve(scope: Scope, tokens: int, *, now: datetime) -> bool:
 
 
 def _settle(scope: Scope, reserved: int, reading: ModelReading, *, now: datetime) -> None:
-    """What was reserved becomes what was spent; nothing at all, where nobody was asked."""
+    """What was reserved becomes what was spent; nothing at all, where no model was asked."""
     was_asked = reading.fallback != "circuit_open"
     # An endpoint that failed without a word may have charged for the turn all the same.
     is_told = bool(reading.tokens_in or reading.tokens_out) or not was_asked

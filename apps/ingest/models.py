@@ -1,4 +1,4 @@
-"""What became of each candidate: the decision and a keyed digest, and the text only while it waits for a person."""
+"""The outcome of each candidate: the decision and a keyed digest, and the text only while it waits for a person."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -74,8 +74,8 @@ class ReviewItem(ScopedModel):
 
     content: what it says, sealed, and only while it waits.  digest: of its text, by which the same is known again.
     project_id: of the request that brought it.  source_id: of the turn or item of state it was made of, if it is kept.
-    outcome, memory_id: what became of it when it was accepted.  undo_until: until when who decided may take it back;
-    for so long the content stays after a decision, where whoever decided asked for that.
+    outcome, memory_id: the result when it was accepted.  undo_until: until when who decided may take it back;
+    for so long the content stays after a decision, where the user who decided asked for that.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
@@ -188,7 +188,7 @@ class DerivedFact(ScopedModel):
     """That a memory says what a turn or an item of state said.  source_id: of apps.history, whose ids are of one
     sequence.
 
-    is_origin: the memory was made of this source.  Where it was met again there is another origin, or none of these.
+    is_origin: the memory was made of this source.  Where it was matched there is another origin, or none of these.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)

@@ -1,7 +1,7 @@
-"""Which orders take effect at once: how a user wants to be answered, in their own words.  Pure.
+"""Which orders take effect immediately: how a user wants to be answered, in their own words.  Pure.
 
 An order is planted in a text to have something done.  So only what is of the form of answers counts, which
-does nobody any harm, and only where nothing in the text looks as if it came from elsewhere.
+does no harm, and only where nothing in the text looks as if it came from elsewhere.
 """
 
 from typing import Final
@@ -21,7 +21,7 @@ STYLE: Final = frozenset(
         "assistant.tables", "assistant.units", "user.preferred_name",
     }
 )  # fmt: skip
-LONGEST: Final = 400  # characters of a turn that is somebody's own words for certain
+LONGEST: Final = 400  # characters of a turn that is certainly the user's own words
 LONGEST_WISH: Final = 120  # characters of the wish itself
 # What an order does beside saying how to answer.
 _DEEDS: Final = patterns.compile(
@@ -38,7 +38,7 @@ _FOREIGN: Final = patterns.compile(
 
 
 def is_own_style_wish(candidate: Candidate) -> bool:
-    """Whether it is of the form of answers, and nothing tells that anybody but the user wrote it."""
+    """Whether it is of the form of answers, and nothing shows that anyone but the user wrote it."""
     proposal = candidate.proposal
     said, wish = fold(proposal.text.reveal()), lower(fold(candidate.text.reveal()))
     return (

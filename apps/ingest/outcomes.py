@@ -1,4 +1,4 @@
-"""What became of what was brought: counts of decisions, day by day.  Numbers and codes alone."""
+"""Outcomes of the input: counts of decisions, day by day.  Numbers and codes alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -40,7 +40,7 @@ def run(proposals: Sequence[Proposal], tools: Tools) -> list[list[Candidate]]:
         snapshot = SpaceSnapshot.locked(candidates, tools)
         queue = Queue(snapshot)
         for one in batch:
-            # One after the other, so that a later candidate of the batch meets what an earlier one stored.
+            # One after the other, so that a later candidate of the batch sees what an earlier one stored.
             if honour_reference(one, snapshot):
                 continue
             for candidate in one:

@@ -36,8 +36,8 @@ cross join lateral (
 
 MEMORY = Columns(Memory, "memory", only=_READ)
 # Lateral, and by bounds and an order that one index answers: a plan for all values may else read the whole space.
-# Locked, and in the order of their ids as by everybody who changes memories: the sweep takes none of them away while
-# they are decided about, and nobody waits for another in a circle.
+# Locked, and in the order of their ids as in all code that changes memories: the sweep removes none of them while
+# they are decided about, and there are no deadlocks.
 ALIKE = f"""
 select {MEMORY.sql} from (
     select same.* from unnest(%s::bytea[]) wanted(mac) cross join lateral (

@@ -1,4 +1,4 @@
-"""Sealing anew what this app sealed: the callers' references, and what waits for a person.
+"""Re-sealing what this app sealed: the callers' references, and what waits for a person.
 
 See ``apps.crypto.sealed_tables``.
 """
@@ -22,7 +22,7 @@ class Receipts(SealedColumns):
     columns: ClassVar = {"client_ref_ct": CLIENT_REF}
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
-        """The digests of decided candidates and of turns go: there is no text left to make them anew from."""
+        """The digests of decided candidates and of turns go: no text is left to recompute them from."""
         if space is None:
             return 0
         with connection.cursor() as cursor:
@@ -46,7 +46,7 @@ class ReviewItems(SealedColumns):
     columns: ClassVar = {"content_ct": CONTENT}
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
-        """What was decided has no text left to make its digest anew from, and is not known again, nor taken back."""
+        """What was decided has no text left to recompute its digest from, and is not known again, nor taken back."""
         if space is None:
             return 0
         mine = ReviewItem.objects.within(scope).filter(space_id=space.id)

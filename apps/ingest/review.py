@@ -65,7 +65,7 @@ class WordingRefused(Invalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A candidate as whoever reviews may see it.  text, key, source: None once it waits no longer."""
+    """A candidate as its reviewer may see it.  text, key, source: None once it waits no longer."""
 
     id: int
     state: ReviewState
@@ -120,7 +120,7 @@ class Verdict:
 
 
 def may_review(scope: Scope) -> bool:
-    """Whether whoever asks may let through what waits: a person, or a program that a person trusts with it."""
+    """Whether the caller may let through what waits: a person, or a program that a person trusts with it."""
     return scope.principal.kind != "api_key" or PERMISSION in scope.permissions
 
 
@@ -190,7 +190,7 @@ def decide(scope: Scope, candidate_id: int, verdict: Verdict, *, now: datetime) 
 def decide_all(
     scope: Scope, candidate_ids: Sequence[int], verdict: Verdict, *, now: datetime
 ) -> list[tuple[int, Waiting | DomainError]]:
-    """The same verdict on each, every one by itself, in order: what became of it, or why nothing did."""
+    """The same verdict on each, every one by itself, in order: its result, or the error."""
     results: list[tuple[int, Waiting | DomainError]] = []
     for candidate_id in candidate_ids:
         try:
@@ -284,7 +284,7 @@ def _get(scope: Scope, candidate_id: int) -> ReviewItem:
 
 
 def _inside(scope: Scope, row: ReviewItem) -> Scope:
-    """Whoever decides, at work where the candidate was brought."""
+    """The reviewer's scope, at the place where the candidate was brought."""
     space: Space = row.space
     return replace(scope, project_id=row.project_id, spaces=(space.ref,))
 

@@ -25,7 +25,7 @@ from apps.projects.scope import Scope
 def remember(
     scope: Scope, proposals: Sequence[Proposal], *, embeds_later: bool = False, now: datetime
 ) -> list[Outcome]:
-    """Store what is worth keeping, and say what became of each proposal, in order.
+    """Store what is worth keeping, and return the outcome of each proposal, in order.
 
     scope: one space.  One transaction: all of it or nothing.  The same client_ref gives the same answer.
     embeds_later: from the outbox, all of it; what means nearly the same is then not noticed, only what says the same.
@@ -66,9 +66,9 @@ def remember_for(
 def remember_each(
     scope: Scope, end_user: str, proposals: Mapping[int, Proposal], *, embeds_later: bool = False, now: datetime
 ) -> dict[int, Outcome | DomainError]:
-    """As ``remember_for``, all of it at once; if one is refused, each by itself, so that only that one is lost.
+    """As ``remember_for``, all of it together; if one is refused, each by itself, so that only that one is lost.
 
-    By the same numbers: what became of each proposal.  Raises Unavailable, and then the rest is not tried.
+    By the same numbers: the outcome of each proposal.  Raises Unavailable, and then the rest is not tried.
     """
     try:
         _, outcomes = remember_for(scope, end_user, list(proposals.values()), embeds_later=embeds_later, now=now)

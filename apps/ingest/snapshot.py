@@ -71,7 +71,7 @@ class SpaceSnapshot:
     def locked(cls, candidates: Sequence[Candidate], tools: Tools) -> Self:
         """Lock the space, and read what it holds of these candidates.  Inside the tenant's transaction.
 
-        The lock is the space's single writer: between this and the commit nobody else adds to it.  Raises KeyRotated,
+        The lock is the space's single writer: between this and the commit no one else adds to it.  Raises KeyRotated,
         or SpaceShredded for a space that was taken from its owner meanwhile.
         """
         scope, ref = tools.scope, tools.scope.space
@@ -109,7 +109,7 @@ class SpaceSnapshot:
         return next((known for known in whole if self.is_of_one_time(candidate, known)), None)
 
     def said_until_then(self, candidate: Candidate) -> MemoryState | None:
-        """A memory that said the same words, of which some ended after the time of which they are told here."""
+        """A memory that said the same words, of which some ended after the time for which they are stated here."""
         at = self.said_at(candidate)
         here = [one for one in self._by_text.get(candidate.text_mac, ()) if one.ended]
         for known in here + self._by_said.get(candidate.text_mac, []):
@@ -141,7 +141,7 @@ class SpaceSnapshot:
     def put_together(self, candidate: Candidate) -> MemoryState | None:
         """The first of the memories that a text in lines is made of, where it is made of nothing else.
 
-        Lines with bullets are such as recall gives out: these are never told anew.
+        Lines with bullets are such as recall gives out: these are never new statements.
         """
         asked = {mac for whole, sentences in candidate.passage_macs for mac in (whole, *sentences)}
         current = (known for mac in asked for known in self._by_text.get(mac, ()) if known.is_current)
@@ -164,7 +164,7 @@ class SpaceSnapshot:
         return next((known for known in self.in_slot(slot) if known.is_current), None)
 
     def place(self, slot: bytes, at: datetime) -> SlotPosition:
-        """Where this time lies among what held the slot.  Of two that began at once, the later row held."""
+        """Where this time lies among what held the slot.  Of two that began at the same time, the later row held."""
         rows = self.in_slot(slot)
         every = [SlotPeriod(known, stretch) for known in rows for stretch in known.periods.stretches]
         here = [held for held in every if held.stretch.holds_at(at)]
@@ -176,7 +176,7 @@ class SpaceSnapshot:
         )
 
     def trust(self, candidate: Candidate) -> Trust:
-        """Of what comes from elsewhere as it was there, by whoever may review: as if they had looked at it here."""
+        """Of what comes from elsewhere as it was there, from a caller who may review: as if reviewed here."""
         proposal = candidate.proposal
         if proposal.kept is not None and proposal.is_vouched:
             return Trust.STATED
@@ -201,7 +201,7 @@ class SpaceSnapshot:
         return set(candidate.terms) <= set(self.terms_of(known))
 
     def terms_of(self, known: MemoryState) -> Sequence[str]:
-        """Its content words; opened where nobody has asked before."""
+        """Its content words; opened on first use."""
         if known.terms is None:
             row = self.row(known.id)
             known.terms = self.words(row) if row else []
@@ -248,7 +248,7 @@ class SpaceSnapshot:
         return told_at or proposal.occurred_at or proposed_at
 
     def until(self, candidate: Candidate) -> datetime | None:
-        """Until when it is said to hold, where somebody says so."""
+        """Until when it is said to hold, where the caller says so."""
         return candidate.proposal.stated.valid_to if candidate.proposal.stated else None
 
     def holders(self, slots: Collection[bytes]) -> dict[bytes, int]:
@@ -260,7 +260,7 @@ class SpaceSnapshot:
         return at_rest | {slot: one.id for slot in slots if (one := self.holder(slot)) is not None}
 
     def is_of_one_time(self, candidate: Candidate, known: "MemoryState | Memory") -> bool:
-        """Whether what accumulates is told of one time: about when it was said, or of the date that both name.
+        """Whether what accumulates refers to one time: about when it was said, or of the date that both name.
 
         What is said now, at no time of its own, is of one time with what was stored just now, whenever that was said.
         """
@@ -344,7 +344,7 @@ class SpaceSnapshot:
         if any(row.slot is None for row in rows):  # of one claim alone, a memory holds the slot itself
             for claim in held_claims(self.scope, self.space.pk, slots, self.cipher, now=self.now):
                 parts.setdefault(claim.memory_id, []).append(claim)
-        # What is past its time would still hold its slot until the sweep comes by.
+        # What is past its time would still hold its slot until the sweep runs.
         gone = {row.pk for row in rows if row.expires_at and row.expires_at <= self.now and not row.legal_hold}
         if gone:
             expire(self.scope, ids=gone, limit=len(gone), now=self.now)
@@ -373,7 +373,7 @@ class SpaceSnapshot:
         return self._ids.pop(0)
 
     def words(self, row: Memory, read: Callable[[Memory, SpaceCipher], Plaintext] = open_text) -> list[str]:
-        """The words of a row.  One that fails its seal has none: it stands in the way of nothing new."""
+        """The words of a row.  One that fails its seal has none: it blocks nothing new."""
         text = self._opened(row, read)
         return terms(text.reveal()) if text is not None else []
 

@@ -49,7 +49,7 @@ def _checked(text: str, one: Proposed, *, now: datetime) -> Finding:
     kept = [finding for finding in read if finding.decision == "keep"]
     if not kept:
         return replace(read[0], start=start, end=start + len(quote))
-    # What the rules know of it lies where older memories lie, whoever read them.
+    # What the rules know of it lies where older memories lie, whichever extractor read them.
     best, is_one = kept[0], len(kept) == 1 and kept[0].key is not None
     # An order is an order also where a model calls it a fact: it must not slip past review.
     is_order = any(finding.type == ORDER for finding in kept)

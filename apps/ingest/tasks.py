@@ -1,4 +1,4 @@
-"""Celery's ways in: to the outbox, and to what nobody reviewed in time."""
+"""Celery tasks: the outbox, and what was not reviewed in time."""
 
 import logging
 from functools import partial
@@ -26,5 +26,5 @@ def drain(**_: object) -> None:
 
 @shared_task(name="ingest.expire_candidates")  # type: ignore[untyped-decorator]
 def expire_due_candidates(**_: object) -> None:
-    """Let go of what nobody reviewed in time, in every tenant."""
+    """Expire what was not reviewed in time, in every tenant."""
     sweep_each_tenant(partial(expire_candidates, now=timezone.now()), logger)

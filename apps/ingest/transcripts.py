@@ -64,7 +64,7 @@ def append_history(
 ) -> Appended:
     """Append turns to a session of this end user, who is made on first sight; see ``apps.history.turns.append``.
 
-    extract: remember what the new ones of the user tell.
+    extract: remember what the user's new ones say.
     """
 
     def append(mine: Scope) -> Appended:
@@ -101,7 +101,7 @@ def put_state(
 ) -> Stored:
     """Put an object in its place; see ``apps.history.states.put``.
 
-    extract: remember what its text tells.  replace_facts: let go what was made of the value before.
+    extract: remember what its text says.  replace_facts: retire what was made of the value before.
     """
 
     def put(mine: Scope) -> Stored:
@@ -154,7 +154,7 @@ def _change(scope: Scope, change: Callable[[Scope], Answer]) -> Answer:
 
 
 def _distil(scope: Scope, proposals: Mapping[int, Proposal], *, now: datetime) -> None:
-    """Remember what these sources tell, and note which memory is whose."""
+    """Remember what these sources say, and note which memory is whose."""
     if not proposals:
         return
     outcomes = remember(scope, list(proposals.values()), now=now)

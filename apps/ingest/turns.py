@@ -35,7 +35,7 @@ REPLAY: Final = "skipped_replay"
 class Turn:
     """Something said.  role: as the caller has it, None where they did not say.
 
-    speaker: ``name@anything``, or whatever else tells turns apart.
+    speaker: ``name@anything``, or whatever else distinguishes turns.
     """
 
     text: Plaintext
@@ -49,7 +49,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnTaken:
-    """What became of a turn.  status: one of the four above.  outcome and receipt: of a turn that was distilled."""
+    """The result of a turn.  status: one of the four above.  outcome and receipt: of a turn that was distilled."""
 
     status: str
     receipt: int | None = None
@@ -69,7 +69,7 @@ def take_turn(scope: Scope, end_user: str, turn: Turn, *, now: datetime) -> Turn
     proposed = proposal_of(turn, text)
     try:
         mine = scope.in_spaces(meet_end_user(scope, end_user, now=now))
-        if not _is_told(mine, turn, now=now):  # or nobody needs to be asked what it says
+        if not _is_told(mine, turn, now=now):  # or no model needs to be asked what it says
             (proposed,) = read_ahead(mine, [proposed], now=now)
         return _distil(mine, turn, proposed, now=now)
     except SpaceShredded:
@@ -129,14 +129,14 @@ def _mac(scope: Scope, turn: Turn) -> bytes:
 
 
 def _is_told(scope: Scope, turn: Turn, *, now: datetime) -> bool:
-    """Whether it was told already, as far as can be seen without waiting."""
+    """Whether it was received already, as far as can be seen without waiting."""
     with tenant_transaction(scope):
         told = TurnReceipt.objects.within(scope).filter(space_id=scope.space.id, turn_mac=_mac(scope, turn))
         return told.filter(created_at__gt=now - REPLAY_WINDOW).exists()
 
 
 def _claim(scope: Scope, turn: Turn, *, now: datetime) -> int | None:
-    """The receipt of a turn not yet told within the window, or None.  Waits for whoever is telling it right now."""
+    """The receipt of a turn not yet received within the window, or None.  Waits for a concurrent request with it."""
     mac = _mac(scope, turn)
     with connection.cursor() as cursor:
         cursor.execute(
@@ -161,6 +161,6 @@ def _is_scalar(value: object) -> bool:
 
 
 def _name(speaker: str | None) -> str | None:
-    """The speaker, where it may be a person's name: some callers put a hash there to tell turns apart."""
+    """The speaker, where it may be a person's name: some callers put a hash there to distinguish turns."""
     head = (speaker or "").split("@")[0]
     return speaker if head and not any(character.isdigit() for character in head) else None

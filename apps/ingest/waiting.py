@@ -1,4 +1,4 @@
-"""What waits for a person: kept sealed, opened again, and let go of when nobody looked in time."""
+"""What waits for a person: kept sealed, opened again, and dropped when not reviewed in time."""
 
 from datetime import datetime, timedelta
 from math import ceil
@@ -102,9 +102,9 @@ def _time(written: str) -> datetime:
 
 
 def expire_candidates(scope: Scope, *, now: datetime) -> int:
-    """Let go of what nobody looked at in time; how many.  Nobody could accept these since their time came.
+    """Drop what was not reviewed in time; how many.  None of these could be accepted once their time was over.
 
-    And of what was decided, once nobody may take that back any more.
+    And the content of what was decided, once that can no longer be undone.
     """
     with tenant_transaction(scope):
         rows = ReviewItem.objects.within(scope)

@@ -157,7 +157,7 @@ class QuarantinedRowAdmin(OperatorAdmin):
 
     @action(description="Look again", url_path="look-again", icon="refresh", permissions=["operate"])
     def look_again(self, request: HttpRequest, object_id: str) -> Answer:
-        """Nothing here opens a row: the worker does, and lets go of it if it opens."""
+        """Nothing here opens a row: the worker does, and releases it if it opens."""
         listed = self.found(request, object_id)
         back = self.row_url(listed.pk)
         if request.method == "POST":

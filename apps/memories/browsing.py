@@ -82,7 +82,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """A space and whose it is.  name: the tenant's own id for an end user; None for what is nobody's."""
+    """A space and whose it is.  name: the tenant's own id for an end user; None for what belongs to no end user."""
 
     space: SpaceRef
     name: Plaintext | None
@@ -190,7 +190,7 @@ def labels_of(scope: Scope) -> tuple[list[str], list[str]]:
 
 
 def hide(scope: Scope, *, tag: str, session: str) -> str:
-    """What is looked for in the scope's one space, sealed to stand in an address: it was somebody's word, and addresses
+    """What is looked for in the scope's one space, sealed to stand in an address: it is a user's input, and addresses
     end up in logs.  Good for this space alone."""
     said = orjson.dumps({"tag": tag, "session": session})
     blob = open_space(scope.tenant, scope.space).seal(HIDDEN, scope.space.id, said)

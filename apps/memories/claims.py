@@ -140,7 +140,7 @@ def held_claims(
 ) -> list[HeldClaim]:
     """The claims that hold or held these slots, of memories that say more.  Inside the tenant's transaction.
 
-    One that fails its seal is left out: nobody knows which words it makes.
+    One that fails its seal is left out: which words it makes is unknown.
     """
     values = [list(slots), scope.tenant_id, space_id]
     return _held(scope, space_id, _OF_SLOTS, values, cipher, now=now) if slots else []
@@ -328,7 +328,7 @@ class Claims(SealedColumns):
 
 
 def blind(scope: Scope, space: SpaceRef, before: SpaceCipher, after: SpaceCipher) -> int:
-    """Make the keyed forms of the space's claims anew; how many.  Inside the tenant's transaction."""
+    """Recompute the keyed forms of the space's claims; how many.  Inside the tenant's transaction."""
     made = []
     rows = MemoryClaim.objects.within(scope).filter(space_id=space.id).select_related("memory")
     for row in rows.only("pk", "claim_ct", "slot", "memory__project_id").order_by("pk").iterator(1_000):

@@ -66,7 +66,7 @@ def edit(scope: Scope, one: Edit, *, now: datetime) -> Edited:
 
 
 def edit_many(scope: Scope, edits: Sequence[Edit], *, now: datetime) -> list[Edited]:
-    """What became of each, in order: all in one transaction.  No two of one memory.
+    """The result of each, in order: all in one transaction.  No two of one memory.
 
     What is not in reach, and what fails its seal, is not found and holds up nothing else.
     """

@@ -98,7 +98,7 @@ def _ciphers(scope: Scope, rows: Sequence[Memory], *, writing: bool = False) -> 
 
 
 def _open(scope: Scope, row: Memory, cipher: SpaceCipher, *, now: datetime) -> Plaintext | None:
-    """The text, or None when it fails its seal: that row gets no vector, and holds up nobody else's."""
+    """The text, or None when it fails its seal: that row gets no vector, and holds up no other."""
     try:
         return open_text(row, cipher)
     except DecryptError as error:

@@ -60,7 +60,7 @@ def export_batches(scope: Scope, *, now: datetime) -> Iterator[Batch]:
 
 
 def _begin(scope: Scope, *, now: datetime) -> int:
-    """Tell the trail of it; the highest id that is exported."""
+    """Record it in the audit trail; the highest id that is exported."""
     with tenant_transaction(scope):
         there = Memory.objects.within(scope).existing(now).aggregate(newest=Max("pk"), count=Count("pk"))
         record(

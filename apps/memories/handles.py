@@ -1,6 +1,6 @@
 """The keyed handles by which a memory is known again, under the identity key of its space: made here, and only here.
 
-They stay the same while data keys rotate.  When the identity key itself is replaced they are made anew from what is
+They stay the same while data keys rotate.  When the identity key itself is replaced they are recomputed from what is
 sealed beside them.
 """
 
@@ -19,7 +19,7 @@ class Handles:
     """What a memory's handles stand for, beyond its text and key.  Sealed with it.
 
     voice: who said it, as the text's digest has it.  actor: the name that recall asks for.  value: what its slot
-    holds; None for a memory without one.  once: set where the public id is for this telling alone.
+    holds; None for a memory without one.  once: set where the public id is for this statement alone.
     """
 
     voice: str = ""
@@ -30,7 +30,7 @@ class Handles:
 
 
 def text_mac(cipher: SpaceCipher, text: Plaintext, *, voice: str) -> bytes:
-    """The digest of a text in the mouth of whoever said it."""
+    """The digest of a text as said by its speaker."""
     return cipher.identity_mac("text", voice, normalised(text.reveal()))
 
 

@@ -1,8 +1,8 @@
-"""Rows that fail their seal: told to the audit, and kept in a list until they open again (``release``).
+"""Rows that fail their seal: recorded in the audit, and kept in a list until they open again (``release``).
 
 A reader has a snapshot in which nothing may be written, and an answer that waits for nothing.  So it says ``note``, and
 what was noted is written together, at most a second later, in a transaction of its own.  Who is writing anyway says
-``quarantine``.  The list and the audit hold ids, codes and counts: never what was read, and nobody outside is told why.
+``quarantine``.  The list and the audit hold ids, codes and counts: never what was read, and no caller is shown why.
 """
 
 import logging
@@ -30,7 +30,7 @@ END_USER: Final = "end_user"
 TRANSITION: Final = "transition"
 FEEDBACK: Final = "feedback"
 
-LOCK: Final = "integrity"  # of a tenant: whoever changes the list holds it
+LOCK: Final = "integrity"  # of a tenant: held while the list is changed
 EVERY_SECONDS = 1.0
 
 
@@ -42,7 +42,7 @@ _timer: threading.Timer | None = None
 def note(
     scope: Scope, error: DecryptError, record_id: int, *, space_id: int | None, table: str = MEMORY, now: datetime
 ) -> None:
-    """Remember that this row did not open.  Written within EVERY_SECONDS, whatever becomes of the caller's transaction.
+    """Remember that this row did not open.  Written within EVERY_SECONDS, even if the caller's transaction rolls back.
 
     A crash before that loses it, until the row is read again.
     """
@@ -63,7 +63,7 @@ def flush() -> None:
         try:
             with tenant_transaction(scope):
                 quarantine(scope, rows.values())
-        except Exception as error:  # noqa: BLE001  (nobody is there to catch it, and the next reading notes it again)
+        except Exception as error:  # noqa: BLE001  (no caller could catch it, and the next reading notes it again)
             logger.warning("broken seals were not noted", extra={"error": type(error).__name__})
 
 
@@ -73,7 +73,7 @@ def forget_all() -> None:
 
 
 def quarantine(scope: Scope, rows: Iterable[Broken]) -> None:
-    """List these rows and tell the audit of each, at most once in a minute of the clock.
+    """List these rows and record each in the audit, at most once in a minute of the clock.
 
     Inside the caller's tenant transaction, before it records anything else: everybody takes these locks in this order.
     """

@@ -228,7 +228,7 @@ def rules_of(policies: Sequence[Policy]) -> Iterator[Rule]:
     for name in ("archive_days", "event_max_age_seconds", "superseded_max_age_seconds", COUNTED):
         yield from _said(policies, name)
     yield Rule(name="grace", level=PLATFORM)
-    # What the deployment says of the grace stands in each deleted memory already.
+    # What the deployment says of the grace is in each deleted memory already.
     yield from (rule for rule in _said(policies, "grace_days") if rule.level != DEFAULT)
 
 

@@ -1,8 +1,8 @@
 """What summaries were made from.  A summary says what its sources say, and may be read for as long as they all may.
 
-Nothing is stored about that: like a time that is over, it is looked at whenever somebody reads.  So a source that is
+Nothing is stored about that: like a time that is over, it is looked at on every read.  So a source that is
 forgotten, replaced or past its time takes its summaries out of every answer in the same instant, whatever the way it
-went, before any job makes them anew without it.
+went, before any job rebuilds them without it.
 """
 
 from collections.abc import Sequence
@@ -46,9 +46,9 @@ def summaries_of(scope: Scope, memory_ids: Sequence[int]) -> list[int]:
 
 
 def stale_summaries(scope: Scope, *, limit: int) -> list[int]:
-    """Active summaries that a source left; they answer nobody.  Inside the tenant's transaction.
+    """Active summaries that a source left; they are in no answer.  Inside the tenant's transaction.
 
-    A source's own time that is over counts once the sweep came by: the summary's is over with the first of them.
+    A source's own time that is over counts once the sweep ran: the summary's is over with the first of them.
     """
     with connection.cursor() as cursor:
         cursor.execute(

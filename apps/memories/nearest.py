@@ -68,8 +68,8 @@ def nearest(
     where, values: conditions on ``memory`` as SQL; they hold before the limit.  embedder: only vectors of this model,
     the only ones comparable.  replaced: also those that are live no more, of which ``where`` says which are meant.
     sure: so many of the best are the nearest there are (docs/adr/0010), of about ``among`` that the space holds.
-    least: a cosine; what is certainly farther, as its signs tell, is not opened.
-    opened: takes every embedding that was opened on the way, by memory id, for whoever measures them once more.
+    least: a cosine; what is certainly farther, by its signs, is not opened.
+    opened: takes every embedding that was opened on the way, by memory id, for callers that measure them again.
     Vectors that fail their seal are noted and left out.
     """
     by_signs = partial(_by_signs, scope, space, vector, cipher, now, embedder, where, values, replaced=replaced)
@@ -127,7 +127,7 @@ def _maybe_nearer(
     bits: int,
     by_signs: Callable[[int], Sequence[tuple[int, int]]],
 ) -> list[int]:
-    """Those beyond the first ``seen``, up to ``most``, whose cosines may be above ``worst`` as far as their signs tell.
+    """Those beyond the first ``seen``, up to ``most``, whose cosines may be above ``worst`` by their signs.
 
     known: (id, differing signs), the fewest first.
     """

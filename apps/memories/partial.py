@@ -29,7 +29,7 @@ _COLUMNS: Final = [
 def end_parts(
     scope: Scope, space: Space, row: Memory, parts: Iterable[Part], cipher: SpaceCipher, *, now: datetime
 ) -> None:
-    """Take these words out of a memory that goes on holding otherwise, and index anew what is left.
+    """Take these words out of a memory that goes on holding otherwise, and re-index what is left.
 
     In the transaction that holds the space's lock; ``space`` has its counts written by the caller.
     """

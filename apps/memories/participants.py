@@ -10,7 +10,7 @@ from apps.projects.scope import Scope, SpaceRef
 def present(
     scope: Scope, space: SpaceRef, tokens: Sequence[int], *, replaced: bool = False, now: datetime
 ) -> list[int]:
-    """Those of ``tokens`` that stand for somebody who speaks in a memory that the scope may recall from the space.
+    """Those of ``tokens`` that stand for a person who speaks in a memory that the scope may recall from the space.
 
     replaced: or in one that was replaced since.  Inside the tenant's transaction.
     """

@@ -50,7 +50,7 @@ def true_sql(row: str, moment: Moment | None, *, now: datetime) -> tuple[str, li
 
 
 def holding(rows: MemoryQuerySet, moment: Moment) -> MemoryQuerySet:
-    """Of these rows those that held at the moment, whatever became of them since; active ones."""
+    """Of these rows those that held at the moment, whatever happened to them since; active ones."""
     at, known_at = moment.at, moment.known_at
     periods: ScopedQuerySet[MemoryPeriod] = ScopedQuerySet(MemoryPeriod).filter(
         Q(known_to=None) | Q(known_to__gt=known_at),

@@ -42,7 +42,7 @@ def check_room(scope: Scope, space: Space, adding: int) -> None:
 
 
 def set_profile(scope: Scope, space_id: int, profile: Profile, *, now: datetime) -> int:
-    """Seal a space, or make it searchable again; how many memories it has.  All at once; who adds to it waits.
+    """Seal a space, or make it searchable again; how many memories it has.  In one transaction; writers wait.
 
     Raises SpaceNotFound, SpaceFull.
     """
@@ -78,7 +78,7 @@ def _count(scope: Scope, space: Space) -> int:
     return Memory.objects.within_tenant(scope).filter(space_id=space.pk, retention_status="active").count()
 
 
-# Statements of apps above, with the tenant and the space as values: what else would tell which memories are alike.
+# Statements of apps above, with the tenant and the space as values: what else would show which memories are alike.
 STRIPPED: Final[list[str]] = []
 
 

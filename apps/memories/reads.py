@@ -1,4 +1,4 @@
-"""Telling whoever listens that questions were asked and answered.  Who asks need not know who listens."""
+"""Notifies listeners that questions were asked and answered.  Who asks need not know who listens."""
 
 import uuid
 from collections.abc import Callable, Sequence

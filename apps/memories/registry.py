@@ -1,4 +1,4 @@
-"""The type registry as a tenant has it: the built-in types, its own beside them, and the rules that tell them apart."""
+"""The type registry as a tenant has it: the built-in types, its own types, and the rules that distinguish them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from apps.memories.wordings import Wording
 from apps.projects.scope import Scope
 
 MAX_OWN: Final = 32
-_PRIOR: Final = 0.10  # where nobody said otherwise
+_PRIOR: Final = 0.10  # where not set otherwise
 _HALF_LIFE_DAYS: Final = 90.0
 _TYPE, _RULE = Columns(OwnType, "own"), Columns(TypeRule, "rule")
 _OWN_TYPES: Final = f"select {_TYPE.sql} from memories_owntype own where own.tenant_id = %s order by own.id"  # noqa: S608
@@ -44,7 +44,7 @@ class Registry:
         return self.own[name].type if name in self.own else MemoryType(name, None, _PRIOR, _HALF_LIFE_DAYS)
 
     def ttl(self, name: str) -> timedelta | None:
-        """For how long a new memory of the type is kept, where nobody says otherwise."""
+        """For how long a new memory of the type is kept, where not set otherwise."""
         return self.own[name].ttl if name in self.own else None
 
     def describe(self, name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Letting go of rows in quarantine that open again, as one does that was put back from a backup."""
+"""Releasing rows in quarantine that open again, as one does that was put back from a backup."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from apps.projects.scope import Scope, SpaceRef
 
 
 def release(scope: Scope, row_ids: Sequence[int], *, now: datetime) -> int:
-    """Look again at these rows of the quarantine, and let go of each that opens or is there no more; how many.
+    """Look again at these rows of the quarantine, and release each that opens or is gone; how many.
 
     Inside the caller's tenant transaction.
     """

@@ -1,4 +1,4 @@
-"""Sealing rows anew: under the active data key while keys rotate, and under a new identity key after a compromise.
+"""Re-sealing rows: under the active data key while keys rotate, and under a new identity key after a compromise.
 
 Rows are taken a batch at a time, by as many workers as there are, each in a short transaction of its caller's: locked,
 opened under the version they are under, and written whole under the active one, tokens and vector with them.  What
@@ -69,7 +69,7 @@ class Resealed:
 
 
 def reseal_batch(scope: Scope, *, limit: int, now: datetime) -> Resealed:
-    """Seal up to ``limit`` rows of one table under the active key; nothing when there is nothing that nobody is at.
+    """Seal up to ``limit`` rows of one table under the active key; nothing when no row is left that is not locked.
 
     Inside the caller's tenant transaction, which holds off the next rotation until it ends.
     """
@@ -118,7 +118,7 @@ def rekey_identity_of_tenant(scope: Scope, version: int, *, now: datetime) -> in
 
 
 def rekey_identity_of_space(scope: Scope, space: SpaceRef, *, now: datetime) -> int:
-    """Make every handle of the space anew under the tenant's identity key; how many rows.
+    """Recompute every handle of the space under the tenant's identity key; how many rows.
 
     Inside the caller's tenant transaction.  The space is locked: who adds to it waits, and starts over.
     """
@@ -137,7 +137,7 @@ _NOT_PUT_ASIDE: Final = (
 
 
 def _take(scope: Scope, table: SealedTable, active: int, limit: int) -> list[int]:
-    """Lock rows that are behind and that nobody is at."""
+    """Lock rows that are behind and not locked by others."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"select id from {table.table} t where tenant_id = %s and key_version < %s "  # noqa: S608  (ours)

@@ -1,4 +1,4 @@
-"""Taking memories out of every answer at once, and putting them back while there is time."""
+"""Taking memories out of every answer immediately, and putting them back while there is time."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,7 +1,7 @@
 """Giving memories another type: each row whole, as if it had been of that type from the first.
 
 Its slot, its public id, its prior and its confidence follow from the type.  Where another memory has the slot already,
-the row stays what it is: two memories never change places because somebody renamed a kind of them.
+the row stays what it is: two memories never change places because a user renamed a type.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -60,7 +60,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retyped:
-    """What became of one row.  txid: the change that it was a part of, where it was changed."""
+    """The result for one row.  txid: the change that it was a part of, where it was changed."""
 
     memory_id: int
     result: Result
@@ -69,7 +69,7 @@ class Retyped:
 
 
 def said(row: Memory, cipher: SpaceCipher) -> tuple[str | None, Plaintext]:
-    """The key and the text by which a type is told.  Raises DecryptError."""
+    """The key and the text by which a type is recognized.  Raises DecryptError."""
     key = cipher.open(LABEL, row.pk, bytes(row.label_ct)).reveal() if row.label_ct else None
     return key, open_text(row, cipher)
 
@@ -84,7 +84,7 @@ def retype(
     dry_run: bool = False,
     now: datetime,
 ) -> list[Retyped]:
-    """Give each row the type that is wished for it, by its id.  dry_run: only say what would become of it.
+    """Give each row the type that is wished for it, by its id.  dry_run: only report the result.
 
     In the transaction that holds the space's lock, and the rows' unless it is a dry run.
     """

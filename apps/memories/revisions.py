@@ -40,7 +40,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """number: 0 for the creation.  actor: None for work that nobody asked for."""
+    """number: 0 for the creation.  actor: None for work that no one asked for."""
 
     number: int
     event: str

@@ -1,4 +1,4 @@
-"""Memories by their ids, as ``open_memory`` wants them: every recall and every read by id comes by here.
+"""Memories by their ids, as ``open_memory`` wants them: every recall and every read by id uses this.
 
 Inside the tenant's transaction.
 """

@@ -44,7 +44,7 @@ def request_refresh(scope: Scope, *, now: datetime) -> RefreshRequest:
 def expire(scope: Scope, *, now: datetime, ids: Collection[int] | None = None, limit: int = 1000) -> int:
     """Soft-delete what is past its time, oldest first; how many.  Recall has not shown these since their time came.
 
-    ids: of these only, waiting for whoever has them locked.
+    ids: of these only, waiting for other locks on them.
     """
     with tenant_transaction(scope):
         due = Memory.objects.within_tenant(scope).expired_at(now).filter(legal_hold=False)
@@ -91,8 +91,8 @@ def count_accesses(scope: Scope, counts: dict[int, int], *, now: datetime) -> No
 def renew(scope: Scope, memory_ids: Collection[int], *, now: datetime) -> None:
     """What was said was known: these memories are as fresh as if they had been said just now.
 
-    In the caller's transaction, which may hold other rows: one that somebody else is changing is passed over, so that
-    nobody waits for another in a circle.
+    In the caller's transaction, which may hold other rows: one that is being changed is skipped, so that
+    there are no deadlocks.
     """
     with connection.cursor() as cursor:
         cursor.execute(

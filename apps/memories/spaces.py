@@ -29,7 +29,7 @@ _SEPARATOR = "\x1f"  # a control character, which no name on the wire may hold
 
 
 def name_in_namespace(scope: Scope, namespace: str, user_id: str) -> str:
-    """The external id of somebody who is named by two strings, neither with control characters in it.
+    """The external id of a person named by two strings, neither with control characters in it.
 
     The tenant's own name is no namespace: it means the tenant's plain end users.  Any other string is a namespace
     inside the scope's tenant, also where another tenant goes by that name, and its people are none of the plain ones.
@@ -63,7 +63,7 @@ def space_of(scope: Scope, external_id: str, cipher: SpaceCipher) -> SpaceRef | 
 
 
 def _check_owner(scope: Scope, person: EndUser, space: Space | None = None) -> None:
-    """That the space is this person's, and the person who they are looked up as: somebody who writes to the database
+    """That the space is this person's, and the person who they are looked up as: an attacker who writes to the database
     may have exchanged two.  Raises DecryptError, and puts them into quarantine."""
     if person.is_bound() and (space is None or space.is_bound()):
         return
@@ -83,11 +83,11 @@ def space_now(scope: Scope, space_id: int) -> Space:
 
 
 def hold_space(scope: Scope) -> Space:
-    """The scope's one space as it is now: nobody else changes it until the transaction ends.
+    """The scope's one space as it is now: no one else changes it until the transaction ends.
 
     Inside the tenant's transaction.  Raises SpaceShredded when it was taken from its owner.
     """
-    # Not FOR UPDATE: that also holds off whoever writes a row that refers to the space, as the outbox's worker does
+    # Not FOR UPDATE: that also blocks anyone who writes a row that refers to the space, as the outbox's worker does
     # with locks of its own on memories.
     with prepared_cursor() as cursor:
         cursor.execute(_HELD, [scope.tenant_id, scope.space.id, scope.space.owner_id])
@@ -98,7 +98,7 @@ def hold_space(scope: Scope) -> Space:
 
 
 def write_counts(scope: Scope, space: Space) -> None:
-    """Keep what the space counts.  By whoever holds it."""
+    """Keep what the space counts.  For the holder of its lock."""
     with prepared_cursor() as cursor:
         cursor.execute(
             "update projects_space set txid = %s, doc_count = %s, term_total = %s where tenant_id = %s and id = %s",
@@ -126,7 +126,7 @@ def reread_space(scope: Scope) -> Scope:
 
 
 def lock_space(scope: Scope) -> tuple[Space, SpaceCipher]:
-    """The scope's one space as it is now, and its cipher: nobody else changes it until the transaction ends.
+    """The scope's one space as it is now, and its cipher: no one else changes it until the transaction ends.
 
     Inside the tenant's transaction, before any memory is locked.  Raises SpaceShredded when it was taken from its
     owner.
@@ -141,13 +141,13 @@ def lock_space(scope: Scope) -> tuple[Space, SpaceCipher]:
 def touch(scope: Scope, *space_ids: int) -> None:
     """Raise the number of changes of these spaces, so that no answer kept from before is given again.
 
-    By whoever holds their locks, where what is written changes no memory.
+    For the holder of their locks, where what is written changes no memory.
     """
     Space.objects.within(scope).filter(pk__in=space_ids).update(txid=F("txid") + 1)
 
 
 def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
-    """The space of this end user, made on first sight.  Two who meet the same person at once get the same space.
+    """The space of this end user, created on first use.  Two concurrent first uses get the same space.
 
     Raises DecryptError as ``find_end_user``.
     """
@@ -156,9 +156,9 @@ def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
         mac = cipher.end_user_mac(external_id)
-        # Locked, so that nobody forgets the person while their space is made: a shredding takes the owner along.
+        # Locked, so that the person is not erased while their space is made: a shredding also removes the owner.
         people = EndUser.objects.within(scope).filter(external_mac=mac).select_for_update(no_key=True)
-        # Once more where somebody else's row was there first, and was forgotten before it could be read.
+        # Once more where another request's row was there first, and was erased before it could be read.
         while (person := people.first()) is None:
             # The id comes first: it is bound into the seal of the caller's own id.
             (person_id,) = take_ids(1, sequence="tenants_enduser_id_seq")

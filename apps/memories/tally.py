@@ -33,7 +33,7 @@ class Tally:
 
 
 def tally(scope: Scope) -> Tally:
-    """Of the scope's environment.  Costs as much as it holds: whoever asks often keeps the answer a while."""
+    """Of the scope's environment.  Costs as much as it holds: frequent callers cache the answer."""
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(_TALLY, [scope.tenant_id, scope.environment.value])
         rows = cursor.fetchall()

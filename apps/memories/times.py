@@ -1,4 +1,4 @@
-"""The memories of a time: by when what they tell of happened, or else when they were told."""
+"""The memories of a time: by when what they describe happened, or else when they were stated."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

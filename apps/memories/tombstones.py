@@ -1,6 +1,6 @@
 """What was erased is known again by a keyed hash, and not learnt again by what was under way when it was erased.
 
-Off for whoever says it anew on purpose.  After a compromise of the identity key these hashes fit nothing any more.
+Off for a user who restates it on purpose.  After a compromise of the identity key these hashes fit nothing any more.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ def texts_erased_at(scope: Scope, cipher: SpaceCipher, digests: Sequence[bytes])
 
 
 def bury_person(scope: Scope, environment: str, external_mac: bytes, *, now: datetime) -> None:
-    """Inside the transaction that takes their space from them.  Waits for whoever holds the person."""
+    """Inside the transaction that takes their space from them.  Waits for other locks on the person."""
     _hold(scope, external_mac)
     _write(scope, None, [_of_person(scope, environment, external_mac)], now=now)
 

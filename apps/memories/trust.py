@@ -5,7 +5,7 @@ from typing import Final
 
 
 class Trust(IntEnum):
-    """HEARSAY: guessed, or told of somebody who told it.  SAID: by the user, or by a program that states what it knows.
+    """HEARSAY: guessed, or said of another who said it.  SAID: by the user, or by a program that states what it knows.
     STATED: by a person who looked at the memory itself: who wrote, accepted or pinned it."""
 
     HEARSAY = 0
@@ -14,7 +14,7 @@ class Trust(IntEnum):
 
 
 PERSONS: Final = frozenset({"manual"})  # kinds of source in which a person states a memory as a memory
-SPECULATION: Final = 0.5  # source strength below which nobody said it in so many words
+SPECULATION: Final = 0.5  # source strength below which it was not said explicitly
 
 
 def trust_of(*, source_kind: str, source_strength: float, pinned: bool = False) -> Trust:

@@ -1,4 +1,4 @@
-"""Which of two memories holds: one takes the other's place, as at a write, by somebody's decision."""
+"""Which of two memories holds: one takes the other's place, as at a write, by a user's decision."""
 
 from datetime import datetime
 

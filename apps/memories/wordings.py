@@ -1,4 +1,4 @@
-"""Rules of words: by which a memory is told to be of one of the tenant's types.  Pure.
+"""Rules of words: by which a memory is recognized as one of the tenant's types.  Pure.
 
 A phrase is words in a row, in any case.  A word may end in ``*``, which stands for any ending, and ``#`` stands for a
 number: ``prescrib*``, ``# mg``, ``must not``.  Nothing else is special, so that no phrase can take long to look for.

@@ -21,7 +21,7 @@ from apps.tenants.models import Tenant
 
 
 def scope_of(request: HttpRequest, tenant: Tenant) -> Scope:
-    """Whoever is signed in, at work inside this tenant.  It reaches no space."""
+    """The signed-in user, at work inside this tenant.  It reaches no space."""
     return scope_in(tenant, principal=Principal(kind="account", id=request.user.pk or 0))
 
 
@@ -154,7 +154,7 @@ class SpaceAdmin(OperatorAdmin):
 
     @display(description="What is in it")
     def in_need(self, space: Space) -> str:
-        """Not here: in the console, to whoever shows a second factor, and after others said yes."""
+        """Not here: in the console, to a user who shows a second factor, and after others said yes."""
         page = reverse("web_break_glass_ask", args=[space.tenant.name, space.pk])
         return format_html("Sealed. {}", link("Break the glass", page))
 

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 LONGEST_BATCH: Final = 20
 SLICE_SECONDS: Final = 2.0  # then whatever else waits in the queue has its turn
 # For tasks that drain, from their beginning: seconds of their own work, and by the clock; below ``leases.LEASE``, so
-# that nobody is at what was taken over.
+# that no worker is at what was taken over.
 SOFT_LIMIT: Final = 12
 HARD_LIMIT: Final = 15
 TURN_SECONDS: Final = 0.5  # about how long one turn may take, while others wait for theirs; slower machines take less
@@ -37,8 +37,8 @@ class Kind:
     """What is done about work of one kind.
 
     do: about several subjects of a tenant, inside its transaction.  job: about one, a part at a time, in transactions
-    of its own; it is told how far it is (0 at first) and says how far then, or None when there is no more.
-    mend: of a job whose next part has ended workers; it is told how many, and why the last one ended (``leases``), and
+    of its own; it gets how far it is (0 at first) and returns how far then, or None when there is no more.
+    mend: of a job whose next part has ended workers; it gets how many, and why the last one ended (``leases``), and
     sees to it that the job goes on without what ends them, or says False: not yet.  A job without one is set aside.
     """
 
@@ -49,7 +49,7 @@ class Kind:
 
 
 class Postponed(Exception):
-    """A part of a job failed, which is noted: it is to be tried again, and not at once."""
+    """A part of a job failed, which is noted: it is to be tried again, and not immediately."""
 
 
 class Turns:

@@ -1,7 +1,7 @@
 """How long memories are kept: what each level says, and which of it holds.
 
 The strictest of what the tenant, the project and the space say holds, rule by rule; where the tenant says nothing, the
-deployment's defaults stand in its place.  A rule's value is a whole number.  KEEP limits nothing and is larger than any
+deployment's defaults apply.  A rule's value is a whole number.  KEEP limits nothing and is larger than any
 other; of ``active_from`` it is an ``AgeFrom``.
 """
 
@@ -238,8 +238,8 @@ def set_policy(
     """Say these rules at this level; what is not named stays as it is said.
 
     target_id: of the project or the space, which the caller has found in the scope.  loosens: whether more may be kept
-    than held before: whoever runs the deployment may say so, and an owner in person.  The audit trail says of each rule
-    whether it was loosened or tightened, and what held before.
+    than held before: the person who runs the deployment may say so, and an owner in person.  The audit trail says of
+    each rule whether it was loosened or tightened, and what held before.
 
     Raises PolicyRefused; StricterThanKeysMay, PolicyLoosened or StricterAbove naming each field.
     """

@@ -64,7 +64,7 @@ SYSTEM = Principal(kind="system", id=0)
 class Scope:
     """project_id: rows of that project and rows of none are in reach; ``None`` means rows of any project.
 
-    wall: the project that whoever asks is pinned to and does not leave, for what is else seen from every project of the
+    wall: the project that the caller is pinned to and does not leave, for what is else seen from every project of the
     tenant, such as jobs; ``None``: no wall.
     """
 

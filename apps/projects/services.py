@@ -27,7 +27,7 @@ class UnknownReview(Invalid):
 
 
 def create_project(scope: Scope, name: str, *, is_default: bool = False, now: datetime) -> Project:
-    """is_default: for whoever opens a tenant; the database refuses a second one.  Raises ProjectNameRefused."""
+    """is_default: for the code that opens a tenant; the database refuses a second one.  Raises ProjectNameRefused."""
     name = _checked(name)
     with tenant_transaction(scope):
         project = Project.everyone.create(tenant_id=scope.tenant_id, name=name, is_default=is_default, created_at=now)
@@ -70,7 +70,7 @@ def unarchive(scope: Scope, public_id: str, *, now: datetime) -> Project:
 
 
 def lock_project(scope: Scope, public_id: str) -> Project:
-    """The project, which nobody else changes or remembers in until this transaction ends.  Raises ProjectNotFound."""
+    """The project, which no one else changes or remembers in until this transaction ends.  Raises ProjectNotFound."""
     project = Project.objects.within(scope).select_for_update().filter(public_id=public_id).first()
     if project is None:
         raise ProjectNotFound

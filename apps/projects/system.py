@@ -1,4 +1,4 @@
-"""Scopes for work that nobody asked for by name: schedules and the outbox."""
+"""Scopes for work that no one asked for by name: schedules and the outbox."""
 
 import logging
 from collections.abc import Callable, Iterator

@@ -2,7 +2,7 @@
 
 Five things come of it.  Of each memory that recall returned, how often.  For the audit trail, who read in which
 space: one row for each credential, space and kind of reading, however many requests there were.  Traces of recalls,
-where any are kept.  Who listens is told (``apps.memories.reads``).  And how long recalls take (``apps.recall.pace``).
+where any are kept.  Listeners are called (``apps.memories.reads``).  And how long recalls take (``apps.recall.pace``).
 """
 
 import atexit
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 EVERY_SECONDS = 1.0
 MOST_TRACES = 1_000  # of one tenant, waiting; more are not kept
-MOST_READS = 10_000  # the same, of what is told
+MOST_READS = 10_000  # the same, of reads to notify
 MOST_SPACES = 4  # named in one row of the trail; of more only how many
 
 
@@ -111,7 +111,7 @@ def flush() -> None:
 def _or_lose(write: Callable[[], None]) -> None:
     try:
         write()
-    except Exception as error:  # noqa: BLE001  (nobody is there to catch it, and only counts are lost)
+    except Exception as error:  # noqa: BLE001  (no caller could catch it, and only counts are lost)
         logger.warning("access counts were not written", extra={"error": type(error).__name__})
 
 
@@ -138,7 +138,7 @@ def _note(
 
 
 def _spaces(scope: Scope) -> str:
-    """Blank where nobody's was reached: an end user whom nobody has met has none."""
+    """Blank where none was reached: an unknown end user has none."""
     if len(scope.spaces) > MOST_SPACES:
         return f"{len(scope.spaces)} spaces"
     return ",".join(f"space:{space.id}" for space in scope.spaces)

@@ -26,7 +26,7 @@ from apps.recall.synthesis import synthesize as quote
 WIDEST: Final = 50  # memories looked at before a route picks its own
 SLOT_TYPES: Final = tuple(name for name, type_ in TYPES.items() if type_.group)
 LISTED_TYPES: Final = tuple(name for name, type_ in TYPES.items() if not type_.group and name != "summary")
-# What may tell that something happened, where it has a date of its own: "I joined the team on May 9th" is a relation.
+# What may say that something happened, where it has a date of its own: "I joined the team on May 9th" is a relation.
 HAPPENING: Final = ("event", "decision", "relation", "fact")
 MOST_QUOTES: Final = {"canonical": 1, "structured": 5, "hybrid": 3}
 

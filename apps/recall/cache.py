@@ -1,7 +1,7 @@
 """Answers kept for a minute: what was asked and answered a moment ago is not searched for again.
 
 Kept are ids and numbers, under a keyed digest of the question; no word of it or of an answer.  An answer is given again
-only while its space stands at the change it was made at, which every write raises, and its memories are opened anew and
+only while its space is at the change it was made at, which every write raises, and its memories are re-opened and
 must still be there: what left meanwhile makes it void.  Of this process alone.
 """
 

@@ -19,5 +19,5 @@ def reciprocal_rank(rankings: Iterable[Sequence[int]], *, k: int = K) -> list[tu
 
 
 def union(rankings: Iterable[Sequence[int]], *, limit: int) -> list[int]:
-    """The first ``limit`` of every ranking, each id once, in the order met."""
+    """The first ``limit`` of every ranking, each id once, in the order found."""
     return list(dict.fromkeys(memory_id for ranking in rankings for memory_id in ranking[:limit]))

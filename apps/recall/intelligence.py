@@ -16,7 +16,7 @@ WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "satu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """One memory, as far as it is counted.  event_at: when what it tells of happened, where that is known."""
+    """One memory, as far as it is counted.  event_at: when what it describes happened, where that is known."""
 
     id: int
     text: str
@@ -56,7 +56,7 @@ class Insight:
 
 
 def insight(observed: Sequence[Observed], *, limit: int) -> Insight:
-    """At most ``limit`` of each, those of most memories first.  The same memories in the same order tell the same."""
+    """At most ``limit`` of each, those of most memories first.  The same memories in the same order give the same."""
     about = {one.id: topics(one.key, one.tags) or [one.type] for one in observed}
     named = {one.id: names(one.text) for one in observed}
     return Insight(

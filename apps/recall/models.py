@@ -12,7 +12,7 @@ TRACE: Final = "recall.trace"  # the name bound into the seal
 class RecallPace(models.Model):
     """How many recalls of an hour took how long; ``apps.recall.pace`` says what the buckets are.
 
-    Of the whole deployment on purpose: whose questions are slow is in nobody's statistics.
+    Of the whole deployment on purpose: whose questions are slow is in no statistics.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -31,7 +31,7 @@ class RecallTrace(ScopedModel):
     """One recall in one space.  created_at: the recall's own time.
 
     trace_ct: what ``apps.recall.traces`` keeps.  It has no text, and is sealed all the same: which memories answer one
-    question together, and how near each is to it, tells of what they say.
+    question together, and how near each is to it, reveals what they say.
     """
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)

@@ -1,4 +1,4 @@
-"""How long recalls take: how many of each hour took how long, of the whole deployment and of nobody."""
+"""How long recalls take: how many of each hour took how long, of the whole deployment, not per user."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ def pace_of(milliseconds: float, *, now: datetime) -> Pace:
 
 
 def add(counts: Mapping[Pace, int]) -> None:
-    """In one statement, its rows in one order, so that of processes that add at once none waits for the other."""
+    """In one statement, its rows in one order, so that of processes that add concurrently none waits for the other."""
     rows = sorted(counts.items())
     hours, buckets, numbers = [], [], []
     for (hour, bucket), number in rows:
@@ -38,7 +38,7 @@ def add(counts: Mapping[Pace, int]) -> None:
 
 
 def forget(*, now: datetime) -> int:
-    """Let go of hours that are long over; how many rows there were."""
+    """Delete hours that are long over; how many rows there were."""
     return RecallPace.objects.filter(hour__lt=now - KEPT).delete()[0]
 
 

@@ -92,9 +92,9 @@ def ask(
     actors: frozenset[int] = frozenset(),
     now: datetime | None = None,
 ) -> Question:
-    """Read a query.  participants: those of its words that name somebody who speaks in the space, in lower case.
+    """Read a query.  participants: those of its words that name a person who speaks in the space, in lower case.
 
-    now: from when "last Tuesday" is told; without it no such words are read.
+    now: from when "last Tuesday" is resolved; without it no such words are read.
     """
     text = query.reveal()[:MAX_CHARACTERS]
     words = terms(_without(text, participants)) or terms(text)

@@ -1,6 +1,6 @@
 """From what is known of each candidate to the order of the answer, and the same again from what a trace keeps.  Pure.
 
-Recall and replay both come by here, so that what a replay shows is what recall would do.
+Recall and replay both use this, so that what a replay shows is what recall would do.
 """
 
 from collections.abc import Mapping, Sequence

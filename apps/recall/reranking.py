@@ -17,9 +17,9 @@ NAME: Final = "rerank"  # among the ways of finding, in an answer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reread:
-    """relevance: 0..1, by the memory's id; none where nobody read or the model failed.
+    """relevance: 0..1, by the memory's id; none where no model read or it failed.
 
-    outcome: None where nobody was asked; ``ok``, or why there is nothing, as RerankFailed says.
+    outcome: None where no model was asked; ``ok``, or why there is nothing, as RerankFailed says.
     """
 
     relevance: Mapping[int, float] = field(default_factory=dict)
@@ -32,7 +32,7 @@ NOT_READ: Final = Reread()
 def reread(scope: Scope, query: Plaintext, found: Sequence[tuple[int, Plaintext]], *, seconds: float) -> Reread:
     """found: (id, text), best first; the first RERANKER_TEXTS of them are read.  seconds: what is left to answer in.
 
-    Nobody is asked where there is no model, or it may not read, or nothing was found.
+    No model is asked where there is none, or it may not read, or nothing was found.
     """
     reranker = get_reranker() if found else None
     if reranker is None or not may_leave(scope.tenant_id, "ai_rerank", self_hosted=reranker.is_self_hosted):

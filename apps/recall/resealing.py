@@ -1,4 +1,4 @@
-"""Sealing traces anew when keys turn.  A trace is known by its query's id, and has no handles."""
+"""Re-sealing traces when keys rotate.  A trace is known by its query's id, and has no handles."""
 
 from typing import ClassVar, Final
 

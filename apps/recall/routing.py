@@ -1,6 +1,6 @@
 """Which way a question is answered: what it intends, the route for that, and what is refused.  Pure rules on words.
 
-canonical   current facts that hold a canonical key, such as where somebody lives
+canonical   current facts that hold a canonical key, such as where a person lives
 structured  memories of a kind or of a time: events, decisions, tasks; in the order in which they happened
 hybrid      everything that recall finds
 refused     a request to hand over a secret; nothing is looked up
@@ -82,7 +82,7 @@ def plan(query: str, *, wanted: str | None = None) -> Plan:
 
 
 def asks_for_a_secret(text: str) -> bool:
-    """Whether a question, in lower case, asks to be told a secret, and not about one.
+    """Whether a question, in lower case, asks for a secret, and not about one.
 
     A rule on words, which catches plain requests: it is no judge of intentions, and other wording passes it.  What
     keeps secrets out of answers is that they are refused when memories are written.

@@ -58,7 +58,7 @@ class Leg(Protocol):
         ...
 
 
-# What is dated by when it was said has no date of its own, and of what is dated "unknown" nobody knows.
+# What is dated by when it was said has no date of its own, and what is dated "unknown" has no known date.
 _HAPPENED: Final = (
     "memory.event_at is not null and memory.event_precision <> 'unknown' "
     "and memory.event_at is distinct from memory.valid_from "
@@ -69,7 +69,7 @@ _HAPPENED: Final = (
 def conditions(filters: Filters, scope: Scope, cipher: SpaceCipher, *, now: datetime) -> tuple[str, list[Any], bool]:
     """The whole filter as SQL on ``memory``, its values, and whether the caller asked for any of it.
 
-    Of a sealed space the database knows neither tags nor sessions: whoever opens it looks at those.
+    Of a sealed space the database knows neither tags nor sessions: the code that opens it checks those.
     """
     asked: list[tuple[str, Any]] = []
     if filters.types:

@@ -185,7 +185,7 @@ class _Options:
 
     @property
     def wanted(self) -> str:
-        """All of it that an answer depends on, for telling equal questions.  Of the time, the day that words like
+        """All of it that an answer depends on, to recognize equal questions.  Of the time, the day that words like
         "yesterday" are counted from."""
         weights = sorted(self.weights.items()) if self.weights is not None else None
         return json.dumps(
@@ -229,14 +229,14 @@ class _Found:
 
 
 class _SpaceChanged(Exception):
-    """The space was sealed, unsealed or keyed anew since the question was read: read it again."""
+    """The space was sealed, unsealed or re-keyed since the question was read: read it again."""
 
 
 def _recall_in(scope: Scope, space: SpaceRef, query: Plaintext, options: _Options) -> _Found:
     while True:
         try:
             # One moment for all of it: a memory replaced between two statements would be missing with its successor,
-            # and so would one that is keyed anew between the look at the key versions and the search.
+            # and so would one that is re-keyed between the look at the key versions and the search.
             with tenant_transaction(scope, snapshot=True):
                 row, cipher = _enter(scope, space)
                 place = _place(scope, row, cipher, query, options)
@@ -282,7 +282,7 @@ def _place(scope: Scope, row: Space, cipher: SpaceCipher, query: Plaintext, opti
 
 
 def _found_again(scope: Scope, space: SpaceRef, cipher: SpaceCipher, place: Place, options: _Options) -> _Found | None:
-    """What was answered to the same question a moment ago, opened anew; None where it does not hold any more.
+    """What was answered to the same question a moment ago, re-opened; None where it does not hold any more.
 
     A recall that leaves a trace is searched for, so that there is something to trace.
     """
@@ -300,7 +300,7 @@ def _found_again(scope: Scope, space: SpaceRef, cipher: SpaceCipher, place: Plac
 def _who_speaks(
     scope: Scope, space: SpaceRef, cipher: SpaceCipher, query: Plaintext, filters: Filters, *, now: datetime
 ) -> tuple[dict[int, str], OpenedSpace | None]:
-    """Those words of the question that name somebody who speaks in the space, by their tokens, and a sealed space
+    """Those words of the question that name a person who speaks in the space, by their tokens, and a sealed space
     opened, where one has to be for that."""
     tokens = {cipher.actor_token(word): word for word in words_that_may_name(query.reveal())}
     if space.is_sealed:
@@ -402,8 +402,8 @@ def _run(
 def _found(scope: Scope, asked: _Asked, options: _Options) -> _Found:
     """The best of the space, opened whole.  Inside the snapshot.
 
-    Where the text opens and another field does not, the rest is ranked once more without that row: it takes nobody's
-    place, and no score tells how much of it opened.  So it is with a summary that a source left.
+    Where the text opens and another field does not, the rest is ranked once more without that row: it takes no other's
+    place, and no score shows how much of it opened.  So it is with a summary that a source left.
     """
     rankings, cut, opened = _shortlist(scope, asked, options)
     follows = graph.NAME in options.legs and options.depth > 1
@@ -475,7 +475,7 @@ def _behind_sources(
     if asked.question.intent == "analytical":
         return related, {}
     summaries = [one.features.id for one in opened if one.is_summary]
-    sources = lineage.sources_among(scope, [*summaries, *related.texts])  # of what a path led to nobody looked yet
+    sources = lineage.sources_among(scope, [*summaries, *related.texts])  # what a path led to is not checked yet
     return (replace(related, ranked=behind_their_sources(related.ranked, sources)) if sources else related), sources
 
 

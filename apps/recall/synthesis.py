@@ -57,7 +57,7 @@ def synthesize(texts: Mapping[int, str], question: str | None, *, most: int = MO
 
 
 def _rarity(pieces: Sequence[Citation]) -> dict[str, float]:
-    """Of each word: the rarer among the sentences, the more it tells."""
+    """Of each word: the rarer among the sentences, the more weight it has."""
     counts = Counter(word for piece in pieces for word in set(terms(piece.quote)))
     return {word: math.log1p(len(pieces) / count) for word, count in counts.items()}
 

@@ -1,4 +1,4 @@
-"""Letting go of old traces."""
+"""Deletes old traces."""
 
 import logging
 from functools import partial

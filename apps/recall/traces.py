@@ -122,7 +122,7 @@ def replay_since(scope: Scope, since: datetime, *, now: datetime) -> Iterator[Re
 
 
 def sweep(scope: Scope, *, now: datetime) -> int:
-    """Let go of what is older than RECALL_TRACE_DAYS; how many."""
+    """Delete what is older than RECALL_TRACE_DAYS; how many."""
     with tenant_transaction(scope):
         past = RecallTrace.objects.within(scope).filter(created_at__lt=now - timedelta(days=settings.RECALL_TRACE_DAYS))
         return past.delete()[0]

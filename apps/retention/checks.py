@@ -11,7 +11,7 @@ from apps.projects.policies import BOUNDS
 
 @register()
 def check_default(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
-    """A number below 0 would have everything deleted at once."""
+    """A number below 0 would have everything deleted immediately."""
     settings_of = {
         "RETENTION_DAYS": (BOUNDS["active_days"][1], "keeps memories for good"),
         "RETENTION_ARCHIVE_DAYS": (BOUNDS["archive_days"][1], "archives nothing"),

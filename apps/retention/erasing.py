@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 ASKED: Final = 5  # erased memories of which recall is asked in their own words
 MOST_RANKED: Final = 50
-COMMAND_LINE: Final = "command line"  # the method of whoever runs a command on the host
+COMMAND_LINE: Final = "command line"  # the method of a command run on the host
 MOST_MEMORIES: Final = 10_000  # named one by one
 
 # What a receipt counts, by the table that it was in.
@@ -203,7 +203,7 @@ def start_erasure(
 ) -> Erased:
     """Erase this, for good, and answer with its first receipt.
 
-    scope: of whoever is at work inside the tenant.  with_sources: of memories and topics, the turns and items of state
+    scope: of the caller inside the tenant.  with_sources: of memories and topics, the turns and items of state
     that they were made of as well.  Raises NothingToErase, ErasureTargetNotFound, ErasureBlocked, AlreadyShredded;
     KeysUnavailable when the key provider cannot be reached: it goes on by itself.
     """
@@ -439,7 +439,7 @@ def _carry_out(scope: Scope, erasure: Erasure, *, texts: Sequence[tuple[Scope, P
     with transaction.atomic(using=KEYRING):
         row = Erasure.objects.select_for_update().get(pk=erasure.pk)
         if row.state != ErasureState.REQUESTED:
-            return  # somebody else has carried it through meanwhile
+            return  # another worker has completed it meanwhile
         row.state, row.deleted_at, row.counts = ErasureState.DELETED, now, dict(counts)
         row.save(update_fields=["state", "deleted_at", "counts"])
         receipt_log.append(row, Phase.DELETED, phases, probe=probe, now=now)

@@ -1,4 +1,4 @@
-"""Forgetting chosen memories: hidden from every answer at once, restorable for a week."""
+"""Forgetting chosen memories: hidden from every answer immediately, restorable for a week."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass

@@ -96,7 +96,7 @@ def lift(scope: Scope, hold_id: int, *, now: datetime) -> int:
         row.lifted_at, row.lifted_by = now, scope.principal.label
         row.save(update_fields=["lifted_at", "lifted_by"])
         with connection.cursor() as cursor:
-            # In one piece: a memory that is let go must not be held by a hold that begins meanwhile.
+            # In one piece: a memory that is released must not be held by a hold that begins meanwhile.
             cursor.execute(_LET_GO, {"tenant": scope.tenant_id, "hold": hold_id})
             count = int(cursor.rowcount)
         _record(scope, "retention.lift", row, count=count, now=now)

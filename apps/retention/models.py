@@ -51,7 +51,7 @@ class Phase(models.TextChoices):
 class ErasureEntry(InKeyring, models.Model):
     """One erasure.  In the keyring database, so that it survives a restore of the data; append only; no content.
 
-    target_uid: of a space or a tenant.  target_id: of a memory.  Ids of memories come anew after a restore, so that an
+    target_uid: of a space or a tenant.  target_id: of a memory.  Ids of memories are reused after a restore, so that an
     entry speaks of the row of that id which was there at ``erased_at``.  erasure_uid: of the erasure it is part of.
     """
 
@@ -88,7 +88,7 @@ class ErasureEntry(InKeyring, models.Model):
 
 class Erasure(InKeyring, models.Model):
     """One erasure: of what, on whose word and how far it is.  In the keyring database, so that neither what it erases
-    nor a restore of the data takes it along.  Ids, counts and times; no content.
+    nor a restore of the data deletes it.  Ids, counts and times; no content.
 
     target: as its receipts commit to it, and nonce: what opens that commitment; for the tenant, and not in the log.
     counts: by kind, of what went.  finished_at: when nothing of it is left, in backups either.
@@ -222,7 +222,7 @@ class ForgetRequest(ScopedModel):
 
 
 class PrivacyRequest(ScopedModel):
-    """A person asked to see, to take along or to have deleted all that is kept of them; somebody of the tenant does it.
+    """A person asked to see, to export or to have deleted all that is kept of them; a member of the tenant does it.
 
     Outlasts the person: of them only a number.  evidence: ids of receipts.  records: how many memories were handed over
     or erased.  error: the code of why it failed last.
@@ -264,7 +264,7 @@ class PrivacyRequest(ScopedModel):
 
 
 class Hold(ScopedModel):
-    """A legal hold: what it is for is not deleted until it is lifted.  case: the reference of whoever asked for it.
+    """A legal hold: what it is for is not deleted until it is lifted.  case: the reference of the requester.
 
     project_id, space_id, memory_id: the one that the level names; none of them for the whole tenant.
     """
@@ -291,10 +291,10 @@ class Hold(ScopedModel):
 
 
 class RetentionNotice(ScopedModel):
-    """Memories of an environment and a project go from a day on, of which whoever listens was told
+    """Memories of an environment and a project go from a day on, of which listeners were notified
     (``apps.retention.notices``).  Gone when nothing goes for a week ahead.
 
-    first_on: the first day (UTC) of the run, as it was told.  count: how many go within a week, when last looked at.
+    first_on: the first day (UTC) of the run, as announced.  count: how many go within a week, when last looked at.
     """
 
     environment = models.CharField(max_length=16)
@@ -319,7 +319,7 @@ class RetentionNotice(ScopedModel):
 class RetentionRun(ScopedModel):
     """One run of the retention over one tenant; counts only.  At most one of a tenant is not finished.
 
-    token: of whoever works at it, until leased_until; then somebody else may go on with it.
+    token: of the worker that has it, until leased_until; then another may go on with it.
     """
 
     token = models.UUIDField()

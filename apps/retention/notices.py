@@ -1,6 +1,6 @@
 """Notice of what is going to be deleted: a week before the first memory of a run goes, and again where the day moves.
 
-A run are days on which memories go, until for a whole week ahead none does.  It is told once, however many days it
+A run are days on which memories go, until for a whole week ahead none does.  It is announced once, however many days it
 lasts and memories it takes: of each environment and project by itself, because webhooks are.
 """
 
@@ -43,10 +43,10 @@ class _Going:
 
 
 def announce(scope: Scope, policies: Sequence[Policy], *, now: datetime) -> int:
-    """Tell of each run that begins within DAYS and was not told of, or whose day moved; how many were told.
+    """Announce each run that begins within DAYS and was not announced, or whose day moved; how many were announced.
 
-    By whoever holds the lease of the tenant's run, so that nothing is told twice.  What has a time of its own, what
-    people deleted and what goes by the number of newer values is not told of: nobody is surprised, or nobody can know.
+    For the holder of the lease of the tenant's run: nothing is announced twice.  What has a time of its own, what
+    people deleted and what goes by the number of newer values is not announced: it is expected, or not foreseeable.
     """
     with tenant_transaction(scope):
         going = _going(scope, policies, now=now)
@@ -92,7 +92,7 @@ def _going(scope: Scope, policies: Sequence[Policy], *, now: datetime) -> dict[G
 
 
 def _notice(scope: Scope, group: Group, found: _Going, known: RetentionNotice | None, *, now: datetime) -> bool:
-    """Whether it was told of."""
+    """Whether it was announced."""
     environment, project_id = group
     row = known or RetentionNotice(
         tenant_id=scope.tenant_id, environment=environment, project_id=project_id, created_at=now

@@ -1,6 +1,6 @@
-"""A person's requests about all that is kept of them: to see it, to take it along, to have it deleted.
+"""A person's requests about all that is kept of them: to see it, to export it, to have it deleted.
 
-A program may open one; somebody of the tenant, who has just shown who they are, carries it out.  There is a deadline,
+A program may open one; a member of the tenant, freshly authenticated, carries it out.  There is a deadline,
 and what is past it says so.
 """
 
@@ -71,7 +71,7 @@ class Asked:
 def open_request(scope: Scope, kind: PrivacyKind, *, now: datetime) -> tuple[Asked, bool]:
     """The request of the scope's one end user, and whether it is new: one that is open is not opened again.
 
-    Raises PrivacyRequestNotFound for somebody of whom nothing is kept.
+    Raises PrivacyRequestNotFound for a person of whom nothing is kept.
     """
     if not scope.spaces or scope.space.kind != SpaceKind.END_USER:
         raise PrivacyRequestNotFound
@@ -84,7 +84,7 @@ def open_request(scope: Scope, kind: PrivacyKind, *, now: datetime) -> tuple[Ask
             created_at=now,
             due_at=now + timedelta(days=settings.PRIVACY_DAYS),
         )
-        # Two who ask at once get the same one.
+        # Two concurrent requests get the same one.
         PrivacyRequest.everyone.bulk_create([fresh], ignore_conflicts=True)
         there = PrivacyRequest.objects.within(scope).filter(end_user_id=scope.space.owner_id, kind=kind)
         row = there.exclude(state=PrivacyState.COMPLETED).get()
@@ -108,7 +108,7 @@ def list_requests(
 
 
 def delete_person(scope: Scope, request_id: int, *, authorised: Authorisation, now: datetime) -> Asked:
-    """Carry out a request to delete: erase the person in every environment.  scope: of somebody inside the tenant.
+    """Carry out a request to delete: erase the person in every environment.  scope: of a user inside the tenant.
 
     Fails with what forbids the erasure, and may then be tried again.  Raises PersonNeeded, PrivacyRequestNotFound,
     PrivacyRequestDone; what ``start_erasure`` raises.
@@ -137,12 +137,12 @@ def prepare_file(scope: Scope, request_id: int, *, now: datetime) -> Asked:
 
 
 def files_of(scope: Scope, asked: Sequence[Asked]) -> Mapping[int | None, Export]:
-    """What became of the file of each request that was begun, by the request's id."""
+    """The state of the file of each request that was begun, by the request's id."""
     return find_for_requests(scope, [one.id for one in asked if one.kind in HANDED_OVER])
 
 
 def link_to_file(scope: Scope, request_id: int, *, now: datetime) -> Link:
-    """A link to the file of a request that was begun; whoever has it takes the file, once.
+    """A link to the file of a request that was begun; anyone who has it can download the file, once.
 
     Raises PersonNeeded, PrivacyRequestNotFound, ExportNotReady.
     """
@@ -163,7 +163,7 @@ def hand_over(scope: Scope, request_id: int, *, now: datetime) -> Iterator[bytes
 
 
 def note_taken(scope: Scope, request_id: int, *, now: datetime) -> None:
-    """Somebody has taken the whole file of a request, which is completed with that; the first time, and not again."""
+    """The whole file of a request was downloaded, which completes the request; the first time, and not again."""
     with tenant_transaction(scope):
         rows = PrivacyRequest.objects.within(scope).select_for_update(no_key=True)
         row = rows.filter(pk=request_id, state=PrivacyState.IN_PROGRESS).first()
@@ -183,7 +183,7 @@ def _pieces(scope: Scope, row: PrivacyRequest, job_id: int, *, now: datetime) ->
 
 
 def _begin(scope: Scope, request_id: int, kinds: Sequence[PrivacyKind], *, now: datetime) -> PrivacyRequest:
-    """The request, in progress.  One that somebody began and did not finish is taken up."""
+    """The request, in progress.  One that was begun and not finished is resumed."""
     if scope.principal.kind == "api_key":
         raise PersonNeeded
     with tenant_transaction(scope):

@@ -4,13 +4,13 @@ A deleted row's bytes stay in its table until it is vacuumed, in holes of its pa
 was in, and in the planner's statistics; a destroyed salt or key, likewise in the keyring's.  So a purge takes each
 table of tenants in turn, and those of salts and keys:
 
-1. ``vacuum``, until it has seen that nobody may still look at what was deleted before the purge began;
-2. a small table is written anew with all of its indexes (``vacuum full``), which for that moment keeps everybody out;
-   of a large one the indexes are built anew while everybody works, and a hole may keep bytes until it is filled;
-3. ``analyze``, and then the table of statistics itself, once nobody may still look at what that replaced.
+1. ``vacuum``, until it has seen that no transaction can still see what was deleted before the purge began;
+2. a small table is rewritten with all of its indexes (``vacuum full``), which locks everyone out for that moment;
+   of a large one the indexes are rebuilt concurrently, and a hole may keep bytes until it is filled;
+3. ``analyze``, and then the table of statistics itself, once no transaction can still see what that replaced.
 
 One purge serves all erasures that were done when it began.  One at a time, by a lock that ends with the connection of
-whoever holds it; a purge that was stopped goes on with the tables that are left.  See docs/adr/0016.
+its holder; a purge that was stopped goes on with the tables that are left.  See docs/adr/0016.
 """
 
 import logging
@@ -87,7 +87,7 @@ Told = Callable[[str], None]
 def purge(*, rewrite: bool = False, told: Told = lambda table: None, now: datetime) -> Purged:
     """Purge what was erased until now; nothing where nothing was.
 
-    rewrite: write large tables anew too, which keeps everybody out of each for as long as that takes.  told: hears the
+    rewrite: rewrite large tables too, which locks everyone out of each for as long as that takes.  told: hears the
     table that is next.  Outside a transaction.  Raises PurgeUnderWay, PurgeNotAllowed.
     """
     with _alone():
@@ -219,7 +219,7 @@ def _may(alias: str, table: str) -> bool:
 
 
 def _purge(alias: str, table: str, horizon: int, *, rewrite: bool) -> str | None:
-    """How it was done; None where somebody could still look at what was deleted, or was in the way."""
+    """How it was done; None where a transaction could still see what was deleted, or held a lock."""
     if not _is_vacuumed(alias, table, horizon):
         return None
     is_small = _ask(alias, "select pg_table_size(%s::regclass)", table) <= settings.PURGE_REWRITE_MB * 2**20
@@ -257,7 +257,7 @@ def _is_vacuumed(alias: str, table: str, horizon: int) -> bool:
     finally:
         raw.remove_notice_handler(hear)
     cutoffs = [int(found) for text in said for found in _CUTOFF.findall(text)]
-    # Numbers of 32 bits that begin anew; the horizon has the epochs too.
+    # Numbers of 32 bits that wrap around; the horizon has the epochs too.
     return bool(cutoffs) and all((cutoff - horizon) % 2**32 < 2**31 for cutoff in cutoffs)
 
 

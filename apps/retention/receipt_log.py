@@ -217,7 +217,7 @@ def _ship(size: int, note: str) -> None:
 
 
 def _pseudonym(kind: str, *parts: str) -> str:
-    """Stands for somebody in receipts: the same in all of them while the key is, and linked to nobody without it."""
+    """Stands for a person in receipts: the same in all of them while the key exists, linked to no one without it."""
     return fingerprints.mac16(service_key(ServiceName.RECEIPT).key, f"receipt {kind}", *parts).hex()
 
 

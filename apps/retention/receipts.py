@@ -2,7 +2,7 @@
 
 A receipt says what was erased, when and on whose word.  It is signed, and it is an entry of a log (RFC 6962) that the
 same key signs: it can be neither changed nor dated back nor taken back.  What it is about is hidden behind a
-commitment, which the file opens for whoever holds it.
+commitment, which the file opens for its holder.
 
 ::
 

@@ -72,13 +72,13 @@ def note_steps(scope: Scope, ids: Sequence[int], event: str, *, now: datetime) -
 
 
 def _forget_told(scope: Scope, ids: Sequence[int]) -> None:
-    """What webhooks were, or are still to be, told of these memories.  That they are gone is told after this."""
+    """What webhooks were, or are still to be, sent about these memories.  Their deletion is announced after this."""
     with connection.cursor() as cursor:
         for table in ("webhooks_webhookevent", "webhooks_webhookdelivery"):
             cursor.execute(
                 f"delete from {table} told using memories_memory memory "  # noqa: S608  (a table of ours)
                 "where told.tenant_id = %s and memory.tenant_id = told.tenant_id and memory.id = any(%s) "
-                # What tells of several people is of no space.
+                # What is about several people has no space.
                 "and (told.space_id = memory.space_id or told.space_id is null) and memory.id = any(told.memory_ids)",
                 [scope.tenant_id, list(ids)],
             )
@@ -116,7 +116,7 @@ def count(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool) -> Cou
 def erase(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool, now: datetime) -> int:
     """Delete these memories, what was derived from them, and whatever waits that would say the same; how many went.
 
-    Summaries go, and those of a topic are asked for anew without them.  with_sources: the turns and items of state that
+    Summaries go, and those of a topic are remade without them.  with_sources: the turns and items of state that
     they were made of go too.  A transaction for each batch: stopped anywhere it can be run again.
     """
     gone = 0
@@ -189,7 +189,7 @@ def _digests(rows: Iterable[Memory]) -> list[bytes]:
 
 
 def _lock(scope: Scope, space_id: int) -> SpaceCipher | None:
-    """Nobody writes to the space until the transaction ends, and answers that are kept of it are void.
+    """No one writes to the space until the transaction ends, and answers that are kept of it are void.
 
     None where nothing of it can be read any more.
     """
@@ -218,7 +218,7 @@ def _delete_sources(scope: Scope, source_ids: Sequence[int]) -> None:
 
 
 def _tend(scope: Scope, cluster_ids: Iterable[int], *, now: datetime) -> None:
-    """A topic of which nothing is left goes; another is summed up anew without what went."""
+    """A topic of which nothing is left goes; another is summarized again without what went."""
     left = set(
         ClusterMember.objects.within(scope)
         .filter(cluster_id__in=list(cluster_ids))

@@ -61,7 +61,7 @@ def _resume_tenant(tenant: Tenant, entries: Sequence[ErasureEntry], done: Replay
 
 
 def _erase_memories(scope: Scope, entries: Sequence[ErasureEntry], *, now: datetime) -> int:
-    """A younger row of the same id is another memory: ids come anew."""
+    """A younger row of the same id is another memory: ids are reused."""
     erased_at = {entry.target_id: entry.erased_at for entry in entries if entry.target_id is not None}
     erasures = Erasure.objects.in_bulk({entry.erasure_uid for entry in entries if entry.erasure_uid})
     with_sources = {

@@ -23,7 +23,7 @@ from apps.retention.models import CHOICE, REASON, ForgetRequest
 from apps.retention.states import RequestState
 
 TABLE: Final = "forget_request"
-STANDS: Final = timedelta(days=14)  # then nobody may confirm it any more
+STANDS: Final = timedelta(days=14)  # then it can no longer be confirmed
 MOST_PENDING: Final = 100  # of one end user
 
 
@@ -203,7 +203,7 @@ def refuse(scope: Scope, request_id: int, *, now: datetime) -> None:
 
 
 def expire_requests(scope: Scope, *, now: datetime) -> int:
-    """Close what nobody decided in time; how many.  Nobody could confirm these since their time came."""
+    """Close what was not decided in time; how many.  None of these could be confirmed once their time was over."""
     with tenant_transaction(scope):
         due = ForgetRequest.objects.within(scope).filter(state=RequestState.PENDING, expires_at__lte=now)
         count = due.update(state=RequestState.EXPIRED, decided_at=now, decided_by=scope.principal.label)

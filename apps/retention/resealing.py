@@ -1,4 +1,4 @@
-"""Sealing anew what this app sealed: what was asked to be forgotten, and why."""
+"""Re-sealing what this app sealed: what was asked to be forgotten, and why."""
 
 from typing import ClassVar
 

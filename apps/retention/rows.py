@@ -18,7 +18,7 @@ TRIES: Final = 5
 
 SPACES: Final = "projects_space"
 KEY_STATE: Final = "crypto_tenantkeystate"
-KEPT_PREFIX: Final = "audit_"  # the trail outlives what it tells of ...
+KEPT_PREFIX: Final = "audit_"  # the trail outlives what it is about ...
 NOT_KEPT: Final = ("audit_outboxevent",)  # ... and work is no trail
 
 
@@ -63,7 +63,7 @@ def _delete_batch(scope: InTenant, table: str, space_id: int | None) -> int:
             with tenant_transaction(scope):
                 return _delete(scope, table, space_id, limit=BATCH)
         except OperationalError as error:
-            # Somebody counts accesses, say, and locks the same rows in the order of their ids.
+            # Another process counts accesses, say, and locks the same rows in the order of their ids.
             if attempt == TRIES or not isinstance(error.__cause__, DeadlockDetected):
                 raise
     raise AssertionError  # the last attempt returns or raises
@@ -74,7 +74,7 @@ def _delete(scope: InTenant, table: str, space_id: int | None, *, limit: int | N
     if limit is not None:
         chosen += SQL(" limit {}").format(limit)
     with connection.cursor() as cursor:
-        # Triggers that take along what nothing refers to any more would leave tables with too few rows to count.
+        # Triggers that also delete what nothing refers to any more would leave tables with too few rows to count.
         cursor.execute("select set_config('app.deletes_all', 'on', true)")
         cursor.execute(SQL("delete from {} where ctid = any(array({}))").format(Identifier(table), chosen))
         return int(cursor.rowcount)

@@ -5,8 +5,8 @@ In this order, and each step may be done again.  A shredding that stopped anywhe
 1. the erasure ledger says so, and no restore can undo it (``apps.retention.erasing``);
 2. no new request reaches it: the space is taken from its owner, who gets a new one with their next memory; the tenant
    is closed and its API keys revoked;
-3. salt or keys are destroyed: from here on nobody can read it, wherever a copy of the rows may be;
-4. every process drops the keys that it holds, and whoever was still writing has finished;
+3. salt or keys are destroyed: from here on no one can read it, wherever a copy of the rows may be;
+4. every process drops the keys that it holds, and all writers have finished;
 5. files of exports that hold any of it are removed, and the rows are deleted, many at a time; the audit trail says so
    with the last of them.
 
@@ -50,7 +50,7 @@ class AlreadyShredded(Conflict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shredded:
-    """What went, or in a plan would go.  rows: by table, those that the database takes along with others not counted.
+    """What went, or in a plan would go.  rows: by table, those deleted by cascade not counted.
 
     salts and keys: destroyed.  key_encryption_keys: of the provider, where it keeps some for one tenant alone.
     """
@@ -88,7 +88,7 @@ def finish_space(scope: Scope, space_uid: uuid.UUID, *, request_id: str = "", no
     _discard_files(scope, space, now=now)  # of exports that had read of it before
     with tenant_transaction(scope):
         if not Space.objects.within(scope).filter(pk=space.pk).select_for_update().exists():
-            raise SpaceNotFound  # somebody else has finished it meanwhile
+            raise SpaceNotFound  # another worker has finished it meanwhile
         deleted = _sum(deleted, rows.delete_rest(scope, tables, space_id=space.pk))
         _delete_row(scope, rows.SPACES, space.pk)
         record(
@@ -126,10 +126,10 @@ def finish_tenant(scope: Scope, *, request_id: str = "", now: datetime) -> Shred
     salts = crypto.destroy_all_salts(uid, now=now)
     keks = crypto.destroy_own_keks(uid)
     tables = rows.tables_of_a_tenant()
-    # The state of its keys stays until the end: it tells processes that they hold them no more.
+    # The state of its keys stays until the end: it shows processes that they hold them no more.
     deleted = rows.delete_all(scope, [table for table in tables if table != rows.KEY_STATE])
     with tenant_transaction(scope):
-        Tenant.objects.select_for_update().get(pk=scope.tenant_id)  # holds off whoever makes an end user
+        Tenant.objects.select_for_update().get(pk=scope.tenant_id)  # blocks creation of end users
         deleted = _sum(deleted, rows.delete_rest(scope, tables))
         Tenant.objects.filter(pk=scope.tenant_id).update(name=_nameless(uid))
         if deleted:
@@ -156,14 +156,14 @@ def get_space(scope: Scope, space_uid: uuid.UUID) -> Space:
 
 
 def _take_from_owner(scope: Scope, space_uid: uuid.UUID, *, now: datetime) -> Space:
-    """The space, now nobody's; and the end user, where they have no other, forgotten as well."""
+    """The space, now without an owner; and the end user, where they have no other, forgotten as well."""
     with tenant_transaction(scope):
         space = Space.objects.within(scope).filter(uid=space_uid).first()
         if space is None:
             raise SpaceNotFound
         if space.kind == SpaceKind.END_USER:
             _bury(scope, space, now=now)
-        # The person before the space, as by whoever meets them, or the two would wait for each other.
+        # The person before the space, as in ``meet_end_user``, or the two would deadlock.
         person = EndUser.objects.within(scope).filter(pk=space.owner_id).select_for_update()
         is_person = space.kind == SpaceKind.END_USER and bool(person)
         # No owner has an id below zero, and the space's own makes it unique.

@@ -1,4 +1,4 @@
-"""What may become of a request to forget, and of a person's request about all of theirs."""
+"""The states of a request to forget, and of a person's request about all of theirs."""
 
 from enum import StrEnum
 

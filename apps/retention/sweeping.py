@@ -1,6 +1,6 @@
 """The retention at work: what is past its time leaves, step by step, a batch at a time.
 
-One run of a tenant at a time, by a lease that a killed worker loses; whoever comes next goes on with the same run.
+One run of a tenant at a time, by a lease that a killed worker loses; the next worker goes on with the same run.
 Nothing is remembered between batches but what the memories say themselves, so a run that was stopped anywhere, or one
 that was missed, is made good by the next.
 """
@@ -43,7 +43,7 @@ class RunUnderway(Conflict):
 
 
 class LeaseLost(Exception):
-    """The lease was lost, and somebody else has gone on."""
+    """The lease was lost, and another worker has gone on."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -180,7 +180,7 @@ def _due(scope: Scope, rule: Rule, archive: int, *, now: datetime) -> list[tuple
         cursor.execute(
             f"select memory.id, {ARCHIVE_DAYS}, memory.retention_status = 'active' from memories_memory memory "  # noqa: S608  (fixed texts of ours)
             f"where {rule.where()} and not memory.legal_hold "
-            # Whoever holds one has it changed or recalled just now: the next run takes it.
+            # A locked one is being changed or recalled just now: the next run takes it.
             # In the order of the rule's index, so that a batch reads what it takes and not what went before it.
             f"order by {rule.order} limit %(most)s for update of memory skip locked",
             parameters,

@@ -1,4 +1,4 @@
-"""The retention by schedule, and closing requests to forget that nobody decided."""
+"""The retention by schedule, and closing requests to forget that were not decided."""
 
 import logging
 from datetime import timedelta
@@ -16,7 +16,7 @@ from apps.retention.sweeping import RunUnderway, sweep, tier
 
 logger = logging.getLogger(__name__)
 
-STOPPED_AFTER = timedelta(minutes=10)  # by then whoever began an erasure has died
+STOPPED_AFTER = timedelta(minutes=10)  # by then the worker of an erasure has died
 SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
 
 
@@ -43,7 +43,7 @@ def sweep_tenant(tenant_id: int, **_: object) -> None:
     try:
         done = sweep(scope, now=timezone.now(), seconds=SLICE_SECONDS, pause=settings.RETENTION_PAUSE)
     except RunUnderway:
-        return  # whoever is at it takes what is due
+        return  # the worker that runs takes what is due
     if not done.is_done:
         sweep_tenant.apply_async(kwargs={"tenant_id": tenant_id}, expires=3600.0)
 

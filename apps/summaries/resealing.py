@@ -1,4 +1,4 @@
-"""Sealing anew what this app sealed: the topics of clusters, and the keyed handles made of them."""
+"""Re-sealing what this app sealed: the topics of clusters, and the keyed handles made of them."""
 
 from typing import ClassVar, Final
 

@@ -36,7 +36,7 @@ from text.summary import summary_of
 from text.words import terms
 
 TYPE: Final = "summary"
-VOICE: Final = "summary"  # so that somebody who says the same words is not met as having said them before
+VOICE: Final = "summary"  # so that a user who says the same words is not matched as having said them before
 LONGEST_WHOLE: Final = 8_000  # characters of sources that a cluster's summary keeps everything of
 
 
@@ -78,7 +78,7 @@ def summarize(scope: Scope, memory_ids: Sequence[int], *, lossless: bool, now: d
 
 
 def tend_clusters(scope: Scope, cluster_ids: Sequence[int], *, now: datetime) -> None:
-    """Bring the summaries of these clusters up to date: made, made anew in place, or taken away.
+    """Bring the summaries of these clusters up to date: made, rebuilt in place, or removed.
 
     Inside the tenant's transaction.  Doing it twice changes nothing the second time.
     """
@@ -90,7 +90,7 @@ def tend_clusters(scope: Scope, cluster_ids: Sequence[int], *, now: datetime) ->
 
 
 def tend_summaries(scope: Scope, summary_ids: Sequence[int], *, now: datetime) -> None:
-    """Make these summaries anew without what left them, or take them away where fewer than three sources remain.
+    """Rebuild these summaries without what left them, or remove them where fewer than three sources remain.
 
     Inside the tenant's transaction.
     """

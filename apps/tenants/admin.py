@@ -76,7 +76,7 @@ class TenantAdmin(OperatorAdmin):
 
     @action(description="Let keys delete nothing", url_path="tighten", icon="lock", permissions=["operate"])
     def tighten(self, request: HttpRequest, object_id: str) -> Answer:
-        """Only this way: to loosen it is for the tenant's owner, or for whoever holds the host (`memsync tenant`)."""
+        """Only this way: only the tenant's owner or the host's operator (`memsync tenant`) may loosen it."""
         tenant = self.found(request, object_id)
         if request.method == "POST":
             writable = Tenant.objects.get(pk=tenant.pk)

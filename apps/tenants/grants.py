@@ -1,7 +1,7 @@
-"""What a person's role lets them do through the API.  One table: each role has what stands here and nothing else.
+"""What a person's role lets them do through the API.  One table: each role has what is listed here and nothing else.
 
-Names are those that routes ask for, as of API keys (``apps.apikeys.permissions``).  One that stands in both tables is
-for programs and people, one that stands here alone for people; memories are for programs, and for people in the
+Names are those that routes ask for, as of API keys (``apps.apikeys.permissions``).  One that is in both tables is
+for programs and people, one that is here alone for people; memories are for programs, and for people in the
 browser.
 """
 

@@ -54,7 +54,7 @@ class Reach:
 
     @property
     def permissions(self) -> frozenset[str]:
-        """Of the API, to whoever signed in there."""
+        """Of the API, to a user who signed in there."""
         return GRANTS[self.role]
 
     @property
@@ -126,7 +126,7 @@ def list_memberships(user_id: int) -> list[Membership]:
 
 
 def list_members(tenant: Tenant) -> list[Membership]:
-    """Without rows that give nothing, because nobody gave them."""
+    """Without rows that give nothing, because no one gave them."""
     members = Membership.objects.filter(organization_id=tenant.organization_id).select_related("user")
     return only_bound(members.order_by("user__email", "id"))
 
@@ -141,7 +141,7 @@ def get_member(tenant: Tenant, user_id: int) -> Membership:
 
 
 def has_owner(tenant_id: int) -> bool:
-    """Whether somebody owns the tenant's organization who can sign in."""
+    """Whether the tenant's organization has an owner who can sign in."""
     owners = Membership.objects.filter(role=Role.OWNER, suspended_at=None, user__is_active=True)
     return bool(only_bound(owners.filter(organization__tenants__id=tenant_id)))
 
@@ -152,7 +152,7 @@ def give_role(tenant: Tenant, user_id: int, role: str, *, actor: str, now: datet
         raise RoleRefused
     with tenant_transaction(tenant):
         there, action = _locked(tenant, user_id), "member.role"
-        if there is not None and not there.is_bound():  # of somebody who gave it to himself nothing is kept
+        if there is not None and not there.is_bound():  # nothing is kept of a role that its holder gave himself
             there.delete()
             there = None
         if there is None:
@@ -177,9 +177,9 @@ def change_member(
     actor: str,
     now: datetime,
 ) -> Membership:
-    """Another role for somebody who has one, or none of what it gives until they are no longer suspended.
+    """Another role for a person who has one, or none of what it gives until they are no longer suspended.
 
-    by: the role of whoever asks.  Raises NotAMember, RoleRefused, OwnerRequired, LastOwner.
+    by: the role of the caller.  Raises NotAMember, RoleRefused, OwnerRequired, LastOwner.
     """
     if role is not None and role not in Role.values:
         raise RoleRefused
@@ -205,7 +205,7 @@ def change_member(
 
 
 def take_role(tenant: Tenant, user_id: int, *, by: Role = Role.OWNER, actor: str, now: datetime) -> None:
-    """by: the role of whoever asks.  Raises NotAMember, OwnerRequired, LastOwner."""
+    """by: the role of the caller.  Raises NotAMember, OwnerRequired, LastOwner."""
     with tenant_transaction(tenant):
         there = _member(tenant, user_id, by=by)
         if there.role == Role.OWNER and there.is_bound():

@@ -40,14 +40,14 @@ class Profile(models.TextChoices):
 
 
 class Changes(models.TextChoices):
-    """What becomes of a claim about somebody when another value is said."""
+    """What happens to a claim about a person when another value is said."""
 
     REPLACE = "replace", "The newer value replaces the older one"
     DISPUTE = "dispute", "Both stand, disputed, until somebody decides"
 
 
 class Instructions(models.TextChoices):
-    """What becomes of an instruction that extraction found by itself, in a text nobody asked to have remembered."""
+    """What happens to an instruction that extraction found by itself, in a text no one asked to have remembered."""
 
     STYLE = "style", "A user's own wish of how to be answered takes effect; all others wait for review"
     REVIEW = "review", "It waits for review: a planted one must never take effect"

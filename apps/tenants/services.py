@@ -74,7 +74,7 @@ def open_organization(name: str, *, domain: str = "", now: datetime) -> Organiza
 
 
 def name_for_tenant(organization: str) -> str:
-    """A tenant's name after its organization's, and another each time: it tells nobody which names are taken."""
+    """A tenant's name after its organization's, and another each time: it shows no one which names are taken."""
     words = re.sub(r"[^a-z0-9]+", "-", organization.lower()).strip("-")[:40].strip("-")
     return f"{words or 'org'}-{secrets.token_hex(4)}"
 

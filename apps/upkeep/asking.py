@@ -1,6 +1,6 @@
 """Asking for work on keys: a row that says what is wanted.  Reaches no key itself, so that the admin may ask too.
 
-What is asked for begins when a worker comes by, within a minute.
+What is asked for begins when a worker runs, within a minute.
 """
 
 from datetime import datetime, timedelta
@@ -55,6 +55,6 @@ def ask_for_rotation(
 
 
 def ask_for_rewrap(principal: Principal, *, now: datetime) -> KeyRewrap:
-    """Ask for every key to be wrapped anew.  Asking twice while it waits asks once."""
+    """Ask for every key to be re-wrapped.  Asking twice while it waits asks once."""
     waiting = KeyRewrap.objects.filter(finished_at=None).order_by("pk").first()
     return waiting or KeyRewrap.objects.create(actor=principal.label, created_at=now)

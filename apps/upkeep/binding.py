@@ -1,7 +1,7 @@
 """Rows that do not say what the service wrote (``apps.core.bound``): counted, shown, and bound again.
 
 Binding believes what a row says now.  It is done once by itself, for rows from before there were hashes, and then by
-whoever runs the host, after a look at what would be believed: after a restore, or an upgrade that was broken off.
+the operator of the host, after a look at what would be believed: after a restore, or an upgrade that was broken off.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from apps.tenants.models import EndUser, Membership, Tenant
 BATCH: Final = 1_000
 
 # By the version of the key that came with them.  Rows of a kind that is bound already are bound by no later upgrade:
-# one without a hash may be somebody's who waits for it.
+# one without a hash may belong to someone who waits for it.
 KINDS: Final[Mapping[int, tuple[type[Any], ...]]] = {1: (Tenant, Membership, ApiKey), 2: (EndUser, Space)}
 ALL: Final = tuple(kind for kinds in KINDS.values() for kind in kinds)
 

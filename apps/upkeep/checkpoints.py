@@ -1,6 +1,6 @@
 """Signed statements of where every audit chain stands, kept here and written where they can be carried away.
 
-Whoever can change the database can rebuild a chain from any row on, and it will be whole in itself.  A checkpoint that
+Who can change the database can rebuild a chain from any row on, and it will be whole in itself.  A checkpoint that
 has left this host says what the chain was; the key that signs it is wrapped like every other and not in the database.
 """
 

@@ -1,4 +1,4 @@
-"""Replacing a tenant's identity key after a compromise: handles made anew, one space after the other."""
+"""Replacing a tenant's identity key after a compromise: handles recomputed, one space after the other."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from apps.projects.scope import Scope
 
 
 def rekey_some(scope: Scope, version: int, *, now: datetime) -> int:
-    """How many handles were made anew in this transaction; 0 when there is nothing left that nobody is at.
+    """How many handles were recomputed in this transaction; 0 when nothing is left that is not locked.
 
     The tenant's own lookups come first: from then on new spaces begin under the new key, so that an end comes.
     """

@@ -104,7 +104,7 @@ def sealed_tables() -> list[str]:
 
 
 def rewrap(principal: Principal, *, progress: Callable[[int], None] = lambda done: None, now: datetime) -> Rewrapped:
-    """Wrap every key anew, as asked for by somebody else or right now; see ``lifecycle.rewrap``."""
+    """Re-wrap every key, as asked for by another user or right now; see ``lifecycle.rewrap``."""
     asked = ask_for_rewrap(principal, now=now)
     rewrapped = lifecycle.rewrap(progress=progress)
     with transaction.atomic():

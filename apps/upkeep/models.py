@@ -1,4 +1,4 @@
-"""What is asked for and under way: rotations of data keys, wrapping all keys anew, and changes of types."""
+"""What is asked for and under way: rotations of data keys, re-wrapping all keys, and changes of types."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -59,7 +59,7 @@ class KeyRotation(BaseModel):
 
 
 class KeyRewrap(BaseModel):
-    """Every key of the deployment to be wrapped under the key provider's current version, as somebody asked.
+    """Every key of the deployment to be wrapped under the key provider's current version, on request.
 
     failed: keys that did not unwrap and were left as they are.
     """
@@ -135,7 +135,7 @@ class TypeChange(BaseModel):
 
 
 class RowState(models.TextChoices):
-    """changed -> restored, or kept where somebody changed it since.  taken, broken: it was left as it was."""
+    """changed -> restored, or kept where a user changed it since.  taken, broken: it was left as it was."""
 
     CHANGED = "changed"
     TAKEN = "taken"

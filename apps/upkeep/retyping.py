@@ -2,7 +2,7 @@
 
 Spaces are gone through in the order of their ids, and in each the newest memory first, so that of two that want one
 place the newer gets it.  What a batch looks at is read without a lock; only where something is to change is the space
-locked, for about half a second at most.  How far it is stands in the change's row, in the same transaction as what was
+locked, for about half a second at most.  Its progress is in the change's row, in the same transaction as what was
 done: a worker may be killed at any point, and the next one goes on from there.
 
 An add that was under way when the change was asked for may not know of it.  So what was written about then is looked at
@@ -121,7 +121,7 @@ def open_changes() -> list[int]:
 
 
 def work(change_id: int, *, seconds: float, clock: Callable[[], datetime]) -> Outcome:
-    """Carry a change on for about so long.  Busy: somebody else is at it, or its second look must wait a little."""
+    """Carry a change on for about so long.  Busy: another worker has it, or its second look must wait a little."""
     change = TypeChange.objects.filter(pk=change_id).first()
     scope = find_system_scope(change.tenant_id) if change else None
     if change is None or scope is None:
@@ -156,7 +156,7 @@ def _turn(scope: Scope, change_id: int, size: int, *, now: datetime) -> Outcome:
 
 
 def _is_alone(change_id: int) -> bool:
-    """Whether nobody else is at it.  Let go with the transaction, however it ends."""
+    """Whether no other worker has it.  Released with the transaction, however it ends."""
     with connection.cursor() as cursor:
         cursor.execute("select pg_try_advisory_xact_lock(%s, %s)", [_SLOT, change_id % 2**31])
         (is_mine,) = cursor.fetchone() or (False,)
@@ -187,7 +187,7 @@ def _carry_on(scope: Scope, change: TypeChange, size: int, *, now: datetime) -> 
 def _change_some(
     scope: Scope, change: TypeChange, ref: SpaceRef, rows: Sequence[Memory], *, now: datetime
 ) -> tuple[list[Retyped], int]:
-    """What became of those among the rows that the change is about, and how many rows do not open."""
+    """The states of those among the rows that the change is about, and how many rows do not open."""
     registry = read_registry(scope)
     wordings = [wording_of(row) for row in TypeRule.objects.within(scope).filter(change_id=change.pk).order_by("pk")]
     try:
@@ -276,7 +276,7 @@ def _restore(
     *,
     now: datetime,
 ) -> Iterator[Retyped]:
-    """Those that nobody changed since, and whose former place is free."""
+    """Those that no one changed since, and whose former place is free."""
     registry, by_id = read_registry(scope), {row.memory_id: row for row in noted}
     untouched = [
         row for row in _locked(scope, list(by_id)).filter(type=change.type) if row.changed_txid == by_id[row.pk].txid

@@ -1,7 +1,7 @@
 """Turning a tenant's data key while the service runs.
 
 A rotation is a row.  Its state says what comes next, what remains is a count of rows, and every piece of work is a
-short transaction of its own: whoever dies in the middle of one leaves the rest to be taken up by anybody, and doing any
+short transaction of its own: a worker that dies in the middle of one leaves the rest to any other, and doing any
 piece twice changes nothing.  What the keys themselves go through is in ``apps.crypto.lifecycle``.
 """
 
@@ -66,7 +66,7 @@ def rotate(
 ) -> KeyRotation:
     """Let writers use a new root key from now on, and ask for every row to be sealed under it.
 
-    As ``ask_for_rotation``, and begun at once.  Raises RotationUnderway, KeysMissing, KeysUnavailable.
+    As ``ask_for_rotation``, and begun immediately.  Raises RotationUnderway, KeysMissing, KeysUnavailable.
     """
     rotation = ask_for_rotation(scope, reason=reason, is_compromise=is_compromise, window=window, now=now)
     return begin(scope, rotation.pk, now=now)
@@ -89,7 +89,7 @@ def reseal(scope: Scope, *, now: datetime) -> KeyRotation | None:
 
 
 def begin(scope: Scope, rotation_id: int, *, now: datetime) -> KeyRotation:
-    """Take a rotation that was asked for to where its rows can be sealed anew.  Nothing happens twice."""
+    """Take a rotation that was asked for to where its rows can be re-sealed.  Nothing happens twice."""
     with transaction.atomic():
         rotation = _locked(rotation_id)
         if rotation.state == RotationState.ASKED and rotation.to_version is None:
@@ -128,7 +128,7 @@ def _put_to_use(scope: Scope, rotation: KeyRotation, *, now: datetime) -> None:
 
 
 def work(rotation_id: int, *, seconds: float, workers: int, clock: Callable[[], datetime]) -> Outcome:
-    """Seal rows under the new key for about so long.  workers: how many may be at it at once, wherever they run."""
+    """Seal rows under the new key for about so long.  workers: how many may do so concurrently, wherever they run."""
     rotation = KeyRotation.objects.filter(pk=rotation_id).first()
     scope = find_system_scope(rotation.tenant_id) if rotation else None
     if rotation is None or scope is None:
@@ -174,7 +174,7 @@ def _batch(scope: Scope, rotation: KeyRotation, size: int, *, workers: int, now:
 
 
 def _take_slot(rotation_id: int, workers: int) -> bool:
-    """Whether this transaction is one of those that may work.  Let go with the transaction, however it ends."""
+    """Whether this transaction is one of those that may work.  Released with the transaction, however it ends."""
     with connection.cursor() as cursor:
         for slot in range(workers):
             name = (rotation_id * 64 + slot) % 2**31

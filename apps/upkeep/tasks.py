@@ -33,7 +33,7 @@ def tend(**_: object) -> None:
 
 @shared_task(name="keys.rewrap", ignore_result=True)  # type: ignore[untyped-decorator]
 def rewrap(**_: object) -> None:
-    """Wrap every key anew, if that is what somebody asked for."""
+    """Re-wrap every key, if that was asked for."""
     if KeyRewrap.objects.filter(finished_at=None).exists():
         keys.rewrap(SYSTEM, now=timezone.now())
 
@@ -60,7 +60,7 @@ def retype(change_id: int, **_: object) -> None:
 
 
 def _work(rotation_id: int) -> rotation.Outcome:
-    """A database that restarts is waited for: nobody else may ring before the minute is over."""
+    """A database that restarts is waited for: no one else may ring before the minute is over."""
     deadline, wait = time.monotonic() + PATIENCE_SECONDS, 0.1
     while True:
         try:

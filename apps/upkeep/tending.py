@@ -29,13 +29,13 @@ WARN_AFTER: Final = timedelta(days=20)
 ALARM_AFTER: Final = timedelta(days=25)
 SAY_AGAIN_AFTER: Final = timedelta(days=1)
 EXTENSION: Final = timedelta(days=7)
-# Longer than any request or task: whoever still looks at the rows as they were before may still need the key.
+# Longer than any request or task: a reader that still sees the rows as they were before may need the key.
 SETTLING: Final = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """A rotation that wants work, and by how many at once."""
+    """A rotation that wants work, and by how many workers concurrently."""
 
     rotation_id: int
     workers: int
@@ -55,7 +55,7 @@ def tend(*, now: datetime) -> list[Due]:
 
 
 def workers_for(one: KeyRotation, *, now: datetime) -> int:
-    """How many may work at it at once."""
+    """How many may work at it concurrently."""
     usual: int = settings.ROTATION_WORKERS
     return 2 * usual if now - (one.started_at or one.created_at) > HURRY_AFTER else usual
 

@@ -1,6 +1,6 @@
 """Asking for a change of a tenant's types: adding one, splitting one off others, giving one up, and undoing any of it.
 
-What is asked for holds at once for what is written from now on; what is there already follows (``retyping``).
+What is asked for holds immediately for what is written from now on; what is there already follows (``retyping``).
 """
 
 from collections.abc import Sequence
@@ -169,7 +169,7 @@ def plan_sunset(scope: Scope, name: str, into: str) -> Planned:
 def commit(scope: Scope, planned: Planned, *, now: datetime) -> TypeChange:
     """Let it hold for what is written from now on, and ask for what is there to follow.
 
-    Raises ChangeUnderway; TypeExists when somebody else was quicker.
+    Raises ChangeUnderway; TypeExists when another user was quicker.
     """
     try:
         with tenant_transaction(scope):
@@ -259,7 +259,7 @@ def count_eligible(scope: Scope, sources: Sequence[str]) -> int:
 
 
 def count_to_undo(scope: Scope, change: TypeChange) -> int:
-    """How many memories have their type by this change, those that somebody changed since too."""
+    """How many memories have their type by this change, those that a user changed since too."""
     with tenant_transaction(scope):
         return TypeChangeRow.objects.within(scope).filter(change_id=change.pk, state=RowState.CHANGED).count()
 

@@ -1,4 +1,4 @@
-"""What django-allauth asks of us: who may sign up (nobody by its pages), where to go next, how secrets are kept."""
+"""What django-allauth asks of us: who may sign up (no one by its pages), where to go next, how secrets are kept."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Breaking the glass: an operator asks to read one space, another approves, the tenant allows it, watches and ends it.
+"""Break-glass access: an operator asks to read one space, another approves, the tenant allows it, watches and ends it.
 
 The pages of operators stand here and not in the admin, which reaches nothing that opens: here are second factors and
 step-ups, and the way to a memory that everybody's pages go.
@@ -170,7 +170,7 @@ def glass_policy(request: HttpRequest, at: At) -> HttpResponse:
 
 
 def waits_or_reads(at: At) -> dict[str, int]:
-    """For the overview of whoever decides: how many grants wait for the tenant or an operator, and are open."""
+    """For the overview of the user who decides: how many grants wait for the tenant or an operator, and are open."""
     found = find_active(at.scope, now=at.now) if at.reach.may_delete else []
     reads = found.count(Standing.OPEN)
     return {"reads": reads, "waits": len(found) - reads}

@@ -45,7 +45,7 @@ def erasure(request: HttpRequest, at: At, erasure_id: str) -> HttpResponse:
 
 @in_tenant(Need.DECIDER, closed=True)
 def receipt(request: HttpRequest, at: At, receipt_id: str) -> HttpResponse:
-    """The file, to be kept by whoever asked for the erasure, and checked anywhere."""
+    """The file, to be kept by the user who asked for the erasure, and checked anywhere."""
     found = get_receipt(at.scope, receipt_id)
     name = {"Content-Disposition": f'attachment; filename="{found.name}"'}
     return HttpResponse(found.to_json(), content_type="application/json", headers=name)
@@ -70,7 +70,7 @@ def erase_memory(request: HttpRequest, at: At, space_id: int, memory_id: int) ->
 
 @in_tenant(Need.ASSERTION, methods="GET POST")
 def erase_person(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
-    """Of an end user everything in every environment; of what is nobody's, the space."""
+    """Of an end user everything in every environment; of what belongs to no end user, the space."""
     scope = find(at, space_id)
     owner = owner_of(scope, now=at.now)
     is_person = scope.space.kind == SpaceKind.END_USER

@@ -1,4 +1,4 @@
-"""Files of memories to take along: asked for, watched while they are made, and taken by links that work once."""
+"""Exported files of memories: asked for, watched while they are made, and taken by links that work once."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -88,7 +88,7 @@ class FirstFactorForm(PasswordForm):  # type: ignore[misc]  # allauth ships no t
             del self.fields["code"]
 
     def clean(self) -> dict[str, Any]:
-        """The code is looked at after the password, so that nobody tries codes with a session alone."""
+        """The code is looked at after the password, so that no one tries codes with a session alone."""
         said: dict[str, Any] = super().clean()
         if "code" in said and "password" in said and not enrolment.accept_code(self.request, self.user, said["code"]):
             self.add_error("code", ENROLMENT)

@@ -12,7 +12,7 @@ from apps.projects.scope import Environment
 from apps.tenants.members import Reach
 from apps.web.needs import Need, permits
 
-THEME: Final = "memsync_theme"  # the cookie with the colours that somebody chose
+THEME: Final = "memsync_theme"  # the cookie with the colours that the user chose
 THEMES: Final = ("auto", "light", "dark")
 YEAR: Final = 365 * 86_400
 
@@ -213,7 +213,7 @@ def front(reach: Reach) -> str | None:
 
 
 def colours(request: HttpRequest) -> dict[str, str]:
-    """For every template, ``colours``: those that somebody chose in this browser, or ``auto``."""
+    """For every template, ``colours``: those that the user chose in this browser, or ``auto``."""
     said = request.COOKIES.get(THEME, "")
     return {"colours": said if said in THEMES else THEMES[0]}
 

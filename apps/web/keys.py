@@ -48,7 +48,7 @@ GRACES: Final[Mapping[str, str]] = {
     "604800": "a week",
     "2592000": "30 days, the longest",
 }
-# Of what somebody may begin with.  None of them holds what is never in a default set.
+# What a user may begin with.  None of them holds what is never in a default set.
 PRESETS: Final[Mapping[str, Sequence[str]]] = {
     "everyday": DEFAULT,
     "reading": [name for name in DEFAULT if name.endswith(":read")],
@@ -72,7 +72,7 @@ class Shown:
 
 
 class KeyForm(forms.Form):
-    """What a new key is to be.  Which scopes are offered follows from the role of whoever asks."""
+    """What a new key is to be.  Which scopes are offered follows from the role of the user."""
 
     name = forms.CharField(
         label="Name",

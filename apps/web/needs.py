@@ -1,4 +1,4 @@
-"""What a page asks of whoever opens it."""
+"""What a page requires of the user who opens it."""
 
 from enum import StrEnum
 from typing import Final

@@ -1,4 +1,4 @@
-"""Where somebody begins: the tenants they work for, and how one of them is doing."""
+"""Where a user begins: the tenants they work for, and how one of them is doing."""
 
 from typing import Final
 
@@ -43,7 +43,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @in_tenant(Need.READER)
 def overview(request: HttpRequest, at: At) -> HttpResponse:
-    """One environment: what it holds, what became of what was brought, what waits, what is new."""
+    """One environment: what it holds, the outcomes of the input, what waits, what is new."""
     environment = environment_of(request, at)
     scope = inside(at, environment)
     name = f"{at.reach.tenant.pk}:{environment.value}"

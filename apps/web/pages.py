@@ -79,7 +79,7 @@ class At:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AtTheGlass:
     """An operator at the pages of one tenant.  scope: of the principal ``operator``, reaching no space.  now: by the
-    database's clock, which the end of a grant is told by."""
+    database's clock, which the end of a grant is compared with."""
 
     person: "User"
     scope: Scope
@@ -173,7 +173,7 @@ def in_tenant(
 def as_operator(
     need: Need, *, methods: str = "GET"
 ) -> Callable[[Callable[Concatenate[HttpRequest, AtTheGlass, P], HttpResponseBase]], View]:
-    """As ``in_tenant``, for a page of operators: whoever is none finds nothing there, as in a tenant that is absent,
+    """As ``in_tenant``, for a page of operators: others find nothing there, as in a tenant that is absent,
     closed or suspended."""
     assert need in OF_OPERATORS  # noqa: S101  (a mistake of ours, seen at the first import)
 
@@ -183,7 +183,7 @@ def as_operator(
             if not is_operator(person.pk):
                 raise TenantNotFound
             there = get_tenant(tenant)
-            if there.closed_at is not None or there.suspended_at is not None:  # nobody of it could see it, or end it
+            if there.closed_at is not None or there.suspended_at is not None:  # no one of it could see it, or end it
                 raise TenantNotFound
             if need == Need.READING_OPERATOR:
                 stepup.require_step_up(request, max_age=LASTS.total_seconds())
@@ -207,7 +207,7 @@ def show(
     environment: Environment | None = None,
     **context: Any,
 ) -> HttpResponse:
-    """at: for a tenant's page, which stands in its frame.  place: the name of where it is in ``frame.PLACES``.
+    """at: for a tenant's page, which is in its frame.  place: the name of where it is in ``frame.PLACES``.
     environment: of what the page shows, if it is of one."""
     framed: dict[str, Any] = {"at": at, "place": place, "environment": environment}
     if at is not None:
@@ -228,7 +228,7 @@ def refusal(request: HttpRequest, message: str, *, status: int) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """For Django: a form that did not come from one of our pages, or from one that was shown to somebody else."""
+    """For Django: a form that did not come from one of our pages, or from one that was shown to another user."""
     message = "This form is too old, or did not come from this site. Go back, reload the page and try again."
     return refusal(request, message, status=403)
 
@@ -264,7 +264,7 @@ def _open(need: Need, view: View, request: HttpRequest, *args: Any, **kwargs: An
 
 
 def _sentence(error: DomainError) -> str:
-    """What is absent and what is somebody else's look the same."""
+    """What is absent and what is another's look the same."""
     return "There is nothing here, or nothing that you may see." if isinstance(error, NotFound) else error.message
 
 

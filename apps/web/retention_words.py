@@ -70,7 +70,7 @@ def why_kept(memory: OpenedMemory, ends_by: Rule | None, ages_from: datetime) ->
 
 
 def called(level: str) -> str:
-    """What people call a level: a space is somebody's."""
+    """What people call a level: a space belongs to an end user."""
     return "end user" if level == Level.SPACE else level
 
 

@@ -25,7 +25,7 @@ LEG_NAMES: Final = {"dense": "meaning", "lexical": "words", "slot": "what it is 
 
 @in_tenant(Need.READER, methods="GET POST")
 def search(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
-    """GET shows the box.  POST asks: what somebody looks for belongs in no address."""
+    """GET shows the box.  POST asks: what a user looks for belongs in no address."""
     scope = find(at, space_id)
     asked = request.POST.get("q", "").strip()[:LONGEST_QUESTION]
     day, type_ = day_of(request.POST.get("as_of")), request.POST.get("type", "")

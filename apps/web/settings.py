@@ -19,7 +19,7 @@ QUESTIONS: Final[Mapping[str, str]] = {  # what operators may is a page of its o
     "ai_rerank": "Whether a cross-encoder may read what was found",
     "require_second_factor": "Whose passkey or authenticator is asked for through the API",
 }
-# What changes with it, for whoever is about to.
+# What changes with it, for the user who is about to.
 THEN: Final[Mapping[str, Mapping[str, str]]] = {
     "key_deletes": {
         "deny": "Keys that hide memories today are refused from the next request on.",

@@ -137,7 +137,7 @@ def step_up(request: HttpRequest) -> HttpResponseBase:
         form, kind = ReauthenticateWebAuthnForm(user=person, data=data), factors.PASSKEY
     else:
         form, kind = StepUpCodeForm(user=person, data=data), factors.CODE
-    if data is not None and kind != factors.PASSKEY:  # nobody guesses a signature, and some have much to confirm
+    if data is not None and kind != factors.PASSKEY:  # no one guesses a signature, and some have much to confirm
         _limit_codes(request, person)
     if data is not None and form.is_valid():
         if kind == "password":

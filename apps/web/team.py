@@ -112,7 +112,7 @@ def _change(request: HttpRequest, at: At, user_id: int) -> HttpResponse:
 
 
 def _back(at: At, user_id: int) -> HttpResponse:
-    """Whoever changed themselves may have no way to the team any more."""
+    """A user who changed themselves may have no way to the team any more."""
     if user_id == at.person.pk:
         return HttpResponseRedirect(reverse("web_home"))
     return HttpResponseRedirect(reverse("web_team", args=[at.tenant]))

@@ -1,4 +1,4 @@
-"""Who is told of what happens: endpoints, their secrets (shown once), and what became of each delivery."""
+"""Who is notified of what happens: endpoints, their secrets (shown once), and the status of each delivery."""
 
 from collections.abc import Mapping
 from dataclasses import replace

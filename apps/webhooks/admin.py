@@ -1,4 +1,4 @@
-"""Webhooks as metadata: who is told of what, and what became of it; no address, no secret, nothing that was sent."""
+"""Webhooks as metadata: who is notified of what, and its status; no address, no secret, nothing that was sent."""
 
 from typing import Any
 

@@ -13,7 +13,7 @@ GIVEN_UP: Final = (Status.FAILED, Status.DEAD_LETTER)
 
 
 def send_again(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[int]:
-    """Those of them that nobody is sending just now, with all their attempts before them.  Inside the tenant's
+    """Those of them that no worker is sending just now, with all their attempts before them.  Inside the tenant's
     transaction."""
     rows = WebhookDelivery.objects.within(scope).filter(pk__in=list(ids)).select_for_update(skip_locked=True)
     free = [row for row in rows.order_by("pk").select_related("endpoint") if not _is_leased(row, now=now)]

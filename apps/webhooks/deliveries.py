@@ -1,4 +1,4 @@
-"""What became of deliveries; sending them again; and a test of an endpoint."""
+"""The status of deliveries; sending them again; and a test of an endpoint."""
 
 import uuid
 from collections.abc import Sequence
@@ -224,7 +224,7 @@ def _opened(scope: Scope, rows: Sequence[WebhookDelivery], *, now: datetime) -> 
     try:
         of_tenant: dict[int | None, SpaceCipher] = {None: open_tenant(scope.tenant)}
         ciphers = of_tenant | ciphers_of(scope, {row.space_id for row in rows if row.space_id is not None})
-    except SpaceShredded:  # somebody's erasure is under way: of this page no answer is shown
+    except SpaceShredded:  # an erasure is under way: of this page no answer is shown
         return [Delivery(row=row, response=None) for row in rows]
     return [Delivery(row=row, response=_response(scope, row, ciphers, now=now)) for row in rows]
 

@@ -1,9 +1,9 @@
 """Sending what is due: leased, sent without a transaction, and settled.
 
-1. ``_lease`` takes due deliveries, counts the attempt and says until when they are this worker's; nobody else takes
+1. ``_lease`` takes due deliveries, counts the attempt and says until when they are this worker's; no one else takes
    them before.  Of one endpoint never more than ``MOST_OF_ONE`` are on their way, so that a slow one holds up itself.
 2. ``_send`` posts each in a thread, within WEBHOOK_SECONDS; threads touch no database.
-3. ``_settle`` writes what became of it: delivered, to be tried again, or given up.
+3. ``_settle`` writes the result: delivered, to be tried again, or given up.
 
 A worker that is killed leaves leases that run out: what it was sending is sent again, under the same event id and
 delivery id.  Delivery is at least once, never at most once.
@@ -42,13 +42,13 @@ from apps.webhooks.telling import expand, shown_id
 
 logger = logging.getLogger(__name__)
 
-SENDING: Final = "sending"  # in place of an error, in the outbox's row of a delivery that somebody is sending
+SENDING: Final = "sending"  # in place of an error, in the outbox's row of a delivery that a worker is sending
 IN_FLIGHT: Final = 10
-MOST_OF_ONE: Final = 4  # of one endpoint at once
+MOST_OF_ONE: Final = 4  # of one endpoint concurrently
 LOOK: Final = 20  # due rows of one tenant looked at in one go
 GRACE_SECONDS: Final = 20.0  # of a lease, beyond the time an attempt may take
 AGAIN: Final = timedelta(seconds=30)
-TELL_SECONDS: Final = 0.5  # of telling, between two looks at what is to be sent
+TELL_SECONDS: Final = 0.5  # of expanding events, between two looks at what is to be sent
 BUSY_SECONDS: Final = 0.2  # until those of a crowded endpoint are looked at again
 NEVER_AGAIN: Final = (403, 410)
 AGENT: Final = f"memsync-webhooks/{version('memsync')}"
@@ -83,9 +83,9 @@ class Outcome:
 
 
 def work(*, seconds: float, clock: Clock, sender: Sender | None = None) -> int:
-    """Tell and send until nothing is due, or the time is over; how many attempts were made.
+    """Expand events and send until nothing is due, or the time is over; how many attempts were made.
 
-    One worker at a time: where somebody else is sending, it is left to them.
+    One worker at a time: where another is sending, it is left to that one.
     """
     deadline = time.monotonic() + seconds
     sender = sender or get_sender()
@@ -110,7 +110,7 @@ def work(*, seconds: float, clock: Clock, sender: Sender | None = None) -> int:
 
 
 def sweep(scope: Scope, *, now: datetime) -> None:
-    """Let go of deliveries that ended long ago."""
+    """Delete deliveries that ended long ago."""
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(
             "delete from webhooks_webhookdelivery where tenant_id = %s and completed_at < %s",
@@ -191,9 +191,9 @@ def _lease_in(scope: Scope, rows: list[OutboxEvent], free: int, crowded: list[in
         delivery = deliveries.get(row.subject_id)
         endpoint = endpoints.get(delivery.endpoint_id) if delivery else None
         if delivery is None or endpoint is None or not endpoint.is_enabled:
-            row.delete()  # gone or done; or paused, and asked for anew by whoever resumes
+            row.delete()  # gone or done; or paused, and requested again on resumption
         elif delivery.leased_until is not None and delivery.leased_until > now:
-            row.run_after = delivery.leased_until  # asked for anew while it is being sent
+            row.run_after = delivery.leased_until  # requested again while it is being sent
             row.save(update_fields=["run_after"])
         elif busy.get(endpoint.pk, 0) >= MOST_OF_ONE:
             crowded.append(row.pk)
@@ -298,7 +298,7 @@ def _settle(job: Job, outcome: Outcome, *, now: datetime) -> None:
     with tenant_transaction(scope):
         row = _sending().filter(tenant_id=scope.tenant_id, subject_id=job.delivery_id).select_for_update().first()
         delivery = WebhookDelivery.objects.within(scope).filter(pk=job.delivery_id).select_for_update().first()
-        if row is None or delivery is None:  # somebody else was faster after the lease ran out; or erased meanwhile
+        if row is None or delivery is None:  # another worker was faster after the lease ran out; or erased meanwhile
             return
         endpoint = WebhookEndpoint.objects.within(scope).get(pk=delivery.endpoint_id)
         delivery.status_code, delivery.latency_ms = outcome.status, outcome.latency_ms

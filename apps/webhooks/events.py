@@ -1,4 +1,4 @@
-"""What others can be told of.  The names are the wire contract's, but for ``memory.expiring``."""
+"""The events that endpoints can receive.  The names are the wire contract's, but for ``memory.expiring``."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final

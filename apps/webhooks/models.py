@@ -1,4 +1,4 @@
-"""Who is to be told of what, what is still to be told, and what became of it."""
+"""Who is to be notified of what, what is still to be sent, and its status."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -30,7 +30,7 @@ OPEN = (Status.PENDING, Status.RETRYING)
 
 
 class WebhookEndpoint(ScopedModel):
-    """An address that is told of events of one environment, and of one project where one is named.
+    """An address that receives events of one environment, and of one project where one is named.
 
     The address is sealed, because many carry a token in their path; so are the description and the secrets.
     former_ct: the secret before the last one, which signs as well until ``former_until``.
@@ -86,7 +86,7 @@ class WebhookEndpoint(ScopedModel):
 
 
 class WebhookEvent(ScopedModel):
-    """What happened and somebody wants to hear of: written by the database in the transaction in which it happened, and
+    """An event that an endpoint subscribes to: written by the database in the transaction in which it happened, and
     gone once there is a delivery of it for each endpoint.  Ids and states, never content.
 
     environment: blank where it is of none.

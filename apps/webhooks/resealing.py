@@ -1,4 +1,4 @@
-"""Sealing endpoints and answers anew while keys turn.  See ``apps.crypto.sealed_tables``."""
+"""Re-sealing endpoints and answers while keys rotate.  See ``apps.crypto.sealed_tables``."""
 
 from typing import ClassVar
 

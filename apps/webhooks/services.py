@@ -209,7 +209,7 @@ def delete(scope: Scope, endpoint_id: int, *, now: datetime) -> None:
         _record(scope, "webhook.delete", row, now=now)
         with connection.cursor() as cursor:
             # Not by Django, which would collect what goes along and then delete by ids alone.  Deliveries before their
-            # endpoint, and those in the order of their ids, as whoever sends them locks them.
+            # endpoint, and those in the order of their ids, as the sending worker locks them.
             mine = [scope.tenant_id, row.pk]
             cursor.execute(
                 "select from webhooks_webhookdelivery where tenant_id = %s and endpoint_id = %s order by id for update",
@@ -279,7 +279,7 @@ def target_of(row: WebhookEndpoint, cipher: SpaceCipher, *, now: datetime) -> Ta
 def _enable(scope: Scope, endpoint_id: int, action: str, *, is_enabled: bool, now: datetime) -> Endpoint:
     with tenant_transaction(scope):
         row = find(scope, endpoint_id)
-        if is_enabled:  # before the endpoint is locked: whoever sends has the outbox first
+        if is_enabled:  # before the endpoint is locked: the sending worker locks the outbox first
             waiting = WebhookDelivery.objects.within(scope).filter(endpoint_id=row.pk, status__in=OPEN)
             enqueue(scope, DELIVER, list(waiting.order_by("pk").values_list("pk", flat=True)), now=now)
         row = find(scope, endpoint_id, lock=True)  # it may be gone by now

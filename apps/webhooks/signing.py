@@ -1,4 +1,4 @@
-"""What a receiver can check: that it was us, when, and that nobody changed a byte.  docs/webhooks.md shows how.
+"""What a receiver can check: that it was us, when, and that no one changed a byte.  docs/webhooks.md shows how.
 
 signed bytes: timestamp in decimal | "." | body as sent
 """
@@ -20,7 +20,7 @@ def new_secret() -> str:
 
 
 def shown_prefix(secret: str) -> str:
-    """By which a person tells one secret from another; 24 bits of it."""
+    """By which a person distinguishes one secret from another; 24 bits of it."""
     return secret[: len(PREFIX) + 4]
 
 

@@ -1,4 +1,4 @@
-"""Celery's ways in: telling and sending, and letting go of what was sent long ago."""
+"""Celery tasks: expanding events and sending, and deleting what was sent long ago."""
 
 import logging
 from functools import partial
@@ -16,7 +16,7 @@ SLICE_SECONDS = 60.0  # a busy sender holds one process of the worker; beat ring
 
 @shared_task(name="webhooks.work", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
 def work(**_: object) -> None:
-    """Tell and send what is due."""
+    """Expand and send what is due."""
     delivering.work(seconds=SLICE_SECONDS, clock=timezone.now)
 
 

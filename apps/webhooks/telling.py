@@ -21,14 +21,14 @@ from apps.projects.scope import Scope, SpaceKind
 from apps.webhooks.again import DELIVER
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 
-TELL: Final = "webhook.event"  # the outbox's word for an event that is to be told
+TELL: Final = "webhook.event"  # the outbox's word for an event that is to be sent
 BATCH: Final = 100
 _NAMESPACE: Final = uuid.UUID("6e1c8d5e-52bb-4a4c-8f5e-0d7a5c1f9a37")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """One event, as it is to be told.  environment: blank where it is of none.  data: ids and states."""
+    """One event, as it is to be sent.  environment: blank where it is of none.  data: ids and states."""
 
     event_id: uuid.UUID
     type: str
@@ -65,13 +65,13 @@ def tell(scope: Scope, events: Iterable[Told], *, now: datetime) -> list[int]:
 
 
 def tell_reads(scope: Scope, reads: Sequence[Read], now: datetime) -> None:
-    """Of questions that were answered, for whoever wants to hear of them; long after the answer, by a second."""
+    """Of questions that were answered, for endpoints that subscribe to them; long after the answer, by a second."""
     with tenant_transaction(scope):
         wanted = Q(events__contains=["memory.queried"]) | Q(events__contains=["memory.recalled"])
         if not reads or not WebhookEndpoint.objects.within(scope).filter(wanted, is_enabled=True).exists():
             return
         named = {space.id for read in reads for space in read.scope.spaces}
-        # Of whoever was erased meanwhile nothing is told; who is not stays until this is written.
+        # Of a person erased meanwhile nothing is sent; who is not stays until this is written.
         spaces = (
             Space.objects.within(scope).filter(pk__in=named).order_by("pk").select_for_update(of=("self",), no_key=True)
         )

@@ -1,4 +1,4 @@
-"""Say the whole conversation, look at what became of it, and ask the questions."""
+"""Replay the whole conversation, look at the results, and ask the questions."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -62,7 +62,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What became of every part of every turn: ``kept`` and ``refused`` together are all of them."""
+    """The outcome of every part of every turn: ``kept`` and ``refused`` together are all of them."""
 
     turns: int
     kept: Sequence[Kept] = field(default_factory=list)

@@ -42,7 +42,7 @@ SETTINGS = {
     "log_timezone": "UTC",
     # What a statement carried never reaches the log: no parameters, no statements, and no errors of statements either,
     # since their DETAIL quotes rows (and jsonlog writes DETAIL whatever log_error_verbosity says).  The application
-    # that sent the statement gets its error; the log tells of the server's own life.
+    # that sent the statement gets its error; the log covers only the server's own events.
     "log_min_messages": "log",
     "log_min_error_statement": "panic",
     "log_statement": "none",
@@ -93,7 +93,7 @@ class StartFailed(EmbeddedError):
 
 
 def free_port() -> int:
-    """A TCP port of the loopback that nobody listens on just now."""
+    """A TCP port of the loopback on which no process listens just now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -259,7 +259,7 @@ class EmbeddedPostgres:
             raise
 
     def stop(self) -> None:
-        """Stop the server cleanly and let go of the directory.  Does nothing when it does not run."""
+        """Stop the server cleanly and release the directory.  Does nothing when it does not run."""
         if self._process:
             for deadly, patience in ((signal.SIGINT, STOP_SECONDS), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0)):
                 with contextlib.suppress(ProcessLookupError):

@@ -66,10 +66,10 @@ MAY_CONNECT = {MAIN: (OWNER, APP, OPERATOR, BROKER), KEYRING: (OWNER, KEYS)}
 # -- the operator's rule ----------------------------------------------------------------------------------------------
 # Every column of every table may be read, except columns of these types (ciphertext, keyed hashes, vectors) ...
 SEALED_TYPES = ("bytea", "vector", "halfvec", "sparsevec", "bit", "varbit")
-# ... and except these tables, whose plain columns would tell, or allow, too much.
+# ... and except these tables, whose plain columns would reveal, or allow, too much.
 CLOSED_TO_OPERATOR = (
     "memories_posting*",
-    # What would let somebody be another person: keys of sessions, secrets of second factors, leave to delete.
+    # What would let a user impersonate another: keys of sessions, secrets of second factors, leave to delete.
     "django_session",  # of an earlier version: emptied by a migration
     "usersessions_*",  # the same
     "mfa_*",
@@ -161,7 +161,7 @@ def install_queue(broker: Psycopg) -> None:
 
 
 def release_queue(superuser: Psycopg) -> int:
-    """Make visible at once what a worker that died had taken.  Only for one who knows that no worker lives."""
+    """Make what a dead worker had taken visible immediately.  Only for a caller that knows that no worker runs."""
     made_visible = SQL("update pgmq.{} set vt = clock_timestamp() where vt > clock_timestamp()")
     return sum(superuser.execute(made_visible.format(Identifier(f"q_{queue}"))).rowcount for queue in QUEUES)
 

@@ -108,7 +108,7 @@ def chosen_tenant(name: str | None) -> Tenant:
 
 
 def operator() -> Principal:
-    """Whoever runs the command, as the audit trail will name them: ``command:`` and their user id on this host."""
+    """The user who runs the command, as the audit trail will name them: ``command:`` and their user id on this host."""
     return Principal(kind="command", id=os.getuid())
 
 

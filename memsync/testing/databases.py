@@ -17,7 +17,7 @@ PASSWORD = "test"  # noqa: S105
 TEMPLATES = {roles.MAIN: "memsync_template", roles.KEYRING: "memsync_keyring_template"}
 # Their rows are of migrations; all others are of tests.
 KEPT = ("django_migrations", "django_content_type", "auth_permission")
-# To truncate all tables is to make a thousand files anew, so the few rows of a test are deleted, table after table.
+# Truncating all tables creates a thousand new files, so the few rows of a test are deleted, table after table.
 # Not where there is much to delete, or where statistics of it would lead the planner astray from now on.
 EMPTY = f"""
 do $do$

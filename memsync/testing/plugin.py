@@ -1,4 +1,4 @@
-"""pytest plugin: a throw-away PostgreSQL server for the run, and databases in which Django is nobody special.
+"""pytest plugin: a throw-away PostgreSQL server for the run, and databases in which Django has no special rights.
 
 The server starts before Django reads its settings.  Each worker of the run copies its two databases from templates that
 the first one migrated as owner; then Django connects with the roles of production, so that row-level security and
@@ -46,7 +46,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """What was imported and collected lives as long as the run: nobody need look for garbage among it again."""
+    """What was imported and collected lives as long as the run: garbage collection need not look at it again."""
     gc.collect()
     gc.freeze()
 

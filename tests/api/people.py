@@ -127,10 +127,10 @@ def caller_of(person: Person) -> Caller:
 
 
 def make_fresh_caller(tenant: Tenant, role: str = Role.OWNER, *, email: str = "") -> Caller:
-    """Somebody who has just signed in with a second factor."""
+    """A user who has just signed in with a second factor."""
     return caller_of(make_person(tenant, role, email=email))
 
 
 def make_caller(tenant: Tenant, role: str = Role.OWNER, *, email: str = "") -> Caller:
-    """Somebody without a second factor, who has just signed in."""
+    """A user without a second factor, who has just signed in."""
     return caller_of(make_person(tenant, role, email=email, factor=False))

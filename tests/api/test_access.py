@@ -73,7 +73,7 @@ TABLE = (
     Row(route="/health", method="GET", permission=OPEN, status=200, stranger=200),
     Row(route="/openapi.json", method="GET", permission=OPEN, status=200, stranger=200),
     Row(route="/docs", method="GET", permission=OPEN, status=200, stranger=200),
-    # Of nobody who is known: tests/api/test_bearer.py has people who are.
+    # Of no known user: tests/api/test_bearer.py has users who are known.
     Row(
         route="/auth/signup",
         method="POST",
@@ -260,7 +260,7 @@ TABLE = (
         varying=("id", "memory_ids", "created_at", "expires_at"),
     ),
     Row(route="/memory/forget-requests", method="GET", permission="memory:forget_request", status=200, stranger=200),
-    # There is no request of this number, for nobody: tests/api/test_forgetting.py has those that exist.
+    # No request of this number exists, for any caller: tests/api/test_forgetting.py has those that exist.
     Row(
         route="/memory/forget-requests/<int:request_id>",
         method="GET",
@@ -334,7 +334,7 @@ TABLE = (
         stranger=403,
     ),
     Row(route="/exports", method="GET", permission="exports:read", status=200, stranger=403),
-    # There is no export of this name, for nobody: tests/api/test_exports.py has those that exist.
+    # No export of this name exists, for any caller: tests/api/test_exports.py has those that exist.
     Row(route="/exports/<str:job_id>", method="GET", permission="exports:read", status=404, stranger=403),
     Row(route="/exports/<str:job_id>/cancel", method="POST", permission="exports:write", status=404, stranger=403),
     Row(route="/exports/<str:job_id>/retry", method="POST", permission="exports:write", status=404, stranger=403),

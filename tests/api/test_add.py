@@ -171,7 +171,7 @@ def test_user_and_project_in_the_body_decide_nothing(globex: Opened, alice: Call
 
 @pytest.mark.parametrize("owner", [{"tenant_id": "globex"}, {"environment": "staging"}])
 def test_tenant_and_environment_are_none_of_the_bodys_fields(owner: dict[str, str], alice: Caller) -> None:
-    """Whoever sends them would believe that they decide."""
+    """A caller that sends them would believe that they take effect."""
     response = add(alice, importance=0.6, **owner)
 
     assert (response.status_code, response.json()["error"]["details"][0]["type"]) == (422, "unknown_field")

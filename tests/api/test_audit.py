@@ -1,4 +1,4 @@
-"""GET /v1/audit/events: a tenant reads its own trail, and nobody else's."""
+"""GET /v1/audit/events: a tenant reads its own trail, and no other."""
 
 import random
 from datetime import UTC, datetime, timedelta

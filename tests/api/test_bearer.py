@@ -166,7 +166,7 @@ def test_first_step_ends_with_the_password_with_time_and_with_the_person(eve: Pe
     assert sessions.find_by_second_step(switched_off) is None
 
 
-# -- nobody learns who is here ---------------------------------------------------------------------------------------
+# -- no caller learns who is here ------------------------------------------------------------------------------------
 
 
 def test_unknown_address_wrong_password_and_switched_off_look_alike(ann: Person, acme: Opened) -> None:

@@ -1,4 +1,4 @@
-"""Uploads that crawl, stop or lie about their length, over a real socket: nobody waits, nothing is half-written."""
+"""Uploads that crawl, stop or lie about their length, over a real socket: no client waits, nothing is half-written."""
 
 import contextlib
 import json

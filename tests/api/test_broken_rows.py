@@ -1,4 +1,4 @@
-"""A row that does not open, seen from outside: the same answer whatever was done to it, so that nobody learns which
+"""A row that does not open, seen from outside: the same answer whatever was done to it, so that no caller learns which
 guess came nearer by writing to the database and asking the API.
 """
 

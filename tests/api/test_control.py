@@ -84,7 +84,7 @@ def test_signing_up_makes_a_person_with_a_tenant_that_can_be_used() -> None:
     assert re.fullmatch(r"initech-s-hne-[0-9a-f]{8}", me["org"]["tenant"])
     (project,) = caller("GET", "/org/projects").json()
     assert project["is_default"] is True
-    assert caller("GET", "/org/api-keys").json() == []  # nobody would have seen their text
+    assert caller("GET", "/org/api-keys").json() == []  # no one would have seen their text
     person = User.objects.get(email=NEW["email"])
     assert trail("account.open") == [(f"account:{person.pk}", f"account:{person.pk}", "sign-up")]
     tenant = Tenant.objects.get()

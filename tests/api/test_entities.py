@@ -210,7 +210,7 @@ def test_a_name_in_a_question_leads_to_what_mentions_it(alice: Caller, acme: Ope
 
 @pytest.fixture
 def two(alice: Caller) -> list[int]:
-    """Kai, and whom somebody else calls Mr Zhou."""
+    """Kai, and Mr Zhou, who may be the same person."""
     say(alice, "My colleague Kai is a chemist.")
     say(alice, "Mr Zhou lives in Leeds.")
     return [listed(alice, f"?q={name}")[0]["id"] for name in ("kai", "zhou")]

@@ -1,4 +1,4 @@
-"""/exports: what is asked for is in the file and nothing else, and nobody takes the file who may not."""
+"""/exports: the file holds what was asked for and nothing else, and only those who may download it can."""
 
 import base64
 import csv

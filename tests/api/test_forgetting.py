@@ -50,7 +50,7 @@ def deleter(retiring_tenant: Opened, alice: Caller) -> Caller:
 
 @pytest.fixture
 def person(acme: Opened) -> Scope:
-    """Somebody of the tenant, at work in the browser."""
+    """A user of the tenant, at work in the browser."""
     return replace(acme.scope, principal=Principal(kind="account", id=7))
 
 

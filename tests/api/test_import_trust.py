@@ -42,7 +42,7 @@ def waiting(reviewer: Caller) -> list[tuple[str, str]]:
 
 
 def pin(caller: Caller, reviewer: Caller, text: str) -> int:
-    """The memory of a turn that waited, and that somebody accepted and pinned."""
+    """The memory of a turn that waited, and that the reviewer accepted and pinned."""
     caller("POST", "/v1/memory/add_turn", {"tenant_id": "acme", "user_id": "alice", "role": "user", "text": text})
     (candidate,) = reviewer("GET", "/v1/candidates?status=pending").json()["candidates"]
     accepted = reviewer("POST", f"/v1/candidates/{candidate['id']}/accept", {"pinned": True}).json()

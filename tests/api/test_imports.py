@@ -414,7 +414,7 @@ MADE_ANEW = (
 
 
 def exported(caller: Caller) -> tuple[bytes, list[dict[str, Any]]]:
-    """The export as it is, and its memories without what is made anew."""
+    """The export as it is, and its memories without fields that are created again."""
     response: Any = caller("GET", "/memory/export")
     assert response.status_code == 200
     content = response.getvalue()

@@ -1,4 +1,4 @@
-"""A project that is deleted while somebody adds to it."""
+"""A project that is deleted while another request adds to it."""
 
 from datetime import UTC, datetime
 from typing import Any

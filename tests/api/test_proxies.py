@@ -22,7 +22,7 @@ PROXY, OUTER, CALLER, OTHER = "10.0.0.5", "198.51.100.9", "203.0.113.7", "192.0.
     ("peer", "forwarded", "trusted", "believed"),
     [
         (CALLER, "", (), CALLER),
-        (CALLER, OTHER, (), CALLER),  # nobody is trusted
+        (CALLER, OTHER, (), CALLER),  # no proxy is trusted
         (CALLER, OTHER, (PROXY,), CALLER),  # this one is not
         (PROXY, CALLER, (PROXY,), CALLER),
         (PROXY, f"{OTHER}, {CALLER}", (PROXY,), CALLER),  # what the caller wrote stands before what the proxy wrote

@@ -1,4 +1,4 @@
-"""GET /v1/receipts: a tenant has its receipts, checks them with the keys beside them, and sees nobody else's."""
+"""GET /v1/receipts: a tenant has its receipts, checks them with the keys beside them, and sees no other's."""
 
 import json
 

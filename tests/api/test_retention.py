@@ -1,4 +1,4 @@
-"""/v1/retention: who says what is kept for how long; and that what leaves, leaves every way in at once."""
+"""/v1/retention: who says what is kept for how long; and that what is removed leaves every interface immediately."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -52,7 +52,7 @@ def test_a_preference_that_changed_is_the_same_whichever_way_it_is_told(alice: C
 
 @pytest.fixture
 def tuesday() -> date:
-    """The last one, as somebody says it who is asked today."""
+    """The last one, as a user who is asked today means it."""
     today = datetime.now(UTC).date()
     return today - timedelta(days=(today.weekday() - 2) % 7 + 1)
 

@@ -1,4 +1,4 @@
-"""What is told beside a memory's text."""
+"""What is returned beside a memory's text."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Conversation history: kept as it was said, met when it is said again, and never recalled."""
+"""Conversation history: kept as it was said, matched when it is said again, and never recalled."""
 
 import json
 from datetime import UTC, datetime

@@ -20,7 +20,7 @@ from tests.canaries.script import script
 
 
 def word(seed: int, letters: int = 16) -> str:
-    """A word that nobody has said, and that could be one: "fuvahalolotedo"."""
+    """A word that occurs nowhere, and that could be one: "fuvahalolotedo"."""
     chance = random.Random(seed)
     return "".join(chance.choice("bdfghjklmnprtvz" if at % 2 == 0 else "aeiou") for at in range(letters))
 

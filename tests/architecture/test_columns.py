@@ -1,4 +1,4 @@
-"""Nobody adds a column without saying what it holds at rest, and docs/security.md says it too."""
+"""No column is added without saying what it holds at rest, and docs/security.md says it too."""
 
 from pathlib import Path
 

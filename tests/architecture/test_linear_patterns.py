@@ -1,4 +1,4 @@
-"""Text that somebody else wrote is read by patterns that take linear time: ``text.patterns``, and never ``re``."""
+"""Text that users wrote is read by patterns that take linear time: ``text.patterns``, and never ``re``."""
 
 import ast
 from pathlib import Path
@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Modules that read text of users with ``re`` still.  It only ever gets shorter.
 PENDING: frozenset[str] = frozenset()
 
-# What ``re`` sees there is no text that somebody wants remembered or asks; the reason beside each.
+# What ``re`` sees there is no text to be remembered and no query; the reason beside each.
 _ONE_WORD = "a whole value against one class of characters with a bound"
 NO_TEXT = {
     "apps/accounts/factors.py": "a code of a few digits",

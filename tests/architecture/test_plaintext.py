@@ -122,7 +122,7 @@ def make_mistakes(hunt: Hunt) -> None:
 def everywhere(hunt: Hunt, superuser_url: str, lines: str, *, also: tuple[str, ...] = ()) -> list[str]:
     """Where any canary is, beside the answers it belongs in."""
     words = WORDS.values()
-    # The name of an unknown field is told to whoever sent it, and to nobody else.
+    # The name of an unknown field is returned to the caller that sent it, and to no other.
     untold = [word for kind, word in WORDS.items() if kind != "name"]
     return [
         *canaries.in_databases(superuser_url, words, also=also),

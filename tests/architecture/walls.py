@@ -217,7 +217,7 @@ def roles(cursor: CursorWrapper, *, application: str) -> list[str]:
 
 def definer_functions(cursor: CursorWrapper) -> list[str]:
     """A SECURITY DEFINER function runs with its owner's eyes: each is listed, is as it was when it was looked at, finds
-    nothing along a path that its caller chose, and cannot be run by whoever comes."""
+    nothing along a path that its caller chose, and cannot be run by just any role."""
     found = []
     for name, digest, is_pinned, is_for_all in _definers(cursor):
         if name not in DEFINER_FUNCTIONS:

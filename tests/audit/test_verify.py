@@ -1,5 +1,5 @@
-"""What somebody who owns the database can do to the trail, and that it is seen.  No trigger and no grant is in force
-for these attacks; where the database alone cannot tell, a checkpoint that was carried away can."""
+"""What an attacker who owns the database can do to the trail, and that it is seen.  No trigger and no grant is in force
+for these attacks; where the database alone cannot show it, a checkpoint stored elsewhere can."""
 
 # ruff: noqa: S608  (attacks are SQL, put together here)
 
@@ -26,7 +26,7 @@ from tests.makers import NOW
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 
-# Hashes every row of a chain anew, as whoever has the database can; the head too.
+# Rehashes every row of a chain, as anyone who has the database can; the head too.
 REBUILD = """
 do $$
 declare

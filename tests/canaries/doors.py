@@ -1,4 +1,4 @@
-"""Every way in, with a canary wherever somebody can put text.
+"""Every way in, with a canary wherever a caller can put text.
 
 Left out, being plain by design and said to be so: names of tenants, projects and API keys, the labels `source` and
 `event_type`, and an X-Request-ID that is made like an id, which is echoed and logged to be found again.
@@ -31,7 +31,7 @@ MOST_LOST = 60  # requests that had to be sent again, of a whole run
 
 @dataclass
 class Visitor:
-    """Somebody with a production key and the passwords of operator and owner, and what they were told.
+    """A caller with a production key and the passwords of operator and owner, and what they received.
 
     told: what receivers of webhooks got.  headers: of every answer of the console.  owner_at_work, operator_at_work:
     their browsers, once signed in.  space: the address of one at the console.
@@ -74,7 +74,7 @@ class Visitor:
         self.statuses[response.status_code] += 1
         if response.status_code >= 400:
             refusal = response.content + repr(response.headers.multi_items()).encode()
-            # The name of an unknown field is told to whoever sent it, and to nobody else.
+            # The name of an unknown field is returned to the caller that sent it, and to no other.
             self.refusals.append(self.family.without(refusal, NAME))
         return response
 
@@ -136,7 +136,7 @@ def add_in_bulk(visitor: Visitor) -> None:
 
 
 def change(visitor: Visitor) -> None:
-    """Everything that may be said about memories that are there, and every way to have them told again."""
+    """Everything that may be said about memories that are there, and every way to read them again."""
     take = visitor.family.take
     end_user = take("end user")
 
@@ -378,7 +378,7 @@ def links(browser: httpx.Client) -> list[str]:
 
 
 def throw(visitor: Visitor, thrown: Family) -> None:
-    """Messages that no part of ours sends.  They lie in the broker as whoever wrote them wrote them: only logs and what
+    """Messages that no part of ours sends.  They lie in the broker as their sender wrote them: only logs and what
     follows from them are searched for this family."""
     from kombu import Connection
 

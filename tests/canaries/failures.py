@@ -19,7 +19,7 @@ def fail(visitor: Visitor) -> None:
     for how in ("adapter", "runtime"):
         with _leaking(visitor, how):
             _try_everything(visitor, f"embedder fails ({how})")
-            time.sleep(2.5)  # beat has rung, and a worker met the failure
+            time.sleep(2.5)  # beat has rung, and a worker has hit the failure
     for table in ("memories_memory", "memories_posting", "audit_outboxevent", "tenants_tenant"):
         with _without(visitor, table):
             _try_everything(visitor, f"{table} is gone")

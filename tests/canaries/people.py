@@ -30,7 +30,7 @@ PAGES: Final = (
 
 @dataclass
 class Person:
-    """Somebody at the console, whose every answer is noted: headers of all, and pages that say no."""
+    """A user of the console; every response is recorded: headers of all, and pages that refuse."""
 
     visitor: Visitor
     browser: Browser
@@ -66,7 +66,7 @@ class Person:
     def _noted(self, answer: httpx.Response) -> httpx.Response:
         self.visitor.statuses[answer.status_code] += 1
         self.visitor.headers.append(repr(answer.headers.multi_items()).encode())
-        # A form that is not right shows what was typed to whoever typed it, and to nobody else.
+        # An invalid form shows what was typed to the user who typed it, and to no other.
         if answer.status_code >= 400 and answer.status_code != 422:
             self.visitor.refusals.append(answer.content)
         return answer

@@ -145,7 +145,7 @@ def instance(family: Family) -> Iterator[tuple[Visitor, Path, Path]]:
             "EMBEDDER_OPTIONS": "{}",
             "LOG_LEVEL": "DEBUG",
             "PYTHONPATH": str(ROOT),
-            # A receiver of ours, to be told by webhooks.
+            # A receiver of ours, for the webhooks.
             "WEBHOOK_ALLOW_HTTP": "1",
             "WEBHOOK_NETWORKS": "127.0.0.0/8",
         }

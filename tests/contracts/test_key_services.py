@@ -455,7 +455,7 @@ def test_google_answer_that_was_changed_on_its_way_is_not_believed(cloud: Servic
 
 
 def test_google_that_did_not_check_what_it_was_sent_is_not_believed(cloud: Service) -> None:
-    """What it has encrypted may be another key, which nobody has."""
+    """What it has encrypted may be another key, which no one has."""
     assert isinstance(cloud.service, FakeGoogle)
     cloud.service.loses_fields = True
 

@@ -1,6 +1,6 @@
-"""Every sender keeps the same promises, whoever receives: those of ``apps.adapters.senders.base``.
+"""Every sender keeps the same promises, whatever the receiver: those of ``apps.adapters.senders.base``.
 
-What somebody could try who may choose the address is listed in ``apps.adapters.senders.http``; each has its test here.
+What an attacker who may choose the address could try is listed in ``apps.adapters.senders.http``, and tested here.
 """
 
 import ipaddress
@@ -240,7 +240,7 @@ def test_the_name_is_looked_up_once_for_each_attempt_and_what_was_looked_at_is_c
         return ["127.0.0.1"]
 
     sender = HttpSender(allow_http=True, networks=LOOPBACK, resolve=resolve)
-    sender.post(receiver.url, b"{}", HEADERS, seconds=5)  # nobody but `resolve` knows this host
+    sender.post(receiver.url, b"{}", HEADERS, seconds=5)  # only `resolve` knows this host
 
     assert asked == ["hooks.example"]
 

@@ -1,4 +1,4 @@
-"""A row that fails its seal is left out, listed and told to the audit: once a minute, and without a word of content."""
+"""A row that fails its seal is left out, listed and audited: once a minute, and without a word of content."""
 
 import logging
 import threading
@@ -89,7 +89,7 @@ def test_an_add_that_meets_the_row_is_stored_and_notes_it(scope: Scope, superuse
     with superuser(superuser_url) as cursor, changed(cursor, old, "text_ct", b"gone"):
         remember(scope, "I live in Lisbon now, near the river.")
 
-    assert listed(scope) == [("memory", old, "truncated", 2)]  # compared with, and met in its slot
+    assert listed(scope) == [("memory", old, "truncated", 2)]  # compared with, and found in its slot
 
 
 def test_embedding_passes_the_row_by_and_notes_it(
@@ -122,7 +122,7 @@ def test_a_spoiled_vector_is_noted_and_the_memory_found_by_its_words(
     with superuser(superuser_url) as cursor, changed(cursor, bicycle, "embedding_ct", b"gone"):
         assert found(scope) == ["The red bicycle stands in the yard."]
 
-    # Met twice: among the nearest, and again where its words brought it to the shortlist.
+    # Found twice: among the nearest, and again where its words brought it to the shortlist.
     assert listed(scope) == [("vector", bicycle, "truncated", 2)]
     assert told(scope) == [(f"vector:{bicycle}", "truncated")]
 
@@ -137,7 +137,7 @@ def test_a_field_beside_the_text_takes_the_whole_row_out(
     assert listed(scope) == [("memory", bicycle, "commitment", 1)]
 
 
-# -- how it is told ----------------------------------------------------------------------------------------------------
+# -- how it is reported ------------------------------------------------------------------------------------------------
 
 
 def test_a_thousand_readings_in_a_second_are_one_row_and_one_event(scope: Scope, spoiled: int) -> None:

@@ -77,7 +77,7 @@ class World:
     now: datetime = NOW
 
     def tick(self) -> datetime:
-        """The next minute: each row may tell the audit once in one."""
+        """The next minute: each row may be reported to the audit once a minute."""
         self.now += MINUTE
         return self.now
 
@@ -166,7 +166,7 @@ def assert_not_accepted(world: World, memory_id: int) -> None:
     assert {hit.memory.id: hit.memory.text.reveal() for hit in hits} == {
         other: text for other, text in mine.said.items() if other != memory_id
     }
-    # Of a row that came here whole the vector is met first, and nothing leads to its text.
+    # Of a row that came here whole the vector is found first, and nothing leads to its text.
     assert {f"memory:{memory_id}", f"vector:{memory_id}"} & {target for target, _ in told(mine.scope, at=now)}
     now = world.tick()
     with pytest.raises(DecryptError) as refusal:
@@ -226,7 +226,7 @@ def test_no_vector_of_another_place_is_measured_with(world: World) -> None:
             assert (f"vector:{memory_id}") in {target for target, _ in told(world.mine.scope, at=now)}
 
 
-# -- the paths that nobody asks for ------------------------------------------------------------------------------------
+# -- the paths without a request ---------------------------------------------------------------------------------------
 
 
 def test_embedding_again_embeds_no_text_of_another_place(world: World) -> None:
@@ -296,7 +296,7 @@ def test_a_row_moved_whole_into_another_space_stays_shut(world: World, whose: st
     theirs: Life = getattr(world, whose)
     memory_id = theirs.ids[0]
     space = world.mine.scope.space
-    # No relation to others holds the row where it was: whoever owns the database turns that off.
+    # No foreign key holds the row where it was: an attacker who owns the database turns those off.
     world.cursor.execute("set session_replication_role = replica")
     for table, column in (("memory", "id"), ("memoryvector", "memory_id")):
         world.cursor.execute(

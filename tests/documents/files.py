@@ -1,4 +1,4 @@
-"""Files to read, made by the libraries that read them, and files that nobody should read."""
+"""Files to read, made by the libraries that read them, and files that must not be read."""
 
 import io
 import zipfile

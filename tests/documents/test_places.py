@@ -1,4 +1,4 @@
-"""No more than a few documents are read at once, whoever sends them, and the places for it cannot be lost."""
+"""No more than a few documents are read at once, whoever the caller, and the places for it cannot be lost."""
 
 import fcntl
 import os
@@ -107,7 +107,7 @@ def test_place_is_given_back(folder: Path) -> None:
 
 
 def test_waiting_holds_few_threads_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those beyond them are told at once, and not when somebody has finished."""
+    """Those beyond them are refused immediately, and not when another has finished."""
     monkeypatch.setattr(places, "_threads", threading.BoundedSemaphore(1))
     monkeypatch.setattr(places, "WAIT_SECONDS", 600)
     with place(), pytest.raises(DocumentsBusy):

@@ -1,4 +1,4 @@
-"""Every kind of file that is read, and what a file may not do to whoever reads it."""
+"""Every kind of file that is read, and what a file may not do to its reader."""
 
 import resource
 import subprocess

@@ -1,4 +1,4 @@
-"""Somebody who writes to the database, as its superuser, to be let in; and what the product noticed of it."""
+"""An attacker who writes to the database, as its superuser, to gain access; and what the product noticed of it."""
 
 import io
 from collections.abc import Iterator

@@ -352,7 +352,7 @@ def _fail(*_: object, **__: object) -> None:
 
 
 def _with_kid(kid: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A well-formed key with somebody's kid and a secret of one's own."""
+    """A well-formed key with the kid of an existing key and a secret of one's own."""
     real = tokens._base62
     monkeypatch.setattr(tokens, "_base62", lambda number, width: kid if width == 11 else real(number, width))
     text, _ = tokens.mint(Environment.PRODUCTION)

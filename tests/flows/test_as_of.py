@@ -49,7 +49,7 @@ def texts(scope: Scope, query: str = "Where do I live?", **asked: Any) -> list[s
 
 @pytest.fixture(params=[Profile.SEARCHABLE, Profile.SEALED], ids=["searchable", "sealed"])
 def scope(acme: Opened, request: pytest.FixtureRequest) -> Scope:
-    """Of somebody who moved twice."""
+    """Of a person who moved twice."""
     scope = make_scope(acme)
     for on, text in CITIES.items():
         say(scope, text, on=on, session_id="talk")

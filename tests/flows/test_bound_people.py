@@ -1,4 +1,4 @@
-"""Somebody writes to the database, as its superuser, to be answered what another said."""
+"""An attacker writes to the database, as its superuser, to read what another user said."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -84,7 +84,7 @@ def test_two_people_who_were_exchanged_are_answered_nothing(
 
 
 def test_person_of_another_name_gets_no_space_of_theirs(acme: Opened, two: tuple[Scope, Scope], attacker: Any) -> None:
-    """Where nothing was written yet in an environment, a space would be made in the name that somebody was given."""
+    """Where nothing was written yet in an environment, a space would be made in the name that the row was given."""
     attacker.execute(
         "update tenants_enduser set external_mac = %s where id = %s",
         [end_user_mac(acme.scope.tenant, "cr3"), two[0].space.owner_id],

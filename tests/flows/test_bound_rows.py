@@ -1,4 +1,4 @@
-"""Somebody writes to the database, as its superuser, to be let in: one statement each, and nothing comes of it."""
+"""An attacker writes to the database, as its superuser, to gain access: one statement each, and none succeeds."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -78,7 +78,7 @@ def test_key_whose_row_was_changed_is_an_unknown_one(
     )
     authenticate(issued.text, now=now)
 
-    attacker.execute("set session_replication_role = replica")  # no foreign key stands in the way
+    attacker.execute("set session_replication_role = replica")  # no foreign key prevents it
     attacker.execute(f"update apikeys_apikey set {change} where id = %s", [issued.key.pk])  # noqa: S608
     assert attacker.rowcount == 1
 
@@ -296,7 +296,7 @@ def test_changed_role_can_be_taken(acme: Opened, owner: Person, stranger: Person
         [acme.tenant.organization_id, stranger.user.pk],
     )
 
-    # Somebody who is none is no other owner.
+    # A user without a valid role is no other owner.
     with pytest.raises(members.LastOwner):
         members.take_role(acme.tenant, owner.user.pk, actor="system:0", now=now)
     members.take_role(acme.tenant, stranger.user.pk, actor="system:0", now=now)
@@ -325,7 +325,7 @@ def unbind_everything(attacker: Any) -> None:
 
 
 def forget_the_key(superuser_url: str) -> None:
-    """As it is before the upgrade, when nobody ever made one.  The guard of the table keeps the row of any key."""
+    """As it is before the upgrade, when none was ever made.  The guard of the table keeps the row of any key."""
     url = f"{superuser_url.rsplit('/', 1)[0]}/{connections['keyring'].settings_dict['NAME']}"
     with psycopg.connect(url, autocommit=True) as one:
         one.execute("set session_replication_role = replica")
@@ -348,7 +348,7 @@ def test_rows_of_an_earlier_version_are_bound_once(
     authenticate(text, now=datetime.now(UTC))
     assert told(None, "integrity.bind") == [("", "upgrade")]
 
-    # And never again: a row whose hash somebody took away stays good for nothing.
+    # And never again: a row whose hash was removed stays invalid.
     unbind_everything(attacker)
     assert bind_first(now=now) == 0
     assert reaches(owner) == []

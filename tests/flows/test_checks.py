@@ -79,7 +79,7 @@ def test_bare_connection_to_another_host_is_found(
 
 @pytest.fixture
 def as_role(monkeypatch: pytest.MonkeyPatch) -> As:
-    """Let Django use a database as somebody else, or another database."""
+    """Let Django use a database as another role, or another database."""
 
     @contextmanager
     def use(alias: str, **changed: str) -> Iterator[None]:

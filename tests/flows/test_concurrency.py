@@ -1,4 +1,4 @@
-"""Many at once: one row where one row is right, everybody answered, nobody deadlocked."""
+"""Many at once: one row where one row is right, every caller answered, no deadlock."""
 
 import threading
 from collections import Counter

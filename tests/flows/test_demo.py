@@ -1,4 +1,4 @@
-"""`memsync demo`: what its conversation is made of, and what becomes of it."""
+"""`memsync demo`: what its conversation is made of, and its results."""
 
 import json
 from collections import Counter

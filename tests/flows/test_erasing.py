@@ -1,4 +1,4 @@
-"""Erasing: nothing of it is found again, nobody else loses a word, and the receipt says what was done."""
+"""Erasing: nothing of it is found again, no other user loses data, and the receipt says what was done."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -285,7 +285,7 @@ def test_a_plan_counts_no_further_than_it_is_asked_to(acme: Opened) -> None:
 
 
 def overhear(scope: Scope, text: str) -> list[int]:
-    """As a turn is distilled: nobody asked for just this to be remembered."""
+    """As a turn is distilled: no caller asked for just this to be remembered."""
     (outcome,) = remember(scope, [Proposal(text=Plaintext(text))], now=NOW + timedelta(hours=1))
     return outcome.memory_ids
 

@@ -49,7 +49,7 @@ def scope(acme: Opened) -> Scope:
 
 
 def say(scope: Scope, *texts: str, **fields: Any) -> list[int]:
-    """Each remembered whole; the id that each made or met."""
+    """Each remembered whole; the id that each created or matched."""
     proposals = [Proposal(text=Plaintext(text), **{"importance": 0.6, **fields}) for text in texts]
     return [outcome.memory_ids[0] for outcome in remember(scope, proposals, now=NOW)]
 

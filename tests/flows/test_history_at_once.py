@@ -1,4 +1,4 @@
-"""History, state and turns told by many at once: each kept once, everybody answered."""
+"""History, state and turns sent by many callers at once: each kept once, every caller answered."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Imports a batch at a time: who ends workers is found and left out, who cancels waits for nobody."""
+"""Imports a batch at a time: an item that ends workers is found and left out, and cancelling does not wait."""
 
 import contextlib
 import json
@@ -56,7 +56,7 @@ def chunks(scope: Scope) -> list[tuple[int, int]]:
 
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is told of a job; the test works at it, a batch at a time."""
+    """No worker is notified of a job; the test works at it, a batch at a time."""
     monkeypatch.setattr(work, "apply_async", lambda *_, **__: None)
     monkeypatch.setattr(working, "TURN_SECONDS", 0.0)
 

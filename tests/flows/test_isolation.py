@@ -312,7 +312,7 @@ def restored(cursor: Any, memory_id: int) -> Iterator[None]:
 
 
 def assert_left_out(life: Life, spoiled: str) -> None:
-    """The spoiled memory is in no answer, everything else is, and nobody is told why."""
+    """The spoiled memory is in no answer, everything else is, and no caller learns why."""
     for profile in PROFILES:
         assert set(texts(life.scope, profile=profile)) == life.said.keys() - {spoiled}
     with pytest.raises(DecryptError) as refusal:

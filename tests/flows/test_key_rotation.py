@@ -84,7 +84,7 @@ def versions_of(scope: Scope) -> dict[str, set[int]]:
 
 
 def finish(one: KeyRotation, *, now: datetime = NOW) -> KeyRotation:
-    """Nobody else is at it, so there is nothing to wait for."""
+    """No other worker is at it, so there is nothing to wait for."""
     assert rotation.work(one.pk, seconds=60, workers=1, clock=lambda: now) == rotation.Outcome.OVER
     one.refresh_from_db()
     return one
@@ -287,7 +287,7 @@ def test_as_many_work_at_once_as_may_and_no_more(scope: Scope, superuser_url: st
 
 
 def test_no_row_comes_under_a_version_that_is_not_active(scope: Scope) -> None:
-    """The writer that forgot the lock, and the one that was told another version."""
+    """The writer that forgot the lock, and the one that was given another version."""
     finish(rotation.rotate(scope, reason="test", now=NOW))
 
     for table in ("memories_memory", "memories_memoryvector", "tenants_enduser", "ingest_ingestreceipt"):
@@ -513,7 +513,7 @@ def test_a_compromise_takes_over_the_rotation_that_is_under_way(scope: Scope) ->
     assert rotation.work(first.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.Outcome.OVER
 
 
-# --- wrapping anew --------------------------------------------------------------------------------------------------
+# --- rewrapping -----------------------------------------------------------------------------------------------------
 
 
 def test_wrapping_anew_that_was_asked_for_is_done_once_and_written_down(scope: Scope) -> None:

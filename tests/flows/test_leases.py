@@ -1,4 +1,4 @@
-"""Work is leased: who asks waits for nobody, turns starve nobody, what kills its worker is set aside."""
+"""Work is leased: asking never waits, turns starve no one, and work that kills its worker is set aside."""
 
 import threading
 import time
@@ -136,7 +136,7 @@ def never_waiting() -> Iterator[None]:
         cursor.execute("reset lock_timeout")
 
 
-# -- asking while somebody is at it ------------------------------------------------------------------------------------
+# -- asking while a worker is at it ------------------------------------------------------------------------------------
 
 
 def test_asking_for_what_somebody_is_at_waits_for_nobody_and_it_is_done_once_more(
@@ -286,7 +286,7 @@ def test_two_workers_never_have_the_same(scope: Scope) -> None:
 def test_work_of_a_worker_that_was_killed_is_taken_up_at_once_and_each_piece_alone(
     scope: Scope, work: Work, turns: Turns
 ) -> None:
-    """Its connection is gone; nobody waits until its lease runs out."""
+    """Its connection is gone; there is no wait until its lease runs out."""
     ask(scope, 1, 2, 3)
     elsewhere(lambda: take(scope))
 

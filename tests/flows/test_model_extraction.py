@@ -89,7 +89,7 @@ def test_a_turn_is_read_by_the_model_and_its_cost_is_kept(endpoint: FakeChat, sc
 
 
 def test_what_a_model_reads_meets_what_the_rules_read(endpoint: FakeChat, scope: Scope, settings: Any) -> None:
-    """The key that the rules know is the key, whoever reads."""
+    """The key that the rules know is the key, whichever extractor reads."""
     extractor, settings.EXTRACTOR = settings.EXTRACTOR, None
     first = add(scope, HOME)
     settings.EXTRACTOR = extractor
@@ -292,7 +292,7 @@ def test_no_add_is_lost_and_none_is_late(
 ) -> None:  # fmt: skip
     """Must hold for every fault: everything said is remembered, by rules, within the budget and a fifth.
 
-    One of three may have met another process on this machine; even that one does not wait for the fault to end.
+    One of three may have been delayed by other processes here; even that one does not wait for the fault to end.
     """
     extractor, settings.EXTRACTOR = settings.EXTRACTOR, None
     add(scope, "I love tea.")  # what is made once for each process is made

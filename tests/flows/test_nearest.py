@@ -1,4 +1,4 @@
-"""The nearest by meaning: found by signs, which tell little where everything is about equally far."""
+"""The nearest by meaning: found by signs, which say little where everything is about equally far."""
 
 from itertools import islice
 

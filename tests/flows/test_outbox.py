@@ -202,7 +202,7 @@ def test_with_the_embedder_down_work_waits_longer_each_time(scope: Scope, monkey
 def test_with_the_broker_unreachable_an_add_answers_and_is_found_by_its_words(
     scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A port where nobody listens; the real client tries it once, and further adds do not try again so soon."""
+    """A port where no process listens; the real client tries it once, and further adds do not try again so soon."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]

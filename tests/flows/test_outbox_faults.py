@@ -1,4 +1,4 @@
-"""Work that fails, is refused or meets somebody else's: it holds up nobody, and nothing asked for is lost."""
+"""Work that fails, is refused or conflicts with other work: it blocks no other, and nothing asked for is lost."""
 
 import logging
 import threading
@@ -214,7 +214,7 @@ def test_an_add_and_a_worker_on_the_same_memory_do_not_wait_for_each_other_in_a_
 def test_an_add_does_not_wait_for_a_worker_whose_embedder_is_slow(
     scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And the vector tells of the memory as it is when it is written."""
+    """And the vector represents the memory as it is when it is written."""
     (memory_id,) = put_aside(scope, monkeypatch, "I live in Lisbon.")
     later = datetime.now(UTC)
 

@@ -1,4 +1,4 @@
-"""`memsync people`: who signs in, as what, and starting somebody over."""
+"""`memsync people`: who signs in, as what, and starting a user over."""
 
 import io
 import json

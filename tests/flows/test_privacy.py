@@ -104,7 +104,7 @@ def test_one_that_was_left_half_way_is_in_progress_and_can_be_done_again(acme: O
     alice = make_scope(acme)
     say(alice, DOG, HOME)
     asked, _ = open_request(alice, PrivacyKind.ACCESS, now=NOW)
-    hand_over(acme.scope, asked.id, now=NOW)  # begun, and nobody took it
+    hand_over(acme.scope, asked.id, now=NOW)  # begun, and not fetched
     (left,) = list_requests(acme.scope, now=NOW)
     assert left.state == PrivacyState.IN_PROGRESS
 

@@ -1,4 +1,4 @@
-"""A cross-encoder in recall: 0.6 of the score is its word, and what becomes of an answer when it says none."""
+"""A cross-encoder in recall: it gives 0.6 of the score; and the answer when it gives none."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -205,7 +205,7 @@ def shown(scope: Scope, ids: Sequence[int]) -> list[int | None]:
 
 
 def next_step(line: Line, said: Said, day: int) -> int | None:
-    """The day of its next step, if nobody uses it any more: found by waiting for it."""
+    """The day of its next step, if it is used no more: found by waiting for it."""
     alone, status = replace(line, slot=None), line.status
     for later in range(day + 1, day + 1_000):
         step([alone], said, later)

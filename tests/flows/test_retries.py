@@ -145,8 +145,8 @@ def somebody_waits() -> bool:
 
 @contextmanager
 def in_a_circle(scope: Scope, memory_id: int) -> Iterator[None]:
-    """Somebody holds the memory, and wants its space as soon as one who holds the space waits for the memory.  That one
-    began to wait first, and so is the first to look for a circle and the one that is given up."""
+    """A transaction locks the memory, and wants its space as soon as the holder of the space waits for the memory.  The
+    latter began to wait first, and so is the first to look for a circle and the one that is given up."""
     held = threading.Event()
 
     def other() -> None:

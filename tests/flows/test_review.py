@@ -1,4 +1,4 @@
-"""What waits for a person, and what becomes of it."""
+"""What waits for a person's review, and the outcomes."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

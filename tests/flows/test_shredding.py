@@ -1,4 +1,4 @@
-"""Shredding: nothing of it opens again, whoever races with it and wherever it stops; and nobody else loses a word."""
+"""Shredding: nothing of it opens again, whatever races with it and wherever it stops; and no other user loses data."""
 
 import threading
 import time
@@ -129,7 +129,7 @@ def test_a_backup_of_the_rows_opens_no_more_even_in_a_process_that_held_the_keys
         open_space(alice.tenant, alice.space)
     secret = SpaceSecret.objects.get(space_uid=alice.space.uid)
     assert (secret.salt, secret.destroyed_at) == (None, NOW)
-    # Whoever makes a new salt for the old rows opens nothing with it.
+    # A new salt for the old rows opens nothing.
     other = make_scope(acme, "mallory")
     assert opened(other, open_space(other.tenant, other.space), kept) == 0
 
@@ -295,7 +295,7 @@ def test_person_who_is_made_and_forgotten_while_they_are_met_is_met_all_the_same
                 return execute(sql, *rest)
             theirs = others.submit(elsewhere, lambda: meet_end_user(acme.scope, "alice", now=NOW)).result(timeout=30)
             done = execute(sql, *rest)
-            # Ends only after us: it waits for those who write under the keys that it lets go of.
+            # Ends only after us: it waits for those who write under the keys that it drops.
             begun.append(others.submit(elsewhere, lambda: shred_space(acme.scope, theirs.uid, now=NOW)))
             while others.submit(elsewhere, lambda: find_end_user(acme.scope, "alice")).result(timeout=30) is not None:
                 time.sleep(0.01)

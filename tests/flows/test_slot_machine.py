@@ -129,7 +129,7 @@ def test_where_the_head_was_forgotten_an_earlier_value_is_revived_and_displaces_
     lisbon, porto = say(scope, "I live in Lisbon."), say(scope, "I live in Porto.", on=5)
     forget(scope, Choice(memory_ids=tuple(porto.memory_ids)), now=day(6))
 
-    assert recalled(scope, on=7) == set()  # the head's end brings nobody back
+    assert recalled(scope, on=7) == set()  # the head's end revives no earlier value
 
     again = say(scope, "I live in Lisbon.", on=8)
 

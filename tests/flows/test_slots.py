@@ -1,4 +1,4 @@
-"""Which memory stands for what is said: closed, revived, said again, said by somebody else, said for longer."""
+"""Which memory stands for what is said: closed, revived, said again, said by another speaker, said for longer."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -311,7 +311,7 @@ def _projects(tenant: Opened) -> list[int | None]:
 
 
 def _check_space(scope: Scope, now: Any) -> set[int]:
-    """Ids of those that wait for their vector, which is made anew where a part of a memory has ended."""
+    """Ids of those that wait for their vector, which is computed again where a part of a memory has ended."""
     with tenant_transaction(scope):
         rows = {one.pk: one for one in Memory.objects.within(scope)}
         vectors = {one.memory_id: one for one in MemoryVector.objects.within(scope).filter(space_id=scope.space.id)}

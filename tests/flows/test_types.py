@@ -108,7 +108,7 @@ def add_medication(scope: Scope, definition: Definition | None = None) -> TypeCh
 
 
 def finish(change: TypeChange, *, now: datetime = LATER) -> TypeChange:
-    """Nobody else is at it, and enough time has gone by for its second look."""
+    """No other worker is at it, and enough time has passed for its second look."""
     assert retyping.work(change.pk, seconds=60, clock=lambda: now) == Outcome.OVER
     change.refresh_from_db()
     return change

@@ -107,7 +107,7 @@ class Watch:
         *,
         asked: Callable[[str, Origin], bool] = lambda text, origin: True,
     ) -> None:
-        """Begin anew.  kinds: of the walls that are tried, values of WALLS.  asked: of which statements."""
+        """Start again.  kinds: of the walls that are tried, values of WALLS.  asked: of which statements."""
         self.heard, self.breaches, self.malformed = set(), set(), ""
         self._kinds, self._is_asked = frozenset(kinds), asked
 
@@ -152,7 +152,7 @@ class Watch:
                 yield ", ".join(sorted(table.name for table, _ in walls)), kind
 
     def _of(self, connection: psycopg.Connection[Any]) -> list[Table]:
-        """Those with a column that tells whose a row is."""
+        """Those with a column that shows whose a row is."""
         database = connection.info.dbname
         if database not in self._tables:
             self._tables[database] = [

@@ -15,7 +15,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
-# What a condition may be on, and the columns that tell whose a row is by it.
+# What a condition may be on, and the columns that show whose a row is by it.
 WALLS: Final = {
     "tenant_id": "tenant",
     "tenant_uid": "tenant",
@@ -43,7 +43,7 @@ TENANT_VALUE: Final = re.compile(r"(\.tenant_id|\.tenant\.(uid|id|pk)|\btenant\.
 class Filter:
     """One condition.  path: from the project's root.  line: its first, from 1.  kind: a value of WALLS, or "scope".
 
-    function: the outermost function it stands in, as Python names it; "" for a constant of the module or class.
+    function: the outermost function it is in, as Python names it; "" for a constant of the module or class.
     start, end: what to cut from the module's text.  instead: what to put there.  number: among those that read alike.
     """
 

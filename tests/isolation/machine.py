@@ -376,7 +376,7 @@ class IsolationMachine(RuleBasedStateMachine):
             headers["X-Allow-Cross-Project"] = "true"
         data = b"" if body is None else json.dumps(body).encode()
         IsolationMachine.tally.requests += 1
-        ApiView.now = lambda view: self.now  # type: ignore[method-assign]  # put back by whoever runs the machine
+        ApiView.now = lambda view: self.now  # type: ignore[method-assign]  # restored by the code that runs the machine
         content_type = "application/json" if data else ""
         # Refused keys are counted by address; each request comes from one of its own.
         address = str(IPv4Address(IsolationMachine.tally.requests))
@@ -408,7 +408,7 @@ class IsolationMachine(RuleBasedStateMachine):
         return True
 
     def check_refusal(self, response: HttpResponse, route: str, status: int, code: str) -> None:
-        """The right one; and whoever asks, and whatever exists, byte for byte the same, headers too."""
+        """The right one; and for any caller, and whatever exists, byte for byte the same, headers too."""
         assert response.status_code == status, response.content
         assert response.json()["error"]["code"] == code
         seen = (response.content, dict(response.headers))
@@ -434,7 +434,7 @@ class IsolationMachine(RuleBasedStateMachine):
         return None if across and caller.project is None else caller.written_project
 
     def any_id(self, number: int) -> int:
-        """An id that somebody has, whoever they are, or that nobody has."""
+        """An id that some user has, no matter which, or that no user has."""
         there = [*self.model.rows] if number % 5 and self.model.rows else ABSENT_IDS
         return there[number // 5 % len(there)]
 

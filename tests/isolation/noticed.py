@@ -4,7 +4,7 @@ python -m tests.isolation.noticed - tests/api/test_mine.py    looks among these 
 python -m tests.isolation.noticed apps/recall                 among all of them, for what is in these files
 python -m tests.isolation.noticed "" tests/api                for everything, among these tests
 
-Of a filter 25 tests are asked, the cheapest first of those that come by it; FILTERS_MOST_TESTS says how many.
+For each filter 25 tests are run, the cheapest first of those that reach it; FILTERS_MOST_TESTS sets the number.
 """
 
 import json
@@ -30,7 +30,7 @@ EQUIVALENT: Final[Mapping[str, str]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """By: a test.  why: the table and the column whose foreign rows it met, or "fails"."""
+    """By: a test.  why: the table and the column whose foreign rows it read, or "fails"."""
 
     by: str
     why: str
@@ -49,7 +49,7 @@ def write(found: Mapping[str, Noticed]) -> None:
 def remove(wanted: Mapping[str, str], tests: Sequence[str]) -> dict[str, Noticed | None]:
     """Take out each of these filters; wanted: the test that is asked first, or "".  None where no test noticed.
 
-    In a process of its own, because in it row-level security holds nobody; with databases of its own.
+    In a process of its own, because row-level security is off in it; with databases of its own.
     """
     with tempfile.TemporaryDirectory() as directory:
         result = Path(directory) / "result.json"

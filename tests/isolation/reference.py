@@ -51,7 +51,7 @@ class Item:
 
 
 class Fate(Enum):
-    """What becomes of an item."""
+    """The outcome of an item."""
 
     STORED = "stored"
     REVIVED = "revived"
@@ -106,7 +106,7 @@ class Model:
     # -- what an item does ---------------------------------------------------------------------------------------------
 
     def begin(self, place: Place, project: str, items: Iterable[Item], now: datetime) -> None:
-        """Whoever writes has been met; and what is past its time stands in the way of none of these items."""
+        """The writer exists from now on; and expired rows do not block any of these items."""
         self.met.add(place)
         self.changes[place] = self.changes.get(place, 0) + 1
         texts = {item.text for item in items}
@@ -115,7 +115,7 @@ class Model:
                 row.is_swept = True
 
     def fate(self, place: Place, project: str, item: Item, now: datetime) -> tuple[Fate, list[int]]:
-        """What becomes of the item, and the ids of the rows that stand for it where it makes none of its own."""
+        """The outcome of the item, and the ids of the rows that stand for it where it makes none of its own."""
         if not item.is_kept and (place, item.reference) not in self.references:
             return Fate.REFUSED, []
         if item.reference is not None and (ids := self.references.get((place, item.reference))):
@@ -129,7 +129,7 @@ class Model:
         return Fate.STORED, []
 
     def apply(self, place: Place, project: str, item: Item, fate: Fate, ids: Sequence[int], now: datetime) -> None:
-        """ids: of the rows stored or met, as acknowledged."""
+        """ids: of the rows stored or matched, as acknowledged."""
         if fate is Fate.REFUSED:
             return
         if fate is Fate.MET:

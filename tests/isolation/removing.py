@@ -1,7 +1,7 @@
-"""A plugin of pytest that takes out one filter after the other and asks the tests that come by it who notices.
+"""A pytest plugin that removes one filter after the other and runs the tests that reach it, to see which notice.
 
 ``pytest -p tests.isolation.removing TESTS`` runs each of the tests once, noting what it calls and which statements it
-sends.  Then, for each filter, it removes it and runs the cheapest tests that call the function it stood in, until one
+sends.  Then, for each filter, it removes it and runs the cheapest tests that call the function it was in, until one
 fails, or sends a statement to which rows of others are no longer as rows that are not there (``elsewhere``).  Row-level
 security is off.  What comes of it goes to the file FILTERS_RESULT.
 """
@@ -38,7 +38,7 @@ KINDS: Final = {"scope": "tenant"}
 
 @dataclass(slots=True)
 class Probe:
-    """A test.  calls: the functions of ours that it came by, as file and name.  texts: of its statements."""
+    """A test.  calls: the functions of ours that it ran, as file and name.  texts: of its statements."""
 
     item: pytest.Item
     seconds: float
@@ -250,7 +250,7 @@ def _ours() -> list[Any]:
 
 
 def _unwalled(rows: Any, scope: Any) -> Any:
-    """What stands in for ``rows.within(scope)``: the same queryset, of everybody."""
+    """The replacement of ``rows.within(scope)``: the same queryset, of all tenants."""
     if isinstance(rows, models.Manager):
         mine = rows.within(scope)  # type: ignore[attr-defined]
         return type(mine)(mine.model, using=mine._db)

@@ -1,7 +1,7 @@
 """Any route, with any id: no answer holds what is another's, and what is another's looks as if it were not there.
 
 The routes and their bodies come from the API's own description, so that a new one is called as soon as it is described.
-Every place where somebody may say something holds a word that nobody else has.
+Every field that takes text of a caller holds a word that no other caller has.
 
 ISOLATION_CALLS=20000 pytest tests/isolation/test_any_route.py -s      the large version; prints what it did
 """
@@ -57,7 +57,7 @@ class Operation:
 
 
 class Api:
-    """Calls as anybody.  Each call comes from an address of its own, so that nobody is throttled."""
+    """Calls as any caller.  Each call comes from an address of its own, so that none is throttled."""
 
     def __init__(self) -> None:
         self.client = Client(raise_request_exception=True)
@@ -193,7 +193,7 @@ def nobody_s() -> dict[str, list[Any]]:
 
 
 def told(content: bytes) -> str:
-    """The code of a refusal; nothing else of it may tell what exists."""
+    """The code of a refusal; nothing else of it may reveal what exists."""
     try:
         return str(json.loads(content)["error"]["code"])
     except (ValueError, KeyError, TypeError):
@@ -214,7 +214,7 @@ def view(api: Api, who: Somebody) -> Iterator[tuple[str, bytes]]:
 
 
 def attack(api: Api, everybody: list[Somebody], calls: int) -> Counter[str]:
-    """Each call by somebody, with somebody else's ids or with their own."""
+    """Each call by one caller, with another's ids or with their own."""
     drawn = random.Random(20_261_121)
     every = operations()
     done: Counter[str] = Counter()
@@ -223,7 +223,7 @@ def attack(api: Api, everybody: list[Somebody], calls: int) -> Counter[str]:
         who, other = drawn.choice(everybody[1:]), everybody[0]
         whose = drawn.choice((other, other, who, drawn.choice(everybody)))
         is_named = "user_id" in str(operation.body) or "{user_id}" in operation.path
-        # Whoever may name the first of them does not, since nobody is to change what is theirs.
+        # Callers who may name the first of them do not, since none is to change what is theirs.
         may_name = (who.tenant, who.environment) == (other.tenant, other.environment)
         named = who.person if may_name else whose.person
         path, body = filled(operation, whose.ids, named, drawn.choice((whose.tenant, who.tenant)))

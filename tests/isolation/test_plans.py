@@ -94,7 +94,7 @@ def statements_of_recall(scope: Scope) -> list[Statement]:
 
 
 def statements_of_add(scope: Scope) -> list[Statement]:
-    """Every statement by which an add looks at what is there, of a text that claims something of somebody known."""
+    """Every statement by which an add looks at what is there, of a text that claims something of a known person."""
     said = Plaintext("I live in Braga now and Hannah Berg lives in Tallinn.")
     with heard() as found:
         remember(scope, [Proposal(text=said, session_id="talk", speaker="Hannah")], now=NOW)
@@ -166,7 +166,7 @@ def fill(superuser_url: str, tenant_id: int) -> None:
         for table in EMPTY:
             admin.execute(f"alter table {table} set (autovacuum_enabled = false)".encode())
             admin.execute(f"truncate {table}".encode())
-        # Summaries of nobody's: with none at all, one index is as good as the other.
+        # Summaries that belong to no tenant: with none at all, one index is as good as the other.
         admin.execute(
             "insert into memories_summarysource (created_at, tenant_id, space_id, summary_id, source_id) "
             "select now(), %s + n %% 5, 0, 1000000000 + n / 8, 2000000000 + n from generate_series(1, 20000) n",

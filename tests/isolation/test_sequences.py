@@ -1,4 +1,4 @@
-"""Whatever three tenants do, in whatever order: nobody reads, counts or changes what is another's.
+"""Whatever three tenants do, in whatever order: none reads, counts or changes what is another's.
 
 ISOLATION_SEQUENCES=2000 pytest tests/isolation/test_sequences.py -s      the large version; prints what it did
 """

@@ -28,7 +28,7 @@ def _static_root() -> None:
 
 @pytest.fixture(autouse=True, scope="module")
 def _certificates_are_read_once() -> Iterator[None]:
-    """Each client reads a bundle of 150 anew, and the async ones live for one call; nothing here speaks TLS."""
+    """Each client reads a bundle of 150 again, and the async ones live for one call; nothing here speaks TLS."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         yield

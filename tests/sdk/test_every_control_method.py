@@ -1,4 +1,4 @@
-"""Every method of the published control-plane client, by somebody who has just signed up: with one password, shown
+"""Every method of the published control-plane client, by a user who has just signed up: with one password, shown
 again, and with a second factor.
 
 The client has no method for confirming who one is, nor for the second step of signing in.
@@ -43,7 +43,7 @@ def methods(client: type) -> set[str]:
 
 
 class Person:
-    """Somebody at work through the published client; ``done``: the methods that were answered."""
+    """A user of the published client; ``done``: the methods that were answered."""
 
     def __init__(self, make: Callable[..., Any], url: str, done: set[str]) -> None:
         self.make, self.url, self.done = make, url, done

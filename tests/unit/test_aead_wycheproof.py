@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).parents[2]
 NAMED = os.environ.get("WYCHEPROOF_DIR")
 WYCHEPROOF = Path(NAMED) if NAMED else REPOSITORY.parent / "shared" / "data" / "wycheproof"
 
-# A directory that was named and is not there fails; one that nobody named is not missed.
+# A directory that was named and is not there fails; the default one may be missing.
 wycheproof = pytest.mark.skipif(
     not NAMED and not WYCHEPROOF.is_dir(),
     reason="Wycheproof's vectors are not part of the repository: WYCHEPROOF_DIR names no directory of them, "
@@ -108,7 +108,7 @@ def test_hkdf_answers_as_wycheproof_says() -> None:
 
 @wycheproof
 def test_hkdf_with_sha_256_is_nowhere_in_use() -> None:
-    """So its vectors have nothing to run through.  Whoever brings it in runs them."""
+    """So its vectors have nothing to run through.  A change that adds it must run them."""
     calls = [
         line.strip()
         for path in sorted((REPOSITORY / "apps").rglob("*.py"))

@@ -1,4 +1,4 @@
-"""The supervisor's children: what is kept of what they say, and what becomes of them when they die."""
+"""The supervisor's children: what is kept of their output, and what happens when they die."""
 
 import json
 import os

@@ -186,7 +186,7 @@ class TestRefusing:
                 server.start()
 
         assert not (directory / "data").exists()
-        server.start()  # the refusal let go of the lock
+        server.start()  # the refusal released the lock
 
     def test_a_directory_of_something_else_is_left_alone(self, server: EmbeddedPostgres, directory: Path) -> None:
         (directory / "data").mkdir(parents=True)

@@ -304,7 +304,7 @@ def reference_seal(key: bytes, context: bytes, text: bytes, key_version: int, sa
 
 
 def generate_vectors() -> None:
-    """Write tests/vectors/envelope_suite1.json anew.  Only for a new suite, in a file of its own: data sealed by
+    """Rewrite tests/vectors/envelope_suite1.json.  Only for a new suite, in a file of its own: data sealed by
     suite 1 must open for ever, so these answers never change.
 
     Run by hand: ``python -c "import tests.unit.test_envelope as t; t.generate_vectors()"``.

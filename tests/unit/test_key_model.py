@@ -2,7 +2,7 @@
 
 A state is what the two databases hold and what each actor has read so far.  A move is one commit, or one reading, of
 one actor.  The actors are two operators that run the steps of ``apps.crypto.lifecycle`` against each other, each of
-which may die before any move and start over; a writer; a reader with a snapshot; and a worker that seals rows anew.
+which may die before any move and start over; a writer; a reader with a snapshot; and a worker that reseals rows.
 From every state that can be reached, these must hold:
 
     a row is committed under the version that is active at that moment

@@ -1,4 +1,4 @@
-"""Keys step by step: begun, put to use, retired, destroyed, wrapped anew; and whoever dies in between repeats."""
+"""Keys step by step: begun, put to use, retired, destroyed, rewrapped; and a step that dies in between is repeated."""
 
 import uuid
 from collections.abc import Callable, Iterator
@@ -382,7 +382,7 @@ def test_a_key_is_due_when_it_is_old_or_was_used_often(scope: Scope, days: int, 
     assert due == ([scope.tenant.uid] if is_due else [])
 
 
-# --- wrapping anew --------------------------------------------------------------------------------------------------
+# --- rewrapping -----------------------------------------------------------------------------------------------------
 
 
 def wrapped_by(version: str) -> int:

@@ -1,4 +1,4 @@
-"""A process that holds keys: no core file, nobody reads its memory, and its last words quote nothing."""
+"""A process that holds keys: no core file, no process reads its memory, and its last words quote nothing."""
 
 import json
 import subprocess

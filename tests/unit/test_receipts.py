@@ -1,4 +1,4 @@
-"""A receipt's file says what was signed, or is refuted: whatever is changed, swapped, cut off or built anew."""
+"""A receipt's file says what was signed, or is refuted: whatever is changed, swapped, cut off or rebuilt."""
 
 import copy
 import json
@@ -283,7 +283,7 @@ def taken_out(chance: random.Random) -> bytes:
 
 
 def resigned(chance: random.Random) -> bytes:
-    """Changed, and signed by somebody else, in whose name or in ours."""
+    """Changed, and signed with another's key, in their name or in ours."""
     file = copy.deepcopy(FILES[4])
     file["receipt"]["counts"]["memories"] = chance.randrange(10**6)
     if chance.random() < 0.5:
@@ -323,7 +323,7 @@ def test_each_look_is_needed(guard: str, monkeypatch: pytest.MonkeyPatch) -> Non
     """Without any one of them some change is taken for genuine."""
     monkeypatch.setattr(f"apps.retention.receipts.{guard}", lambda *_: Note.read(HERE.checkpoint(7)))
 
-    # The log that was signed by nobody of ours is not the one that was kept.
+    # The log that was not signed by us is not the one that was kept.
     found = [verdict(file) for _, file, _ in REFUTED] + [verdict(file, older=None) for _, file, _ in REFUTED]
 
     assert Verdict.GENUINE in found

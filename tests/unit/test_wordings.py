@@ -1,4 +1,4 @@
-"""Rules of words, by which the tenant's own types are told."""
+"""Rules of words, by which the tenant's own types are recognised."""
 
 import time
 

@@ -103,7 +103,7 @@ def say(scope: Scope, *texts: str, now: datetime | None = None) -> list[int]:
 
 
 def enrol(person: Person, code: str) -> str:
-    """The seed of the authenticator that somebody adds who is signed in with a password alone."""
+    """The seed of the authenticator that a user adds who is signed in with a password alone."""
     add = "/app/account/authenticator/add"
     answer = person.client.post("/app/step-up", {"password": person.password, "code": code, "next": add})
     assert (answer.status_code, answer.get("Location")) == (302, add), answer.status_code

@@ -116,7 +116,7 @@ def memories(acme: Opened, now: Any) -> list[int]:
 
 @pytest.fixture
 def nothing_opens(ana: Person, memories: list[int], globex: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is much to see, and whoever unwraps a key or opens a ciphertext fails the test."""
+    """There is much to see, and any code that unwraps a key or opens a ciphertext fails the test."""
     keyring.forget_all()
     for owner, name in (
         (LocalKeyring, "unwrap"),

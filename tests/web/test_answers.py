@@ -1,4 +1,4 @@
-"""What every answer carries, and what an error page must not say.  Each test names what somebody would try."""
+"""What every answer carries, and what an error page must not say.  Each test names what an attacker would try."""
 
 import socket
 from collections.abc import Iterator

@@ -25,7 +25,7 @@ TODAY = datetime.now(UTC).date()
 
 
 def live(scope: Scope) -> None:
-    """Eight months of somebody, as the demo tells them, ending yesterday; and what waits for a person of it."""
+    """Eight months of one user, from the demo, ending yesterday; and what of it waits for a person's review."""
     turns = [turn for turn in conversation() if turn.role == "user"]
     shift = datetime.now(UTC) - timedelta(days=1) - turns[-1].at
     for turn in turns:

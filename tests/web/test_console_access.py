@@ -132,7 +132,7 @@ def test_usage_and_settings_have_no_serious_fault(
 
 
 def use(acme: Opened) -> None:
-    """A month of somebody's programs."""
+    """A month of use by a user's programs."""
     production, staging = (
         make_scope(acme, "nora", environment=one, now=datetime.now(UTC))
         for one in (Environment.PRODUCTION, Environment.STAGING)

@@ -202,7 +202,7 @@ def test_export_is_followed_and_the_trail_read_without_javascript(
     page.goto("/app/t/acme/exports/new?environment=production")
     page.get_by_role("button", name="Make the file").click()
     finish(acme)
-    expect(page.get_by_role("link", name="Get a link")).to_be_visible(timeout=15_000)  # the page asks anew by itself
+    expect(page.get_by_role("link", name="Get a link")).to_be_visible(timeout=15_000)  # the page asks again by itself
     page.goto("/app/t/acme/audit")
     page.locator(".trail summary").first.click()
     expect(page.get_by_text("Hash of the row before").first).to_be_visible()

@@ -162,7 +162,7 @@ def test_what_keys_may_do_is_listed_and_nothing_else() -> None:
 
 @dataclass
 class World:
-    """What there is to be deleted, anew for each attempt, and the pages' forms as the owner was shown them."""
+    """What there is to be deleted, created again for each attempt, and the pages' forms as the owner was shown them."""
 
     acme: Opened
     scope: Scope
@@ -171,7 +171,7 @@ class World:
     form: dict[str, str] = field(default_factory=dict)
 
     def refill(self) -> None:
-        """Anew where something went."""
+        """Create again what was deleted."""
         if self.ids and not self.gone:
             return
         self.scope = make_scope(self.acme, "alice", project_id=self.acme.project.pk, now=datetime.now(UTC))
@@ -308,7 +308,7 @@ def cast(acme: Opened, globex: Opened, owner: Person) -> Cast:
 
 def attempt(world: World, who: Client, name: str, *, owner: Person | None = None) -> tuple[int, bool]:
     """The status of the last word, and whether anything went.  The form is the one that this browser was shown; where
-    it was shown none, the one that ``owner`` was shown and that somebody has got hold of."""
+    it was shown none, the one that ``owner`` was shown and that was leaked."""
     address = reverse(name, args=DEEDS[name](world))
     form = _form(who.get(address))
     if owner is not None and "assertion" not in form:
@@ -375,7 +375,7 @@ def test_key_is_told_before_anything_is_looked_up(world: World, cast: Cast) -> N
 
 
 def unmasked(response: Any) -> str:
-    """Without the token of the form that signs out, which is masked anew for each page."""
+    """Without the token of the sign-out form, which is masked differently on each page."""
     return re.sub(r'(csrfmiddlewaretoken" value=")\w+', r"\1", response.content.decode())
 
 

@@ -63,7 +63,7 @@ def test_stolen_password_of_somebody_without_a_factor_adds_none_and_opens_nothin
     RateWindow.objects.all().delete()
     assert thief.client.post("/app/step-up", {"password": victim.password, "next": ADD}).status_code == 422
     session = thief.client.session
-    session["enrolment"] = "00" * 32  # as of somebody else's code, or of none
+    session["enrolment"] = "00" * 32  # as of another user's code, or of none
     session.save()
     note(thief.client, victim.user, [{"method": "password", "at": time.time(), "reauthenticated": True}])
     for path in (ADD, "/app/account/passkeys/add"):

@@ -1,4 +1,4 @@
-"""The first day of somebody new, in a real Chromium: ten journeys, one after the other, in the tenant that signing up
+"""The first day of a new user, in a real Chromium: ten journeys, one after the other, in the tenant that signing up
 made.  Every page on the way is looked at with axe-core, light and dark, and on a phone.  And how a person without
 JavaScript signs in and deletes."""
 
@@ -356,7 +356,7 @@ def delete_and_bring_back(page: Page, bob: Scope) -> None:
     expect(page.get_by_text("It is back, as it was.")).to_be_visible()
     assert there(bob) == len(SAID) - 1
 
-    # Somebody asked that a memory be forgotten: the confirmation of before was spent on the two.
+    # A user asked that a memory be forgotten: the confirmation of before was spent on the two.
     asked = Choice(memory_ids=(memory_ids(bob)[0],))
     ask(bob, asked, reason=Plaintext("She asked me to forget where she lives."), now=datetime.now(UTC))
     page.get_by_role("link", name="Requests").click()

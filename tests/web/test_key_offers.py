@@ -1,4 +1,4 @@
-"""Keys that operators make ready: an owner makes them, and nobody else sees one that reads content."""
+"""Keys that operators make ready: an owner makes them, and no one else sees one that reads content."""
 
 import re
 from datetime import UTC, datetime, timedelta

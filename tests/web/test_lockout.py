@@ -1,4 +1,4 @@
-"""Guessing: it is slowed down where it comes from, and keeps nobody else out."""
+"""Guessing: it is slowed down where it comes from, and locks no one else out."""
 
 import json
 from typing import Any
@@ -66,7 +66,7 @@ def test_guesses_from_many_addresses_slow_an_unknown_browser_down_and_stop_nobod
     slow = give_password(stranger)
     assert slow.status_code == 429
     assert 0 < int(slow["Retry-After"]) <= 120
-    assert signs_in(elsewhere(known, "192.0.2.77"))  # the first attempt of an address is made at once
+    assert signs_in(elsewhere(known, "192.0.2.77"))  # the first attempt of an address is not delayed
     assert signs_in(known)
 
 

@@ -116,7 +116,7 @@ def test_names_and_labels_are_shown_as_text_to_operators(acme: Opened, numbers: 
 
 
 def test_no_template_and_no_code_vouches_for_markup() -> None:
-    """Django escapes what nobody vouched for; the one who does writes plain text into reports of errors."""
+    """Django escapes what is not marked safe; code that marks it writes plain text into reports of errors."""
     templates = [*ROOT.glob("templates/**/*.html"), *ROOT.glob("*/**/templates/**/*.html")]
     ours = [one for one in templates if ".venv" not in one.parts]
     raw = [one.name for one in ours if re.search(r"\|\s*safe(seq)?\b|autoescape\s+off", one.read_text())]

@@ -727,6 +727,6 @@ def test_graph_is_spread_the_same_way_each_time_and_inside_its_box() -> None:
 
 
 def test_scope_of_a_person_reaches_no_space_by_itself(alice_scope: Scope) -> None:
-    """What the console lists it lists in spaces that an address names; the scope alone reads nobody's."""
+    """What the console lists it lists in spaces that an address names; the scope alone reads none."""
     with pytest.raises(ValueError, match="values to unpack"):
         browse(replace(alice_scope, spaces=()), Sought(), limit=5, now=now())

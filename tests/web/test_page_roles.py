@@ -1,4 +1,4 @@
-"""Every page of a tenant, asked by every role: whoever may is served and nobody else, and no form is taken from another
+"""Every page of a tenant, asked by every role: only those who may are served, and no form is taken from another
 site.  Routes are taken from the URL conf, so that a new page is asked too."""
 
 from collections.abc import Iterator
@@ -102,14 +102,14 @@ def test_nobody_is_shown_a_page_of_a_tenant() -> None:
 
 
 def of_buttons() -> list[URLPattern]:
-    """Those that take forms alone, and ask for somebody."""
+    """Those that take forms alone, and require a signed-in user."""
     takes_forms = [one for one in urls.urlpatterns if one.callback.methods == ["POST"]]
     return [one for one in takes_forms if one.callback.need != Need.NOBODY]
 
 
 @pytest.fixture
 def there(acme: Opened, alice_scope: Scope, owner: Person) -> dict[str, Any]:
-    """What stands in an address, of things that there are; of what has no page of its own, any number."""
+    """What is in an address, of things that exist; of what has no page of its own, any number."""
     now = datetime.now(UTC)
     endpoint = create_webhook(
         acme.scope, name="a hook", url="https://hooks.example/x", wanted=["memory.created"], now=now

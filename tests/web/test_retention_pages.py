@@ -129,7 +129,7 @@ def test_policy_of_a_project_and_of_a_person_holds_there_alone(
 
 
 def renewed(browser: Client) -> Client:
-    """Stepped up anew: one step-up carries one such change."""
+    """Stepped up again: one step-up carries one such change."""
     session = browser.session
     records = session["account_authentication_methods"]
     records.append(records[-1] | {"at": records[-1]["at"] + 0.5})

@@ -17,7 +17,7 @@ HERE = "/app/sign-in"
 
 
 def test_what_the_database_keeps_of_a_session_opens_none(owner: Person, acme: Opened) -> None:
-    """Whoever reads every table has no cookie that works."""
+    """An attacker who reads every table has no cookie that works."""
     client = owner.show_factor(ago=1)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
     with connection.cursor() as cursor:

@@ -343,7 +343,7 @@ def test_a_long_body_that_does_not_come_ends_as_a_short_one(strict: Server) -> N
 
 
 def test_what_readers_leave_unread_has_a_limit_for_all_together(patient: Server) -> None:
-    """Beyond it whoever has been reading for longest is cut off, and nobody is answered less for it."""
+    """Beyond it the client that has read for longest is cut off, and no other client is answered less for it."""
     request = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n"
     with contextlib.ExitStack() as slow:
         count = UNSENT_BYTES // small_app.LARGE + 8

@@ -64,7 +64,7 @@ def receiving() -> Iterator[Receiver]:
         daemon_threads = True
 
         def handle_error(self, *_: object) -> None:
-            pass  # whoever sends may go away in the middle
+            pass  # the sender may go away in the middle
 
     server = Server(("127.0.0.1", 0), Handler)
     receiver.port = server.server_address[1]

@@ -1,4 +1,4 @@
-"""What is sent, how often, and what becomes of it.  The sender is a fake; tests/webhooks/test_receiving.py has a real
+"""What is sent, how often, and with what result.  The sender is a fake; tests/webhooks/test_receiving.py has a real
 receiver."""
 
 import hashlib

@@ -1,4 +1,4 @@
-"""What is told, to whom, and what it costs where nobody listens."""
+"""Which events are sent, to whom, and what it costs where no endpoint listens."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -32,7 +32,7 @@ Work = Callable[[], int]
 
 @pytest.fixture
 def notified(admin: Scope, sender: FakeSender, work: Work, clock: Clock) -> Callable[[datetime], list[dict[str, Any]]]:
-    """What one run of the retention at this time has told."""
+    """The events of one run of the retention at this time."""
     make_endpoint(admin, wanted=WANTED)
 
     def run(now: datetime) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Endpoints that are changed, deleted, told and sent to at the same time: nobody is given up, nobody fails."""
+"""Endpoints that are changed, deleted, notified and sent to at the same time: none is given up, none fails."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ def somebody_waits() -> bool:
 
 @contextmanager
 def beside() -> Iterator[Callable[[Callable[[], Any]], Future[Any]]]:
-    """Begins something in another thread, and goes on when it is done or waits for somebody."""
+    """Begins something in another thread, and goes on when it is done or waits for a lock."""
 
     def run(task: Callable[[], Any]) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""A real receiver at the other end: what docs/webhooks.md tells its author holds, also when a worker is killed."""
+"""A real receiver at the other end: what docs/webhooks.md says to its author holds, also when a worker is killed."""
 
 import os
 import re
@@ -120,7 +120,7 @@ def test_a_name_that_points_inside_by_now_is_not_sent_to(
 ) -> None:
     remember(scope, "The heron nests by the lock.")
 
-    work(HttpSender(allow_http=True, resolve=receiver.resolve))  # its answer is the loopback, which nobody allowed
+    work(HttpSender(allow_http=True, resolve=receiver.resolve))  # its answer is the loopback, which is not allowed
 
     (row,) = deliveries.page(admin, number=1, size=5, now=datetime.now(UTC)).deliveries
     assert (row.row.status, row.row.error, receiver.received) == ("retrying", "refused_private", [])

@@ -46,7 +46,7 @@ def find(low: str, now: datetime, *, assume_today: bool = False) -> When | None:
 
 
 def without_dates(low: str) -> str:
-    """The text with everything that tells a date or a clock time cut out, for comparing what is left."""
+    """The text with everything that states a date or a clock time cut out, for comparing what is left."""
     return CLOCK.sub(" ", FORMS.sub(" ", low))
 
 

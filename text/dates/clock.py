@@ -44,7 +44,7 @@ def clock_time(low: str, *, with_day: bool) -> time | None:
 
 
 def _of_the_day(hour: int, low: str) -> int:
-    """ "Tonight at eight" and "at 6 in the morning": a word for the time of day tells which half is meant."""
+    """ "Tonight at eight" and "at 6 in the morning": a word for the time of day shows which half is meant."""
     if _LATE.search(low) and 5 <= hour <= 11:
         return hour + 12
     return hour if _EARLY.search(low) else _afternoon(hour)

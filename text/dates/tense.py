@@ -1,4 +1,4 @@
-"""Whether a clause tells of what was or will be, of a habit, or of a new date in place of an old one."""
+"""Whether a clause is about what was or will be, of a habit, or of a new date in place of an old one."""
 
 from text import patterns
 from text.dates.forms import DAYNAME, MONTH
@@ -89,7 +89,7 @@ def _cue(low: str, at: int) -> patterns.Match | None:
 
 
 def is_habit(low: str, match: patterns.Match) -> bool:
-    """ "Even in winter" and "we ski in winter" tell what is done every year."""
+    """ "Even in winter" and "we ski in winter" state what is done every year."""
     start = match.start()
     if match["season"] is None and match["mon"] is None:
         return False

@@ -1,4 +1,4 @@
-"""Whether a sentence asserts anything: a question asks, a hypothesis supposes, a quotation is somebody else's, and none
+"""Whether a sentence asserts anything: a question asks, a hypothesis supposes, a quotation is someone else's, and none
 of them changes what was said."""
 
 from typing import Final
@@ -72,5 +72,5 @@ def is_condition(low: str) -> bool:
 
 
 def is_quoted(plain: str) -> bool:
-    """Whether words of somebody else stand in a turn.  plain: folded."""
+    """Whether a turn contains words of someone else.  plain: folded."""
     return _QUOTED.search(plain) is not None

@@ -36,7 +36,7 @@ def is_code_only(plain: str) -> bool:
 
 
 _SETTING = patterns.compile(r"\s*[\w .-]{1,40}[:=](?!//)\s*\S{1,200}\s*")
-_SHORT = 1_500  # in a shorter text, settings pasted alone are what somebody uses and no example
+_SHORT = 1_500  # in a shorter text, settings pasted alone are what the user uses and no example
 
 
 def regions(plain: str) -> list[tuple[int, int]]:

@@ -47,7 +47,7 @@ _ORDERS: Final = (
 _ORDER: Final = patterns.compile("|".join(f"(?:{order})" for order in _ORDERS))
 
 
-# "I work nights and never answer the phone" tells a habit: behind an "and" it takes these words to make it an order.
+# "I work nights and never answer the phone" states a habit: behind an "and" it takes these words to make it an order.
 _TO_YOU: Final = patterns.compile(
     r"(?:please|pls|kindly|you|from now on|going forward|make sure|be sure|when|whenever|if)\b"
 )

@@ -37,7 +37,7 @@ def read_turn(
 ) -> list[Finding]:
     """What the turn holds, a finding for each sentence, in the order of the text; at least one, and never an exception.
 
-    now: the time of the turn, with a zone; dates are told in it.
+    now: the time of the turn, with a zone; dates are resolved in it.
     keep_whole: the caller asked to remember this, so one finding spans the trimmed text; policy still refuses.
     min_chars: a shorter text is low signal.
 
@@ -76,7 +76,7 @@ def policy_refusal(text: str) -> str:
 
 
 def unkeyed_value(low: str, when: dates.When | None) -> str:
-    """What tells a repetition of a statement without a key from news: its content words and its day."""
+    """What distinguishes a repetition of a statement without a key from news: its content words and its day."""
     day = when.at.date().isoformat() if when and when.at and when.precision in ("day", "exact") else ""
     return "|".join(filter(None, (signature(dates.without_dates(low)), day)))
 
@@ -154,7 +154,7 @@ def _unread(whole: Span) -> Finding:
 
 
 def _as_one(plain: str, low: str, whole: Span, now: datetime) -> Finding:
-    """The whole text as one memory; date and claims come from the sentence that tells most."""
+    """The whole text as one memory; date and claims come from the sentence that says most."""
     head = Span(whole.start, min(whole.end, whole.start + LONG_TEXT))
     found = [one for one in _Turn(plain, low, (), now).findings(head) if one.decision == "keep"]
     if not found:
@@ -162,7 +162,7 @@ def _as_one(plain: str, low: str, whole: Span, now: datetime) -> Finding:
     best = max(found, key=_information)
     if len(found) == 1 and (best.start, best.end) == whole:
         return replace(best, start=whole.start, end=whole.end, reason="explicit")
-    orders = any(one.type == ORDER for one in found)  # an order among facts is one: it waits for whoever may give it
+    orders = any(one.type == ORDER for one in found)  # an order among facts is one: it waits for a user who may give it
     return replace(
         best,
         start=whole.start,

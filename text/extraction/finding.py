@@ -34,7 +34,7 @@ class Finding:
     start, end: text[start:end] of the original turn is what is stored, never altered.
     reason: the rule's short name, for statistics; holds no user content.
     key, value: canonical, of a finding that is one claim and says nothing else; the same fact in other words gives
-        the same pair. Without a key the value is a signature of the content words and the date, for telling a
+        the same pair. Without a key the value is a signature of the content words and the date, to distinguish a
         repetition from news.
     event_at: in the time zone of `now`; midnight unless event_precision is exact.
     event_range: first and last moment, both inclusive, where the date is wider than a day.

@@ -232,7 +232,7 @@ class Order(NamedTuple):
 
 
 def find_order(plain: str, low: str) -> Order | None:
-    """The part of the turn a planted order spoils: the quotation it stands in, else all from its line's start on."""
+    """The part of the turn a planted order spoils: the quotation it is in, else all from its line's start on."""
     if not _HINT.search(low):
         return None
     for match in _ORDERS.finditer(low):

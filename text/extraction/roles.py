@@ -5,7 +5,7 @@ from typing import NamedTuple
 from text import patterns
 
 USER_LABELS = frozenset({"user", "human", "customer", "caller"})
-POSING_LABELS = frozenset({"system", "developer"})  # nobody opens a turn of their own with these but to pose
+POSING_LABELS = frozenset({"system", "developer"})  # no one opens a turn of their own with these but to pose
 OTHER_LABELS = frozenset({"assistant", "ai", "bot", "system", "tool", "function", "agent", "model", "developer"})
 _PREFIX = patterns.compile(
     r"\s*(user|human|customer|caller|assistant|ai|bot|system|tool|function|agent|model|developer)\s*:\s+",
@@ -25,7 +25,7 @@ def split_label(text: str) -> tuple[str | None, int]:
 
 
 def speaker(text: str, role: str) -> Speaker:
-    """A role other than the user's wins over any label; a label inside a user turn tells on a pasted line."""
+    """A role other than the user's wins over any label; a label inside a user turn reveals a pasted line."""
     label = role.strip().lower()
     if label and label not in USER_LABELS:
         return Speaker(is_user=False, start=0)

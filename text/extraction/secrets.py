@@ -220,7 +220,7 @@ def _may_name(plain: str) -> bool:
 
 
 class _Text:
-    """The text, and where code stands in it; that is looked up once, and only when something has to be judged."""
+    """The text, and where it contains code; that is looked up once, and only when something has to be judged."""
 
     def __init__(self, plain: str) -> None:
         self.plain = plain

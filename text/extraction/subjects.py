@@ -49,13 +49,13 @@ _NOT_NAMES = listed(
     " mondays tuesdays wednesdays thursdays fridays saturdays sundays morning evening afternoon night half quick thing"
 )
 
-# What of somebody's a clause may tell.
+# What a clause may state of a person's.
 _THINGS: Final = (
     r"(?:birthday|bday|date of birth|dob|e-?mail|(?:new )?(?:phone|mobile|cell|landline|whatsapp|telephone)|number|age"
     r"|employer|(?:new )?job|job title|title|role|profession|home|time ?zone|tz|weight|salary|diet|rent|mother tongue"
     r"|(?:native|first) language)\b"
 )
-# What follows somebody of whom something is told.  "Olga's flat is damp" tells nothing of Olga, "Olga's vegan" does.
+# What follows a person of whom something is stated.  "Olga's flat is damp" says nothing of Olga, "Olga's vegan" does.
 _IS: Final = (
     rf"'s (?:{_THINGS}|(?:an?|allergic|{any_of(DIETS)}|living|moved|relocated|based|working|married|engaged|single"
     r"|divorced|separated|widowed|turned|been|got|become|now|also|on|fluent|learning|studying|retired|joined|started"
@@ -92,7 +92,7 @@ _THEY_GO_ON: Final = patterns.compile(
 _WORD: Final = r"[^\W\d_][\w-]{1,24}"
 _NAMES: Final = (patterns.compile(rf"{_WORD} {_WORD}"), patterns.compile(_WORD))
 _APART: Final = patterns.compile(r",? ?")
-# What may stand between the one of whom something is told and what is told.
+# What may stand between the one of whom something is stated and what is stated.
 _BETWEEN: Final = patterns.compile(
     r"(?:[\s,]*(?:'s|'m|'re|'ve|m|is|am|are|was|has|have|been|now|also|only|both|currently|still|just|actually|really"
     r"|officially|finally|happily|recently|already|permanently|mostly|always|again|too)\b)*[\s,]*"
@@ -106,7 +106,7 @@ _MOVED: Final = patterns.compile(r"\b(?:moved|relocated|emigrated)(?: \w+){0,2} 
 
 
 def who_of(plain: str, low: str, start: int, end: int, *, last: str | None, before: str | None) -> str | None:
-    """Of whom the clause says something; None where nobody can tell.
+    """Of whom the clause says something; None where that is unclear.
 
     last: who was spoken of last, for "she".  before: of whom the clause before it in the sentence says something, for
     "and works at the mill".
@@ -134,7 +134,7 @@ def spoken_of(plain: str, low: str, start: int, end: int, who: str | None) -> st
 
 
 def _who_acts(plain: str, low: str, start: int, end: int) -> str | None:
-    """Somebody by name who does what no slot knows: "Olga runs the bakery"."""
+    """A person by name who does what no slot knows: "Olga runs the bakery"."""
     named = _name_at(plain, low, lead_end(low, start, end), end, _ACTS)
     return None if named is None or named[0] in COMPANIES | PRODUCTS else slug(named[0])
 

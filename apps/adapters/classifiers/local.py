@@ -21,7 +21,7 @@ class LocalClassifier:
     Two models, one for turns and one for pairs of statements.  Each loads on its first text, once per process; safe to
     share between threads.
 
-    cache_dir: folder that keeps the built graphs; without one, each process builds them anew, in about a second.
+    cache_dir: folder that keeps the built graphs; without one, each process rebuilds them, in about a second.
     """
 
     id = "memsync-turns/1"

@@ -26,7 +26,7 @@ _UNRELATED: Final = {name: float(name == "unrelated") for name in RELATIONS}
 class Pair:
     """ids: [CLS] later [SEP] earlier [SEP].  later, earlier: ranges of these.
 
-    words: for each word of the earlier statement, its range of ids.  spans: where it stands in the text.
+    words: for each word of the earlier statement, its range of ids.  spans: where it is in the text.
     """
 
     ids: list[int]

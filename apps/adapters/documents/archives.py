@@ -8,7 +8,7 @@ from apps.adapters.documents.limits import MAX_MEMBERS, MAX_RATIO, MAX_UNPACKED,
 from apps.adapters.documents.refusals import DocumentEncrypted, DocumentHostile
 
 CHUNK: Final = 256 * 1024
-# Office files have no document types: whoever writes one wants entities expanded, or a file fetched.
+# Office files have no document types: one that is there is meant to expand entities, or to fetch a file.
 DECLARATIONS: Final = tuple(
     mark.encode(encoding) for mark in ("<!DOCTYPE", "<!ENTITY") for encoding in ("utf-8", "utf-16-le", "utf-16-be")
 )

@@ -2,7 +2,7 @@
 
     python -P -m apps.adapters.documents.child .SUFFIX < file
 
-It holds no key, no address and no secret: its environment is empty, and it is told no more than the file.  The kernel
+It holds no key, no address and no secret: its environment is empty, and it gets no more than the file.  The kernel
 ends it when it takes more time or memory than a file may cost, writes a file, or starts a process.
 """
 
@@ -66,7 +66,7 @@ def _pieces(kind: Kind, content: bytes) -> Iterator[str]:
 def _limited(pieces: Iterator[str]) -> Iterator[str]:
     met = 0
     for piece in pieces:
-        # Half of a surrogate pair is no character, and nobody could store it.
+        # Half of a surrogate pair is no character, and could not be stored.
         text = piece.encode("utf-8", "replace").decode()
         met += len(text)
         if met > MAX_CHARACTERS:

@@ -21,7 +21,7 @@ class Kind(StrEnum):
     TEXT = "text"
 
 
-# The part that makes an Office file one, with or without macros, which nobody runs here.
+# The part that makes an Office file one, with or without macros, which are never run here.
 OFFICE_PARTS: Final = {"word/document.xml": Kind.DOCX, "ppt/presentation.xml": Kind.PPTX, "xl/workbook.xml": Kind.XLSX}
 BINARY_NAMES: Final = {
     ".pdf": "PDF",

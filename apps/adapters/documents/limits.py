@@ -15,7 +15,7 @@ RATIO_FROM: Final = 1024 * 1024
 CPU_SECONDS: Final = 5
 WALL_SECONDS: Final = 20.0
 MEMORY_BYTES: Final = 512 * 1024 * 1024
-NICENESS: Final = 15  # whoever asks for memories goes before whoever has a file read
+NICENESS: Final = 15  # requests for memories go before the reading of files
 
 # Of those processes together: how many a host runs is the setting DOCUMENT_READERS.
 THREADS: Final = 4  # of a web process that may read or wait for a place

@@ -33,7 +33,7 @@ def read_document(name: str, content: bytes) -> Document:
     Raises what is in ``refusals``, and DocumentsBusy when as many are being read as may be.
     """
     suffix = _SUFFIX.search(name.strip().lower())
-    # No more of the name: whoever may list processes sees their arguments.
+    # No more of the name: anyone who may list processes sees their arguments.
     command = [sys.executable, "-P", "-m", CHILD, suffix[0] if suffix else ""]
     # Nothing of our own environment, which names databases and passwords.
     environment = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}

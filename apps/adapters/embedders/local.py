@@ -20,7 +20,7 @@ class LocalEmbedder:
     Vectors of the two runtimes may be mixed, so they share an id.  Loads on the first text, once per process; safe to
     share between threads.
 
-    cache_dir: folder that keeps the built graph; without one, each process builds it anew, in about a second.
+    cache_dir: folder that keeps the built graph; without one, each process rebuilds it, in about a second.
     """
 
     id = "all-MiniLM-L6-v2/1"

@@ -155,7 +155,7 @@ def _json(raw: bytes) -> Any:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
         pass
-    raise ExtractionFailed("malformed")  # out here, so that it brings no error along that quotes the answer
+    raise ExtractionFailed("malformed")  # out here, so that it carries no error that quotes the answer
 
 
 def _count(usage: object, name: str) -> int:

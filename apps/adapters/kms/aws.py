@@ -145,7 +145,7 @@ class AwsKms(RemoteKeys):
             return call(self._client.get())
         except (BotoCoreError, ClientError) as error:
             meaning = self._meaning(error)
-        # Raised out here so that it brings no request along, whose parameters hold the key.
+        # Raised out here so that it carries no request, whose parameters hold the key.
         raise meaning
 
     def _meaning(self, error: Exception) -> AdapterError:

@@ -11,7 +11,7 @@ class FakeKms:
     """Keys follow from ``seed``, so two processes with one seed open each other's blobs.
 
     ``down``: every call fails.  ``answers_after_seconds``: how slow it pretends to be; past ``timeout_seconds`` a call
-    fails, at once.  ``throttled``: every call is refused for now.  ``oldest_version``: those before it are closed.
+    fails immediately.  ``throttled``: every call is refused for now.  ``oldest_version``: those before it are closed.
     ``calls`` counts, by method, the calls that were answered or refused.
     """
 

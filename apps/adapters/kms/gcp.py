@@ -1,6 +1,6 @@
 """Key-encryption keys in Google Cloud KMS, over its REST interface.
 
-Google's own library would bring gRPC and protobuf along for the three calls that are made here.
+Google's own library would add gRPC and protobuf for the three calls that are made here.
 
 Bytes can be changed on their way through a service's front ends, and a data key that was changed before it was
 encrypted is lost.  So each field goes with its CRC32C, and those of the answer are checked.
@@ -123,7 +123,7 @@ class GoogleKms(RemoteKeys):
             if status == 200 and isinstance(answer, dict):
                 return answer
             meaning = self._refusal(status, answer, malformed)
-        # Raised out here so that it brings no request along: its body holds the key.
+        # Raised out here so that it carries no request, whose body holds the key.
         raise meaning
 
     def _no_answer(self, error: Exception) -> AdapterError:

@@ -1,7 +1,7 @@
 """Key-encryption keys in a file on this machine: for one server, where no key service is at hand.
 
 The file is JSON, readable by its owner alone: ``{"ref": "...", "current": "2", "keys": {"1": base64, "2": base64}}``.
-Whoever can read it and the keyring database can read everything, so back the two up apart.
+Anyone who can read it and the keyring database can read everything, so back the two up apart.
 """
 
 import base64

@@ -117,7 +117,7 @@ class VaultTransit(RemoteKeys):
             return call(client.secrets.transit)
         except (exceptions.VaultError, RequestException) as error:
             meaning = self._meaning(error, malformed)
-        # Raised out here so that it brings no request along: its body holds the key.
+        # Raised out here so that it carries no request, whose body holds the key.
         raise meaning
 
     def _read_token(self, path: str) -> str:

@@ -50,7 +50,7 @@ class HttpReranker:
             cause = failure.cause
         except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
             cause = "malformed"
-        raise RerankFailed(cause)  # out here, so that it brings neither question nor texts along
+        raise RerankFailed(cause)  # out here, so that it carries neither question nor texts
 
     def _read(self, raw: bytes, expected: int) -> list[float]:
         scores: dict[int, float] = {}

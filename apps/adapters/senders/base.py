@@ -32,7 +32,7 @@ class Answered:
 @runtime_checkable
 class Sender(Protocol):
     def check(self, url: str) -> None:
-        """Raises AddressRefused for what ``post`` would refuse now.  A name that nobody knows yet passes."""
+        """Raises AddressRefused for what ``post`` would refuse now.  A name that does not resolve yet passes."""
 
     def post(self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float) -> Answered:
         """Answers within ``seconds``, whatever the status: redirects are answers too.  Raises AddressRefused or

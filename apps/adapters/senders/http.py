@@ -5,11 +5,11 @@ What a stranger could try, and what stands against it:
 - an address inside (loopback, private, link-local and metadata, shared, multicast, mapped): every address that the
   name has is looked at, and one that is not public refuses them all;
 - a name that changes its address between looking and connecting: the connection is made to the very address that was
-  looked at, and the name is looked up anew each time;
+  looked at, and the name is looked up again each time;
 - a redirect inside: none is followed;
 - plain HTTP, other schemes, credentials in the address: refused, HTTP unless the operator allows it;
 - a receiver that is slow, drips or never ends: one deadline for all of it, and a limit on what is read;
-- a certificate for somebody else: checked against the name, not the address;
+- a certificate for another name: checked against the name, not the address;
 - our own proxy: none is used, whatever the environment says.
 """
 
@@ -83,7 +83,7 @@ class HttpSender:
             failed = "unreachable"
         except (http.client.HTTPException, ValueError):
             failed = "malformed"
-        raise SendFailed(failed)  # out here, so that it brings nothing along of what was sent
+        raise SendFailed(failed)  # out here, so that it carries nothing of what was sent
 
     def _parts(self, url: str) -> SplitResult:
         try:
@@ -133,7 +133,7 @@ class _Pinned(http.client.HTTPConnection):
         # So that the Host header leaves out the scheme's own port.
         self.default_port = 443 if self._is_tls else 80
         self._addresses, self._tls, self._deadline = addresses, tls, deadline
-        self._raw: socket.socket | None = None  # of which the base class lets go before the answer is read
+        self._raw: socket.socket | None = None  # which the base class releases before the answer is read
 
     def connect(self) -> None:
         self._raw = self.sock = self._connected()
@@ -145,7 +145,7 @@ class _Pinned(http.client.HTTPConnection):
             self.sock.do_handshake()
 
     def abort(self) -> None:
-        """Wakes the thread that waits for a receiver who drips: each drop would begin its time anew."""
+        """Wakes the thread that waits for a receiver who drips: each drop would restart its time limit."""
         if self._raw is not None:
             with suppress(OSError):
                 self._raw.shutdown(socket.SHUT_RDWR)

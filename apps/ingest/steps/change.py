@@ -23,7 +23,7 @@ def change(candidate: Candidate, snapshot: SpaceSnapshot) -> None:
             continue
         for known in snapshot.changed_by(found):
             is_later = known.id != candidate.memory_id and known.said_at <= snapshot.said_at(candidate)
-            # What a slot has told already that this candidate ends, is told.
+            # What this candidate already ended through its slot is skipped.
             is_told = any(one.by == candidate.memory_id for one in known.ended)
             if known.is_current and is_later and not is_told:
                 _apply(candidate, found, known, snapshot)

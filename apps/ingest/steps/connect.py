@@ -89,7 +89,7 @@ def _edge(from_id: int | None, to_id: int, type_: str, confidence: float) -> New
 
 def _replacing(one: Candidate, snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
     """To the row that it replaced: another value contradicts it; the same value in other words is derived from it, and
-    supports it where somebody else said so."""
+    supports it where someone else said so."""
     older = snapshot.by_id.get(one.replaces_id or 0)
     if older is None or one.memory_id is None:
         return

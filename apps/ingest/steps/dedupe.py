@@ -42,7 +42,7 @@ def _was_erased(candidate: Candidate, snapshot: SpaceSnapshot) -> bool:
 def dedupe(candidate: Candidate, snapshot: SpaceSnapshot) -> None:
     """Refuse what is already there: the same words, or nearly the same meaning with no word that is new.
 
-    Off where the proposal says ``deduplicate=False``.  What was erased is not learnt again by the way, nor by what was
+    Off where the proposal says ``deduplicate=False``.  What was erased is not learnt again passively, nor from what was
     asked for before.
     """
     if candidate.is_wanted and _was_erased(candidate, snapshot):
@@ -72,7 +72,7 @@ def dedupe(candidate: Candidate, snapshot: SpaceSnapshot) -> None:
 
 
 def _said_before(candidate: Candidate, snapshot: SpaceSnapshot) -> MemoryState | None:
-    """What says the same in other words and stands for it, of what nobody asked to have remembered just so."""
+    """What says the same in other words and stands for it, of what no caller asked to have remembered as it is."""
     if candidate.slot is not None or candidate.parts or candidate.closed or candidate.proposal.is_meant:
         return None
     same = (known for one in candidate.changes if one.effect is Effect.REPEATS for known in snapshot.changed_by(one))

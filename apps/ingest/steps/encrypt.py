@@ -80,7 +80,7 @@ def encrypt(candidate: Candidate, snapshot: SpaceSnapshot) -> Memory:
 
 
 def _keep(row: Memory, kept: Kept, *, is_vouched: bool, now: datetime) -> None:
-    """What a memory had elsewhere beyond what every proposal says.  Nobody pins by saying that it was pinned there."""
+    """What a memory had elsewhere beyond what every proposal says.  Saying that it was pinned there pins nothing."""
     row.tier, row.pinned, row.is_summary = kept.tier, kept.pinned and is_vouched, kept.is_summary
     row.retention_status = "archived" if kept.is_archived else "active"
     row.confidence = row.confidence if kept.confidence is None else kept.confidence
@@ -89,7 +89,7 @@ def _keep(row: Memory, kept: Kept, *, is_vouched: bool, now: datetime) -> None:
 
 def _handles(candidate: Candidate, snapshot: SpaceSnapshot) -> Handles:
     proposal = candidate.proposal
-    # What accumulates is another row each time it is told, and has another public id.
+    # What accumulates is another row each time it is stated, and has another public id.
     is_same = candidate.slot and proposal.deduplicate and not proposal.kept and not _is_restatement(candidate, snapshot)
     return Handles(
         voice=voice(proposal),

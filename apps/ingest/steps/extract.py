@@ -25,7 +25,7 @@ _SLUG = patterns.compile(r"[^\w]+")
 def extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
     """The proposal's candidates, kept and refused, in the order of the text; never empty.
 
-    An explicit proposal is kept whole, as said; what somebody else than the user said is then a reference, not a fact.
+    An explicit proposal is kept whole, as said; what someone other than the user said is then a reference, not a fact.
     What costs more to read than a text may is kept whole as well, as a fact without a key, ``too_costly``.
     """
     text = proposal.text.reveal()
@@ -175,7 +175,7 @@ def _value_of(proposal: Proposal, key: str, *, now: datetime) -> str | None:
 
 
 def _unless_forbidden(candidate: Candidate) -> Candidate:
-    """The candidate, refused where policy never lets its text be stored, whoever says what it is."""
+    """The candidate, refused where policy never lets its text be stored, no matter who says what it is."""
     if refusal := policy_refusal(candidate.text.reveal()):
         candidate.refuse("discarded_policy", refusal)
     return candidate

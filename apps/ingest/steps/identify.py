@@ -1,4 +1,4 @@
-"""Who and what a candidate is about, in its own words; which entities these are is told under the lock."""
+"""Who and what a candidate is about, in its own words; which entities these are is resolved under the lock."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""The only step that writes: rows, words, vectors, entities, edges, decisions, history, audit and outbox, at once."""
+"""The only step that writes: rows, words, vectors, entities, edges, decisions, history, audit and outbox, together."""
 
 from collections.abc import Sequence
 from functools import partial as bound

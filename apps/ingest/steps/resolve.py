@@ -11,7 +11,7 @@ from text.words import normalised, terms
 
 
 def resolve(candidates: Sequence[Candidate], tools: Tools) -> None:
-    """Fill in the handles.  A slot belongs to a project, where there is one; a text, to whoever said it.
+    """Fill in the handles.  A slot belongs to a project, where there is one; a text, to its speaker.
 
     Macs are keyed with the space's identity key, which does not rotate with the data key.
     """

@@ -166,7 +166,7 @@ def _meets_itself(candidate: Candidate, place: SlotPosition, snapshot: SpaceSnap
 
 
 def _said_part(candidate: Candidate, held: SlotHolder, snapshot: SpaceSnapshot) -> bool:
-    """Whether it tells of a time in which a part of a memory held, which is over, and says no more than that did."""
+    """Whether it states a time in which a part of a memory held, which is over, and says no more than that did."""
     return (
         not isinstance(held, MemoryState)
         and held.value_mac == candidate.value_mac
@@ -291,7 +291,7 @@ def _cut(place: SlotPosition, *, by: int, at: datetime, snapshot: SpaceSnapshot)
 
 
 def _must_wait(candidate: Candidate, displaced: Iterable[SlotHolder], snapshot: SpaceSnapshot) -> bool:
-    """Whether it would take effect by an authority that it does not have; then somebody has to look at it first."""
+    """Whether it would take effect by an authority that it does not have; then a person has to review it first."""
     if any(snapshot.trust(candidate) < known.trust for known in displaced):
         candidate.refuse("pending", "less_trusted")
     elif candidate.type == "instruction" and not _may_order(candidate, snapshot):
@@ -302,14 +302,14 @@ def _must_wait(candidate: Candidate, displaced: Iterable[SlotHolder], snapshot: 
 
 
 def _may_order(candidate: Candidate, snapshot: SpaceSnapshot) -> bool:
-    """Whether an instruction takes effect at once: asked for as such, or by somebody who answers for it."""
+    """Whether an instruction takes effect immediately: asked for as such, or by one who answers for it."""
     proposal = candidate.proposal
     if snapshot.trust(candidate) >= Trust.STATED:
         return True
     if not proposal.is_imported and (proposal.is_explicit or proposal.source_kind != "auto"):
         return True
-    # Read by a model it waits in any case: whoever plants an order in a text writes it for a model.  So does one in a
-    # file, however it was asked for there: nobody has looked at each of its records.
+    # Read by a model it waits in any case: an order planted in a text is written for a model.  So does one in a
+    # file, however it was asked for there: no one has looked at each of its records.
     if candidate.extractor == "model":
         return False
     policy = snapshot.policy.instructions

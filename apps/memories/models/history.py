@@ -1,4 +1,4 @@
-"""What became of memories: transitions, periods, claims and feedback."""
+"""What happened to memories: transitions, periods, claims and feedback."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models

@@ -101,7 +101,7 @@ class MemoryManager(ScopedManager["Memory"]):
         return MemoryQuerySet(self.model, using=self._db).within(scope)
 
     def within_tenant(self, scope: InTenant) -> MemoryQuerySet:
-        """Every space of the tenant: for work that tends all of them, never for an answer to somebody."""
+        """Every space of the tenant: for work that tends all of them, never for an answer to a caller."""
         return MemoryQuerySet(self.model, using=self._db).filter(tenant_id=scope.tenant_id)
 
 

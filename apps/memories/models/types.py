@@ -39,7 +39,7 @@ class TypeRule(ScopedModel):
     """By which words, or under which keys, a memory is of another type than it was taken for: a ``Wording``.
 
     change_id: the change of types that brought the rule, and takes it away when it is undone.  In clear, as names of
-    types are: it is the operator's vocabulary, and nobody's memory.
+    types are: it is the operator's vocabulary, and no memory's content.
     """
 
     change_id = models.BigIntegerField()

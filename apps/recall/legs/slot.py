@@ -1,4 +1,4 @@
-"""By what the question asks of whom: memories that claim it, such as where somebody lives."""
+"""By what the question asks of whom: memories that claim it, such as where a person lives."""
 
 from apps.memories.claims import claiming
 from apps.recall.search import Ranking, Search

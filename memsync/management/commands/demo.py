@@ -102,7 +102,7 @@ def _address(said: str | None) -> str | None:
 
 @contextmanager
 def _door(tenant: Tenant, end_user: str, address: str | None, *, now: datetime) -> Iterator[Door]:
-    """A way in for an end user whom nobody has met; over HTTP with a key that ends with the demo."""
+    """Access for an end user who does not exist yet; over HTTP with a key that is revoked after the demo."""
     scope = scope_in(tenant, principal=operator())
     if address is None:
         yield ServiceDoor(_for_end_user(scope, end_user, now=now), now=now)

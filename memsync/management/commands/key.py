@@ -169,7 +169,7 @@ def _find(scope: Scope, named: str) -> ApiKey:
     for key in list_keys(scope):
         if named in (str(key.pk), key.kid, key.prefix) or named.startswith(f"{key.prefix}_"):
             return key
-    shown = "_".join(named.split("_")[:3])  # somebody may have given the whole key, and terminals are recorded
+    shown = "_".join(named.split("_")[:3])  # the user may have given the whole key, and terminals are recorded
     raise KeyNotFound(f"{scope.tenant.name} has no key {shown}; `memsync key list` shows those it has.")
 
 

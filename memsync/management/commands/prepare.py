@@ -75,7 +75,7 @@ def _secrets(found: Mapping[str, Any]) -> Iterator[str]:
 
 def make_first_kek() -> None:
     """The local keyring's file, where that is the provider and there is nothing yet that an older file had wrapped."""
-    get_kms()  # refuses a file where nobody has allowed one
+    get_kms()  # refuses a file unless files are allowed
     path = settings.KMS["OPTIONS"].get("path")
     local = settings.KMS["BACKEND"] == f"{LocalKeyring.__module__}.{LocalKeyring.__qualname__}"
     if local and not Path(path).exists() and not list_tenants():

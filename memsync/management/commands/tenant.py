@@ -162,7 +162,7 @@ class Command(PlainCommand):
 
 
 def _described(opened: Opened) -> dict[str, Any]:
-    """As `memsync up --json` says it; nobody signs in for one tenant, and nothing was started."""
+    """As `memsync up --json` says it; there is no sign-in for one tenant, and nothing was started."""
     return {
         "url": url(),
         "tenant": opened.tenant.name,

@@ -1,4 +1,4 @@
-"""Dates are told against the time of the turn, in the direction of the tense."""
+"""Dates are resolved against the time of the turn, in the direction of the tense."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -18,7 +18,7 @@ def shown(named: Mention | None) -> str:
 
 
 def told(text: str) -> set[tuple[str, str, str, str]]:
-    """Subject, predicate, object and value of all that a turn tells."""
+    """Subject, predicate, object and value of all that a turn states."""
     found: list[RelationMention] = []
     for finding in read_turn(text, now=NOW):
         part = text[finding.start : finding.end]

@@ -20,7 +20,7 @@ DENIED = patterns.compile(
 
 
 def relation(owner: Mention, role: str, named: Mention) -> RelationMention:
-    """How the owner of a role stands to whoever has it."""
+    """How the owner of a role is related to the person who has it."""
     if role in BOSS:
         return RelationMention(subject=owner, predicate="reports_to", object=named)
     if role in REPORTEE:
@@ -94,7 +94,7 @@ def _subject(about: list[str], plain: str) -> Mention | None:
     name = surface(about[0], plain) if len(about) == 1 else ""
     if name:
         return person(name)
-    # Whom the turn spoke of before is told by a pronoun here.
+    # Whom the turn spoke of before is referred to by a pronoun here.
     pronoun = _HE_OR_SHE.search(plain.lower()) if len(about) == 1 else None
     return Mention(pronoun=pronoun[1]) if pronoun else None
 
@@ -104,7 +104,7 @@ _SPAN = patterns.compile(r"[^\W_]+(?:[.'&+#-]+[^\W_]+)*")
 
 
 def surface(canonical: str, plain: str) -> str:
-    """The words of the text that a canonical value stands for; empty where they cannot be told."""
+    """The words of the text that a canonical value stands for; empty where they cannot be found."""
     first, size = canonical.split("_")[0], canonical.count("_") + 1
     tokens = list(_SPAN.finditer(plain))
     for at, token in enumerate(tokens):

@@ -1,4 +1,4 @@
-"""The words of a text that stand for somebody or something: names, roles, offices, pronouns, the user's own things."""
+"""The words of a text that stand for a person or a thing: names, roles, offices, pronouns, the user's own things."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -102,7 +102,7 @@ def _roles(plain: str, low: str, words: frozenset[str]) -> Iterator[End]:
             continue
         own = match["whose"] in ("my", "our")
         whose = "my" if own else plain[match.start("whose") : match.end("whose")]
-        # Whose role it is, is told by the name; by a pronoun the role is nobody's to be found by.
+        # The name shows whose role it is; with a pronoun the role cannot be looked up.
         known_by = f"{whose} {role}" if own or whose.endswith("'s") else ""
         named = Mention(
             role=known_by,
@@ -210,7 +210,7 @@ def _name(plain: str, low: str, start: int, end: int, *, knows_only: bool) -> En
 
 
 def type_of(said: str, *, before: str = "") -> str:
-    """What a name, in lower case, is by itself; empty where it does not tell, or tells of two things."""
+    """What a name, in lower case, is by itself; empty where it shows none, or two things."""
     parts = said.split()
     first, last = parts[0].strip("."), parts[-1]
     may_be_person = first in GIVEN_NAMES and len(parts) < 4

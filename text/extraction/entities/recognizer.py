@@ -18,7 +18,7 @@ from text.vocabulary import HAS_ROLE, ORGANIZATION, PERSON, PLACE, TEAM
 
 LONGEST: Final = 2_000  # characters of a statement that is read for relations; of a document only names are
 MOST_READ: Final = 20_000
-_WIDEST: Final = 70  # characters between two ends that are told to stand to each other
+_WIDEST: Final = 70  # characters between two ends that are stated to be related
 
 _ADVERBS = r"(?:now |also |currently |just |still |actually |mainly |mostly |both |always |only |really |already )*"
 _VERBS = [
@@ -96,7 +96,7 @@ def _once(named: Iterable[Mention]) -> list[Mention]:
 
 
 class _Reader:
-    """One statement while it is read; an end that is told more of is put back richer."""
+    """One statement while it is read; an end of which more is stated is put back richer."""
 
     def __init__(self, plain: str, low: str, ends: list[End]) -> None:
         self.plain, self.low, self.ends = plain, low, ends
@@ -144,7 +144,7 @@ class _Reader:
             self.told.append(replace(relation(owner, end.role, named), is_implied=not named.name))
 
     def _join_more(self, first: int, role: End) -> None:
-        """ "My sisters Mia and Zoe": the others of whom the role is told."""
+        """ "My sisters Mia and Zoe": the others of whom the role is stated."""
         is_plural = role.whose == "my" and self.low[role.start : role.end].endswith("s")
         at = first + 1
         while is_plural and at < len(self.ends) and _AND.fullmatch(self._gap(at - 1)) and self._names_person(at):
@@ -197,7 +197,7 @@ class _Reader:
                 self._put(before[-1], _also_called(named, names))
 
     def _join_offices(self, *, tells: bool) -> None:
-        """ "Our CTO is Petra": the office before whoever has it."""
+        """ "Our CTO is Petra": the office before the person who has it."""
         at = 0
         while at + 1 < len(self.ends):
             end = self.ends[at]
@@ -318,7 +318,7 @@ class _Reader:
 
 
 def _also_called(named: Mention, names: Sequence[str]) -> Mention:
-    """One of the names may be an office: "the EM" is whoever has it."""
+    """One of the names may be an office: "the EM" is the person who has it."""
     said = [name.lower().removeprefix("the ") for name in names]
     office = next((SAME_ROLE.get(one, one) for one in said if one in OFFICES), "")
     role = named.role or (f"the {office}" if office else "")

@@ -1,4 +1,4 @@
-"""Words that tell what a name is, and how two names stand to each other.  Lower case; to be read and added to."""
+"""Words that show what a name is, and how two names stand to each other.  Lower case; to be read and added to."""
 
 from typing import Final, NamedTuple
 
@@ -45,7 +45,7 @@ ORGANIZATION_WORDS: Final = listed(
 )
 TEAM_WORDS: Final = listed("team squad department division board committee crew club choir band guild chapter tribe")
 PROJECT_WORDS: Final = listed("project programme program initiative migration rollout")
-# What a definite noun phrase may end in and be somebody's own: "the orders service", "the payments project".
+# What a definite noun phrase may end in and be the user's own: "the orders service", "the payments project".
 THING_WORDS: Final = PROJECT_WORDS | listed(
     "service app api website site platform product dashboard tool library package repo pipeline"
 )
@@ -123,8 +123,8 @@ OFFICES: Final = words(
 class Verb(NamedTuple):
     """Words between a subject and an object.  predicate: of the vocabulary.  turned: the object is the subject.
 
-    lasts: also true when it is told in the past ("she founded …").  subject, object: the type of a name at this end
-    whose type nothing else tells.
+    lasts: also true when it is stated in the past ("she founded …").  subject, object: the type of a name at this end
+    whose type nothing else shows.
     """
 
     says: str

@@ -27,7 +27,7 @@ class Claim(NamedTuple):
 
 class Clause(NamedTuple):
     """Words of a text, as they were said and in lower case.  who: of whom they say something: ``user``,
-    ``user.sister``, ``olga``; None where nobody knows."""
+    ``user.sister``, ``olga``; None where unknown."""
 
     plain: str
     low: str

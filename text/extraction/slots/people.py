@@ -38,7 +38,7 @@ _NOBODY: Final = listed(
     " pain silence nature work practice failure history fear life death sugar monday tuesday wednesday thursday friday"
     " saturday sunday christmas me us him dr dra mr mrs ms prof"
 )
-# "My wife is German" tells no name.
+# "My wife is German" states no name.
 _OF_A_KIND: Final = LANGUAGES | listed(
     "american british scottish english irish welsh canadian australian austrian swiss belgian brazilian mexican indian"
     " pakistani nigerian ghanaian kenyan egyptian iranian israeli palestinian lebanese syrian argentinian chilean"

@@ -149,7 +149,7 @@ def _is_age(clause: Clause, match: patterns.Match, group: str) -> bool:
 
 
 def _is_trade(clause: Clause, match: patterns.Match, group: str) -> bool:
-    """Not "Ingrid is my manager", which tells of the two of them, nor "a good cook"."""
+    """Not "Ingrid is my manager", which is about the two of them, nor "a good cook"."""
     before = match[group].split()[:-1]
     return not _NO_TRADE & set(before) and not any(word.endswith("ing") for word in before)
 

@@ -15,7 +15,7 @@ def read(content: bytes) -> Iterator[str]:
     for block in Document(io.BytesIO(content)).iter_inner_content():
         if isinstance(block, Table):
             for row in block.rows:
-                # A cell stands in ``row.cells`` as often as it says that it is wide, which may be millions.
+                # A cell is in ``row.cells`` as often as it says that it is wide, which may be millions.
                 met += sum(max(1, cell.grid_span) for cell in row._tr.tc_lst)
                 if met > MAX_CELLS:
                     raise DocumentTooLarge

@@ -81,7 +81,7 @@ def _write(path: Path, graph: bytes) -> None:
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, suffix=".tmp", delete=False) as file:
         try:
             file.write(hashlib.sha256(graph).digest() + graph)
-            # Whoever sets the product up may be another user than the one who runs it; the weights are public.
+            # The user who sets the product up may not be the one who runs it; the weights are public.
             os.fchmod(file.fileno(), 0o644)
             file.flush()
             os.replace(file.name, path)
@@ -92,7 +92,7 @@ def _write(path: Path, graph: bytes) -> None:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Holds the lock file until the block ends; the system lets go of it if the process dies."""
+    """Holds the lock file until the block ends; the system releases it if the process dies."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -19,7 +19,7 @@ _CASTAGNOLI: Final = 0x82F63B78
 
 
 class FakeGoogle(FakeService):
-    """One key, whose newest version is primary.  Whoever brings a token of its service account is let in.
+    """One key, whose newest version is primary.  A caller with a token of its service account is let in.
 
     ``rotate`` adds a version; ``disabled`` holds versions that an administrator has disabled.
     changes_answers: bytes of what it says change on their way.  loses_fields: it does not see the checksums sent.

@@ -40,7 +40,7 @@ class FakeService:
     redirect_to: the address of another server, to which it sends everybody.
     fail_next: how many of the next requests fail inside.
     requests: how many came.  calls: how often each operation was asked for.
-    ``take_down`` and ``bring_up``: nobody listens in between, and open connections break.
+    ``take_down`` and ``bring_up``: nothing listens in between, and open connections break.
     """
 
     content_type: str

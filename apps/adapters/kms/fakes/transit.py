@@ -16,7 +16,7 @@ _AUTHENTICATION_FAILED: Final = "cipher: message authentication failed"
 
 
 class FakeTransit(FakeService):
-    """One key, derived unless told otherwise.  token: the only one that is let in.
+    """One key, derived by default.  token: the only one that is let in.
 
     ``rotate`` adds a version; ``min_decryption_version`` closes those below it; ``sealed``: as Vault after a restart.
     """
@@ -46,7 +46,7 @@ class FakeTransit(FakeService):
             return self.answer_denied()
         if operation == "keys" and request.method == "GET":
             return self._describe() if name == self.key else Answer(404, {"errors": []})
-        if name != self.key:  # the policy lets nobody make a key by encrypting with it
+        if name != self.key:  # the policy allows no one to make a key by encrypting with it
             return self.answer_denied() if operation == "encrypt" else _refuse(400, "encryption key not found")
         try:
             if operation == "encrypt":
