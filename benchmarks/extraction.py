@@ -1,7 +1,7 @@
 """Write the predictions of the reader, rules and classifier, for a file of extraction labels.
 
 python -m benchmarks extraction LABELS.jsonl --out OUT.jsonl [--by-rule] [--rules-alone]
-Reads the turns only, never the expected outcomes. A small slot machine in memory stands in for the database.
+Reads the turns only, never the expected outcomes. A small slot machine in memory replaces the database.
 """
 
 import json
@@ -33,7 +33,7 @@ class Gate:
     """What weighs sentences; nothing where the rules alone are to."""
 
     classifier: Classifier | None = None
-    thresholds: Thresholds = Thresholds(keep=0.2, forbidden=0.95)  # noqa: RUF009  frozen, and the settings' own
+    thresholds: Thresholds = Thresholds(keep=0.1, forbidden=0.9)  # noqa: RUF009  frozen, and the settings' own
     sureness: Sureness = Sureness()  # noqa: RUF009  frozen
     embedder: LocalEmbedder = field(default_factory=LocalEmbedder)
 
@@ -94,7 +94,8 @@ class Slots:
                 row.end_parts(key, now=value)
         for row, change in changes:
             words = places(row.text, row.ended, change.words)
-            is_sure = may_end(row.finding.type or "", by=finding.type or "") and change.effect is not Effect.OUTDATES
+            may = may_end(row.finding.type or "", by=finding.type or "", over=change.over)
+            is_sure = may and change.effect is not Effect.OUTDATES
             if not is_sure or row.claims_in(words or [(0, len(row.text))]) > 1:
                 row.is_outdated = True
             elif change.words:

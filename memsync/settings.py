@@ -115,7 +115,7 @@ def _database(url: str) -> dict[str, Any]:
         "CONN_MAX_AGE": env.int("CONN_MAX_AGE", default=600),
         "CONN_HEALTH_CHECKS": True,
         "ATOMIC_REQUESTS": False,
-        # Only what asks for it is prepared (apps/core/statements.py), and that at once.
+        # Only what asks for it is prepared (apps/core/statements.py), and that immediately.
         "OPTIONS": {**config.get("OPTIONS", {}), "prepare_threshold": 0 if DATABASE_PREPARE else None},
     }
 
@@ -159,7 +159,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     if CELERY_BROKER_URL.startswith("pgmq")
     else {"visibility_timeout": 900, "socket_connect_timeout": 1}
 )
-# A doorbell that nobody hears must not hold up a request: the outbox row is already committed.
+# A doorbell that no worker hears must not hold up a request: the outbox row is already committed.
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0.1, "interval_max": 0.1}
 CELERY_TIMEZONE = "UTC"
 
@@ -197,7 +197,7 @@ DEVICE_COOKIE_NAME = "__Host-device" if SESSION_COOKIE_SECURE else "device"  # b
 CSRF_FAILURE_VIEW = "apps.web.pages.csrf_failure"
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 # Whether people may make themselves, and tenants of their own, through the API; `memsync up` says yes for its own
-# embedded instance.  In the browser nobody signs up, and nobody gets mail.
+# embedded instance.  In the browser there is no sign-up, and no mail is sent.
 SIGNUP = env.bool("SIGNUP", default=False)
 ACCOUNT_ADAPTER = "apps.web.adapters.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
@@ -244,8 +244,8 @@ CLASSIFIER: dict[str, Any] | None = (
     if _classifier
     else None  # all is kept but what a guard or the filler refuses
 )
-GATE_KEEP_FROM = env.float("GATE_KEEP_FROM", default=0.2)  # 0 to 1: how likely a sentence must be worth keeping
-GATE_FORBIDDEN_FROM = env.float("GATE_FORBIDDEN_FROM", default=0.95)  # 0 to 1: how surely it gives a secret away
+GATE_KEEP_FROM = env.float("GATE_KEEP_FROM", default=0.1)  # 0 to 1: how likely a sentence must be worth keeping
+GATE_FORBIDDEN_FROM = env.float("GATE_FORBIDDEN_FROM", default=0.9)  # 0 to 1: how surely it gives a secret away
 RECALL_LEGS = env.list("RECALL_LEGS", default=["dense", "lexical", "slot", "temporal", "graph"])
 RECALL_BUDGET_MS = env.float("RECALL_BUDGET_MS", default=2000.0)
 RECALL_CACHE_SECONDS = env.float("RECALL_CACHE_SECONDS", default=60.0)
@@ -295,7 +295,7 @@ RETENTION_DAYS = env.int("RETENTION_DAYS", default=90)  # 0: for good, where no 
 RETENTION_ARCHIVE_DAYS = env.int("RETENTION_ARCHIVE_DAYS", default=0)
 RETENTION_BATCH = env.int("RETENTION_BATCH", default=250)  # rows of one transaction
 RETENTION_PAUSE = env.float("RETENTION_PAUSE", default=1.0)  # after a batch, as many times as long as it took
-PURGE_REWRITE_MB = env.int("PURGE_REWRITE_MB", default=64)  # of a table; a larger one is not written anew by itself
+PURGE_REWRITE_MB = env.int("PURGE_REWRITE_MB", default=64)  # of a table; a larger one is not rewritten automatically
 EXPORT_HOURS = env.int("EXPORT_HOURS", default=72)  # for which the file of an export is kept
 EXPORT_LINK_MINUTES = env.int("EXPORT_LINK_MINUTES", default=10)  # for which a link to it is good, once
 PRIVACY_DAYS = env.int("PRIVACY_DAYS", default=30)  # to carry out what a person asks about all of theirs
@@ -403,7 +403,7 @@ LOGGING = {
         "django.security.DisallowedHost": {"level": "CRITICAL"},
         "celery.app.trace": {"level": "CRITICAL"},
         "celery.worker.strategy": {"level": "WARNING"},
-        "celery.worker.request": {"level": "WARNING"},  # a line for each message that nobody took in time
+        "celery.worker.request": {"level": "WARNING"},  # a line for each message that no worker took in time
         "celery.beat": {"level": "WARNING"},
         "httpx": {"level": "WARNING"},  # a line for each request that the demo makes
     },

@@ -182,13 +182,14 @@ class FoundChange:
     """What a candidate does to a statement made before it, if that is still as it was when the two were compared.
 
     text_mac: of what held of it.  memory_id: None of one that the same batch says.  words: those of it that are over,
-    as it was said; none where all of it is.
+    as it was said; none where all of it is.  over: how surely, 0..1.
     """
 
     text_mac: bytes
     memory_id: int | None
     effect: Effect
     words: Sequence[tuple[int, int]]
+    over: float = 1.0
 
 
 @dataclass(slots=True, kw_only=True)

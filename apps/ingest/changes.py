@@ -6,14 +6,14 @@ thing, and which words are over.
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from apps.adapters.classifiers.base import ChangeScores, Classifier, WordScore
 from apps.ingest.relatedness import NEAREST, likely
 from text import patterns
-from text.extraction.assertion import asks, is_played, is_quoted, is_supposed
+from text.extraction.assertion import asks, is_played, is_quoted, is_supposed, statement_start
 from text.marking import MARK, marked
 from text.sentences import Span, clauses, fold, lower, sentences
 from text.words import terms
@@ -27,8 +27,10 @@ _DENIED: Final = patterns.compile(
 )
 # Of these there is one at a time.
 _FAVOURITE: Final = patterns.compile(r"\b(?P<v>(?:my|our|his|her) favou?rite \w+(?: \w+)?) (?:is|are)\b")
-_BINDING: Final = frozenset({"instruction", "constraint"})
-_UNRELATED: Final = 0.5  # from here on nothing is done, whatever the words
+_ORDER: Final = "instruction"
+_LIMIT: Final = "constraint"
+_LIMIT_ENDS: Final = 0.75  # how surely a limit must be over to end by what is no limit
+_UNRELATED: Final = 0.8  # from here on nothing is done, whatever the words: it is about something or someone else
 _PUNCTUATION: Final = f" \t\r\n.,;:!?()[]\"'-{MARK}"
 # What is left of a statement when its object is gone: it says nothing by itself.  As ``terms`` stems it.
 _EMPTY: Final = frozenset(
@@ -54,15 +56,16 @@ class Sureness:
     outdates: float = 0.5
     repeats: float = 0.9
     word: float = 0.4
-    worth: float = 0.2
+    worth: float = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """words: spans of the earlier statement that hold no longer; none where all of it ends."""
+    """words: spans of the earlier statement that hold no longer; none where all of it ends.  over: how surely, 0..1."""
 
     effect: Effect
     words: Sequence[Span] = ()
+    over: float = field(default=1.0, compare=False)
 
 
 def may_change(later: str) -> bool:
@@ -77,9 +80,12 @@ def may_change(later: str) -> bool:
     return not any(is_supposed(one) or is_played(one) for one in said) and not all(map(asks, said))
 
 
-def may_end(earlier: str, *, by: str) -> bool:
-    """Of two types: an order or a limit ends by an order or a limit alone."""
-    return earlier not in _BINDING or by in _BINDING
+def may_end(earlier: str, *, by: str, over: float) -> bool:
+    """Of two types: an order ends by an order or a limit, a limit by what is neither only where that is very sure.
+
+    over: how surely the earlier statement is over, 0..1.
+    """
+    return earlier not in (_ORDER, _LIMIT) or by in (_ORDER, _LIMIT) or (earlier == _LIMIT and over >= _LIMIT_ENDS)
 
 
 def changes_among(
@@ -96,6 +102,7 @@ def changes_among(
     later: what ``may_change``.  worth: how likely it is worth keeping; chatter repeats something at most.  Raises
     AdapterError.
     """
+    later = later[statement_start(fold(later)) :]
     nearest = sorted(range(len(earlier)), key=lambda place: -earlier[place][1])[:NEAREST]
     wanted = [nearest[number] for number in likely(later, [earlier[place] for place in nearest])]
     texts = [earlier[place][0] for place in wanted]
@@ -114,7 +121,8 @@ def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness
         words = words_over(later, earlier, scores.words, sureness.word)
         if words is None:
             return Change(effect=Effect.OUTDATES)
-        return Change(effect=Effect.ENDS, words=() if says_nothing(marked(earlier, [words])) else [words])
+        ended = () if says_nothing(marked(earlier, [words])) else [words]
+        return Change(effect=Effect.ENDS, words=ended, over=scores.over)
     if scores.over >= sureness.outdates:
         return Change(effect=Effect.OUTDATES)
     if scores.relations["repeats"] >= sureness.repeats and not _tells_more(later, earlier):

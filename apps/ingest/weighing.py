@@ -16,10 +16,11 @@ from apps.adapters.errors import AdapterError
 from apps.adapters.registry import get_classifier
 from text import patterns
 from text.budget import without
+from text.extraction.assertion import statement_start
 from text.extraction.extractor import LONG_TEXT, ORDER, TOO_COSTLY, unkeyed_value
 from text.extraction.finding import PROPOSED, Decision, Finding
 from text.extraction.slots import order_claim
-from text.sentences import fold, lower
+from text.sentences import Span, fold, lower
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ _LEANING: Final = patterns.compile(
 )
 _TOGETHER: Final = 320  # characters of sentences that are kept as one, at most
 _FEW_WORDS: Final = 5  # fewer say little by themselves
+_UNSURE: Final = 0.6  # less likely worth keeping than that, a sentence is no memory of its own beside another
 BESIDE: Final = 0.25  # of the likelihood from which on a sentence is kept, where another one of its turn is
 
 
@@ -71,7 +73,7 @@ def weigh(
 ) -> list[Finding]:
     """The findings of ``read_turn`` in a user's turn, weighed; in the order of the text, never empty.
 
-    is_meant: somebody asked for just this to be remembered: then only its type is asked about, since the guards of the
+    is_meant: the caller asked for this to be remembered: then only its type is asked about, since the guards of the
     rules know secrets for certain; that the spare key lies under the flower pot is theirs to have remembered.
     A document is as the rules read it.  Raises AdapterError.
     """
@@ -79,7 +81,7 @@ def weigh(
     asked = [finding for finding in findings if finding.reason not in _FIRM]
     if len(plain) > LONG_TEXT or not asked:
         return list(findings)
-    scores = classifier.read(text, [(finding.start, finding.end) for finding in asked])
+    scores = classifier.read(text, [_weighed(plain, finding) for finding in asked])
     if is_meant:
         typed = (_typed(plain, one, score) for one, score in zip(asked, scores.sentences, strict=True))
         return [replace(one, worth=score.keep) for one, score in zip(typed, scores.sentences, strict=True)]
@@ -110,6 +112,11 @@ def weigh(
     return found
 
 
+def _weighed(plain: str, finding: Finding) -> Span:
+    """What of a statement is weighed: without the word that announces it."""
+    return Span(statement_start(plain, finding.start, finding.end), finding.end)
+
+
 def _forbidden(findings: Sequence[Finding], scores: TurnScores, threshold: float) -> set[int]:
     """Those that give something away; all of them where only the turn as a whole does."""
     bad = {id(one) for one, score in zip(findings, scores.sentences, strict=True) if score.forbidden >= threshold}
@@ -138,7 +145,7 @@ def _refused(finding: Finding, decision: Decision, reason: str, confidence: floa
 
 def _typed(plain: str, finding: Finding, score: SentenceScores) -> Finding:
     """Of the type that is likeliest; where it is one claim and nothing else, of the claim's, and where a language model
-    proposed it, as that says.  An order whoever says that it is one: it claims nothing but how to answer."""
+    proposed it, as that says.  An order if any of these says so: it claims nothing but how to answer."""
     if finding.decision != _KEPT:
         return finding
     surest = _surest(score.types)
@@ -183,12 +190,14 @@ def _belongs(plain: str, first: Finding, second: Finding) -> bool:
     types = {first.type, second.type, *(part.type for part in (*first.claims, *second.claims))}
     if types & {ORDER, _LIMIT} or second.end - first.start > _TOGETHER or "\n" in plain[start:end]:
         return False
+    if min(first.worth, second.worth) < _UNSURE:
+        return True
     said, after = plain[first.start : start], plain[end : second.end]
     return _LEANING.match(after) is not None or min(len(said.split()), len(after.split())) < _FEW_WORDS
 
 
 def _joined(plain: str, first: Finding, second: Finding) -> Finding:
-    """The two as one statement, which is known by the one that tells more."""
+    """The two as one statement, with the attributes of the more informative one."""
     base = max(first, second, key=_information)
     return replace(
         base,

@@ -1,11 +1,13 @@
 """A statement of anything may end, doubt or repeat another: told before the lock, done under it, never beyond it."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from apps.adapters.classifiers.base import RELATIONS
 from apps.apikeys.onboarding import Opened
 from apps.core.plaintext import Plaintext
 from apps.edges.decisions import Verdict, list_decisions, resolve
@@ -18,6 +20,7 @@ from apps.projects.scope import Scope
 from apps.recall import access
 from apps.recall.services import recall
 from apps.tenants.models import Tenant
+from tests.classifiers import FakeClassifier
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
@@ -187,15 +190,33 @@ def test_nobody_else_changes_what_the_user_said(scope: Scope, whose: dict[str, s
     assert shown(scope, paint) == PAINT
 
 
-@pytest.mark.parametrize("type_", ["constraint", "instruction"])
-def test_an_order_or_a_limit_is_only_marked_by_what_is_neither(scope: Scope, settings: Any, type_: str) -> None:
-    settings.CLASSIFIER["OPTIONS"] = {"changes": CHANGES, "types": {"Nobody may paint": type_}}
+def test_an_order_is_only_marked_by_what_is_neither_order_nor_limit(scope: Scope, settings: Any) -> None:
+    settings.CLASSIFIER["OPTIONS"] = {"changes": CHANGES, "types": {"Nobody may paint": "instruction"}}
+    order = stored(scope, "Nobody may paint the shed: it has to stay painted green.", importance=0.9)
+    assert read(scope, order).type == "instruction"
+    blue = stored(scope, BLUE, day=1)
+
+    memory = read(scope, order)
+    assert (memory.ended, memory.validity, memory.outdated_by) == ([], "current", blue)
+
+
+@pytest.mark.parametrize(("sure", "ends"), [(0.6, False), (0.9, True)])
+def test_a_limit_ends_by_what_is_none_only_where_that_is_very_sure(
+    scope: Scope, settings: Any, monkeypatch: pytest.MonkeyPatch, sure: float, *, ends: bool
+) -> None:
+    settings.CLASSIFIER["OPTIONS"] = {"changes": CHANGES, "types": {"Nobody may paint": "constraint"}}
+    rest = dict.fromkeys(RELATIONS, (1 - sure) / 4)
+    scored = FakeClassifier._compared
+    monkeypatch.setattr(
+        FakeClassifier,
+        "_compared",
+        lambda *args: replace(scored(*args), relations={**rest, "replaces": sure}),
+    )
     limit = stored(scope, "Nobody may paint the shed: it has to stay painted green.", importance=0.9)
-    assert read(scope, limit).type == type_
     blue = stored(scope, BLUE, day=1)
 
     memory = read(scope, limit)
-    assert (memory.ended, memory.validity, memory.outdated_by) == ([], "current", blue)
+    assert (bool(memory.ended), memory.outdated_by) == ((True, None) if ends else (False, blue))
 
 
 @pytest.mark.parametrize("type_", ["constraint", "instruction"])

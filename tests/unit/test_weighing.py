@@ -77,25 +77,47 @@ def test_how_likely_it_must_be_worth_keeping_is_a_setting() -> None:
         assert kept(text) == [text]
 
 
+@pytest.mark.parametrize("word", ["Correction:", "Small correction,", "Update:"])
+def test_a_statement_is_weighed_without_the_word_that_announces_it(word: str) -> None:
+    text = f"{word} my dog Biscuit is a whippet."
+    found = weigh(
+        text,
+        read_turn(text, now=NOW),
+        FakeClassifier(junk=["orrection", "pdate"]),
+        Thresholds(keep=0.2, forbidden=0.95),
+        is_meant=False,
+    )
+
+    assert [text[one.start : one.end] for one in found if one.decision == "keep"] == [text]
+
+
+class Wavering(FakeClassifier):
+    """Not sure of what is dull."""
+
+    def _scores(self, said: str) -> SentenceScores:
+        return replace(super()._scores(said), **({"keep": 0.1} if "dull" in said else {}))
+
+
+DULL = "The harbour was dull that evening."
+
+
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "expected"),
     [
-        ("The harbour was dull that evening.", []),
-        ("The harbour was dull that evening. Captain Ibarra sails a wooden sloop.", ["dull", "sloop"]),
-        ("The harbour was dull that evening. There is junk about the answer in it.", []),
-        ("The harbour was dull that evening. The cave opens by sesame and nothing else.", []),
-        ("The harbour was dull that evening. My card is 4111 1111 1111 1111.", []),
+        (DULL, []),
+        (f"{DULL} Captain Ibarra sails a wooden sloop.", [f"{DULL} Captain Ibarra sails a wooden sloop."]),
+        (f"Captain Ibarra sails a wooden sloop. {DULL}", [f"Captain Ibarra sails a wooden sloop. {DULL}"]),
+        (f"Captain Ibarra sails a wooden sloop.\n{DULL}", ["Captain Ibarra sails a wooden sloop.", DULL]),
+        (f"{DULL} There is junk about the answer in it.", []),
+        (f"{DULL} The cave opens by sesame and nothing else.", []),
+        (f"{DULL} My card is 4111 1111 1111 1111.", []),
     ],
 )
-def test_beside_what_is_worth_keeping_less_is_enough(text: str, words: list[str]) -> None:
-    class Wavering(FakeClassifier):
-        def _scores(self, said: str) -> SentenceScores:
-            return replace(super()._scores(said), **({"keep": 0.1} if "dull" in said else {}))
+def test_beside_what_is_worth_keeping_less_is_enough_and_is_kept_with_it(text: str, expected: list[str]) -> None:
+    thresholds = Thresholds(keep=0.2, forbidden=0.95)
+    found = weigh(text, read_turn(text, now=NOW), Wavering(), thresholds, is_meant=False)
 
-    found = weigh(text, read_turn(text, now=NOW), Wavering(), Thresholds(keep=0.2, forbidden=0.95), is_meant=False)
-
-    assert [one.decision for one in found].count("keep") == len(words)
-    assert all(word in text[one.start : one.end] for word, one in zip(words, found, strict=False))
+    assert [text[one.start : one.end] for one in found if one.decision == "keep"] == expected
 
 
 @pytest.mark.parametrize("text", ["thanks!", "ok", "```\nprint(1)\n```"])

@@ -45,6 +45,10 @@ _IF: Final = patterns.compile(
     r"(?:(?:and|but|so|well|ok)[\s,]+)*(?:(?:even|only) )?(?:if|unless|in case|whenever|should|as long as|provided)"
     r" (?:that )?(?:i|we|he|she|they|it|my|our|his|her|their)\b"
 )
+# A model takes "Correction:" for a request to correct what follows.
+_ANNOUNCEMENT: Final = patterns.compile(
+    r"(?:(?:small|quick|minor) )?(?:correction|update|edit)\s*[:,]\s+(?=\S)", patterns.IGNORECASE
+)
 _QUOTED: Final = patterns.compile(
     r"\A\s*[\"'>]|\"[^\"\n]{12}|^\s*(?:>|(?:fwd?|re|from|assistant|bot|system|tool)\s*:)|\bwrote:",
     patterns.IGNORECASE | patterns.MULTILINE,
@@ -74,3 +78,9 @@ def is_condition(low: str) -> bool:
 def is_quoted(plain: str) -> bool:
     """Whether a turn contains words of someone else.  plain: folded."""
     return _QUOTED.search(plain) is not None
+
+
+def statement_start(plain: str, start: int = 0, end: int | None = None) -> int:
+    """Where a statement begins that may be announced: "Correction: the fair is in May"."""
+    opening = _ANNOUNCEMENT.match(plain, start, end)
+    return opening.end() if opening else start

@@ -36,7 +36,7 @@ def _apply(candidate: Candidate, found: FoundChange, known: MemoryState, snapsho
     if (
         found.effect is Effect.OUTDATES
         or is_more_trusted
-        or not may_end(known.type, by=candidate.type)
+        or not may_end(known.type, by=candidate.type, over=found.over)
         or snapshot.policy.changes == Changes.DISPUTE
     ):
         _mark(candidate, known, is_doubted=not is_more_trusted)

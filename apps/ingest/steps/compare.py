@@ -95,7 +95,9 @@ def _changes(candidate: Candidate, earlier: Sequence[_Earlier], classifier: Clas
     for place, change in found:
         one = earlier[place]
         words = places(one.said.reveal(), one.ended, change.words)
-        yield FoundChange(text_mac=one.text_mac, memory_id=one.memory_id, effect=change.effect, words=words)
+        yield FoundChange(
+            text_mac=one.text_mac, memory_id=one.memory_id, effect=change.effect, words=words, over=change.over
+        )
 
 
 def _nearest(candidates: Sequence[Candidate], tools: Tools) -> list[list[_Earlier]]:
