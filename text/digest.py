@@ -132,7 +132,7 @@ def keeps_everything(summary: str, texts: Iterable[str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gist:
+class TextDigest:
     """What a reader is shown beside a text; ``tokens`` is an estimate, of a long text by its beginning."""
 
     key_points: Sequence[str]
@@ -141,10 +141,10 @@ class Gist:
     tokens: int
 
 
-def gist_of(text: str, *, key: str | None, tags: Sequence[str]) -> Gist:
+def digest_of(text: str, *, key: str | None, tags: Sequence[str]) -> TextDigest:
     """From the first LOOKED_AT characters, so that a page of long memories is not slower to read than to store."""
     beginning = text[:LOOKED_AT]
-    return Gist(
+    return TextDigest(
         key_points=key_points(beginning),
         entities=names(beginning),
         topics=topics(key, tags),

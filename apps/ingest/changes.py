@@ -14,6 +14,7 @@ from apps.adapters.classifiers.base import ChangeScores, Classifier, WordScore
 from apps.ingest.relatedness import NEAREST, likely
 from text import patterns
 from text.extraction.assertion import asks, is_played, is_quoted, is_supposed, statement_start
+from text.extraction.finding import LIMIT, ORDER
 from text.marking import MARK, marked
 from text.sentences import Span, clauses, fold, lower, sentences
 from text.words import terms
@@ -27,8 +28,6 @@ _DENIED: Final = patterns.compile(
 )
 # Of these there is one at a time.
 _FAVOURITE: Final = patterns.compile(r"\b(?P<v>(?:my|our|his|her) favou?rite \w+(?: \w+)?) (?:is|are)\b")
-_ORDER: Final = "instruction"
-_LIMIT: Final = "constraint"
 _LIMIT_ENDS: Final = 0.75  # how surely a limit must be over to end by what is no limit
 _UNRELATED: Final = 0.8  # from here on nothing is done, whatever the words: it is about something or someone else
 _PUNCTUATION: Final = f" \t\r\n.,;:!?()[]\"'-{MARK}"
@@ -85,7 +84,7 @@ def may_end(earlier: str, *, by: str, over: float) -> bool:
 
     over: how surely the earlier statement is over, 0..1.
     """
-    return earlier not in (_ORDER, _LIMIT) or by in (_ORDER, _LIMIT) or (earlier == _LIMIT and over >= _LIMIT_ENDS)
+    return earlier not in (ORDER, LIMIT) or by in (ORDER, LIMIT) or (earlier == LIMIT and over >= _LIMIT_ENDS)
 
 
 def changes_among(
@@ -114,20 +113,23 @@ def changes_among(
 
 def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness) -> Change | None:
     """later: what ``may_change``.  earlier: as what holds of it reads now."""
-    denied = clause_denied(later, earlier) or favourite_of(later, earlier)
-    if denied is not None and scores.relations["unrelated"] < _UNRELATED:
-        return Change(effect=Effect.ENDS, words=() if says_nothing(marked(earlier, [denied])) else [denied])
+    if scores.relations["unrelated"] < _UNRELATED:
+        denied = clause_denied(later, earlier) or favourite_of(later, earlier)
+        if denied is not None:
+            return _ending(earlier, denied)
     if scores.over >= sureness.ends:
         words = words_over(later, earlier, scores.words, sureness.word)
-        if words is None:
-            return Change(effect=Effect.OUTDATES)
-        ended = () if says_nothing(marked(earlier, [words])) else [words]
-        return Change(effect=Effect.ENDS, words=ended, over=scores.over)
+        return Change(effect=Effect.OUTDATES) if words is None else _ending(earlier, words, over=scores.over)
     if scores.over >= sureness.outdates:
         return Change(effect=Effect.OUTDATES)
     if scores.relations["repeats"] >= sureness.repeats and not _tells_more(later, earlier):
         return Change(effect=Effect.REPEATS)
     return None
+
+
+def _ending(earlier: str, words: Span, *, over: float = 1.0) -> Change:
+    """These words end; all of the statement where nothing is left to say."""
+    return Change(effect=Effect.ENDS, words=() if says_nothing(marked(earlier, [words])) else [words], over=over)
 
 
 def clause_denied(later: str, earlier: str) -> Span | None:

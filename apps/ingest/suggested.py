@@ -11,8 +11,8 @@ from typing import Final
 
 from apps.adapters.extractors.base import Proposed
 from text import patterns
-from text.extraction.extractor import ORDER, read_turn
-from text.extraction.finding import PROPOSED, Finding
+from text.extraction.extractor import read_turn
+from text.extraction.finding import ORDER, PROPOSED, Finding
 
 MOST_CONFIDENCE: Final = 0.95  # no model is surer of what a user means than the rules are of plain words
 _KEY: Final = patterns.compile(r"[a-z][a-z0-9_]{0,31}(?:\.[a-z0-9_]{1,32}){1,5}")

@@ -17,8 +17,8 @@ from apps.adapters.registry import get_classifier
 from text import patterns
 from text.budget import without
 from text.extraction.assertion import statement_start
-from text.extraction.extractor import LONG_TEXT, ORDER, TOO_COSTLY, unkeyed_value
-from text.extraction.finding import PROPOSED, Decision, Finding
+from text.extraction.extractor import LONG_TEXT, TOO_COSTLY, unkeyed_value
+from text.extraction.finding import LIMIT, ORDER, PROPOSED, Decision, Finding
 from text.extraction.slots import order_claim
 from text.sentences import Span, fold, lower
 
@@ -26,7 +26,6 @@ logger = logging.getLogger(__name__)
 
 POLICY: Final = "discarded_policy"
 _KEPT: Final = "keep"
-_LIMIT: Final = "constraint"
 # What the rules are surer of than any model.
 _FIRM: Final = frozenset(
     {"filler", "too_short", "code_only", "not_user_turn", "about_the_talk", "nothing_said", "not_said"}
@@ -41,7 +40,7 @@ _LEANING: Final = patterns.compile(
 _TOGETHER: Final = 320  # characters of sentences that are kept as one, at most
 _FEW_WORDS: Final = 5  # fewer say little by themselves
 _UNSURE: Final = 0.6  # less likely worth keeping than that, a sentence is no memory of its own beside another
-BESIDE: Final = 0.25  # of the likelihood from which on a sentence is kept, where another one of its turn is
+_BESIDE: Final = 0.25  # of the likelihood from which on a sentence is kept, where another one of its turn is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +92,7 @@ def weigh(
         score.keep >= thresholds.keep and finding.decision != POLICY and id(finding) not in bad
         for finding, score in zip(asked, scores.sentences, strict=True)
     )
-    threshold = thresholds.keep * (BESIDE if is_worth_it else 1)
+    threshold = thresholds.keep * (_BESIDE if is_worth_it else 1)
     found: list[Finding] = []
     for finding in findings:
         score = by_finding.get(id(finding))
@@ -188,7 +187,7 @@ def _belongs(plain: str, first: Finding, second: Finding) -> bool:
         return False
     # An order or a limit stands by itself, so that nothing hides it from review, and no change of a fact ends it.
     types = {first.type, second.type, *(part.type for part in (*first.claims, *second.claims))}
-    if types & {ORDER, _LIMIT} or second.end - first.start > _TOGETHER or "\n" in plain[start:end]:
+    if types & {ORDER, LIMIT} or second.end - first.start > _TOGETHER or "\n" in plain[start:end]:
         return False
     if min(first.worth, second.worth) < _UNSURE:
         return True

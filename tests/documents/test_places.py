@@ -1,4 +1,4 @@
-"""No more than a few documents are read at once, whoever the caller, and the places for it cannot be lost."""
+"""No more than a few documents are read at once, for any caller, and the places for it cannot be lost."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Files in and out of a served instance: workers hear of them immediately, and the logs hold no complaint."""
+"""Files in and out of a served instance: workers are notified immediately, and the logs hold no complaint."""
 
 import contextlib
 import json

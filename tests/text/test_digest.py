@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text.digest import count_tokens, figures, gist_of, keeps_everything, key_points, names, sentences, topics
+from text.digest import count_tokens, digest_of, figures, keeps_everything, key_points, names, sentences, topics
 
 
 def test_sentences_are_cut_at_stops_and_lines_and_not_at_abbreviations() -> None:
@@ -77,7 +77,7 @@ def test_a_summary_that_drops_a_name_or_a_figure_is_found_out() -> None:
 def test_gist_of_a_long_text_is_read_from_its_beginning() -> None:
     text = "Omar paid 40 euros. " * 4_000
 
-    made = gist_of(text, key="user.debt", tags=["money"])
+    made = digest_of(text, key="user.debt", tags=["money"])
 
     assert (list(made.entities), list(made.topics)) == (["Omar"], ["debt", "money"])
     assert abs(made.tokens - count_tokens(text)) < 100

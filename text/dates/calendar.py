@@ -80,11 +80,10 @@ class Calendar:
     def month_day(self, m: patterns.Match) -> When:
         return self.nearest(_month(m["md_m"]), int(m["md_d"]), m["md_y"])
 
-    def day_month_in_words(self, m: patterns.Match) -> When:
-        return self.nearest(_month(m["wdm_m"]), _day_number(m["wdm_d"]), m["wdm_y"])
-
-    def month_day_in_words(self, m: patterns.Match) -> When:
-        return self.nearest(_month(m["mwd_m"]), _day_number(m["mwd_d"]), m["mwd_y"])
+    def in_words(self, m: patterns.Match) -> When:
+        """ "The fourteenth of May" and "May the fourteenth"."""
+        form = "wdm" if m["wdm"] else "mwd"
+        return self.nearest(_month(m[f"{form}_m"]), _day_number(m[f"{form}_d"]), m[f"{form}_y"])
 
     def ago(self, m: patterns.Match) -> When | None:
         sign = 1 if m["ago_w"].startswith("from") else -1
@@ -284,8 +283,8 @@ READERS: dict[str, Callable[[Calendar, patterns.Match], When | None]] = {
     "iso": Calendar.iso,
     "num": Calendar.numeric,
     "dm": Calendar.day_month,
-    "wdm": Calendar.day_month_in_words,
-    "mwd": Calendar.month_day_in_words,
+    "wdm": Calendar.in_words,
+    "mwd": Calendar.in_words,
     "md": Calendar.month_day,
     "ago": Calendar.ago,
     "in": Calendar.ahead,

@@ -16,7 +16,7 @@ from text.extraction import code, injection, roles, small_talk
 from text.extraction import secrets as credentials
 from text.extraction.assertion import asks, is_condition, is_played, is_quoted, is_supposed
 from text.extraction.commands import has_order
-from text.extraction.finding import Decision, Finding, Part
+from text.extraction.finding import ORDER, Decision, Finding, Part
 from text.extraction.slots import Claim, Clause, claims_of, order_claim, signature
 from text.extraction.subjects import spoken_of, who_of
 from text.letters import kept
@@ -25,7 +25,6 @@ from text.sentences import Span, clauses, fold, lower, sentences, trimmed
 LONG_TEXT: Final = 2_000  # above this a text is a document and is kept whole
 TOO_COSTLY: Final = "too_costly"  # kept unread
 _SURE: Final = 0.9  # of a claim
-ORDER: Final = "instruction"
 _UNSURE: Final = 0.6  # of what only is not refused
 _HEARSAY: Final = patterns.compile(
     r"\b(?:says|said|told me|thinks|claims|apparently|heard|seems to|i think|i believe|probably|supposedly)\b"

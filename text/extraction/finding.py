@@ -5,6 +5,9 @@ from datetime import datetime
 from typing import Literal
 
 PROPOSED = "model"  # the reason of what a language model found
+# Types of which some are in force: how the assistant must behave, and what binds the user.
+ORDER = "instruction"
+LIMIT = "constraint"
 Decision = Literal["keep", "discarded_low_signal", "discarded_transient", "discarded_policy"]
 
 

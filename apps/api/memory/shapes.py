@@ -10,7 +10,7 @@ from apps.ingest.candidates import STORED, DecisionMade, Outcome
 from apps.memories.opened import OpenedMemory
 from apps.memories.parts import Part
 from apps.recall.results import Explanation
-from text.digest import Gist, gist_of
+from text.digest import TextDigest, digest_of
 
 
 def memory_body(
@@ -21,7 +21,7 @@ def memory_body(
     score, explanation: for the results of a query, and absent elsewhere.
     """
     text = memory.text.reveal()
-    gist = gist_of(text, key=memory.key, tags=memory.tags)
+    gist = digest_of(text, key=memory.key, tags=memory.tags)
     body: dict[str, Any] = {
         "id": memory.id,
         "user_id": memory.user_id,
@@ -77,7 +77,7 @@ def _ended_body(part: Part, words: Plaintext) -> dict[str, Any]:
     }
 
 
-def _platform_metadata(memory: OpenedMemory, gist: Gist) -> dict[str, Any]:
+def _platform_metadata(memory: OpenedMemory, gist: TextDigest) -> dict[str, Any]:
     """What the platform says of a memory, beside the caller's metadata and never among them.
 
     No time of processing is kept, and nothing is processed by a model.
