@@ -19,9 +19,9 @@ from apps.adapters.registry import get_embedder
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_space
 from apps.memories import postings
+from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory
 from apps.memories.nearest import nearest, signs
-from apps.memories.profiles import set_profile
 from apps.memories.sealing import TEXT
 from apps.memories.spaces import find_end_user
 from apps.projects.models import Space

@@ -20,7 +20,7 @@ from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
 from apps.crypto.services import SpaceCipher, open_space
 from apps.memories import postings
-from apps.memories.handles import text_mac
+from apps.memories.lookup_keys import text_mac
 from apps.memories.models import Memory
 from apps.memories.nearest import sign_bits
 from apps.memories.sealing import HANDLES, TEXT, as_sealed, open_handles, seal_embedding

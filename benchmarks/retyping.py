@@ -22,8 +22,8 @@ from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.models import Memory
+from apps.memories.phrase_rules import PhraseRule
 from apps.memories.spaces import meet_end_user
-from apps.memories.wordings import Wording
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
 from apps.upkeep import retyping
@@ -55,7 +55,7 @@ def run(running: Instance, *, rows: int, say: Say) -> dict[str, Any]:
         time.sleep(QUIET_SECONDS)
         quiet.stop()
         now = datetime.now(UTC)
-        told = (Wording(name="doses", type="", sources=(), words=("# mg",)),)
+        told = (PhraseRule(name="doses", type="", sources=(), words=("# mg",)),)
         planned = plan_addition(scope, "medication", Definition(parent="fact", slot="own"), told)
         started = time.monotonic()
         seen = retyping.preview(scope, planned, most=5, now=now)

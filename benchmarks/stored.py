@@ -12,7 +12,7 @@ from apps.crypto.envelope import OVERHEAD_BYTES, padded_size
 from apps.crypto.services import open_space
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
-from apps.memories.profiles import set_profile
+from apps.memories.indexing_mode import set_profile
 from apps.memories.spaces import meet_end_user, reread_space
 from apps.projects.scope import Scope
 from apps.tenants.models import Profile

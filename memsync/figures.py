@@ -16,7 +16,7 @@ from apps.core.admin import OPERATOR
 from apps.core.charts import Bar, Chart, bars, stacked
 from apps.ingest.outcomes import KINDS, kind_of
 from apps.recall.pace import BOUNDS, percentile
-from apps.web.reckoning import counted
+from apps.web.cached_counts import get_or_count
 
 DAYS: Final = 14
 HOURS: Final = 48
@@ -88,7 +88,7 @@ def pictures(*, now: datetime) -> list[Picture]:
 
 def _picture(name: str, title: str, draw: Callable[[datetime], dict[str, Any]], *, now: datetime) -> Picture:
     try:
-        found = counted(f"operators:{name}", lambda: draw(now), now=now)
+        found = get_or_count(f"operators:{name}", lambda: draw(now), now=now)
     except OperationalError as error:
         if not isinstance(error.__cause__, QueryCanceled):
             raise

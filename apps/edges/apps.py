@@ -16,7 +16,7 @@ class EdgesConfig(AppConfig):
     def ready(self) -> None:
         from apps.crypto.sealed_tables import register
         from apps.edges.resealing import Edges
-        from apps.memories.profiles import STRIPPED
+        from apps.memories.indexing_mode import STRIPPED
 
         register(Edges())
         STRIPPED.append(FOUND)

@@ -24,9 +24,9 @@ from apps.edges.selectors import BOTH_ENDS, reach
 from apps.edges.services import lock_space
 from apps.edges.types import CONFLICT, CONTRADICTION
 from apps.memories import integrity
+from apps.memories.conflict_resolution import resolve_in_favour_of
 from apps.memories.models import Memory
 from apps.memories.selectors import MemoryNotFound
-from apps.memories.truth import prefer
 from apps.projects.scope import Scope
 
 PREFIX: Final = "dec_"
@@ -128,7 +128,7 @@ def resolve(scope: Scope, verdict: Verdict, *, now: datetime) -> Decision:
                 raise DecisionResolved
             return _opened(scope, row, cipher, now=now)
         (loser_id,) = (memory_id for memory_id in ends if memory_id != winner_id)
-        prefer(scope, winner_id, loser_id, now=now)
+        resolve_in_favour_of(scope, winner_id, loser_id, now=now)
         said = verdict.resolution or ("kept_newer" if winner_id == ends[0] else "kept_older")
         _settle(row, winner_id, said, verdict.note, cipher, now=now)
         record(scope, actor=scope.principal.label, action="decision.resolve", target=f"edge:{row.pk}", now=now)

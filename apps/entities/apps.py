@@ -14,7 +14,7 @@ class EntitiesConfig(AppConfig):
     def ready(self) -> None:
         from apps.crypto.sealed_tables import register
         from apps.entities.resealing import Aliases, EntityClaims
-        from apps.memories.profiles import STRIPPED
+        from apps.memories.indexing_mode import STRIPPED
 
         register(Aliases())
         register(EntityClaims())

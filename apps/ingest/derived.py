@@ -10,7 +10,7 @@ from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import STORED, Outcome
 from apps.ingest.models import DerivedFact, ReviewItem, ReviewState
 from apps.memories.models import Memory
-from apps.memories.retiring import retire
+from apps.memories.soft_delete import soft_delete
 from apps.memories.spaces import lock_space
 from apps.projects.scope import Scope
 from apps.tenants.models import KeyDeletes, Tenant
@@ -71,7 +71,7 @@ def _retire(scope: Scope, memory_ids: set[int], *, now: datetime) -> list[int]:
     space, cipher = lock_space(scope)
     mine = Memory.objects.within(scope).existing(now).filter(pk__in=memory_ids, legal_hold=False)
     rows = list(mine.order_by("pk").select_for_update(no_key=True))
-    retire(scope, space, rows, cipher, method="user_request", reason="", now=now)
+    soft_delete(scope, space, rows, cipher, method="user_request", reason="", now=now)
     if rows:
         record(
             scope,

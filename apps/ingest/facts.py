@@ -9,7 +9,7 @@ from apps.edges.decisions import Decision, list_decisions
 from apps.ingest.candidates import Outcome, Proposal, Stated
 from apps.ingest.services import remember_for
 from apps.memories.claims import Fact, facts
-from apps.memories.periods import Moment
+from apps.memories.validity import AsOf
 from apps.projects.scope import Scope
 from text.predicates import canonical, predicate_of, subject_of
 
@@ -71,7 +71,7 @@ def query_facts(
         scope,
         about=None if subject is None else subject_of(subject),
         attribute=None if predicate is None else predicate_of(predicate).attribute,
-        moment=Moment.asked(at, known_at, now=now) or Moment(at=now, known_at=now),
+        moment=AsOf.asked(at, known_at, now=now) or AsOf(at=now, known_at=now),
         limit=limit,
         now=now,
     )

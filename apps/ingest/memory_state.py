@@ -8,8 +8,8 @@ from typing import Self
 from apps.ingest.candidates import Proposal
 from apps.memories.claims import HeldClaim
 from apps.memories.models import Memory, Validity
-from apps.memories.periods import Periods, Stretch
 from apps.memories.trust import Trust, trust_of
+from apps.memories.validity import Interval, Periods
 
 
 @dataclass(slots=True, kw_only=True)
@@ -167,7 +167,7 @@ class ClaimState:
             end=claim.end,
             slot=claim.slot,
             value_mac=claim.value_mac,
-            periods=Periods(latest=Stretch(start=claim.valid_from, end=claim.valid_to, known_from=claim.known_from)),
+            periods=Periods(latest=Interval(start=claim.valid_from, end=claim.valid_to, known_from=claim.known_from)),
             validity=claim.validity,
             was=claim.validity,
             superseded_by=claim.superseded_by_id,
@@ -205,7 +205,7 @@ class SlotPeriod:
     """What held a slot, and the stretch of time in which it did."""
 
     holder: SlotHolder
-    stretch: Stretch
+    stretch: Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

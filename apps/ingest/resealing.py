@@ -12,7 +12,7 @@ from apps.crypto.services import SpaceCipher
 from apps.ingest import waiting
 from apps.ingest.models import CLIENT_REF, CONTENT, IngestReceipt, ReviewItem, ReviewState, TurnReceipt
 from apps.ingest.voices import voice
-from apps.memories.handles import text_mac
+from apps.memories.lookup_keys import text_mac
 from apps.projects.scope import Scope, SpaceRef
 
 

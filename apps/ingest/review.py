@@ -26,7 +26,7 @@ from apps.ingest.models import ReviewItem, ReviewState
 from apps.ingest.services import remember
 from apps.memories import integrity
 from apps.memories.models import Memory
-from apps.memories.retiring import retire
+from apps.memories.soft_delete import soft_delete
 from apps.memories.spaces import lock_space
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
@@ -230,7 +230,7 @@ def undo(scope: Scope, candidate_id: int, *, now: datetime) -> Waiting:
             rows = list(made.select_for_update(no_key=True))
             if any(one.legal_hold or not one.is_live() for one in rows):
                 raise NotUndoable
-            retire(inside, space, rows, cipher, method="user_request", reason="a review was taken back", now=now)
+            soft_delete(inside, space, rows, cipher, method="user_request", reason="a review was taken back", now=now)
         row.state, row.undo_until = ReviewState.PENDING, None
         row.decided_at, row.decided_by, row.outcome, row.memory_id = None, "", "", None
         try:

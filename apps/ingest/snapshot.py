@@ -20,13 +20,13 @@ from apps.ingest.tools import Tools
 from apps.memories import integrity
 from apps.memories.claims import HeldClaim, held_by, held_claims
 from apps.memories.models import Memory
-from apps.memories.periods import Periods, Stretch
-from apps.memories.periods import read as read_periods
 from apps.memories.sealing import open_parts, open_said, open_text
 from apps.memories.services import expire
 from apps.memories.spaces import hold_space
 from apps.memories.tombstones import texts_erased_at
 from apps.memories.trust import Trust, trust_of
+from apps.memories.validity import Interval, Periods
+from apps.memories.validity import read as read_periods
 from apps.projects.models import Review, Space
 from apps.projects.scope import Scope, SpaceRef
 from apps.projects.selectors import review_policy
@@ -283,7 +283,7 @@ class SpaceSnapshot:
             slot=candidate.slot,
             value_mac=candidate.value_mac,
             periods=Periods(
-                latest=Stretch(start=self.said_at(candidate), end=self.until(candidate), known_from=self.now)
+                latest=Interval(start=self.said_at(candidate), end=self.until(candidate), known_from=self.now)
             ),
             trust=self.trust(candidate),
             made_at=self.now,
@@ -302,7 +302,7 @@ class SpaceSnapshot:
                 slot=part.slot,
                 value_mac=part.value_mac,
                 periods=Periods(
-                    latest=Stretch(start=self.said_at(candidate), end=self.until(candidate), known_from=self.now)
+                    latest=Interval(start=self.said_at(candidate), end=self.until(candidate), known_from=self.now)
                 ),
             )
             for part in candidate.parts

@@ -10,7 +10,7 @@ from apps.core.scoping import tenant_transaction
 from apps.history.states import embed_items
 from apps.memories.embedding import embed_memories
 from apps.memories.models import Memory
-from apps.memories.release import release
+from apps.memories.quarantine_retry import release
 from apps.projects.outbox import Kind, Turns
 from apps.projects.scope import Scope
 from apps.summaries.services import tend_clusters, tend_summaries

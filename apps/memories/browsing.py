@@ -20,10 +20,10 @@ from apps.memories.lifetimes import Lifetimes, lifetimes_of
 from apps.memories.lineage import FRESH
 from apps.memories.models import Memory, MemoryQuerySet, Retention, Validity
 from apps.memories.opened import OpenedMemory
-from apps.memories.periods import Moment, holding
 from apps.memories.sealing import open_memory
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.spaces import EXTERNAL_ID
+from apps.memories.validity import AsOf, holding
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope, SpaceKind, SpaceRef
 from apps.projects.selectors import SpaceNotFound
@@ -292,7 +292,7 @@ def _last_looked_at(scope: Scope, before: int | None) -> int | None:
 def _sought(scope: Scope, sought: Sought, *, now: datetime) -> MemoryQuerySet:
     rows = Memory.objects.within(scope)
     if sought.as_of is not None:
-        rows = holding(rows.existing(now), Moment(at=sought.as_of, known_at=now))
+        rows = holding(rows.existing(now), AsOf(at=sought.as_of, known_at=now))
     elif sought.standing == Standing.DELETED:
         rows = _deleted(rows, now)
     else:

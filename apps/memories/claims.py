@@ -14,12 +14,12 @@ from apps.core.statements import insert, prepared_cursor
 from apps.crypto.sealed_tables import SealedColumns, write_columns
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity
-from apps.memories.handles import slot_in_group, value_mac
 from apps.memories.lifetimes import lifetimes_of
+from apps.memories.lookup_keys import slot_in_group, value_mac
 from apps.memories.models import Memory, MemoryClaim
 from apps.memories.opened import OpenedMemory
-from apps.memories.periods import Moment, holding
 from apps.memories.sealing import open_memory
+from apps.memories.validity import AsOf, holding
 from apps.projects.scope import Scope, SpaceRef
 from text.predicates import Claim
 
@@ -181,7 +181,7 @@ def words_of(row: MemoryClaim, cipher: SpaceCipher) -> tuple[int, int]:
 
 
 def facts(
-    scope: Scope, *, about: str | None, attribute: str | None, moment: Moment, limit: int, now: datetime
+    scope: Scope, *, about: str | None, attribute: str | None, moment: AsOf, limit: int, now: datetime
 ) -> list[Fact]:
     """What held at the moment, the newest statement first, at most ``limit``; what fails its seal is left out.
 
@@ -223,7 +223,7 @@ def facts(
         return found[:limit]
 
 
-def _holds(row: MemoryClaim, moment: Moment) -> bool:
+def _holds(row: MemoryClaim, moment: AsOf) -> bool:
     """Of a claim that ends by itself, whether it held at the moment, as was known then."""
     if row.valid_from is None:
         return True

@@ -16,15 +16,15 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity, lineage
+from apps.memories.decay import boost, days_since, freshness, half_life_of, salience
 from apps.memories.feedback import COMMENT
+from apps.memories.feedback_aggregation import RECENT, Signal, Trend, trend_of
 from apps.memories.lifetimes import Rule, lifetimes_of
 from apps.memories.models import DIMENSIONS, Memory, MemoryFeedback, MemoryVector
 from apps.memories.opened import OpenedMemory
-from apps.memories.periods import Moment, holding, read
 from apps.memories.sealing import open_handles, open_memory
 from apps.memories.selectors import MemoryNotFound
-from apps.memories.trend import RECENT, Signal, Trend, trend_of
-from apps.memories.vitality import boost, days_since, freshness, half_life_of, salience
+from apps.memories.validity import AsOf, holding, read
 from apps.projects.scope import Scope
 
 VERSIONS: Final = 40  # of one chain, on each side
@@ -167,7 +167,7 @@ def _versions(
         cursor.execute(_CHAIN, asked)
         ids = [memory_id for (memory_id,) in cursor.fetchall()]
     rows = Memory.objects.within(scope).filter(pk__in=ids)
-    held = set(holding(rows, Moment(at=as_of, known_at=now)).values_list("pk", flat=True)) if as_of else set()
+    held = set(holding(rows, AsOf(at=as_of, known_at=now)).values_list("pk", flat=True)) if as_of else set()
     found = []
     there = list(rows.existing(now).to_open())
     periods, lifetimes = read(scope, there), lifetimes_of(scope, [scope.space.id])

@@ -12,11 +12,11 @@ from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
 from apps.crypto.services import SpaceCipher, SpaceShredded
 from apps.memories import revisions
+from apps.memories.feedback_aggregation import RECENT, Signal, Trend, moved, trend_of
 from apps.memories.models import Memory, MemoryFeedback
 from apps.memories.revisions import Change
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.spaces import lock_space
-from apps.memories.trend import RECENT, Signal, Trend, moved, trend_of
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 

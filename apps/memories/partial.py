@@ -11,7 +11,7 @@ from typing import Final
 from apps.audit.services import enqueue
 from apps.crypto.services import SpaceCipher
 from apps.memories import postings, revisions
-from apps.memories.handles import text_mac
+from apps.memories.lookup_keys import text_mac
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.parts import Part, packed, without
 from apps.memories.revisions import Change

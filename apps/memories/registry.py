@@ -8,8 +8,8 @@ from typing import Any, Final
 from apps.core.scoping import tenant_transaction
 from apps.core.statements import Columns, prepared_cursor, sent_together
 from apps.memories.models import OwnType, TypeRule
+from apps.memories.phrase_rules import PhraseRule
 from apps.memories.types import TYPES, MemoryType
-from apps.memories.wordings import Wording
 from apps.projects.scope import Scope
 
 MAX_OWN: Final = 32
@@ -35,7 +35,7 @@ class Registry:
     """own: in the order they were added.  wordings: in the order in which they are tried."""
 
     own: Mapping[str, Own] = field(default_factory=dict)
-    wordings: Sequence[Wording] = ()
+    wordings: Sequence[PhraseRule] = ()
 
     def get(self, name: str) -> MemoryType:
         """What the type means.  A name that is in no registry any more accumulates."""
@@ -94,8 +94,8 @@ def registry_of(scope: Scope) -> Registry:
     return Registry(own={one.type.name: one for one in own}, wordings=wordings)
 
 
-def wording_of(row: TypeRule) -> Wording:
-    return Wording(
+def wording_of(row: TypeRule) -> PhraseRule:
+    return PhraseRule(
         name=row.name,
         type=row.type,
         sources=tuple(row.sources),

@@ -29,8 +29,8 @@ from apps.crypto.services import DecryptError, SpaceCipher, open_space, open_ten
 from apps.memories import postings
 from apps.memories.claims import Claims
 from apps.memories.feedback import COMMENT
-from apps.memories.handles import public_id, slot_in_group, text_mac, value_mac
 from apps.memories.integrity import END_USER, FEEDBACK, MEMORY, TRANSITION, VECTOR, quarantine
+from apps.memories.lookup_keys import public_id, slot_in_group, text_mac, value_mac
 from apps.memories.models import Memory, MemoryFeedback, MemoryTransition, MemoryVector
 from apps.memories.nearest import signs
 from apps.memories.registry import read_registry

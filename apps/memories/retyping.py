@@ -16,7 +16,7 @@ from apps.core.plaintext import Plaintext
 from apps.crypto.sealed_tables import write_columns
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity, revisions
-from apps.memories.handles import public_id, slot_in_group, value_mac
+from apps.memories.lookup_keys import public_id, slot_in_group, value_mac
 from apps.memories.models import Memory, Retention, Validity
 from apps.memories.revisions import Change
 from apps.memories.sealing import HANDLES, LABEL, open_handles, open_text

@@ -10,7 +10,7 @@ from typing import Any, Final
 from apps.core.statements import Columns, prepared_cursor
 from apps.memories.lineage import FRESH
 from apps.memories.models import Memory, MemoryVector
-from apps.memories.periods import Moment, true_sql
+from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope
 
 _MEMORY: Final = Columns(Memory, "memory")
@@ -31,7 +31,7 @@ def existing_rows(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[Me
     return _fetch(scope, ids, "memory.retention_status in ('active', 'archived')", [], now=now)
 
 
-def recallable_rows(scope: Scope, ids: Sequence[int], moment: Moment | None, *, now: datetime) -> list[Memory]:
+def recallable_rows(scope: Scope, ids: Sequence[int], moment: AsOf | None, *, now: datetime) -> list[Memory]:
     """Those of these that recall may return, of the present or of the moment asked about; in no order."""
     truth, values = true_sql("memory", moment, now=now)
     return _fetch(scope, ids, f"memory.retention_status = 'active' and {truth}", values, now=now)

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from apps.core.plaintext import Plaintext
 from apps.crypto.services import SpaceCipher
-from apps.memories.handles import Handles
 from apps.memories.lifetimes import Lifetimes
+from apps.memories.lookup_keys import LookupValues
 from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
 from apps.memories.parts import Part, ended_then, unpacked, without
-from apps.memories.periods import Moment
+from apps.memories.validity import AsOf
 from apps.projects.scope import SpaceRef
 
 # The columns that hold a seal, by the name bound into it.  Those that may change carry the row's revision.
@@ -35,7 +35,7 @@ class Readable:
     key: str | None = None
     tags: Sequence[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    handles: Handles = field(default_factory=Handles)
+    handles: LookupValues = field(default_factory=LookupValues)
 
 
 def seal_into(row: Memory, readable: Readable, cipher: SpaceCipher) -> None:
@@ -92,8 +92,8 @@ def _tag_tokens(tags: Sequence[str], cipher: SpaceCipher) -> list[int]:
     return [cipher.tag_token(tag) for tag in tags] if cipher.is_searchable else []
 
 
-def open_handles(row: Memory, cipher: SpaceCipher) -> Handles:
-    return Handles(**orjson.loads(cipher.open_bytes(HANDLES, row.pk, bytes(row.handles_ct))))
+def open_handles(row: Memory, cipher: SpaceCipher) -> LookupValues:
+    return LookupValues(**orjson.loads(cipher.open_bytes(HANDLES, row.pk, bytes(row.handles_ct))))
 
 
 def seal_embedding(memory_id: int, vector: NDArray[np.float32], cipher: SpaceCipher) -> bytes:
@@ -136,7 +136,7 @@ def open_text_then(
     text: Blob,
     said: Blob | None,
     parts: Blob | None,
-    moment: Moment | None,
+    moment: AsOf | None,
 ) -> Plaintext:
     """Of a row's sealed columns the text as it held at the moment, as was known then; of the present without one."""
     if moment is None or said is None:
@@ -163,7 +163,7 @@ def open_metadata(row: Memory, cipher: SpaceCipher) -> dict[str, Any]:
 
 
 def open_memory(
-    row: Memory, cipher: SpaceCipher, owner: SpaceRef, lifetimes: Lifetimes, *, moment: Moment | None = None
+    row: Memory, cipher: SpaceCipher, owner: SpaceRef, lifetimes: Lifetimes, *, moment: AsOf | None = None
 ) -> OpenedMemory:
     """The row, fetched ``to_open``, as its owner may read it.  lifetimes: of its space.  moment: that is asked about.
 

@@ -2,7 +2,8 @@
 
 Five things come of it.  Of each memory that recall returned, how often.  For the audit trail, who read in which
 space: one row for each credential, space and kind of reading, however many requests there were.  Traces of recalls,
-where any are kept.  Listeners are called (``apps.memories.reads``).  And how long recalls take (``apps.recall.pace``).
+where any are kept.  Listeners are called (``apps.memories.read_events``).  And how long recalls take
+(``apps.recall.pace``).
 """
 
 import atexit
@@ -20,7 +21,7 @@ from django.utils import timezone
 
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
-from apps.memories.reads import Read, tell
+from apps.memories.read_events import Read, publish
 from apps.memories.services import count_accesses
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.pace import add as add_paces
@@ -160,7 +161,7 @@ def _write(batch: _Batch, *, now: datetime) -> None:
             )
     for space, query_id, trace in batch.traces:
         keep(batch.scope, space, query_id, trace)
-    tell(batch.scope, batch.reads, now=now)
+    publish(batch.scope, batch.reads, now=now)
 
 
 def _flush_in_background() -> None:

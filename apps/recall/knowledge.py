@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from apps.edges.selectors import count_edges
-from apps.memories.census import Census, count_memories, newest, weightiest
 from apps.memories.opened import OpenedMemory
+from apps.memories.statistics import MemoryStatistics, count_memories, newest, weightiest
 from apps.projects.scope import Scope
 from apps.recall import access
 from apps.recall.intelligence import Insight, Observed, insight
@@ -18,7 +18,7 @@ SAMPLE: Final = 200  # memories opened of each kind: the newest, and the weighti
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knowledge:
-    memories: Census
+    memories: MemoryStatistics
     edges: Mapping[str, int]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from apps.memories.vitality import days_since, half_life_of, liveliness, salience, salience_factor
+from apps.memories.decay import days_since, half_life_of, liveliness, salience, salience_factor
 
 
 @dataclass(slots=True, kw_only=True)  # a hundred in each recall; freezing would double what they cost

@@ -16,8 +16,8 @@ from apps.edges.opened import Neighbour
 from apps.edges.selectors import contradictions, neighbours
 from apps.memories import integrity
 from apps.memories.models import Memory
-from apps.memories.periods import recallable
 from apps.memories.sealing import open_text_then
+from apps.memories.validity import recallable
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.legs.graph import HOPS, SEEDS, Reached, follow
 from apps.recall.ranking import Ranked, lift, lower

@@ -1,6 +1,6 @@
 """Recall in a sealed space, which keeps nothing searchable at rest: open it all, and search it in process.
 
-Made for small, sensitive spaces (``apps.memories.profiles``).  The words and vectors measured are the same as
+Made for small, sensitive spaces (``apps.memories.indexing_mode``).  The words and vectors measured are the same as
 elsewhere, so the same question ranks the same memories the same way; only where the work is done differs.
 """
 
@@ -17,9 +17,9 @@ from django.db import connection
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.claims import claims_of
-from apps.memories.handles import Handles
-from apps.memories.periods import Moment, true_sql
+from apps.memories.lookup_keys import LookupValues
 from apps.memories.sealing import HANDLES, TAGS, open_embedding, open_text_then
+from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.measuring import Statistics, Turn, is_question, measure
 from apps.recall.question import Question, windows
@@ -75,7 +75,7 @@ def open_sealed(
     wanted: set[int] = set()
     for row in rows:
         try:
-            handles = Handles(**orjson.loads(cipher.open_bytes(HANDLES, row[0], bytes(row[2]))))
+            handles = LookupValues(**orjson.loads(cipher.open_bytes(HANDLES, row[0], bytes(row[2]))))
             turn = _turn(row, handles, cipher, moment)
             if row[12] and _passes(filters, handles, row, cipher):
                 wanted.add(turn.id)
@@ -173,7 +173,7 @@ def statistics_of(opened: OpenedSpace, question: Question) -> Statistics:
     )
 
 
-def _turn(row: tuple[Any, ...], handles: Handles, cipher: SpaceCipher, moment: Moment | None) -> Turn:
+def _turn(row: tuple[Any, ...], handles: LookupValues, cipher: SpaceCipher, moment: AsOf | None) -> Turn:
     text = open_text_then(cipher, row[0], row[5], row[1], row[19], row[20], moment)
     return Turn(
         id=row[0],
@@ -196,7 +196,7 @@ def _turn(row: tuple[Any, ...], handles: Handles, cipher: SpaceCipher, moment: M
     )
 
 
-def _passes(filters: Filters, handles: Handles, row: tuple[Any, ...], cipher: SpaceCipher) -> bool:
+def _passes(filters: Filters, handles: LookupValues, row: tuple[Any, ...], cipher: SpaceCipher) -> bool:
     """The part of the filter that the database cannot see here."""
     if filters.session_id and handles.session != filters.session_id:
         return False

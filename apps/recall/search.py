@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from apps.crypto.services import SpaceCipher
 from apps.memories.lineage import FRESH
-from apps.memories.periods import Moment, true_sql
 from apps.memories.postings import AskedTerms
+from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.question import Question
 from apps.recall.results import Filters
@@ -46,7 +46,7 @@ class Search:
     values: Sequence[Any]
     is_filtered: bool
     now: datetime
-    moment: Moment | None = None
+    moment: AsOf | None = None
     opened: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
 
@@ -103,6 +103,6 @@ def conditions(filters: Filters, scope: Scope, cipher: SpaceCipher, *, now: date
     return where, [*at, *(value for _, value in every)], bool(asked) or moment is not None
 
 
-def moment_of(filters: Filters, *, now: datetime) -> Moment | None:
+def moment_of(filters: Filters, *, now: datetime) -> AsOf | None:
     """The time asked about; None where nothing but the present is."""
-    return Moment.asked(filters.as_of, filters.known_at, now=now)
+    return AsOf.asked(filters.as_of, filters.known_at, now=now)

@@ -25,10 +25,10 @@ from apps.edges.opened import Neighbour
 from apps.memories import integrity, lineage, postings
 from apps.memories.lifetimes import lifetimes_of
 from apps.memories.opened import OpenedMemory
-from apps.memories.participants import present
 from apps.memories.rows import recallable_rows
 from apps.memories.sealing import open_memory
 from apps.memories.spaces import space_now
+from apps.memories.speakers import known_speakers
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall import access, reranking
@@ -307,7 +307,9 @@ def _who_speaks(
         opened = open_sealed(scope, space, cipher, filters, embedder=get_embedder().id, now=now)
         return {token: word for token, word in tokens.items() if token in opened.actors}, opened
     replaced = moment_of(filters, now=now) is not None
-    return {token: tokens[token] for token in present(scope, space, list(tokens), replaced=replaced, now=now)}, None
+    return {
+        token: tokens[token] for token in known_speakers(scope, space, list(tokens), replaced=replaced, now=now)
+    }, None
 
 
 def _ask(

@@ -13,8 +13,8 @@ from apps.core.statements import prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.nearest import open_embeddings
-from apps.memories.periods import true_sql
 from apps.memories.sealing import METADATA, TEXT, open_text_then
+from apps.memories.validity import true_sql
 from apps.recall.measuring import Spoken, Statistics, Turn, is_question, measure
 from apps.recall.question import Question
 from apps.recall.ranking import Features

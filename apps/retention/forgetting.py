@@ -14,8 +14,8 @@ from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_
 from apps.memories import integrity
 from apps.memories.browsing import standing_as
 from apps.memories.models import Memory, MemoryQuerySet
-from apps.memories.retiring import retire
 from apps.memories.sealing import open_tags
+from apps.memories.soft_delete import soft_delete
 from apps.memories.spaces import lock_space
 from apps.projects.scope import Scope
 
@@ -86,7 +86,7 @@ def forget(scope: Scope, choice: Choice, *, reason: str = "", method: str = "use
         with tenant_transaction(scope):
             space, cipher = lock_space(scope)
             rows = list(_chosen(scope, choice, cipher, locked=True, now=now))
-            retire(scope, space, rows, cipher, method=method, reason=reason, now=now)
+            soft_delete(scope, space, rows, cipher, method=method, reason=reason, now=now)
             record(
                 scope,
                 actor=scope.principal.label,

@@ -18,7 +18,7 @@ from apps.projects.policies import Policy
 from apps.projects.scope import Scope
 from apps.retention.models import RetentionNotice
 from apps.retention.previewing import SAMPLE, next_steps
-from apps.webhooks.telling import Told, event_id, tell
+from apps.webhooks.fanout import EventPayload, create_deliveries, event_id
 
 EXPIRING: Final = "memory.expiring"
 DAYS: Final = 7  # ahead of the first that goes
@@ -120,7 +120,7 @@ def _tell(scope: Scope, group: Group, found: _Going, before: date | None, *, now
         "moved_from": before.isoformat() if before else None,
         "actor": scope.principal.label,
     }
-    event = Told(
+    event = EventPayload(
         event_id=event_id(scope, EXPIRING, environment, project_id, found.first_on, now.isoformat()),
         type=EXPIRING,
         created_at=now,
@@ -129,7 +129,7 @@ def _tell(scope: Scope, group: Group, found: _Going, before: date | None, *, now
         project_id=project_id,
         memory_ids=found.ids,
     )
-    tell(scope, [event], now=now)
+    create_deliveries(scope, [event], now=now)
     record(
         scope,
         actor=scope.principal.label,

@@ -19,9 +19,9 @@ from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded
 from apps.edges.opened import NewEdge
 from apps.edges.services import write_edges
 from apps.memories import integrity, lineage, postings, revisions
-from apps.memories.handles import Handles, public_id, text_mac
+from apps.memories.indexing_mode import SpaceFull, check_room
+from apps.memories.lookup_keys import LookupValues, public_id, text_mac
 from apps.memories.models import Memory, MemoryVector
-from apps.memories.profiles import SpaceFull, check_room
 from apps.memories.revisions import Change
 from apps.memories.sealing import CONTENT, SUMMARY, Readable, open_text, seal_into
 from apps.memories.selectors import MemoryNotFound
@@ -250,7 +250,7 @@ def _create(
 ) -> Memory:
     check_room(scope, space, 1)
     (memory_id,) = take_ids(1, sequence="memories_memory_id_seq")
-    handles = Handles(voice=VOICE, once=str(memory_id))
+    handles = LookupValues(voice=VOICE, once=str(memory_id))
     row = Memory(
         id=memory_id,
         tenant_id=scope.tenant_id,
@@ -322,7 +322,7 @@ def _fill(
 ) -> None:
     """What of the row follows from its sources.  Its time is over with that of the first of them."""
     said = Plaintext(text)
-    handles = Handles(voice=VOICE, once=str(row.pk))
+    handles = LookupValues(voice=VOICE, once=str(row.pk))
     row.changed_txid = space.txid + 1
     row.text_mac = text_mac(cipher, said, voice=VOICE)
     row.confidence = min(one.row.confidence for one in sources)

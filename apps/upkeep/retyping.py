@@ -24,11 +24,11 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.memories import integrity
 from apps.memories.models import Memory, TypeRule
+from apps.memories.phrase_rules import PhraseRule
 from apps.memories.registry import read_registry, wording_of
 from apps.memories.retyping import Result, Retyped, Was, Wish, retype, said
 from apps.memories.spaces import list_spaces, lock_space
 from apps.memories.types import MemoryType
-from apps.memories.wordings import Wording
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 from apps.projects.system import find_system_scope
@@ -327,7 +327,7 @@ def _locked(scope: Scope, ids: Sequence[int]) -> QuerySet[Memory]:
 
 
 def _tell(
-    scope: Scope, rows: Sequence[Memory], wordings: Sequence[Wording], cipher: SpaceCipher, *, now: datetime
+    scope: Scope, rows: Sequence[Memory], wordings: Sequence[PhraseRule], cipher: SpaceCipher, *, now: datetime
 ) -> _Told:
     """Which of the rows are meant.  Without wordings all are, and none needs to be opened."""
     if not wordings:

@@ -16,9 +16,9 @@ from apps.core.errors import Conflict, Invalid, NotFound
 from apps.core.scoping import tenant_transaction
 from apps.edges.ontology import MAX_CUSTOM, NAME, BadTypeName, TooManyTypes, get_ontology
 from apps.memories.models import Memory, OwnType, TypeRule
+from apps.memories.phrase_rules import PhraseRule
 from apps.memories.registry import Own, Registry, read_registry
 from apps.memories.types import TYPES, MemoryType
-from apps.memories.wordings import Wording
 from apps.projects.scope import Scope
 from apps.upkeep.models import AT_WORK, ChangeKind, ChangeState, RowState, TypeChange, TypeChangeRow
 
@@ -115,11 +115,11 @@ class Planned:
     type: MemoryType
     sources: Sequence[str]
     own: Own | None = None
-    wordings: Sequence[Wording] = ()
+    wordings: Sequence[PhraseRule] = ()
 
 
 def plan_addition(
-    scope: Scope, name: str, definition: Definition, wordings: Sequence[Wording], *, sources: Sequence[str] = ()
+    scope: Scope, name: str, definition: Definition, wordings: Sequence[PhraseRule], *, sources: Sequence[str] = ()
 ) -> Planned:
     """A type that is new, and the memories that are to be of it.  sources: every type that may be, unless named.
 
@@ -134,7 +134,7 @@ def plan_addition(
 
 
 def plan_split(
-    scope: Scope, name: str, definition: Definition, wordings: Sequence[Wording], *, sources: Sequence[str]
+    scope: Scope, name: str, definition: Definition, wordings: Sequence[PhraseRule], *, sources: Sequence[str]
 ) -> Planned:
     """Memories of other types that are to be of this one, which is defined where there is none of that name.
 
@@ -288,7 +288,7 @@ def _told(
     kind: ChangeKind,
     type_: MemoryType,
     sources: Sequence[str],
-    wordings: Sequence[Wording],
+    wordings: Sequence[PhraseRule],
     *,
     own: Own | None,
 ) -> Planned:

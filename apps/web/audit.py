@@ -16,8 +16,8 @@ from apps.tenants.members import list_members
 from apps.upkeep import checkpoints
 from apps.upkeep.trail import check_trail, export_lines
 from apps.web.memories import following
-from apps.web.pages import At, Need, in_tenant, show
-from apps.web.seeking import FilterRefused, day_of, id_of
+from apps.web.memory_filters import FilterRefused, day_of, id_of
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 PAGE: Final = 50
 RECEIPTS: Final = 25
@@ -38,8 +38,8 @@ KINDS: Final = (
 OUTCOMES: Final = (("", "any"), ("ok", "done"), ("denied", "denied"))
 
 
-@in_tenant(Need.GRANTED, grant=READ)
-def audit(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=READ)
+def audit(request: HttpRequest, at: PageContext) -> HttpResponse:
     said = {name: _plain(request.GET.get(name)) for name in ("action", "actor", "outcome", "since", "until")}
     before = id_of(request.GET.get("before"))
     wanted = Wanted(
@@ -69,8 +69,8 @@ def audit(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-@in_tenant(Need.GRANTED, grant=READ, methods="POST")
-def check_audit(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=READ, methods="POST")
+def check_audit(request: HttpRequest, at: PageContext) -> HttpResponse:
     """The trail is read again, and nothing is changed."""
     checked = check_trail(at.scope, now=at.now)
     return show(
@@ -78,8 +78,8 @@ def check_audit(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-@in_tenant(Need.GRANTED, grant=READ)
-def take_audit(request: HttpRequest, at: At) -> HttpResponseBase:
+@in_tenant(AccessLevel.GRANTED, grant=READ)
+def take_audit(request: HttpRequest, at: PageContext) -> HttpResponseBase:
     """The tenant's own copy, as `memsync audit export` writes it."""
     name = f"audit-{at.tenant}-{at.now:%Y-%m-%d}.jsonl"
     return StreamingHttpResponse(
@@ -89,8 +89,8 @@ def take_audit(request: HttpRequest, at: At) -> HttpResponseBase:
     )
 
 
-@in_tenant(Need.DECIDER, closed=True)
-def receipts(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.DECIDER, closed=True)
+def receipts(request: HttpRequest, at: PageContext) -> HttpResponse:
     before = id_of(request.GET.get("before"))
     found = receipts_of(at.scope, limit=RECEIPTS + 1, before=before)
     shown = found[:RECEIPTS]
@@ -107,15 +107,15 @@ def receipts(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-@in_tenant(Need.DECIDER, closed=True)
-def receipt_keys(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.DECIDER, closed=True)
+def receipt_keys(request: HttpRequest, at: PageContext) -> HttpResponse:
     """The file that receipts are checked with."""
     name = {"Content-Disposition": 'attachment; filename="receipt-keys.json"'}
     raw = orjson.dumps(public_keys().to_json(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     return HttpResponse(raw, content_type="application/json", headers=name)
 
 
-def _names(at: At) -> dict[str, str]:
+def _names(at: PageContext) -> dict[str, str]:
     """Who an actor is, as far as the role may know."""
     names = {"system:0": "the system"}
     if "api_keys:read" in at.reach.permissions:

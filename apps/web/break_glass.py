@@ -19,8 +19,8 @@ from apps.memories.browsing import find_space, owners_of
 from apps.projects.scope import Scope
 from apps.tenants.services import POLICIES, set_policy
 from apps.web.memories import following
-from apps.web.pages import At, AtTheGlass, Need, as_operator, in_tenant, show
-from apps.web.seeking import id_of
+from apps.web.memory_filters import id_of
+from apps.web.pages import AccessLevel, BreakGlassContext, PageContext, as_operator, in_tenant, show
 
 APPROVE, ALLOW = "break_glass.approve", "break_glass.allow"
 
@@ -32,8 +32,8 @@ class NumbersRefused(Invalid):
 # -- of operators ----------------------------------------------------------------------------------------------------
 
 
-@as_operator(Need.FRESH_OPERATOR, methods="GET POST")
-def ask_to_read(request: HttpRequest, at: AtTheGlass, space_id: int) -> HttpResponse:
+@as_operator(AccessLevel.FRESH_OPERATOR, methods="GET POST")
+def ask_to_read(request: HttpRequest, at: BreakGlassContext, space_id: int) -> HttpResponse:
     there = find_space(at.scope, space_id)
     said = {name: request.POST.get(name, "").strip() for name in ("reason", "ticket")}
     refused = ""
@@ -58,8 +58,8 @@ def ask_to_read(request: HttpRequest, at: AtTheGlass, space_id: int) -> HttpResp
     )
 
 
-@as_operator(Need.READING_OPERATOR, methods="GET POST")
-def grant(request: HttpRequest, at: AtTheGlass, grant_id: int) -> HttpResponse:
+@as_operator(AccessLevel.READING_OPERATOR, methods="GET POST")
+def grant(request: HttpRequest, at: BreakGlassContext, grant_id: int) -> HttpResponse:
     """How a grant stands and, to the operator whose it is, what there is to open.  POST opens what is named: memories
     come in the answer to a POST alone, so that no link, no reload of a browser and no way back opens one."""
     if request.method == "POST":
@@ -90,8 +90,8 @@ def grant(request: HttpRequest, at: AtTheGlass, grant_id: int) -> HttpResponse:
     )
 
 
-@as_operator(Need.FRESH_OPERATOR, methods="GET POST")
-def approve_grant(request: HttpRequest, at: AtTheGlass, grant_id: int) -> HttpResponse:
+@as_operator(AccessLevel.FRESH_OPERATOR, methods="GET POST")
+def approve_grant(request: HttpRequest, at: BreakGlassContext, grant_id: int) -> HttpResponse:
     """GET shows who asks for what; POST is the second operator's yes, and good for exactly that."""
     seen = get_grant(at.scope, grant_id, now=at.now)
     asked = _asked(APPROVE, at.scope, seen)
@@ -107,8 +107,8 @@ def approve_grant(request: HttpRequest, at: AtTheGlass, grant_id: int) -> HttpRe
     return show(request, "break_glass_approve", glass=at, seen=seen, is_mine=is_mine, assertion=nonce)
 
 
-@as_operator(Need.OPERATOR, methods="POST")
-def end_as_operator(request: HttpRequest, at: AtTheGlass, grant_id: int) -> HttpResponse:
+@as_operator(AccessLevel.OPERATOR, methods="POST")
+def end_as_operator(request: HttpRequest, at: BreakGlassContext, grant_id: int) -> HttpResponse:
     end(at.scope, grant_id, now=at.now)
     messages.success(request, "Ended. Nothing is read under this grant any more.")
     return HttpResponseRedirect(_page(at, grant_id))
@@ -117,8 +117,8 @@ def end_as_operator(request: HttpRequest, at: AtTheGlass, grant_id: int) -> Http
 # -- of the tenant ---------------------------------------------------------------------------------------------------
 
 
-@in_tenant(Need.DECIDER)
-def glass(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.DECIDER)
+def glass(request: HttpRequest, at: PageContext) -> HttpResponse:
     """What operators asked for and read, and whether they may."""
     found = list_grants(at.scope, now=at.now)
     owners = owners_of(at.scope, [one.space for one in found])
@@ -133,8 +133,8 @@ def glass(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-@in_tenant(Need.OWNER, methods="GET POST")
-def allow_grant(request: HttpRequest, at: At, grant_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.OWNER, methods="GET POST")
+def allow_grant(request: HttpRequest, at: PageContext, grant_id: int) -> HttpResponse:
     """GET shows who asks for what and why; POST is the tenant's yes, once, and good for exactly that."""
     seen = get_grant(at.scope, grant_id, now=at.now)
     asked = _asked(ALLOW, at.scope, seen)
@@ -150,15 +150,15 @@ def allow_grant(request: HttpRequest, at: At, grant_id: int) -> HttpResponse:
     return show(request, "break_glass_allow", at=at, place="glass", seen=seen, owner=owner, assertion=nonce)
 
 
-@in_tenant(Need.DECIDER, methods="POST")
-def end_as_tenant(request: HttpRequest, at: At, grant_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.DECIDER, methods="POST")
+def end_as_tenant(request: HttpRequest, at: PageContext, grant_id: int) -> HttpResponse:
     end(at.scope, grant_id, now=at.now)
     messages.success(request, "Ended. Nothing is read under this grant any more.")
     return HttpResponseRedirect(reverse("web_glass", args=[at.tenant]))
 
 
-@in_tenant(Need.OWNER, methods="GET POST")
-def glass_policy(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.OWNER, methods="GET POST")
+def glass_policy(request: HttpRequest, at: PageContext) -> HttpResponse:
     """What operators may.  It holds for grants that are open as well, from the next memory on."""
     said = request.POST.get("break_glass") or request.GET.get("break_glass") or ""
     if request.method == "POST":
@@ -169,14 +169,14 @@ def glass_policy(request: HttpRequest, at: At) -> HttpResponse:
     return show(request, "break_glass_policy", at=at, place="glass", said=said, label=label)
 
 
-def waits_or_reads(at: At) -> dict[str, int]:
+def waits_or_reads(at: PageContext) -> dict[str, int]:
     """For the overview of the user who decides: how many grants wait for the tenant or an operator, and are open."""
     found = find_active(at.scope, now=at.now) if at.reach.may_delete else []
     reads = found.count(Standing.OPEN)
     return {"reads": reads, "waits": len(found) - reads}
 
 
-def _page(at: AtTheGlass, grant_id: int) -> str:
+def _page(at: BreakGlassContext, grant_id: int) -> str:
     return reverse("web_break_glass", args=[at.tenant, grant_id])
 
 
@@ -195,6 +195,6 @@ def _numbers(posted: Any) -> list[int]:
     return numbers
 
 
-def _seconds_left(at: AtTheGlass, seen: Seen) -> int:
+def _seconds_left(at: BreakGlassContext, seen: Seen) -> int:
     ends_at = seen.grant.ends_at
     return max(1, int((ends_at - at.now).total_seconds()) + 1) if ends_at and seen.is_open else 0

@@ -6,12 +6,12 @@ from django.http import HttpRequest
 
 from apps.memories.browsing import environments_in_use
 from apps.projects.scope import Environment, Scope
-from apps.web.pages import At
+from apps.web.pages import PageContext
 
 FIRST = (Environment.PRODUCTION, Environment.STAGING, Environment.DEVELOPMENT)
 
 
-def environment_of(request: HttpRequest, at: At) -> Environment:
+def environment_of(request: HttpRequest, at: PageContext) -> Environment:
     said = request.POST.get("environment") or request.GET.get("environment") or ""
     if said in {one.value for one in Environment}:
         return Environment(said)
@@ -19,5 +19,5 @@ def environment_of(request: HttpRequest, at: At) -> Environment:
     return next((one for one in FIRST if one in used), Environment.PRODUCTION)
 
 
-def inside(at: At, environment: Environment) -> Scope:
+def inside(at: PageContext, environment: Environment) -> Scope:
     return replace(at.scope, environment=environment)

@@ -23,36 +23,36 @@ from apps.retention.erasing import (
 from apps.retention.receipt_log import get_receipt
 from apps.tenants.members import reach_of
 from apps.web.memories import find
-from apps.web.pages import At, Need, in_tenant, show
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 ACTION: Final = "erase"
 COUNTED: Final = 1_000  # of each kind, before something is erased; beyond it there are just more
 WHOLE: Final = 1  # a person, a project, a tenant: whatever is in it by then, so that traffic cannot keep it from going
 
 
-@in_tenant(Need.DECIDER, closed=True)
-def erasures(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.DECIDER, closed=True)
+def erasures(request: HttpRequest, at: PageContext) -> HttpResponse:
     return show(
         request, "erasures", at=at, place="erasures", found=list_erasures(at.scope), projects=_projects(at), limit=100
     )
 
 
-@in_tenant(Need.DECIDER, closed=True)
-def erasure(request: HttpRequest, at: At, erasure_id: str) -> HttpResponse:
+@in_tenant(AccessLevel.DECIDER, closed=True)
+def erasure(request: HttpRequest, at: PageContext, erasure_id: str) -> HttpResponse:
     found = get_erasure(at.scope, erasure_id)
     return show(request, "erasure", at=at, place="erasures", one=found, counts=_counts(found.counts))
 
 
-@in_tenant(Need.DECIDER, closed=True)
-def receipt(request: HttpRequest, at: At, receipt_id: str) -> HttpResponse:
+@in_tenant(AccessLevel.DECIDER, closed=True)
+def receipt(request: HttpRequest, at: PageContext, receipt_id: str) -> HttpResponse:
     """The file, to be kept by the user who asked for the erasure, and checked anywhere."""
     found = get_receipt(at.scope, receipt_id)
     name = {"Content-Disposition": f'attachment; filename="{found.name}"'}
     return HttpResponse(found.to_json(), content_type="application/json", headers=name)
 
 
-@in_tenant(Need.ASSERTION, methods="GET POST")
-def erase_memory(request: HttpRequest, at: At, space_id: int, memory_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.ASSERTION, methods="GET POST")
+def erase_memory(request: HttpRequest, at: PageContext, space_id: int, memory_id: int) -> HttpResponse:
     scope = find(at, space_id)
     shown = look_at(scope, memory_id, now=at.now)
     return _erase(
@@ -68,8 +68,8 @@ def erase_memory(request: HttpRequest, at: At, space_id: int, memory_id: int) ->
     )
 
 
-@in_tenant(Need.ASSERTION, methods="GET POST")
-def erase_person(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.ASSERTION, methods="GET POST")
+def erase_person(request: HttpRequest, at: PageContext, space_id: int) -> HttpResponse:
     """Of an end user everything in every environment; of what belongs to no end user, the space."""
     scope = find(at, space_id)
     owner = owner_of(scope, now=at.now)
@@ -88,8 +88,8 @@ def erase_person(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
     )
 
 
-@in_tenant(Need.ASSERTION, methods="GET POST")
-def erase_project(request: HttpRequest, at: At, project_id: str) -> HttpResponse:
+@in_tenant(AccessLevel.ASSERTION, methods="GET POST")
+def erase_project(request: HttpRequest, at: PageContext, project_id: str) -> HttpResponse:
     project = get_project(at.scope, project_id)
     return _erase(
         request,
@@ -104,8 +104,8 @@ def erase_project(request: HttpRequest, at: At, project_id: str) -> HttpResponse
     )
 
 
-@in_tenant(Need.ASSERTION, methods="GET POST")
-def erase_tenant(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.ASSERTION, methods="GET POST")
+def erase_tenant(request: HttpRequest, at: PageContext) -> HttpResponse:
     return _erase(
         request,
         at,
@@ -121,7 +121,7 @@ def erase_tenant(request: HttpRequest, at: At) -> HttpResponse:
 
 
 def _erase(
-    request: HttpRequest, at: At, target: Target, *, named: str, typed: str, back: str, **said: Any
+    request: HttpRequest, at: PageContext, target: Target, *, named: str, typed: str, back: str, **said: Any
 ) -> HttpResponse:
     """GET says what goes and asks for the last word; POST, with the name typed and the leave that was given, erases."""
     asked: dict[str, Any] = {"action": ACTION, "target": f"{at.scope.tenant.uid}/{named}", "count": WHOLE}
@@ -157,15 +157,15 @@ def _erase(
     )
 
 
-def _blocked(request: HttpRequest, at: At, error: ErasureBlocked, **context: Any) -> HttpResponse:
+def _blocked(request: HttpRequest, at: PageContext, error: ErasureBlocked, **context: Any) -> HttpResponse:
     return show(request, "erase_blocked", status=409, at=at, place="erasures", blockers=error.details, **context)
 
 
-def _projects(at: At) -> list[Any]:
+def _projects(at: PageContext) -> list[Any]:
     return [] if at.reach.tenant.closed_at else list_projects(at.scope)
 
 
-def _name_now(at: At) -> str:
+def _name_now(at: PageContext) -> str:
     """An erased tenant has lost its name."""
     there = [reach for reach in reach_of(at.person.pk, closed=True) if reach.tenant.pk == at.reach.tenant.pk]
     return there[0].tenant.name

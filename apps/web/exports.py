@@ -20,8 +20,8 @@ from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project, list_projects
 from apps.web.environments import FIRST, environment_of, inside
 from apps.web.memories import following
-from apps.web.pages import At, Need, in_tenant, show
-from apps.web.seeking import end_of, id_of
+from apps.web.memory_filters import end_of, id_of
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 READ, WRITE = "exports:read", "exports:write"
 PAGE: Final = 20
@@ -68,8 +68,8 @@ class ExportForm(forms.Form):
         )
 
 
-@in_tenant(Need.GRANTED, grant=READ)
-def exports(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=READ)
+def exports(request: HttpRequest, at: PageContext) -> HttpResponse:
     environment = environment_of(request, at)
     scope = inside(at, environment)
     before = id_of(request.GET.get("before"))
@@ -92,8 +92,8 @@ def exports(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-@in_tenant(Need.GRANTED, grant=WRITE, methods="GET POST")
-def new_export(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="GET POST")
+def new_export(request: HttpRequest, at: PageContext) -> HttpResponse:
     environment = environment_of(request, at)
     form = ExportForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
@@ -126,8 +126,8 @@ def new_export(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-@in_tenant(Need.GRANTED, grant=READ)
-def export(request: HttpRequest, at: At, export_id: str) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=READ)
+def export(request: HttpRequest, at: PageContext, export_id: str) -> HttpResponse:
     environment = environment_of(request, at)
     scope = inside(at, environment)
     one = get_export(scope, export_id)
@@ -145,8 +145,8 @@ def export(request: HttpRequest, at: At, export_id: str) -> HttpResponse:
     )
 
 
-@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
-def stop_export(request: HttpRequest, at: At, export_id: str) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
+def stop_export(request: HttpRequest, at: PageContext, export_id: str) -> HttpResponse:
     environment = environment_of(request, at)
     stopped = cancel_export(inside(at, environment), export_id, now=at.now)
     if stopped.job.status == "cancelled":
@@ -156,8 +156,8 @@ def stop_export(request: HttpRequest, at: At, export_id: str) -> HttpResponse:
     return _to(at, stopped, environment)
 
 
-@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
-def repeat_export(request: HttpRequest, at: At, export_id: str) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
+def repeat_export(request: HttpRequest, at: PageContext, export_id: str) -> HttpResponse:
     environment = environment_of(request, at)
     scope = inside(at, environment)
     try:
@@ -170,8 +170,8 @@ def repeat_export(request: HttpRequest, at: At, export_id: str) -> HttpResponse:
     return _to(at, one, environment)
 
 
-@in_tenant(Need.STEP_UP, grant=READ, methods="GET POST")
-def link_export(request: HttpRequest, at: At, export_id: str) -> HttpResponse:
+@in_tenant(AccessLevel.STEP_UP, grant=READ, methods="GET POST")
+def link_export(request: HttpRequest, at: PageContext, export_id: str) -> HttpResponse:
     """GET says what a link is; POST shows one, this once."""
     environment = environment_of(request, at)
     scope = inside(at, environment)
@@ -222,6 +222,6 @@ def _said(environment: Environment) -> str:
     return urlencode({"environment": environment.value})
 
 
-def _to(at: At, one: Export, environment: Environment) -> HttpResponse:
+def _to(at: PageContext, one: Export, environment: Environment) -> HttpResponse:
     address = reverse("web_export", args=[at.tenant, one.job.public_id])
     return HttpResponseRedirect(f"{address}?{_said(environment)}")

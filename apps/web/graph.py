@@ -11,9 +11,9 @@ from apps.edges.graph import graph as memories_and_edges
 from apps.entities.selectors import picture
 from apps.memories.browsing import owner_of
 from apps.projects.scope import Scope
-from apps.web.drawing import GRAPH_HEIGHT, GRAPH_WIDTH, Point, spread
 from apps.web.memories import find
-from apps.web.pages import At, Need, in_tenant, show
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
+from apps.web.svg_charts import GRAPH_HEIGHT, GRAPH_WIDTH, Point, spread
 
 NODES: Final = 40
 NAME: Final = 20  # characters of a name in the picture
@@ -44,8 +44,8 @@ class Line:
     is_against: bool = False
 
 
-@in_tenant(Need.READER)
-def graph(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.READER)
+def graph(request: HttpRequest, at: PageContext, space_id: int) -> HttpResponse:
     scope = find(at, space_id)
     of = "memories" if request.GET.get("of") == "memories" else "entities"
     drawn = _memories(scope, at) if of == "memories" else _entities(scope, at)
@@ -65,7 +65,7 @@ def graph(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
     )
 
 
-def _entities(scope: Scope, at: At) -> dict[str, Any]:
+def _entities(scope: Scope, at: PageContext) -> dict[str, Any]:
     found = picture(scope, limit=NODES, now=at.now)
     _record(scope, at, len(found.entities))
     places = spread([one.id for one in found.entities], [(tie.from_id, tie.to_id) for tie in found.ties])
@@ -103,7 +103,7 @@ def _entities(scope: Scope, at: At) -> dict[str, Any]:
     }
 
 
-def _memories(scope: Scope, at: At) -> dict[str, Any]:
+def _memories(scope: Scope, at: PageContext) -> dict[str, Any]:
     found = memories_and_edges(scope, limit=NODES, now=at.now)
     _record(scope, at, len(found.nodes))
     places = spread([one.id for one in found.nodes], [(edge.from_id, edge.to_id) for edge in found.edges])
@@ -143,7 +143,7 @@ def _memories(scope: Scope, at: At) -> dict[str, Any]:
     }
 
 
-def _record(scope: Scope, at: At, count: int) -> None:
+def _record(scope: Scope, at: PageContext, count: int) -> None:
     with tenant_transaction(scope):
         record(
             scope,

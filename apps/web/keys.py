@@ -22,8 +22,8 @@ from apps.projects.selectors import get_project, list_projects
 from apps.web.environments import FIRST
 from apps.web.forms import check_label
 from apps.web.memories import following
-from apps.web.pages import At, Need, in_tenant, show
-from apps.web.seeking import id_of
+from apps.web.memory_filters import id_of
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 if TYPE_CHECKING:  # views import no models
     from apps.apikeys.models import ApiKey
@@ -87,7 +87,7 @@ class KeyForm(forms.Form):
     project = forms.ChoiceField(label="Works in", required=False)
     scopes = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
 
-    def __init__(self, *args: Any, at: At, projects: "Sequence[Project]", **kwargs: Any) -> None:
+    def __init__(self, *args: Any, at: PageContext, projects: "Sequence[Project]", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         offered: Any = self.fields["scopes"]
         offered.choices = [(name, _words(name)) for name in PERMISSIONS if _may_give(at, name)]
@@ -105,8 +105,8 @@ class KeyForm(forms.Form):
         return [box for box in self["scopes"] if box.data["value"] not in DEFAULT]
 
 
-@in_tenant(Need.GRANTED, grant=READ)
-def keys(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=READ)
+def keys(request: HttpRequest, at: PageContext) -> HttpResponse:
     """Those that work, or with ``state=past`` those that no longer do."""
     found = [_shown(at, key) for key in list_keys(at.scope)]
     is_past, before = request.GET.get("state") == "past", id_of(request.GET.get("before"))
@@ -129,8 +129,8 @@ def keys(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-@in_tenant(Need.GRANTED, grant=READ)
-def key(request: HttpRequest, at: At, key_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=READ)
+def key(request: HttpRequest, at: PageContext, key_id: int) -> HttpResponse:
     """One key: what it may, and whether it would be let in now."""
     shown = _shown(at, get_key(at.scope, key_id))
     return show(
@@ -144,8 +144,8 @@ def key(request: HttpRequest, at: At, key_id: int) -> HttpResponse:
     )
 
 
-@in_tenant(Need.STEP_UP, grant=WRITE, methods="GET POST")
-def make_key(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.STEP_UP, grant=WRITE, methods="GET POST")
+def make_key(request: HttpRequest, at: PageContext) -> HttpResponse:
     """POST answers with the new key's text, this once."""
     projects = list_projects(at.scope)
     preset = request.GET.get("preset", "everyday")
@@ -180,8 +180,8 @@ def make_key(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-@in_tenant(Need.STEP_UP, grant=WRITE, methods="GET POST")
-def rotate_key(request: HttpRequest, at: At, key_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.STEP_UP, grant=WRITE, methods="GET POST")
+def rotate_key(request: HttpRequest, at: PageContext, key_id: int) -> HttpResponse:
     """POST answers with the text of the key that takes this one's place, this once."""
     old = get_key(at.scope, key_id)
     may_give(at.scope, old.scopes)
@@ -201,8 +201,8 @@ def rotate_key(request: HttpRequest, at: At, key_id: int) -> HttpResponse:
     )
 
 
-@in_tenant(Need.OWNER, methods="GET POST")
-def key_offer(request: HttpRequest, at: At, offer_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.OWNER, methods="GET POST")
+def key_offer(request: HttpRequest, at: PageContext, offer_id: int) -> HttpResponse:
     """A key that an operator made ready.  POST makes it, and answers with its text, this once."""
     if request.method == "POST":
         issued = accept(at.scope, offer_id, now=at.now)
@@ -222,15 +222,15 @@ def key_offer(request: HttpRequest, at: At, offer_id: int) -> HttpResponse:
     )
 
 
-@in_tenant(Need.OWNER, methods="POST")
-def decline_offer(request: HttpRequest, at: At, offer_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.OWNER, methods="POST")
+def decline_offer(request: HttpRequest, at: PageContext, offer_id: int) -> HttpResponse:
     decline(at.scope, offer_id, now=at.now)
     messages.success(request, "Declined: no key was made.")
     return HttpResponseRedirect(reverse("web_keys", args=[at.tenant]))
 
 
-@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
-def revoke_keys(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
+def revoke_keys(request: HttpRequest, at: PageContext) -> HttpResponse:
     """Those that were ticked.  First it is shown which; ``sure`` revokes them."""
     ids = list(dict.fromkeys(id_of(one) or 0 for one in request.POST.getlist("id")[:AT_ONCE]))
     if not ids:
@@ -258,7 +258,9 @@ def _beginning(request: HttpRequest, scopes: Sequence[str]) -> dict[str, Any]:
     return begun | {"environment": said} if said in {one.value for one in FIRST} else begun
 
 
-def _hand_over(request: HttpRequest, at: At, issued: Issued, *, instead_of: "ApiKey | None" = None) -> HttpResponse:
+def _hand_over(
+    request: HttpRequest, at: PageContext, issued: Issued, *, instead_of: "ApiKey | None" = None
+) -> HttpResponse:
     old = _shown(at, instead_of) if instead_of else None
     return show(
         request,
@@ -273,7 +275,7 @@ def _hand_over(request: HttpRequest, at: At, issued: Issued, *, instead_of: "Api
     )
 
 
-def _shown(at: At, key: "ApiKey") -> Shown:
+def _shown(at: PageContext, key: "ApiKey") -> Shown:
     state = state_of(key, now=at.now)
     given = expand(key.scopes, is_pinned=key.project_id is not None)
     return Shown(
@@ -292,7 +294,7 @@ def _words(name: str) -> str:
     return PERMISSIONS[name].removesuffix(NEVER_BY_DEFAULT)
 
 
-def _may_give(at: At, name: str) -> bool:
+def _may_give(at: PageContext, name: str) -> bool:
     return ANY_SCOPE in at.scope.permissions or name in DEFAULT or name in at.scope.permissions
 
 

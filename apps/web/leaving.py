@@ -16,11 +16,11 @@ from apps.projects.selectors import list_projects
 from apps.retention.holds import list_holds
 from apps.retention.notices import list_notices
 from apps.retention.previewing import Leaving, preview
-from apps.web.drawing import columns
+from apps.web.cached_counts import get_or_count
 from apps.web.environments import FIRST, environment_of
-from apps.web.pages import At, Need, in_tenant, show
-from apps.web.reckoning import counted
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 from apps.web.retention_words import BY, STEPS, TITLES, amount
+from apps.web.svg_charts import columns
 
 READ: Final = "retention:read"
 AHEAD: Final = (7, 30, 90, 365)  # days that are looked ahead
@@ -28,13 +28,13 @@ SAMPLE: Final = 12
 DRAWN: Final = ("soft_deleted", "archived", "purged")  # from the bottom up
 
 
-@in_tenant(Need.GRANTED, grant=READ)
-def preview_retention(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=READ)
+def preview_retention(request: HttpRequest, at: PageContext) -> HttpResponse:
     """What `memsync retention preview` says."""
     environment = environment_of(request, at)
     days = int(said) if (said := request.GET.get("days", "")) in {str(one) for one in AHEAD} else AHEAD[1]
     name = f"leaving:{at.reach.tenant.pk}:{environment.value}:{days}"
-    found = counted(
+    found = get_or_count(
         name,
         lambda: preview(
             at.scope, until=at.now + timedelta(days=days), environment=environment, sample=SAMPLE, now=at.now
@@ -68,8 +68,8 @@ def preview_retention(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-@in_tenant(Need.GRANTED, grant=READ)
-def holds(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=READ)
+def holds(request: HttpRequest, at: PageContext) -> HttpResponse:
     """Cases are for those who may delete: what keeps them from it."""
     found = list_holds(at.scope, lifted=True)[::-1]
     projects = {one.pk: one for one in list_projects(at.scope)}
@@ -87,7 +87,7 @@ def holds(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-def notice_of(at: At, environment: Environment | None = None) -> dict[str, Any] | None:
+def notice_of(at: PageContext, environment: Environment | None = None) -> dict[str, Any] | None:
     """When memories of the environment, or of any, are the next to go, and how many within a week; None where none do,
     or the role does not see retention."""
     if READ not in at.reach.permissions:
@@ -104,11 +104,11 @@ def notice_of(at: At, environment: Environment | None = None) -> dict[str, Any] 
     }
 
 
-def owners_in(at: At, space_ids: Sequence[int]) -> dict[int, Owner]:
+def owners_in(at: PageContext, space_ids: Sequence[int]) -> dict[int, Owner]:
     return owners_of(at.scope, spaces_in(at.scope, space_ids)) if space_ids else {}
 
 
-def _whose(at: At, found: Sequence[Leaving]) -> dict[tuple[str, int], str]:
+def _whose(at: PageContext, found: Sequence[Leaving]) -> dict[tuple[str, int], str]:
     """What to call the levels whose word takes something."""
     names = {(DEFAULT, 0): "this deployment", (PLATFORM, 0): "the memory itself", (Level.TENANT.value, 0): at.tenant}
     levels = {(one.level, one.target_id) for one in found}

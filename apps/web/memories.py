@@ -25,16 +25,16 @@ from apps.memories.browsing import (
     reveal_hidden,
 )
 from apps.memories.examining import examine
-from apps.memories.retiring import restore
 from apps.memories.revisions import History, get_history
 from apps.memories.selectors import MemoryNotFound
+from apps.memories.soft_delete import restore
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project, list_projects
 from apps.retention.forgetting import Choice, forget, preview
-from apps.web.drawing import timeline
-from apps.web.pages import At, Need, in_tenant, show
+from apps.web.memory_filters import FilterRefused, MemoryFilters, day_of, end_of
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 from apps.web.retention_words import why_kept
-from apps.web.seeking import FilterRefused, Seeking, day_of, end_of
+from apps.web.svg_charts import timeline
 
 PAGE: Final = 25
 SAMPLE: Final = 5
@@ -57,10 +57,10 @@ class NothingMatches(Conflict):
     code = "NOTHING_MATCHES"
 
 
-@in_tenant(Need.READER, methods="GET POST")
-def memories(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.READER, methods="GET POST")
+def memories(request: HttpRequest, at: PageContext, space_id: int) -> HttpResponse:
     """Those of a space, by filters.  POST is for what belongs in no address: a tag, a session."""
-    seeking = Seeking.read(request.POST if request.method == "POST" else request.GET)
+    seeking = MemoryFilters.read(request.POST if request.method == "POST" else request.GET)
     scope = find(at, space_id, seeking)
     if request.method == "POST":
         return HttpResponseRedirect(_list(at, space_id, _hidden(request, scope, seeking).query))
@@ -90,8 +90,8 @@ def memories(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
     )
 
 
-@in_tenant(Need.READER)
-def memory(request: HttpRequest, at: At, space_id: int, memory_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.READER)
+def memory(request: HttpRequest, at: PageContext, space_id: int, memory_id: int) -> HttpResponse:
     """One, from all sides; as_of: and which of its versions held at the end of that day."""
     day = day_of(request.GET.get("as_of"))
     scope = find(at, space_id)
@@ -128,8 +128,8 @@ def memory(request: HttpRequest, at: At, space_id: int, memory_id: int) -> HttpR
     )
 
 
-@in_tenant(Need.STEP_UP, methods="GET POST")
-def delete_memory(request: HttpRequest, at: At, space_id: int, memory_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.STEP_UP, methods="GET POST")
+def delete_memory(request: HttpRequest, at: PageContext, space_id: int, memory_id: int) -> HttpResponse:
     scope = find(at, space_id)
     shown = look_at(scope, memory_id, now=at.now)
     if shown.deleted_at is not None:
@@ -144,10 +144,10 @@ def delete_memory(request: HttpRequest, at: At, space_id: int, memory_id: int) -
     return HttpResponseRedirect(_list(at, space_id))
 
 
-@in_tenant(Need.ASSERTION, methods="GET POST")
-def delete_many(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.ASSERTION, methods="GET POST")
+def delete_many(request: HttpRequest, at: PageContext, space_id: int) -> HttpResponse:
     """GET shows what would go and asks for the last word; POST is that word, and good for exactly what was shown."""
-    seeking = replace(Seeking.read(request.GET), before=None)
+    seeking = replace(MemoryFilters.read(request.GET), before=None)
     scope = find(at, space_id, seeking)
     ids = preview(scope, seeking.choice, now=at.now) if seeking.can_be_deleted else []
     if not ids:
@@ -174,8 +174,8 @@ def delete_many(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
     )
 
 
-@in_tenant(Need.DECIDER, methods="POST")
-def restore_memory(request: HttpRequest, at: At, space_id: int, memory_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.DECIDER, methods="POST")
+def restore_memory(request: HttpRequest, at: PageContext, space_id: int, memory_id: int) -> HttpResponse:
     scope = find(at, space_id)
     try:
         restore(scope, memory_id, now=at.now)
@@ -186,7 +186,7 @@ def restore_memory(request: HttpRequest, at: At, space_id: int, memory_id: int) 
     return HttpResponseRedirect(reverse("web_memory", args=[at.tenant, space_id, memory_id]))
 
 
-def _look_at(at: At, scope: Scope, memory_id: int) -> Any:
+def _look_at(at: PageContext, scope: Scope, memory_id: int) -> Any:
     """What is deleted is there for those alone who may bring it back."""
     shown = look_at(scope, memory_id, now=at.now)
     if shown.deleted_at is not None and not at.reach.may_delete:
@@ -194,7 +194,7 @@ def _look_at(at: At, scope: Scope, memory_id: int) -> Any:
     return shown
 
 
-def find(at: At, space_id: int, seeking: Seeking | None = None) -> Scope:
+def find(at: PageContext, space_id: int, seeking: MemoryFilters | None = None) -> Scope:
     """At work in this space of the tenant, and in the project that was asked for.  Raises NotFound of either."""
     scope = at.scope
     if seeking is not None:
@@ -205,12 +205,12 @@ def find(at: At, space_id: int, seeking: Seeking | None = None) -> Scope:
     return find_space(scope, space_id)
 
 
-def _list(at: At, space_id: int, query: str = "") -> str:
+def _list(at: PageContext, space_id: int, query: str = "") -> str:
     address = reverse("web_memories", args=[at.tenant, space_id])
     return f"{address}?{query}" if query else address
 
 
-def _bulk_target(scope: Scope, seeking: Seeking) -> str:
+def _bulk_target(scope: Scope, seeking: MemoryFilters) -> str:
     return f"{scope.tenant.uid}/{scope.space.uid}?{seeking.query}"
 
 
@@ -219,12 +219,12 @@ def following(query: str, before: int | None) -> str:
     return f"{query}&before={before}" if query and before else f"before={before}" if before else ""
 
 
-def _hidden(request: HttpRequest, scope: Scope, seeking: Seeking) -> Seeking:
+def _hidden(request: HttpRequest, scope: Scope, seeking: MemoryFilters) -> MemoryFilters:
     tag, session = (request.POST.get(name, "").strip()[:LONGEST_WORD] for name in ("tag", "session"))
     return replace(seeking, hidden=hide(scope, tag=tag, session=session) if tag or session else "", before=None)
 
 
-def _revealed(scope: Scope, seeking: Seeking) -> tuple[str, str]:
+def _revealed(scope: Scope, seeking: MemoryFilters) -> tuple[str, str]:
     try:
         return reveal_hidden(scope, seeking.hidden) if seeking.hidden else ("", "")
     except ValueError:

@@ -14,12 +14,12 @@ from apps.memories.tally import tally
 from apps.retention.requests import count_pending
 from apps.tenants.members import reach_of
 from apps.web.break_glass import waits_or_reads
-from apps.web.drawing import columns
+from apps.web.cached_counts import get_or_count
 from apps.web.environments import FIRST, environment_of, inside
-from apps.web.frame import front
 from apps.web.leaving import notice_of
-from apps.web.pages import At, Need, in_tenant, needs, show
-from apps.web.reckoning import counted
+from apps.web.navigation import front
+from apps.web.pages import AccessLevel, PageContext, in_tenant, needs, show
+from apps.web.svg_charts import columns
 
 DAYS: Final = 30
 NEWEST: Final = 6
@@ -27,7 +27,7 @@ TYPES: Final = 8  # that are drawn
 WAITING: Final = 99  # of which beyond are just more
 
 
-@needs(Need.FACTOR)
+@needs(AccessLevel.FACTOR)
 def home(request: HttpRequest) -> HttpResponse:
     """The tenants that the person works for; straight on where it is one."""
     there = reach_of(request.user.pk or 0, closed=True)
@@ -41,14 +41,16 @@ def home(request: HttpRequest) -> HttpResponse:
     return show(request, "home", reaches=reaches, closed=closed)
 
 
-@in_tenant(Need.READER)
-def overview(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.READER)
+def overview(request: HttpRequest, at: PageContext) -> HttpResponse:
     """One environment: what it holds, the outcomes of the input, what waits, what is new."""
     environment = environment_of(request, at)
     scope = inside(at, environment)
     name = f"{at.reach.tenant.pk}:{environment.value}"
-    held = counted(f"tally:{name}", lambda: tally(scope), now=at.now)
-    became = counted(f"outcomes:{name}:{at.now:%Y-%m-%d}", lambda: outcomes(scope, days=DAYS, now=at.now), now=at.now)
+    held = get_or_count(f"tally:{name}", lambda: tally(scope), now=at.now)
+    became = get_or_count(
+        f"outcomes:{name}:{at.now:%Y-%m-%d}", lambda: outcomes(scope, days=DAYS, now=at.now), now=at.now
+    )
     newest = newest_in(scope, limit=NEWEST, now=at.now)
     owners = owners_of(scope, [space for space, _ in newest])
     types = list(held.value.by_type.items())

@@ -32,10 +32,10 @@ from apps.projects.selectors import scope_in
 from apps.tenants.grants import GRANTED
 from apps.tenants.members import Reach, reach_in, reach_of
 from apps.tenants.selectors import TenantNotFound, get_tenant
-from apps.web.frame import navigation
-from apps.web.needs import OF_A_TENANT, OF_OPERATORS, permits
-from apps.web.needs import STEPPED_UP as STEPPED_UP
-from apps.web.needs import Need as Need
+from apps.web.access import OF_A_TENANT, OF_OPERATORS, permits
+from apps.web.access import STEPPED_UP as STEPPED_UP
+from apps.web.access import AccessLevel as AccessLevel
+from apps.web.navigation import navigation
 
 if TYPE_CHECKING:  # views import no models
     from apps.accounts.models import User
@@ -60,7 +60,7 @@ STATUSES: Final[Mapping[type[DomainError], int]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class At:
+class PageContext:
     """Who is here, in which tenant, and when.  scope: of the person at work in the tenant, reaching no space yet.
 
     reaches: every tenant that they could go to instead, and this one."""
@@ -77,7 +77,7 @@ class At:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AtTheGlass:
+class BreakGlassContext:
     """An operator at the pages of one tenant.  scope: of the principal ``operator``, reaching no space.  now: by the
     database's clock, which the end of a grant is compared with."""
 
@@ -102,7 +102,7 @@ class RoleTooLow(Forbidden):
     code = "ROLE_TOO_LOW"
 
 
-def needs(need: Need, *, methods: str = "GET") -> Callable[[View], View]:
+def needs(need: AccessLevel, *, methods: str = "GET") -> Callable[[View], View]:
     """methods: those it takes, with blanks between; HEAD goes with GET."""
     allowed = [*methods.split(), *(["HEAD"] if "GET" in methods.split() else [])]
 
@@ -135,17 +135,17 @@ def needs(need: Need, *, methods: str = "GET") -> Callable[[View], View]:
 
 
 def in_tenant(
-    need: Need, *, methods: str = "GET", closed: bool = False, grant: str = ""
-) -> Callable[[Callable[Concatenate[HttpRequest, At, P], HttpResponseBase]], View]:
+    need: AccessLevel, *, methods: str = "GET", closed: bool = False, grant: str = ""
+) -> Callable[[Callable[Concatenate[HttpRequest, PageContext, P], HttpResponseBase]], View]:
     """As ``needs``, for a page below ``t/<tenant>/``: it is handed where it is in place of the tenant's name.
 
     closed: also of a tenant that is closed, whose receipts remain.  grant: what the role must grant, where that is not
     to read memories or to delete them: the name that the API asks for.
     """
-    is_clear = need in OF_A_TENANT and (grant in GRANTED if grant else need != Need.GRANTED)
+    is_clear = need in OF_A_TENANT and (grant in GRANTED if grant else need != AccessLevel.GRANTED)
     assert is_clear  # noqa: S101  (a mistake of ours, seen at the first import)
 
-    def decorate(view: Callable[Concatenate[HttpRequest, At, P], HttpResponseBase]) -> View:
+    def decorate(view: Callable[Concatenate[HttpRequest, PageContext, P], HttpResponseBase]) -> View:
         def opened(request: HttpRequest, *args: Any, tenant: str, **kwargs: Any) -> HttpResponseBase:
             person = person_of(request)
             reaches = reach_of(person.pk, closed=closed)
@@ -158,7 +158,7 @@ def in_tenant(
             scope = replace(scope, permissions=reach.permissions)
             return view(
                 request,
-                At(person=person, reach=reach, reaches=reaches, scope=scope, now=timezone.now()),
+                PageContext(person=person, reach=reach, reaches=reaches, scope=scope, now=timezone.now()),
                 *args,
                 **kwargs,
             )
@@ -171,13 +171,13 @@ def in_tenant(
 
 
 def as_operator(
-    need: Need, *, methods: str = "GET"
-) -> Callable[[Callable[Concatenate[HttpRequest, AtTheGlass, P], HttpResponseBase]], View]:
+    need: AccessLevel, *, methods: str = "GET"
+) -> Callable[[Callable[Concatenate[HttpRequest, BreakGlassContext, P], HttpResponseBase]], View]:
     """As ``in_tenant``, for a page of operators: others find nothing there, as in a tenant that is absent,
     closed or suspended."""
     assert need in OF_OPERATORS  # noqa: S101  (a mistake of ours, seen at the first import)
 
-    def decorate(view: Callable[Concatenate[HttpRequest, AtTheGlass, P], HttpResponseBase]) -> View:
+    def decorate(view: Callable[Concatenate[HttpRequest, BreakGlassContext, P], HttpResponseBase]) -> View:
         def opened(request: HttpRequest, *args: Any, tenant: str, **kwargs: Any) -> HttpResponseBase:
             person = person_of(request)
             if not is_operator(person.pk):
@@ -185,12 +185,12 @@ def as_operator(
             there = get_tenant(tenant)
             if there.closed_at is not None or there.suspended_at is not None:  # no one of it could see it, or end it
                 raise TenantNotFound
-            if need == Need.READING_OPERATOR:
+            if need == AccessLevel.READING_OPERATOR:
                 stepup.require_step_up(request, max_age=LASTS.total_seconds())
-            if need == Need.FRESH_OPERATOR:
+            if need == AccessLevel.FRESH_OPERATOR:
                 stepup.require_step_up(request)
             scope = scope_in(there, principal=Principal(kind=OPERATOR, id=person.pk))
-            return view(request, AtTheGlass(person=person, scope=scope, now=database_time()), *args, **kwargs)
+            return view(request, BreakGlassContext(person=person, scope=scope, now=database_time()), *args, **kwargs)
 
         return needs(need, methods=methods)(wraps(view)(opened))
 
@@ -202,7 +202,7 @@ def show(
     template: str,
     *,
     status: int = 200,
-    at: At | None = None,
+    at: PageContext | None = None,
     place: str = "",
     environment: Environment | None = None,
     **context: Any,
@@ -244,17 +244,17 @@ def to_step_up(request: HttpRequest) -> HttpResponse:
     return _redirect("account_reauthenticate", next=_way_back(request))
 
 
-def _open(need: Need, view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+def _open(need: AccessLevel, view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
     if "X-API-Key" in request.headers or request.headers.get("Authorization", "").lower().startswith("bearer "):
         raise AmbiguousCredentials
-    if need == Need.NOBODY:
+    if need == AccessLevel.NOBODY:
         return view(request, *args, **kwargs)
     if not request.user.is_authenticated:
         return _redirect("account_login", next=_way_back(request))
-    if need == Need.PERSON:
+    if need == AccessLevel.PERSON:
         return view(request, *args, **kwargs)
     is_enrolled = factors.has_second_factor(request.user.pk)
-    if need == Need.FRESH:
+    if need == AccessLevel.FRESH:
         return view(request, *args, **kwargs) if _is_fresh(request, is_enrolled) else to_step_up(request)
     if not is_enrolled:
         return _redirect("mfa_index")

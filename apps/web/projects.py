@@ -8,13 +8,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from apps.core.errors import Conflict
-from apps.memories.census import count_by_project
+from apps.memories.statistics import count_by_project
 from apps.projects import services
 from apps.projects.selectors import get_project, list_projects
 from apps.retention.projects import delete_project
+from apps.web.cached_counts import get_or_count
 from apps.web.forms import check_label
-from apps.web.pages import At, Need, in_tenant, show
-from apps.web.reckoning import counted
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 if TYPE_CHECKING:  # views import no models
     from apps.projects.models import Project
@@ -35,13 +35,13 @@ class ProjectForm(forms.Form):
     )
 
 
-@in_tenant(Need.GRANTED, grant=READ)
-def projects(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=READ)
+def projects(request: HttpRequest, at: PageContext) -> HttpResponse:
     return _show(request, at, ProjectForm())
 
 
-@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
-def make_project(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
+def make_project(request: HttpRequest, at: PageContext) -> HttpResponse:
     form = ProjectForm(request.POST)
     if not form.is_valid():
         return _show(request, at, form, status=422)
@@ -50,14 +50,14 @@ def make_project(request: HttpRequest, at: At) -> HttpResponse:
     return _back(at)
 
 
-@in_tenant(Need.GRANTED, grant=READ)
-def project(request: HttpRequest, at: At, project_id: str) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=READ)
+def project(request: HttpRequest, at: PageContext, project_id: str) -> HttpResponse:
     """One of them, and what can be done with it."""
     return _show_one(request, at, get_project(at.scope, project_id))
 
 
-@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
-def rename_project(request: HttpRequest, at: At, project_id: str) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
+def rename_project(request: HttpRequest, at: PageContext, project_id: str) -> HttpResponse:
     form = ProjectForm(request.POST)
     if not form.is_valid():
         return _show_one(request, at, get_project(at.scope, project_id), form, status=422)
@@ -66,29 +66,29 @@ def rename_project(request: HttpRequest, at: At, project_id: str) -> HttpRespons
     return _to(at, project_id)
 
 
-@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
-def change_review(request: HttpRequest, at: At, project_id: str) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
+def change_review(request: HttpRequest, at: PageContext, project_id: str) -> HttpResponse:
     services.set_review(at.scope, project_id, request.POST.get("review", ""), now=at.now)
     messages.success(request, "Set, from the next thing that is brought. What waits already goes on waiting.")
     return _to(at, project_id)
 
 
-@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
-def archive_project(request: HttpRequest, at: At, project_id: str) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
+def archive_project(request: HttpRequest, at: PageContext, project_id: str) -> HttpResponse:
     services.archive(at.scope, project_id, now=at.now)
     messages.success(request, "Archived: its memories can be read and no longer added to.")
     return _to(at, project_id)
 
 
-@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
-def unarchive_project(request: HttpRequest, at: At, project_id: str) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
+def unarchive_project(request: HttpRequest, at: PageContext, project_id: str) -> HttpResponse:
     services.unarchive(at.scope, project_id, now=at.now)
     messages.success(request, "Back in use: its memories can be added to again.")
     return _to(at, project_id)
 
 
-@in_tenant(Need.STEP_UP, grant=WRITE, methods="GET POST")
-def remove_project(request: HttpRequest, at: At, project_id: str) -> HttpResponse:
+@in_tenant(AccessLevel.STEP_UP, grant=WRITE, methods="GET POST")
+def remove_project(request: HttpRequest, at: PageContext, project_id: str) -> HttpResponse:
     """POST deletes it, if nothing is left in it; what is left is said."""
     one = get_project(at.scope, project_id)
     refusal: Conflict | None = None
@@ -112,7 +112,7 @@ def remove_project(request: HttpRequest, at: At, project_id: str) -> HttpRespons
     )
 
 
-def _show(request: HttpRequest, at: At, form: ProjectForm, *, status: int = 200) -> HttpResponse:
+def _show(request: HttpRequest, at: PageContext, form: ProjectForm, *, status: int = 200) -> HttpResponse:
     there = list_projects(at.scope)
     counts = _counts(at, there)
     return show(
@@ -129,7 +129,7 @@ def _show(request: HttpRequest, at: At, form: ProjectForm, *, status: int = 200)
 
 
 def _show_one(
-    request: HttpRequest, at: At, one: "Project", form: ProjectForm | None = None, *, status: int = 200
+    request: HttpRequest, at: PageContext, one: "Project", form: ProjectForm | None = None, *, status: int = 200
 ) -> HttpResponse:
     counts = _counts(at, [one])
     return show(
@@ -148,16 +148,16 @@ def _show_one(
     )
 
 
-def _counts(at: At, there: "list[Project]") -> Any:
+def _counts(at: PageContext, there: "list[Project]") -> Any:
     """Active memories, of all environments."""
     ids = [one.pk for one in there]
     name = f"projects:{at.reach.tenant.pk}:{'-'.join(map(str, ids))}"
-    return counted(name, lambda: count_by_project(at.scope, ids, environment=None), now=at.now)
+    return get_or_count(name, lambda: count_by_project(at.scope, ids, environment=None), now=at.now)
 
 
-def _back(at: At) -> HttpResponse:
+def _back(at: PageContext) -> HttpResponse:
     return HttpResponseRedirect(reverse("web_projects", args=[at.tenant]))
 
 
-def _to(at: At, project_id: str) -> HttpResponse:
+def _to(at: PageContext, project_id: str) -> HttpResponse:
     return HttpResponseRedirect(reverse("web_project", args=[at.tenant, project_id]))

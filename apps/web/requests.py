@@ -16,13 +16,13 @@ from apps.retention.privacy import HANDED_OVER, Asked, files_of, link_to_file, l
 from apps.retention.requests import OpenedRequest, confirm, get_in_tenant, list_in_tenant, refuse
 from apps.retention.states import PrivacyState, RequestState
 from apps.web.memories import PAGE, SAMPLE
-from apps.web.pages import At, Need, in_tenant, show
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 CONFIRM: Final = "forget_request.confirm"
 
 
-@in_tenant(Need.DECIDER)
-def requests(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.DECIDER)
+def requests(request: HttpRequest, at: PageContext) -> HttpResponse:
     asked = request.GET.get("state", RequestState.PENDING.value)
     state = RequestState(asked) if asked in {one.value for one in RequestState} else None
     number = _page_number(request)
@@ -42,8 +42,8 @@ def requests(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-@in_tenant(Need.ASSERTION, methods="GET POST")
-def confirm_request(request: HttpRequest, at: At, request_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.ASSERTION, methods="GET POST")
+def confirm_request(request: HttpRequest, at: PageContext, request_id: int) -> HttpResponse:
     """GET shows what would go; POST lets it go, if it is still the same."""
     one, there = get_in_tenant(at.scope, request_id, now=at.now)
     ids = preview(there, one.choice, now=at.now) if one.state == RequestState.PENDING else []
@@ -70,35 +70,35 @@ def confirm_request(request: HttpRequest, at: At, request_id: int) -> HttpRespon
     )
 
 
-@in_tenant(Need.DECIDER, methods="POST")
-def refuse_request(request: HttpRequest, at: At, request_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.DECIDER, methods="POST")
+def refuse_request(request: HttpRequest, at: PageContext, request_id: int) -> HttpResponse:
     refuse(at.scope, request_id, now=at.now)
     messages.success(request, "Refused: everything stays as it is.")
     return HttpResponseRedirect(reverse("web_requests", args=[at.tenant]))
 
 
-@in_tenant(Need.DECIDER)
-def privacy_requests(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.DECIDER)
+def privacy_requests(request: HttpRequest, at: PageContext) -> HttpResponse:
     """What persons asked for, and how far the files are that answer it."""
     return show(request, "privacy_requests", at=at, place="requests", found=_asked(at))
 
 
-@in_tenant(Need.STEP_UP, methods="POST")
-def prepare_privacy_file(request: HttpRequest, at: At, request_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.STEP_UP, methods="POST")
+def prepare_privacy_file(request: HttpRequest, at: PageContext, request_id: int) -> HttpResponse:
     prepare_file(at.scope, request_id, now=at.now)
     messages.success(request, "The file is being made. This page says when it is there.")
     return HttpResponseRedirect(reverse("web_privacy_requests", args=[at.tenant]))
 
 
-@in_tenant(Need.STEP_UP, methods="POST")
-def link_privacy_file(request: HttpRequest, at: At, request_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.STEP_UP, methods="POST")
+def link_privacy_file(request: HttpRequest, at: PageContext, request_id: int) -> HttpResponse:
     """Shows the link, this once."""
     link = link_to_file(at.scope, request_id, now=at.now)
     address = request.build_absolute_uri(f"/exports/{link.public_id}/file/{link.token}")
     return show(request, "privacy_requests", at=at, place="requests", found=_asked(at), link=link, address=address)
 
 
-def _asked(at: At) -> list[dict[str, Any]]:
+def _asked(at: PageContext) -> list[dict[str, Any]]:
     asked = list_requests(at.scope, now=at.now)
     files = files_of(at.scope, asked)
     return [_with_file(one, files.get(one.id)) for one in asked]

@@ -35,12 +35,12 @@ from apps.projects.policies import (
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project, list_projects
 from apps.retention.previewing import Change, preview, preview_change
+from apps.web.cached_counts import get_or_count
 from apps.web.environments import environment_of, inside
 from apps.web.leaving import READ, notice_of, owners_in
-from apps.web.pages import At, Need, in_tenant, show
-from apps.web.reckoning import counted
+from apps.web.memory_filters import id_of
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 from apps.web.retention_words import FROM, SET_BY, STEPS, TITLES, UNITS, amount, called
-from apps.web.seeking import id_of
 
 WRITE, LOOSEN = "retention:write", "retention:loosen"
 ACTION: Final = "retention.change"
@@ -83,8 +83,8 @@ class Concerned:
         return [self.space_id] if self.space_id else []
 
 
-@in_tenant(Need.GRANTED, grant=READ, methods="GET POST")
-def retention(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=READ, methods="GET POST")
+def retention(request: HttpRequest, at: PageContext) -> HttpResponse:
     """POST looks for one end user: their id belongs in no address."""
     concerned = _concerned(request, at)
     if request.method == "POST":
@@ -93,7 +93,7 @@ def retention(request: HttpRequest, at: At) -> HttpResponse:
         at.scope, project_id=concerned.project.pk if concerned.project else None, space_ids=concerned.spaces
     )
     projects = list_projects(at.scope)
-    soon = counted(
+    soon = get_or_count(
         f"going:{at.reach.tenant.pk}", lambda: preview(at.scope, until=at.now + SOON, sample=0, now=at.now), now=at.now
     )
     going = [one for one in soon.value if not one.is_held and one.step != PURGED]
@@ -121,8 +121,8 @@ def retention(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-@in_tenant(Need.ASSERTION, grant=WRITE, methods="GET POST")
-def change_retention(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.ASSERTION, grant=WRITE, methods="GET POST")
+def change_retention(request: HttpRequest, at: PageContext) -> HttpResponse:
     """GET says what these rules would do and asks for the last word; POST is that word."""
     concerned = _concerned(request, at)
     level, target_id, name = _level(request.GET.get("level", ""), concerned)
@@ -167,7 +167,7 @@ def change_retention(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-def _concerned(request: HttpRequest, at: At) -> Concerned:
+def _concerned(request: HttpRequest, at: PageContext) -> Concerned:
     """Raises ProjectNotFound, SpaceNotFound."""
     named, space_id = request.GET.get("project", ""), id_of(request.GET.get("space"))
     return Concerned(
@@ -178,7 +178,7 @@ def _concerned(request: HttpRequest, at: At) -> Concerned:
     )
 
 
-def _to_person(request: HttpRequest, at: At, concerned: Concerned) -> HttpResponse:
+def _to_person(request: HttpRequest, at: PageContext, concerned: Concerned) -> HttpResponse:
     named = request.POST.get("end_user", "").strip()
     space = find_end_user(inside(at, environment_of(request, at)), named) if named else None
     if named and space is None:
@@ -233,7 +233,7 @@ def _changed(rule: str, change: Change) -> dict[str, Any]:
     }
 
 
-def _others(at: At, projects: Sequence[Any]) -> list[dict[str, Any]]:
+def _others(at: PageContext, projects: Sequence[Any]) -> list[dict[str, Any]]:
     """Projects and spaces that say something themselves."""
     found = list_said(at.scope, most=SAID)
     names = {one.pk: one for one in projects}
@@ -288,6 +288,6 @@ def _refusal(error: PolicyLoosened | PolicyRefused | StricterAbove, rule: str, o
     return f"{title} is not one of these."
 
 
-def _target(at: At, level: Level, target_id: int, rules: Mapping[str, int]) -> str:
+def _target(at: PageContext, level: Level, target_id: int, rules: Mapping[str, int]) -> str:
     said = ",".join(f"{name}={value}" for name, value in sorted(rules.items()))
     return f"{at.scope.tenant.uid}/{level}:{target_id}?{said}"

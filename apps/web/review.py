@@ -15,8 +15,8 @@ from apps.memories.browsing import owners_of
 from apps.projects.scope import Environment
 from apps.web.environments import FIRST, environment_of, inside
 from apps.web.memories import following
-from apps.web.pages import At, Need, in_tenant, show
-from apps.web.seeking import FilterRefused, id_of
+from apps.web.memory_filters import FilterRefused, id_of
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 PAGE: Final = 20
 LONGEST_TEXT: Final = 8_000
@@ -28,8 +28,8 @@ WHY: Final = {
 }
 
 
-@in_tenant(Need.READER)
-def review(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.READER)
+def review(request: HttpRequest, at: PageContext) -> HttpResponse:
     environment = environment_of(request, at)
     scope = inside(at, environment)
     state = _state(request.GET.get("state"))
@@ -57,8 +57,8 @@ def review(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-@in_tenant(Need.DECIDER, methods="POST")
-def decide_candidates(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.DECIDER, methods="POST")
+def decide_candidates(request: HttpRequest, at: PageContext) -> HttpResponse:
     """accept, refuse: one by its id.  word: one, accepted as it is worded in its field.  all: ``accept`` or ``refuse``,
     those that are ticked."""
     environment = environment_of(request, at)
@@ -76,8 +76,8 @@ def decide_candidates(request: HttpRequest, at: At) -> HttpResponse:
     return _back(at, environment)
 
 
-@in_tenant(Need.DECIDER, methods="POST")
-def undo_candidate(request: HttpRequest, at: At, candidate_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.DECIDER, methods="POST")
+def undo_candidate(request: HttpRequest, at: PageContext, candidate_id: int) -> HttpResponse:
     environment = environment_of(request, at)
     undo(inside(at, environment), candidate_id, now=at.now)
     messages.success(request, "Taken back: it waits again.")
@@ -103,6 +103,6 @@ def _state(said: str | None) -> str:
     return said if said in STATES else STATES[0]
 
 
-def _back(at: At, environment: Environment) -> HttpResponse:
+def _back(at: PageContext, environment: Environment) -> HttpResponse:
     query = urlencode({"environment": environment.value})
     return HttpResponseRedirect(f"{reverse('web_review', args=[at.tenant])}?{query}")

@@ -12,8 +12,8 @@ from apps.recall.ranking import PROFILES
 from apps.recall.results import Filters, Hit
 from apps.recall.services import LEGS, recall
 from apps.web.memories import find
-from apps.web.pages import At, Need, in_tenant, show
-from apps.web.seeking import day_of, end_of
+from apps.web.memory_filters import day_of, end_of
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 HITS: Final = 10
 LONGEST_QUESTION: Final = 2_000
@@ -23,8 +23,8 @@ LEG_NAMES: Final = {"dense": "meaning", "lexical": "words", "slot": "what it is 
                     "entity": "who and what", "graph": "relations", "rerank": "reading it again"}  # fmt: skip
 
 
-@in_tenant(Need.READER, methods="GET POST")
-def search(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.READER, methods="GET POST")
+def search(request: HttpRequest, at: PageContext, space_id: int) -> HttpResponse:
     """GET shows the box.  POST asks: what a user looks for belongs in no address."""
     scope = find(at, space_id)
     asked = request.POST.get("q", "").strip()[:LONGEST_QUESTION]
@@ -52,7 +52,7 @@ def search(request: HttpRequest, at: At, space_id: int) -> HttpResponse:
     )
 
 
-def _found(scope: Scope, at: At, asked: str, filters: Filters, profile: str) -> dict[str, Any]:
+def _found(scope: Scope, at: PageContext, asked: str, filters: Filters, profile: str) -> dict[str, Any]:
     answer = recall(
         scope,
         Plaintext(asked),

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from apps.tenants.services import POLICIES, UnknownPolicy, set_policy
-from apps.web.pages import At, Need, in_tenant, show
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 QUESTIONS: Final[Mapping[str, str]] = {  # what operators may is a page of its own
     "key_deletes": "What API keys may delete",
@@ -71,8 +71,8 @@ LOOSER: Final = {
 }
 
 
-@in_tenant(Need.GRANTED, grant="settings:read")
-def settings(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant="settings:read")
+def settings(request: HttpRequest, at: PageContext) -> HttpResponse:
     return show(
         request,
         "settings",
@@ -84,8 +84,8 @@ def settings(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-@in_tenant(Need.OWNER, methods="GET POST")
-def change_rule(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.OWNER, methods="GET POST")
+def change_rule(request: HttpRequest, at: PageContext) -> HttpResponse:
     """GET says what would change; POST changes it."""
     said = request.POST if request.method == "POST" else request.GET
     name, value = said.get("rule", ""), said.get("value", "")
@@ -110,7 +110,7 @@ def change_rule(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-def _choices(at: At, name: str) -> list[dict[str, Any]]:
+def _choices(at: PageContext, name: str) -> list[dict[str, Any]]:
     holds = getattr(at.reach.tenant, name)
     return [{"value": value, "words": words, "holds": value == holds} for value, words in POLICIES[name].choices]
 

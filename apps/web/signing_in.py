@@ -28,7 +28,7 @@ from apps.tenants.members import reach_of
 from apps.tenants.services import OrganizationNameRefused
 from apps.web.adapters import is_own_page
 from apps.web.forms import SEED, FirstFactorForm, NewPasswordForm, SignInCodeForm, SignUpForm, StepUpCodeForm
-from apps.web.pages import POLICY, Need, needs, show
+from apps.web.pages import POLICY, AccessLevel, needs, show
 
 if TYPE_CHECKING:  # views import no models
     from apps.accounts.models import User
@@ -58,7 +58,7 @@ class SignIn(LoginView):  # type: ignore[misc]  # allauth ships no types
         return context | {"may_sign_up": settings.SIGNUP}
 
 
-@needs(Need.NOBODY, methods="GET POST")
+@needs(AccessLevel.NOBODY, methods="GET POST")
 def sign_up(request: HttpRequest) -> HttpResponseBase:
     """As through the API: the same where the address is known already, and nothing is made then."""
     if not settings.SIGNUP:
@@ -123,7 +123,7 @@ class SignInWithCode(AuthenticateView):  # type: ignore[misc]  # allauth ships n
         return response
 
 
-@needs(Need.PERSON, methods="GET POST")
+@needs(AccessLevel.PERSON, methods="GET POST")
 def step_up(request: HttpRequest) -> HttpResponseBase:
     """Confirm who it is: with a passkey or an authenticator; while there is neither, and one is to be added, with the
     password and the code that the account came with."""
@@ -163,7 +163,7 @@ def step_up(request: HttpRequest) -> HttpResponseBase:
     )
 
 
-@needs(Need.PERSON)
+@needs(AccessLevel.PERSON)
 def account(request: HttpRequest) -> HttpResponseBase:
     """Who one is here, and what one shows it with."""
     there = factors.factors_of(request.user.pk or 0)
@@ -263,7 +263,7 @@ class ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth ships
         return response
 
 
-@needs(Need.PERSON, methods="GET POST")
+@needs(AccessLevel.PERSON, methods="GET POST")
 def list_sessions(request: HttpRequest) -> HttpResponseBase:
     """GET shows them; POST ends all but this one."""
     person = person_of(request)
@@ -275,26 +275,26 @@ def list_sessions(request: HttpRequest) -> HttpResponseBase:
     return show(request, "sessions", sessions=sessions.list_sessions(request, person, now=timezone.now()))
 
 
-@needs(Need.NOBODY)
+@needs(AccessLevel.NOBODY)
 def inactive(request: HttpRequest) -> HttpResponseBase:
     return show(request, "refused", status=403, title="Switched off", message="This account has been switched off.")
 
 
-def _view(need: Need, kind: Any, *, methods: str = "GET POST") -> Callable[..., HttpResponseBase]:
+def _view(need: AccessLevel, kind: Any, *, methods: str = "GET POST") -> Callable[..., HttpResponseBase]:
     return needs(need, methods=methods)(kind.as_view())
 
 
-sign_in = _view(Need.NOBODY, SignIn)
-sign_in_passkey = _view(Need.NOBODY, SignInWithPasskey)
-sign_in_code = _view(Need.NOBODY, SignInWithCode)
-sign_out = _view(Need.NOBODY, LogoutView, methods="POST")
-add_passkey = _view(Need.FRESH, AddPasskey)
-remove_passkey = _view(Need.FRESH, RemovePasskey)
-add_codes = _view(Need.FRESH, AddCodes)
-remove_codes = _view(Need.FRESH, RemoveCodes)
-recovery_codes = _view(Need.FRESH, RecoveryCodes, methods="GET")
-new_recovery_codes = _view(Need.FRESH, NewRecoveryCodes)
-change_password = _view(Need.PERSON, ChangePassword)
+sign_in = _view(AccessLevel.NOBODY, SignIn)
+sign_in_passkey = _view(AccessLevel.NOBODY, SignInWithPasskey)
+sign_in_code = _view(AccessLevel.NOBODY, SignInWithCode)
+sign_out = _view(AccessLevel.NOBODY, LogoutView, methods="POST")
+add_passkey = _view(AccessLevel.FRESH, AddPasskey)
+remove_passkey = _view(AccessLevel.FRESH, RemovePasskey)
+add_codes = _view(AccessLevel.FRESH, AddCodes)
+remove_codes = _view(AccessLevel.FRESH, RemoveCodes)
+recovery_codes = _view(AccessLevel.FRESH, RecoveryCodes, methods="GET")
+new_recovery_codes = _view(AccessLevel.FRESH, NewRecoveryCodes)
+change_password = _view(AccessLevel.PERSON, ChangePassword)
 
 
 def _count_sign_in(request: HttpRequest, named: str, device: str | None) -> attempts.Attempt:

@@ -10,14 +10,14 @@ from apps.memories.browsing import list_residents
 from apps.memories.spaces import find_end_user
 from apps.web.environments import FIRST, environment_of, inside
 from apps.web.memories import following
-from apps.web.pages import At, Need, in_tenant, show
-from apps.web.seeking import id_of
+from apps.web.memory_filters import id_of
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 PAGE: Final = 25
 
 
-@in_tenant(Need.READER, methods="GET POST")
-def spaces(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.READER, methods="GET POST")
+def spaces(request: HttpRequest, at: PageContext) -> HttpResponse:
     """POST looks for one end user: their id belongs in no address."""
     environment = environment_of(request, at)
     named = request.POST.get("end_user", "").strip()

@@ -12,7 +12,7 @@ from apps.accounts.factors import with_second_factor
 from apps.core.errors import Malformed
 from apps.tenants.grants import GRANTED, GRANTS
 from apps.tenants.members import MAY_DELETE, MAY_READ, change_member, get_member, list_members, take_role
-from apps.web.pages import At, Need, in_tenant, show
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 if TYPE_CHECKING:  # views import no models
     from apps.tenants.models import Membership
@@ -47,8 +47,8 @@ IN_THE_BROWSER: Final = (
 )
 
 
-@in_tenant(Need.GRANTED, grant=READ)
-def team(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=READ)
+def team(request: HttpRequest, at: PageContext) -> HttpResponse:
     there = list_members(at.reach.tenant)
     proven = with_second_factor([one.user_id for one in there])
     return show(
@@ -64,8 +64,8 @@ def team(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-@in_tenant(Need.STEP_UP, grant=WRITE, methods="GET POST")
-def member(request: HttpRequest, at: At, user_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.STEP_UP, grant=WRITE, methods="GET POST")
+def member(request: HttpRequest, at: PageContext, user_id: int) -> HttpResponse:
     """POST gives a role, or suspends, or ends a suspension."""
     if request.method == "POST":
         return _change(request, at, user_id)
@@ -83,8 +83,8 @@ def member(request: HttpRequest, at: At, user_id: int) -> HttpResponse:
     )
 
 
-@in_tenant(Need.STEP_UP, grant=WRITE, methods="GET POST")
-def remove_member(request: HttpRequest, at: At, user_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.STEP_UP, grant=WRITE, methods="GET POST")
+def remove_member(request: HttpRequest, at: PageContext, user_id: int) -> HttpResponse:
     there = get_member(at.reach.tenant, user_id)
     if request.method != "POST":
         return show(request, "remove_member", at=at, place="team", one=there, is_me=_is_me(at, there))
@@ -93,7 +93,7 @@ def remove_member(request: HttpRequest, at: At, user_id: int) -> HttpResponse:
     return _back(at, user_id)
 
 
-def _change(request: HttpRequest, at: At, user_id: int) -> HttpResponse:
+def _change(request: HttpRequest, at: PageContext, user_id: int) -> HttpResponse:
     role, status = request.POST.get("role"), request.POST.get("status")
     if (role is None) == (status is None) or status not in (None, "suspended", "active"):
         raise ChangeRefused
@@ -111,7 +111,7 @@ def _change(request: HttpRequest, at: At, user_id: int) -> HttpResponse:
     return _back(at, user_id)
 
 
-def _back(at: At, user_id: int) -> HttpResponse:
+def _back(at: PageContext, user_id: int) -> HttpResponse:
     """A user who changed themselves may have no way to the team any more."""
     if user_id == at.person.pk:
         return HttpResponseRedirect(reverse("web_home"))
@@ -126,11 +126,11 @@ def _abilities() -> Sequence[Ability]:
     return [*IN_THE_BROWSER, *named]
 
 
-def _is_me(at: At, there: "Membership") -> bool:
+def _is_me(at: PageContext, there: "Membership") -> bool:
     return there.user_id == at.person.pk
 
 
-def _other_tenants(at: At) -> list[str]:
+def _other_tenants(at: PageContext) -> list[str]:
     """That a role here is held in too."""
     mine = at.reach.tenant
     return [

@@ -7,11 +7,11 @@ from apps.web import (
     break_glass,
     erasures,
     exports,
-    frame,
     graph,
     keys,
     leaving,
     memories,
+    navigation,
     overview,
     projects,
     requests,
@@ -25,7 +25,7 @@ from apps.web import (
     usage,
     webhooks,
 )
-from apps.web.pages import Need, needs
+from apps.web.pages import AccessLevel, needs
 
 SPACE = "t/<str:tenant>/spaces/<int:space_id>"
 PROJECT = "t/<str:tenant>/projects/<str:project_id>"
@@ -51,7 +51,7 @@ urlpatterns = [
     path("account/recovery-codes/new", signing_in.new_recovery_codes, name="mfa_generate_recovery_codes"),
     path("account/password", signing_in.change_password, name="account_change_password"),
     path("account/sessions", signing_in.list_sessions, name="web_sessions"),
-    path("colours", needs(Need.NOBODY, methods="POST")(frame.choose_colours), name="web_colours"),
+    path("colours", needs(AccessLevel.NOBODY, methods="POST")(navigation.choose_colours), name="web_colours"),
     path("t/<str:tenant>", overview.overview, name="web_tenant"),
     path("t/<str:tenant>/spaces", spaces.spaces, name="web_spaces"),
     path("t/<str:tenant>/review", review.review, name="web_review"),

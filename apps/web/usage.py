@@ -11,10 +11,10 @@ from apps.core.charts import Bar, bars
 from apps.ingest.outcomes import KINDS, Day, outcomes
 from apps.memories.tally import Tally, tally
 from apps.projects.scope import Environment
-from apps.web.drawing import columns
+from apps.web.cached_counts import Counted, get_or_count
 from apps.web.environments import FIRST, inside
-from apps.web.pages import At, Need, in_tenant, show
-from apps.web.reckoning import Counted, counted
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
+from apps.web.svg_charts import columns
 
 DAYS: Final = 30
 NEAR: Final = 80  # percent of a quota
@@ -26,13 +26,13 @@ MODES: Final = {
 }
 
 
-@in_tenant(Need.GRANTED, grant="usage:read")
-def usage(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant="usage:read")
+def usage(request: HttpRequest, at: PageContext) -> HttpResponse:
     """Numbers alone, of every environment."""
     name, today = at.reach.tenant.pk, f"{at.now:%Y-%m-%d}"
-    brought = counted(f"brought:{name}:{today}", lambda: _brought(at), now=at.now)
-    recalled = counted(f"recalled:{name}:{today}", lambda: _recalled(at), now=at.now)
-    stored = counted(f"stored:{name}", lambda: _stored(at), now=at.now)
+    brought = get_or_count(f"brought:{name}:{today}", lambda: _brought(at), now=at.now)
+    recalled = get_or_count(f"recalled:{name}:{today}", lambda: _recalled(at), now=at.now)
+    stored = get_or_count(f"stored:{name}", lambda: _stored(at), now=at.now)
     lines = bars({one.value: stored.value[one].current for one in FIRST})
     mode = quota_mode(at.scope)
     return show(
@@ -53,7 +53,7 @@ def usage(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-def _brought(at: At) -> list[Day]:
+def _brought(at: PageContext) -> list[Day]:
     found = [outcomes(inside(at, environment), days=DAYS, now=at.now) for environment in FIRST]
     return [_sum([one.days[number] for one in found]) for number in range(DAYS)]
 
@@ -62,14 +62,14 @@ def _sum(days: list[Day]) -> Day:
     return Day(day=days[0].day, counts={kind: sum(one.counts[kind] for one in days) for kind in KINDS})
 
 
-def _recalled(at: At) -> list[Day]:
+def _recalled(at: PageContext) -> list[Day]:
     first = at.now.astimezone(UTC).date() - timedelta(days=DAYS - 1)
     found = count_by_day(at.scope, RECALL, since=datetime.combine(first, time(), UTC))
     days = [first + timedelta(days=number) for number in range(DAYS)]
     return [Day(day=day, counts={name: found.get((day, kind), 0) for kind, name in WHO.items()}) for day in days]
 
 
-def _stored(at: At) -> dict[Environment, Tally]:
+def _stored(at: PageContext) -> dict[Environment, Tally]:
     return {environment: tally(inside(at, environment)) for environment in FIRST}
 
 

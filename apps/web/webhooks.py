@@ -18,13 +18,13 @@ from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project, list_projects
 from apps.web.environments import FIRST, environment_of, inside
 from apps.web.memories import following
-from apps.web.pages import At, Need, in_tenant, show
-from apps.web.seeking import id_of
+from apps.web.memory_filters import id_of
+from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 from apps.webhooks import deliveries, services
 from apps.webhooks.deliveries import FAILING, rate
 from apps.webhooks.events import CATEGORIES, TYPES
+from apps.webhooks.fanout import hash_of, shown_id
 from apps.webhooks.services import BOUNDS, FORMER_SIGNS_FOR, RETRY_DEFAULTS, SIGNATURE_DEFAULTS, Endpoint
-from apps.webhooks.telling import hash_of, shown_id
 
 READ, WRITE = "webhooks:read", "webhooks:write"
 PAGE: Final = 25
@@ -98,8 +98,8 @@ class WebhookForm(forms.Form):
         return any(field.errors for field in self.advanced)
 
 
-@in_tenant(Need.GRANTED, grant=READ)
-def webhooks(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=READ)
+def webhooks(request: HttpRequest, at: PageContext) -> HttpResponse:
     environment = environment_of(request, at)
     scope = inside(at, environment)
     found = services.list_endpoints(scope)
@@ -117,8 +117,8 @@ def webhooks(request: HttpRequest, at: At) -> HttpResponse:
     )
 
 
-@in_tenant(Need.STEP_UP, grant=WRITE, methods="GET POST")
-def new_webhook(request: HttpRequest, at: At) -> HttpResponse:
+@in_tenant(AccessLevel.STEP_UP, grant=WRITE, methods="GET POST")
+def new_webhook(request: HttpRequest, at: PageContext) -> HttpResponse:
     """POST shows the secret, this once."""
     environment = environment_of(request, at)
     scope = inside(at, environment)
@@ -142,8 +142,8 @@ def new_webhook(request: HttpRequest, at: At) -> HttpResponse:
     return _form(request, at, form, environment, one=None, projects=list_projects(at.scope))
 
 
-@in_tenant(Need.GRANTED, grant=READ)
-def webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=READ)
+def webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> HttpResponse:
     environment = environment_of(request, at)
     scope = inside(at, environment)
     one = services.get(scope, endpoint_id)
@@ -177,8 +177,8 @@ def webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
     )
 
 
-@in_tenant(Need.GRANTED, grant=WRITE, methods="GET POST")
-def change_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="GET POST")
+def change_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> HttpResponse:
     environment = environment_of(request, at)
     scope = inside(at, environment)
     one = services.get(scope, endpoint_id)
@@ -208,24 +208,24 @@ def change_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpRespon
     return _form(request, at, form, environment, one=one, projects=[])
 
 
-@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
-def pause_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
+def pause_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> HttpResponse:
     environment = environment_of(request, at)
     services.pause(inside(at, environment), endpoint_id, now=at.now)
     messages.success(request, "Paused. What waits stays; what happens from now on is not told.")
     return _to(at, endpoint_id, environment)
 
 
-@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
-def resume_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
+def resume_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> HttpResponse:
     environment = environment_of(request, at)
     services.resume(inside(at, environment), endpoint_id, now=at.now)
     messages.success(request, "It is told again, and first what waited.")
     return _to(at, endpoint_id, environment)
 
 
-@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
-def test_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
+def test_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> HttpResponse:
     environment = environment_of(request, at)
     event_type = request.POST.get("event_type") or TYPES[0]
     row = deliveries.test(inside(at, environment), endpoint_id, event_type, now=at.now)
@@ -233,8 +233,8 @@ def test_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse
     return _to_delivery(at, row.pk, environment)
 
 
-@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
-def replay_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
+def replay_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> HttpResponse:
     environment = environment_of(request, at)
     found = deliveries.replay(
         inside(at, environment), endpoint_id, since=at.now - AGAIN, statuses=ENDED_BADLY, limit=AT_ONCE, now=at.now
@@ -248,8 +248,8 @@ def replay_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpRespon
     return _to(at, endpoint_id, environment)
 
 
-@in_tenant(Need.STEP_UP, grant=WRITE, methods="GET POST")
-def rotate_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.STEP_UP, grant=WRITE, methods="GET POST")
+def rotate_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> HttpResponse:
     """POST shows the new secret, this once."""
     environment = environment_of(request, at)
     scope = inside(at, environment)
@@ -260,8 +260,8 @@ def rotate_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpRespon
     return show(request, "rotate_webhook", at=at, place="webhooks", environment=environment, hours=hours, **_shown(one))
 
 
-@in_tenant(Need.GRANTED, grant=WRITE, methods="GET POST")
-def delete_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="GET POST")
+def delete_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> HttpResponse:
     environment = environment_of(request, at)
     scope = inside(at, environment)
     if request.method == "POST":
@@ -272,8 +272,8 @@ def delete_webhook(request: HttpRequest, at: At, endpoint_id: int) -> HttpRespon
     return show(request, "delete_webhook", at=at, place="webhooks", environment=environment, **_shown(one))
 
 
-@in_tenant(Need.GRANTED, grant=READ)
-def delivery(request: HttpRequest, at: At, delivery_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=READ)
+def delivery(request: HttpRequest, at: PageContext, delivery_id: int) -> HttpResponse:
     environment = environment_of(request, at)
     scope = inside(at, environment)
     found = deliveries.get(scope, delivery_id, now=at.now)
@@ -295,8 +295,8 @@ def delivery(request: HttpRequest, at: At, delivery_id: int) -> HttpResponse:
     )
 
 
-@in_tenant(Need.GRANTED, grant=WRITE, methods="POST")
-def send_again(request: HttpRequest, at: At, delivery_id: int) -> HttpResponse:
+@in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
+def send_again(request: HttpRequest, at: PageContext, delivery_id: int) -> HttpResponse:
     environment = environment_of(request, at)
     try:
         deliveries.retry(inside(at, environment), delivery_id, now=at.now)
@@ -328,7 +328,13 @@ def _chosen(wanted: set[str]) -> list[dict[str, Any]]:
 
 
 def _form(
-    request: HttpRequest, at: At, form: WebhookForm, environment: Environment, *, one: Endpoint | None, projects: Any
+    request: HttpRequest,
+    at: PageContext,
+    form: WebhookForm,
+    environment: Environment,
+    *,
+    one: Endpoint | None,
+    projects: Any,
 ) -> HttpResponse:
     return show(
         request,
@@ -347,7 +353,7 @@ def _form(
 
 
 def _secret(
-    request: HttpRequest, at: At, made: Endpoint, environment: Environment, *, is_new: bool = True
+    request: HttpRequest, at: PageContext, made: Endpoint, environment: Environment, *, is_new: bool = True
 ) -> HttpResponse:
     """In the answer itself, since a redirect would have to keep it somewhere."""
     previous = f"{made.row.signature_header}{services.PREVIOUS}"
@@ -379,9 +385,9 @@ def _said(environment: Environment) -> str:
     return urlencode({"environment": environment.value})
 
 
-def _to(at: At, endpoint_id: int, environment: Environment) -> HttpResponse:
+def _to(at: PageContext, endpoint_id: int, environment: Environment) -> HttpResponse:
     return HttpResponseRedirect(f"{reverse('web_webhook', args=[at.tenant, endpoint_id])}?{_said(environment)}")
 
 
-def _to_delivery(at: At, delivery_id: int, environment: Environment) -> HttpResponse:
+def _to_delivery(at: PageContext, delivery_id: int, environment: Environment) -> HttpResponse:
     return HttpResponseRedirect(f"{reverse('web_delivery', args=[at.tenant, delivery_id])}?{_said(environment)}")

@@ -12,8 +12,8 @@ from apps.audit.services import record
 from apps.core.admin import Answer, ConfirmForm, OperatorAdmin, action, actor, display, link
 from apps.core.scoping import tenant_transaction
 from apps.projects.admin import scope_of
-from apps.webhooks.again import GIVEN_UP, send_again
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint
+from apps.webhooks.redelivery import GIVEN_UP, redeliver
 
 STATES = {"delivered": "success", "pending": "info", "retrying": "warning", "failed": "danger", "dead_letter": "danger"}
 
@@ -54,7 +54,7 @@ class WebhookDeliveryAdmin(OperatorAdmin):
         if request.method == "POST":
             scope, target = scope_of(request, delivery.tenant), f"webhook:{delivery.endpoint_id}"
             with tenant_transaction(scope):
-                again = send_again(scope, [delivery.pk], now=now) if delivery.status in GIVEN_UP else []
+                again = redeliver(scope, [delivery.pk], now=now) if delivery.status in GIVEN_UP else []
                 if again:
                     record(scope, actor=actor(request), action="webhook.replay", target=target, now=now)
             if again:

@@ -7,10 +7,10 @@ class WebhooksConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.crypto.sealed_tables import register
-        from apps.memories.reads import listen
+        from apps.memories.read_events import subscribe
+        from apps.webhooks.fanout import create_read_deliveries
         from apps.webhooks.resealing import Deliveries, Endpoints
-        from apps.webhooks.telling import tell_reads
 
         register(Endpoints())
         register(Deliveries())
-        listen(tell_reads)
+        subscribe(create_read_deliveries)

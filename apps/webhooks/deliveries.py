@@ -15,11 +15,11 @@ from apps.crypto.sealed_tables import ciphers_of, report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_tenant
 from apps.projects.scope import Scope
 from apps.webhooks import events
-from apps.webhooks.again import send_again
+from apps.webhooks.fanout import EventPayload, write
 from apps.webhooks.models import RESPONSE, Status, WebhookDelivery
+from apps.webhooks.redelivery import redeliver
 from apps.webhooks.resealing import DELIVERIES
 from apps.webhooks.services import UnknownEvents, find, reachable
-from apps.webhooks.telling import Told, write
 
 FAILING: Final = 3  # attempts in a row, and an endpoint counts as failing
 ENDED: Final = (Status.DELIVERED, Status.FAILED, Status.DEAD_LETTER)
@@ -127,7 +127,7 @@ def retry(scope: Scope, delivery_id: int, *, now: datetime) -> Delivery:
         row = _find(scope, delivery_id)
         if row.status == Status.DELIVERED:
             raise AlreadyDelivered
-        send_again(scope, [row.pk], now=now)
+        redeliver(scope, [row.pk], now=now)
         _record(scope, "webhook.retry", row.endpoint_id, 1, now=now)
         row.refresh_from_db(from_queryset=WebhookDelivery.objects.within(scope))
         return _opened(scope, [row], now=now)[0]
@@ -146,7 +146,7 @@ def replay(
             endpoint_id=endpoint.pk, status__in=statuses, created_at__gte=since
         )
         ids = list(rows.order_by("pk").values_list("pk", flat=True)[:limit])
-        again = send_again(scope, ids, now=now)
+        again = redeliver(scope, ids, now=now)
         _record(scope, "webhook.replay", endpoint.pk, len(again), now=now)
         return Replayed(eligible=rows.count() if len(ids) == limit else len(ids), ids=again)
 
@@ -158,7 +158,7 @@ def test(scope: Scope, endpoint_id: int, event_type: str, *, now: datetime) -> W
         raise UnknownEvents(f"There is no such event. There are: {', '.join(events.TYPES)}.")
     with tenant_transaction(scope):
         endpoint = find(scope, endpoint_id)
-        told = Told(
+        told = EventPayload(
             event_id=uuid.uuid4(),
             type=event_type,
             created_at=now,

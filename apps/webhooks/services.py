@@ -19,7 +19,6 @@ from apps.crypto.services import SpaceCipher, open_tenant
 from apps.projects.models import Project
 from apps.projects.scope import Scope
 from apps.webhooks import events
-from apps.webhooks.again import DELIVER
 from apps.webhooks.models import (
     DESCRIPTION,
     FORMER,
@@ -30,6 +29,7 @@ from apps.webhooks.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
+from apps.webhooks.redelivery import DELIVER
 from apps.webhooks.signing import new_secret, shown_prefix
 
 MOST_ENDPOINTS: Final = 100  # of a tenant

@@ -7,7 +7,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.projects.system import sweep_each_tenant
-from apps.webhooks import delivering
+from apps.webhooks import dispatcher
 
 logger = logging.getLogger(__name__)
 
@@ -17,10 +17,10 @@ SLICE_SECONDS = 60.0  # a busy sender holds one process of the worker; beat ring
 @shared_task(name="webhooks.work", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
 def work(**_: object) -> None:
     """Expand and send what is due."""
-    delivering.work(seconds=SLICE_SECONDS, clock=timezone.now)
+    dispatcher.work(seconds=SLICE_SECONDS, clock=timezone.now)
 
 
 @shared_task(name="webhooks.sweep", ignore_result=True)  # type: ignore[untyped-decorator]
 def sweep(**_: object) -> None:
     """In every tenant."""
-    sweep_each_tenant(partial(delivering.sweep, now=timezone.now()), logger)
+    sweep_each_tenant(partial(dispatcher.sweep, now=timezone.now()), logger)

@@ -9,8 +9,8 @@ from django.db import connection
 
 from apps.apikeys.onboarding import Opened
 from apps.core.scoping import tenant_transaction
+from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory
-from apps.memories.profiles import set_profile
 from apps.memories.spaces import find_end_user
 from apps.projects.scope import Environment
 from apps.projects.selectors import get_project

@@ -9,8 +9,8 @@ from apps.apikeys.onboarding import Opened
 from apps.core.scoping import tenant_transaction
 from apps.entities.models import Entity, EntityAlias, EntityClaim, EntityMention
 from apps.entities.selectors import entities_named_in, memories_of
+from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory
-from apps.memories.profiles import set_profile
 from apps.tenants.models import Profile
 from tests.api.conftest import Caller
 from tests.makers import NOW, make_project, make_scope

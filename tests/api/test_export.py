@@ -11,7 +11,7 @@ from django.test import Client
 from apps.apikeys.onboarding import Opened
 from apps.core.scoping import tenant_transaction
 from apps.memories import exporting
-from apps.memories.profiles import set_profile
+from apps.memories.indexing_mode import set_profile
 from apps.memories.spaces import find_end_user
 from apps.projects.scope import Environment
 from apps.tenants.models import Profile

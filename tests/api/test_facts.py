@@ -6,8 +6,8 @@ import pytest
 
 from apps.apikeys.onboarding import Opened
 from apps.core.scoping import tenant_transaction
+from apps.memories.indexing_mode import set_profile
 from apps.memories.models import MemoryClaim
-from apps.memories.profiles import set_profile
 from apps.tenants.models import Profile
 from apps.tenants.services import set_policy
 from tests.api.conftest import Caller

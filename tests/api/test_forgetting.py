@@ -11,11 +11,11 @@ from django.db import connection
 from apps.apikeys.onboarding import Opened
 from apps.apikeys.permissions import PERMISSIONS
 from apps.core.scoping import tenant_transaction
-from apps.memories import retiring
+from apps.memories import soft_delete
+from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory, MemoryVector
-from apps.memories.profiles import set_profile
-from apps.memories.retiring import NotRestorable, RememberedAgain, restore
 from apps.memories.selectors import MemoryNotFound
+from apps.memories.soft_delete import NotRestorable, RememberedAgain, restore
 from apps.memories.spaces import find_end_user
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.services import archive
@@ -335,7 +335,7 @@ def test_memory_without_a_vector_is_embedded_when_it_comes_back(
     with tenant_transaction(acme.scope):
         MemoryVector.objects.within(acme.scope).filter(memory_id=memory["id"]).delete()
     asked: list[tuple[str, list[int]]] = []
-    monkeypatch.setattr(retiring, "enqueue", lambda scope, kind, ids, *, now: asked.append((kind, ids)))
+    monkeypatch.setattr(soft_delete, "enqueue", lambda scope, kind, ids, *, now: asked.append((kind, ids)))
 
     restore(alices(acme), memory["id"], now=now())
 

@@ -8,7 +8,7 @@ import pytest
 
 from apps.apikeys.onboarding import Opened
 from apps.apikeys.permissions import PERMISSIONS
-from apps.memories.retiring import restore
+from apps.memories.soft_delete import restore
 from apps.memories.spaces import find_end_user
 from apps.projects.scope import Environment
 from apps.projects.selectors import get_project

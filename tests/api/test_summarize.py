@@ -12,8 +12,8 @@ from apps.api.views import ApiView
 from apps.apikeys.onboarding import Opened
 from apps.core.scoping import tenant_transaction
 from apps.ingest import work
+from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory, MemoryVector
-from apps.memories.profiles import set_profile
 from apps.memories.services import expire
 from apps.memories.spaces import find_end_user
 from apps.summaries.services import ask_for_work

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apps.apikeys.onboarding import Opened
-from apps.memories.wordings import Wording
+from apps.memories.phrase_rules import PhraseRule
 from apps.projects.scope import Scope
 from apps.upkeep import retyping
 from apps.upkeep.models import TypeChange
@@ -23,7 +23,7 @@ def finish(change: TypeChange) -> None:
 
 
 def add_medication(scope: Scope) -> None:
-    told = Wording(name="doses", type="", sources=(), words=("# mg",))
+    told = PhraseRule(name="doses", type="", sources=(), words=("# mg",))
     definition = Definition(parent="fact", slot="own", half_life_days=30, ttl=timedelta(days=90))
     finish(commit(scope, plan_addition(scope, "medication", definition, (told,)), now=datetime.now(UTC)))
 

@@ -12,7 +12,7 @@ from apps.edges.opened import NewEdge
 from apps.edges.services import connect
 from apps.ingest import services
 from apps.ingest.candidates import Proposal
-from apps.memories.profiles import set_profile
+from apps.memories.indexing_mode import set_profile
 from apps.projects.scope import Scope
 from apps.recall import services as recalling
 from apps.recall.legs.dense import Dense

@@ -14,7 +14,7 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, end_user_mac
 from apps.exports import people
 from apps.memories.models import QuarantinedRow
-from apps.memories.release import release
+from apps.memories.quarantine_retry import release
 from apps.memories.spaces import find_end_user, meet_end_user
 from apps.projects.scope import Environment, Scope
 from apps.upkeep import rotation

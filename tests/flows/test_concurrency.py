@@ -18,11 +18,11 @@ from apps.ingest.candidates import Outcome, Proposal
 from apps.ingest.models import Candidate, IngestReceipt
 from apps.memories.editing import Edit, edit, edit_many
 from apps.memories.feedback import give_feedback
+from apps.memories.feedback_aggregation import Signal
 from apps.memories.models import Memory, MemoryPosting, MemoryTransition, MemoryVector
 from apps.memories.revisions import get_history
 from apps.memories.selectors import get_memory
 from apps.memories.spaces import meet_end_user
-from apps.memories.trend import Signal
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.recall import access

@@ -13,7 +13,7 @@ from apps.apikeys.onboarding import Opened
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
-from apps.memories.profiles import set_profile
+from apps.memories.indexing_mode import set_profile
 from apps.projects.scope import Scope
 from apps.recall import services
 from apps.recall.services import recall

@@ -33,8 +33,8 @@ from apps.ingest.services import remember
 from apps.ingest.transcripts import append_history, put_state
 from apps.ingest.turns import Turn, take_turn
 from apps.memories.feedback import give_feedback
+from apps.memories.feedback_aggregation import Signal
 from apps.memories.models import Memory
-from apps.memories.trend import Signal
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import default_project, get_project
 from apps.retention import privacy, rows

@@ -28,10 +28,10 @@ from apps.edges.selectors import edges_of
 from apps.edges.services import connect
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
+from apps.memories.conflict_resolution import WinnerSuperseded
+from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory, MemoryTransition, MemoryVector
-from apps.memories.profiles import set_profile
 from apps.memories.spaces import reread_space
-from apps.memories.truth import WinnerSuperseded
 from apps.projects.scope import Scope
 from apps.recall.services import recall
 from apps.tenants.models import Profile

@@ -17,9 +17,9 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest import services
 from apps.ingest.candidates import Proposal
-from apps.memories import periods
+from apps.memories import validity
 from apps.memories.models import Memory
-from apps.memories.periods import Moment, true_sql
+from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope
 from apps.retention.forgetting import Choice, forget
 from tests.makers import NOW, make_scope
@@ -144,7 +144,7 @@ def live(scope: Scope, speaker: str, log: list[Entry]) -> dict[int, str]:
 def asked(scope: Scope, rows: dict[int, str], points: list[tuple[float, int]]) -> list[str | None]:
     """By the condition that recall's legs hold, at every point in one statement."""
     at, known = "<at>", "<known>"
-    sql, values = true_sql("memory", Moment(at=at, known_at=known), now=NOW)  # type: ignore[arg-type]
+    sql, values = true_sql("memory", AsOf(at=at, known_at=known), now=NOW)  # type: ignore[arg-type]
     for value in values:
         sql = sql.replace("%s", "point.at" if value == at else "point.known", 1)
     with tenant_transaction(scope), connection.cursor() as cursor:
@@ -214,5 +214,5 @@ def check_selector(
     at, told = points[number]
     with tenant_transaction(scope):
         mine = Memory.objects.within(scope).filter(pk__in=rows)
-        found = [rows[row.pk] for row in periods.holding(mine, Moment(at=day(at), known_at=told_at(told)))]
+        found = [rows[row.pk] for row in validity.holding(mine, AsOf(at=day(at), known_at=told_at(told)))]
     assert found == ([should[number]] if should[number] else [])

@@ -23,11 +23,11 @@ from apps.ingest.candidates import Outcome, Proposal
 from apps.memories import integrity, resealing
 from apps.memories.editing import Edit, edit
 from apps.memories.feedback import give_feedback
+from apps.memories.feedback_aggregation import Signal
 from apps.memories.models import Memory, MemoryFeedback, MemoryTransition, MemoryVector, QuarantinedRow
 from apps.memories.revisions import get_history
 from apps.memories.selectors import get_memory
 from apps.memories.spaces import find_end_user, reread_space
-from apps.memories.trend import Signal
 from apps.projects.scope import Principal, Scope
 from apps.recall import access
 from apps.recall.results import Filters

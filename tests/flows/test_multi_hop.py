@@ -14,8 +14,8 @@ from apps.edges.opened import NewEdge
 from apps.edges.services import connect
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
+from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory
-from apps.memories.profiles import set_profile
 from apps.memories.spaces import reread_space
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project

@@ -15,9 +15,9 @@ from apps.ingest.candidates import PartClaim, Proposal
 from apps.ingest.services import remember
 from apps.memories.models import Memory, MemoryClaim, MemoryPosting
 from apps.memories.opened import OpenedMemory
-from apps.memories.retiring import restore, retire
 from apps.memories.revisions import get_history
 from apps.memories.selectors import get_memory
+from apps.memories.soft_delete import restore, soft_delete
 from apps.memories.spaces import lock_space, reread_space
 from apps.projects.scope import SYSTEM, Scope
 from apps.recall import access
@@ -281,7 +281,7 @@ def test_brought_back_it_yields_what_was_said_since(scope: Scope) -> None:
     with tenant_transaction(scope):
         space, cipher = lock_space(scope)
         rows = list(Memory.objects.within(scope).filter(pk=york))
-        retire(scope, space, rows, cipher, method="user_request", reason="", now=NOW + DAY)
+        soft_delete(scope, space, rows, cipher, method="user_request", reason="", now=NOW + DAY)
     hull = say(scope, HULL, day=2)
 
     restore(scope, york, now=NOW + 3 * DAY)
@@ -298,7 +298,7 @@ def test_brought_back_it_yields_to_a_part_of_another_memory(scope: Scope) -> Non
     with tenant_transaction(scope):
         space, cipher = lock_space(scope)
         rows = list(Memory.objects.within(scope).filter(pk=hull))
-        retire(scope, space, rows, cipher, method="user_request", reason="", now=NOW + DAY)
+        soft_delete(scope, space, rows, cipher, method="user_request", reason="", now=NOW + DAY)
     york = say(scope, YORK, day=2)
 
     restore(scope, hull, now=NOW + 3 * DAY)

@@ -18,9 +18,9 @@ from apps.ingest.candidates import Proposal
 from apps.memories.editing import Edit, edit
 from apps.memories.embedding import embed_memories
 from apps.memories.feedback import give_feedback
+from apps.memories.feedback_aggregation import Signal
 from apps.memories.models import Memory
-from apps.memories.retiring import restore
-from apps.memories.trend import Signal
+from apps.memories.soft_delete import restore
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.recall.cache import answers

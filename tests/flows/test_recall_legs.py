@@ -14,7 +14,7 @@ from apps.edges.opened import NewEdge
 from apps.edges.services import connect
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
-from apps.memories.profiles import set_profile
+from apps.memories.indexing_mode import set_profile
 from apps.memories.spaces import reread_space
 from apps.projects.scope import Scope
 from apps.recall.legs.dense import Dense

@@ -10,9 +10,9 @@ from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory
-from apps.memories.retiring import PastRetention, restore
 from apps.memories.selectors import get_memory
 from apps.memories.services import count_accesses
+from apps.memories.soft_delete import PastRetention, restore
 from apps.projects.policies import (
     KEEP,
     AgeFrom,

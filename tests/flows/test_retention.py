@@ -18,8 +18,8 @@ from apps.edges.services import NewEdge, connect
 from apps.ingest.candidates import Reading
 from apps.memories.editing import Edit, edit
 from apps.memories.models import Memory, MemoryTransition, MemoryVector
-from apps.memories.retiring import restore
 from apps.memories.selectors import MemoryNotFound
+from apps.memories.soft_delete import restore
 from apps.projects.policies import (
     Level,
     PolicyLoosened,

@@ -12,9 +12,9 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest import services, work
 from apps.ingest.candidates import Outcome, Proposal
-from apps.memories import profiles
+from apps.memories import indexing_mode
+from apps.memories.indexing_mode import SpaceFull, set_profile
 from apps.memories.models import Memory, MemoryVector
-from apps.memories.profiles import SpaceFull, set_profile
 from apps.memories.services import request_refresh
 from apps.memories.spaces import reread_space
 from apps.projects.models import Space
@@ -168,7 +168,7 @@ def test_embedding_again_leaves_nothing_searchable(scope: Scope) -> None:
 
 
 def test_full_space_refuses_more_and_stores_nothing(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profiles, "CAPACITY", len(SAID))
+    monkeypatch.setattr(indexing_mode, "CAPACITY", len(SAID))
     sealed = seal(scope)
     remember(sealed)
 
@@ -180,7 +180,7 @@ def test_full_space_refuses_more_and_stores_nothing(scope: Scope, monkeypatch: p
 
 
 def test_space_that_is_too_large_is_not_sealed(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profiles, "CAPACITY", len(SAID) - 1)
+    monkeypatch.setattr(indexing_mode, "CAPACITY", len(SAID) - 1)
     remember(scope)
 
     with pytest.raises(SpaceFull):

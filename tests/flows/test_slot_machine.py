@@ -16,11 +16,11 @@ from apps.edges.services import UnknownRelationType, connect
 from apps.edges.types import CONFLICT
 from apps.ingest import services
 from apps.ingest.candidates import ModelReading, Outcome, Proposal
-from apps.memories import periods
+from apps.memories import validity
+from apps.memories.conflict_resolution import ConstraintStays
 from apps.memories.models import Memory, MemoryClaim, MemoryTransition
-from apps.memories.periods import Moment
-from apps.memories.retiring import restore
-from apps.memories.truth import ConstraintStays
+from apps.memories.soft_delete import restore
+from apps.memories.validity import AsOf
 from apps.projects.scope import Scope
 from apps.recall.services import recall
 from apps.retention.forgetting import Choice, forget
@@ -55,7 +55,7 @@ def row(scope: Scope, outcome: Outcome | int) -> Memory:
 def held(scope: Scope, at: float, *, known_at: float = 1000) -> list[int]:
     """Ids of what held on that day, as was known on the other."""
     with tenant_transaction(scope):
-        mine = periods.holding(Memory.objects.within(scope), Moment(at=day(at), known_at=day(known_at)))
+        mine = validity.holding(Memory.objects.within(scope), AsOf(at=day(at), known_at=day(known_at)))
         return list(mine.order_by("pk").values_list("pk", flat=True))
 
 

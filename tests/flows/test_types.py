@@ -18,10 +18,10 @@ from apps.ingest.tools import Tools
 from apps.memories import integrity
 from apps.memories.editing import Edit, edit
 from apps.memories.models import Memory, MemoryTransition, QuarantinedRow
+from apps.memories.phrase_rules import BadTypeRule, PhraseRule
 from apps.memories.registry import Registry, read_registry
 from apps.memories.revisions import get_history
 from apps.memories.types import confidence
-from apps.memories.wordings import BadTypeRule, Wording
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.recall.results import Filters
@@ -95,8 +95,8 @@ def audited(scope: Scope) -> list[tuple[str, str, int]]:
         return list(events.values_list("action", "reason", "count"))
 
 
-def wording(*words: str, key_prefix: str = "") -> Wording:
-    return Wording(name="words", type="", sources=(), words=words, key_prefix=key_prefix)
+def wording(*words: str, key_prefix: str = "") -> PhraseRule:
+    return PhraseRule(name="words", type="", sources=(), words=words, key_prefix=key_prefix)
 
 
 MEDICATION = (wording("# mg", "tablet*"),)

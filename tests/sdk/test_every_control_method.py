@@ -24,7 +24,7 @@ from apps.exports import working
 from apps.exports.models import ExportJob
 from apps.projects.selectors import default_project, scope_in
 from apps.tenants.members import choose_reach
-from apps.webhooks import delivering
+from apps.webhooks import dispatcher
 from tests.makers import make_scope
 from tests.sdk.conftest import Make
 from tests.web.people import code_of, say
@@ -95,7 +95,7 @@ def tenant_of(email: str) -> Opened:
 def deliver(status: int) -> None:
     """What a worker would do."""
     sender = FakeSender(answer=lambda _: Answered(status=status, body=b"thanks"))
-    delivering.work(seconds=0.2, clock=lambda: datetime.now(UTC), sender=sender)
+    dispatcher.work(seconds=0.2, clock=lambda: datetime.now(UTC), sender=sender)
 
 
 def do_everything(person: Person, opened: Opened) -> None:

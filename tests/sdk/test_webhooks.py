@@ -13,7 +13,7 @@ from apps.adapters.senders.fake import FakeSender
 from apps.apikeys.onboarding import Opened
 from apps.projects.scope import Environment
 from apps.tenants.models import Role
-from apps.webhooks import delivering
+from apps.webhooks import dispatcher
 from tests.api.people import sign_in
 from tests.makers import make_api_key, make_project, make_scope
 from tests.sdk.conftest import Make, refused
@@ -46,7 +46,7 @@ def client(make: Make) -> Any:
 def deliver(status: int = 200, body: bytes = b"thanks") -> FakeSender:
     """What a worker would do."""
     sender = FakeSender(answer=lambda _: Answered(status=status, body=body))
-    delivering.work(seconds=0.2, clock=lambda: datetime.now(UTC), sender=sender)
+    dispatcher.work(seconds=0.2, clock=lambda: datetime.now(UTC), sender=sender)
     return sender
 
 

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from apps.memories.types import TYPES, confidence
-from apps.memories.vitality import (
+from apps.memories.decay import (
     SALIENCE_AT_LEAST,
     boost,
     days_since,
@@ -18,6 +17,7 @@ from apps.memories.vitality import (
     salience,
     salience_factor,
 )
+from apps.memories.types import TYPES, confidence
 from apps.recall.fusion import K, reciprocal_rank
 from apps.recall.ranking import RERANKED, Features, Ranked, rank_salience, rank_typed, rerank
 

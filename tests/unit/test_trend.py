@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.memories.trend import RECENT, STEPS, Signal, moved, trend_of
+from apps.memories.feedback_aggregation import RECENT, STEPS, Signal, moved, trend_of
 
 signals = st.lists(st.sampled_from(list(Signal)), max_size=RECENT)
 

@@ -4,11 +4,13 @@ import time
 
 import pytest
 
-from apps.memories.wordings import BadTypeRule, Wording
+from apps.memories.phrase_rules import BadTypeRule, PhraseRule
 
 
-def wording(*words: str, unless: tuple[str, ...] = (), key_prefix: str = "") -> Wording:
-    return Wording(name="rule", type="medication", sources=("fact",), words=words, unless=unless, key_prefix=key_prefix)
+def wording(*words: str, unless: tuple[str, ...] = (), key_prefix: str = "") -> PhraseRule:
+    return PhraseRule(
+        name="rule", type="medication", sources=("fact",), words=words, unless=unless, key_prefix=key_prefix
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,7 @@ def test_an_exception_outweighs_the_words() -> None:
         wording(key_prefix="k" * 65),
     ],
 )
-def test_what_tells_nothing_or_too_much_is_refused(broken: Wording) -> None:
+def test_what_tells_nothing_or_too_much_is_refused(broken: PhraseRule) -> None:
     with pytest.raises(BadTypeRule):
         broken.check()
 

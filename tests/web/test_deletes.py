@@ -31,7 +31,7 @@ from apps.tenants import members
 from apps.tenants.models import Role
 from apps.tenants.selectors import get_tenant
 from apps.web import memories, pages
-from apps.web.pages import Need
+from apps.web.pages import AccessLevel
 from tests.api.people import sign_in
 from tests.makers import make_api_key, make_scope
 from tests.web.people import Person, make_person, note, say
@@ -52,7 +52,7 @@ class Route:
     view: Any
 
     @property
-    def need(self) -> Need | None:
+    def need(self) -> AccessLevel | None:
         return getattr(self.view, "need", None)
 
     @property
@@ -122,7 +122,7 @@ OF_PEOPLE = {
 
 def test_every_page_says_what_it_needs() -> None:
     assert len(of_people()) > 20
-    assert [route.path for route in of_people() if not isinstance(route.need, Need)] == []
+    assert [route.path for route in of_people() if not isinstance(route.need, AccessLevel)] == []
 
 
 def test_pages_that_delete_need_a_step_up_and_those_of_many_leave_for_it() -> None:
@@ -134,14 +134,14 @@ def test_pages_that_delete_need_a_step_up_and_those_of_many_leave_for_it() -> No
 
     assert named
     assert {name for name, need in named.items() if need not in pages.STEPPED_UP} == set()
-    assert {name for name, need in named.items() if need == Need.STEP_UP} == {"web_delete_memory"}
+    assert {name for name, need in named.items() if need == AccessLevel.STEP_UP} == {"web_delete_memory"}
 
 
 def test_pages_that_change_factors_need_a_fresh_confirmation() -> None:
     changing = [route for route in of_people() if re.search(r"passkeys|authenticator|recovery", route.path)]
 
     assert len(changing) > 3
-    assert {route.path for route in changing if route.need != Need.FRESH} == set()
+    assert {route.path for route in changing if route.need != AccessLevel.FRESH} == set()
 
 
 def test_no_deed_was_forgotten() -> None:

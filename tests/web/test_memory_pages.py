@@ -28,8 +28,8 @@ from apps.ingest.waiting import expire_candidates
 from apps.memories import browsing
 from apps.memories.browsing import Sought, browse
 from apps.memories.feedback import give_feedback
+from apps.memories.feedback_aggregation import Signal
 from apps.memories.models import Memory
-from apps.memories.trend import Signal
 from apps.projects.scope import Environment, Scope
 from apps.recall import access
 from apps.retention.forgetting import Choice
@@ -37,9 +37,9 @@ from apps.retention.requests import ask
 from apps.tenants.grants import GRANTS
 from apps.tenants.members import give_role
 from apps.tenants.models import Role
-from apps.web import frame, reckoning
-from apps.web.drawing import GRAPH_HEIGHT, GRAPH_WIDTH, columns, spread
+from apps.web import cached_counts, navigation
 from apps.web.pages import POLICY
+from apps.web.svg_charts import GRAPH_HEIGHT, GRAPH_WIDTH, columns, spread
 from tests.makers import make_scope
 from tests.web.people import Person, make_person, say
 from tests.web.test_pages import BIKE, KEY, SWITCH, address, now, text_of
@@ -138,10 +138,10 @@ def test_navigation_leads_where_the_role_may_go(acme: Opened) -> None:
         menu = shown[shown.index('class="places"') : shown.index("</nav>", shown.index('class="places"'))]
         return [" ".join(one.split()) for one in re.findall(r"</svg>([^<]+)</a>", menu)]
 
-    everything = [place.label for place in frame.PLACES]
+    everything = [place.label for place in navigation.PLACES]
     assert places(Role.OWNER) == places(Role.ADMIN) == everything
     for role in (Role.ANALYST, Role.DEVELOPER):
-        granted = {place.label for place in frame.PLACES if place.grant in GRANTS[role]}
+        granted = {place.label for place in navigation.PLACES if place.grant in GRANTS[role]}
         assert set(places(role)) == {"Overview", "People and spaces", "Review"} | granted
 
 
@@ -167,13 +167,13 @@ def test_colours_are_chosen_kept_and_lead_back(browser: Client) -> None:
     chosen = browser.post("/app/colours", {"colours": "dark"}, headers={"referer": here})
 
     assert chosen["Location"] == here
-    cookie = chosen.cookies[frame.THEME]
+    cookie = chosen.cookies[navigation.THEME]
     assert cookie["httponly"]
     assert cookie["samesite"] == "Lax"
     assert 'data-colours="dark"' in browser.get("/app/t/acme").content.decode()
     elsewhere = browser.post("/app/colours", {"colours": "pink"}, headers={"referer": "https://evil.example/"})
     assert elsewhere["Location"] == "/app/"
-    assert frame.THEME not in elsewhere.cookies
+    assert navigation.THEME not in elsewhere.cookies
 
 
 # -- the overview ----------------------------------------------------------------------------------------------------
@@ -670,7 +670,7 @@ def test_statements_of_a_page_are_few_and_do_not_grow(
 
 def test_count_is_kept_for_a_hundred_times_what_it_took(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr(reckoning, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(cached_counts, "perf_counter", lambda: clock[0])
     calls = []
 
     def count(seconds: float) -> Callable[[], int]:
@@ -682,11 +682,11 @@ def test_count_is_kept_for_a_hundred_times_what_it_took(monkeypatch: pytest.Monk
         return counting
 
     for seconds in (0.001, 0.001, 2.0, 2.0):
-        last = reckoning.counted("tally:1", count(seconds), now=now())
+        last = cached_counts.get_or_count("tally:1", count(seconds), now=now())
 
     assert calls == [0.001, 0.001, 2.0]
     assert (last.value, last.is_kept) == (3, True)
-    assert reckoning.counted("tally:2", count(0.1), now=now()).value == 4
+    assert cached_counts.get_or_count("tally:2", count(0.1), now=now()).value == 4
 
 
 def test_columns_stack_to_their_day_and_stay_inside() -> None:

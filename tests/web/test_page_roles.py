@@ -26,7 +26,7 @@ from apps.tenants.grants import GRANTS
 from apps.tenants.members import MAY_DELETE, MAY_READ
 from apps.tenants.models import Role
 from apps.web import urls
-from apps.web.needs import DELETING, OF_OPERATORS, Need
+from apps.web.access import DELETING, OF_OPERATORS, AccessLevel
 from apps.webhooks.deliveries import test as send_a_test
 from apps.webhooks.services import create as create_webhook
 from tests.web.people import Person, make_operator, make_person, say
@@ -54,7 +54,7 @@ def may(role: str, pattern: URLPattern) -> bool:
     view = pattern.callback
     if view.grant:
         return view.grant in GRANTS[role]
-    if view.need == Need.OWNER:
+    if view.need == AccessLevel.OWNER:
         return role == Role.OWNER
     return role in (MAY_DELETE if view.need in DELETING else MAY_READ)
 
@@ -104,7 +104,7 @@ def test_nobody_is_shown_a_page_of_a_tenant() -> None:
 def of_buttons() -> list[URLPattern]:
     """Those that take forms alone, and require a signed-in user."""
     takes_forms = [one for one in urls.urlpatterns if one.callback.methods == ["POST"]]
-    return [one for one in takes_forms if one.callback.need != Need.NOBODY]
+    return [one for one in takes_forms if one.callback.need != AccessLevel.NOBODY]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from apps.exports.services import find_for_request
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.models import Memory
-from apps.memories.retiring import GRACE
+from apps.memories.soft_delete import GRACE
 from apps.projects.models import Level
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project

@@ -17,7 +17,7 @@ from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
 from apps.tenants.models import Role
-from apps.webhooks import deliveries, delivering, services
+from apps.webhooks import deliveries, dispatcher, services
 from apps.webhooks.events import TYPES
 from apps.webhooks.signing import sign
 from tests.makers import make_project
@@ -54,7 +54,7 @@ def make(scope: Scope, *, name: str = "my service", **more: Any) -> services.End
 
 
 def work(sender: FakeSender, *, later: float = 0) -> None:
-    while delivering.work(seconds=5.0, clock=lambda: now() + timedelta(seconds=later), sender=sender):
+    while dispatcher.work(seconds=5.0, clock=lambda: now() + timedelta(seconds=later), sender=sender):
         pass
 
 

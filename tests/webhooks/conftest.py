@@ -14,7 +14,7 @@ from apps.core.plaintext import Plaintext
 from apps.ingest import services as ingest
 from apps.ingest.candidates import Proposal
 from apps.projects.scope import Scope
-from apps.webhooks import delivering, services
+from apps.webhooks import dispatcher, services
 from apps.webhooks.events import TYPES
 from tests.makers import NOW, make_scope
 
@@ -50,9 +50,9 @@ def work(clock: Clock, sender: FakeSender) -> Callable[[], int]:
 
     def run() -> int:
         attempts = 0
-        while made := delivering.work(seconds=0.1, clock=clock, sender=sender):
+        while made := dispatcher.work(seconds=0.1, clock=clock, sender=sender):
             attempts += made
-            clock.advance(seconds=delivering.BUSY_SECONDS)
+            clock.advance(seconds=dispatcher.BUSY_SECONDS)
         return attempts
 
     return run

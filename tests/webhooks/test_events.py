@@ -17,7 +17,7 @@ from apps.apikeys.onboarding import Opened
 from apps.audit.models import OutboxEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.memories.retiring import restore
+from apps.memories.soft_delete import restore
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import get_project
 from apps.recall import access
@@ -28,8 +28,8 @@ from apps.retention.forgetting import Choice, forget
 from apps.retention.removing import note_steps
 from apps.tenants.members import give_role, take_role
 from apps.webhooks import services
+from apps.webhooks.fanout import fan_out
 from apps.webhooks.models import WebhookEvent
-from apps.webhooks.telling import expand
 from tests.makers import NOW, make_project, make_scope
 from tests.webhooks.conftest import ADDRESS, Clock, make_endpoint, remember, told, types
 
@@ -303,7 +303,7 @@ def test_what_is_erased_is_told_once_more_and_what_was_told_of_it_is_gone(
     make_endpoint(admin)
     with tenant_transaction(scope):
         note_steps(scope, [gone, stays], "restored", now=NOW)
-    expand(now=clock.now)
+    fan_out(now=clock.now)
 
     removing.erase(scope, [gone], with_sources=False, now=NOW)
     work()
@@ -319,7 +319,7 @@ def test_what_is_to_be_told_of_a_person_goes_with_them(
 ) -> None:
     make_endpoint(admin)
     remember(scope, "The heron nests by the lock.")
-    expand(now=clock.now)
+    fan_out(now=clock.now)
     remember(scope, "Bees fly to the orchard.")
 
     start_erasure(

@@ -16,9 +16,9 @@ from apps.memories.models import QuarantinedRow
 from apps.memories.spaces import reread_space
 from apps.projects.scope import Scope
 from apps.upkeep import rotation
-from apps.webhooks import deliveries, delivering, services
-from apps.webhooks.again import DELIVER
+from apps.webhooks import deliveries, dispatcher, services
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint
+from apps.webhooks.redelivery import DELIVER
 from tests.makers import NOW, make_scope
 from tests.shredding import shred_space
 from tests.webhooks.conftest import ADDRESS, Clock, make_endpoint, remember
@@ -112,15 +112,15 @@ def test_one_tenants_lost_keys_hold_up_nobody_else(
     for one, there in ((admin, scope), (globex.scope, theirs)):
         make_endpoint(one, wanted=["memory.created"])
         remember(there, "The heron nests by the lock.")
-    delivering.expand(now=NOW)
-    whole = delivering.open_tenant
+    dispatcher.expand(now=NOW)
+    whole = dispatcher.open_tenant
 
     def lost(tenant: Any, **options: Any) -> Any:
         if tenant.uid == admin.tenant.uid:
             raise RuntimeError
         return whole(tenant, **options)
 
-    monkeypatch.setattr(delivering, "open_tenant", lost)
+    monkeypatch.setattr(dispatcher, "open_tenant", lost)
     work()
 
     assert len(sender.sent) == 1

@@ -17,7 +17,7 @@ from apps.projects import services as projects
 from apps.projects.models import Project
 from apps.projects.scope import Scope
 from apps.retention.projects import delete_project
-from apps.webhooks import delivering, services, telling
+from apps.webhooks import dispatcher, fanout, services
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint
 from apps.webhooks.services import WebhookNotFound
 from tests.makers import NOW, make_project, make_scope
@@ -61,12 +61,12 @@ def test_deleting_an_endpoint_while_its_deliveries_are_taken_to_be_sent_ends_bot
     endpoint = make_endpoint(admin, wanted=["memory.created"])
     remember(scope, "The heron nests by the lock.")
     remember(scope, "The ferry leaves at nine.")
-    while telling.expand(now=NOW):
+    while fanout.fan_out(now=NOW):
         pass
-    ids = list(OutboxEvent.objects.filter(kind=telling.DELIVER).order_by("subject_id").values_list("pk", flat=True))
+    ids = list(OutboxEvent.objects.filter(kind=fanout.DELIVER).order_by("subject_id").values_list("pk", flat=True))
     for place, pk in enumerate(reversed(ids)):
         OutboxEvent.objects.filter(pk=pk).update(run_after=NOW + timedelta(seconds=place))
-    usual, deleting = delivering._take, []
+    usual, deleting = dispatcher._take, []
 
     with beside() as begin:
 
@@ -76,8 +76,8 @@ def test_deleting_an_endpoint_while_its_deliveries_are_taken_to_be_sent_ends_bot
                 deleting.append(begin(lambda: services.delete(admin, endpoint.row.pk, now=NOW)))
             return job
 
-        monkeypatch.setattr(delivering, "_take", take_slowly)
-        jobs, _ = delivering._lease(10, is_alone=True, now=NOW + timedelta(minutes=1))
+        monkeypatch.setattr(dispatcher, "_take", take_slowly)
+        jobs, _ = dispatcher._lease(10, is_alone=True, now=NOW + timedelta(minutes=1))
         deleting[0].result(timeout=20)
 
     assert len(ids) == len(jobs) == 2
@@ -121,7 +121,7 @@ def test_an_endpoint_that_goes_while_it_is_told_of_something_holds_up_no_other_t
     make_endpoint(globex.scope, wanted=["memory.created"])
     remember(scope, "The heron nests by the lock.")
     remember(make_scope(globex), "The ferry leaves at nine.")
-    usual, deleting = telling.write, []
+    usual, deleting = fanout.write, []
 
     with beside() as begin:
 
@@ -130,12 +130,12 @@ def test_an_endpoint_that_goes_while_it_is_told_of_something_holds_up_no_other_t
                 deleting.append(begin(lambda: services.delete(admin, endpoint_id, now=NOW)))
             return usual(*args, **options)
 
-        monkeypatch.setattr(telling, "write", write_late)
-        while telling.expand(now=NOW):
+        monkeypatch.setattr(fanout, "write", write_late)
+        while fanout.fan_out(now=NOW):
             pass
         deleting[0].result(timeout=20)
 
-    assert not OutboxEvent.objects.filter(kind=telling.TELL).exists()
+    assert not OutboxEvent.objects.filter(kind=fanout.TELL).exists()
     with tenant_transaction(globex.scope):
         assert WebhookDelivery.objects.within(globex.scope).count() == 1
 

@@ -19,7 +19,7 @@ from django.db import connections
 from apps.adapters.senders.http import HttpSender
 from apps.audit.models import OutboxEvent
 from apps.projects.scope import Scope
-from apps.webhooks import deliveries, delivering, services
+from apps.webhooks import deliveries, dispatcher, services
 from memsync.testing.databases import PASSWORD
 from tests.webhooks.conftest import make_endpoint, remember
 from tests.webhooks.receiver import Receiver, receiving
@@ -33,12 +33,12 @@ from datetime import UTC, datetime
 import django
 django.setup()
 from apps.adapters.senders.http import HttpSender
-from apps.webhooks import delivering
-delivering.GRACE_SECONDS = 1.0
+from apps.webhooks import dispatcher
+dispatcher.GRACE_SECONDS = 1.0
 sender = HttpSender(allow_http=True, networks=("127.0.0.0/8",), resolve=lambda *_: ["127.0.0.1"])
 print("ready", flush=True)
 while True:
-    delivering.work(seconds=60, clock=lambda: datetime.now(UTC), sender=sender)
+    dispatcher.work(seconds=60, clock=lambda: datetime.now(UTC), sender=sender)
 """
 
 
@@ -71,7 +71,7 @@ def endpoint(
 
 
 def work(sender: HttpSender, *, seconds: float = 0.5) -> int:
-    return delivering.work(seconds=seconds, clock=lambda: datetime.now(UTC), sender=sender)
+    return dispatcher.work(seconds=seconds, clock=lambda: datetime.now(UTC), sender=sender)
 
 
 def test_what_the_documentation_checks_is_what_we_sign(

@@ -10,7 +10,7 @@ from apps.api.fields import Input, Label
 from apps.api.operations import operation
 from apps.api.views import ControlView
 from apps.apikeys.permissions import CROSS_PROJECT_READ
-from apps.memories.census import count_by_project
+from apps.memories.statistics import count_by_project
 from apps.projects import services
 from apps.projects.scope import Scope
 from apps.projects.selectors import list_projects

@@ -11,8 +11,8 @@ from apps.api.fields import Choice, Flag, Input, Label, Labels, Parameters, Text
 from apps.webhooks import services
 from apps.webhooks.deliveries import Delivery, rate
 from apps.webhooks.events import TYPES
+from apps.webhooks.fanout import hash_of, shown_id
 from apps.webhooks.services import Endpoint
-from apps.webhooks.telling import hash_of, shown_id
 
 ALGORITHMS: Final = ("hmac-sha256", "hmac-sha512")
 STATUSES: Final = ("pending", "retrying", "delivered", "failed", "dead_letter")

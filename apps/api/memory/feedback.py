@@ -13,7 +13,7 @@ from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext
 from apps.memories.feedback import Feedback, give_feedback
-from apps.memories.trend import Signal
+from apps.memories.feedback_aggregation import Signal
 
 MAX_COMMENT = 10_000  # characters
 

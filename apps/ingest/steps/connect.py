@@ -17,7 +17,7 @@ from apps.ingest.memory_state import MemoryState, SlotHolder
 from apps.ingest.models import IngestReceipt
 from apps.ingest.neighbours import SIMILAR, last_of_sessions, nearest_to
 from apps.ingest.snapshot import SpaceSnapshot
-from apps.memories.handles import slot_mac
+from apps.memories.lookup_keys import slot_mac
 from apps.memories.models import Memory
 
 SIMILAR_AT_MOST: Final = 3  # of one memory

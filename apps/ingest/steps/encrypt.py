@@ -5,7 +5,7 @@ from datetime import datetime
 from apps.ingest.candidates import Candidate, Kept
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.voices import voice
-from apps.memories.handles import Handles, public_id
+from apps.memories.lookup_keys import LookupValues, public_id
 from apps.memories.models import Memory
 from apps.memories.sealing import Readable, seal_into
 from apps.memories.types import confidence
@@ -87,11 +87,11 @@ def _keep(row: Memory, kept: Kept, *, is_vouched: bool, now: datetime) -> None:
     row.event_at, row.event_precision = kept.event_at, kept.event_precision
 
 
-def _handles(candidate: Candidate, snapshot: SpaceSnapshot) -> Handles:
+def _handles(candidate: Candidate, snapshot: SpaceSnapshot) -> LookupValues:
     proposal = candidate.proposal
     # What accumulates is another row each time it is stated, and has another public id.
     is_same = candidate.slot and proposal.deduplicate and not proposal.kept and not _is_restatement(candidate, snapshot)
-    return Handles(
+    return LookupValues(
         voice=voice(proposal),
         actor=candidate.actor,
         session=proposal.session_id or None,

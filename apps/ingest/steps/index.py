@@ -17,12 +17,12 @@ from apps.ingest.steps.encrypt import encrypt
 from apps.ingest.steps.hold import write_waiting
 from apps.ingest.steps.identify import said_of
 from apps.ingest.tools import Tools
-from apps.memories import claims, partial, periods, postings
+from apps.memories import claims, partial, postings, validity
 from apps.memories.claims import PartOfMemory
 from apps.memories.embedding import vector_row
+from apps.memories.indexing_mode import check_room
 from apps.memories.models import Memory, MemoryClaim, MemoryTransition, MemoryVector
 from apps.memories.parts import Part
-from apps.memories.profiles import check_room
 from apps.memories.sealing import open_memory
 from apps.memories.services import renew
 from apps.memories.spaces import write_counts
@@ -57,7 +57,7 @@ def index(
             write_counts(snapshot.scope, snapshot.space)
         without_vector = _write_new(new, edges, snapshot, tools)
         every = {known.id: known.periods for known in snapshot.by_id.values() if known.periods.has_changed}
-        periods.write(snapshot.scope, snapshot.space.pk, every, now=snapshot.now)
+        validity.write(snapshot.scope, snapshot.space.pk, every, now=snapshot.now)
         revived = [known.id for known in changed if known.is_current and not known.was_current]
         if waiting := without_vector + _out_of_date(revived, snapshot):
             enqueue(snapshot.scope, "embed", waiting, now=tools.now)

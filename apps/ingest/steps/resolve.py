@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from apps.ingest.candidates import Candidate
 from apps.ingest.tools import Tools
 from apps.ingest.voices import participant, voice
-from apps.memories.handles import slot_in_group, slot_mac, text_mac, value_mac
+from apps.memories.lookup_keys import slot_in_group, slot_mac, text_mac, value_mac
 from apps.memories.types import TYPES
 from text.words import normalised, terms
 

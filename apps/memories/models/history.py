@@ -5,8 +5,8 @@ from django.db import models
 from django.db.models import Q
 
 from apps.core.scoping import ScopedManager, ScopedModel
+from apps.memories.feedback_aggregation import Signal
 from apps.memories.models.memory import Memory, Validity
-from apps.memories.trend import Signal
 
 
 class MemoryTransition(ScopedModel):
@@ -43,7 +43,7 @@ class MemoryTransition(ScopedModel):
 
 class MemoryPeriod(ScopedModel):
     """When a memory held, as far as its row does not say so: an earlier stretch of one that was revived, and what was
-    believed of a stretch before that was corrected (``apps.memories.periods``).  Times only.
+    believed of a stretch before that was corrected (``apps.memories.validity``).  Times only.
 
     It held in [valid_from, valid_to), as was known in [known_from, known_to); None is without end.
     """

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 from rich.table import Table
 
-from apps.memories.profiles import CAPACITY, set_profile
+from apps.memories.indexing_mode import CAPACITY, set_profile
 from apps.memories.spaces import find_end_user, list_spaces
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope

@@ -14,9 +14,9 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from apps.core.broker import notify
+from apps.memories.phrase_rules import PhraseRule
 from apps.memories.registry import Registry, read_registry
 from apps.memories.types import TYPES
-from apps.memories.wordings import Wording
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
 from apps.upkeep import retyping, type_changes
@@ -269,14 +269,14 @@ def _definition(options: dict[str, Any]) -> Definition:
     )  # fmt: skip
 
 
-def _wordings(options: dict[str, Any]) -> Sequence[Wording]:
+def _wordings(options: dict[str, Any]) -> Sequence[PhraseRule]:
     given = _from_file(options["rules"]) if options["rules"] else []
     if options["words"] or options["key_prefix"]:
         given.append(_wording("words", options["words"], options["unless"], options["key_prefix"]))
     return given
 
 
-def _from_file(path: Path) -> list[Wording]:
+def _from_file(path: Path) -> list[PhraseRule]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         return [
@@ -290,8 +290,8 @@ def _from_file(path: Path) -> list[Wording]:
         raise CommandError(f"{path}: is no list of rules ({type(error).__name__}).", returncode=2) from None
 
 
-def _wording(name: str, words: Sequence[str], unless: Sequence[str], key_prefix: str) -> Wording:
-    return Wording(
+def _wording(name: str, words: Sequence[str], unless: Sequence[str], key_prefix: str) -> PhraseRule:
+    return PhraseRule(
         name=name, type="", sources=(), words=tuple(map(str, words)), unless=tuple(map(str, unless)),
         key_prefix=key_prefix,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Who speaks in a space, known by keyed tokens of first names."""
+"""The speakers of a space, known by keyed tokens of their first names."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,7 +7,7 @@ from apps.core.statements import prepared_cursor
 from apps.projects.scope import Scope, SpaceRef
 
 
-def present(
+def known_speakers(
     scope: Scope, space: SpaceRef, tokens: Sequence[int], *, replaced: bool = False, now: datetime
 ) -> list[int]:
     """Those of ``tokens`` that stand for a person who speaks in a memory that the scope may recall from the space.

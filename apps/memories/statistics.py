@@ -1,4 +1,4 @@
-"""What a scope has, by counts and by a bounded sample."""
+"""Statistics of a scope: counts, and a bounded sample."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ _ALL: Final = 0b11111
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Census:
+class MemoryStatistics:
     """Counts of what the scope may read.  by: type, tier, source, status and validity to value to count, most first;
     at most the commonest fifty."""
 
@@ -56,11 +56,11 @@ class Census:
     newest_at: datetime | None = None
 
 
-def count_memories(scope: Scope, *, now: datetime) -> Census:
+def count_memories(scope: Scope, *, now: datetime) -> MemoryStatistics:
     """Counts of the memories that the scope may read by their ids."""
     by: dict[str, dict[str, int]] = {name: {} for name in _SETS.values()}
     if not scope.spaces:
-        return Census(by=by)
+        return MemoryStatistics(by=by)
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(
             _COUNTS,
@@ -73,10 +73,10 @@ def count_memories(scope: Scope, *, now: datetime) -> Census:
             },
         )
         rows = cursor.fetchall()
-    whole = Census(by=by)
+    whole = MemoryStatistics(by=by)
     for group, value, count, embedded, summaries, oldest_at, newest_at in sorted(rows, key=_most_first):
         if group == _ALL and count:
-            whole = Census(
+            whole = MemoryStatistics(
                 total=count, embedded=embedded, summaries=summaries, by=by, oldest_at=oldest_at, newest_at=newest_at
             )
         elif group != _ALL and len(by[_SETS[group]]) < MOST_VALUES:

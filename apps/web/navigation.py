@@ -1,4 +1,4 @@
-"""What stands around every page: where one can go in a tenant, in which environment, in which colours."""
+"""Navigation around every page: the items of a tenant, its environment, and the colour scheme."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +10,7 @@ from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 
 from apps.projects.scope import Environment
 from apps.tenants.members import Reach
-from apps.web.needs import Need, permits
+from apps.web.access import AccessLevel, permits
 
 THEME: Final = "memsync_theme"  # the cookie with the colours that the user chose
 THEMES: Final = ("auto", "light", "dark")
@@ -18,7 +18,7 @@ YEAR: Final = 365 * 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class NavItem:
     """A page that the navigation leads to.
 
     name: what the page passes to ``show`` as ``place``.  route: its URL's name, with the tenant as its one argument.
@@ -29,7 +29,7 @@ class Place:
     name: str
     label: str
     route: str
-    need: Need
+    need: AccessLevel
     group: str
     icon: str
     of_environment: bool = False
@@ -40,147 +40,147 @@ class Place:
 MEMORY, FORGETTING, CONNECTIONS, TRUST = "Memory", "Forgetting", "Connections", "Trust"
 ACCESS, TENANT = "Access", "Tenant"
 PLACES: Final = (
-    Place(
+    NavItem(
         name="overview",
         label="Overview",
         route="web_tenant",
-        need=Need.READER,
+        need=AccessLevel.READER,
         group=MEMORY,
         icon="M3 21h18M6 17v-6M12 17V5M18 17v-9",
         of_environment=True,
     ),
-    Place(
+    NavItem(
         name="spaces",
         label="People and spaces",
         route="web_spaces",
-        need=Need.READER,
+        need=AccessLevel.READER,
         group=MEMORY,
         icon="M9 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM2 21c0-4 3-6 7-6s7 2 7 6M17 4a4 4 0 0 1 0 7M19 15c2 1 3 3 3 6",
         of_environment=True,
     ),
-    Place(
+    NavItem(
         name="review",
         label="Review",
         route="web_review",
-        need=Need.READER,
+        need=AccessLevel.READER,
         group=MEMORY,
         icon="M4 12l5 5L20 6",
         of_environment=True,
     ),
-    Place(
+    NavItem(
         name="requests",
         label="Requests to forget",
         route="web_requests",
-        need=Need.DECIDER,
+        need=AccessLevel.DECIDER,
         group=FORGETTING,
         icon="M4 4h16v12H9l-5 4V4ZM8 10h8",
     ),
-    Place(
+    NavItem(
         name="erasures",
         label="Erasures",
         route="web_erasures",
-        need=Need.DECIDER,
+        need=AccessLevel.DECIDER,
         group=FORGETTING,
         icon="M4 7h16M9 7V4h6v3M6 7l1 14h10l1-14",
         closed=True,
     ),
-    Place(
+    NavItem(
         name="retention",
         label="Retention",
         route="web_retention",
-        need=Need.GRANTED,
+        need=AccessLevel.GRANTED,
         grant="retention:read",
         group=FORGETTING,
         icon="M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM12 7v5l3.5 2",
     ),
-    Place(
+    NavItem(
         name="webhooks",
         label="Webhooks",
         route="web_webhooks",
-        need=Need.GRANTED,
+        need=AccessLevel.GRANTED,
         grant="webhooks:read",
         group=CONNECTIONS,
         icon="M9 8a3 3 0 1 1 4.5 2.6l-3 5.4M6.5 12.5A3.5 3.5 0 1 0 10 17h6M13 9l3 5a3 3 0 1 1-1 4",
         of_environment=True,
     ),
-    Place(
+    NavItem(
         name="exports",
         label="Exports",
         route="web_exports",
-        need=Need.GRANTED,
+        need=AccessLevel.GRANTED,
         grant="exports:read",
         group=CONNECTIONS,
         icon="M12 3v12M7 10l5 5 5-5M4 19h16",
         of_environment=True,
     ),
-    Place(
+    NavItem(
         name="keys",
         label="API keys",
         route="web_keys",
-        need=Need.GRANTED,
+        need=AccessLevel.GRANTED,
         grant="api_keys:read",
         group=ACCESS,
         icon="M8 15a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM12 11h10M18 11v4M22 11v3",
     ),
-    Place(
+    NavItem(
         name="team",
         label="Team",
         route="web_team",
-        need=Need.GRANTED,
+        need=AccessLevel.GRANTED,
         grant="team:read",
         group=ACCESS,
         icon="M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM4 21c0-4 4-6 8-6s8 2 8 6",
     ),
-    Place(
+    NavItem(
         name="projects",
         label="Projects",
         route="web_projects",
-        need=Need.GRANTED,
+        need=AccessLevel.GRANTED,
         grant="projects:read",
         group=TENANT,
         icon="M3 7V5h6l2 2h10v12H3V7Z",
     ),
-    Place(
+    NavItem(
         name="usage",
         label="Usage",
         route="web_usage",
-        need=Need.GRANTED,
+        need=AccessLevel.GRANTED,
         grant="usage:read",
         group=TENANT,
         icon="M3 20h18M4 15l5-5 4 3 7-8",
     ),
-    Place(
+    NavItem(
         name="settings",
         label="Settings",
         route="web_settings",
-        need=Need.GRANTED,
+        need=AccessLevel.GRANTED,
         grant="settings:read",
         group=TENANT,
         icon="M4 7h9M19 7h1M4 17h1M11 17h9M16 10a3 3 0 1 0 0-6 3 3 0 0 0 0 6ZM8 20a3 3 0 1 0 0-6 3 3 0 0 0 0 6Z",
     ),
-    Place(
+    NavItem(
         name="audit",
         label="Audit trail",
         route="web_audit",
-        need=Need.GRANTED,
+        need=AccessLevel.GRANTED,
         grant="audit:read",
         group=TRUST,
         icon="M12 3l8 3v6c0 5-3.5 8-8 9-4.5-1-8-4-8-9V6l8-3ZM8.5 12l2.5 2.5 4.5-4.5",
     ),
-    Place(
+    NavItem(
         name="receipts",
         label="Receipts",
         route="web_receipts",
-        need=Need.DECIDER,
+        need=AccessLevel.DECIDER,
         group=TRUST,
         icon="M6 3h12v18l-3-2-3 2-3-2-3 2V3ZM9 8h6M9 12h6",
         closed=True,
     ),
-    Place(
+    NavItem(
         name="glass",
         label="Operators",
         route="web_glass",
-        need=Need.DECIDER,
+        need=AccessLevel.DECIDER,
         group=TRUST,
         icon="M2 12s4-7 10-7 10 7 10 7-4 7-10 7-10-7-10-7ZM12 15a3 3 0 1 0 0-6 3 3 0 0 0 0 6Z",
     ),
@@ -189,7 +189,7 @@ PLACES: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    place: Place
+    place: NavItem
     address: str
 
 

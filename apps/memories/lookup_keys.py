@@ -1,4 +1,4 @@
-"""The keyed handles by which a memory is known again, under the identity key of its space: made here, and only here.
+"""Keyed hashes by which a memory is found again, under the identity key of its space: made here, and only here.
 
 They stay the same while data keys rotate.  When the identity key itself is replaced they are recomputed from what is
 sealed beside them.
@@ -15,7 +15,7 @@ from text.words import normalised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Handles:
+class LookupValues:
     """What a memory's handles stand for, beyond its text and key.  Sealed with it.
 
     voice: who said it, as the text's digest has it.  actor: the name that recall asks for.  value: what its slot
@@ -49,7 +49,7 @@ def value_mac(cipher: SpaceCipher, value: str) -> bytes:
 
 
 def public_id(
-    cipher: SpaceCipher, type_: str, key: str | None, text: Plaintext, handles: Handles, *, project_id: int | None
+    cipher: SpaceCipher, type_: str, key: str | None, text: Plaintext, handles: LookupValues, *, project_id: int | None
 ) -> str:
     """Keyed, so that an id seen in a log confirms no guess."""
     content = handles.value or normalised(text.reveal())

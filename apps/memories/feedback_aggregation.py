@@ -1,4 +1,4 @@
-"""What signals about a memory amount to, and how far one moves its importance.  Pure."""
+"""Feedback about a memory, summed up, and how far one signal moves its importance.  Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

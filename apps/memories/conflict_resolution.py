@@ -1,14 +1,14 @@
-"""Which of two memories holds: one takes the other's place, as at a write, by a user's decision."""
+"""Resolving a conflict of two memories by a user's decision: one supersedes the other, as at a write."""
 
 from datetime import datetime
 
 from apps.audit.services import enqueue
 from apps.core.errors import Conflict
 from apps.crypto.services import SpaceCipher, open_space
-from apps.memories import partial, periods
+from apps.memories import partial, validity
 from apps.memories.models import Memory, MemoryClaim, MemoryTransition, MemoryVector, Validity
-from apps.memories.periods import Periods
 from apps.memories.sealing import open_parts
+from apps.memories.validity import Periods
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 
@@ -30,7 +30,7 @@ class ConstraintStays(Conflict):
     code = "CONSTRAINT_STAYS"
 
 
-def prefer(scope: Scope, winner_id: int, loser_id: int, *, now: datetime) -> bool:
+def resolve_in_favour_of(scope: Scope, winner_id: int, loser_id: int, *, now: datetime) -> bool:
     """Let the winner supersede the loser; whether that changed anything.  Both exist, in the scope's one space.
 
     The loser held until the winner began, and never where it began later.  A winner that the loser had replaced takes
@@ -51,7 +51,7 @@ def prefer(scope: Scope, winner_id: int, loser_id: int, *, now: datetime) -> boo
     space = _next(scope)
     txid = space.txid
     _restore(scope, space, winner, loser_id, cipher, now=now)
-    held = periods.read(scope, [winner, loser])
+    held = validity.read(scope, [winner, loser])
     place = loser.validity, loser.superseded_by_id, loser.superseded_at, loser.superseded_reason
     end = loser.valid_to
     loser.validity, loser.superseded_by_id = Validity.SUPERSEDED, winner_id
@@ -102,7 +102,7 @@ def _save(
     scope: Scope, row: Memory, held: Periods, txid: int, event: str, other_id: int | None, *, now: datetime
 ) -> None:
     held.put_into(row)
-    periods.write(scope, row.space_id, {row.pk: held}, now=now)
+    validity.write(scope, row.space_id, {row.pk: held}, now=now)
     row.changed_txid, row.updated_at = txid, now
     row.save(update_fields=_CHANGED)
     vectors = MemoryVector.objects.within(scope).filter(memory_id=row.pk)

@@ -1,4 +1,4 @@
-"""Sending what is due: leased, sent without a transaction, and settled.
+"""Dispatching due deliveries: leased, sent outside a transaction, and settled.
 
 1. ``_lease`` takes due deliveries, counts the attempt and says until when they are this worker's; no one else takes
    them before.  Of one endpoint never more than ``MOST_OF_ONE`` are on their way, so that a slow one holds up itself.
@@ -33,12 +33,12 @@ from apps.crypto.sealed_tables import ciphers_of, report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_tenant
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope
-from apps.webhooks.again import DELIVER
+from apps.webhooks.fanout import fan_out, shown_id
 from apps.webhooks.models import OPEN, RESPONSE, Status, WebhookDelivery, WebhookEndpoint
+from apps.webhooks.redelivery import DELIVER
 from apps.webhooks.resealing import ENDPOINTS
 from apps.webhooks.services import PREVIOUS, Target, target_of
 from apps.webhooks.signing import sign
-from apps.webhooks.telling import expand, shown_id
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +95,7 @@ def work(*, seconds: float, clock: Clock, sender: Sender | None = None) -> int:
         while True:
             is_crowded, is_over, told = False, time.monotonic() >= deadline, 0
             if not is_over:
-                told = expand(now=clock(), seconds=TELL_SECONDS)
+                told = fan_out(now=clock(), seconds=TELL_SECONDS)
                 jobs, is_crowded = _lease(IN_FLIGHT - len(running), is_alone=not running, now=clock())
                 running |= {pool.submit(_send, sender, job): job for job in jobs}
                 attempts += len(jobs)

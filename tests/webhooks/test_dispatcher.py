@@ -19,7 +19,7 @@ from apps.core.errors import DomainError
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project
-from apps.webhooks import deliveries, delivering, services
+from apps.webhooks import deliveries, dispatcher, services
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint
 from tests.makers import NOW, make_project
 from tests.webhooks.conftest import ADDRESS, Clock, make_endpoint, remember
@@ -155,13 +155,13 @@ def test_no_retry_waits_longer_than_the_endpoint_says(admin: Scope) -> None:
         admin, retry={"initial_delay_seconds": 60, "max_delay_seconds": 100, "backoff_multiplier": 5.0}
     )
 
-    assert all(timedelta(seconds=50) <= delivering.delay(endpoint.row, 9) <= timedelta(seconds=100) for _ in range(50))
+    assert all(timedelta(seconds=50) <= dispatcher.delay(endpoint.row, 9) <= timedelta(seconds=100) for _ in range(50))
 
 
 def test_retries_are_spread(admin: Scope) -> None:
     endpoint = make_endpoint(admin)
 
-    assert len({delivering.delay(endpoint.row, 3) for _ in range(20)}) > 10
+    assert len({dispatcher.delay(endpoint.row, 3) for _ in range(20)}) > 10
 
 
 def test_a_status_that_the_endpoint_does_not_name_is_not_retried(
@@ -283,11 +283,11 @@ def test_what_waits_when_an_endpoint_is_paused_is_sent_when_it_is_resumed(
     endpoint = one_delivery(admin, scope)
     services.pause(admin, endpoint.row.pk, now=clock.now)
     # As between an event's delivery being made and the pause.
-    delivering.expand(now=clock.now)
+    dispatcher.expand(now=clock.now)
     with tenant_transaction(admin):
         WebhookEndpoint.objects.within(admin).update(is_enabled=True)
     remember(scope, "Bees fly to the orchard.")
-    delivering.expand(now=clock.now)
+    dispatcher.expand(now=clock.now)
     services.pause(admin, endpoint.row.pk, now=clock.now)
     work()
     assert sender.sent == []
@@ -304,20 +304,20 @@ def test_of_one_endpoint_only_a_few_are_on_their_way_at_once(
     make_endpoint(admin, wanted=["memory.created"])
     for number in range(6):
         remember(scope, f"Parcel {number} went to harbour office {number}.")
-    delivering.expand(now=clock.now)
+    dispatcher.expand(now=clock.now)
 
-    jobs, is_crowded = delivering._lease(10, is_alone=True, now=clock.now)
+    jobs, is_crowded = dispatcher._lease(10, is_alone=True, now=clock.now)
 
-    assert (len(jobs), is_crowded) == (delivering.MOST_OF_ONE, True)
-    clock.advance(seconds=delivering.BUSY_SECONDS)
-    assert delivering._lease(10, is_alone=False, now=clock.now) == ([], True)
+    assert (len(jobs), is_crowded) == (dispatcher.MOST_OF_ONE, True)
+    clock.advance(seconds=dispatcher.BUSY_SECONDS)
+    assert dispatcher._lease(10, is_alone=False, now=clock.now) == ([], True)
 
 
 def test_of_an_endpoint_that_is_deleted_nothing_stays(
     admin: Scope, scope: Scope, sender: FakeSender, work: Work, clock: Clock
 ) -> None:
     endpoint = one_delivery(admin, scope)
-    delivering.expand(now=clock.now)
+    dispatcher.expand(now=clock.now)
 
     services.delete(admin, endpoint.row.pk, now=clock.now)
     work()
@@ -346,9 +346,9 @@ def test_a_slow_endpoint_does_not_hold_up_another(admin: Scope, scope: Scope, cl
         make_endpoint(admin, url=f"https://hooks{number}.example/", wanted=["memory.created"])
     for number in range(6):
         remember(scope, f"Parcel {number} went to harbour office {number}.")
-    delivering.expand(now=clock.now)
+    dispatcher.expand(now=clock.now)
 
-    jobs, _ = delivering._lease(10, is_alone=True, now=clock.now)
+    jobs, _ = dispatcher._lease(10, is_alone=True, now=clock.now)
 
     assert len({job.target.url for job in jobs}) == 2
 
@@ -357,8 +357,8 @@ def test_one_worker_leaves_it_to_another_that_is_sending(
     admin: Scope, scope: Scope, sender: FakeSender, work: Work, clock: Clock
 ) -> None:
     one_delivery(admin, scope)
-    delivering.expand(now=clock.now)
-    delivering._lease(10, is_alone=True, now=clock.now)
+    dispatcher.expand(now=clock.now)
+    dispatcher._lease(10, is_alone=True, now=clock.now)
 
     assert work() == 0
 
@@ -367,8 +367,8 @@ def test_what_a_killed_worker_was_sending_is_sent_again_under_the_same_ids(
     admin: Scope, scope: Scope, sender: FakeSender, work: Work, clock: Clock
 ) -> None:
     one_delivery(admin, scope)
-    delivering.expand(now=clock.now)
-    (lost,), _ = delivering._lease(10, is_alone=True, now=clock.now)
+    dispatcher.expand(now=clock.now)
+    (lost,), _ = dispatcher._lease(10, is_alone=True, now=clock.now)
 
     clock.advance(seconds=60)
     work()
@@ -382,9 +382,9 @@ def test_what_kills_a_worker_each_time_is_given_up(
     admin: Scope, scope: Scope, sender: FakeSender, work: Work, clock: Clock
 ) -> None:
     one_delivery(admin, scope, retry={"max_retries": 1})
-    delivering.expand(now=clock.now)
+    dispatcher.expand(now=clock.now)
     for _ in range(2):
-        delivering._lease(10, is_alone=True, now=clock.now)
+        dispatcher._lease(10, is_alone=True, now=clock.now)
         clock.advance(seconds=60)
 
     work()
@@ -409,9 +409,9 @@ def test_deliveries_that_ended_long_ago_are_let_go_of(
     one_delivery(admin, scope)
     work()
 
-    delivering.sweep(admin, now=clock.now + timedelta(days=29))
+    dispatcher.sweep(admin, now=clock.now + timedelta(days=29))
     assert deliveries.page(admin, number=1, size=1, now=clock.now).total == 1
-    delivering.sweep(admin, now=clock.now + timedelta(days=31))
+    dispatcher.sweep(admin, now=clock.now + timedelta(days=31))
 
     assert deliveries.page(admin, number=1, size=1, now=clock.now).total == 0
 

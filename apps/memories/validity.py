@@ -1,4 +1,4 @@
-"""When memories held, and since when that is known: two times, each half-open, [from, to).
+"""Bitemporal validity: when a memory held, and since when that is known.  Both half-open, [from, to).
 
 A row keeps what is believed now of its latest stretch.  A memory that was revived has earlier stretches, and a late
 statement corrects what was believed before; both are kept beside the row, so that any moment can be asked about as it
@@ -20,14 +20,14 @@ from apps.projects.scope import Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class AsOf:
     """at: of the world that is asked about.  known_at: what was written later is not known yet."""
 
     at: datetime
     known_at: datetime
 
     @classmethod
-    def asked(cls, as_of: datetime | None, known_at: datetime | None, *, now: datetime) -> "Moment | None":
+    def asked(cls, as_of: datetime | None, known_at: datetime | None, *, now: datetime) -> "AsOf | None":
         """None where nothing is asked but what holds.  What was known then is asked of then, unless as_of says when."""
         if as_of is None and known_at is None:
             return None
@@ -41,7 +41,7 @@ _HELD = """((coalesce({row}.known_from, {row}.created_at) <= %s and coalesce({ro
     and period.valid_from <= %s and (period.valid_to is null or period.valid_to > %s)))"""
 
 
-def true_sql(row: str, moment: Moment | None, *, now: datetime) -> tuple[str, list[Any]]:
+def true_sql(row: str, moment: AsOf | None, *, now: datetime) -> tuple[str, list[Any]]:
     """Whether the memory with this alias is, or was, the truth: a condition, and its values."""
     if moment is None:
         return f"{row}.validity <> 'superseded' and ({row}.valid_to is null or {row}.valid_to > %s)", [now]
@@ -49,7 +49,7 @@ def true_sql(row: str, moment: Moment | None, *, now: datetime) -> tuple[str, li
     return _HELD.format(row=row), [known_at, at, at, known_at, known_at, at, at]
 
 
-def holding(rows: MemoryQuerySet, moment: Moment) -> MemoryQuerySet:
+def holding(rows: MemoryQuerySet, moment: AsOf) -> MemoryQuerySet:
     """Of these rows those that held at the moment, whatever happened to them since; active ones."""
     at, known_at = moment.at, moment.known_at
     periods: ScopedQuerySet[MemoryPeriod] = ScopedQuerySet(MemoryPeriod).filter(
@@ -68,13 +68,13 @@ def holding(rows: MemoryQuerySet, moment: Moment) -> MemoryQuerySet:
     )
 
 
-def recallable(rows: MemoryQuerySet, moment: Moment | None, *, now: datetime) -> MemoryQuerySet:
+def recallable(rows: MemoryQuerySet, moment: AsOf | None, *, now: datetime) -> MemoryQuerySet:
     """Of these rows those that recall may return, of the present or of the moment asked about."""
     return rows.live(now) if moment is None else holding(rows.existing(now), moment)
 
 
 @dataclass(slots=True, kw_only=True)
-class Stretch:
+class Interval:
     """It held in [start, end), as is known since ``known_from``.  period_id: where it is at rest beside the row."""
 
     start: datetime
@@ -97,48 +97,48 @@ class Periods:
     earlier: other stretches still believed.  corrected: what was believed, with when that ended.
     """
 
-    latest: Stretch
-    earlier: list[Stretch] = field(default_factory=list)
-    corrected: list[tuple[Stretch, datetime]] = field(default_factory=list)
+    latest: Interval
+    earlier: list[Interval] = field(default_factory=list)
+    corrected: list[tuple[Interval, datetime]] = field(default_factory=list)
     ended: dict[int, datetime] = field(default_factory=dict)  # rows at rest that are believed no more, since when
     has_changed: bool = False
 
     @classmethod
     def of_row(cls, row: Memory, earlier: Sequence[MemoryPeriod] = ()) -> "Periods":
         return cls(
-            latest=Stretch(
+            latest=Interval(
                 start=row.valid_from or row.created_at, end=row.valid_to, known_from=row.known_from or row.created_at
             ),
             earlier=[
-                Stretch(start=one.valid_from, end=one.valid_to, known_from=one.known_from, period_id=one.pk)
+                Interval(start=one.valid_from, end=one.valid_to, known_from=one.known_from, period_id=one.pk)
                 for one in earlier
             ],
         )
 
     @property
-    def stretches(self) -> list[Stretch]:
+    def stretches(self) -> list[Interval]:
         return [one for one in (*self.earlier, self.latest) if not one.is_empty]
 
-    def change(self, stretch: Stretch, *, end: datetime | None, now: datetime) -> None:
+    def change(self, stretch: Interval, *, end: datetime | None, now: datetime) -> None:
         """Believe from now on that this stretch ended then."""
         self.has_changed = True
         now = max(now, stretch.known_from)
         if stretch.period_id is not None:
             self.ended[stretch.period_id] = now
         elif stretch.known_from < now and not stretch.is_empty:
-            self.corrected.append((Stretch(start=stretch.start, end=stretch.end, known_from=stretch.known_from), now))
+            self.corrected.append((Interval(start=stretch.start, end=stretch.end, known_from=stretch.known_from), now))
         stretch.end, stretch.known_from, stretch.period_id = end, now, None
 
     def begin(self, start: datetime, *, now: datetime) -> None:
         """It holds again from start on, and held before as it did."""
         self.has_changed = True
         self.earlier.append(self.latest)
-        self.latest = Stretch(start=start, end=None, known_from=now)
+        self.latest = Interval(start=start, end=None, known_from=now)
 
     def add(self, start: datetime, end: datetime, *, now: datetime) -> bool:
         """It held then too, as is learned late; whether that is the latest that it held."""
         self.has_changed = True
-        stretch = Stretch(start=start, end=end, known_from=now)
+        stretch = Interval(start=start, end=end, known_from=now)
         if start < self.latest.start:
             self.earlier.append(stretch)
             return False

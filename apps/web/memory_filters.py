@@ -1,4 +1,4 @@
-"""What a person looks for, as an address says it: plain labels and days, no word of anybody's."""
+"""Filters of the memory list, as its address carries them: labels and days, no words of a user."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class FilterRefused(Malformed):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seeking:
+class MemoryFilters:
     """since, until: days, both included.  project: public id, or nothing for every project.  hidden: a tag or a
     session, sealed (``browsing.hide``).  as_of: what held at the end of that day.  before: an id, where the page
     begins."""

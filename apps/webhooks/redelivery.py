@@ -1,4 +1,4 @@
-"""Sending again what was given up.  Opens nothing and reaches no key, so that the admin may ask for it too."""
+"""Redelivery of deliveries that were given up.  Reaches no key, so that the admin may ask for it too."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,7 +12,7 @@ DELIVER: Final = "webhook.delivery"  # the outbox's word for a delivery that is 
 GIVEN_UP: Final = (Status.FAILED, Status.DEAD_LETTER)
 
 
-def send_again(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[int]:
+def redeliver(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[int]:
     """Those of them that no worker is sending just now, with all their attempts before them.  Inside the tenant's
     transaction."""
     rows = WebhookDelivery.objects.within(scope).filter(pk__in=list(ids)).select_for_update(skip_locked=True)

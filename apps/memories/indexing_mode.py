@@ -1,4 +1,4 @@
-"""What of a space may be searched at rest: sealing a space, and making it searchable again.
+"""Whether a space keeps an index at rest: removing it (a sealed space), and building it again.
 
 A searchable space keeps keyed words and signs of rotated vectors beside its ciphertexts, and the database searches.  A
 sealed one keeps neither, nor tokens of tags, sessions and speakers: recall opens all of it in process, so it is small.

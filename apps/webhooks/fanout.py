@@ -1,4 +1,4 @@
-"""From what happened to a delivery for each endpoint that wants to hear of it."""
+"""Create one delivery per subscribed endpoint for each event."""
 
 import hashlib
 import uuid
@@ -14,12 +14,12 @@ from django.db.models import Q
 from apps.audit.services import enqueue
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
-from apps.memories.reads import Read
+from apps.memories.read_events import Read
 from apps.projects.models import Project, Space
 from apps.projects.outbox import Kind, Turns
 from apps.projects.scope import Scope, SpaceKind
-from apps.webhooks.again import DELIVER
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
+from apps.webhooks.redelivery import DELIVER
 
 TELL: Final = "webhook.event"  # the outbox's word for an event that is to be sent
 BATCH: Final = 100
@@ -27,7 +27,7 @@ _NAMESPACE: Final = uuid.UUID("6e1c8d5e-52bb-4a4c-8f5e-0d7a5c1f9a37")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class EventPayload:
     """One event, as it is to be sent.  environment: blank where it is of none.  data: ids and states."""
 
     event_id: uuid.UUID
@@ -45,12 +45,12 @@ def event_id(scope: Scope, *parts: object) -> uuid.UUID:
     return uuid.uuid5(_NAMESPACE, "|".join(map(str, (scope.tenant.uid, *parts))))
 
 
-def expand(*, now: datetime, seconds: float = float("inf")) -> int:
+def fan_out(*, now: datetime, seconds: float = float("inf")) -> int:
     """Make deliveries of a batch of each tenant's events; how many events there were.  seconds: see ``Turns.drain``."""
     return _turns.drain(now=now, seconds=seconds)
 
 
-def tell(scope: Scope, events: Iterable[Told], *, now: datetime) -> list[int]:
+def create_deliveries(scope: Scope, events: Iterable[EventPayload], *, now: datetime) -> list[int]:
     """A delivery of each event for each endpoint that wants it; their ids.  Inside the tenant's transaction."""
     with connection.cursor() as cursor:
         # Held as the foreign key will hold them: what goes before the commit would undo it.
@@ -64,7 +64,7 @@ def tell(scope: Scope, events: Iterable[Told], *, now: datetime) -> list[int]:
     return write(scope, pairs, now=now)
 
 
-def tell_reads(scope: Scope, reads: Sequence[Read], now: datetime) -> None:
+def create_read_deliveries(scope: Scope, reads: Sequence[Read], now: datetime) -> None:
     """Of questions that were answered, for endpoints that subscribe to them; long after the answer, by a second."""
     with tenant_transaction(scope):
         wanted = Q(events__contains=["memory.queried"]) | Q(events__contains=["memory.recalled"])
@@ -76,10 +76,10 @@ def tell_reads(scope: Scope, reads: Sequence[Read], now: datetime) -> None:
             Space.objects.within(scope).filter(pk__in=named).order_by("pk").select_for_update(of=("self",), no_key=True)
         )
         there = {space.pk: space for space in spaces}
-        tell(scope, [one for read in reads for one in _told_of(read, there, now=now)], now=now)
+        create_deliveries(scope, [one for read in reads for one in _told_of(read, there, now=now)], now=now)
 
 
-def write(scope: Scope, pairs: Sequence[tuple[Told, WebhookEndpoint]], *, now: datetime) -> list[int]:
+def write(scope: Scope, pairs: Sequence[tuple[EventPayload, WebhookEndpoint]], *, now: datetime) -> list[int]:
     """A delivery of each event to the endpoint beside it; their ids.  Inside the tenant's transaction."""
     if not pairs:
         return []
@@ -108,7 +108,7 @@ def write(scope: Scope, pairs: Sequence[tuple[Told, WebhookEndpoint]], *, now: d
     return ids
 
 
-def payload_of(scope: Scope, one: Told, project: str | None) -> bytes:
+def payload_of(scope: Scope, one: EventPayload, project: str | None) -> bytes:
     """The bytes that are sent."""
     return orjson.dumps(
         {
@@ -131,7 +131,7 @@ def hash_of(payload: str) -> str:
     return hashlib.sha256(payload.encode()).hexdigest()
 
 
-def _is_wanted(one: Told, endpoint: WebhookEndpoint) -> bool:
+def _is_wanted(one: EventPayload, endpoint: WebhookEndpoint) -> bool:
     return (
         one.type in endpoint.events
         and one.environment in ("", endpoint.environment)
@@ -139,7 +139,7 @@ def _is_wanted(one: Told, endpoint: WebhookEndpoint) -> bool:
     )
 
 
-def _told_of(read: Read, there: Mapping[int, Space], *, now: datetime) -> Iterator[Told]:
+def _told_of(read: Read, there: Mapping[int, Space], *, now: datetime) -> Iterator[EventPayload]:
     if len(read.scope.spaces) != 1 or read.scope.space.id not in there:
         return
     space = there[read.scope.space.id]
@@ -150,7 +150,7 @@ def _told_of(read: Read, there: Mapping[int, Space], *, now: datetime) -> Iterat
         "actor": read.scope.principal.label,
     }
     for type_, ids in (("memory.queried", ()), ("memory.recalled", read.memory_ids)):
-        yield Told(
+        yield EventPayload(
             event_id=event_id(read.scope, type_, read.query_id),
             type=type_,
             created_at=now,
@@ -164,10 +164,10 @@ def _told_of(read: Read, there: Mapping[int, Space], *, now: datetime) -> Iterat
 
 def _expand(scope: Scope, ids: Sequence[int], now: datetime) -> None:
     rows = WebhookEvent.objects.within(scope).filter(pk__in=ids)
-    tell(
+    create_deliveries(
         scope,
         [
-            Told(
+            EventPayload(
                 event_id=event_id(scope, "event", row.pk),
                 type=row.type,
                 created_at=row.created_at,

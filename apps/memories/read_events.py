@@ -22,12 +22,12 @@ Listener = Callable[[Scope, Sequence[Read], datetime], None]
 _listeners: Final[list[Listener]] = []
 
 
-def listen(listener: Listener) -> None:
+def subscribe(listener: Listener) -> None:
     """For an app that passes it on: once, when it is ready."""
     _listeners.append(listener)
 
 
-def tell(scope: Scope, reads: Sequence[Read], *, now: datetime) -> None:
+def publish(scope: Scope, reads: Sequence[Read], *, now: datetime) -> None:
     """Of one tenant, some together, after they were answered."""
     for listener in _listeners:
         listener(scope, reads, now)

@@ -1,4 +1,4 @@
-"""How alive a memory is: what fades with time and is kept fresh by use.  Never a reason to delete.  Pure.
+"""The decay of memories: their weight fades with time, and use refreshes it.  Never a reason to delete.  Pure.
 
 Formulas of the typed-memory seed (003: freshness, access boost) and of the proposal that makes one salience of them
 (seed-systems 3.8).

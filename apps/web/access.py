@@ -1,4 +1,4 @@
-"""What a page requires of the user who opens it."""
+"""Access levels: what a page requires of the user who opens it."""
 
 from enum import StrEnum
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from apps.tenants.members import Reach
 
 
-class Need(StrEnum):
+class AccessLevel(StrEnum):
     """Each asks for what stands above it too, down to the tenant's own; those of operators ask for a second factor."""
 
     NOBODY = "nobody"
@@ -24,19 +24,28 @@ class Need(StrEnum):
     FRESH_OPERATOR = "an operator who has stepped up"
 
 
-OF_A_TENANT: Final = frozenset({Need.READER, Need.GRANTED, Need.DECIDER, Need.STEP_UP, Need.ASSERTION, Need.OWNER})
-DELETING: Final = frozenset({Need.DECIDER, Need.STEP_UP, Need.ASSERTION})
-STEPPED_UP: Final = frozenset({Need.STEP_UP, Need.ASSERTION, Need.OWNER})
-OF_OPERATORS: Final = frozenset({Need.OPERATOR, Need.READING_OPERATOR, Need.FRESH_OPERATOR})
+OF_A_TENANT: Final = frozenset(
+    {
+        AccessLevel.READER,
+        AccessLevel.GRANTED,
+        AccessLevel.DECIDER,
+        AccessLevel.STEP_UP,
+        AccessLevel.ASSERTION,
+        AccessLevel.OWNER,
+    }
+)
+DELETING: Final = frozenset({AccessLevel.DECIDER, AccessLevel.STEP_UP, AccessLevel.ASSERTION})
+STEPPED_UP: Final = frozenset({AccessLevel.STEP_UP, AccessLevel.ASSERTION, AccessLevel.OWNER})
+OF_OPERATORS: Final = frozenset({AccessLevel.OPERATOR, AccessLevel.READING_OPERATOR, AccessLevel.FRESH_OPERATOR})
 
 
-def permits(reach: Reach, need: Need, grant: str = "") -> bool:
+def permits(reach: Reach, need: AccessLevel, grant: str = "") -> bool:
     """Whether the role is enough for a page of the tenant; the step-up is asked for beside it.
 
     grant: one of ``apps.tenants.grants``, which the page asks for as the API does; without one it is about memories.
     """
     if grant:
         return grant in reach.permissions
-    if need == Need.OWNER:
+    if need == AccessLevel.OWNER:
         return reach.is_owner
     return reach.may_delete if need in DELETING else reach.may_read

@@ -1,4 +1,4 @@
-"""Numbers turned into places of a picture: spans, graphs, and by ``apps.core.charts`` columns.  Pure; templates write
+"""Coordinates of the charts in pages: time lines, graphs, and by ``apps.core.charts`` columns.  Pure; templates write
 the SVG.
 
 Coordinates are rounded, so that the same numbers make the same bytes.

@@ -1,4 +1,4 @@
-"""Counts that cost what a tenant holds, kept for as long as their cost deserves.
+"""Counts whose cost grows with a tenant, cached the longer the more they cost.
 
 Counting again takes at most a hundredth of the time: what took 3 milliseconds is kept for 0.3 seconds, which is not
 worth keeping; what took a second, for a hundred.  In each process by itself.  Numbers and codes, nothing that was said.
@@ -28,7 +28,7 @@ class Counted(Generic[T]):
     is_kept: bool = False
 
 
-def counted(name: str, count: Callable[[], T], *, now: datetime) -> Counted[T]:
+def get_or_count(name: str, count: Callable[[], T], *, now: datetime) -> Counted[T]:
     """name: of the count and of whose it is."""
     kept: tuple[T, datetime] | None = cache.get(f"counted:{name}")
     if kept is not None:

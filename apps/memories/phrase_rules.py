@@ -1,4 +1,4 @@
-"""Rules of words: by which a memory is recognized as one of the tenant's types.  Pure.
+"""Rules of phrases that assign a memory to one of the tenant's own types.  Pure.
 
 A phrase is words in a row, in any case.  A word may end in ``*``, which stands for any ending, and ``#`` stands for a
 number: ``prescrib*``, ``# mg``, ``must not``.  Nothing else is special, so that no phrase can take long to look for.
@@ -24,7 +24,7 @@ class BadTypeRule(Invalid):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wording:
+class PhraseRule:
     """A memory of one of ``sources`` is of ``type`` if it says one of ``words``, none of ``unless``, and has a key
     that begins with ``key_prefix``; of words and prefix, whichever is given must hold.
     """

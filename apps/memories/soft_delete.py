@@ -1,4 +1,4 @@
-"""Taking memories out of every answer immediately, and putting them back while there is time."""
+"""Soft deletion: a memory leaves every answer immediately, and can be restored while its text is kept."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,11 +10,11 @@ from apps.audit.services import enqueue, record
 from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, SpaceShredded
-from apps.memories import claims, partial, periods, revisions
+from apps.memories import claims, partial, revisions, validity
+from apps.memories.indexing_mode import check_room
 from apps.memories.lifetimes import lifetimes_of
 from apps.memories.models import Memory, MemoryClaim, MemoryVector, Retention, Validity
 from apps.memories.parts import Part
-from apps.memories.profiles import check_room
 from apps.memories.revisions import Change
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.services import GRACE
@@ -41,7 +41,7 @@ class RememberedAgain(Conflict):
     code = "REMEMBERED_AGAIN"
 
 
-def retire(
+def soft_delete(
     scope: Scope, space: Space, rows: Sequence[Memory], cipher: SpaceCipher, *, method: str, reason: str, now: datetime
 ) -> None:
     """Soft-delete these rows: no answer holds them from this transaction on, and for a week ``restore`` brings them
@@ -115,10 +115,10 @@ def _bring_back(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *,
         row.validity, row.superseded_by_id = Validity.SUPERSEDED, holder.pk
         row.superseded_at, row.superseded_reason = now, "newer"
         diff["superseded_by"] = {"old": None, "new": holder.pk}
-        held = periods.read(scope, [row])[row.pk]
+        held = validity.read(scope, [row])[row.pk]
         held.end_latest(holder.valid_from or holder.created_at, now=now)
         held.put_into(row)
-        periods.write(scope, space.pk, {row.pk: held}, now=now)
+        validity.write(scope, space.pk, {row.pk: held}, now=now)
     space.txid += 1
     _yield_parts(scope, row, space, cipher, now=now)
     space.save(update_fields=["txid", "term_total"])
