@@ -36,11 +36,11 @@ from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import scope_in
 from apps.projects.services import create_project
 from apps.retention.erasing import Authorisation, Target, start_erasure
-from apps.retention.forgetting import Choice
 from apps.retention.holds import hold, lift
-from apps.retention.privacy import open_request
 from apps.retention.requests import ask
+from apps.retention.soft_deletion import MemorySelection
 from apps.retention.states import PrivacyKind
+from apps.retention.subject_requests import open_request
 from apps.tenants.members import give_role
 from apps.tenants.models import EndUser, Role
 from apps.tenants.selectors import get_tenant
@@ -302,7 +302,9 @@ def _asked(there: Scope, people: Sequence[Scope], *, now: datetime) -> dict[str,
     with tenant_transaction(there):
         ids = list(Memory.objects.within(there).order_by("-pk").values_list("pk", flat=True)[:REQUESTS])
     for memory_id in ids:
-        asked, _ = ask(there, Choice(memory_ids=(memory_id,)), reason=Plaintext("It is no longer so."), now=now)
+        asked, _ = ask(
+            there, MemorySelection(memory_ids=(memory_id,)), reason=Plaintext("It is no longer so."), now=now
+        )
     for number, one in enumerate(people):
         open_request(one, list(PrivacyKind)[number % 3], now=now)
     return {"request_id": asked.id}

@@ -12,7 +12,7 @@ from typing import Any, Final
 from apps.adapters.registry import get_embedder
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest.candidates import Kept, Proposal
+from apps.ingest.candidates import ImportedMemory, Proposal
 from apps.ingest.services import remember
 from apps.memories.models import Memory
 from benchmarks import population
@@ -71,7 +71,7 @@ def _proposals(said: Iterator[str], count: int) -> Iterator[Proposal]:
 
 def _typed(said: Iterator[str], count: int) -> Iterator[Proposal]:
     """As an import of exported memories brings them: nothing is to be read by rules but whether policy lets it in."""
-    kept = Kept(type="event", key=None, since=datetime.now(UTC))
+    kept = ImportedMemory(type="event", key=None, since=datetime.now(UTC))
     return (
         Proposal(text=Plaintext(text), source_kind="import", importance=0.6, kept=kept)
         for text in itertools.islice(said, count)

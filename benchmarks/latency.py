@@ -27,7 +27,7 @@ from apps.memories.spaces import find_end_user
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
-from apps.recall.legs.dense import SURE
+from apps.recall.retrievers.dense import SURE
 from apps.recall.services import breadth
 from apps.tenants.models import Profile
 from benchmarks.instance import Instance

@@ -29,9 +29,9 @@ from apps.memories.models import Memory, MemoryVector
 from apps.memories.sealing import open_text
 from apps.memories.spaces import meet_end_user
 from apps.projects.scope import Scope
-from apps.recall.legs import graph
 from apps.recall.question import ask, words_that_may_name
 from apps.recall.ranking import ASSISTANT_CHAT, DIALOGUE
+from apps.recall.retrievers import graph
 from apps.recall.services import LEGS, rank_legs, recall
 from benchmarks.scores import mean, score
 from text.words import bm25, terms

@@ -108,11 +108,11 @@ def _purge() -> None:
     """Until no table waits for a transaction that can see it."""
     from django.test import override_settings
 
-    from apps.retention.purging import purge
+    from apps.retention.disk_purge import rewrite_tables
 
     deadline = time.monotonic() + WAIT_SECONDS
     with override_settings(PURGE_REWRITE_MB=0):
-        while purge(now=datetime.now(UTC)).waits and time.monotonic() < deadline:
+        while rewrite_tables(now=datetime.now(UTC)).waits and time.monotonic() < deadline:
             time.sleep(0.5)
 
 

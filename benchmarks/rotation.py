@@ -26,11 +26,11 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
-from apps.memories.resealing import reseal_batch
+from apps.memories.reencryption import reseal_batch
 from apps.memories.spaces import meet_end_user
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.tenants.models import Tenant
 from apps.upkeep import rotation
 from apps.upkeep.models import OPEN, KeyRotation
@@ -53,7 +53,7 @@ Say = Callable[[str], None]
 def run(
     running: Instance, *, rows: int, kills: int, restarts: int, pace_rows: int, questions: int, say: Say
 ) -> dict[str, Any]:
-    access.EVERY_SECONDS = 86_400.0  # a question that is asked often must not change its own answer
+    read_log.EVERY_SECONDS = 86_400.0  # a question that is asked often must not change its own answer
     scope = replace(find_tenant_scope(running.tenant), environment=Environment.DEVELOPMENT)
     with held_still(running), Workers() as workers:
         pace = _pace(scope, workers, pace_rows, say) if pace_rows else {}

@@ -18,7 +18,7 @@ from apps.crypto.services import open_space
 from apps.memories.models import Memory
 from apps.memories.nearest import nearest
 from apps.projects.scope import Scope
-from apps.recall.legs.dense import SURE
+from apps.recall.retrievers.dense import SURE
 from apps.recall.services import breadth
 from benchmarks import population
 from benchmarks.instance import Instance

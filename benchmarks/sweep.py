@@ -14,7 +14,7 @@ from apps.memories.spaces import find_end_user
 from apps.projects.policies import Level, set_policy
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
-from apps.retention.sweeping import Swept, sweep
+from apps.retention.retention_sweep import Swept, sweep
 from benchmarks.instance import Instance, superuser
 from benchmarks.latency import COPY_COLUMNS, Caller, measure, sentences
 

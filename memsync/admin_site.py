@@ -16,7 +16,7 @@ from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 
-from apps.accounts import factors
+from apps.accounts import second_factors
 from apps.core.retries import retried
 from memsync import overview
 
@@ -60,7 +60,7 @@ class MemsyncAdminSite(UnfoldAdminSite):
 
     def has_permission(self, request: HttpRequest) -> bool:
         """An operator who has shown a passkey or a code in this session."""
-        return bool(super().has_permission(request)) and factors.has_shown_second_factor(request)
+        return bool(super().has_permission(request)) and second_factors.has_shown_second_factor(request)
 
     @method_decorator(never_cache)
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
@@ -76,7 +76,7 @@ class MemsyncAdminSite(UnfoldAdminSite):
             return _redirect("web_home")
         if self.has_permission(request):
             return HttpResponseRedirect(back)
-        if factors.has_second_factor(request.user.pk or 0):
+        if second_factors.has_second_factor(request.user.pk or 0):
             return _redirect("account_reauthenticate", next=back)
         messages.warning(request, "The operators' site opens to a passkey or an authenticator: add one here first.")
         return _redirect("mfa_index")

@@ -19,7 +19,7 @@ from django.conf import settings
 from kombu.entity import Queue
 
 from apps.core.retries import retried
-from memsync.process import serve_quietly
+from memsync.hardening import serve_quietly
 from memsync.time_limits import limited
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memsync.settings")

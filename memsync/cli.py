@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from memsync import instance
-from memsync.process import keep_out_of_dumps
+from memsync.hardening import keep_out_of_dumps
 
 OWN = ("up", "down", "status")
 OURS = (

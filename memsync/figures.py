@@ -15,7 +15,7 @@ from psycopg.errors import QueryCanceled
 from apps.core.admin import OPERATOR
 from apps.core.charts import Bar, Chart, bars, stacked
 from apps.ingest.outcomes import KINDS, kind_of
-from apps.recall.pace import BOUNDS, percentile
+from apps.recall.latency_histogram import BOUNDS, percentile
 from apps.web.cached_counts import get_or_count
 
 DAYS: Final = 14

@@ -115,7 +115,7 @@ def _database(url: str) -> dict[str, Any]:
         "CONN_MAX_AGE": env.int("CONN_MAX_AGE", default=600),
         "CONN_HEALTH_CHECKS": True,
         "ATOMIC_REQUESTS": False,
-        # Only what asks for it is prepared (apps/core/statements.py), and that immediately.
+        # Only what asks for it is prepared (apps/core/prepared_sql.py), and that immediately.
         "OPTIONS": {**config.get("OPTIONS", {}), "prepare_threshold": 0 if DATABASE_PREPARE else None},
     }
 
@@ -208,7 +208,7 @@ ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_SESSION_REMEMBER = False
 ACCOUNT_LOGOUT_ON_PASSWORD_CHANGE = False  # this session stays; the others end with the old password's hash
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 300
-# Counted in the database by apps.apikeys.attempts, for all processes alike; allauth would count in each by itself.
+# apps.apikeys.login_throttle counts in the database, for all processes alike; allauth would count in each by itself.
 ACCOUNT_RATE_LIMITS = False
 MFA_RATE_LIMITS = False
 MFA_ADAPTER = "apps.web.adapters.FactorAdapter"
@@ -332,7 +332,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "apps.api.schema.add_refusals",
-        "apps.api.links.add_links",
+        "apps.api.openapi_links.add_links",
     ],
     "ENUM_NAME_OVERRIDES": {
         "SignatureAlgorithmEnum": "apps.api.control.webhook_fields.ALGORITHMS",

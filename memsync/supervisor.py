@@ -25,8 +25,8 @@ from typing import Any
 
 import psycopg
 
-from memsync import instance, probe
-from memsync.children import Child, Log, end_leftovers, python
+from memsync import instance, smoke_test
+from memsync.child_processes import Child, Log, end_leftovers, python
 from memsync.embedded import roles
 from memsync.embedded.postgres import (
     DiskFull,
@@ -266,7 +266,7 @@ class Supervisor:
     def _wait_until_healthy(self) -> None:
         self.say("Starting web server, worker and beat")
         deadline = time.monotonic() + READY_SECONDS
-        while not probe.is_healthy(self.url):
+        while not smoke_test.is_healthy(self.url):
             self._check_stopping()
             self._check_children()
             if time.monotonic() > deadline:
@@ -279,11 +279,11 @@ class Supervisor:
         self.say("Adding a memory and asking for it")
         try:
             try:
-                probe.add_and_query(self.url, self.secrets["probe_key"])
-            except probe.KeyRefused:  # revoked, or of a database that was replaced
+                smoke_test.add_and_query(self.url, self.secrets["probe_key"])
+            except smoke_test.KeyRefused:  # revoked, or of a database that was replaced
                 self._prepare(["--probe-key"])
-                probe.add_and_query(self.url, self.secrets["probe_key"])
-        except probe.ProbeFailed as error:
+                smoke_test.add_and_query(self.url, self.secrets["probe_key"])
+        except smoke_test.ProbeFailed as error:
             raise StartFailed(f"{error} (see {self.home / 'logs'})") from error
         self._check_stopping()
         self._check_children()
@@ -434,7 +434,7 @@ def status(options: argparse.Namespace) -> int:
     pid = holder(home)
     found = instance.running() if pid else {}
     found.pop("environment", None)  # passwords
-    healthy = bool(found) and probe.is_healthy(found["url"])
+    healthy = bool(found) and smoke_test.is_healthy(found["url"])
     state = {"running": pid is not None, "healthy": healthy, "home": str(home)} | found
     if options.json:
         print(json.dumps(state))

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Final
 
-from memsync.process import serve_quietly
+from memsync.hardening import serve_quietly
 from memsync.time_limits import Deadlines, watch
 
 PR_SET_PDEATHSIG: Final = 1

@@ -4,7 +4,7 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from memsync.process import serve_quietly
+from memsync.hardening import serve_quietly
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memsync.settings")
 serve_quietly()

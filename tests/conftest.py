@@ -14,7 +14,7 @@ from django.core.cache import cache
 from apps.apikeys.onboarding import Opened
 from apps.crypto import keyring
 from apps.memories import integrity
-from apps.recall import access
+from apps.recall import read_log
 from apps.retention import receipt_log
 from tests import makers
 
@@ -50,8 +50,8 @@ def _receipts_may_be_older_than_their_key(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.fixture(autouse=True)
 def _no_thread_writes_behind_a_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Access counts and broken seals are written when a test says ``flush()``, not by a timer that may outlive it."""
-    monkeypatch.setattr(access, "EVERY_SECONDS", 86_400.0)
-    monkeypatch.setattr(access, "_waiting", {})
+    monkeypatch.setattr(read_log, "EVERY_SECONDS", 86_400.0)
+    monkeypatch.setattr(read_log, "_waiting", {})
     monkeypatch.setattr(integrity, "EVERY_SECONDS", 86_400.0)
     yield
     integrity.forget_all()

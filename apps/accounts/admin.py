@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from unfold.forms import AdminPasswordChangeForm, UserCreationForm
 
-from apps.accounts import enrolment, factors
+from apps.accounts import enrolment, second_factors
 from apps.accounts.models import User
 from apps.core.admin import Answer, NamedAdmin, PasswordForm, action, actor, display
 from apps.core.errors import DomainError
@@ -79,7 +79,7 @@ class UserAdmin(DjangoUserAdmin, NamedAdmin):  # type: ignore[type-arg]  # Djang
         return "operator" if user.is_staff else "person"
 
     def is_offered(self, name: str, row: User) -> bool:
-        return not _has_role(row) and (name != "enrol" or not factors.has_second_factor(row.pk))
+        return not _has_role(row) and (name != "enrol" or not second_factors.has_second_factor(row.pk))
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002
         if _has_role(self.found(request, id)):

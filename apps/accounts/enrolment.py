@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest
 
-from apps.accounts import factors
+from apps.accounts import second_factors
 from apps.accounts.models import EnrolmentCode, User
 from apps.audit.services import record
 from apps.core.errors import Conflict, Forbidden
@@ -43,7 +43,7 @@ class CodeNeeded(Forbidden):
 
 def give_code(person: User, *, actor: str, now: datetime) -> str:
     """A new code in place of the one before, shown now and never again.  Raises HasSecondFactor."""
-    if factors.has_second_factor(person.pk):
+    if second_factors.has_second_factor(person.pk):
         raise HasSecondFactor
     code = new_code()
     kept = {"digest": _digest(code), "created_at": now, "expires_at": now + LIFETIME}
@@ -85,7 +85,7 @@ def adding_factor(request: HttpRequest, person: User) -> Iterator[None]:
     """
     with transaction.atomic():
         User.objects.select_for_update().get(pk=person.pk)
-        if not factors.has_second_factor(person.pk):
+        if not second_factors.has_second_factor(person.pk):
             shown = _shown(request)
             if shown is None or not _live(person, shown).delete()[0]:
                 raise CodeNeeded

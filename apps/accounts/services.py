@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest
 
-from apps.accounts import enrolment, factors
+from apps.accounts import enrolment, second_factors
 from apps.accounts.models import User
 from apps.audit.services import record
 from apps.core.errors import Conflict, NotFound
@@ -102,7 +102,7 @@ def start_over(person: User, *, actor: str, now: datetime) -> Credentials:
     theirs.  Django's sessions end because they are bound to the password's hash."""
     password = _new_password()
     with transaction.atomic():
-        factors.remove_all(person.pk)
+        second_factors.remove_all(person.pk)
         person.set_password(password)
         person.save(update_fields=["password"])
         record(None, actor=actor, action="account.reset", target=f"account:{person.pk}", now=now)

@@ -23,14 +23,14 @@ from typing import Any, Final
 from django.db import IntegrityError, connection, transaction
 from django.http import HttpRequest
 
-from apps.accounts import factors, sessions
+from apps.accounts import second_factors, sessions
 from apps.accounts.models import Assertion
 from apps.core.clock import database_time
 from apps.core.errors import Forbidden
 
 MAX_AGE_SECONDS: Final = 300
 SKEW_SECONDS: Final = 5
-METHODS: Final = factors.SECOND
+METHODS: Final = second_factors.SECOND
 
 
 class StepUpRequired(Forbidden):
@@ -75,9 +75,9 @@ def find_step_up(
     person = request.user
     if not person.is_authenticated or not person.is_active or sessions.NAME not in request.session:
         return None
-    theirs = factors.ids_of(person.pk)
+    theirs = second_factors.ids_of(person.pk)
     now = database_time().timestamp()
-    for record in reversed(factors.records(request)):
+    for record in reversed(second_factors.records(request)):
         kind = str(record.get("type"))
         if record.get("method") != "mfa" or kind not in METHODS or kind not in methods:
             continue
@@ -90,10 +90,10 @@ def find_password(request: HttpRequest, *, max_age: float = MAX_AGE_SECONDS) -> 
     """The newest time that the password was asked for and shown after signing in.  Good for one thing: adding the
     first passkey or authenticator.  None for a person who has one."""
     person = request.user
-    if not person.is_authenticated or not person.is_active or factors.has_second_factor(person.pk):
+    if not person.is_authenticated or not person.is_active or second_factors.has_second_factor(person.pk):
         return None
     now = database_time().timestamp()
-    for record in reversed(factors.records(request)):
+    for record in reversed(second_factors.records(request)):
         if record.get("method") == "password" and _is_recent(record, now, max_age):
             return StepUp(method="password", at=record["at"], age_seconds=now - record["at"])
     return None
@@ -103,7 +103,7 @@ def has_just_added_factor(request: HttpRequest) -> bool:
     """Whether one was added in this session at most as long ago as a step-up holds.  That person has confirmed who they
     are before, and shown the new one: enough to be shown their recovery codes, and for nothing that deletes."""
     now = database_time().timestamp()
-    return any(_is_recent(one, now, MAX_AGE_SECONDS, mark="added") for one in factors.records(request))
+    return any(_is_recent(one, now, MAX_AGE_SECONDS, mark="added") for one in second_factors.records(request))
 
 
 def issue_assertion(request: HttpRequest, *, action: str, target: str, count: int) -> str:

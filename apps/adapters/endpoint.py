@@ -13,7 +13,7 @@ import orjson
 from django.core.exceptions import ImproperlyConfigured
 
 from apps.adapters.breaker import Breaker
-from apps.adapters.deadline import within
+from apps.adapters.timeout import run_with_timeout
 
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 CONNECT_SECONDS: Final = 2.0
@@ -67,7 +67,7 @@ class Endpoint:
         if not self._breaker.lets_through():
             raise CallFailed("circuit_open")
         try:
-            raw = within(seconds, lambda deadline: self._post(orjson.dumps(body), deadline))
+            raw = run_with_timeout(seconds, lambda deadline: self._post(orjson.dumps(body), deadline))
         except (CallFailed, TimeoutError) as error:
             self._breaker.note(is_success=False)
             failed = error.cause if isinstance(error, CallFailed) else "timeout"

@@ -13,11 +13,11 @@ from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
-from apps.accounts import bearer
-from apps.accounts.bearer import SignedIn
-from apps.api.facts import facts_of
+from apps.accounts import api_sessions
+from apps.accounts.api_sessions import SignedIn
+from apps.api.request_context import request_context
 from apps.api.throttling import refuse_guessing
-from apps.apikeys import attempts
+from apps.apikeys import login_throttle
 from apps.apikeys.selectors import Authenticated, authenticate
 from apps.core.errors import Forbidden, Malformed, Unauthenticated
 from apps.projects.scope import Principal, Scope
@@ -74,7 +74,7 @@ class ApiKeyAuthentication(BaseAuthentication):
             refuse_guessing(request)
             raise
         _refuse_another_key(request, raw)
-        facts = facts_of(request)
+        facts = request_context(request)
         facts.tenant, facts.environment = str(key.tenant.id), key.environment.value
         return key.scope, key
 
@@ -89,14 +89,14 @@ class BearerAuthentication(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[Any, SignedIn] | None:
         _refuse_in_query(request)
         token = _bearer(request)
-        if not token.startswith(bearer.ACCESS):
+        if not token.startswith(api_sessions.ACCESS):
             return None
         if _is_signed_in(request):
             raise AmbiguousCredentials
         try:
-            signed_in = bearer.authenticate(token, now=timezone.now())
+            signed_in = api_sessions.authenticate(token, now=timezone.now())
         except Unauthenticated:
-            attempts.note_refused_token(now=timezone.now())
+            login_throttle.note_refused_token(now=timezone.now())
             refuse_guessing(request)
             raise
         _refuse_another_key(request, token)
@@ -107,7 +107,7 @@ class BearerAuthentication(BaseAuthentication):
         reach = choose_reach(signed_in.person_id, request.headers.get("X-Tenant-ID"))
         principal = Principal(kind="account", id=signed_in.person_id)
         scope = replace(scope_in(reach.tenant, principal=principal), permissions=reach.permissions)
-        facts = facts_of(request)
+        facts = request_context(request)
         facts.tenant, facts.environment = str(scope.tenant_id), scope.environment.value
         return scope, replace(signed_in, factor_asked_for=reach.needs_second_factor)
 

@@ -21,7 +21,7 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.response import Response
 
 from apps.adapters.errors import AdapterError
-from apps.api.facts import facts_of
+from apps.api.request_context import request_context
 from apps.core.errors import (
     Busy,
     Conflict,
@@ -135,8 +135,10 @@ def handle(exc: Exception, context: Mapping[str, Any]) -> Response:
     """Every exception of every API view, the unexpected ones included."""
     error = translate(exc)
     if isinstance(error, InternalError | Unavailable):
-        logger.error("request failed", exc_info=exc, extra={"request_id": facts_of(context["request"]).request_id})
-    body = envelope(error, request_id=facts_of(context["request"]).request_id)
+        logger.error(
+            "request failed", exc_info=exc, extra={"request_id": request_context(context["request"]).request_id}
+        )
+    body = envelope(error, request_id=request_context(context["request"]).request_id)
     return Response(body, status=status_of(error), headers=headers_of(error))
 
 
@@ -201,7 +203,7 @@ def in_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpRespons
     if response.headers.get("Content-Type", "").startswith("application/json"):
         return response
     kind = BY_STATUS.get(response.status_code, InternalError if response.status_code >= 500 else Malformed)
-    body = orjson.dumps(envelope(kind(), request_id=facts_of(request).request_id))
+    body = orjson.dumps(envelope(kind(), request_id=request_context(request).request_id))
     response.close()
     kept = {name: value for name, value in response.headers.items() if name not in OF_THE_BODY}
     own = {"Content-Type": "application/json", "Content-Length": str(len(body)), "X-Content-Type-Options": "nosniff"}

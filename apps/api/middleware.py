@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from apps.api import errors
-from apps.api.facts import Facts, facts_of, keep
+from apps.api.request_context import RequestContext, keep, request_context
 from apps.audit.origin import coming_from
 from apps.core.proxies import caller_address
 
@@ -30,7 +30,7 @@ class RequestIdMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         started = time.perf_counter()
         request_id = _kept(request.headers.get("X-Request-ID")) or uuid.uuid4().hex
-        facts = Facts(request_id=request_id, trace_id=_kept(request.headers.get("X-Trace-ID")) or request_id)
+        facts = RequestContext(request_id=request_id, trace_id=_kept(request.headers.get("X-Trace-ID")) or request_id)
         keep(request, facts)
         peer, forwarded = request.META.get("REMOTE_ADDR", ""), request.headers.get("X-Forwarded-For", "")
         request.META["REMOTE_ADDR"] = address = caller_address(peer, forwarded, settings.TRUSTED_PROXIES)
@@ -48,7 +48,7 @@ def _kept(value: str | None) -> str | None:
 
 
 def _log(request: HttpRequest, response: HttpResponseBase, *, milliseconds: float) -> None:
-    facts = facts_of(request)
+    facts = request_context(request)
     match = request.resolver_match
     extra = {
         # The pattern, never the path: a path may hold an id, a query string, or a secret put there by mistake.

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from apps.accounts.bearer import SignedIn, require_fresh
+from apps.accounts.api_sessions import SignedIn, require_fresh
 from apps.apikeys.permissions import PERMISSIONS
 from apps.core.errors import Forbidden
 from apps.projects.scope import Scope

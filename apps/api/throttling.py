@@ -7,7 +7,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from apps.accounts.bearer import SignedIn
+from apps.accounts.api_sessions import SignedIn
 from apps.apikeys import limits
 from apps.apikeys.addresses import address_key
 from apps.core.errors import LimitReached

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.accounts.bearer import SignedIn
+from apps.accounts.api_sessions import SignedIn
 from apps.api import metering, throttling
 from apps.api.authentication import ApiKeyAuthentication, BearerAuthentication, PersonAuthentication
 from apps.api.errors import LengthRequired, MethodNotAllowed, invalid

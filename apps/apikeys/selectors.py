@@ -13,8 +13,8 @@ from apps.apikeys.pepper import pepper
 from apps.apikeys.permissions import expand
 from apps.audit.services import record
 from apps.core.errors import DomainError, Forbidden, NotFound, Unauthenticated
+from apps.core.prepared_sql import Columns, pipelined, prepared_cursor
 from apps.core.scoping import tenant_transaction
-from apps.core.statements import Columns, prepared_cursor, sent_together
 from apps.projects.scope import Environment, Principal, Scope, TenantRef
 from apps.tenants.models import Tenant
 
@@ -150,7 +150,7 @@ def state_of(key: ApiKey, *, now: datetime) -> str:
 def _find(kid: str) -> ApiKey | None:
     """Row-level security shows the one row whose kid this transaction names: the tenant is not known before it."""
     with connection.cursor() as naming, prepared_cursor() as cursor:
-        with sent_together():  # and BEGIN with them
+        with pipelined():  # and BEGIN with them
             naming.execute("select set_config('app.api_key_kid', %s, true)", [kid])
             cursor.execute(_KEY_AND_TENANT, [kid])
         found = cursor.fetchone()

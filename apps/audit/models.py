@@ -67,7 +67,7 @@ class ChainHead(models.Model):
 
 
 class Checkpoint(models.Model):
-    """A signed statement of where every chain stood; see ``apps.audit.statements``.  Never changed, never deleted."""
+    """A signed statement of every chain's head; see ``apps.audit.checkpoint_statement``.  Never changed or deleted."""
 
     number = models.BigIntegerField(primary_key=True)
     made_at = models.DateTimeField()

@@ -9,8 +9,8 @@ from django.db import connection
 from django.db.models import F, Q, QuerySet
 
 from apps.audit.chain import NAMES, Entry
+from apps.audit.checkpoint_statement import Head
 from apps.audit.models import AuditEvent, ChainHead
-from apps.audit.statements import Head
 from apps.core.scoping import InTenant, tenant_transaction
 
 LOOKED_THROUGH: Final = 200_000  # rows of a chain for one page, whatever is asked for

@@ -7,8 +7,8 @@ from typing import Final
 from apps.audit.leases import MOST_LOST
 from apps.audit.models import OutboxEvent
 from apps.audit.origin import current
+from apps.core.prepared_sql import prepared_cursor
 from apps.core.scoping import InTenant, tenant_transaction
-from apps.core.statements import prepared_cursor
 
 CODE_VERSION: Final = version("memsync")[:32]
 

@@ -19,7 +19,7 @@ from itertools import groupby, pairwise
 from typing import Final
 
 from apps.audit.chain import NO_HASH, Entry
-from apps.audit.statements import Head, Signed
+from apps.audit.checkpoint_statement import Head, Signed
 
 MOST_BAD: Final = 1_000  # rows of a chain kept to find out which of them changed places
 

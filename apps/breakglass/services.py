@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Final
 
-from apps.accounts import factors
+from apps.accounts import second_factors
 from apps.accounts.services import is_operator
 from apps.audit.services import record
 from apps.breakglass.models import LASTS as LASTS
@@ -98,7 +98,7 @@ def approve(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
             raise GlassDenied
         if person in (grant.asked_by, grant.allowed_by) or not is_operator(person):
             raise SecondOperatorRequired
-        if not factors.has_had_second_factor(person, since=now - SETTLED):
+        if not second_factors.has_had_second_factor(person, since=now - SETTLED):
             raise SecondOperatorRequired
         if grant.standing(now=now) != Standing.WAITS_FOR_OPERATOR:
             raise GrantDecided

@@ -1,6 +1,6 @@
 """Fresh ids, for rows whose seals are bound to their id and so need it before they are written."""
 
-from apps.core.statements import prepared_cursor
+from apps.core.prepared_sql import prepared_cursor
 
 
 def take_ids(count: int, *, sequence: str) -> list[int]:

@@ -35,8 +35,8 @@ from apps.adapters.kms.base import Wrapped
 from apps.adapters.registry import get_kms
 from apps.core.errors import Conflict, NotFound, Unavailable
 from apps.core.locks import TransactionRequired
+from apps.core.prepared_sql import prepared_cursor
 from apps.core.scoping import tenant_transaction
-from apps.core.statements import prepared_cursor
 from apps.crypto import aead
 from apps.crypto.envelope import KEY_BYTES, Box
 from apps.crypto.models import (

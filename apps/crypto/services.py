@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from apps.core.plaintext import Plaintext
-from apps.crypto import fingerprints, keyring
+from apps.crypto import keyed_hashes, keyring
 from apps.crypto.envelope import DecryptError, PlaintextTooLarge, key_version_of
 from apps.crypto.keyring import (
     KeysExist,
@@ -130,17 +130,17 @@ class SpaceCipher:
 
     def term_tokens(self, terms: Iterable[str]) -> list[int]:
         """A token for each term, in order, for the lexical index."""
-        return fingerprints.tokens(self._keys.term, "term", terms)
+        return keyed_hashes.tokens(self._keys.term, "term", terms)
 
     def tag_token(self, tag: str) -> int:
         return self._label_token("tag", tag)
 
     def actor_token(self, name: str) -> int:
         """The same in every key version, as is the session's: turns of one session stay together while keys turn."""
-        return fingerprints.tokens(self._keys.identity, "actor", (name,))[0]
+        return keyed_hashes.tokens(self._keys.identity, "actor", (name,))[0]
 
     def session_token(self, session_id: str) -> int:
-        return fingerprints.tokens(self._keys.identity, "session", (session_id,))[0]
+        return keyed_hashes.tokens(self._keys.identity, "session", (session_id,))[0]
 
     def filter_token(self, kind: str, value: str) -> int:
         """A token for any other label that is compared for equality."""
@@ -148,7 +148,7 @@ class SpaceCipher:
 
     def identity_mac(self, kind: str, *parts: str | bytes) -> bytes:
         """16 bytes that stand for these parts in this space, in every key version: slots, digests, references."""
-        return fingerprints.mac16(self._keys.identity, kind, *parts)
+        return keyed_hashes.mac16(self._keys.identity, kind, *parts)
 
     def end_user_mac(self, external_id: str) -> bytes:
         """Of the tenant's own cipher: 16 bytes to look an end user up by the tenant's own id for them."""
@@ -156,14 +156,14 @@ class SpaceCipher:
 
     def public_id(self, type: str, topic_key: str, canonical_content: str) -> str:  # noqa: A002 -- the product's word
         """``mem_`` and 32 hex digits, in every key version.  canonical_content: compact JSON, keys sorted."""
-        return fingerprints.public_id(self._keys.identity, type, topic_key, canonical_content)
+        return keyed_hashes.public_id(self._keys.identity, type, topic_key, canonical_content)
 
     def protect_vectors(self, x: Vectors) -> Vectors:
         """x: float32, shape (n, dimensions), of stored texts or of a query.  Ranks among the results are as before."""
         return self._keys.rotation(x.shape[-1]).apply(x)
 
     def _label_token(self, field: str, value: str) -> int:
-        return fingerprints.tokens(self._keys.tag, field, (value,))[0]
+        return keyed_hashes.tokens(self._keys.tag, field, (value,))[0]
 
     def _keys_of(self, version: int) -> SpaceKeys:
         if version == self.key_version:

@@ -14,8 +14,8 @@ class EdgesConfig(AppConfig):
     verbose_name = "Edges"
 
     def ready(self) -> None:
-        from apps.crypto.sealed_tables import register
-        from apps.edges.resealing import Edges
+        from apps.crypto.encrypted_tables import register
+        from apps.edges.reencryption import Edges
         from apps.memories.indexing_mode import STRIPPED
 
         register(Edges())

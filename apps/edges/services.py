@@ -6,9 +6,9 @@ from typing import Final
 
 from apps.audit.services import record
 from apps.core.errors import Invalid, NotFound
+from apps.core.prepared_sql import Columns, insert, prepared_cursor
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
-from apps.core.statements import Columns, insert, prepared_cursor
 from apps.crypto.services import SpaceCipher, SpaceShredded, open_space
 from apps.edges.models import MemoryEdge
 from apps.edges.ontology import relation_types

@@ -12,8 +12,8 @@ class EntitiesConfig(AppConfig):
     verbose_name = "Entities"
 
     def ready(self) -> None:
-        from apps.crypto.sealed_tables import register
-        from apps.entities.resealing import Aliases, EntityClaims
+        from apps.crypto.encrypted_tables import register
+        from apps.entities.reencryption import Aliases, EntityClaims
         from apps.memories.indexing_mode import STRIPPED
 
         register(Aliases())

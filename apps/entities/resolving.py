@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from apps.crypto.services import SpaceCipher
-from apps.entities.known import Alias, Directory, Known
+from apps.entities.entity_cache import Alias, EntityCache, EntityRecord
 from apps.entities.models import How
-from apps.entities.said import Said
+from apps.entities.statements import StatementContext
 from apps.projects.scope import Scope
 from text.mentions import MOST_NAMED, Mention, RelationMention
 from text.names import (
@@ -38,7 +38,7 @@ _GENDERS = {"she": "f", "he": "m"}
 class _Found:
     """aliases: by which names it was called just now."""
 
-    known: Known
+    known: EntityRecord
     how: How
     aliases: Sequence[Alias] = ()
     is_unsure: bool = False
@@ -48,7 +48,7 @@ def resolve(
     scope: Scope,
     space_id: int,
     cipher: SpaceCipher,
-    said: Sequence[Said],
+    said: Sequence[StatementContext],
     *,
     judge: Judge | None = None,
     now: datetime,
@@ -60,7 +60,7 @@ def resolve(
     told = [one for one in said if one.reading]
     if not told or not cipher.is_searchable:
         return
-    directory = Directory(scope, space_id, cipher, now=now)
+    directory = EntityCache(scope, space_id, cipher, now=now)
     directory.ask(form for one in told for named in one.reading.named for form in _forms(named, one))
     resolver = _Resolver(directory, judge)
     for one in told:
@@ -68,7 +68,7 @@ def resolve(
     directory.write()
 
 
-def _forms(named: Mention, said: Said) -> set[str]:
+def _forms(named: Mention, said: StatementContext) -> set[str]:
     """Every form by which it may be known, normalised."""
     words = [normalised(text) for text in (named.name, _role(named, said), *named.also) if text]
     if named.is_user and said.voice:
@@ -76,7 +76,7 @@ def _forms(named: Mention, said: Said) -> set[str]:
     return {form for word in words if word for form in (word, *short_forms(word))}
 
 
-def _role(named: Mention, said: Said) -> str:
+def _role(named: Mention, said: StatementContext) -> str:
     """ "My manager" is another person when another speaker says it."""
     if said.voice and named.role.startswith("my "):
         return f"{said.voice.reveal()}'s {named.role.removeprefix('my ')}"
@@ -84,13 +84,13 @@ def _role(named: Mention, said: Said) -> str:
 
 
 class _Resolver:
-    def __init__(self, directory: Directory, judge: Judge | None) -> None:
+    def __init__(self, directory: EntityCache, judge: Judge | None) -> None:
         self.directory, self.judge = directory, judge
-        self._recent: list[Known] = []  # whom was spoken of, the last last
+        self._recent: list[EntityRecord] = []  # whom was spoken of, the last last
         self._turn: object = None
         self._reached_back = False
 
-    def take(self, said: Said) -> None:
+    def take(self, said: StatementContext) -> None:
         """One memory: its mentions, and what it claims."""
         if self._turn != said.turn:
             self._turn, self._recent, self._reached_back = said.turn, [], False
@@ -110,7 +110,7 @@ class _Resolver:
             self._claim(said, found)
         self._remember(said, found)
 
-    def _claim(self, said: Said, found: dict[Mention, _Found]) -> None:
+    def _claim(self, said: StatementContext, found: dict[Mention, _Found]) -> None:
         made: set[tuple[int, str, int | None, str]] = set()
         for told in said.reading.told:
             subject = found.get(told.subject)
@@ -125,7 +125,7 @@ class _Resolver:
                 made.add(claim)
                 self.directory.claim(subject.known, said.memory_id, predicate, other, value)
 
-    def _remember(self, said: Said, found: dict[Mention, _Found]) -> None:
+    def _remember(self, said: StatementContext, found: dict[Mention, _Found]) -> None:
         """The subject is who "she" is in the next sentence, before the others that were spoken of."""
         subjects = [told.subject for told in said.reading.told[:1]]
         order = [named for named in found if named not in subjects] + [named for named in subjects if named in found]
@@ -136,7 +136,7 @@ class _Resolver:
 
     # --- the cascade --------------------------------------------------------------------------------------------------
 
-    def _find(self, named: Mention, said: Said) -> _Found | None:
+    def _find(self, named: Mention, said: StatementContext) -> _Found | None:
         if named.is_user:
             return self._user(named, said)
         if named.pronoun:
@@ -151,7 +151,7 @@ class _Resolver:
         found.known.learn_type(named.type)
         return replace(found, aliases=self._called(found.known, named, said))
 
-    def _user(self, named: Mention, said: Said) -> _Found | None:
+    def _user(self, named: Mention, said: StatementContext) -> _Found | None:
         """The speaker: the end user, or one of several who have names.  None where such a name has no letter."""
         if said.voice is None:
             known = self.directory.user()
@@ -163,7 +163,7 @@ class _Resolver:
         found = self._by_name(Mention(name=name, type=PERSON), said)
         return found or _Found(known=self.directory.user(), how=How.USER)
 
-    def _by_pronoun(self, pronoun: str, said: Said) -> Known | None:
+    def _by_pronoun(self, pronoun: str, said: StatementContext) -> EntityRecord | None:
         known = next((one for one in reversed(self._recent) if _may_be_called(one, pronoun)), None)
         if known is None and said.session and not self._reached_back:
             self._reached_back = True
@@ -171,14 +171,14 @@ class _Resolver:
             known = next((one for one in reversed(self._recent) if _may_be_called(one, pronoun)), None)
         return known
 
-    def _by_role(self, named: Mention, said: Said) -> _Found | None:
+    def _by_role(self, named: Mention, said: StatementContext) -> _Found | None:
         role = _role(named, said)
         found = self._among(self.directory.called(normalised(role), named.type), How.EXACT)
         if found or not (named.is_sure and said.may_meet):
             return found
         return _Found(known=self.directory.make(named.type), how=How.NEW)
 
-    def _by_name(self, named: Mention, said: Said) -> _Found | None:
+    def _by_name(self, named: Mention, said: StatementContext) -> _Found | None:
         name = normalised(named.name)
         if not name:
             return None
@@ -190,7 +190,7 @@ class _Resolver:
             return _Found(known=holder, how=How.EXACT)
         return self._by_part(name, named.type) or self._by_spelling(name, named.type)
 
-    def _unnamed_holder(self, named: Mention, said: Said) -> Known | None:
+    def _unnamed_holder(self, named: Mention, said: StatementContext) -> EntityRecord | None:
         """ "My sister Ana", where "my sister" was spoken of before and had no name yet."""
         if not named.role:
             return None
@@ -229,7 +229,7 @@ class _Resolver:
                 return _Found(known=alike[chosen][2], how=How.JUDGE)
         return _Found(known=self.directory.make(type_, needs_review=bool(alike)), how=How.NEW)
 
-    def _among(self, known: Sequence[Known], how: How) -> _Found | None:
+    def _among(self, known: Sequence[EntityRecord], how: How) -> _Found | None:
         """The only one; or of several the one spoken of last, and that is not sure."""
         if len(known) < 2:
             return _Found(known=known[0], how=how) if known else None
@@ -239,7 +239,7 @@ class _Resolver:
             self.directory.flag(chosen)
         return _Found(known=chosen, how=how, is_unsure=recent is None)
 
-    def _called(self, known: Known, named: Mention, said: Said) -> list[Alias]:
+    def _called(self, known: EntityRecord, named: Mention, said: StatementContext) -> list[Alias]:
         """Note by which names it was called, and that a role is now this one's."""
         aliases = []
         if named.name:
@@ -259,7 +259,7 @@ class _Resolver:
         return aliases + [self.directory.name(known, other) for other in named.also if normalised(other)]
 
 
-def _may_be_called(known: Known, pronoun: str) -> bool:
+def _may_be_called(known: EntityRecord, pronoun: str) -> bool:
     if pronoun == "it":
         return known.type not in (PERSON, PLACE)
     if pronoun == "they":
@@ -267,7 +267,9 @@ def _may_be_called(known: Known, pronoun: str) -> bool:
     return known.type == PERSON and known.gender in ("", _GENDERS[pronoun])
 
 
-def _corrected(told: RelationMention, subject: Known, other: Known | None) -> tuple[str, Known | None, str]:
+def _corrected(
+    told: RelationMention, subject: EntityRecord, other: EntityRecord | None
+) -> tuple[str, EntityRecord | None, str]:
     """A relation of a person to themselves is what they are (seed 003's second correction)."""
     if other is subject and told.object is not None:
         words = told.value or told.object.role or told.object.name

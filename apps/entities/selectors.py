@@ -16,7 +16,7 @@ from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.entities.models import ALIAS, CLAIM, Entity, EntityAlias, EntityClaim, EntityMention
 from apps.entities.opened import Described, OpenedEntity, OpenedRelation, Page, Picture, Tie
-from apps.entities.resealing import ALIASES, CLAIMS, alias_mac
+from apps.entities.reencryption import ALIASES, CLAIMS, alias_mac
 from apps.memories import integrity
 from apps.memories.models import Memory
 from apps.projects.scope import Scope

@@ -6,8 +6,8 @@ class ExportsConfig(AppConfig):
     verbose_name = "Exports"
 
     def ready(self) -> None:
-        from apps.crypto.sealed_tables import register
-        from apps.exports.resealing import Chunks, Jobs
+        from apps.crypto.encrypted_tables import register
+        from apps.exports.reencryption import Chunks, Jobs
 
         register(Jobs())
         register(Chunks())

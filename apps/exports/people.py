@@ -14,7 +14,7 @@ from django.db import models
 
 from apps.audit.unbound import only_bound
 from apps.core.scoping import ScopedQuerySet
-from apps.crypto.sealed_tables import report_broken
+from apps.crypto.encrypted_tables import report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.edges.models import METADATA as EDGE_METADATA
 from apps.edges.models import RESOLUTION, MemoryEdge

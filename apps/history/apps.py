@@ -6,8 +6,8 @@ class HistoryConfig(AppConfig):
     verbose_name = "History"
 
     def ready(self) -> None:
-        from apps.crypto.sealed_tables import register
-        from apps.history.resealing import States, Turns
+        from apps.crypto.encrypted_tables import register
+        from apps.history.reencryption import States, Turns
 
         register(Turns())
         register(States())

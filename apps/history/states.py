@@ -15,7 +15,7 @@ from apps.audit.services import enqueue, record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.core.sequences import take_ids
-from apps.crypto.sealed_tables import ciphers_of, report_broken
+from apps.crypto.encrypted_tables import ciphers_of, report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, open_space, open_tenant
 from apps.history.embedding import Embedded, embed, try_embed
 from apps.history.models import SEQUENCE, StateItem

@@ -12,7 +12,7 @@ from apps.audit.services import record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.core.sequences import take_ids
-from apps.crypto.sealed_tables import report_broken
+from apps.crypto.encrypted_tables import report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.history.models import SEQUENCE, HistoryTurn
 from apps.history.space import lock_space

@@ -6,8 +6,8 @@ class ImportsConfig(AppConfig):
     verbose_name = "Imports"
 
     def ready(self) -> None:
-        from apps.crypto.sealed_tables import register
-        from apps.imports.resealing import Chunks, Jobs
+        from apps.crypto.encrypted_tables import register
+        from apps.imports.reencryption import Chunks, Jobs
 
         register(Jobs())
         register(Chunks())

@@ -6,8 +6,8 @@ class IngestConfig(AppConfig):
     verbose_name = "Ingest"
 
     def ready(self) -> None:
-        from apps.crypto.sealed_tables import register
-        from apps.ingest.resealing import Receipts, ReviewItems
+        from apps.crypto.encrypted_tables import register
+        from apps.ingest.reencryption import Receipts, ReviewItems
 
         register(Receipts())
         register(ReviewItems())

@@ -33,7 +33,7 @@ class KeptEdge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class ImportedMemory:
     """What a memory was elsewhere, to be so here: nothing is extracted, split or weighed again.
 
     since: what was here before is matched again; what came with it is another memory, also where it says the same.
@@ -71,7 +71,7 @@ class ModelReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ReviewedExtraction:
     """What was read out of a text before a person looked at it and let it through.
 
     said_at: when it was proposed.  is_edited: the text is the person's own, so that only the type is as it was read.
@@ -92,7 +92,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stated:
+class StatedFact:
     """A fact that a caller states as one: nothing is extracted.  It held in [valid_from, valid_to), None is open."""
 
     claim: Claim
@@ -129,10 +129,10 @@ class Proposal:
     role: str = "user"
     speaker: str | None = None
     occurred_at: datetime | None = None
-    kept: Kept | None = None
-    reviewed: Reading | None = None
+    kept: ImportedMemory | None = None
+    reviewed: ReviewedExtraction | None = None
     reading: ModelReading | None = None
-    stated: Stated | None = None
+    stated: StatedFact | None = None
     is_overheard: bool = False
     pinned: bool = False
     asked_at: datetime | None = None

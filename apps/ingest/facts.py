@@ -6,7 +6,7 @@ from datetime import datetime
 from apps.core.errors import Invalid
 from apps.core.plaintext import Plaintext
 from apps.edges.decisions import Decision, list_decisions
-from apps.ingest.candidates import Outcome, Proposal, Stated
+from apps.ingest.candidates import Outcome, Proposal, StatedFact
 from apps.ingest.services import remember_for
 from apps.memories.claims import Fact, facts
 from apps.memories.validity import AsOf
@@ -37,7 +37,7 @@ class Contradiction:
 
 
 def record_fact(
-    scope: Scope, end_user: str, stated: Stated, *, source: str = "", client_ref: str | None = None, now: datetime
+    scope: Scope, end_user: str, stated: StatedFact, *, source: str = "", client_ref: str | None = None, now: datetime
 ) -> tuple[Scope, Outcome]:
     """Keep a fact as it is stated, of this end user, who is made on first sight; with the scope of their space.
 

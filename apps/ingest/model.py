@@ -21,7 +21,7 @@ from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import ModelReading, Proposal
 from apps.ingest.costs import budget_for
-from apps.ingest.voices import is_user
+from apps.ingest.speakers import is_user
 from apps.ingest.weighing import weighed
 from apps.projects.scope import Scope
 from apps.tenants.selectors import may_leave

@@ -7,7 +7,7 @@ does no harm, and only where nothing in the text looks as if it came from elsewh
 from typing import Final
 
 from apps.ingest.candidates import Candidate
-from apps.ingest.voices import is_user, participant
+from apps.ingest.speakers import is_user, participant
 from text import patterns
 from text.extraction.slots.orders import traits
 from text.sentences import fold, lower

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Candidate, Proposal
+from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps.change import change, close_what_says_nothing
 from apps.ingest.steps.classify import classify
@@ -18,22 +19,21 @@ from apps.ingest.steps.compare import compare
 from apps.ingest.steps.connect import connect
 from apps.ingest.steps.dedupe import dedupe, honour_reference
 from apps.ingest.steps.embed import embed
+from apps.ingest.steps.entities import extract_entities
 from apps.ingest.steps.extract import extract
-from apps.ingest.steps.hold import Queue
-from apps.ingest.steps.identify import identify
 from apps.ingest.steps.index import index
-from apps.ingest.steps.resolve import resolve
+from apps.ingest.steps.lookup_keys import add_lookup_keys
+from apps.ingest.steps.review_gate import Queue
 from apps.ingest.steps.supersede import close, supersede
-from apps.ingest.tools import Tools
 
 
-def run(proposals: Sequence[Proposal], tools: Tools) -> list[list[Candidate]]:
+def run(proposals: Sequence[Proposal], tools: PipelineContext) -> list[list[Candidate]]:
     """Carry proposals to their decisions: for each proposal its candidates, every one decided.  All or nothing."""
     batch = [extract(proposal, now=tools.now) for proposal in proposals]
     candidates = [candidate for one in batch for candidate in one]
     classify(candidates, tools.types)
-    identify(candidates, tools)
-    resolve(candidates, tools)
+    extract_entities(candidates, tools)
+    add_lookup_keys(candidates, tools)
     embed(candidates, tools)
     compare(candidates, tools)
     with tenant_transaction(tools.scope, is_planned=True):

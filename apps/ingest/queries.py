@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from apps.core.statements import Columns, prepared_cursor
+from apps.core.prepared_sql import Columns, prepared_cursor
 from apps.memories.models import Memory
 from apps.projects.scope import Scope
 

@@ -21,9 +21,9 @@ from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.ingest import waiting
 from apps.ingest.candidates import DecisionMade
-from apps.ingest.derived import link
 from apps.ingest.models import ReviewItem, ReviewState
 from apps.ingest.services import remember
+from apps.ingest.source_links import link
 from apps.memories import integrity
 from apps.memories.models import Memory
 from apps.memories.soft_delete import soft_delete

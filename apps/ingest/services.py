@@ -13,9 +13,9 @@ from apps.crypto.services import SpaceShredded
 from apps.ingest import pipeline
 from apps.ingest.candidates import MADE, STORED, Candidate, DecisionMade, Outcome, Proposal
 from apps.ingest.model import read_ahead
+from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.snapshot import KeyRotated
 from apps.ingest.tasks import drain
-from apps.ingest.tools import Tools
 from apps.memories.opened import OpenedMemory
 from apps.memories.selectors import get_memory
 from apps.memories.spaces import reread_space
@@ -30,16 +30,18 @@ def remember(
     scope: one space.  One transaction: all of it or nothing.  The same client_ref gives the same answer.
     embeds_later: from the outbox, all of it; what means nearly the same is then not noticed, only what says the same.
     """
-    return _remember(proposals, Tools.for_scope(scope, embeds_later=embeds_later, now=now), embeds_later=embeds_later)
+    return _remember(
+        proposals, PipelineContext.for_scope(scope, embeds_later=embeds_later, now=now), embeds_later=embeds_later
+    )
 
 
-def _remember(proposals: Sequence[Proposal], tools: Tools, *, embeds_later: bool) -> list[Outcome]:
+def _remember(proposals: Sequence[Proposal], tools: PipelineContext, *, embeds_later: bool) -> list[Outcome]:
     run = retried(pipeline.run)
     try:
         batch = run(proposals, tools)
     except KeyRotated:
         # Keys turn at most once in a while: the second time the look and the lock agree.
-        anew = Tools.for_scope(reread_space(tools.scope), embeds_later=embeds_later, now=tools.now)
+        anew = PipelineContext.for_scope(reread_space(tools.scope), embeds_later=embeds_later, now=tools.now)
         batch = run(proposals, anew)
     if any(one.vector is None and one.decision in MADE for each in batch for one in each):
         transaction.on_commit(partial(notify, drain))
@@ -55,11 +57,11 @@ def remember_for(
     """
     proposals = proposals if embeds_later else read_ahead(scope, proposals, now=now)
     try:
-        tools = Tools.for_end_user(scope, end_user, embeds_later=embeds_later, now=now)
+        tools = PipelineContext.for_end_user(scope, end_user, embeds_later=embeds_later, now=now)
         return tools.scope, _remember(proposals, tools, embeds_later=embeds_later)
     except SpaceShredded:
         # Between the look and the lock: what is said now belongs to their new space.
-        tools = Tools.for_end_user(scope, end_user, embeds_later=embeds_later, now=now)
+        tools = PipelineContext.for_end_user(scope, end_user, embeds_later=embeds_later, now=now)
         return tools.scope, _remember(proposals, tools, embeds_later=embeds_later)
 
 

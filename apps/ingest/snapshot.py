@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.core.plaintext import Plaintext
+from apps.core.prepared_sql import pipelined, prepared_cursor
 from apps.core.sequences import take_ids
-from apps.core.statements import prepared_cursor, sent_together
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.ingest.candidates import STORED, Candidate, FoundChange
 from apps.ingest.memory_state import ClaimState, MemoryState, SlotHolder, SlotPeriod, SlotPosition
 from apps.ingest.models import IngestReceipt
+from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.queries import MEMORY, execute_alike, find_row
-from apps.ingest.tools import Tools
 from apps.memories import integrity
 from apps.memories.claims import HeldClaim, held_by, held_claims
 from apps.memories.models import Memory
@@ -68,7 +68,7 @@ class SpaceSnapshot:
     _review: Review | None = None
 
     @classmethod
-    def locked(cls, candidates: Sequence[Candidate], tools: Tools) -> Self:
+    def locked(cls, candidates: Sequence[Candidate], tools: PipelineContext) -> Self:
         """Lock the space, and read what it holds of these candidates.  Inside the tenant's transaction.
 
         The lock is the space's single writer: between this and the commit no one else adds to it.  Raises KeyRotated,
@@ -334,7 +334,7 @@ class SpaceSnapshot:
         slots = sorted({slot for one in candidates for slot in one.slots})
         macs = {mac for one in candidates if one.is_wanted for mac in one.macs}
         with prepared_cursor() as alike:
-            with sent_together():
+            with pipelined():
                 execute_alike(alike, self.scope, self.space.pk, macs=macs, slots=slots)
                 wanted = [one.text_mac for one in candidates if one.is_wanted]
                 self.erased_at = texts_erased_at(self.scope, self.cipher, wanted)

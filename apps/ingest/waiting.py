@@ -10,7 +10,7 @@ from apps.audit.services import record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher
-from apps.ingest.candidates import Candidate, PartClaim, Proposal, Reading
+from apps.ingest.candidates import Candidate, PartClaim, Proposal, ReviewedExtraction
 from apps.ingest.models import CONTENT, ReviewItem, ReviewState
 from apps.projects.scope import Scope
 
@@ -66,7 +66,7 @@ def proposal_of(row: ReviewItem, content: dict[str, Any], *, text: Plaintext | N
         text=text or Plaintext(content["text"]),
         metadata=kept["metadata"],
         pinned=pinned,
-        reviewed=Reading(
+        reviewed=ReviewedExtraction(
             type=row.type,
             key=content["key"],
             value=content["value"],

@@ -6,7 +6,7 @@ class MemoriesConfig(AppConfig):
     verbose_name = "Memories"
 
     def ready(self) -> None:
-        from apps.crypto.sealed_tables import report_to
+        from apps.crypto.encrypted_tables import report_to
         from apps.memories import integrity
 
         report_to(integrity.note)

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Final
 import orjson
 from django.db import connection
 
+from apps.core.prepared_sql import insert, prepared_cursor
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
-from apps.core.statements import insert, prepared_cursor
-from apps.crypto.sealed_tables import SealedColumns, write_columns
+from apps.crypto.encrypted_tables import SealedColumns, write_columns
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity
 from apps.memories.lifetimes import lifetimes_of

@@ -17,7 +17,7 @@ from django.db import connections
 from apps.audit.services import record
 from apps.core.locks import lock
 from apps.core.scoping import tenant_transaction
-from apps.crypto.sealed_tables import Broken as Broken
+from apps.crypto.encrypted_tables import Broken as Broken
 from apps.crypto.services import DecryptError
 from apps.memories.models import QuarantinedRow
 from apps.projects.scope import Scope

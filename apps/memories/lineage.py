@@ -10,7 +10,7 @@ from typing import Final
 
 from django.db import connection
 
-from apps.core.statements import prepared_cursor
+from apps.core.prepared_sql import prepared_cursor
 from apps.memories.models import SummarySource
 from apps.projects.scope import Scope
 

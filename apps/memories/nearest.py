@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.core.statements import prepared_cursor
+from apps.core.prepared_sql import prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.integrity import VECTOR

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import connection
 
-from apps.core.statements import prepared_cursor
+from apps.core.prepared_sql import prepared_cursor
 from apps.crypto.services import SpaceCipher
 from apps.memories.models import Memory
 from apps.projects.scope import Scope, SpaceRef

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from apps.audit.services import record
 from apps.core.locks import lock
-from apps.crypto.sealed_tables import OPENERS as OPENERS
+from apps.crypto.encrypted_tables import OPENERS as OPENERS
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories.integrity import LOCK, MEMORY, VECTOR
 from apps.memories.lifetimes import Lifetimes

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
+from apps.core.prepared_sql import Columns, pipelined, prepared_cursor
 from apps.core.scoping import tenant_transaction
-from apps.core.statements import Columns, prepared_cursor, sent_together
 from apps.memories.models import OwnType, TypeRule
 from apps.memories.phrase_rules import PhraseRule
 from apps.memories.types import TYPES, MemoryType
@@ -86,7 +86,7 @@ def read_registry(scope: Scope) -> Registry:
 def registry_of(scope: Scope) -> Registry:
     """As ``read_registry``, inside the tenant's transaction."""
     with prepared_cursor() as types, prepared_cursor() as rules:
-        with sent_together():
+        with pipelined():
             types.execute(_OWN_TYPES, [scope.tenant_id])
             rules.execute(_TYPE_RULES, [scope.tenant_id])
         own = [_own(_TYPE.row(found)) for found in types.fetchall()]

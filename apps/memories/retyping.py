@@ -13,7 +13,7 @@ from typing import Any, Final
 import orjson
 
 from apps.core.plaintext import Plaintext
-from apps.crypto.sealed_tables import write_columns
+from apps.crypto.encrypted_tables import write_columns
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity, revisions
 from apps.memories.lookup_keys import public_id, slot_in_group, value_mac

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from apps.core.statements import Columns, prepared_cursor
+from apps.core.prepared_sql import Columns, prepared_cursor
 from apps.memories.lineage import FRESH
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.validity import AsOf, true_sql

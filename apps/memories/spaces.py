@@ -6,9 +6,9 @@ from typing import Final
 from django.db.models import F
 
 from apps.core.clock import database_time
+from apps.core.prepared_sql import Columns, prepared_cursor
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
-from apps.core.statements import Columns, prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space, open_tenant
 from apps.memories.integrity import END_USER, note
 from apps.projects.models import Space

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from apps.core.statements import prepared_cursor
+from apps.core.prepared_sql import prepared_cursor
 from apps.projects.scope import Scope, SpaceRef
 
 

@@ -10,8 +10,8 @@ from typing import Final
 from django.db import connection
 
 from apps.core.locks import lock
+from apps.core.prepared_sql import prepared_cursor
 from apps.core.scoping import tenant_transaction
-from apps.core.statements import prepared_cursor
 from apps.crypto.services import SpaceCipher, end_user_mac, open_tenant
 from apps.memories.models import Tombstone
 from apps.projects.scope import Environment, Scope

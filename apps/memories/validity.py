@@ -13,8 +13,8 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Coalesce
 
+from apps.core.prepared_sql import insert
 from apps.core.scoping import ScopedQuerySet
-from apps.core.statements import insert
 from apps.memories.models import Memory, MemoryPeriod, MemoryQuerySet
 from apps.projects.scope import Scope
 

@@ -15,8 +15,8 @@ from django.conf import settings
 from apps.audit.services import record
 from apps.core.errors import Conflict, Forbidden, Invalid
 from apps.core.locks import lock
+from apps.core.prepared_sql import Columns, prepared_cursor
 from apps.core.scoping import tenant_transaction
-from apps.core.statements import Columns, prepared_cursor
 from apps.projects.models import KEEP as KEEP
 from apps.projects.models import RULES as RULES
 from apps.projects.models import AgeFrom as AgeFrom

@@ -13,7 +13,7 @@ from apps.memories.opened import OpenedMemory
 from apps.memories.selectors import get_memories
 from apps.memories.types import TYPES
 from apps.projects.scope import Scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.composing import Composed, question_of
 from apps.recall.composing import compose as fill
 from apps.recall.question import asked_dates, asked_window, date_match
@@ -93,7 +93,7 @@ def synthesize(
     """
     if memory_ids:
         memories: Sequence[OpenedMemory] = get_memories(scope, memory_ids, now=now)[:most]
-        access.note(scope, [memory.id for memory in memories])
+        read_log.record_recall(scope, [memory.id for memory in memories])
     elif query is not None:
         memories = [hit.memory for hit in recall(scope, query, limit=most, now=now).hits]
     else:

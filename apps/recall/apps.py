@@ -6,8 +6,8 @@ class RecallConfig(AppConfig):
     verbose_name = "Recall"
 
     def ready(self) -> None:
-        from apps.crypto.sealed_tables import register
+        from apps.crypto.encrypted_tables import register
         from apps.recall import checks  # noqa: F401  (importing registers them)
-        from apps.recall.resealing import Traces
+        from apps.recall.reencryption import Traces
 
         register(Traces())

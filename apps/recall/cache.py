@@ -20,7 +20,7 @@ MOST_PROJECTS: Final = 256  # that are kept answers for; of more, those asked in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class CachedAnswer:
     """hits: (id, score, why), best first.  legs: the ways of finding that were taken."""
 
     hits: Sequence[tuple[int, float, Explanation]]
@@ -28,7 +28,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class CacheKey:
     """Where an answer is kept.  project: whose entries it counts among.  state: of the space when it was looked at."""
 
     project: Hashable
@@ -40,7 +40,7 @@ class Place:
 class _Entry:
     state: Hashable
     at: datetime
-    kept: Kept
+    kept: CachedAnswer
 
 
 class AnswerCache:
@@ -50,7 +50,7 @@ class AnswerCache:
         self._lock: Final = threading.Lock()
         self._projects: Final[OrderedDict[Hashable, OrderedDict[bytes, _Entry]]] = OrderedDict()
 
-    def get(self, place: Place, *, now: datetime) -> Kept | None:
+    def get(self, place: CacheKey, *, now: datetime) -> CachedAnswer | None:
         with self._lock:
             answers = self._projects.get(place.project)
             entry = answers.get(place.question) if answers else None
@@ -63,7 +63,7 @@ class AnswerCache:
             answers.move_to_end(place.question)
             return entry.kept
 
-    def put(self, place: Place, kept: Kept, *, now: datetime) -> None:
+    def put(self, place: CacheKey, kept: CachedAnswer, *, now: datetime) -> None:
         if not (settings.RECALL_CACHE_SECONDS > 0 and settings.RECALL_CACHE_ANSWERS > 0):
             return
         with self._lock:
@@ -76,7 +76,7 @@ class AnswerCache:
             while len(self._projects) > MOST_PROJECTS:
                 self._projects.popitem(last=False)
 
-    def drop(self, place: Place) -> None:
+    def drop(self, place: CacheKey) -> None:
         with self._lock:
             self._projects.get(place.project, OrderedDict()).pop(place.question, None)
 

@@ -6,8 +6,8 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import Error, register
 
-from apps.recall.legs import graph
 from apps.recall.ranking import PROFILES
+from apps.recall.retrievers import graph
 from apps.recall.services import LEGS
 
 

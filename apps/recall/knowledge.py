@@ -9,7 +9,7 @@ from apps.edges.selectors import count_edges
 from apps.memories.opened import OpenedMemory
 from apps.memories.statistics import MemoryStatistics, count_memories, newest, weightiest
 from apps.projects.scope import Scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.intelligence import Insight, Observed, insight
 
 RECENT: Final = timedelta(days=30)
@@ -39,7 +39,7 @@ def intelligence(scope: Scope, *, limit: int, now: datetime) -> Report:
     """Themes, names and patterns of the scope's memories, recent and of all time; at most ``limit`` of each."""
     recent = newest(scope, limit=SAMPLE, since=now - RECENT, now=now)
     all_time = _each_once([*weightiest(scope, limit=SAMPLE, now=now), *newest(scope, limit=SAMPLE, now=now)])
-    access.note_report(scope, len(_each_once([*recent, *all_time])))
+    read_log.record_report(scope, len(_each_once([*recent, *all_time])))
     return Report(
         recent=insight([_observed(one) for one in recent], limit=limit),
         lifetime=insight([_observed(one) for one in all_time], limit=limit),

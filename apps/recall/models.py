@@ -10,7 +10,7 @@ TRACE: Final = "recall.trace"  # the name bound into the seal
 
 
 class RecallPace(models.Model):
-    """How many recalls of an hour took how long; ``apps.recall.pace`` says what the buckets are.
+    """How many recalls of an hour took how long; ``apps.recall.latency_histogram`` says what the buckets are.
 
     Of the whole deployment on purpose: whose questions are slow is in no statistics.
     """

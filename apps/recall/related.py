@@ -19,9 +19,9 @@ from apps.memories.models import Memory
 from apps.memories.sealing import open_text_then
 from apps.memories.validity import recallable
 from apps.projects.scope import Scope, SpaceRef
-from apps.recall.legs.graph import HOPS, SEEDS, Reached, follow
 from apps.recall.ranking import Ranked, lift, lower
 from apps.recall.results import Filters
+from apps.recall.retrievers.graph import HOPS, SEEDS, Reached, follow
 from apps.recall.search import conditions, moment_of
 from apps.recall.shortlist import has_metadata
 

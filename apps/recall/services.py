@@ -31,22 +31,22 @@ from apps.memories.spaces import space_now
 from apps.memories.speakers import known_speakers
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
-from apps.recall import access, reranking
-from apps.recall.cache import Kept, Place, answers
+from apps.recall import read_log, reranking
+from apps.recall.cache import CachedAnswer, CacheKey, answers
+from apps.recall.decrypted_scan import OpenedSpace, SealedLegs, open_sealed, shortlist_sealed
 from apps.recall.fusion import union
-from apps.recall.legs import graph
-from apps.recall.legs.dense import Dense
-from apps.recall.legs.entity import Entity
-from apps.recall.legs.lexical import Lexical
-from apps.recall.legs.slot import Slot
-from apps.recall.legs.temporal import Temporal
 from apps.recall.question import Question, ask, words_that_may_name
 from apps.recall.ranking import PROFILES, Ranked, behind_their_sources, weights_used
 from apps.recall.related import Related, Relations
-from apps.recall.replaying import Trace, first_of_each, rank
+from apps.recall.replay import Trace, first_of_each, rank
 from apps.recall.reranking import NOT_READ, Reread
 from apps.recall.results import Explanation, Filters, Hit, Recall
-from apps.recall.sealed import OpenedSpace, SealedLegs, open_sealed, shortlist_sealed
+from apps.recall.retrievers import graph
+from apps.recall.retrievers.dense import Dense
+from apps.recall.retrievers.entity import Entity
+from apps.recall.retrievers.lexical import Lexical
+from apps.recall.retrievers.slot import Slot
+from apps.recall.retrievers.temporal import Temporal
 from apps.recall.search import Leg, Ranking, Search, conditions, moment_of
 from apps.recall.shortlist import Opened, open_shortlist
 from apps.recall.traces import is_wanted
@@ -112,7 +112,7 @@ def recall(
         if one.reread is not None:
             with tenant_transaction(scope):
                 record(scope, actor=scope.principal.label, action="ai.rerank", reason=one.reread, now=now)
-    access.note(
+    read_log.record_recall(
         scope,
         [hit.memory.id for hit in hits],
         query_id=query_id,
@@ -250,7 +250,7 @@ def _recall_in(scope: Scope, space: SpaceRef, query: Plaintext, options: _Option
             if found.is_dense and not found.cut:
                 # As of the change that was looked at first: what was written meanwhile makes it void.
                 hits = [(hit.memory.id, hit.score, hit.explanation) for hit in found.hits]
-                answers.put(place, Kept(hits=hits, legs=found.legs), now=options.now)
+                answers.put(place, CachedAnswer(hits=hits, legs=found.legs), now=options.now)
             return found
         except _SpaceChanged:
             continue
@@ -273,15 +273,17 @@ def _enter(scope: Scope, space: SpaceRef) -> tuple[Space, SpaceCipher]:
     return row, open_space(scope.tenant, row.ref)
 
 
-def _place(scope: Scope, row: Space, cipher: SpaceCipher, query: Plaintext, options: _Options) -> Place:
-    return Place(
+def _place(scope: Scope, row: Space, cipher: SpaceCipher, query: Plaintext, options: _Options) -> CacheKey:
+    return CacheKey(
         project=(scope.tenant_id, scope.environment, scope.project_id),
         question=cipher.identity_mac("question", query.reveal(), options.wanted),
         state=(row.txid, row.ref, get_embedder().id),
     )
 
 
-def _found_again(scope: Scope, space: SpaceRef, cipher: SpaceCipher, place: Place, options: _Options) -> _Found | None:
+def _found_again(
+    scope: Scope, space: SpaceRef, cipher: SpaceCipher, place: CacheKey, options: _Options
+) -> _Found | None:
     """What was answered to the same question a moment ago, re-opened; None where it does not hold any more.
 
     A recall that leaves a trace is searched for, so that there is something to trace.

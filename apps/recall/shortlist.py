@@ -9,13 +9,13 @@ import orjson
 from numpy.typing import NDArray
 
 from apps.core.plaintext import Plaintext
-from apps.core.statements import prepared_cursor
+from apps.core.prepared_sql import prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.nearest import open_embeddings
 from apps.memories.sealing import METADATA, TEXT, open_text_then
 from apps.memories.validity import true_sql
-from apps.recall.measuring import Spoken, Statistics, Turn, is_question, measure
+from apps.recall.features import Spoken, Statistics, Turn, compute_features, is_question
 from apps.recall.question import Question
 from apps.recall.ranking import Features
 from apps.recall.search import Search
@@ -117,7 +117,7 @@ def open_shortlist(
             is_summary=is_summary,
         )
         before = spoken[before_id] if before_id is not None else None
-        features = measure(turn, before, question, search.vector, statistics, session_token=session_token)
+        features = compute_features(turn, before, question, search.vector, statistics, session_token=session_token)
         candidates.append(Opened(text=text, features=features, is_summary=turn.is_summary))
     return candidates
 

@@ -7,7 +7,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.projects.system import sweep_each_tenant
-from apps.recall import pace
+from apps.recall import latency_histogram
 from apps.recall.traces import sweep
 
 logger = logging.getLogger(__name__)
@@ -18,4 +18,4 @@ def sweep_traces(**_: object) -> None:
     """In every tenant; and of how long recalls took, what is long over."""
     now = timezone.now()
     sweep_each_tenant(partial(sweep, now=now), logger)
-    pace.forget(now=now)
+    latency_histogram.forget(now=now)

@@ -16,15 +16,15 @@ from django.conf import settings
 from apps.core.errors import NotFound
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
-from apps.crypto.sealed_tables import report_broken
+from apps.crypto.encrypted_tables import report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.memories.models import Memory
 from apps.memories.spaces import lock_space
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.models import TRACE, RecallTrace
-from apps.recall.replaying import Trace
-from apps.recall.resealing import TRACES
+from apps.recall.reencryption import TRACES
+from apps.recall.replay import Trace
 
 AT_ONCE: Final = 200  # traces opened in one transaction
 
@@ -36,7 +36,7 @@ class TraceNotFound(NotFound):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class StoredTrace:
     """One trace, to be listed."""
 
     id: int
@@ -47,11 +47,11 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
+class ReplayResult:
     """then, again: ids as they were answered, and as they would be from what was found then.  became: of those that
     were answered, what is no longer as it was: ``changed``, ``superseded`` or ``gone``."""
 
-    kept: Kept
+    kept: StoredTrace
     trace: Trace
     again: Sequence[int]
     became: dict[int, str]
@@ -89,7 +89,7 @@ def keep(scope: Scope, space: SpaceRef, query_id: uuid.UUID, trace: Trace) -> No
         return
 
 
-def list_traces(scope: Scope, *, since: datetime | None = None, limit: int | None = None) -> list[Kept]:
+def list_traces(scope: Scope, *, since: datetime | None = None, limit: int | None = None) -> list[StoredTrace]:
     """Of the whole tenant, the newest first."""
     with tenant_transaction(scope):
         rows = RecallTrace.objects.within(scope).defer("trace_ct").order_by("-created_at", "-id")
@@ -98,7 +98,7 @@ def list_traces(scope: Scope, *, since: datetime | None = None, limit: int | Non
         return [_kept(row) for row in (rows if limit is None else rows[:limit])]
 
 
-def replay(scope: Scope, query_id: uuid.UUID, *, now: datetime) -> list[Replayed]:
+def replay(scope: Scope, query_id: uuid.UUID, *, now: datetime) -> list[ReplayResult]:
     """One recall, in each space that it read.  Raises TraceNotFound."""
     with tenant_transaction(scope):
         ids = list(
@@ -110,7 +110,7 @@ def replay(scope: Scope, query_id: uuid.UUID, *, now: datetime) -> list[Replayed
     return found
 
 
-def replay_since(scope: Scope, since: datetime, *, now: datetime) -> Iterator[Replayed]:
+def replay_since(scope: Scope, since: datetime, *, now: datetime) -> Iterator[ReplayResult]:
     """Every one, the oldest first, a few at a time."""
     with tenant_transaction(scope):
         rows = RecallTrace.objects.within(scope).filter(created_at__gte=since).order_by("created_at", "id")
@@ -128,7 +128,7 @@ def sweep(scope: Scope, *, now: datetime) -> int:
         return past.delete()[0]
 
 
-def _replay(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[Replayed]:
+def _replay(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[ReplayResult]:
     rows = list(RecallTrace.objects.within(scope).filter(pk__in=list(ids)).order_by("created_at", "id"))
     ciphers = _ciphers(scope, {row.space_id for row in rows})
     replayed = []
@@ -143,7 +143,7 @@ def _replay(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[Replayed
             continue
         again = [one.id for one in trace.replay()]
         became = _became(scope, row.space_id, trace, now=now)
-        replayed.append(Replayed(kept=_kept(row), trace=trace, again=again, became=became))
+        replayed.append(ReplayResult(kept=_kept(row), trace=trace, again=again, became=became))
     return replayed
 
 
@@ -173,8 +173,8 @@ def _ciphers(scope: Scope, space_ids: set[int]) -> dict[int, SpaceCipher]:
     return found
 
 
-def _kept(row: RecallTrace) -> Kept:
-    return Kept(
+def _kept(row: RecallTrace) -> StoredTrace:
+    return StoredTrace(
         id=row.pk,
         query_id=row.query_id,
         space_id=row.space_id,

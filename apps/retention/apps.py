@@ -6,11 +6,11 @@ class RetentionConfig(AppConfig):
     verbose_name = "Retention"
 
     def ready(self) -> None:
-        from apps.crypto.sealed_tables import register
+        from apps.crypto.encrypted_tables import register
         from apps.exports import people
         from apps.retention import checks  # noqa: F401  (importing registers them)
-        from apps.retention.privacy import FORGET_REQUESTS
-        from apps.retention.resealing import ForgetRequests
+        from apps.retention.reencryption import ForgetRequests
+        from apps.retention.subject_requests import FORGET_REQUESTS
 
         register(ForgetRequests())
         people.add(FORGET_REQUESTS)

@@ -7,8 +7,8 @@ In this order, and each step may be done again.  An erasure that stopped anywher
 3. it is deleted with everything that was derived from it; of a space or a tenant what opens it is destroyed first;
 4. whether anything of it can still be found is tried, and the first receipt is issued.
 
-Its bytes leave the files of the database with the next purge (``apps.retention.purging``), and backups with time; each
-of these has a receipt of its own.
+Its bytes leave the files of the database with the next purge (``apps.retention.disk_purge``), and backups with time;
+each of these has a receipt of its own.
 """
 
 import logging
@@ -32,7 +32,7 @@ from apps.projects.models import Space
 from apps.projects.scope import Principal, Scope, SpaceKind
 from apps.projects.selectors import SpaceNotFound, get_project, scope_in
 from apps.recall.services import rank_legs
-from apps.retention import holds, ledger, receipt_log, removing, shredding
+from apps.retention import hard_delete, holds, ledger, receipt_log, shredding
 from apps.retention.models import Erasure, ErasureState, Phase, TargetKind
 from apps.retention.receipt_log import (
     DATA_BACKUPS_LAST,
@@ -373,7 +373,7 @@ def _check_blockers(scope: Scope, found: _Found) -> None:
     spaces = found.spaces
     if found.named["kind"] == TargetKind.TENANT:
         spaces = list(Space.objects.within(scope).order_by("pk"))
-    chosen, derived = removing.with_derived(scope, found.memory_ids)
+    chosen, derived = hard_delete.with_derived(scope, found.memory_ids)
     cases = holds.cases_over(scope, memory_ids=[*chosen, *derived], space_ids=[space.pk for space in spaces])
     blockers = [Blocker(kind="legal_hold", reference=case) for case in cases]
     if blockers:
@@ -385,7 +385,7 @@ def _plan(scope: Scope, target: Target, found: _Found, *, with_sources: bool, mo
     if target.kind == TargetKind.TENANT:
         return _named(shredding.plan_tenant(Tenant.objects.get(pk=scope.tenant_id), most=most).rows)
     if found.memory_ids:
-        counts += removing.count(scope, found.memory_ids[:most], with_sources=with_sources)
+        counts += hard_delete.count(scope, found.memory_ids[:most], with_sources=with_sources)
     for space in found.spaces:
         counts += _named(shredding.plan_space(scope, space.uid, most=most).rows)
     return counts
@@ -415,9 +415,9 @@ def _carry_out(scope: Scope, erasure: Erasure, *, texts: Sequence[tuple[Scope, P
     salts = 0
     memory_ids = ledger.memories_of(erasure.tenant_uid, erasure.uid)
     if memory_ids:
-        removing.erase(scope, memory_ids, with_sources=erasure.with_sources, now=now)
+        hard_delete.erase(scope, memory_ids, with_sources=erasure.with_sources, now=now)
     if erasure.kind == TargetKind.PROJECT:
-        removing.erase_waiting_of_project(scope, erasure.target["project"])
+        hard_delete.erase_waiting_of_project(scope, erasure.target["project"])
     if erasure.kind == TargetKind.TENANT:
         done = finish_tenant(scope, request_id=erasure.request_id, now=now)
         counts, salts = counts | _named(done.rows), done.salts + done.keys
@@ -477,7 +477,7 @@ def _probe(
 ) -> dict[str, Any]:
     """Whether anything of it is found: by its id, and by asking for the very words of some of it."""
     with tenant_transaction(scope):
-        left = len(removing.with_derived(scope, memory_ids)[0])
+        left = len(hard_delete.with_derived(scope, memory_ids)[0])
     if erasure.kind == TargetKind.TENANT:
         left += sum(shredding.plan_tenant(Tenant.objects.get(pk=scope.tenant_id)).rows.values())
     left += sum(_is_there(scope, uid) for uid in _space_uids(erasure))

@@ -15,7 +15,7 @@ from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Scope
 from apps.projects.services import lock_project
-from apps.retention.removing import erase_project, erase_waiting_of_project
+from apps.retention.hard_delete import erase_project, erase_waiting_of_project
 
 # What keeps a project from being deleted, as counted for the refusal.
 _WHERE: Final[dict[str, tuple[str, LiteralString]]] = {

@@ -21,7 +21,7 @@ from apps.audit import merkle
 from apps.audit.notes import sign_note
 from apps.core.errors import NotFound
 from apps.core.locks import lock
-from apps.crypto import fingerprints, signatures
+from apps.crypto import keyed_hashes, signatures
 from apps.crypto.models import KeyState, ServiceKey, ServiceName
 from apps.crypto.services import service_key
 from apps.projects.scope import Scope
@@ -218,7 +218,7 @@ def _ship(size: int, note: str) -> None:
 
 def _pseudonym(kind: str, *parts: str) -> str:
     """Stands for a person in receipts: the same in all of them while the key exists, linked to no one without it."""
-    return fingerprints.mac16(service_key(ServiceName.RECEIPT).key, f"receipt {kind}", *parts).hex()
+    return keyed_hashes.mac16(service_key(ServiceName.RECEIPT).key, f"receipt {kind}", *parts).hex()
 
 
 def _files(rows: Sequence[Receipt], *, since: int | None = None) -> list[ReceiptFile]:

@@ -16,7 +16,7 @@ from apps.memories.models import Memory
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
-from apps.retention import ledger, removing
+from apps.retention import hard_delete, ledger
 from apps.retention.models import ErasedKind, Erasure, ErasureEntry
 from apps.retention.shredding import finish_space, finish_tenant, plan_tenant
 from apps.tenants.models import Tenant
@@ -72,8 +72,8 @@ def _erase_memories(scope: Scope, entries: Sequence[ErasureEntry], *, now: datet
     with tenant_transaction(scope):
         rows = Memory.objects.within_tenant(scope).filter(pk__in=list(erased_at)).order_by("pk")
         there = [pk for pk, created_at in rows.values_list("pk", "created_at") if created_at <= erased_at[pk]]
-    count = removing.erase(scope, [one for one in there if one in with_sources], with_sources=True, now=now)
-    count += removing.erase(scope, [one for one in there if one not in with_sources], with_sources=False, now=now)
+    count = hard_delete.erase(scope, [one for one in there if one in with_sources], with_sources=True, now=now)
+    count += hard_delete.erase(scope, [one for one in there if one not in with_sources], with_sources=False, now=now)
     if count:
         with tenant_transaction(scope):
             record(scope, actor=scope.principal.label, action="memory.erase_again", count=count, now=now)

@@ -18,8 +18,8 @@ from apps.memories import integrity
 from apps.memories.spaces import lock_space
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
-from apps.retention.forgetting import Choice, NothingChosen, forget
 from apps.retention.models import CHOICE, REASON, ForgetRequest
+from apps.retention.soft_deletion import MemorySelection, NothingChosen, soft_delete_selection
 from apps.retention.states import RequestState
 
 TABLE: Final = "forget_request"
@@ -55,7 +55,7 @@ class OpenedRequest:
 
     id: int
     state: RequestState
-    choice: Choice
+    choice: MemorySelection
     reason: Plaintext | None
     requested_by: str
     created_at: datetime
@@ -73,7 +73,9 @@ class Page:
     total: int = 0
 
 
-def ask(scope: Scope, choice: Choice, *, reason: Plaintext | None = None, now: datetime) -> tuple[OpenedRequest, bool]:
+def ask(
+    scope: Scope, choice: MemorySelection, *, reason: Plaintext | None = None, now: datetime
+) -> tuple[OpenedRequest, bool]:
     """The request, and whether it is new: asking for the same again while it waits changes nothing.
 
     scope: one space.  Raises NothingChosen, TooManyRequests; SpaceShredded.
@@ -190,7 +192,7 @@ def confirm(scope: Scope, request_id: int, *, now: datetime) -> list[int]:
         inside = _inside(scope, row)
         choice, reason = _content(row, open_space(scope.tenant, inside.space))
         _decide(scope, row, RequestState.CONFIRMED, "forget_request.confirm", now=now)
-        ids = forget(inside, choice, reason=reason.reveal() if reason else "", now=now)
+        ids = soft_delete_selection(inside, choice, reason=reason.reveal() if reason else "", now=now)
         row.forgotten = len(ids)
         row.save(update_fields=["forgotten"])
     return ids
@@ -228,7 +230,7 @@ def _in_state(state: RequestState, now: datetime) -> Q:
 
 
 def _new(
-    scope: Scope, space: Space, choice: Choice, reason: Plaintext | None, cipher: SpaceCipher, *, now: datetime
+    scope: Scope, space: Space, choice: MemorySelection, reason: Plaintext | None, cipher: SpaceCipher, *, now: datetime
 ) -> ForgetRequest:
     (request_id,) = take_ids(1, sequence="retention_forgetrequest_id_seq")
     return ForgetRequest(
@@ -286,12 +288,12 @@ def _open(scope: Scope, row: ForgetRequest, cipher: SpaceCipher, *, now: datetim
         return None
 
 
-def _content(row: ForgetRequest, cipher: SpaceCipher) -> tuple[Choice, Plaintext | None]:
-    choice = Choice.from_json(orjson.loads(cipher.open_bytes(CHOICE, row.pk, bytes(row.choice_ct))))
+def _content(row: ForgetRequest, cipher: SpaceCipher) -> tuple[MemorySelection, Plaintext | None]:
+    choice = MemorySelection.from_json(orjson.loads(cipher.open_bytes(CHOICE, row.pk, bytes(row.choice_ct))))
     return choice, cipher.open(REASON, row.pk, bytes(row.reason_ct)) if row.reason_ct else None
 
 
-def _opened(row: ForgetRequest, choice: Choice, reason: Plaintext | None, *, now: datetime) -> OpenedRequest:
+def _opened(row: ForgetRequest, choice: MemorySelection, reason: Plaintext | None, *, now: datetime) -> OpenedRequest:
     is_over = row.state == RequestState.PENDING and row.expires_at <= now
     return OpenedRequest(
         id=row.pk,

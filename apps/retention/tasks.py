@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from apps.memories.tombstones import forget_old
 from apps.projects.system import find_system_scope, sweep_each_tenant, system_scopes
-from apps.retention import erasing, purging
+from apps.retention import disk_purge, erasing
 from apps.retention.requests import expire_requests
-from apps.retention.sweeping import RunUnderway, sweep, tier
+from apps.retention.retention_sweep import RunUnderway, sweep, tier
 
 logger = logging.getLogger(__name__)
 
@@ -64,15 +64,15 @@ def carry_through(**_: object) -> None:
     """Carry erasures through that were begun and stopped, and say of which the last backup is past its time."""
     now = timezone.now()
     erasing.resume(begun_before=now - STOPPED_AFTER, now=now)
-    purging.expire_backups(now=now)
+    disk_purge.expire_backups(now=now)
 
 
 @shared_task(name="retention.purge")  # type: ignore[untyped-decorator]
 def purge_erased(**_: object) -> None:
     """Take what was erased out of the files of the database.  What waits is done by the next."""
     try:
-        done = purging.purge(now=timezone.now())
-    except (purging.PurgeUnderWay, purging.PurgeNotAllowed) as error:
+        done = disk_purge.rewrite_tables(now=timezone.now())
+    except (disk_purge.PurgeUnderWay, disk_purge.PurgeNotAllowed) as error:
         logger.warning("nothing was purged", extra={"error": type(error).__name__})
     else:
         if done.waits:

@@ -6,7 +6,7 @@ class SummariesConfig(AppConfig):
     verbose_name = "Summaries"
 
     def ready(self) -> None:
-        from apps.crypto.sealed_tables import register
-        from apps.summaries.resealing import Clusters
+        from apps.crypto.encrypted_tables import register
+        from apps.summaries.reencryption import Clusters
 
         register(Clusters())

@@ -15,7 +15,7 @@ from apps.audit.services import enqueue
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
-from apps.crypto.sealed_tables import report_broken
+from apps.crypto.encrypted_tables import report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories.models import Memory
 from apps.memories.types import MemoryType

@@ -20,8 +20,8 @@ from apps.crypto.models import TenantKeyState
 from apps.memories.models import Memory
 from apps.projects.admin import scope_of
 from apps.projects.scope import Principal
-from apps.upkeep.asking import ask_for_rewrap, ask_for_rotation
 from apps.upkeep.models import OPEN, KeyRewrap, KeyRotation
+from apps.upkeep.rotation_requests import ask_for_rewrap, ask_for_rotation
 
 
 class RotateForm(PasswordForm):

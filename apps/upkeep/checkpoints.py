@@ -15,8 +15,8 @@ from typing import Final
 from django.conf import settings
 from django.db import connection, transaction
 
+from apps.audit.checkpoint_statement import Head, NotACheckpoint, Proof, Signed, Statement, prove, root_of, state
 from apps.audit.models import Checkpoint, CheckpointHead
-from apps.audit.statements import Head, NotACheckpoint, Proof, Signed, Statement, prove, root_of, state
 from apps.core.locks import lock
 from apps.crypto import signatures
 from apps.crypto.models import ServiceName

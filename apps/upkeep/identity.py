@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from apps.crypto.models import TenantKeyState
-from apps.memories import resealing
+from apps.memories import reencryption
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 
@@ -16,9 +16,9 @@ def rekey_some(scope: Scope, version: int, *, now: datetime) -> int:
     The tenant's own lookups come first: from then on new spaces begin under the new key, so that an end comes.
     """
     if TenantKeyState.objects.within(scope).filter(identity_version__lt=version).exists():
-        return 1 + resealing.rekey_identity_of_tenant(scope, version, now=now)
+        return 1 + reencryption.rekey_identity_of_tenant(scope, version, now=now)
     space = _behind(scope, version).select_for_update(no_key=True, skip_locked=True).first()
-    return 1 + resealing.rekey_identity_of_space(scope, space.ref, now=now) if space else 0
+    return 1 + reencryption.rekey_identity_of_space(scope, space.ref, now=now) if space else 0
 
 
 def is_done(scope: Scope, version: int) -> bool:

@@ -11,13 +11,13 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto import lifecycle
 from apps.crypto.lifecycle import KeyFacts, Rewrapped, RowsRemain
 from apps.crypto.models import KeyKind, TenantKeyState
-from apps.memories import resealing
+from apps.memories import reencryption
 from apps.memories.models import QuarantinedRow
 from apps.projects.models import Space
 from apps.projects.scope import Principal, Scope
 from apps.upkeep import rotation
-from apps.upkeep.asking import ask_for_rewrap
 from apps.upkeep.models import KeyRewrap
+from apps.upkeep.rotation_requests import ask_for_rewrap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ def status(scope: Scope, *, now: datetime) -> KeyStatus:
             active_version=state.active_version,
             live_versions=tuple(state.live_versions),
             is_compromised=state.compromised,
-            rows=resealing.behind(scope),
+            rows=reencryption.behind(scope),
             quarantined=QuarantinedRow.objects.within(scope).count(),
             progress=rotation.progress(scope, now=now),
         )
@@ -56,7 +56,7 @@ def retire(scope: Scope, version: int, *, kind: KeyKind = KeyKind.ROOT, now: dat
     Raises KeyInUse, RowsRemain.
     """
     if kind == KeyKind.ROOT:
-        lifecycle.retire(scope, version, remaining=lambda: resealing.behind(scope).get(version, 0), now=now)
+        lifecycle.retire(scope, version, remaining=lambda: reencryption.behind(scope).get(version, 0), now=now)
         return
     with tenant_transaction(scope):
         lifecycle.lock_state(scope)  # no space is made meanwhile

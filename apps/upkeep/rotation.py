@@ -20,12 +20,12 @@ from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.crypto import lifecycle
 from apps.crypto.models import READING_WINDOW, KeyKind, TenantKeyState
-from apps.memories import resealing
+from apps.memories import reencryption
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope
 from apps.upkeep import identity
-from apps.upkeep.asking import ask_for_rotation
 from apps.upkeep.models import OPEN, KeyRotation, RotationState
+from apps.upkeep.rotation_requests import ask_for_rotation
 
 logger = logging.getLogger(__name__)
 
@@ -160,7 +160,7 @@ def _batch(scope: Scope, rotation: KeyRotation, size: int, *, workers: int, now:
     with tenant_transaction(scope):
         if not _take_slot(rotation.pk, workers):
             return None
-        resealed = resealing.reseal_batch(scope, limit=size, now=now)
+        resealed = reencryption.reseal_batch(scope, limit=size, now=now)
         done = resealed.done + resealed.quarantined
         if not done and rotation.identity_to is not None:
             done = identity.rekey_some(scope, rotation.identity_to, now=now)
@@ -208,7 +208,7 @@ def count_left(scope: Scope) -> int:
     """Rows under other versions than the active one, without those in quarantine."""
     with tenant_transaction(scope):
         active = TenantKeyState.objects.within(scope).get().active_version
-        return sum(rows for version, rows in resealing.behind(scope).items() if version != active)
+        return sum(rows for version, rows in reencryption.behind(scope).items() if version != active)
 
 
 def progress(scope: Scope, *, now: datetime) -> Progress | None:

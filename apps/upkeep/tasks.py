@@ -7,7 +7,7 @@ from django.db import OperationalError, close_old_connections
 from django.utils import timezone
 
 from apps.projects.scope import SYSTEM
-from apps.upkeep import checkpoints, keys, retyping, rotation, tending
+from apps.upkeep import checkpoints, key_scheduler, keys, retyping, rotation
 from apps.upkeep.models import KeyRewrap, KeyRotation
 
 SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
@@ -24,7 +24,7 @@ def checkpoint(**_: object) -> None:
 @shared_task(name="keys.tend", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
 def tend(**_: object) -> None:
     """Do what falls due with keys, and ring for the rotations that want work."""
-    for due in tending.tend(now=timezone.now()):
+    for due in key_scheduler.run_due_key_work(now=timezone.now()):
         for _worker in range(due.workers):
             turn.apply_async(kwargs={"rotation_id": due.rotation_id})
     if KeyRewrap.objects.filter(finished_at=None).exists():
@@ -67,7 +67,7 @@ def _work(rotation_id: int) -> rotation.Outcome:
             one = KeyRotation.objects.filter(pk=rotation_id).first()
             if one is None:
                 return rotation.Outcome.OVER
-            workers = tending.workers_for(one, now=timezone.now())
+            workers = key_scheduler.workers_for(one, now=timezone.now())
             return rotation.work(rotation_id, seconds=SLICE_SECONDS, workers=workers, clock=timezone.now)
         except OperationalError:
             if time.monotonic() > deadline:

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from apps.accounts import factors
+from apps.accounts import second_factors
 from apps.core.plaintext import Plaintext
 from apps.crypto.deployment import open_for_deployment, seal_for_deployment
 
@@ -54,7 +54,7 @@ class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ships n
         return open_for_deployment(SECRET, encrypted_text).reveal()
 
     def generate_authenticator_name(self, user: Any, type: Any) -> str:  # noqa: A002  (allauth's name)
-        count = sum(1 for kind in factors.ids_of(user.pk).values() if kind == factors.PASSKEY)
+        count = sum(1 for kind in second_factors.ids_of(user.pk).values() if kind == second_factors.PASSKEY)
         return f"Passkey {count + 1}"
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ class WebConfig(AppConfig):
         from django.utils import timezone
 
         from apps.accounts import devices, sessions
-        from apps.apikeys import attempts
+        from apps.apikeys import login_throttle
 
         def begin(request: Any, user: Any, **_: Any) -> None:
             """Signed in in full: a second factor, where there is one, was shown before."""
@@ -21,7 +21,7 @@ class WebConfig(AppConfig):
             devices.remember(request, user)
 
         def note(user: Any, **_: Any) -> None:
-            attempts.note(user.pk, "session.open", now=timezone.now())
+            login_throttle.note(user.pk, "session.open", now=timezone.now())
 
         user_logged_in.connect(begin, weak=False, dispatch_uid="web.begin_session")
         signed_in_here.connect(note, weak=False, dispatch_uid="web.note_session")

@@ -14,7 +14,7 @@ from apps.audit.selectors import Wanted, browse
 from apps.retention.receipt_log import public_keys, receipts_of
 from apps.tenants.members import list_members
 from apps.upkeep import checkpoints
-from apps.upkeep.trail import check_trail, export_lines
+from apps.upkeep.audit_self_check import check_trail, export_lines
 from apps.web.memories import following
 from apps.web.memory_filters import FilterRefused, day_of, id_of
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show

@@ -13,8 +13,8 @@ from django import forms
 from django.http import HttpRequest
 from django.utils import timezone
 
-from apps.accounts import enrolment, factors
-from apps.apikeys import attempts
+from apps.accounts import enrolment, second_factors
+from apps.apikeys import login_throttle
 from apps.core.plaintext import Plaintext
 from apps.crypto.deployment import open_for_deployment, seal_for_deployment
 
@@ -48,7 +48,7 @@ class SignInCodeForm(AuthenticateForm):  # type: ignore[misc]  # allauth ships n
 
     def clean_code(self) -> str:
         code = self.cleaned_data["code"] = _compact(self.cleaned_data["code"])
-        if not attempts.is_first_use(self.user.pk, code, now=timezone.now()):
+        if not login_throttle.is_first_use(self.user.pk, code, now=timezone.now()):
             raise forms.ValidationError(WRONG)
         return str(super().clean_code())
 
@@ -62,8 +62,8 @@ class StepUpCodeForm(ReauthenticateForm):  # type: ignore[misc]  # allauth ships
         code = _compact(self.cleaned_data["code"])
         if len(code) != 6:
             raise forms.ValidationError(RECOVERY)
-        row = Authenticator.objects.filter(user=self.user, type=factors.CODE).first()
-        is_first = attempts.is_first_use(self.user.pk, code, now=timezone.now())
+        row = Authenticator.objects.filter(user=self.user, type=second_factors.CODE).first()
+        is_first = login_throttle.is_first_use(self.user.pk, code, now=timezone.now())
         if row is None or not is_first or not row.wrap().validate_code(code):
             raise forms.ValidationError(WRONG)
         self.authenticator = row
@@ -110,7 +110,7 @@ class AddCodesForm(forms.Form):
 
     def clean_code(self) -> str:
         code = _compact(self.cleaned_data["code"])
-        is_first = attempts.is_first_use(self.user.pk, code, now=timezone.now())
+        is_first = login_throttle.is_first_use(self.user.pk, code, now=timezone.now())
         if not is_first or not totp.validate_totp_code(self.secret, code):
             raise forms.ValidationError(WRONG)
         return code

@@ -30,7 +30,7 @@ from apps.memories.selectors import MemoryNotFound
 from apps.memories.soft_delete import restore
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project, list_projects
-from apps.retention.forgetting import Choice, forget, preview
+from apps.retention.soft_deletion import MemorySelection, preview, soft_delete_selection
 from apps.web.memory_filters import FilterRefused, MemoryFilters, day_of, end_of
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 from apps.web.retention_words import why_kept
@@ -137,7 +137,9 @@ def delete_memory(request: HttpRequest, at: PageContext, space_id: int, memory_i
     if request.method != "POST":
         owner = owner_of(scope, now=at.now)
         return show(request, "delete_memory", at=at, place="spaces", owner=owner, space=scope.space, shown=shown)
-    gone = forget(scope, Choice(memory_ids=(memory_id,)), reason=REASON, method="user_request", now=at.now)
+    gone = soft_delete_selection(
+        scope, MemorySelection(memory_ids=(memory_id,)), reason=REASON, method="user_request", now=at.now
+    )
     if not gone:
         raise Held
     messages.success(request, "Deleted. It is out of every answer, and can be brought back for seven days.")
@@ -155,7 +157,7 @@ def delete_many(request: HttpRequest, at: PageContext, space_id: int) -> HttpRes
     asked: dict[str, Any] = {"action": BULK, "target": _bulk_target(scope, seeking), "count": len(ids)}
     if request.method == "POST":
         stepup.use_assertion(request, request.POST.get("assertion", ""), **asked)
-        gone = forget(scope, seeking.choice, reason=REASON, method="user_request", now=at.now)
+        gone = soft_delete_selection(scope, seeking.choice, reason=REASON, method="user_request", now=at.now)
         messages.success(request, f"{len(gone):,} deleted. They can be brought back for seven days.")
         return HttpResponseRedirect(_list(at, space_id, "status=deleted"))
     nonce = stepup.issue_assertion(request, **asked)

@@ -10,7 +10,7 @@ from django.utils.http import urlencode
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
 from apps.memories.browsing import Sought, Standing
-from apps.retention.forgetting import Choice
+from apps.retention.soft_deletion import MemorySelection
 
 LONGEST: Final = 64
 SEALED_AT_MOST: Final = 1_000
@@ -97,9 +97,9 @@ class MemoryFilters:
         )
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> MemorySelection:
         """The same, to be forgotten."""
-        return Choice(
+        return MemorySelection(
             type=self.type or None,
             source=self.source or None,
             after=self._after,

@@ -19,7 +19,7 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_http_methods
 
-from apps.accounts import enrolment, factors, stepup
+from apps.accounts import enrolment, second_factors, stepup
 from apps.accounts.services import is_operator, person_of
 from apps.accounts.stepup import StepUpRequired
 from apps.adapters.errors import AdapterError
@@ -253,12 +253,12 @@ def _open(need: AccessLevel, view: View, request: HttpRequest, *args: Any, **kwa
         return _redirect("account_login", next=_way_back(request))
     if need == AccessLevel.PERSON:
         return view(request, *args, **kwargs)
-    is_enrolled = factors.has_second_factor(request.user.pk)
+    is_enrolled = second_factors.has_second_factor(request.user.pk)
     if need == AccessLevel.FRESH:
         return view(request, *args, **kwargs) if _is_fresh(request, is_enrolled) else to_step_up(request)
     if not is_enrolled:
         return _redirect("mfa_index")
-    if not factors.was_asked_for_one(request):
+    if not second_factors.was_asked_for_one(request):
         return to_step_up(request)
     return view(request, *args, **kwargs)
 

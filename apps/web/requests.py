@@ -11,10 +11,10 @@ from apps.accounts import stepup
 from apps.exports.services import Export
 from apps.memories.browsing import look_at_all, owner_of, owners_of
 from apps.projects.scope import Scope
-from apps.retention.forgetting import preview
-from apps.retention.privacy import HANDED_OVER, Asked, files_of, link_to_file, list_requests, prepare_file
 from apps.retention.requests import OpenedRequest, confirm, get_in_tenant, list_in_tenant, refuse
+from apps.retention.soft_deletion import preview
 from apps.retention.states import PrivacyState, RequestState
+from apps.retention.subject_requests import HANDED_OVER, Asked, files_of, link_to_file, list_requests, prepare_file
 from apps.web.memories import PAGE, SAMPLE
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 

@@ -21,9 +21,9 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse, reverse_lazy
 from django.utils import timezone
 
-from apps.accounts import devices, enrolment, factors, sessions
+from apps.accounts import devices, enrolment, second_factors, sessions
 from apps.accounts.services import person_of
-from apps.apikeys import attempts, onboarding
+from apps.apikeys import login_throttle, onboarding
 from apps.tenants.members import reach_of
 from apps.tenants.services import OrganizationNameRefused
 from apps.web.adapters import is_own_page
@@ -44,12 +44,12 @@ class SignIn(LoginView):  # type: ignore[misc]  # allauth ships no types
         return response
 
     def form_valid(self, form: Any) -> HttpResponse:
-        attempts.forgive(self.attempt)
+        login_throttle.forgive(self.attempt)
         response: HttpResponse = super().form_valid(form)
         return response
 
     def form_invalid(self, form: Any) -> HttpResponse:
-        attempts.note(None, "session.refused", now=timezone.now())
+        login_throttle.note(None, "session.refused", now=timezone.now())
         response: HttpResponse = super().form_invalid(form)
         return response
 
@@ -68,7 +68,7 @@ def sign_up(request: HttpRequest) -> HttpResponseBase:
     form = SignUpForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         now = timezone.now()
-        attempts.count_sign_up(request.META.get("REMOTE_ADDR", ""), now=now)
+        login_throttle.count_sign_up(request.META.get("REMOTE_ADDR", ""), now=now)
         try:
             code = onboarding.sign_up(**form.cleaned_data, now=now)
         except onboarding.AddressRefused as error:
@@ -90,12 +90,12 @@ class SignInWithPasskey(LoginWebAuthnView):  # type: ignore[misc]  # allauth shi
         return response
 
     def form_valid(self, form: Any) -> HttpResponse:
-        attempts.forgive(self.attempt)
+        login_throttle.forgive(self.attempt)
         response: HttpResponse = super().form_valid(form)
         return response
 
     def form_invalid(self, form: Any) -> HttpResponse:
-        attempts.note(None, "session.refused", reason="passkey", now=timezone.now())
+        login_throttle.note(None, "session.refused", reason="passkey", now=timezone.now())
         messages.error(self.request, "This passkey was not accepted.")
         return HttpResponseRedirect(reverse("account_login"))
 
@@ -113,12 +113,12 @@ class SignInWithCode(AuthenticateView):  # type: ignore[misc]  # allauth ships n
         return super()._build_forms()
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        types = factors.types_of(self.stage.login.user.pk)
+        types = second_factors.types_of(self.stage.login.user.pk)
         context: dict[str, Any] = super().get_context_data(**kwargs)
-        return context | {"has_passkey": factors.PASSKEY in types}
+        return context | {"has_passkey": second_factors.PASSKEY in types}
 
     def form_invalid(self, form: Any) -> HttpResponse:
-        attempts.note(None, "session.refused", reason="second factor", now=timezone.now())
+        login_throttle.note(None, "session.refused", reason="second factor", now=timezone.now())
         response: HttpResponse = super().form_invalid(form)
         return response
 
@@ -128,16 +128,16 @@ def step_up(request: HttpRequest) -> HttpResponseBase:
     """Confirm who it is: with a passkey or an authenticator; while there is neither, and one is to be added, with the
     password and the code that the account came with."""
     person = person_of(request)
-    types = factors.types_of(person.pk)
+    types = second_factors.types_of(person.pk)
     data = request.POST if request.method == "POST" else None
     form: Any = None
-    if not types & factors.SECOND:
+    if not types & second_factors.SECOND:
         form, kind = FirstFactorForm(user=person, data=data, request=request), "password"
     elif data is not None and "credential" in data:
-        form, kind = ReauthenticateWebAuthnForm(user=person, data=data), factors.PASSKEY
+        form, kind = ReauthenticateWebAuthnForm(user=person, data=data), second_factors.PASSKEY
     else:
-        form, kind = StepUpCodeForm(user=person, data=data), factors.CODE
-    if data is not None and kind != factors.PASSKEY:  # no one guesses a signature, and some have much to confirm
+        form, kind = StepUpCodeForm(user=person, data=data), second_factors.CODE
+    if data is not None and kind != second_factors.PASSKEY:  # no one guesses a signature, and some have much to confirm
         _limit_codes(request, person)
     if data is not None and form.is_valid():
         if kind == "password":
@@ -145,20 +145,20 @@ def step_up(request: HttpRequest) -> HttpResponseBase:
         else:
             form.save()
         sessions.renew(request)
-        attempts.note(person.pk, "session.step_up", reason=kind, now=timezone.now())
+        login_throttle.note(person.pk, "session.step_up", reason=kind, now=timezone.now())
         return HttpResponseRedirect(_next(request))
     if data is not None:
-        attempts.note(None, "session.step_up", reason=kind, now=timezone.now())
+        login_throttle.note(None, "session.step_up", reason=kind, now=timezone.now())
     return show(
         request,
         "step_up",
         status=200 if data is None else 422,
-        form=form if kind != factors.PASSKEY else StepUpCodeForm(user=person),
-        refused_passkey=kind == factors.PASSKEY,
-        has_passkey=factors.PASSKEY in types,
-        has_codes=factors.CODE in types,
-        has_neither=not types & factors.SECOND,
-        options={"request_options": begin_authentication(person)} if factors.PASSKEY in types else None,
+        form=form if kind != second_factors.PASSKEY else StepUpCodeForm(user=person),
+        refused_passkey=kind == second_factors.PASSKEY,
+        has_passkey=second_factors.PASSKEY in types,
+        has_codes=second_factors.CODE in types,
+        has_neither=not types & second_factors.SECOND,
+        options={"request_options": begin_authentication(person)} if second_factors.PASSKEY in types else None,
         next=_next(request),
     )
 
@@ -166,15 +166,15 @@ def step_up(request: HttpRequest) -> HttpResponseBase:
 @needs(AccessLevel.PERSON)
 def account(request: HttpRequest) -> HttpResponseBase:
     """Who one is here, and what one shows it with."""
-    there = factors.factors_of(request.user.pk or 0)
+    there = second_factors.factors_of(request.user.pk or 0)
     return show(
         request,
         "account",
         place="account",
-        passkeys=[one for one in there if one.type == factors.PASSKEY],
-        codes=next((one for one in there if one.type == factors.CODE), None),
-        recovery=next((one for one in there if one.type == factors.RECOVERY), None),
-        has_second=any(one.type in factors.SECOND for one in there),
+        passkeys=[one for one in there if one.type == second_factors.PASSKEY],
+        codes=next((one for one in there if one.type == second_factors.CODE), None),
+        recovery=next((one for one in there if one.type == second_factors.RECOVERY), None),
+        has_second=any(one.type in second_factors.SECOND for one in there),
         reaches=reach_of(request.user.pk or 0),
     )
 
@@ -269,7 +269,7 @@ def list_sessions(request: HttpRequest) -> HttpResponseBase:
     person = person_of(request)
     if request.method == "POST":
         ended = sessions.end_others(request, person)
-        attempts.note(person.pk, "session.end", reason=f"others={ended}", now=timezone.now())
+        login_throttle.note(person.pk, "session.end", reason=f"others={ended}", now=timezone.now())
         messages.success(request, "Every other session is over.")
         return HttpResponseRedirect(reverse("web_sessions"))
     return show(request, "sessions", sessions=sessions.list_sessions(request, person, now=timezone.now()))
@@ -297,12 +297,12 @@ new_recovery_codes = _view(AccessLevel.FRESH, NewRecoveryCodes)
 change_password = _view(AccessLevel.PERSON, ChangePassword)
 
 
-def _count_sign_in(request: HttpRequest, named: str, device: str | None) -> attempts.Attempt:
-    return attempts.count_password(request.META.get("REMOTE_ADDR", ""), named, device=device, now=timezone.now())
+def _count_sign_in(request: HttpRequest, named: str, device: str | None) -> login_throttle.Attempt:
+    return login_throttle.count_password(request.META.get("REMOTE_ADDR", ""), named, device=device, now=timezone.now())
 
 
 def _limit_codes(request: HttpRequest, person: "User") -> None:
-    attempts.count_code(person.pk, device=devices.known_device_of(request, person), now=timezone.now())
+    login_throttle.count_code(person.pk, device=devices.known_device_of(request, person), now=timezone.now())
 
 
 def _next(request: HttpRequest) -> str:
@@ -311,19 +311,19 @@ def _next(request: HttpRequest) -> str:
 
 
 def _enrolled(request: HttpRequest, response: HttpResponse, kind: str) -> HttpResponse:
-    factors.note_enrolled(request)
+    second_factors.note_enrolled(request)
     sessions.renew(request)
     _note_factor(request, "factor.add", kind)
     return response
 
 
 def _may_remove(request: HttpRequest, authenticator: Any) -> bool:
-    there = factors.ids_of(request.user.pk or 0)
-    if any(kind in factors.SECOND for pk, kind in there.items() if pk != authenticator.pk):
+    there = second_factors.ids_of(request.user.pk or 0)
+    if any(kind in second_factors.SECOND for pk, kind in there.items() if pk != authenticator.pk):
         return True
     messages.error(request, "This is the last one: add another before you remove it.")
     return False
 
 
 def _note_factor(request: HttpRequest, action: str, kind: str) -> None:
-    attempts.note(request.user.pk, action, reason=kind, now=timezone.now())
+    login_throttle.note(request.user.pk, action, reason=kind, now=timezone.now())

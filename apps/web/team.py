@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from apps.accounts.factors import with_second_factor
+from apps.accounts.second_factors import with_second_factor
 from apps.core.errors import Malformed
 from apps.tenants.grants import GRANTED, GRANTS
 from apps.tenants.members import MAY_DELETE, MAY_READ, change_member, get_member, list_members, take_role

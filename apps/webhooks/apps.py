@@ -6,10 +6,10 @@ class WebhooksConfig(AppConfig):
     verbose_name = "Webhooks"
 
     def ready(self) -> None:
-        from apps.crypto.sealed_tables import register
+        from apps.crypto.encrypted_tables import register
         from apps.memories.read_events import subscribe
         from apps.webhooks.fanout import create_read_deliveries
-        from apps.webhooks.resealing import Deliveries, Endpoints
+        from apps.webhooks.reencryption import Deliveries, Endpoints
 
         register(Endpoints())
         register(Deliveries())

@@ -11,14 +11,14 @@ from django.db.models import Count, Q, Sum
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
-from apps.crypto.sealed_tables import ciphers_of, report_broken
+from apps.crypto.encrypted_tables import ciphers_of, report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_tenant
 from apps.projects.scope import Scope
 from apps.webhooks import events
 from apps.webhooks.fanout import EventPayload, write
 from apps.webhooks.models import RESPONSE, Status, WebhookDelivery
 from apps.webhooks.redelivery import redeliver
-from apps.webhooks.resealing import DELIVERIES
+from apps.webhooks.reencryption import DELIVERIES
 from apps.webhooks.services import UnknownEvents, find, reachable
 
 FAILING: Final = 3  # attempts in a row, and an endpoint counts as failing

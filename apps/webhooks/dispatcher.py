@@ -29,14 +29,14 @@ from apps.audit.leases import turns
 from apps.audit.models import OutboxEvent
 from apps.core.locks import lock
 from apps.core.scoping import tenant_transaction
-from apps.crypto.sealed_tables import ciphers_of, report_broken
+from apps.crypto.encrypted_tables import ciphers_of, report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_tenant
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope
 from apps.webhooks.fanout import fan_out, shown_id
 from apps.webhooks.models import OPEN, RESPONSE, Status, WebhookDelivery, WebhookEndpoint
 from apps.webhooks.redelivery import DELIVER
-from apps.webhooks.resealing import ENDPOINTS
+from apps.webhooks.reencryption import ENDPOINTS
 from apps.webhooks.services import PREVIOUS, Target, target_of
 from apps.webhooks.signing import sign
 

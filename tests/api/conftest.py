@@ -13,7 +13,7 @@ from django.test import Client
 
 from apps.apikeys.onboarding import Opened
 from apps.projects.scope import Environment
-from apps.recall import access
+from apps.recall import read_log
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -24,7 +24,7 @@ def _static_root() -> None:
 @pytest.fixture(autouse=True)
 def _accesses_are_not_counted_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """A timer's thread would write after the test has ended."""
-    monkeypatch.setattr(access, "note", lambda scope, memory_ids, **_: None)
+    monkeypatch.setattr(read_log, "record_recall", lambda scope, memory_ids, **_: None)
 
 
 def _whole(streamed: Any) -> Any:

@@ -10,7 +10,7 @@ from django.db import connections
 
 from apps.adapters.errors import AdapterError
 from apps.api.fields import MAX_TEXT, PLATFORM_OWNED
-from apps.api.memory.shapes import MemoryOutput, SkipOutput, StoredOutput
+from apps.api.memory.representations import MemoryOutput, SkipOutput, StoredOutput
 from apps.api.v1.status import StatusOutput
 from apps.api.views import ApiView
 from apps.apikeys.onboarding import Opened

@@ -14,7 +14,7 @@ from apps.audit.models import AuditEvent
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Environment
-from apps.recall import access
+from apps.recall import read_log
 from tests.api.conftest import Caller
 from tests.makers import NOW, make_api_key
 
@@ -200,7 +200,7 @@ def test_reading_a_memory_by_its_id_is_recorded_in_sums(acme: Opened, alice: Cal
     for _ in range(3):
         alice("GET", f"/memory/{memory['id']}")
     alice("GET", "/memory/9999999")
-    access.flush()
+    read_log.flush()
 
     (event,) = reader(acme)("GET", f"{URL}?action=memory.read").json()["events"]
     assert (event["count"], event["reason"]) == (3, "hits=3")

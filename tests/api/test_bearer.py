@@ -13,7 +13,7 @@ from django.contrib.auth.hashers import MD5PasswordHasher
 from django.db import connections
 from django.test import Client
 
-from apps.accounts import bearer as sessions
+from apps.accounts import api_sessions as sessions
 from apps.accounts.models import BearerSession, SpentRefresh
 from apps.accounts.services import start_over
 from apps.apikeys.onboarding import Opened

@@ -8,7 +8,7 @@ from django.db import connection
 from apps.apikeys.onboarding import Opened
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import MemoryFeedback
-from apps.memories.resealing import Feedbacks
+from apps.memories.reencryption import Feedbacks
 from tests.api.conftest import Caller
 
 pytestmark = pytest.mark.django_db(databases="__all__")

@@ -21,8 +21,8 @@ from apps.apikeys.onboarding import Opened
 from apps.apikeys.permissions import PERMISSIONS
 from apps.apikeys.services import issue
 from apps.core.errors import DomainError
+from apps.core.prepared_sql import prepared_cursor
 from apps.core.scoping import ScopedModel, tenant_transaction
-from apps.core.statements import prepared_cursor
 from apps.projects.scope import Environment
 from tests import once
 from tests.api.conftest import Caller

@@ -17,7 +17,7 @@ from apps.imports.payload import BATCH_RECORDS
 from apps.imports.working import Outcome
 from apps.memories.models import Memory
 from apps.projects.scope import Environment
-from apps.retention.sweeping import sweep
+from apps.retention.retention_sweep import sweep
 from apps.tenants.models import EndUser
 from tests.api.conftest import Caller
 from tests.forms import form

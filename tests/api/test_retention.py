@@ -13,7 +13,7 @@ from apps.memories.spaces import find_end_user
 from apps.projects.scope import Environment
 from apps.projects.selectors import get_project
 from apps.retention import holds
-from apps.retention.sweeping import sweep
+from apps.retention.retention_sweep import sweep
 from apps.tenants.models import Role
 from tests.api.conftest import Caller
 from tests.api.people import make_caller, make_fresh_caller

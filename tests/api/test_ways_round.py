@@ -11,7 +11,7 @@ from django.http import HttpResponse
 from apps.apikeys.onboarding import Opened
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory
-from apps.retention.sweeping import sweep
+from apps.retention.retention_sweep import sweep
 from tests.api.conftest import Caller
 from tests.api.test_imports import finish, jsonl
 from tests.forms import form

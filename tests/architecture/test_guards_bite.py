@@ -24,7 +24,7 @@ from apps.crypto.services import SpaceCipher
 from apps.ingest.tasks import drain
 from apps.memories.models import Memory
 from apps.projects.scope import Environment
-from apps.recall import access
+from apps.recall import read_log
 from apps.tenants.models import Tenant
 from memsync.embedded import roles
 from tests.api.conftest import Caller
@@ -248,7 +248,7 @@ def remember_canary(tenant: Opened) -> None:
     caller = Caller(tenant.keys[Environment.PRODUCTION])
     answer = caller("POST", "/memory/add", {"text": f"My dog {WORD} sleeps here.", "importance": 0.6, "tags": [WORD]})
     assert answer.status_code == 201
-    access.flush()
+    read_log.flush()
 
 
 @pytest.mark.django_db(transaction=True, databases="__all__")
@@ -392,7 +392,7 @@ def test_a_name_that_no_document_explains_is_reported() -> None:
 SNEAKY = [
     ("apps/core/locks.py", "from apps.memories import models", "Apps are layered"),
     ("apps/tenants/services.py", "import memsync.settings", "Apps do not know the project"),
-    ("apps/api/facts.py", "from apps.memories.models import Memory", "Views reach data through services"),
+    ("apps/api/request_context.py", "from apps.memories.models import Memory", "Views reach data through services"),
     ("apps/recall/ranking.py", "import django.db", "Pure modules stay pure"),
     (
         "apps/memories/sealing.py",

@@ -13,7 +13,7 @@ PENDING: frozenset[str] = frozenset()
 # What ``re`` sees there is no text to be remembered and no query; the reason beside each.
 _ONE_WORD = "a whole value against one class of characters with a bound"
 NO_TEXT = {
-    "apps/accounts/factors.py": "a code of a few digits",
+    "apps/accounts/second_factors.py": "a code of a few digits",
     "apps/adapters/classifiers/tokens.py": "one class with a repeat and a bound, which no engine reads twice",
     "apps/adapters/documents/reading.py": "the ending of a file's name",
     "apps/adapters/embedders/fake.py": "one class with a repeat, which no engine reads twice; in tests alone",
@@ -35,7 +35,7 @@ NO_TEXT = {
     "apps/core/retries.py": "statements of our own",
     "apps/exports/filters.py": _ONE_WORD,
     "apps/retention/holds.py": _ONE_WORD,
-    "apps/retention/purging.py": "what PostgreSQL says of a vacuum",
+    "apps/retention/disk_purge.py": "what PostgreSQL says of a vacuum",
     "apps/tenants/services.py": "names of organizations: classes with a bound, or one without a choice",
     "apps/webhooks/services.py": _ONE_WORD,
     "memsync/connections.py": "the head of a request: a name, then digits with a bound",

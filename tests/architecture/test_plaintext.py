@@ -27,14 +27,14 @@ from apps.adapters.errors import AdapterError
 from apps.apikeys.onboarding import Opened
 from apps.core import broker
 from apps.core.plaintext import Plaintext
-from apps.ingest import pipeline, tools, work
+from apps.ingest import pipeline, pipeline_context, work
 from apps.ingest import services as ingest_services
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps import index
 from apps.ingest.tasks import drain
 from apps.memories import postings
 from apps.projects.scope import Environment
-from apps.recall import access, services
+from apps.recall import read_log, services
 from memsync.log_format import ALLOWED, JsonFormatter
 from tests.api.conftest import Caller
 from tests.architecture import canaries
@@ -62,7 +62,7 @@ class Hunt:
 @pytest.fixture
 def hunt(acme: Opened) -> Iterator[Hunt]:
     yield Hunt(Caller(acme.keys[Environment.PRODUCTION], end_user=WORDS["person"]))
-    access.flush()
+    read_log.flush()
 
 
 def live_a_little(hunt: Hunt) -> None:
@@ -142,9 +142,9 @@ def test_what_was_said_is_nowhere_to_be_found(
         monkeypatch.setattr(drain, "apply_async", _counted(drain.apply_async, rung))
         live_a_little(hunt)
         with monkeypatch.context() as down:
-            down.setattr(tools, "get_embedder", FailingEmbedder)
+            down.setattr(pipeline_context, "get_embedder", FailingEmbedder)
             hunt("POST", "/memory/add", {"text": f"The red bicycle of {WORDS['worker']} is broken.", "importance": 0.6})
-        access.flush()
+        read_log.flush()
         with psycopg.connect(f"{superuser_url.rsplit('/', 1)[0]}/memsync") as superuser:
             (sent,) = superuser.execute("select total_messages from pgmq.metrics('celery')").fetchone() or (0,)
         found_before_work = everywhere(hunt, superuser_url, lines.getvalue(), also=("memsync",))
@@ -235,7 +235,7 @@ def test_failures_of_background_work_let_nothing_out(
     monkeypatch.setattr(ingest_services, "drain", _Deaf)
     with canaries.logged() as lines:
         with monkeypatch.context() as down:
-            down.setattr(tools, "get_embedder", FailingEmbedder)
+            down.setattr(pipeline_context, "get_embedder", FailingEmbedder)
             hunt("POST", "/memory/add", {"text": f"My dog {said} is old.", "importance": 0.6})
         with monkeypatch.context() as broken:
             broken.setattr(FailingEmbedder, "embed", failing(said, kind))

@@ -12,7 +12,7 @@ from django.apps import apps
 from django.db import connections, models
 
 from apps.core.scoping import ScopedManager, ScopedModel, ScopeRequired
-from apps.crypto.sealed_tables import TABLES
+from apps.crypto.encrypted_tables import TABLES
 from apps.upkeep import keys
 from memsync.embedded import roles
 from tests.architecture import walls
@@ -67,7 +67,7 @@ EVERYONE = {
     "apps/breakglass/services.py": "asks for leave to read a space of the scope's tenant",
     "apps/core/scoping.py": "defines it",
     "apps/history/turns.py": "creates turns of the scope's one space",
-    "apps/ingest/derived.py": "creates links of the scope's one space",
+    "apps/ingest/source_links.py": "creates links of the scope's one space",
     "apps/memories/embedding.py": "creates vectors of the scope's tenant",
     "apps/memories/feedback.py": "notes feedback on memories of the scope's tenant",
     "apps/memories/integrity.py": "lists rows of the scope's tenant that failed their seal",
@@ -81,7 +81,7 @@ EVERYONE = {
     "apps/imports/services.py": "creates a job of the scope's tenant",
     "apps/recall/traces.py": "keeps traces of recalls in the scope's one space",
     "apps/projects/services.py": "creates projects of the scope's tenant",
-    "apps/retention/privacy.py": "opens a request of the scope's one end user",
+    "apps/retention/subject_requests.py": "opens a request of the scope's one end user",
     "apps/retention/holds.py": "sets holds of the scope's tenant",
     "apps/summaries/clusters.py": "creates clusters and members of the scope's tenant",
     "apps/webhooks/fanout.py": "creates deliveries of the scope's tenant",

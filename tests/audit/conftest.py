@@ -13,9 +13,9 @@ from django.db import connections, transaction
 
 from apps.apikeys.onboarding import Opened
 from apps.audit.chain import Entry
+from apps.audit.checkpoint_statement import Head
 from apps.audit.selectors import all_entries, all_heads
 from apps.audit.services import record
-from apps.audit.statements import Head
 from apps.audit.verify import Report, verify
 from apps.core.scoping import tenant_transaction
 from tests.makers import NOW

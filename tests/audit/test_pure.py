@@ -11,8 +11,8 @@ import pytest
 
 from apps.audit import merkle
 from apps.audit.chain import NO_HASH, Entry, NotAnEntry, canonical, digest
+from apps.audit.checkpoint_statement import Head, NotACheckpoint, Signed, prove, state
 from apps.audit.origin import network_of
-from apps.audit.statements import Head, NotACheckpoint, Signed, prove, state
 from apps.crypto import signatures
 
 ENTRY = Entry(

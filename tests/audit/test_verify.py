@@ -16,8 +16,8 @@ from django.core.management import CommandError, call_command
 
 from apps.apikeys.onboarding import Opened
 from apps.audit.chain import NAMES
+from apps.audit.checkpoint_statement import Signed
 from apps.audit.models import Checkpoint
-from apps.audit.statements import Signed
 from apps.audit.verify import Finding, trusted
 from apps.crypto import signatures
 from apps.upkeep import checkpoints

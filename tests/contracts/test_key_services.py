@@ -14,12 +14,12 @@ from django.core.exceptions import ImproperlyConfigured
 
 from apps.adapters.kms.aws import AwsKms
 from apps.adapters.kms.base import KeyMismatch, KeyRefused, KeyUnavailable
-from apps.adapters.kms.calls import PerProcess, call_within, require_tls
 from apps.adapters.kms.fake import FakeKms
 from apps.adapters.kms.fakes.aws import FakeAws
 from apps.adapters.kms.fakes.gcp import FakeGoogle, crc32c
 from apps.adapters.kms.fakes.transit import FakeTransit
 from apps.adapters.kms.gcp import GoogleKms
+from apps.adapters.kms.remote import PerProcess, call_within, require_tls
 from apps.adapters.kms.vault import VaultTransit
 from tests.contracts.key_providers import (
     CTX,

@@ -9,7 +9,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from apps.adapters.kms.base import KeyMismatch, KeyUnavailable
-from apps.adapters.kms.moving import Moving
+from apps.adapters.kms.migrating import Moving
 from apps.adapters.registry import LocalKekNotAllowed, get_kms
 from apps.crypto import keyring, lifecycle
 from apps.crypto.services import open_for_tenant, seal_for_tenant
@@ -87,7 +87,7 @@ def test_either_being_down_is_seen(moving: Moving, old: Local, new: Service) -> 
 def test_key_in_a_file_may_be_left_and_not_moved_to_without_leave(
     settings: Any, moving: Moving, old: Local, new: Service
 ) -> None:
-    path = "apps.adapters.kms.moving.Moving"
+    path = "apps.adapters.kms.migrating.Moving"
     settings.ALLOW_LOCAL_KEK = False
 
     settings.KMS = {"BACKEND": path, "OPTIONS": {"to": new.setting(), "away_from": old.setting()}}
@@ -106,7 +106,7 @@ def test_rewrap_leaves_no_tenants_key_behind_though_versions_are_called_alike(
     settings.KMS = old.setting()
     acme = makers.make_tenant("acme").tenant
     settings.KMS = {
-        "BACKEND": "apps.adapters.kms.moving.Moving",
+        "BACKEND": "apps.adapters.kms.migrating.Moving",
         "OPTIONS": {"to": new.setting(), "away_from": old.setting()},
     }
 

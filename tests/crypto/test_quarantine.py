@@ -15,7 +15,7 @@ from apps.audit.services import enqueue
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError
-from apps.ingest import services, tools, work
+from apps.ingest import pipeline_context, services, work
 from apps.ingest.candidates import Proposal
 from apps.memories import integrity
 from apps.memories.integrity import Broken, quarantine
@@ -96,7 +96,7 @@ def test_embedding_passes_the_row_by_and_notes_it(
     scope: Scope, superuser_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as down:
-        down.setattr(tools, "get_embedder", FailingEmbedder)
+        down.setattr(pipeline_context, "get_embedder", FailingEmbedder)
         down.setattr(services, "notify", lambda task: None)
         broken, whole = (remember(scope, f"The ferry to {place} leaves at dawn.") for place in ("Naxos", "Paros"))
     with superuser(superuser_url) as cursor, changed(cursor, broken, "text_ct", b"gone"):

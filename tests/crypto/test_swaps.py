@@ -23,11 +23,11 @@ from apps.crypto.models import TenantKeyState
 from apps.crypto.services import DecryptError
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
-from apps.memories import embedding, integrity, resealing
+from apps.memories import embedding, integrity, reencryption
 from apps.memories.selectors import get_memory
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_system_scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.services import recall
 from apps.upkeep import rotation
 from tests.crypto.broken import SEALED, changed, read, superuser, told, vectors_of, write
@@ -93,7 +93,7 @@ def world(acme: Opened, globex: Opened, superuser_url: str) -> Iterator[World]:
             cursor=cursor,
             rng=random.Random(7),
         )
-    access.flush()
+    read_log.flush()
 
 
 # -- the swaps ---------------------------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ def test_a_rotation_takes_nothing_of_another_place_along(world: World, acme: Ope
 
     rotation.rotate(system, reason="test", now=world.tick())
     with tenant_transaction(system):
-        while resealing.reseal_batch(system, limit=100, now=world.tick()) != resealing.Resealed():
+        while reencryption.reseal_batch(system, limit=100, now=world.tick()) != reencryption.Resealed():
             pass  # each batch is of one table
 
     table = "vector" if column == "embedding_ct" else "memory"

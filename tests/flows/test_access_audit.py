@@ -11,7 +11,7 @@ from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.projects.scope import Principal, Scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.services import recall
 from tests.makers import NOW, make_scope
 
@@ -34,8 +34,8 @@ def test_recalls_of_one_credential_in_one_space_are_one_row(acme: Opened, globex
 
     for scope in (alice, alice, alice, bob, other_key, theirs):
         recall(scope, Plaintext("Where did the parcel go?"), now=NOW)
-    access.flush()
-    access.flush()
+    read_log.flush()
+    read_log.flush()
 
     me = alice.principal.label
     assert rows(alice) == [
@@ -50,7 +50,7 @@ def test_recall_that_reaches_nobody_is_recorded_too(acme: Opened) -> None:
     stranger = replace(make_scope(acme), spaces=())
 
     recall(stranger, Plaintext("Who?"), now=NOW)
-    access.flush()
+    read_log.flush()
 
     assert rows(stranger) == [(stranger.principal.label, "", "hits=0", 1)]
 
@@ -59,8 +59,8 @@ def test_many_spaces_are_counted_and_not_named(acme: Opened) -> None:
     scope = make_scope(acme)
     spaces = [make_scope(acme, f"user {number}").space for number in range(5)]
 
-    access.note(scope.in_spaces(*spaces), [])
-    access.flush()
+    read_log.record_recall(scope.in_spaces(*spaces), [])
+    read_log.flush()
 
     assert rows(scope) == [(scope.principal.label, "5 spaces", "hits=0", 1)]
 
@@ -70,7 +70,7 @@ def test_trail_holds_no_word_of_the_question_or_the_answer(acme: Opened) -> None
     remember(scope, [Proposal(text=Plaintext(SAID), importance=0.9)], now=NOW)
 
     recall(scope, Plaintext("Samarkand harbour"), now=NOW)
-    access.flush()
+    read_log.flush()
 
     with tenant_transaction(scope):
         every = str(list(AuditEvent.objects.filter(tenant_id=scope.tenant_id).values()))

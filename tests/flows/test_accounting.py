@@ -22,10 +22,10 @@ from apps.imports.working import Outcome as Worked
 from apps.imports.working import import_chunk
 from apps.ingest import models
 from apps.ingest.candidates import STORED, Outcome, Proposal
+from apps.ingest.conversation_sync import append_history, put_state
 from apps.ingest.documents import remember_document
 from apps.ingest.services import remember
 from apps.ingest.steps.extract import extract
-from apps.ingest.transcripts import append_history, put_state
 from apps.ingest.turns import Turn, take_turn
 from apps.memories.models import Memory
 from apps.memories.selectors import get_memory

@@ -15,11 +15,11 @@ from apps.ingest.candidates import Proposal
 from apps.memories.indexing_mode import set_profile
 from apps.projects.scope import Scope
 from apps.recall import services as recalling
-from apps.recall.legs.dense import Dense
-from apps.recall.legs.lexical import Lexical
 from apps.recall.results import Filters, Hit
+from apps.recall.retrievers.dense import Dense
+from apps.recall.retrievers.lexical import Lexical
 from apps.recall.services import recall
-from apps.retention.forgetting import Choice, forget
+from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
 from apps.tenants.models import Profile
 from tests.makers import NOW, make_scope
 
@@ -107,7 +107,9 @@ def test_relations_lead_to_what_held_then(scope: Scope) -> None:
 def test_what_was_forgotten_is_gone_at_every_time(scope: Scope) -> None:
     (porto,) = hits(scope, as_of=12)
     # What was replaced is readable by its id and may be forgotten like anything else.
-    assert forget(scope, Choice(memory_ids=(porto.memory.id,)), now=day(40)) == [porto.memory.id]
+    assert soft_delete_selection(scope, MemorySelection(memory_ids=(porto.memory.id,)), now=day(40)) == [
+        porto.memory.id
+    ]
 
     assert texts(scope, as_of=12) == []
     assert texts(scope, known_at=12) == []

@@ -17,7 +17,7 @@ from apps.ingest.services import remember
 from apps.memories.opened import OpenedMemory
 from apps.memories.selectors import get_memory
 from apps.projects.scope import Scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.services import recall
 from apps.tenants.models import Tenant
 from tests.classifiers import FakeClassifier
@@ -45,7 +45,7 @@ def _classifier(settings: Any) -> None:
 @pytest.fixture
 def scope(acme: Opened) -> Iterator[Scope]:
     yield make_scope(acme)
-    access.flush()
+    read_log.flush()
 
 
 def say(scope: Scope, *texts: str, day: int = 0, **proposed: Any) -> list[Outcome]:

@@ -25,9 +25,9 @@ from apps.memories.selectors import get_memory
 from apps.memories.spaces import meet_end_user
 from apps.projects.models import Space
 from apps.projects.scope import Scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.services import recall
-from apps.retention.forgetting import Choice, forget
+from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
 from apps.tenants.models import EndUser
 from tests.makers import NOW, make_scope
 
@@ -64,7 +64,7 @@ def texts(scope: Scope, query: str) -> list[str]:
 @pytest.fixture
 def scope(acme: Opened) -> Iterator[Scope]:
     yield make_scope(acme)
-    access.flush()
+    read_log.flush()
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_new_end_user_met_by_many_at_once_is_one_with_one_space_and_one_salt(a
     assert SpaceSecret.objects.filter(space_uid=spaces[0].uid).count() == 1
     # Sealed under one salt: all of them open.
     assert len(texts(scope, "which parcel went to the harbour office?")) == MANY
-    access.flush()
+    read_log.flush()
 
 
 def test_many_different_new_end_users_at_once_are_all_there(acme: Opened) -> None:
@@ -222,7 +222,7 @@ def test_batches_over_the_same_memories_in_any_order_do_not_wait_in_a_circle(sco
 
     answers = at_once(
         [(lambda n=n: relabel(n)) for n in range(8)]  # type: ignore[misc]
-        + [lambda: access.flush() or []]
+        + [lambda: read_log.flush() or []]
         + [lambda: [remember(scope, "Locker 3 holds volume 3 of the old atlas.", importance=0.6)]]
     )
 
@@ -251,8 +251,8 @@ def test_forgetting_while_others_edit_and_add_forgets_each_once(scope: Scope) ->
     ]
 
     answers = at_once(
-        [lambda: forget(scope, Choice(source="atlas"), now=NOW)] * 4
-        + [lambda: forget(scope, Choice(memory_ids=tuple(ids[::-1])), now=NOW)] * 4
+        [lambda: soft_delete_selection(scope, MemorySelection(source="atlas"), now=NOW)] * 4
+        + [lambda: soft_delete_selection(scope, MemorySelection(memory_ids=tuple(ids[::-1])), now=NOW)] * 4
         + [lambda: [edit_many(scope, [Edit(memory_id=one, tags=["a"]) for one in ids[::-1]], now=NOW)]] * 4  # type: ignore[list-item]
         + [lambda: [remember(scope, "My dog Biscuit sleeps on the blue sofa.", importance=0.6)]]  # type: ignore[list-item]
     )

@@ -14,7 +14,7 @@ from django.test import override_settings
 from apps.apikeys.onboarding import Opened
 from apps.core.plaintext import Plaintext
 from apps.projects.scope import Environment
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.services import recall
 from memsync.demo import conversation, questions
 from memsync.demo.doors import ServiceDoor
@@ -32,14 +32,14 @@ SECRET = "Tulip-Harbour-8841"
 @pytest.fixture(autouse=True)
 def _nothing_is_counted_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Accesses are counted by a timer, which may go off when the test's database is gone."""
-    monkeypatch.setattr(access, "note", lambda scope, memory_ids, **_: None)
+    monkeypatch.setattr(read_log, "record_recall", lambda scope, memory_ids, **_: None)
 
 
 @pytest.fixture(scope="module")
 def report(django_db_setup: None, django_db_blocker: Any) -> Report:
     served = override_settings(CLASSIFIER=SERVED)  # tells the registry, which keeps the one that was asked for first
     with django_db_blocker.unblock(), taken_back(), served, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(access, "note", lambda scope, memory_ids, **_: None)
+        patch.setattr(read_log, "record_recall", lambda scope, memory_ids, **_: None)
         scope = make_scope(make_tenant("acme"))
         return replay(ServiceDoor(scope, now=NOW), conversation(), questions(), keep=False)
 

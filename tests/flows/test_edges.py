@@ -23,7 +23,7 @@ from apps.ingest.services import remember
 from apps.memories.models import Memory
 from apps.memories.selectors import MemoryNotFound
 from apps.projects.scope import Environment, Scope
-from apps.recall.legs.graph import follow
+from apps.recall.retrievers.graph import follow
 from apps.upkeep import rotation
 from tests.makers import NOW, make_scope, make_tenant
 

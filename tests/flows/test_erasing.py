@@ -16,8 +16,8 @@ from apps.imports.services import start_import
 from apps.imports.working import work as work_imports
 from apps.ingest import work
 from apps.ingest.candidates import Proposal
+from apps.ingest.conversation_sync import append_history
 from apps.ingest.services import remember
-from apps.ingest.transcripts import append_history
 from apps.memories import tombstones
 from apps.memories.models import Memory
 from apps.memories.selectors import get_memory

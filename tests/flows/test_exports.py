@@ -29,19 +29,19 @@ from apps.exports.working import Outcome
 from apps.history.states import NewState
 from apps.history.turns import NewTurn
 from apps.ingest.candidates import Proposal
+from apps.ingest.conversation_sync import append_history, put_state
 from apps.ingest.services import remember
-from apps.ingest.transcripts import append_history, put_state
 from apps.ingest.turns import Turn, take_turn
 from apps.memories.feedback import give_feedback
 from apps.memories.feedback_aggregation import Signal
 from apps.memories.models import Memory
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import default_project, get_project
-from apps.retention import privacy, rows
+from apps.retention import rows, subject_requests
 from apps.retention.erasing import Authorisation, Target, start_erasure
-from apps.retention.forgetting import Choice
-from apps.retention.removing import purge
+from apps.retention.hard_delete import delete_rows
 from apps.retention.requests import PersonNeeded, ask
+from apps.retention.soft_deletion import MemorySelection
 from apps.retention.states import PrivacyKind, PrivacyState
 from apps.upkeep import rotation
 from tests.api.conftest import Caller
@@ -279,7 +279,7 @@ def erase(tenant: Scope, target: Target) -> None:
 def purged(tenant: Scope, ids: Sequence[int]) -> None:
     with tenant_transaction(tenant):
         list(Memory.objects.within_tenant(tenant).filter(pk__in=ids).order_by("pk").select_for_update())
-        purge(tenant, ids, now=NOW)
+        delete_rows(tenant, ids, now=NOW)
 
 
 @pytest.mark.parametrize("how", ERASURES)
@@ -441,15 +441,15 @@ def settle(acme: Opened) -> Scope:
         replace_facts=False,
         now=NOW,
     )
-    ask(alice, Choice(memory_ids=(home,)), reason=Plaintext("because of the move"), now=NOW)
+    ask(alice, MemorySelection(memory_ids=(home,)), reason=Plaintext("because of the move"), now=NOW)
     waiting = Turn(text=Plaintext("Always answer me in Dutch."), source="chat", occurred_at=NOW)
     take_turn(replace(alice, project_id=default_project(alice).pk), "alice", waiting, now=NOW)
     return alice
 
 
 def handed_over(acme: Opened, alice: Scope) -> list[Any]:
-    asked, _ = privacy.open_request(alice, PrivacyKind.ACCESS, now=NOW)
-    return lines(b"".join(privacy.hand_over(acme.scope, asked.id, now=NOW)))
+    asked, _ = subject_requests.open_request(alice, PrivacyKind.ACCESS, now=NOW)
+    return lines(b"".join(subject_requests.hand_over(acme.scope, asked.id, now=NOW)))
 
 
 def test_everything_that_is_kept_of_a_person_is_in_their_file(acme: Opened) -> None:
@@ -500,13 +500,13 @@ def test_no_table_of_a_space_is_forgotten() -> None:
 
 def test_file_of_a_person_is_sealed_under_their_own_key_and_goes_with_them(acme: Opened) -> None:
     alice = settle(acme)
-    asked, _ = privacy.open_request(alice, PrivacyKind.EXPORT, now=NOW)
-    begun = privacy.prepare_file(acme.scope, asked.id, now=NOW)
-    again = privacy.prepare_file(acme.scope, asked.id, now=NOW)
+    asked, _ = subject_requests.open_request(alice, PrivacyKind.EXPORT, now=NOW)
+    begun = subject_requests.prepare_file(acme.scope, asked.id, now=NOW)
+    again = subject_requests.prepare_file(acme.scope, asked.id, now=NOW)
     export = services.find_for_request(acme.scope, asked.id)
     assert export is not None
     done = finish(acme.scope, export.job)
-    link = privacy.link_to_file(acme.scope, asked.id, now=NOW)
+    link = subject_requests.link_to_file(acme.scope, asked.id, now=NOW)
 
     with tenant_transaction(acme.scope):
         spaces = set(ExportChunk.objects.within(acme.scope).values_list("space_id", flat=True))
@@ -526,31 +526,31 @@ def test_file_of_a_person_is_sealed_under_their_own_key_and_goes_with_them(acme:
 
 def test_request_is_completed_when_its_file_was_taken_whole(acme: Opened) -> None:
     alice = settle(acme)
-    asked, _ = privacy.open_request(alice, PrivacyKind.ACCESS, now=NOW)
-    privacy.prepare_file(acme.scope, asked.id, now=NOW)
+    asked, _ = subject_requests.open_request(alice, PrivacyKind.ACCESS, now=NOW)
+    subject_requests.prepare_file(acme.scope, asked.id, now=NOW)
     export = services.find_for_request(acme.scope, asked.id)
     assert export is not None
     finish(acme.scope, export.job)
-    link = privacy.link_to_file(acme.scope, asked.id, now=datetime.now(UTC))
-    (before,) = privacy.list_requests(acme.scope, now=NOW)
+    link = subject_requests.link_to_file(acme.scope, asked.id, now=datetime.now(UTC))
+    (before,) = subject_requests.list_requests(acme.scope, now=NOW)
 
     taken = Caller(None)("GET", f"/exports/{link.public_id}/file/{link.token}")
 
-    (after,) = privacy.list_requests(acme.scope, now=NOW)
+    (after,) = subject_requests.list_requests(acme.scope, now=NOW)
     assert (taken.status_code, before.state, after.state) == (200, PrivacyState.IN_PROGRESS, PrivacyState.COMPLETED)
     assert after.records == len(lines(taken.content)) > 10
-    privacy.note_taken(acme.scope, asked.id, now=NOW + timedelta(days=1))
-    assert privacy.list_requests(acme.scope, now=NOW) == [after]
+    subject_requests.note_taken(acme.scope, asked.id, now=NOW + timedelta(days=1))
+    assert subject_requests.list_requests(acme.scope, now=NOW) == [after]
 
 
 def test_nothing_of_a_person_is_made_for_a_key(acme: Opened) -> None:
     alice = make_scope(acme)
     say(alice, DOG)
-    asked, _ = privacy.open_request(alice, PrivacyKind.ACCESS, now=NOW)
+    asked, _ = subject_requests.open_request(alice, PrivacyKind.ACCESS, now=NOW)
     by_key = replace(acme.scope, principal=Principal(kind="api_key", id=1))
 
-    for carry_out in (privacy.prepare_file, privacy.link_to_file, privacy.hand_over):
+    for carry_out in (subject_requests.prepare_file, subject_requests.link_to_file, subject_requests.hand_over):
         with pytest.raises(PersonNeeded):
             carry_out(by_key, asked.id, now=NOW)
     with pytest.raises(ExportNotReady):
-        privacy.link_to_file(acme.scope, asked.id, now=NOW)
+        subject_requests.link_to_file(acme.scope, asked.id, now=NOW)

@@ -21,7 +21,7 @@ from apps.memories import validity
 from apps.memories.models import Memory
 from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope
-from apps.retention.forgetting import Choice, forget
+from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -131,7 +131,7 @@ def live(scope: Scope, speaker: str, log: list[Entry]) -> dict[int, str]:
         now = told_at(step)
         if entry.act == "forget":
             mine = [memory_id for memory_id, employer in rows.items() if employer == entry.employer]
-            forget(scope, Choice(memory_ids=(*mine, 2**40)), now=now)
+            soft_delete_selection(scope, MemorySelection(memory_ids=(*mine, 2**40)), now=now)
             continue
         text = f"I work at {entry.employer}." if entry.act == "say" else f"I left {entry.employer}."
         said = Proposal(text=Plaintext(text), speaker=speaker, occurred_at=day(entry.day))

@@ -15,11 +15,11 @@ from apps.history import states, turns
 from apps.history.models import StateItem
 from apps.history.states import NewState
 from apps.history.turns import NewTurn
-from apps.ingest.transcripts import append_history, delete_history
+from apps.ingest.conversation_sync import append_history, delete_history
 from apps.ingest.turns import Turn, take_turn
 from apps.memories.models import Memory
 from apps.projects.scope import Scope
-from apps.recall import access
+from apps.recall import read_log
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
@@ -46,7 +46,7 @@ def at_once(task: Callable[[int], T]) -> list[T]:
 @pytest.fixture
 def scope(acme: Opened) -> Iterator[Scope]:
     yield make_scope(acme)
-    access.flush()
+    read_log.flush()
 
 
 def test_same_turn_at_once_is_appended_and_distilled_once(scope: Scope) -> None:

@@ -14,13 +14,13 @@ from apps.history import states, turns
 from apps.history.models import HistoryTurn, StateItem
 from apps.history.states import NewState
 from apps.history.turns import NewTurn
+from apps.ingest.conversation_sync import append_history
 from apps.ingest.models import DerivedFact, TurnReceipt
-from apps.ingest.transcripts import append_history
 from apps.ingest.turns import Turn, take_turn
 from apps.memories.models import QuarantinedRow
 from apps.memories.spaces import reread_space
 from apps.projects.scope import Scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.tenants.services import set_policy
 from apps.upkeep import rotation
 from tests.makers import NOW, make_scope
@@ -65,7 +65,7 @@ def scope(acme: Opened) -> Iterator[Scope]:
     states.put(scope, PUT, now=NOW)
     states.put(scope, PLAIN, now=NOW)
     yield scope
-    access.flush()
+    read_log.flush()
 
 
 def test_every_row_is_sealed_anew_and_says_what_it_said(scope: Scope) -> None:

@@ -22,12 +22,12 @@ from apps.audit import leases
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, KeysUnavailable
-from apps.ingest import services, tools, work
+from apps.ingest import pipeline_context, services, work
 from apps.ingest.candidates import Outcome, Proposal
 from apps.memories import embedding, models
 from apps.memories.selectors import MemoryNotFound, get_memory
 from apps.projects.scope import Environment, Scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.results import Filters
 from apps.recall.services import PROFILES, recall
 from tests.architecture import walls
@@ -75,7 +75,7 @@ def lives(acme: Opened, globex: Opened) -> Iterator[list[Life]]:
         )
         for tenant, user, environment in people
     ]
-    access.flush()
+    read_log.flush()
 
 
 def texts(scope: Scope, query: str = QUESTION, **options: Any) -> list[str]:
@@ -412,7 +412,7 @@ def test_a_spoiled_turn_leaves_the_turn_after_it_readable(acme: Opened, superuse
     spoil(first.memory_ids[0], superuser_url)
 
     assert texts(scope, "breakfast on the ferry") == ["Breakfast on board is included."]
-    access.flush()
+    read_log.flush()
 
 
 def test_an_add_beside_a_spoiled_row_is_stored(acme: Opened, superuser_url: str) -> None:
@@ -432,7 +432,7 @@ def test_a_spoiled_row_does_not_hold_up_the_work_behind_it(
 ) -> None:
     scope = make_scope(acme)
     with monkeypatch.context() as down:
-        down.setattr(tools, "get_embedder", FailingEmbedder)
+        down.setattr(pipeline_context, "get_embedder", FailingEmbedder)
         down.setattr(services, "notify", lambda task: None)
         first, second = (remember(scope, f"The ferry to {place} leaves at dawn.") for place in ("Naxos", "Paros"))
     spoil(first.memory_ids[0], superuser_url)
@@ -447,7 +447,7 @@ def test_one_tenant_s_trouble_does_not_hold_up_another_s_work(
     acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as down:
-        down.setattr(tools, "get_embedder", FailingEmbedder)
+        down.setattr(pipeline_context, "get_embedder", FailingEmbedder)
         down.setattr(services, "notify", lambda task: None)
         theirs, mine = (
             [remember(make_scope(tenant), f"The ferry to {place} leaves.") for place in ("Naxos", "Paros")]

@@ -20,7 +20,7 @@ from apps.crypto.models import KeyKind
 from apps.crypto.services import DecryptError, key_version_of
 from apps.ingest import pipeline, services, work
 from apps.ingest.candidates import Outcome, Proposal
-from apps.memories import integrity, resealing
+from apps.memories import integrity, reencryption
 from apps.memories.editing import Edit, edit
 from apps.memories.feedback import give_feedback
 from apps.memories.feedback_aggregation import Signal
@@ -29,15 +29,15 @@ from apps.memories.revisions import get_history
 from apps.memories.selectors import get_memory
 from apps.memories.spaces import find_end_user, reread_space
 from apps.projects.scope import Principal, Scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.results import Filters
 from apps.recall.services import recall
-from apps.retention.forgetting import Choice, preview
 from apps.retention.requests import ask, confirm
+from apps.retention.soft_deletion import MemorySelection, preview
 from apps.tenants.models import EndUser
-from apps.upkeep import keys, rotation, tending
-from apps.upkeep.asking import RotationUnderway, ask_for_rewrap, ask_for_rotation
+from apps.upkeep import key_scheduler, keys, rotation
 from apps.upkeep.models import KeyRewrap, KeyRotation
+from apps.upkeep.rotation_requests import RotationUnderway, ask_for_rewrap, ask_for_rotation
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -96,7 +96,7 @@ def scope(acme: Opened) -> Iterator[Scope]:
     remember(scope, *SAID[:3])
     remember(scope, *SAID[3:], session_id="chat-1", client_ref="import-1")
     yield scope
-    access.flush()
+    read_log.flush()
 
 
 def test_what_changed_and_what_was_said_of_it_turn_with_the_memory(scope: Scope) -> None:
@@ -124,7 +124,7 @@ def test_what_changed_and_what_was_said_of_it_turn_with_the_memory(scope: Scope)
 
 def test_requests_to_forget_turn_and_choose_the_same(scope: Scope) -> None:
     (memory_id,) = remember(scope, "The lighthouse keeper paints boats.", tags=("sea", "boats")).pop().memory_ids
-    choice = Choice(tags=("boats", "sea"))
+    choice = MemorySelection(tags=("boats", "sea"))
     asked, _ = ask(scope, choice, reason=Plaintext("he said so"), now=NOW)
     one = rotation.rotate(scope, reason="test", now=NOW)
     during = preview(scope, choice, now=NOW)
@@ -160,7 +160,7 @@ def test_in_every_phase_a_search_finds_the_same_with_the_same_scores(scope: Scop
         seen.append(answers(scope))
         left.append(progress.left)
         with tenant_transaction(scope):
-            resealing.reseal_batch(scope, limit=2, now=NOW)
+            reencryption.reseal_batch(scope, limit=2, now=NOW)
     finish(one)
     seen.append(answers(scope))
 
@@ -193,7 +193,7 @@ def test_what_a_killed_worker_had_not_committed_is_as_it_was_and_the_rest_is_don
     one = rotation.rotate(scope, reason="test", now=NOW)
     with tenant_transaction(scope):
         before_the_batch = transaction.savepoint()
-        resealing.reseal_batch(scope, limit=3, now=NOW)
+        reencryption.reseal_batch(scope, limit=3, now=NOW)
         transaction.savepoint_rollback(before_the_batch)
     assert versions_of(scope)["said"] == {1}
 
@@ -208,7 +208,7 @@ def test_tasks_delivered_many_times_and_in_any_order_leave_the_same_state(scope:
     one = ask_for_rotation(scope, reason="test", now=NOW)
     turn = partial(rotation.work, one.pk, seconds=60, workers=1, clock=lambda: NOW)
     begin = partial(rotation.begin, scope, one.pk, now=NOW)
-    tend = partial(tending.tend, now=NOW)
+    tend = partial(key_scheduler.run_due_key_work, now=NOW)
     tasks = [task for task in (turn, begin, tend, turn) for _ in range(chosen.randint(1, 5))]
     chosen.shuffle(tasks)
 
@@ -304,9 +304,9 @@ def test_no_row_comes_under_a_version_that_is_not_active(scope: Scope) -> None:
 def test_the_old_key_is_retired_when_its_time_is_over_and_nothing_is_under_it(scope: Scope) -> None:
     finish(rotation.rotate(scope, reason="test", now=NOW))
 
-    tending.tend(now=later(days=29))
+    key_scheduler.run_due_key_work(now=later(days=29))
     assert state_of(scope, 1) == "read_only"
-    tending.tend(now=later(days=30, minutes=1))
+    key_scheduler.run_due_key_work(now=later(days=30, minutes=1))
 
     assert state_of(scope, 1) == "retired"
     assert keys.status(scope, now=NOW).live_versions == (2,)
@@ -318,12 +318,12 @@ def test_a_key_with_rows_left_is_given_more_time_and_somebody_is_told(
 ) -> None:
     one = rotation.rotate(scope, reason="test", now=NOW)
 
-    tending.tend(now=later(days=31))
+    key_scheduler.run_due_key_work(now=later(days=31))
 
     assert state_of(scope, 1) == "read_only"
     assert "a key cannot be retired: rows are under it" in caplog.messages
     finish(one, now=later(days=32))
-    tending.tend(now=later(days=39))
+    key_scheduler.run_due_key_work(now=later(days=39))
     assert state_of(scope, 1) == "retired"
 
 
@@ -331,7 +331,7 @@ def test_one_row_is_enough_to_refuse(scope: Scope) -> None:
     rotation.rotate(scope, reason="test", now=NOW)
     while rotation.count_left(scope) > 1:
         with tenant_transaction(scope):
-            resealing.reseal_batch(scope, limit=1, now=NOW)
+            reencryption.reseal_batch(scope, limit=1, now=NOW)
 
     with pytest.raises(RowsRemain):
         keys.retire(scope, 1, now=NOW)
@@ -344,7 +344,7 @@ def test_rows_that_were_left_behind_are_found_and_done(scope: Scope) -> None:
     one = rotation.rotate(scope, reason="test", now=NOW)
     KeyRotation.objects.filter(pk=one.pk).update(state="done", finished_at=NOW)
 
-    tending.tend(now=later(days=31))
+    key_scheduler.run_due_key_work(now=later(days=31))
     finish(KeyRotation.objects.get(state="running"), now=later(days=31))
 
     assert versions_of(scope) == {"said": {2}, "sealed": {2}}
@@ -374,7 +374,7 @@ def test_a_key_in_use_is_not_destroyed_and_neither_is_one_with_a_row_in_quaranti
     finish(rotation.rotate(scope, reason="test", now=NOW))
     with pytest.raises(KeyInUse):
         keys.destroy(scope, 1, now=NOW)
-    tending.tend(now=later(days=31))
+    key_scheduler.run_due_key_work(now=later(days=31))
     assert state_of(scope, 1) == "retired"
 
     with pytest.raises(RowsRemain):
@@ -399,9 +399,9 @@ def test_with_a_live_key_destroyed_its_rows_are_left_out_and_nothing_fails(scope
 def test_only_a_setting_destroys_by_itself(scope: Scope, settings: Any, after: int, expected: str) -> None:
     settings.KEY_DESTROY_AFTER_DAYS = after
     finish(rotation.rotate(scope, reason="test", now=NOW))
-    tending.tend(now=later(days=31))
+    key_scheduler.run_due_key_work(now=later(days=31))
 
-    tending.tend(now=later(days=31 + 91))
+    key_scheduler.run_due_key_work(now=later(days=31 + 91))
 
     assert state_of(scope, 1) == expected
 
@@ -418,7 +418,7 @@ def test_an_old_key_is_rotated_by_schedule_once(scope: Scope, acme: Opened) -> N
     now = acme.tenant.created_at + timedelta(days=365, minutes=1)
 
     for _ in range(3):
-        tending.tend(now=now)
+        key_scheduler.run_due_key_work(now=now)
 
     assert KeyRotation.objects.get().reason == "scheduled"
     assert keys.status(scope, now=NOW).active_version == 2
@@ -431,8 +431,8 @@ def test_a_late_rotation_gets_twice_the_workers_then_a_warning_then_an_error(
 
     def said(days: float) -> tuple[int, list[str]]:
         caplog.clear()
-        (due,) = tending.tend(now=later(days=days))
-        late = [record.levelname for record in caplog.records if record.name == tending.__name__]
+        (due,) = key_scheduler.run_due_key_work(now=later(days=days))
+        late = [record.levelname for record in caplog.records if record.name == key_scheduler.__name__]
         return due.workers, late
 
     assert said(6) == (1, [])
@@ -487,13 +487,13 @@ def test_a_key_and_what_is_broken_are_counted_for_one_tenant(scope: Scope, globe
 
 def test_after_a_compromise_both_old_keys_retire_as_soon_as_nothing_needs_them(scope: Scope) -> None:
     one = rotation.rotate(scope, reason="test", is_compromise=True, now=NOW)
-    tending.tend(now=later(minutes=1))
+    key_scheduler.run_due_key_work(now=later(minutes=1))
     assert keys.status(scope, now=NOW).is_compromised
     finish(one, now=later(minutes=2))
 
-    tending.tend(now=later(minutes=5))
+    key_scheduler.run_due_key_work(now=later(minutes=5))
     assert state_of(scope, 1) == state_of(scope, 1, KeyKind.IDENTITY) == "read_only"
-    tending.tend(now=later(minutes=18))
+    key_scheduler.run_due_key_work(now=later(minutes=18))
 
     assert state_of(scope, 1) == state_of(scope, 1, KeyKind.IDENTITY) == "retired"
     assert not keys.status(scope, now=NOW).is_compromised
@@ -503,7 +503,7 @@ def test_after_a_compromise_both_old_keys_retire_as_soon_as_nothing_needs_them(s
 def test_a_compromise_takes_over_the_rotation_that_is_under_way(scope: Scope) -> None:
     first = rotation.rotate(scope, reason="test", now=NOW)
     with tenant_transaction(scope):
-        resealing.reseal_batch(scope, limit=2, now=NOW)
+        reencryption.reseal_batch(scope, limit=2, now=NOW)
 
     second = finish(rotation.rotate(scope, reason="test", is_compromise=True, now=NOW))
 

@@ -18,8 +18,8 @@ from apps.crypto.models import TenantKey
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.projects.scope import Scope
-from apps.recall import access
-from apps.upkeep import tending
+from apps.recall import read_log
+from apps.upkeep import key_scheduler
 from tests.makers import make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -41,7 +41,7 @@ def scope(acme: Opened) -> Iterator[Scope]:
     texts = ("My dog Biscuit sleeps on the blue sofa.", "Parcel 17 went to the harbour office in Lisbon.")
     remember(scope, [Proposal(text=Plaintext(text), importance=0.7) for text in texts], now=datetime.now(UTC))
     yield scope
-    access.flush()
+    read_log.flush()
 
 
 def say(*arguments: str) -> str:
@@ -141,7 +141,7 @@ def test_keys_that_do_not_unwrap_end_it_with_an_error(scope: Scope, kms: FakeKms
 
 def test_a_key_is_destroyed_only_after_its_tenant_was_typed(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
     say("rotate", "--wait")
-    tending.tend(now=datetime.now(UTC) + timedelta(days=31))
+    key_scheduler.run_due_key_work(now=datetime.now(UTC) + timedelta(days=31))
     monkeypatch.setattr("builtins.input", lambda: "globex")
     with pytest.raises(CommandError, match="Nothing was destroyed"):
         say("destroy", "1")

@@ -22,11 +22,11 @@ from apps.memories.models import Memory, MemoryTransition
 from apps.memories.selectors import MemoryNotFound, get_memory
 from apps.projects.scope import Scope
 from apps.retention import receipt_log, replay, rows
+from apps.retention.disk_purge import Purged, PurgeUnderWay, rewrite_tables
 from apps.retention.erasing import list_erasures, resume
 from apps.retention.models import ErasureState, Receipt, RetentionRun
-from apps.retention.purging import Purged, PurgeUnderWay, purge
 from apps.retention.receipts import verify
-from apps.retention.sweeping import sweep
+from apps.retention.retention_sweep import sweep
 from tests.makers import make_scope
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
@@ -99,7 +99,7 @@ def purge_after_a_kill(*, now: datetime) -> Purged:
     while True:
         is_late = time.monotonic() > until
         try:
-            done = purge(now=now)
+            done = rewrite_tables(now=now)
             if done.is_done or is_late:
                 return done
         except PurgeUnderWay:

@@ -17,14 +17,14 @@ from apps.audit.models import OutboxEvent
 from apps.core import broker
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest import services, tools, work
+from apps.ingest import pipeline_context, services, work
 from apps.ingest.candidates import Proposal
 from apps.ingest.tasks import drain
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.selectors import get_memory
 from apps.projects import outbox
 from apps.projects.scope import Environment, Scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.services import recall
 from tests.architecture import canaries
 from tests.makers import NOW, make_scope
@@ -47,7 +47,7 @@ def proposals(numbers: range) -> list[Proposal]:
 @pytest.fixture
 def scope(acme: Opened) -> Iterator[Scope]:
     yield make_scope(acme)
-    access.flush()
+    read_log.flush()
 
 
 def waiting() -> int:
@@ -76,7 +76,7 @@ def test_a_worker_killed_in_the_middle_loses_nothing_and_does_nothing_twice(
     begun = time.monotonic()
     deadline = begun + SECONDS
     with monkeypatch.context() as down:
-        down.setattr(tools, "get_embedder", FailingEmbedder)
+        down.setattr(pipeline_context, "get_embedder", FailingEmbedder)
         down.setattr(services, "drain", _Bell([]))
         for start in range(0, JOBS, 250):
             services.remember(scope, proposals(range(start, start + 250)), now=datetime.now(UTC))
@@ -125,7 +125,7 @@ class _Bell:
 
 def put_aside(scope: Scope, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as down:
-        down.setattr(tools, "get_embedder", FailingEmbedder)
+        down.setattr(pipeline_context, "get_embedder", FailingEmbedder)
         down.setattr(services, "drain", _Bell([]))
         services.remember(scope, proposals(range(count)), now=datetime.now(UTC))
 
@@ -214,7 +214,7 @@ def test_with_the_broker_unreachable_an_add_answers_and_is_found_by_its_words(
         return usual(**options)
 
     monkeypatch.setattr(broker, "_quiet_until", 0.0)
-    monkeypatch.setattr(tools, "get_embedder", FailingEmbedder)
+    monkeypatch.setattr(pipeline_context, "get_embedder", FailingEmbedder)
     monkeypatch.setattr(drain, "apply_async", counting)
     with canaries.broker(f"pgmq://nobody:nothing@127.0.0.1:{port}/none"), canaries.logged() as lines:
         outcomes = [services.remember(scope, [proposal], now=NOW)[0] for proposal in proposals(range(10))]
@@ -232,7 +232,7 @@ def test_with_the_broker_unreachable_the_api_answers_201_and_finds_it_at_once(
 ) -> None:
     settings.STATIC_ROOT = str(tmp_path)  # the web application warns about one that is not there
     monkeypatch.setattr(broker, "_quiet_until", 0.0)
-    monkeypatch.setattr(tools, "get_embedder", FailingEmbedder)
+    monkeypatch.setattr(pipeline_context, "get_embedder", FailingEmbedder)
     headers = {"X-API-Key": acme.keys[Environment.PRODUCTION], "X-End-User-ID": "alice"}
 
     def post(path: str, body: object) -> Any:

@@ -20,13 +20,13 @@ from apps.audit.models import OutboxEvent
 from apps.audit.services import enqueue
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest import services, tools, work
+from apps.ingest import pipeline_context, services, work
 from apps.ingest.candidates import Proposal
 from apps.memories import embedding, tasks
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.services import count_accesses, request_refresh
 from apps.projects.scope import Scope
-from apps.recall import access
+from apps.recall import read_log
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
@@ -46,7 +46,7 @@ class Picky(FakeEmbedder):
 @pytest.fixture
 def scope(acme: Opened) -> Iterator[Scope]:
     yield make_scope(acme)
-    access.flush()
+    read_log.flush()
 
 
 def remember(scope: Scope, *texts: str, now: datetime = NOW, **fields: Any) -> list[int]:
@@ -57,7 +57,7 @@ def remember(scope: Scope, *texts: str, now: datetime = NOW, **fields: Any) -> l
 def put_aside(scope: Scope, monkeypatch: pytest.MonkeyPatch, *texts: str) -> list[int]:
     """Stored while the embedder was down: their vectors are work in the outbox."""
     with monkeypatch.context() as down:
-        down.setattr(tools, "get_embedder", FailingEmbedder)
+        down.setattr(pipeline_context, "get_embedder", FailingEmbedder)
         down.setattr(services, "notify", lambda task: None)
         return remember(scope, *texts, now=datetime.now(UTC))
 
@@ -279,10 +279,10 @@ def test_counts_of_one_tenant_that_cannot_be_written_take_no_other_along(
             raise RuntimeError("broken")
         written.append(scope.tenant_id)
 
-    monkeypatch.setattr(access, "count_accesses", write)
+    monkeypatch.setattr(read_log, "count_accesses", write)
     for tenant in (acme, globex):
-        access.note(tenant.scope, [1])
-    access.flush()
+        read_log.record_recall(tenant.scope, [1])
+    read_log.flush()
 
     assert written == [globex.scope.tenant_id]
 

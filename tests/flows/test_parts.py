@@ -20,7 +20,7 @@ from apps.memories.selectors import get_memory
 from apps.memories.soft_delete import restore, soft_delete
 from apps.memories.spaces import lock_space, reread_space
 from apps.projects.scope import SYSTEM, Scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.results import Filters
 from apps.recall.services import recall
 from apps.retention.erasing import Authorisation, Target, start_erasure
@@ -68,7 +68,7 @@ def _several_claims(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def scope(acme: Opened) -> Iterator[Scope]:
     yield make_scope(acme)
-    access.flush()
+    read_log.flush()
 
 
 def say(scope: Scope, text: str, *, day: int) -> int:

@@ -12,7 +12,7 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_space
 from apps.edges.decisions import list_decisions
 from apps.ingest import services
-from apps.ingest.candidates import Kept, Outcome, Proposal
+from apps.ingest.candidates import ImportedMemory, Outcome, Proposal
 from apps.ingest.documents import remember_document
 from apps.ingest.steps import extract
 from apps.ingest.turns import Turn, take_turn
@@ -61,7 +61,7 @@ def say(scope: Scope, text: str, *, days: int = 0, **fields: Any) -> Outcome:
 
 def pin(scope: Scope, text: str, *, key: str, type_: str = "fact") -> int:
     """A memory that a user pinned, as it comes with a move of theirs."""
-    kept = Kept(type=type_, key=key, since=NOW, pinned=True)
+    kept = ImportedMemory(type=type_, key=key, since=NOW, pinned=True)
     return say(scope, text, kept=kept, importance=0.5, is_vouched=True).memory_ids[0]
 
 

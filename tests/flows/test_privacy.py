@@ -21,7 +21,9 @@ from apps.projects.models import Level
 from apps.projects.scope import Environment, Principal, Scope
 from apps.retention import holds, receipt_log
 from apps.retention.erasing import Authorisation, ErasureBlocked
-from apps.retention.privacy import (
+from apps.retention.requests import PersonNeeded
+from apps.retention.states import PrivacyKind, PrivacyState
+from apps.retention.subject_requests import (
     PrivacyRequestDone,
     PrivacyRequestNotFound,
     delete_person,
@@ -29,8 +31,6 @@ from apps.retention.privacy import (
     list_requests,
     open_request,
 )
-from apps.retention.requests import PersonNeeded
-from apps.retention.states import PrivacyKind, PrivacyState
 from tests.api.conftest import Caller
 from tests.makers import make_api_key, make_scope
 

@@ -23,15 +23,15 @@ from apps.exports.services import start_export
 from apps.history.turns import NewTurn
 from apps.ingest import work
 from apps.ingest.candidates import Proposal
+from apps.ingest.conversation_sync import append_history
 from apps.ingest.services import remember
-from apps.ingest.transcripts import append_history
 from apps.memories.models import Memory
 from apps.projects.scope import Principal, Scope
 from apps.recall.services import recall
-from apps.retention import purging, receipt_log
+from apps.retention import disk_purge, receipt_log
+from apps.retention.disk_purge import Purged, PurgeNotAllowed, PurgeUnderWay, Told, expire_backups, rewrite_tables
 from apps.retention.erasing import Authorisation, Target, get_erasure, start_erasure
 from apps.retention.models import ErasureState, Phase, Purge
-from apps.retention.purging import Purged, PurgeNotAllowed, PurgeUnderWay, Told, expire_backups, purge
 from apps.retention.receipts import verify
 from benchmarks import residue
 from tests.makers import make_scope
@@ -140,7 +140,7 @@ def purge_all(*, rewrite: bool = False, told: Told = lambda table: None, now: da
 def purge_until(waits: set[str], *, rewrite: bool = False, told: Told = lambda table: None, now: datetime) -> Purged:
     """Until no others wait.  Autovacuum looks at rows for a moment, too, and then a table waits for the next call."""
     for _ in range(30):
-        done = purge(rewrite=rewrite, told=told, now=now)
+        done = rewrite_tables(rewrite=rewrite, told=told, now=now)
         if waits.issuperset(done.waits):
             return done
         time.sleep(0.5)
@@ -179,10 +179,10 @@ def test_statistics_wait_for_whoever_looks_at_what_they_were(
             look_since(main, Purge.objects.get(finished_at=None).horizons["default"])
         looked.append(table)
 
-    held = purge_until({purging.STATISTICS}, told=look, now=NOW + timedelta(minutes=1))
+    held = purge_until({disk_purge.STATISTICS}, told=look, now=NOW + timedelta(minutes=1))
     main.execute("rollback")
 
-    assert set(held.waits) == {purging.STATISTICS}
+    assert set(held.waits) == {disk_purge.STATISTICS}
     assert purge_all(now=NOW + timedelta(minutes=2)).erasures == 1
 
 
@@ -225,7 +225,7 @@ def test_each_phase_has_a_receipt_that_refers_to_the_first(acme: Opened) -> None
     assert first["first"] is None
     for one in done.receipts:
         assert verify(one.to_json(), receipt_log.public_keys()).receipt["erasure"] == erasure
-    assert purge(now=NOW + timedelta(days=36)).erasures == 0
+    assert rewrite_tables(now=NOW + timedelta(days=36)).erasures == 0
     assert expire_backups(now=NOW + timedelta(days=70)) == 0
 
 
@@ -249,7 +249,7 @@ def test_who_still_looks_at_it_holds_the_purge_up_and_the_next_one_goes_on(
     main.execute("select count(*) from memories_memory")
     erasure = start_erasure(acme.scope, Target.memories([dog]), authorised=WORD, now=NOW).id
 
-    held = purge(now=NOW + timedelta(minutes=1))
+    held = rewrite_tables(now=NOW + timedelta(minutes=1))
 
     assert "memories_memory" in held.waits
     assert phases(acme, erasure) == [Phase.DELETED]
@@ -271,7 +271,7 @@ def test_a_purge_that_was_killed_goes_on_with_the_tables_that_are_left(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        purge(told=killed, now=NOW + timedelta(minutes=1))
+        rewrite_tables(told=killed, now=NOW + timedelta(minutes=1))
     kept = set(Purge.objects.get().tables["default"])
     rest: list[str] = []
     done = purge_all(told=rest.append, now=NOW + timedelta(minutes=2))
@@ -279,7 +279,7 @@ def test_a_purge_that_was_killed_goes_on_with_the_tables_that_are_left(
     assert done.erasures == 1
     assert kept
     assert kept.isdisjoint(rest)
-    assert {*kept, *rest} == {table for _, table in purging._tables()}
+    assert {*kept, *rest} == {table for _, table in disk_purge._tables()}
 
 
 def test_two_do_not_purge_at_once(acme: Opened) -> None:
@@ -288,7 +288,7 @@ def test_two_do_not_purge_at_once(acme: Opened) -> None:
 
     def other() -> None:
         try:
-            purge(now=NOW + timedelta(minutes=1))
+            rewrite_tables(now=NOW + timedelta(minutes=1))
         except PurgeUnderWay as error:
             refused.append(error)
         finally:
@@ -321,6 +321,6 @@ def test_a_role_that_may_not_vacuum_says_so(acme: Opened, superusers: list[psyco
     main.execute("revoke maintain on memories_memory from memsync_app")
     try:
         with pytest.raises(PurgeNotAllowed):
-            purge(now=NOW + timedelta(minutes=1))
+            rewrite_tables(now=NOW + timedelta(minutes=1))
     finally:
         main.execute("grant maintain on memories_memory to memsync_app")

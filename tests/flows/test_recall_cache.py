@@ -26,7 +26,7 @@ from apps.projects.scope import Scope
 from apps.recall.cache import answers
 from apps.recall.results import Filters, Recall
 from apps.recall.services import recall
-from apps.retention.forgetting import Choice, forget
+from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -132,7 +132,7 @@ def test_nobody_else_is_answered_from_it(acme: Opened, globex: Opened, scope: Sc
 
 
 def _forget_and_restore(scope: Scope, ids: list[int]) -> None:
-    forget(scope, Choice(memory_ids=(ids[0],)), now=NOW)
+    soft_delete_selection(scope, MemorySelection(memory_ids=(ids[0],)), now=NOW)
     ask(scope)
     restore(scope, ids[0], now=NOW)
 
@@ -152,7 +152,7 @@ def _embed(scope: Scope, ids: list[int]) -> None:
 WRITES: dict[str, Callable[[Scope, list[int]], Any]] = {
     "add": lambda scope, _: remember(scope, "Another heron nests by the bridge."),
     "edit": lambda scope, ids: edit(scope, Edit(memory_id=ids[0], tags=["birds"]), now=NOW),
-    "forget": lambda scope, ids: forget(scope, Choice(memory_ids=(ids[0],)), now=NOW),
+    "forget": lambda scope, ids: soft_delete_selection(scope, MemorySelection(memory_ids=(ids[0],)), now=NOW),
     "restore": _forget_and_restore,
     "feedback": lambda scope, ids: give_feedback(scope, ids[0], Signal.POSITIVE, now=NOW),
     "connect": lambda scope, ids: connect(scope, [NewEdge(from_id=ids[0], to_id=ids[2], type="supports")], now=NOW),

@@ -17,8 +17,8 @@ from apps.ingest.services import remember
 from apps.memories.indexing_mode import set_profile
 from apps.memories.spaces import reread_space
 from apps.projects.scope import Scope
-from apps.recall.legs.dense import Dense
 from apps.recall.results import Filters
+from apps.recall.retrievers.dense import Dense
 from apps.recall.services import LEGS, UnknownLeg, recall
 from apps.tenants.models import Profile
 from tests.makers import NOW, make_project, make_scope

@@ -19,7 +19,7 @@ from django.test import override_settings
 from apps.apikeys.onboarding import Opened
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.crypto.sealed_tables import TABLES
+from apps.crypto.encrypted_tables import TABLES
 from apps.edges.opened import NewEdge
 from apps.edges.services import connect
 from apps.ingest.candidates import Proposal
@@ -27,7 +27,7 @@ from apps.ingest.services import remember
 from apps.memories.indexing_mode import set_profile
 from apps.memories.spaces import reread_space
 from apps.projects.scope import Scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.models import RecallTrace
 from apps.recall.results import Recall
 from apps.recall.services import recall
@@ -93,7 +93,7 @@ def test_replay_after_many_more_writes_gives_the_same_ids_in_the_same_order(acme
     for at in range(REPLAYS if profile == Profile.SEARCHABLE else min(REPLAYS, 25)):
         answer = ask(scope, f"When was it: {sentence(chance)}", profile=PROFILES[at % len(PROFILES)], depth=1 + at % 3)
         answers[answer.query_id] = ids(answer)
-    access.flush()
+    read_log.flush()
 
     for _ in range(0, len(answers), 50):
         say(scope, [sentence(chance) for _ in range(min(50, len(answers)))], days=1)
@@ -112,7 +112,7 @@ def test_nothing_is_kept_until_it_is_wanted(acme: Opened) -> None:
 
     with override_settings(RECALL_TRACE_SHARE=0.0):
         ask(scope, "the fence")
-    access.flush()
+    read_log.flush()
 
     assert list_traces(scope) == []
 
@@ -123,7 +123,7 @@ def test_a_share_of_them_is_kept(acme: Opened) -> None:
 
     with override_settings(RECALL_TRACE_SHARE=0.5):
         kept = {ask(scope, "the fence").query_id.int % 1_000_000 < 500_000 for _ in range(20)}
-        access.flush()
+        read_log.flush()
 
     assert 0 < len(list_traces(scope)) < 20
     assert kept == {True, False}
@@ -133,7 +133,7 @@ def test_a_trace_has_no_word_and_is_sealed(acme: Opened) -> None:
     scope = make_scope(acme)
     say(scope, ["Ann hid the platinum spoon."])
     answer = ask(scope, "Where is the platinum spoon?")
-    access.flush()
+    read_log.flush()
 
     (one,) = replay(scope, answer.query_id, now=NOW)
     assert "platinum" not in json.dumps(one.trace.as_json(), default=str)
@@ -149,7 +149,7 @@ def test_what_became_of_the_answer_is_said(acme: Opened) -> None:
     scope = make_scope(acme)
     say(scope, ["I live in Lisbon."])
     answer = ask(scope, "Where do I live?")
-    access.flush()
+    read_log.flush()
 
     say(scope, ["I live in Porto now."], days=3)
 
@@ -163,7 +163,7 @@ def test_traces_are_nobody_elses(acme: Opened, globex: Opened) -> None:
     for scope in (mine, bobs, theirs):
         say(scope, ["Ann painted the fence."])
     answers = [ask(scope, "the fence") for scope in (mine, bobs, theirs)]
-    access.flush()
+    read_log.flush()
 
     assert {one.query_id for one in list_traces(mine)} == {answer.query_id for answer in answers[:2]}
     with pytest.raises(TraceNotFound):
@@ -179,7 +179,7 @@ def test_traces_are_let_go_after_some_days(acme: Opened, globex: Opened) -> None
     for scope in (mine, theirs):
         say(scope, ["Ann painted the fence."])
         ask(scope, "the fence")
-    access.flush()
+    read_log.flush()
 
     assert sweep(mine, now=NOW + timedelta(days=6)) == 0
     assert sweep(mine, now=NOW + timedelta(days=8)) == 1
@@ -196,7 +196,7 @@ def test_a_trace_of_a_space_that_is_gone_is_not_kept(acme: Opened) -> None:
 
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute("update projects_space set owner_id = owner_id + 1000000 where id = %s", [scope.space.id])
-    access.flush()
+    read_log.flush()
 
     assert list_traces(scope) == []
 
@@ -205,7 +205,7 @@ def test_the_command_lists_shows_and_replays(acme: Opened) -> None:
     scope = make_scope(acme)
     say(scope, ["Ann painted the fence.", "Ben sold a violin."])
     answer = ask(scope, "Who painted the fence?")
-    access.flush()
+    read_log.flush()
     query_id = str(answer.query_id)
 
     (listed,) = say_json("list")
@@ -228,10 +228,10 @@ def test_the_command_tells_what_would_be_answered_in_another_order(
     scope = make_scope(acme)
     say(scope, ["Ann painted the fence.", "Ben sold a violin."])
     ask(scope, "Who painted the fence?")
-    access.flush()
+    read_log.flush()
 
     monkeypatch.setattr(
-        "apps.recall.replaying.rank_default",
+        "apps.recall.replay.rank_default",
         lambda features, weights: [replace(one, score=-one.score) for one in _usual(features, weights)],
     )
     with pytest.raises(CommandError, match="1 of 1"):

@@ -10,13 +10,13 @@ from apps.adapters.embedders.fake import FailingEmbedder
 from apps.apikeys.onboarding import Opened
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest import services, tools, work
+from apps.ingest import pipeline_context, services, work
 from apps.ingest.candidates import Outcome, Proposal
 from apps.memories.models import Memory, MemoryPosting, MemoryVector
 from apps.memories.selectors import MemoryNotFound, get_memory
 from apps.memories.services import expire, request_refresh
 from apps.projects.scope import Environment, Scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.results import Filters, Recall
 from apps.recall.services import UnknownProfile, recall
 from tests.makers import NOW, make_scope, make_tenant
@@ -200,7 +200,7 @@ def test_outcomes_add_up_to_the_inputs(scope: Scope) -> None:
 def test_with_the_embedder_down_an_add_is_stored_and_found_by_its_words(
     scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tools, "get_embedder", FailingEmbedder)
+    monkeypatch.setattr(pipeline_context, "get_embedder", FailingEmbedder)
     monkeypatch.setattr(services, "notify", lambda task: None)
     (outcome,) = remember(scope, DOG)
     monkeypatch.undo()
@@ -290,7 +290,7 @@ def test_accesses_are_counted_for_what_was_returned(scope: Scope) -> None:
     (first,), (second,) = remember(scope, DOG), remember(scope, DIET)
 
     ask(scope, "dog sofa", limit=1)
-    access.flush()
+    read_log.flush()
 
     with tenant_transaction(scope):
         counts = dict(Memory.objects.within(scope).values_list("pk", "access_count"))

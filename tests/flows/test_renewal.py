@@ -22,12 +22,12 @@ from apps.projects.policies import (
     set_policy,
 )
 from apps.projects.scope import Scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.results import Filters
 from apps.recall.services import recall
 from apps.retention import previewing
-from apps.retention.forgetting import Choice, forget
-from apps.retention.sweeping import sweep
+from apps.retention.retention_sweep import sweep
+from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
 from apps.summaries.services import summarize, tend_summaries
 from tests.flows.test_retention_by_day import DAY, remember, statuses
 from tests.makers import NOW, make_scope
@@ -72,11 +72,11 @@ def test_a_recall_renews_and_a_look_by_id_does_not(acme: Opened) -> None:
     (one,) = remember(scope, "The bus to the airport leaves at ten past six.", importance=0.6)[0].memory_ids
 
     get_memory(scope, one, now=NOW)
-    access.flush()
+    read_log.flush()
     assert kept_until(scope, one, now=NOW) == NOW + 90 * DAY
     before = datetime.now(UTC)
     assert recall(scope, Plaintext("When does the bus leave?"), now=NOW).hits
-    access.flush()
+    read_log.flush()
 
     until = kept_until(scope, one, now=NOW)
     assert until is not None
@@ -90,7 +90,7 @@ def test_a_question_about_another_time_renews_what_held_then(acme: Opened) -> No
 
     then = Filters(as_of=NOW + 5 * DAY)
     found = recall(scope, Plaintext("Where do I live?"), filters=then, now=NOW + 20 * DAY).hits
-    access.flush()
+    read_log.flush()
 
     assert [hit.memory.id for hit in found] == [lisbon]
     with tenant_transaction(scope):
@@ -138,7 +138,7 @@ def test_a_summary_made_anew_is_as_fresh_as_that(acme: Opened) -> None:
     ids = [remember(scope, text, importance=0.6, tags=("travel",))[0].memory_ids[0] for text in texts]
     made = summarize(scope, ids, lossless=False, now=NOW).memory_id
     assert made is not None
-    forget(scope, Choice(memory_ids=(ids[0],)), now=NOW + 50 * DAY)
+    soft_delete_selection(scope, MemorySelection(memory_ids=(ids[0],)), now=NOW + 50 * DAY)
     with tenant_transaction(acme.scope):
         tend_summaries(acme.scope, [made], now=NOW + 50 * DAY)
 

@@ -15,7 +15,7 @@ from django.db import connection, connections
 from apps.apikeys.onboarding import Opened
 from apps.core.scoping import tenant_transaction
 from apps.edges.services import NewEdge, connect
-from apps.ingest.candidates import Reading
+from apps.ingest.candidates import ReviewedExtraction
 from apps.memories.editing import Edit, edit
 from apps.memories.models import Memory, MemoryTransition, MemoryVector
 from apps.memories.selectors import MemoryNotFound
@@ -29,12 +29,12 @@ from apps.projects.policies import (
 )
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
-from apps.retention import erasing, holds, previewing, sweeping, tasks
+from apps.retention import erasing, holds, previewing, retention_sweep, tasks
 from apps.retention.erasing import ErasureBlocked, Target
-from apps.retention.forgetting import Choice, forget
 from apps.retention.holds import CaseRefused, HeldTargetNotFound, HoldNotFound
 from apps.retention.models import RetentionRun
-from apps.retention.sweeping import RunUnderway, sweep, tier
+from apps.retention.retention_sweep import RunUnderway, sweep, tier
+from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
 from tests.flows.test_retention_by_day import DAY, Line, lay, remember, say, statuses
 from tests.makers import NOW, make_project, make_scope
 
@@ -50,14 +50,14 @@ def test_a_run_that_stops_within_a_batch_leaves_nothing_half_and_the_next_ends_i
     settings.RETENTION_BATCH = 3
     ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id) for _ in range(10)])
     calls = itertools.count()
-    real = sweeping.note_steps
+    real = retention_sweep.note_steps
 
     def dies(*arguments: Any, **named: Any) -> None:
         real(*arguments, **named)
         if next(calls) == 2:
             raise RuntimeError("killed")
 
-    monkeypatch.setattr(sweeping, "note_steps", dies)
+    monkeypatch.setattr(retention_sweep, "note_steps", dies)
     with pytest.raises(RuntimeError):
         sweep(acme.scope, now=NOW + 90 * DAY)
     assert sorted(statuses(acme.scope, ids)) == ["active"] * 4 + ["soft_deleted"] * 6
@@ -78,7 +78,7 @@ def test_a_run_that_stops_within_a_batch_leaves_nothing_half_and_the_next_ends_i
 
 def test_a_run_that_lost_its_lease_changes_nothing_more(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id)])
-    real, once = sweeping._due, itertools.count()
+    real, once = retention_sweep._due, itertools.count()
 
     def slow(*arguments: Any, **named: Any) -> Any:
         found = real(*arguments, **named)
@@ -88,8 +88,8 @@ def test_a_run_that_lost_its_lease_changes_nothing_more(acme: Opened, monkeypatc
                 cursor.execute("update retention_retentionrun set token = gen_random_uuid()")
         return found
 
-    monkeypatch.setattr(sweeping, "_due", slow)
-    with pytest.raises(sweeping.LeaseLost):
+    monkeypatch.setattr(retention_sweep, "_due", slow)
+    with pytest.raises(retention_sweep.LeaseLost):
         sweep(acme.scope, now=NOW + 90 * DAY)
 
     assert statuses(acme.scope, ids) == ["active"]
@@ -111,7 +111,7 @@ CHILD = """
 import django; django.setup()
 from datetime import datetime
 from apps.projects.system import find_tenant_scope
-from apps.retention.sweeping import sweep
+from apps.retention.retention_sweep import sweep
 sweep(find_tenant_scope("acme"), now=datetime.fromisoformat("{now}"), told=lambda done: print(done.total, flush=True))
 """
 
@@ -333,7 +333,7 @@ def test_of_three_generations_the_newest_replaced_one_stays_beside_the_active(ac
 
 def ends(scope: Scope, text: str, *, type_: str = "task", **fields: Any) -> datetime | None:
     """When what is remembered of this is over."""
-    read = Reading(
+    read = ReviewedExtraction(
         type=type_, key=None, value=None, many_valued=False, closes=(), event_at=None, event_precision="",
         event_range=None, source_strength=0.95, said_at=NOW,
     )  # fmt: skip
@@ -389,7 +389,7 @@ def test_what_is_held_stays_whatever_its_time_and_goes_when_it_is_let_go(acme: O
 
     assert statuses(acme.scope, [hers, his, late]) == ["active", "purged", "active"]
     assert statuses(globex.scope, theirs) == ["soft_deleted"]
-    assert forget(alice, Choice(memory_ids=(hers,)), now=NOW) == []
+    assert soft_delete_selection(alice, MemorySelection(memory_ids=(hers,)), now=NOW) == []
     found = previewing.preview(acme.scope, until=NOW + 150 * DAY, now=NOW + 150 * DAY)
     assert [(one.rule, one.is_held, one.ids) for one in found] == [
         ("active_days", True, [hers]), ("active_days", True, [late])

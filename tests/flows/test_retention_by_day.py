@@ -30,7 +30,7 @@ from apps.projects.policies import (
 )
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project
-from apps.retention.sweeping import sweep
+from apps.retention.retention_sweep import sweep
 from tests.makers import NOW, make_project, make_scope, make_tenant
 
 pytestmark = pytest.mark.django_db(databases="__all__")

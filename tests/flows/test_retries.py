@@ -23,7 +23,7 @@ from apps.core import retries
 from apps.core.plaintext import Plaintext
 from apps.core.retries import TRIES, retried
 from apps.core.scoping import tenant_transaction
-from apps.ingest import services, tools
+from apps.ingest import pipeline_context, services
 from apps.ingest.candidates import Proposal
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.memories import tasks
@@ -186,7 +186,7 @@ def test_an_add_that_is_given_up_goes_through_and_embeds_once(acme: Opened, monk
 
     usual = SpaceSnapshot.locked
     monkeypatch.setattr(SpaceSnapshot, "locked", locking)
-    monkeypatch.setattr(tools, "get_embedder", Counting)
+    monkeypatch.setattr(pipeline_context, "get_embedder", Counting)
     with in_a_circle(scope, memory_id):
         (outcome,) = services.remember(scope, [said], now=NOW)
 

@@ -9,11 +9,12 @@ from django.db import connection
 from apps.apikeys.onboarding import Opened
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.crypto import sealed_tables
+from apps.crypto import encrypted_tables
 from apps.crypto.services import DecryptError
 from apps.history.turns import NewTurn
 from apps.ingest import waiting
 from apps.ingest.candidates import Outcome, Proposal
+from apps.ingest.conversation_sync import append_history, delete_history
 from apps.ingest.models import DerivedFact, ReviewItem, ReviewState
 from apps.ingest.review import (
     AlreadyDecided,
@@ -28,9 +29,8 @@ from apps.ingest.review import (
     list_candidates,
 )
 from apps.ingest.services import remember
-from apps.ingest.steps import hold
+from apps.ingest.steps import review_gate
 from apps.ingest.tasks import expire_due_candidates
-from apps.ingest.transcripts import append_history, delete_history
 from apps.ingest.turns import Turn, take_turn
 from apps.ingest.waiting import expire_candidates
 from apps.memories.models import Memory, MemoryClaim
@@ -110,7 +110,7 @@ def test_an_instruction_in_a_turn_waits(scope: Scope) -> None:
 
 def test_what_is_unsure_waits_and_what_is_sure_does_not(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
     sure = told(scope, "I live in Lisbon.")
-    monkeypatch.setattr(hold, "UNSURE", 0.9)
+    monkeypatch.setattr(review_gate, "UNSURE", 0.9)
     unsure = told(scope, "I work at Bosch.")
 
     assert sure.counts == {"created": 1}
@@ -130,7 +130,7 @@ def test_what_is_unsure_waits_and_what_is_sure_does_not(scope: Scope, monkeypatc
 def test_the_project_says_what_of_the_unsure_waits(
     scope: Scope, review: str, turn: str, add: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hold, "UNSURE", 0.9)
+    monkeypatch.setattr(review_gate, "UNSURE", 0.9)
     policy(scope, review)
 
     assert told(scope, "I work at Bosch.").counts == {turn: 1}
@@ -209,7 +209,7 @@ def test_the_same_said_again_while_it_waits_is_the_same_candidate(scope: Scope) 
 
 
 def test_too_many_that_wait_are_refused(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hold, "MOST_WAITING", 2)
+    monkeypatch.setattr(review_gate, "MOST_WAITING", 2)
     policy(scope, "all")
 
     outcomes = [added(scope, f"I lived in town number {number}.") for number in range(4)]
@@ -463,7 +463,7 @@ def test_what_waits_opens_only_as_itself(scope: Scope) -> None:
 
     assert [one.id for one in queue(scope)] == [second.id]
     with tenant_transaction(scope), pytest.raises(DecryptError):
-        sealed_tables.OPENERS[waiting.TABLE](scope, first.id)
+        encrypted_tables.OPENERS[waiting.TABLE](scope, first.id)
 
 
 @pytest.mark.parametrize("is_compromise", [False, True], ids=["by schedule", "after a compromise"])

@@ -28,7 +28,7 @@ from apps.memories.sealing import TEXT
 from apps.memories.spaces import find_end_user, meet_end_user
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.services import recall
 from apps.retention import ledger, rows, shredding
 from apps.retention.models import ErasedKind, ErasureEntry
@@ -62,7 +62,7 @@ def _static_root() -> None:
 @pytest.fixture(autouse=True)
 def _accesses_are_counted_now() -> Iterator[None]:
     yield
-    access.flush()
+    read_log.flush()
 
 
 def say(scope: Scope, *texts: str) -> list[int]:

@@ -23,7 +23,7 @@ from apps.memories.soft_delete import restore
 from apps.memories.validity import AsOf
 from apps.projects.scope import Scope
 from apps.recall.services import recall
-from apps.retention.forgetting import Choice, forget
+from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
 from apps.tenants.services import set_policy
 from tests.makers import NOW, make_scope
 
@@ -117,7 +117,7 @@ def test_what_is_past_its_time_is_never_met_again(scope: Scope) -> None:
 
 def test_what_was_forgotten_is_never_met_again(scope: Scope) -> None:
     gone = say(scope, "I live in Lisbon.")
-    forget(scope, Choice(memory_ids=tuple(gone.memory_ids)), now=day(1))
+    soft_delete_selection(scope, MemorySelection(memory_ids=tuple(gone.memory_ids)), now=day(1))
     again = say(scope, "I live in Lisbon.", on=2)
 
     assert again.counts == {"created": 1}
@@ -127,7 +127,7 @@ def test_what_was_forgotten_is_never_met_again(scope: Scope) -> None:
 
 def test_where_the_head_was_forgotten_an_earlier_value_is_revived_and_displaces_nothing(scope: Scope) -> None:
     lisbon, porto = say(scope, "I live in Lisbon."), say(scope, "I live in Porto.", on=5)
-    forget(scope, Choice(memory_ids=tuple(porto.memory_ids)), now=day(6))
+    soft_delete_selection(scope, MemorySelection(memory_ids=tuple(porto.memory_ids)), now=day(6))
 
     assert recalled(scope, on=7) == set()  # the head's end revives no earlier value
 
@@ -318,7 +318,7 @@ def test_a_decision_for_the_older_says_that_the_newer_never_held(scope: Scope) -
 
 def test_what_is_brought_back_after_another_took_its_place_ended_then(scope: Scope) -> None:
     lisbon = say(scope, "I live in Lisbon.")
-    forget(scope, Choice(memory_ids=tuple(lisbon.memory_ids)), now=day(1))
+    soft_delete_selection(scope, MemorySelection(memory_ids=tuple(lisbon.memory_ids)), now=day(1))
     porto = say(scope, "I live in Porto.", on=2)
     restore(scope, lisbon.memory_ids[0], now=day(3))
 

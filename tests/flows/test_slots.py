@@ -14,7 +14,7 @@ from apps.apikeys.onboarding import Opened
 from apps.audit.models import OutboxEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest import services, tools, work
+from apps.ingest import pipeline_context, services, work
 from apps.ingest.candidates import Outcome, Proposal
 from apps.memories.models import Memory, MemoryClaim, MemoryTransition, MemoryVector
 from apps.memories.selectors import get_memory
@@ -231,7 +231,7 @@ def test_a_vector_of_another_model_makes_nothing_a_near_duplicate(
     scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remember(scope, "The dog sleeps on the sofa.", importance=0.6)
-    monkeypatch.setattr(tools, "get_embedder", NextEmbedder)
+    monkeypatch.setattr(pipeline_context, "get_embedder", NextEmbedder)
 
     (again,) = remember(scope, "The dog sleeps on the sofa!?", importance=0.6)
 
@@ -241,7 +241,7 @@ def test_a_vector_of_another_model_makes_nothing_a_near_duplicate(
 def test_what_is_revived_under_another_model_is_embedded_again(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
     (first,) = remember(scope, "I live in Lisbon.")
     remember(scope, "I live in Porto.")
-    monkeypatch.setattr(tools, "get_embedder", NextEmbedder)
+    monkeypatch.setattr(pipeline_context, "get_embedder", NextEmbedder)
 
     remember(scope, "I live in Lisbon.")
 

@@ -8,8 +8,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from apps.apikeys.onboarding import Opened
 from apps.core.plaintext import Plaintext
+from apps.core.prepared_sql import insert
 from apps.core.scoping import tenant_transaction
-from apps.core.statements import insert
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.models import Memory, MemoryTransition, MemoryVector

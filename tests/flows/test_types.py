@@ -14,7 +14,7 @@ from apps.core.scoping import tenant_transaction
 from apps.edges.ontology import TooManyTypes, get_ontology, update_ontology
 from apps.ingest import services
 from apps.ingest.candidates import Proposal
-from apps.ingest.tools import Tools
+from apps.ingest.pipeline_context import PipelineContext
 from apps.memories import integrity
 from apps.memories.editing import Edit, edit
 from apps.memories.models import Memory, MemoryTransition, QuarantinedRow
@@ -206,10 +206,10 @@ def test_an_add_that_did_not_know_of_the_type_is_looked_at_again(alice: Scope, m
     remember(alice, *OTHERS)
     change = add_medication(alice)
     assert retyping.work(change.pk, seconds=60, clock=lambda: NOW) == Outcome.BUSY
-    for_scope = Tools.for_scope
+    for_scope = PipelineContext.for_scope
     unaware = lambda *given, **named: replace(for_scope(*given, **named), types=Registry())  # noqa: E731
     with monkeypatch.context() as patched:
-        patched.setattr(Tools, "for_scope", unaware)
+        patched.setattr(PipelineContext, "for_scope", unaware)
         (late,) = remember(alice, MEDICINES[0])
     assert row(alice, late).type == "fact"
 

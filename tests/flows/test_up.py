@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memsync.children import MARK
+from memsync.child_processes import MARK
 from memsync.embedded.postgres import free_port
 from tests.running import Up
 

@@ -25,7 +25,7 @@ from apps.memories.services import expire
 from apps.memories.spaces import find_end_user
 from apps.projects.models import Space
 from apps.projects.scope import Environment
-from apps.recall import access
+from apps.recall import read_log
 from tests.isolation.cast import KEYS, PEOPLE, PROJECTS, TENANTS, Cast, Key
 from tests.isolation.reference import CHATTER, HOMES, THINGS, Fate, Item, Model, Place, Row
 
@@ -461,7 +461,7 @@ class IsolationMachine(RuleBasedStateMachine):
                 print("\n".join(self.trail[-20:]), *FAILURES[-3:], sep="\n", flush=True)  # noqa: T201
             return
         try:
-            access.flush()
+            read_log.flush()
             self.now += timedelta(days=1)
             for tenant in TENANTS:
                 self.expire(tenant)

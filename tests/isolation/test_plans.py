@@ -23,7 +23,7 @@ from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.projects.scope import Scope
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.results import Filters
 from apps.recall.services import LEGS, recall
 from benchmarks.isolation import sentences
@@ -89,7 +89,7 @@ def statements_of_recall(scope: Scope) -> list[Statement]:
         for filters in (Filters(), Filters(session_id="talk"), Filters(as_of=NOW, known_at=NOW)):
             for legs in (None, [*(leg.name for leg in LEGS), "graph"]):
                 recall(scope, Plaintext(QUESTION), filters=filters, legs=legs, limit=10, now=NOW)
-    access.flush()
+    read_log.flush()
     return list({one.sql: one for one in found}.values())
 
 

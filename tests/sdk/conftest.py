@@ -18,7 +18,7 @@ from memorysync.control_plane import AsyncControlPlaneClient, ControlPlaneClient
 
 from apps.apikeys.onboarding import Opened
 from apps.projects.scope import Environment
-from apps.recall import access
+from apps.recall import read_log
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -37,7 +37,7 @@ def _certificates_are_read_once() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _accesses_are_not_counted_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """A timer's thread would write after the test has ended."""
-    monkeypatch.setattr(access, "note", lambda scope, memory_ids, **_: None)
+    monkeypatch.setattr(read_log, "record_recall", lambda scope, memory_ids, **_: None)
 
 
 class Sync:

@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from apps.recall.cache import MOST_PROJECTS, AnswerCache, Kept, Place
+from apps.recall.cache import MOST_PROJECTS, AnswerCache, CachedAnswer, CacheKey
 from apps.recall.results import Explanation
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 WHY = Explanation(matched_by="both", factors={}, weights={}, legs={})
 
 
-def place(question: int = 1, *, project: int = 1, state: int = 7) -> Place:
-    return Place(project=project, question=question.to_bytes(16, "big"), state=state)
+def place(question: int = 1, *, project: int = 1, state: int = 7) -> CacheKey:
+    return CacheKey(project=project, question=question.to_bytes(16, "big"), state=state)
 
 
-def kept(memory_id: int = 5) -> Kept:
-    return Kept(hits=[(memory_id, 0.5, WHY)], legs=["dense"])
+def kept(memory_id: int = 5) -> CachedAnswer:
+    return CachedAnswer(hits=[(memory_id, 0.5, WHY)], legs=["dense"])
 
 
 @pytest.fixture

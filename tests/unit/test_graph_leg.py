@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.edges.opened import Neighbour
-from apps.recall.legs.graph import DECAY, Steps, follow
 from apps.recall.ranking import Ranked
 from apps.recall.related import lift, lower
+from apps.recall.retrievers.graph import DECAY, Steps, follow
 
 Link = tuple[int, int, str, float]
 

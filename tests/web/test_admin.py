@@ -42,15 +42,15 @@ from apps.projects.policies import Level
 from apps.projects.policies import set_policy as set_retention
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project, list_projects
-from apps.recall import pace
+from apps.recall import latency_histogram
 from apps.retention.holds import hold
 from apps.retention.models import Hold, PrivacyKind, PrivacyRequest, RetentionRun
-from apps.retention.privacy import open_request
-from apps.retention.sweeping import sweep
+from apps.retention.retention_sweep import sweep
+from apps.retention.subject_requests import open_request
 from apps.tenants.models import EndUser, Membership, Tenant
 from apps.tenants.services import set_policy
-from apps.upkeep.asking import ask_for_rewrap, ask_for_rotation
 from apps.upkeep.models import KeyRewrap, KeyRotation
+from apps.upkeep.rotation_requests import ask_for_rewrap, ask_for_rotation
 from apps.webhooks.deliveries import test as send_a_test
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint
 from apps.webhooks.services import create as create_webhook
@@ -739,7 +739,7 @@ def test_first_page_draws_what_happened(operator: Client, acme: Opened) -> None:
     for text in SAID:
         remember(scope, [Proposal(text=Plaintext(text), importance=0.9)], now=at)
     sweep(scope, now=at)
-    pace.add({pace.pace_of(7.0, now=at): 90, pace.pace_of(700.0, now=at): 10})
+    latency_histogram.add({latency_histogram.pace_of(7.0, now=at): 90, latency_histogram.pace_of(700.0, now=at): 10})
     OutboxEvent.objects.create(
         tenant_id=acme.tenant.pk, kind="resummarize", subject_id=9, error="temporary", run_after=at, created_at=at
     )

@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Page, expect
 from apps.accounts import services
 from apps.apikeys.onboarding import Opened
 from apps.projects.scope import Scope
-from apps.recall import pace
-from apps.retention.sweeping import sweep
+from apps.recall import latency_histogram
+from apps.retention.retention_sweep import sweep
 from memsync import overview
 from memsync.admin_theme import UNFOLD
 from tests.web.browsers import MARKS, faults, open_page, shoot
@@ -38,7 +38,7 @@ def test_operators_pages_have_no_serious_fault(
     now = datetime.now(UTC)
     say(alice_scope, "The spare key lies under the flower pot.", "The attic light switch is behind the door.")
     sweep(alice_scope, now=now)
-    pace.add({pace.pace_of(7.0, now=now): 90, pace.pace_of(700.0, now=now): 10})
+    latency_histogram.add({latency_histogram.pace_of(7.0, now=now): 90, latency_histogram.pace_of(700.0, now=now): 10})
 
     page.goto("/admin/")
     page.get_by_label("Email").fill("ana@operators.example")

@@ -20,7 +20,7 @@ from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Scope
 from apps.retention.erasing import Authorisation, Target, start_erasure
 from apps.tenants.models import Role
-from apps.upkeep import checkpoints, trail
+from apps.upkeep import audit_self_check, checkpoints
 from apps.web import audit
 from tests.audit.conftest import superuser
 from tests.makers import make_api_key
@@ -147,7 +147,7 @@ def test_rows_of_a_long_chain_are_checked_from_the_end(
 ) -> None:
     for _ in range(6):
         note(acme.scope, "types.add")
-    monkeypatch.setattr(trail, "MOST", 3)
+    monkeypatch.setattr(audit_self_check, "MOST", 3)
 
     shown = text_of(browser.post(f"{PAGE}/check"))
 

@@ -10,7 +10,7 @@ from apps.apikeys.onboarding import Opened
 from apps.exports import working
 from apps.projects.policies import Level
 from apps.projects.scope import Scope
-from apps.retention import privacy
+from apps.retention import subject_requests
 from apps.retention.holds import hold
 from apps.retention.states import PrivacyKind
 from apps.tenants.members import give_role
@@ -59,10 +59,10 @@ def test_other_pages_have_no_serious_fault(
         page.goto(f"/app/{path}")
         check(page, name)
 
-    asked, _ = privacy.open_request(alice_scope, PrivacyKind.ACCESS, now=now)
-    privacy.open_request(bob, PrivacyKind.EXPORT, now=now)
-    privacy.prepare_file(acme.scope, asked.id, now=now)
-    export = privacy.files_of(acme.scope, [asked])[asked.id]
+    asked, _ = subject_requests.open_request(alice_scope, PrivacyKind.ACCESS, now=now)
+    subject_requests.open_request(bob, PrivacyKind.EXPORT, now=now)
+    subject_requests.prepare_file(acme.scope, asked.id, now=now)
+    export = subject_requests.files_of(acme.scope, [asked])[asked.id]
     working.work(acme.scope.tenant_id, export.job.pk, seconds=30, clock=lambda: datetime.now(UTC))
     page.goto("/app/t/acme/privacy")
     page.get_by_role("button", name="Show a link").click()

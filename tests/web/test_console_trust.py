@@ -15,7 +15,7 @@ from apps.projects.policies import set_policy
 from apps.projects.scope import Scope
 from apps.retention.erasing import Authorisation, Target, start_erasure
 from apps.retention.holds import hold
-from apps.retention.sweeping import sweep
+from apps.retention.retention_sweep import sweep
 from apps.upkeep import checkpoints
 from tests.api.test_exports import finish
 from tests.makers import make_api_key, make_scope

@@ -25,8 +25,8 @@ from apps.apikeys.permissions import PERMISSIONS
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory
 from apps.projects.scope import Scope
-from apps.retention.forgetting import Choice
 from apps.retention.requests import ask
+from apps.retention.soft_deletion import MemorySelection
 from apps.tenants import members
 from apps.tenants.models import Role
 from apps.tenants.selectors import get_tenant
@@ -176,7 +176,7 @@ class World:
             return
         self.scope = make_scope(self.acme, "alice", project_id=self.acme.project.pk, now=datetime.now(UTC))
         self.ids = say(self.scope, *TEXTS)
-        asked, _ = ask(self.scope, Choice(memory_ids=tuple(self.ids)), now=datetime.now(UTC))
+        asked, _ = ask(self.scope, MemorySelection(memory_ids=tuple(self.ids)), now=datetime.now(UTC))
         self.request_id, self.form = asked.id, {}
 
     @property

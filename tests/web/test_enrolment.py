@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.accounts import enrolment, factors
+from apps.accounts import enrolment, second_factors
 from apps.accounts.models import EnrolmentCode
 from apps.accounts.services import start_over
 from apps.apikeys.models import RateWindow
@@ -70,7 +70,7 @@ def test_stolen_password_of_somebody_without_a_factor_adds_none_and_opens_nothin
         for answer in (thief.client.get(path), thief.client.post(path, {"code": "000000"})):
             assert to_page(answer) == "/app/step-up"
     assert to_page(thief.client.get("/app/t/acme")) == "/app/account"
-    assert factors.factors_of(victim.user.pk) == []
+    assert second_factors.factors_of(victim.user.pk) == []
 
 
 def test_code_without_the_password_adds_nothing(acme: Opened) -> None:
@@ -113,7 +113,7 @@ def test_code_adds_one_factor_of_two_who_show_it_at_once(acme: Opened) -> None:
     answer = thief.client.post(ADD, {"code": code_of(seed.replace(" ", ""))})
 
     assert to_page(answer) in ("/app/step-up", "/app/account/authenticator/remove")
-    assert len(factors.factors_of(person.user.pk)) == 2  # one authenticator, and its recovery codes
+    assert len(second_factors.factors_of(person.user.pk)) == 2  # one authenticator, and its recovery codes
 
 
 def test_whoever_signs_up_enrols_in_the_same_browser_without_typing_the_code(settings: Any) -> None:

@@ -24,8 +24,8 @@ from apps.ingest.services import remember
 from apps.memories.models import Memory
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import list_projects, scope_in
-from apps.retention.forgetting import Choice
 from apps.retention.requests import ask
+from apps.retention.soft_deletion import MemorySelection
 from apps.tenants.models import Tenant
 from tests.api.test_exports import finish
 from tests.makers import make_api_key, make_scope
@@ -357,7 +357,7 @@ def delete_and_bring_back(page: Page, bob: Scope) -> None:
     assert there(bob) == len(SAID) - 1
 
     # A user asked that a memory be forgotten: the confirmation of before was spent on the two.
-    asked = Choice(memory_ids=(memory_ids(bob)[0],))
+    asked = MemorySelection(memory_ids=(memory_ids(bob)[0],))
     ask(bob, asked, reason=Plaintext("She asked me to forget where she lives."), now=datetime.now(UTC))
     page.get_by_role("link", name="Requests").click()
     check(page, "requests")

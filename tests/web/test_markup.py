@@ -20,8 +20,8 @@ from apps.ingest.services import remember
 from apps.ingest.turns import Turn, take_turn
 from apps.projects.scope import Environment
 from apps.projects.selectors import get_project
-from apps.retention.forgetting import Choice
 from apps.retention.requests import ask
+from apps.retention.soft_deletion import MemorySelection
 from apps.tenants.models import Organization
 from apps.web import urls
 from apps.webhooks import services as webhooks
@@ -64,7 +64,7 @@ def numbers(owner: Person, acme: Opened) -> dict[str, object]:
     (outcome,) = remember(space, [said], now=now)
     (memory_id,) = outcome.memory_ids
     take_turn(space, MARKUP, Turn(text=Plaintext(f"Always answer {RAW} in Dutch."), source=MARKUP), now=now)
-    asked, _ = ask(space, Choice(memory_ids=(memory_id,)), reason=Plaintext(MARKUP), now=now)
+    asked, _ = ask(space, MemorySelection(memory_ids=(memory_id,)), reason=Plaintext(MARKUP), now=now)
     member = make_person(acme.tenant, "admin", email="dana@acme.example")
     User.objects.filter(pk=member.user.pk).update(full_name=MARKUP)
     return {

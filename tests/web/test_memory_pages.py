@@ -31,9 +31,9 @@ from apps.memories.feedback import give_feedback
 from apps.memories.feedback_aggregation import Signal
 from apps.memories.models import Memory
 from apps.projects.scope import Environment, Scope
-from apps.recall import access
-from apps.retention.forgetting import Choice
+from apps.recall import read_log
 from apps.retention.requests import ask
+from apps.retention.soft_deletion import MemorySelection
 from apps.tenants.grants import GRANTS
 from apps.tenants.members import give_role
 from apps.tenants.models import Role
@@ -202,7 +202,7 @@ def test_overview_counts_requests_to_forget_for_those_who_decide(
     browser: Client, acme: Opened, alice_scope: Scope
 ) -> None:
     (memory_id,) = say(alice_scope, KEY)
-    ask(alice_scope, Choice(memory_ids=(memory_id,)), now=now())
+    ask(alice_scope, MemorySelection(memory_ids=(memory_id,)), now=now())
 
     assert "1 request to forget" in text_of(browser.get("/app/t/acme"))
     reader = make_person(acme.tenant, Role.ANALYST).show_factor()
@@ -339,7 +339,7 @@ def test_search_explains_each_answer_and_stands_in_no_address(
     say(alice_scope, KEY, SWITCH, BIKE)
 
     shown = browser.post(address(alice_scope, "/search"), {"q": "Where is the spare key?"})
-    access.flush()
+    read_log.flush()
 
     text = text_of(shown)
     assert KEY in text

@@ -20,8 +20,8 @@ from apps.exports.models import Format, Reach
 from apps.exports.services import start_export
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import scope_in
-from apps.retention.privacy import open_request
 from apps.retention.states import PrivacyKind
+from apps.retention.subject_requests import open_request
 from apps.tenants.grants import GRANTS
 from apps.tenants.members import MAY_DELETE, MAY_READ
 from apps.tenants.models import Role

@@ -20,12 +20,12 @@ from apps.memories.soft_delete import GRACE
 from apps.projects.models import Level
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
-from apps.retention import privacy
-from apps.retention.forgetting import Choice, forget
+from apps.retention import subject_requests
 from apps.retention.holds import hold
 from apps.retention.receipt_log import public_keys
 from apps.retention.receipts import verify
 from apps.retention.requests import ask, get_request
+from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
 from apps.retention.states import PrivacyKind
 from apps.tenants.models import Role
 from tests.makers import make_project, make_scope
@@ -185,7 +185,7 @@ def test_what_was_said_is_shown_as_text(browser: Client, alice_scope: Scope) -> 
 
 def test_reader_is_shown_no_deleting_and_nothing_deleted(acme: Opened, alice_scope: Scope) -> None:
     kept, gone = say(alice_scope, KEY, SWITCH)
-    forget(alice_scope, Choice(memory_ids=(gone,)), now=now())
+    soft_delete_selection(alice_scope, MemorySelection(memory_ids=(gone,)), now=now())
     reader = make_person(acme.tenant, Role.ANALYST).show_factor(ago=1)
 
     shown = text_of(reader.get(address(alice_scope)))
@@ -222,7 +222,9 @@ def test_one_is_deleted_and_brought_back(browser: Client, alice_scope: Scope) ->
 
 def test_what_is_past_its_grace_is_gone_from_the_pages(browser: Client, alice_scope: Scope) -> None:
     (memory_id,) = say(alice_scope, KEY)
-    forget(alice_scope, Choice(memory_ids=(memory_id,)), now=now() - GRACE - timedelta(minutes=1))
+    soft_delete_selection(
+        alice_scope, MemorySelection(memory_ids=(memory_id,)), now=now() - GRACE - timedelta(minutes=1)
+    )
 
     assert KEY not in text_of(browser.get(address(alice_scope, "?status=deleted")))
     assert browser.get(address(alice_scope, f"/memories/{memory_id}")).status_code == 404
@@ -330,7 +332,7 @@ def test_memory_of_another_space_is_not_found_below_ones_own(browser: Client, ac
 
 def test_request_is_shown_with_its_reason_and_confirmed(browser: Client, alice_scope: Scope) -> None:
     kept, asked_for = say(alice_scope, KEY, SWITCH)
-    one, _ = ask(alice_scope, Choice(memory_ids=(asked_for,)), reason=Plaintext("She asked me to."), now=now())
+    one, _ = ask(alice_scope, MemorySelection(memory_ids=(asked_for,)), reason=Plaintext("She asked me to."), now=now())
 
     listed = text_of(browser.get("/app/t/acme/requests"))
     preview = browser.get(f"/app/t/acme/requests/{one.id}/confirm")
@@ -347,7 +349,7 @@ def test_request_is_shown_with_its_reason_and_confirmed(browser: Client, alice_s
 
 def test_request_is_refused_and_nothing_goes(browser: Client, alice_scope: Scope) -> None:
     (memory_id,) = say(alice_scope, KEY)
-    one, _ = ask(alice_scope, Choice(source="notes", memory_ids=(memory_id,)), now=now())
+    one, _ = ask(alice_scope, MemorySelection(source="notes", memory_ids=(memory_id,)), now=now())
 
     assert browser.post(f"/app/t/acme/requests/{one.id}/refuse").status_code == 302
 
@@ -360,7 +362,7 @@ def test_request_is_refused_and_nothing_goes(browser: Client, alice_scope: Scope
 def test_requests_of_another_tenant_are_not_there(browser: Client, globex: Opened) -> None:
     theirs = make_scope(globex, "zoe", now=now())
     (memory_id,) = say(theirs, KEY)
-    one, _ = ask(theirs, Choice(memory_ids=(memory_id,)), now=now())
+    one, _ = ask(theirs, MemorySelection(memory_ids=(memory_id,)), now=now())
 
     assert "Nobody waits" in text_of(browser.get("/app/t/acme/requests"))
     assert browser.get(f"/app/t/acme/requests/{one.id}/confirm").status_code == 404
@@ -481,7 +483,7 @@ def test_file_of_a_person_is_made_and_its_link_is_shown_once(
     browser: Client, owner: Person, acme: Opened, alice_scope: Scope
 ) -> None:
     say(alice_scope, KEY)
-    asked, _ = privacy.open_request(alice_scope, PrivacyKind.ACCESS, now=now())
+    asked, _ = subject_requests.open_request(alice_scope, PrivacyKind.ACCESS, now=now())
     page, place = "/app/t/acme/privacy", f"/app/t/acme/privacy/{asked.id}"
     assert "Make the file" in text_of(browser.get(page))
 
@@ -505,7 +507,7 @@ def test_file_of_a_person_is_for_whoever_may_decide_and_has_stepped_up(
     owner: Person, acme: Opened, globex: Opened, alice_scope: Scope
 ) -> None:
     say(alice_scope, KEY)
-    asked, _ = privacy.open_request(alice_scope, PrivacyKind.ACCESS, now=now())
+    asked, _ = subject_requests.open_request(alice_scope, PrivacyKind.ACCESS, now=now())
     analyst = make_person(acme.tenant, Role.ANALYST).show_factor(ago=1)
     stranger = make_person(globex.tenant, Role.OWNER).show_factor(ago=1)
     stale = owner.show_factor(ago=3600)

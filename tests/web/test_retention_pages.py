@@ -18,7 +18,7 @@ from apps.projects.policies import KEEP, AgeFrom, in_force, set_policy
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
 from apps.retention import holds
-from apps.retention.sweeping import sweep
+from apps.retention.retention_sweep import sweep
 from apps.tenants.models import Role
 from tests.makers import make_project, make_scope
 from tests.web.people import Person, make_person, say

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import ProgrammingError, connections
 from django.test import Client
 
-from apps.accounts import factors
+from apps.accounts import second_factors
 from apps.accounts.models import BrowserSession
 from apps.accounts.services import start_over
 from apps.accounts.session_store import digest_of
@@ -201,7 +201,7 @@ def test_person_who_was_started_over_has_nothing_of_before(owner: Person) -> Non
     made = start_over(owner.user, actor="command:0", now=datetime.now(UTC))
 
     assert to_page(client.get("/app/t/acme")) == HERE
-    assert factors.factors_of(owner.user.pk) == []
+    assert second_factors.factors_of(owner.user.pk) == []
     assert give_password(owner).status_code == 200
     assert to_page(give_password(owner, made.password)) == "/app/"
 
@@ -226,7 +226,7 @@ def test_last_factor_stays(owner: Person) -> None:
     answer = client.post("/app/account/authenticator/remove")
 
     assert to_page(answer) == "/app/account"
-    assert factors.has_second_factor(owner.user.pk)
+    assert second_factors.has_second_factor(owner.user.pk)
 
 
 def test_somebody_elses_passkey_is_not_there(owner: Person, globex: Opened) -> None:

@@ -283,11 +283,11 @@ def test_what_waits_when_an_endpoint_is_paused_is_sent_when_it_is_resumed(
     endpoint = one_delivery(admin, scope)
     services.pause(admin, endpoint.row.pk, now=clock.now)
     # As between an event's delivery being made and the pause.
-    dispatcher.expand(now=clock.now)
+    dispatcher.fan_out(now=clock.now)
     with tenant_transaction(admin):
         WebhookEndpoint.objects.within(admin).update(is_enabled=True)
     remember(scope, "Bees fly to the orchard.")
-    dispatcher.expand(now=clock.now)
+    dispatcher.fan_out(now=clock.now)
     services.pause(admin, endpoint.row.pk, now=clock.now)
     work()
     assert sender.sent == []
@@ -304,7 +304,7 @@ def test_of_one_endpoint_only_a_few_are_on_their_way_at_once(
     make_endpoint(admin, wanted=["memory.created"])
     for number in range(6):
         remember(scope, f"Parcel {number} went to harbour office {number}.")
-    dispatcher.expand(now=clock.now)
+    dispatcher.fan_out(now=clock.now)
 
     jobs, is_crowded = dispatcher._lease(10, is_alone=True, now=clock.now)
 
@@ -317,7 +317,7 @@ def test_of_an_endpoint_that_is_deleted_nothing_stays(
     admin: Scope, scope: Scope, sender: FakeSender, work: Work, clock: Clock
 ) -> None:
     endpoint = one_delivery(admin, scope)
-    dispatcher.expand(now=clock.now)
+    dispatcher.fan_out(now=clock.now)
 
     services.delete(admin, endpoint.row.pk, now=clock.now)
     work()
@@ -346,7 +346,7 @@ def test_a_slow_endpoint_does_not_hold_up_another(admin: Scope, scope: Scope, cl
         make_endpoint(admin, url=f"https://hooks{number}.example/", wanted=["memory.created"])
     for number in range(6):
         remember(scope, f"Parcel {number} went to harbour office {number}.")
-    dispatcher.expand(now=clock.now)
+    dispatcher.fan_out(now=clock.now)
 
     jobs, _ = dispatcher._lease(10, is_alone=True, now=clock.now)
 
@@ -357,7 +357,7 @@ def test_one_worker_leaves_it_to_another_that_is_sending(
     admin: Scope, scope: Scope, sender: FakeSender, work: Work, clock: Clock
 ) -> None:
     one_delivery(admin, scope)
-    dispatcher.expand(now=clock.now)
+    dispatcher.fan_out(now=clock.now)
     dispatcher._lease(10, is_alone=True, now=clock.now)
 
     assert work() == 0
@@ -367,7 +367,7 @@ def test_what_a_killed_worker_was_sending_is_sent_again_under_the_same_ids(
     admin: Scope, scope: Scope, sender: FakeSender, work: Work, clock: Clock
 ) -> None:
     one_delivery(admin, scope)
-    dispatcher.expand(now=clock.now)
+    dispatcher.fan_out(now=clock.now)
     (lost,), _ = dispatcher._lease(10, is_alone=True, now=clock.now)
 
     clock.advance(seconds=60)
@@ -382,7 +382,7 @@ def test_what_kills_a_worker_each_time_is_given_up(
     admin: Scope, scope: Scope, sender: FakeSender, work: Work, clock: Clock
 ) -> None:
     one_delivery(admin, scope, retry={"max_retries": 1})
-    dispatcher.expand(now=clock.now)
+    dispatcher.fan_out(now=clock.now)
     for _ in range(2):
         dispatcher._lease(10, is_alone=True, now=clock.now)
         clock.advance(seconds=60)

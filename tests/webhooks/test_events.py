@@ -20,12 +20,12 @@ from apps.core.scoping import tenant_transaction
 from apps.memories.soft_delete import restore
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import get_project
-from apps.recall import access
+from apps.recall import read_log
 from apps.recall.services import recall
-from apps.retention import removing
+from apps.retention import hard_delete
 from apps.retention.erasing import COMMAND_LINE, Authorisation, Target, start_erasure
-from apps.retention.forgetting import Choice, forget
-from apps.retention.removing import note_steps
+from apps.retention.hard_delete import note_steps
+from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
 from apps.tenants.members import give_role, take_role
 from apps.webhooks import services
 from apps.webhooks.fanout import fan_out
@@ -82,7 +82,7 @@ def test_what_is_taken_away_and_put_back_is_told(admin: Scope, scope: Scope, sen
     (memory_id,) = remember(scope, "The heron nests by the lock.")
     make_endpoint(admin)
 
-    forget(scope, Choice(memory_ids=(memory_id,)), now=NOW)
+    soft_delete_selection(scope, MemorySelection(memory_ids=(memory_id,)), now=NOW)
     restore(scope, memory_id, now=NOW)
     work()
 
@@ -230,7 +230,7 @@ def test_a_question_is_told_after_it_was_answered_and_by_nothing_of_its_words(
     found = recall(scope, Plaintext("where does the heron nest"), now=NOW)
     work()
     assert sender.sent == []
-    access.flush()
+    read_log.flush()
     clock.now = datetime.now(UTC) + timedelta(minutes=1)  # it is written by the clock on the wall
     work()
 
@@ -248,7 +248,7 @@ def test_where_nobody_wants_to_hear_of_questions_none_is_written_down(
 
     with CaptureQueriesContext(connection) as captured:
         recall(scope, Plaintext("where does the heron nest"), now=NOW)
-    access.flush()
+    read_log.flush()
     work()
 
     assert not [one["sql"] for one in captured if "webhook" in one["sql"]]
@@ -305,7 +305,7 @@ def test_what_is_erased_is_told_once_more_and_what_was_told_of_it_is_gone(
         note_steps(scope, [gone, stays], "restored", now=NOW)
     fan_out(now=clock.now)
 
-    removing.erase(scope, [gone], with_sources=False, now=NOW)
+    hard_delete.erase(scope, [gone], with_sources=False, now=NOW)
     work()
 
     said = [(type_, data["memory_id"]) for type_, data in told(sender)]

@@ -16,9 +16,9 @@ from apps.memories.services import renew
 from apps.projects.policies import KEEP, Level, set_policy
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
-from apps.retention import holds, removing
+from apps.retention import hard_delete, holds
 from apps.retention.notices import list_notices
-from apps.retention.sweeping import sweep
+from apps.retention.retention_sweep import sweep
 from apps.webhooks.models import WebhookDelivery
 from tests.makers import NOW, make_project, make_scope
 from tests.webhooks.conftest import Clock, make_endpoint, remember, told
@@ -171,7 +171,7 @@ def test_who_is_erased_stands_in_no_notice_any_more(
     (one,) = remember(scope, "The heron nests by the lock.")
     notified(NOW + 83 * DAY)
 
-    removing.erase(scope, [one], with_sources=False, now=NOW + 84 * DAY)
+    hard_delete.erase(scope, [one], with_sources=False, now=NOW + 84 * DAY)
 
     with tenant_transaction(scope):
         assert not WebhookDelivery.objects.within(scope).filter(event_type="memory.expiring").exists()

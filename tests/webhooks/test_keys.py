@@ -112,7 +112,7 @@ def test_one_tenants_lost_keys_hold_up_nobody_else(
     for one, there in ((admin, scope), (globex.scope, theirs)):
         make_endpoint(one, wanted=["memory.created"])
         remember(there, "The heron nests by the lock.")
-    dispatcher.expand(now=NOW)
+    dispatcher.fan_out(now=NOW)
     whole = dispatcher.open_tenant
 
     def lost(tenant: Any, **options: Any) -> Any:

@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from apps.adapters.errors import AdapterError
 from apps.adapters.kms.base import KeyMismatch, KeyRefused, KeyUnavailable, Wrapped, bound
-from apps.adapters.kms.calls import CONNECT_SECONDS, TIMEOUT_SECONDS, PerProcess, RemoteKeys, require_tls
+from apps.adapters.kms.remote import CONNECT_SECONDS, TIMEOUT_SECONDS, PerProcess, RemoteKeys, require_tls
 
 try:
     import boto3.session

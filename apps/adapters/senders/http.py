@@ -24,9 +24,9 @@ from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-from apps.adapters.deadline import within
 from apps.adapters.senders.addresses import Address, is_allowed
 from apps.adapters.senders.base import AddressRefused, Answered, SendFailed
+from apps.adapters.timeout import run_with_timeout
 
 CONNECT_SECONDS: Final = 5.0
 LOOKUP_SECONDS: Final = 3.0
@@ -64,7 +64,7 @@ class HttpSender:
     def check(self, url: str) -> None:
         parts = self._parts(url)
         try:
-            within(LOOKUP_SECONDS, lambda _: self._addresses(parts))
+            run_with_timeout(LOOKUP_SECONDS, lambda _: self._addresses(parts))
         except (SendFailed, TimeoutError):
             return  # looked up again when there is something to send
 
@@ -72,7 +72,7 @@ class HttpSender:
         parts = self._parts(url)
         opened: list[_Pinned] = []
         try:
-            return within(seconds, lambda deadline: self._post(parts, body, headers, deadline, opened))
+            return run_with_timeout(seconds, lambda deadline: self._post(parts, body, headers, deadline, opened))
         except TimeoutError:
             failed = "timeout"
             for connection in opened:

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts.factors import with_second_factor
+from apps.accounts.second_factors import with_second_factor
 from apps.api.control.at import tenant_of
 from apps.api.fields import Choice, Input, Label
 from apps.api.operations import operation

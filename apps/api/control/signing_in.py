@@ -7,14 +7,14 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.accounts import bearer, factors
-from apps.accounts.bearer import SignInRefused, Tokens
+from apps.accounts import api_sessions, second_factors
+from apps.accounts.api_sessions import SignInRefused, Tokens
 from apps.accounts.services import person_of_id
 from apps.api.fields import Input, Label, Text
 from apps.api.operations import operation
 from apps.api.permissions import OPEN, PERSON
 from apps.api.views import OpenView, PersonView
-from apps.apikeys import attempts
+from apps.apikeys import login_throttle
 from apps.apikeys.onboarding import sign_up
 from apps.tenants.members import find_reach
 
@@ -139,7 +139,7 @@ class SignUpView(OpenView):
         The answer is the same where the address is known already, and nothing is made then.
         """
         fields, now = self.read(SignUpInput), self.now()
-        attempts.count_sign_up(request.META.get("REMOTE_ADDR", ""), now=now)
+        login_throttle.count_sign_up(request.META.get("REMOTE_ADDR", ""), now=now)
         code = sign_up(
             fields["email"],
             fields["password"],
@@ -161,19 +161,19 @@ class LoginView(OpenView):
         An unknown address, a wrong password and a person who was switched off are refused alike.
         """
         fields, now = self.read(LoginInput), self.now()
-        attempt = attempts.count_password(request.META.get("REMOTE_ADDR", ""), fields["email"], now=now)
-        person = bearer.find_by_password(fields["email"], fields["password"])
+        attempt = login_throttle.count_password(request.META.get("REMOTE_ADDR", ""), fields["email"], now=now)
+        person = api_sessions.find_by_password(fields["email"], fields["password"])
         if person is None:
-            attempts.note(None, "session.refused", reason="bearer", now=now)
+            login_throttle.note(None, "session.refused", reason="bearer", now=now)
             raise SignInRefused
-        attempts.forgive(attempt)
-        types = factors.types_of(person.pk)
-        if types & factors.SECOND:
+        login_throttle.forgive(attempt)
+        types = second_factors.types_of(person.pk)
+        if types & second_factors.SECOND:
             return Response(
                 {
                     "mfa_required": True,
                     "mfa_setup_required": False,
-                    "mfa_token": bearer.second_step(person),
+                    "mfa_token": api_sessions.second_step(person),
                     "mfa_methods": sorted(types),
                 }
             )
@@ -190,11 +190,11 @@ class SecondStepView(OpenView):
         A recovery code lets nobody do what asks for a second factor.  Passkeys work in the browser only.
         """
         fields, now = self.read(SecondStepInput), self.now()
-        person = bearer.find_by_second_step(fields["mfa_token"])
+        person = api_sessions.find_by_second_step(fields["mfa_token"])
         if person is None:
-            attempts.note_refused_token(now=now)
+            login_throttle.note_refused_token(now=now)
             raise SignInRefused
-        method = _shown_by(person.pk, fields["code"], types=(factors.CODE, factors.RECOVERY), view=self)
+        method = _shown_by(person.pk, fields["code"], types=(second_factors.CODE, second_factors.RECOVERY), view=self)
         return Response(_opened(self, person, method=method))
 
 
@@ -204,7 +204,7 @@ class RefreshTokensView(OpenView):
     @operation("refresh_tokens", request=RefreshInput, responses=TokensOutput)
     def post(self, request: Request) -> Response:
         """The next pair of tokens.  Each refresh token works once: shown again, it ends the whole session."""
-        tokens = bearer.refresh_tokens(self.read(RefreshInput)["refresh_token"], now=self.now())
+        tokens = api_sessions.refresh_tokens(self.read(RefreshInput)["refresh_token"], now=self.now())
         return Response(_tokens(tokens))
 
 
@@ -214,7 +214,7 @@ class LogoutView(OpenView):
     @operation("logout", request=RefreshInput, responses={204: None})
     def post(self, request: Request) -> Response:
         """End the session of this refresh token, if there is one."""
-        bearer.end_by_refresh_token(self.read(RefreshInput)["refresh_token"], now=self.now())
+        api_sessions.end_by_refresh_token(self.read(RefreshInput)["refresh_token"], now=self.now())
         return Response(status=204)
 
 
@@ -224,7 +224,7 @@ class LogoutAllView(PersonView):
     @operation("logout_all", request=None, responses={204: None})
     def post(self, request: Request) -> Response:
         """End every session of yours, this one too; those of browsers are ended in the browser."""
-        bearer.end_all(self.person.person_id, now=self.now())
+        api_sessions.end_all(self.person.person_id, now=self.now())
         return Response(status=204)
 
 
@@ -261,7 +261,7 @@ class SessionsView(PersonView):
     @operation("list_sessions", responses=SessionsOutput)
     def get(self, request: Request) -> Response:
         """Your sessions through the API that are not over, newest first."""
-        found = bearer.list_sessions(self.person.person_id, now=self.now())
+        found = api_sessions.list_sessions(self.person.person_id, now=self.now())
         sessions = [
             {
                 "id": one.id,
@@ -287,7 +287,7 @@ class RevokeSessionView(PersonView):
     @operation("revoke_session", request=None, responses={204: None})
     def post(self, request: Request, session_id: int) -> Response:
         """End one of your sessions; it is refused from the next request on."""
-        bearer.end_session(self.person.person_id, session_id, now=self.now())
+        api_sessions.end_session(self.person.person_id, session_id, now=self.now())
         return Response(status=204)
 
 
@@ -300,14 +300,14 @@ class StepUpView(PersonView):
         you have no second factor, with the password."""
         fields, now = self.read(StepUpInput), self.now()
         if "code" in fields:
-            method = _shown_by(self.person.person_id, fields["code"], types=(factors.CODE,), view=self)
-            bearer.prove(self.person, method=method, now=now)
+            method = _shown_by(self.person.person_id, fields["code"], types=(second_factors.CODE,), view=self)
+            api_sessions.step_up(self.person, method=method, now=now)
             return Response(status=204)
-        attempts.count_code(self.person.person_id, now=now)
+        login_throttle.count_code(self.person.person_id, now=now)
         try:
-            bearer.show_password(self.person, fields["password"], now=now)
+            api_sessions.show_password(self.person, fields["password"], now=now)
         except SignInRefused:
-            attempts.note(None, "session.refused", reason="bearer password", now=now)
+            login_throttle.note(None, "session.refused", reason="bearer password", now=now)
             raise
         return Response(status=204)
 
@@ -315,18 +315,18 @@ class StepUpView(PersonView):
 def _shown_by(person_id: int, code: str, *, types: tuple[str, ...], view: OpenView | PersonView) -> str:
     """Which factor.  Raises TooManyAttempts, SignInRefused."""
     now, code = view.now(), "".join(code.split())
-    attempts.count_code(person_id, now=now)
-    is_new = attempts.is_first_use(person_id, code, now=now)
-    method = factors.shown_by_code(person_id, code, types=types) if is_new else None
+    login_throttle.count_code(person_id, now=now)
+    is_new = login_throttle.is_first_use(person_id, code, now=now)
+    method = second_factors.shown_by_code(person_id, code, types=types) if is_new else None
     if method is None:
-        attempts.note(None, "session.refused", reason="bearer second factor", now=now)
+        login_throttle.note(None, "session.refused", reason="bearer second factor", now=now)
         raise SignInRefused
     return method
 
 
 def _opened(view: OpenView, person: "User", *, method: str) -> dict[str, Any]:
     client = view.request.headers.get("User-Agent", "")
-    tokens = bearer.open_session(person, method=method, client=client, now=view.now())
+    tokens = api_sessions.open_session(person, method=method, client=client, now=view.now())
     reach = find_reach(person.pk, None)
     return {
         "tokens": _tokens(tokens),
@@ -338,7 +338,7 @@ def _opened(view: OpenView, person: "User", *, method: str) -> dict[str, Any]:
         "mfa_required": False,
         "mfa_setup_required": reach is not None
         and reach.needs_second_factor
-        and not factors.has_second_factor(person.pk),
+        and not second_factors.has_second_factor(person.pk),
     }
 
 

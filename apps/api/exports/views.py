@@ -19,7 +19,7 @@ from apps.api.views import ApiView, OpenView
 from apps.exports.filters import Filters
 from apps.exports.links import Download, LinkRefused, issue_link, use_link
 from apps.exports.services import Export, cancel_export, get_export, list_exports, retry_export, start_export
-from apps.retention.privacy import note_taken
+from apps.retention.subject_requests import note_taken
 
 FORMATS: Final = ("csv", "jsonl")
 REACHES: Final = ("filtered", "all", "date_range")

@@ -17,7 +17,7 @@ from apps.core.errors import DomainError, Invalid
 from apps.core.plaintext import Plaintext
 from apps.exports.formats import COLUMNS
 from apps.imports.records import EXPORTED, EndUserUnnamed, Record
-from apps.ingest.candidates import Kept, KeptEdge, Proposal
+from apps.ingest.candidates import ImportedMemory, KeptEdge, Proposal
 from apps.memories.types import TYPES
 
 TIERS: Final = ("hot", "warm", "cold")
@@ -102,7 +102,7 @@ def _exported(fields: Mapping[str, Any], record: Mapping[str, Any], *, since: da
         metadata=fields.get("metadata", {}),
         client_ref=fields.get("client_ref") or _reference(record),
         session_id=fields.get("session_id"),
-        kept=Kept(
+        kept=ImportedMemory(
             type=fields["extracted_type"],
             key=fields.get("extracted_key"),
             since=since,

@@ -24,7 +24,7 @@ from apps.api.fields import (
     is_label,
     read_moment,
 )
-from apps.api.memory.shapes import SkipOutput, StoredOutput, decisions_body, memory_body, skip_body
+from apps.api.memory.representations import SkipOutput, StoredOutput, decisions_body, memory_body, skip_body
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from apps.api.errors import invalid
 from apps.api.fields import OWNERS, Flag, Input
 from apps.api.memory.add import RememberInput, proposal
-from apps.api.memory.shapes import DecisionOutput, decisions_body
+from apps.api.memory.representations import DecisionOutput, decisions_body
 from apps.api.operations import operation
 from apps.api.views import ApiView, EndUserMissing
 from apps.core.errors import DomainError

@@ -11,7 +11,7 @@ from apps.api.fields import Choice, ClampedInQuery, Input, Label, Parameters, Te
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.edges.decisions import Decision, Verdict, list_decisions, resolve
-from apps.recall import access
+from apps.recall import read_log
 
 
 class DecisionsInput(Parameters):
@@ -59,7 +59,7 @@ class DecisionsView(ApiView):
         asked, scope = self.read_parameters(DecisionsInput), self.reader()
         is_open = {"open": True, "resolved": False}.get(asked.get("status", ""))
         found, total = list_decisions(scope, limit=asked["limit"], is_open=is_open, now=self.now())
-        access.note_read(scope)
+        read_log.record_read(scope)
         return Response({"decisions": [_body(one) for one in found], "total": total})
 
 

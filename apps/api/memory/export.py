@@ -13,7 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from apps.api.memory.relations import RelationOutput, relation_body
-from apps.api.memory.shapes import MemoryOutput, memory_body
+from apps.api.memory.representations import MemoryOutput, memory_body
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.edges.selectors import edges_of

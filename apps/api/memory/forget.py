@@ -6,11 +6,11 @@ from drf_spectacular.utils import OpenApiExample, OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.memory.choosing import ForgetInput, choice_of
+from apps.api.memory.selection import ForgetInput, choice_of
 from apps.api.operations import operation
 from apps.api.permissions import KeyMayRetire, NoKeyMay, StepUpRequired
 from apps.api.views import ApiView
-from apps.retention.forgetting import forget, preview
+from apps.retention.soft_deletion import preview, soft_delete_selection
 
 
 class ForgetView(ApiView):
@@ -33,7 +33,7 @@ class ForgetView(ApiView):
         choice = choice_of(fields)
         if fields["dry_run"]:
             return Response(preview(scope, choice, now=now))
-        return Response(forget(scope, choice, reason=fields.get("reason", ""), now=now))
+        return Response(soft_delete_selection(scope, choice, reason=fields.get("reason", ""), now=now))
 
 
 class PurgeView(ApiView):

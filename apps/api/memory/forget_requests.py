@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Choice, Parameters, WholeInQuery
-from apps.api.memory.choosing import ChoiceInput, choice_of
+from apps.api.memory.selection import ChoiceInput, choice_of
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext

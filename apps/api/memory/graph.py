@@ -10,7 +10,7 @@ from apps.api.fields import ClampedInQuery, Parameters, WholeInQuery
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.edges.graph import Graph, graph, graph_around
-from apps.recall import access
+from apps.recall import read_log
 
 
 class GraphInput(Parameters):
@@ -55,7 +55,7 @@ class GraphView(ApiView):
             found = graph_around(scope, asked["memory_id"], depth=asked["depth"], limit=asked["limit"], now=now)
         else:
             found = graph(scope, limit=asked["limit"], now=now)
-        access.note_read(scope)
+        read_log.record_read(scope)
         return Response(_body(found))
 
 

@@ -10,7 +10,7 @@ from apps.api.fields import Parameters, WholeInQuery
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.memories.revisions import TRACKED, Revision, get_history
-from apps.recall import access
+from apps.recall import read_log
 
 MOST: Final = 1_000
 
@@ -53,7 +53,7 @@ class HistoryView(ApiView):
         """
         fields, scope = self.read_parameters(HistoryInput), self.reader()
         found = get_history(scope, memory_id, limit=fields["limit"], offset=fields["offset"], now=self.now())
-        access.note_read(scope)
+        read_log.record_read(scope)
         return Response(
             {
                 "memory_id": found.memory_id,

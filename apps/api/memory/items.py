@@ -10,12 +10,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Fraction, Label, Metadata, Tags, WriteInput
-from apps.api.memory.shapes import MemoryOutput, memory_body
+from apps.api.memory.representations import MemoryOutput, memory_body
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.memories.editing import Edit, edit
 from apps.memories.selectors import get_memory
-from apps.recall import access
+from apps.recall import read_log
 
 EDITABLE: Final = ("tags", "importance", "metadata", "source", "event_type")
 
@@ -54,7 +54,7 @@ class MemoryView(ApiView):
         """Read one memory.  One that is not the end user's is not found, as if there were none."""
         scope = self.reader()
         memory = get_memory(scope, memory_id, now=self.now())
-        access.note_read(scope)
+        read_log.record_read(scope)
         return Response(memory_body(memory))
 
     @operation(

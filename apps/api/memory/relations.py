@@ -14,7 +14,7 @@ from apps.edges.opened import Edge, NewEdge
 from apps.edges.selectors import edges_of, evidence_of
 from apps.edges.services import connect, disconnect
 from apps.memories.selectors import get_memory
-from apps.recall import access
+from apps.recall import read_log
 
 MOST: Final = 500
 
@@ -67,7 +67,7 @@ class RelationsView(ApiView):
         get_memory(scope, memory_id, now=now)
         found = edges_of(scope, [memory_id], limit=asked["limit"], offset=asked["offset"], now=now)
         evidence = evidence_of(scope, memory_id, now=now)
-        access.note_read(scope)
+        read_log.record_read(scope)
         return Response(
             {
                 "memory_id": memory_id,

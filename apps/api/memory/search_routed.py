@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from apps.api.fields import OWNERS, Choice, Flag, Input, Label, Text, Whole
 from apps.api.memory.query import MAX_QUERY, MOST, QueryEmpty
-from apps.api.memory.shapes import FoundOutput, memory_body
+from apps.api.memory.representations import FoundOutput, memory_body
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext

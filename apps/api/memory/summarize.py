@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import OWNERS, ClampedInQuery, Flag, Ids, Input, Label, Parameters
-from apps.api.memory.shapes import MemoryOutput, SkipOutput, memory_body
+from apps.api.memory.representations import MemoryOutput, SkipOutput, memory_body
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.memories.selectors import get_memory

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from apps.api.fields import Choice, Flag, Label, MetadataOfSaid, Moment, Text, WriteInput
 from apps.api.operations import operation
-from apps.api.v1.identity import IdentityInput, NamedView
+from apps.api.v1.body_identity import IdentityInput, NamedView
 from apps.core.plaintext import Plaintext
 from apps.ingest.turns import DISTILLED, LOW_VALUE, NOT_THE_USERS, REPLAY, Turn, TurnTaken, take_turn
 from text.extraction.roles import OTHER_LABELS, USER_LABELS

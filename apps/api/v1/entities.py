@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Choice, Input, Label, Parameters, Whole, WholeInQuery
-from apps.api.memory.shapes import RetainedOutput
+from apps.api.memory.representations import RetainedOutput
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.entities.opened import OpenedEntity, OpenedRelation
@@ -17,7 +17,7 @@ from apps.entities.selectors import get_entity, list_entities
 from apps.entities.services import merge, unmerge
 from apps.memories.opened import OpenedMemory
 from apps.memories.selectors import readable_memories
-from apps.recall import access
+from apps.recall import read_log
 from text.names import slug
 from text.vocabulary import ENTITY_TYPES, OTHER
 
@@ -121,7 +121,7 @@ class EntitiesView(ApiView):
             limit=asked["limit"],
             now=self.now(),
         )
-        access.note_read(scope)
+        read_log.record_read(scope)
         return Response({"entities": [_body(one) for one in page.entities], "next_cursor": page.next_before})
 
 
@@ -132,7 +132,7 @@ class DescribingView(ApiView):
         scope, now = self.reader(writes=writes), self.now()
         found = get_entity(scope, entity_id, before=asked.get("cursor"), limit=asked["limit"], now=now)
         memories = readable_memories(scope, found.memory_ids, now=now)
-        access.note_read(scope)
+        read_log.record_read(scope)
         return Response(
             {
                 **_body(found.entity),

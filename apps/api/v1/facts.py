@@ -9,13 +9,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.fields import Clamped, ClampedInQuery, Input, Label, Moment, Parameters, WriteInput
-from apps.api.memory.shapes import DecisionOutput, RetainedOutput, decisions_body
+from apps.api.memory.representations import DecisionOutput, RetainedOutput, decisions_body
 from apps.api.operations import operation
 from apps.api.views import ApiView
-from apps.ingest.candidates import Stated
+from apps.ingest.candidates import StatedFact
 from apps.ingest.facts import contradictions, query_facts, record_fact
 from apps.memories.claims import Fact
-from apps.recall import access
+from apps.recall import read_log
 from text.predicates import Claim
 
 SUBJECT, PREDICATE, OBJECT = 256, 64, 1_024  # characters
@@ -93,7 +93,7 @@ class FactsView(ApiView):
         """State a fact.  Nothing is extracted; from its beginning on it takes the place of what was true before."""
         fields, now = self.read(FactInput), self.now()
         scope, end_user = self.scope(writes=True), self.end_user(fields.get("end_user_id"))
-        stated = Stated(
+        stated = StatedFact(
             claim=Claim.stated(fields["subject"], fields["predicate"], fields["object"]),
             valid_from=fields.get("valid_from"),
             valid_to=fields.get("valid_to"),
@@ -162,7 +162,7 @@ class FactsQueryView(ApiView):
             limit=asked["limit"],
             now=self.now(),
         )
-        access.note_read(scope)
+        read_log.record_read(scope)
         return Response({"facts": [_body(fact) for fact in found]})
 
 
@@ -180,7 +180,7 @@ class ContradictionsView(ApiView):
         """Pairs of facts that both hold now and contradict each other, newest first."""
         asked, scope = self.read_parameters(LimitInQuery), self.reader()
         found = contradictions(scope, limit=asked["limit"], now=self.now())
-        access.note_read(scope)
+        read_log.record_read(scope)
         return Response(
             {
                 "contradictions": [

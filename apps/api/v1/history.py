@@ -11,11 +11,11 @@ from rest_framework.response import Response
 
 from apps.api.fields import Clamped, Flag, Input, Label, MetadataOfSaid, Whole, WriteInput
 from apps.api.operations import operation
-from apps.api.v1.identity import IdentityInput, NamedView
-from apps.api.v1.kept import AnyJson, AnyText, Entries, KeptIds, Name, WrittenMoment, fact_id, kept_id
+from apps.api.v1.body_identity import IdentityInput, NamedView
+from apps.api.v1.history_fields import AnyJson, AnyText, Entries, KeptIds, Name, WrittenMoment, fact_id, kept_id
 from apps.core.plaintext import Plaintext
 from apps.history.turns import NewTurn, OpenedTurn, read
-from apps.ingest.transcripts import append_history, delete_history
+from apps.ingest.conversation_sync import append_history, delete_history
 
 MOST_TURNS: Final = 100
 MOST_LISTED: Final = 5_000

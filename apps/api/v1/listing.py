@@ -10,9 +10,9 @@ from rest_framework.response import Response
 
 from apps.api.errors import invalid
 from apps.api.fields import LABEL, Parameters, WholeInQuery
-from apps.api.memory.shapes import RetainedOutput
+from apps.api.memory.representations import RetainedOutput
 from apps.api.operations import operation
-from apps.api.v1.identity import IdentityInput, NamedView
+from apps.api.v1.body_identity import IdentityInput, NamedView
 from apps.api.views import MAX_END_USER_ID
 from apps.core.errors import NotFound
 from apps.memories.selectors import list_memories

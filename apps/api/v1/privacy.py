@@ -10,8 +10,8 @@ from rest_framework.response import Response
 from apps.api.fields import Choice, Input, Parameters, WholeInQuery
 from apps.api.operations import operation
 from apps.api.views import ApiView
-from apps.retention.privacy import Asked, list_requests, open_request
 from apps.retention.states import PrivacyKind, PrivacyState
+from apps.retention.subject_requests import Asked, list_requests, open_request
 
 KINDS: Final = [kind.value for kind in PrivacyKind]
 STATES: Final = [state.value for state in PrivacyState]

@@ -10,9 +10,9 @@ from rest_framework.response import Response
 
 from apps.api.fields import Labels, Text, Whole
 from apps.api.memory.query import MAX_QUERY, MOST
-from apps.api.memory.shapes import RetainedOutput
+from apps.api.memory.representations import RetainedOutput
 from apps.api.operations import operation
-from apps.api.v1.identity import IdentityInput, NamedView
+from apps.api.v1.body_identity import IdentityInput, NamedView
 from apps.core.plaintext import Plaintext
 from apps.memories.registry import Registry, read_registry
 from apps.projects.scope import Scope

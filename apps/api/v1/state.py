@@ -11,13 +11,13 @@ from rest_framework.response import Response
 from apps.api.fields import Clamped, Flag, Label, MetadataOfSaid, Text, WriteInput
 from apps.api.memory.query import MAX_QUERY
 from apps.api.operations import operation
+from apps.api.v1.body_identity import IdentityInput, NamedView
 from apps.api.v1.history import DeletedOutput
-from apps.api.v1.identity import IdentityInput, NamedView
-from apps.api.v1.kept import AnyText, JsonObject, Name, Names, fact_id, kept_id
+from apps.api.v1.history_fields import AnyText, JsonObject, Name, Names, fact_id, kept_id
 from apps.core.plaintext import Plaintext
 from apps.history import states
 from apps.history.states import NewState, OpenedState
-from apps.ingest.transcripts import delete_state, put_state
+from apps.ingest.conversation_sync import delete_state, put_state
 
 DEEPEST: Final = 20  # segments of a namespace
 API: Final = "api"  # whose state it is when nobody says

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from django.db import migrations
 
-from apps.crypto.sealed_tables import guard_sql
+from apps.crypto.encrypted_tables import guard_sql
 
 FUNCTION = """
 create function crypto_guard_key_version() returns trigger language plpgsql as $$

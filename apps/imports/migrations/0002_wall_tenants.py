@@ -5,7 +5,7 @@ from typing import ClassVar
 from django.db import migrations
 
 from apps.core.scoping import composite_key_sql, isolation_sql
-from apps.crypto.sealed_tables import guard_sql
+from apps.crypto.encrypted_tables import guard_sql
 
 
 class Migration(migrations.Migration):

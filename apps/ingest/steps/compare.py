@@ -17,9 +17,9 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError
 from apps.ingest.candidates import Candidate, FoundChange
 from apps.ingest.changes import Sureness, changes_among, may_change
+from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.relatedness import NEAREST
-from apps.ingest.tools import Tools
-from apps.ingest.voices import is_user
+from apps.ingest.speakers import is_user
 from apps.memories import integrity
 from apps.memories.models import Memory
 from apps.memories.nearest import nearest
@@ -52,7 +52,7 @@ class _Earlier:
     ended: Sequence[Span]
 
 
-def compare(candidates: Sequence[Candidate], tools: Tools) -> None:
+def compare(candidates: Sequence[Candidate], tools: PipelineContext) -> None:
     """Fill in what each candidate changes of what is at rest and of what the batch said before it.
 
     Nothing where there is no classifier, or it fails: then the slots alone know of changes.
@@ -100,7 +100,7 @@ def _changes(candidate: Candidate, earlier: Sequence[_Earlier], classifier: Clas
         )
 
 
-def _nearest(candidates: Sequence[Candidate], tools: Tools) -> list[list[_Earlier]]:
+def _nearest(candidates: Sequence[Candidate], tools: PipelineContext) -> list[list[_Earlier]]:
     """For each candidate the nearest memories that hold, said by the same person."""
     found: list[list[_Earlier]] = []
     with tenant_transaction(tools.scope):
@@ -124,7 +124,7 @@ def _nearest(candidates: Sequence[Candidate], tools: Tools) -> list[list[_Earlie
     return found
 
 
-def _cosines(candidate: Candidate, tools: Tools) -> list[tuple[int, float]]:
+def _cosines(candidate: Candidate, tools: PipelineContext) -> list[tuple[int, float]]:
     assert candidate.vector is not None  # noqa: S101  (``_may_change`` looked)
     return nearest(
         tools.scope,
@@ -137,7 +137,7 @@ def _cosines(candidate: Candidate, tools: Tools) -> list[tuple[int, float]]:
     )
 
 
-def _opened(row: Memory, cosine: float, tools: Tools) -> _Earlier | None:
+def _opened(row: Memory, cosine: float, tools: PipelineContext) -> _Earlier | None:
     cipher = tools.cipher
     try:
         ended = [Span(part.start, part.end) for part in open_parts(row, cipher)]

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from apps.ingest.candidates import Candidate
-from apps.ingest.tools import Tools
+from apps.ingest.pipeline_context import PipelineContext
 from apps.memories.embedding import embed_within
 
 
-def embed(candidates: Sequence[Candidate], tools: Tools) -> None:
+def embed(candidates: Sequence[Candidate], tools: PipelineContext) -> None:
     """Fill in the vector of each candidate still wanted that the budget reaches."""
     if tools.embed_seconds <= 0:
         return

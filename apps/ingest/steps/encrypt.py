@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from apps.ingest.candidates import Candidate, Kept
+from apps.ingest.candidates import Candidate, ImportedMemory
 from apps.ingest.snapshot import SpaceSnapshot
-from apps.ingest.voices import voice
+from apps.ingest.speakers import speaker_key
 from apps.memories.lookup_keys import LookupValues, public_id
 from apps.memories.models import Memory
 from apps.memories.sealing import Readable, seal_into
@@ -79,7 +79,7 @@ def encrypt(candidate: Candidate, snapshot: SpaceSnapshot) -> Memory:
     return row
 
 
-def _keep(row: Memory, kept: Kept, *, is_vouched: bool, now: datetime) -> None:
+def _keep(row: Memory, kept: ImportedMemory, *, is_vouched: bool, now: datetime) -> None:
     """What a memory had elsewhere beyond what every proposal says.  Saying that it was pinned there pins nothing."""
     row.tier, row.pinned, row.is_summary = kept.tier, kept.pinned and is_vouched, kept.is_summary
     row.retention_status = "archived" if kept.is_archived else "active"
@@ -92,7 +92,7 @@ def _handles(candidate: Candidate, snapshot: SpaceSnapshot) -> LookupValues:
     # What accumulates is another row each time it is stated, and has another public id.
     is_same = candidate.slot and proposal.deduplicate and not proposal.kept and not _is_restatement(candidate, snapshot)
     return LookupValues(
-        voice=voice(proposal),
+        voice=speaker_key(proposal),
         actor=candidate.actor,
         session=proposal.session_id or None,
         value=candidate.value if candidate.slot else None,

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from apps.core.plaintext import Plaintext
-from apps.ingest.candidates import Candidate, Kept, PartClaim, Passage, Proposal, Reading
+from apps.ingest.candidates import Candidate, ImportedMemory, PartClaim, Passage, Proposal, ReviewedExtraction
 from apps.ingest.costs import budget_for
-from apps.ingest.suggested import findings_of
-from apps.ingest.voices import is_user, participant
+from apps.ingest.model_output_check import findings_of
+from apps.ingest.speakers import is_user, participant
 from apps.ingest.weighing import weighed
 from text import patterns
 from text.budget import TooCostly
@@ -153,7 +153,7 @@ def _part(part: Part, finding: Finding, proposal: Proposal) -> PartClaim:
     )
 
 
-def _as_it_was(proposal: Proposal, kept: Kept, *, now: datetime) -> Candidate:
+def _as_it_was(proposal: Proposal, kept: ImportedMemory, *, now: datetime) -> Candidate:
     """The whole text under the type and key that it had.  What may never be stored is refused here too."""
     value = _value_of(proposal, kept.key, now=now) if kept.key is not None else None
     candidate = Candidate(
@@ -198,7 +198,7 @@ def _as_stated(proposal: Proposal, claim: Claim) -> Candidate:
     return _unless_forbidden(candidate)
 
 
-def _as_reviewed(proposal: Proposal, read: Reading) -> Candidate:
+def _as_reviewed(proposal: Proposal, read: ReviewedExtraction) -> Candidate:
     """What a person has let through: sure to be as it was read, or, where they edited it, as it is to be read now."""
     (finding, *_) = read_turn(proposal.text.reveal(), role="user", now=read.said_at, keep_whole=True)
     candidate = Candidate(

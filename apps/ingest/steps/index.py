@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from functools import partial as bound
 
 from apps.audit.services import enqueue, record
+from apps.core.prepared_sql import insert, pipelined
 from apps.core.sequences import take_ids
-from apps.core.statements import insert, sent_together
 from apps.edges.opened import NewEdge
 from apps.edges.services import write_edges
 from apps.entities.resolving import resolve as resolve_entities
 from apps.ingest import models
 from apps.ingest.candidates import MADE, STORED, Candidate
 from apps.ingest.memory_state import ClaimState, MemoryState
+from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps.encrypt import encrypt
-from apps.ingest.steps.hold import write_waiting
-from apps.ingest.steps.identify import said_of
-from apps.ingest.tools import Tools
+from apps.ingest.steps.entities import said_of
+from apps.ingest.steps.review_gate import write_waiting
 from apps.memories import claims, partial, postings, validity
 from apps.memories.claims import PartOfMemory
 from apps.memories.embedding import vector_row
@@ -33,7 +33,7 @@ _EVIDENCE = ("pk", "tenant_id", "source_strength", "repetition_count", "extracto
 
 
 def index(
-    batch: Sequence[Sequence[Candidate]], edges: Sequence[NewEdge], snapshot: SpaceSnapshot, tools: Tools
+    batch: Sequence[Sequence[Candidate]], edges: Sequence[NewEdge], snapshot: SpaceSnapshot, tools: PipelineContext
 ) -> None:
     """Write what was decided.  batch: the candidates of each proposal.  In the transaction that locked the snapshot."""
     candidates = [candidate for one in batch for candidate in one]
@@ -52,7 +52,7 @@ def index(
     for known in sorted(changed, key=lambda known: known.validity == "current"):
         _write_change(known, snapshot)
     _write_claims([part for known in snapshot.by_id.values() for part in known.parts if part.has_changed], snapshot)
-    with sent_together():
+    with pipelined():
         if new or changed:
             write_counts(snapshot.scope, snapshot.space)
         without_vector = _write_new(new, edges, snapshot, tools)
@@ -105,7 +105,9 @@ def _write_claims(changed: Sequence[ClaimState], snapshot: SpaceSnapshot) -> Non
             )
 
 
-def _write_new(new: Sequence[Candidate], edges: Sequence[NewEdge], snapshot: SpaceSnapshot, tools: Tools) -> list[int]:
+def _write_new(
+    new: Sequence[Candidate], edges: Sequence[NewEdge], snapshot: SpaceSnapshot, tools: PipelineContext
+) -> list[int]:
     """New memories and all that hangs on them; which of them wait for their vector."""
     rows = [encrypt(one, snapshot) for one in new]
     vectors = [
@@ -165,7 +167,7 @@ def _write_parts(new: Sequence[Candidate], snapshot: SpaceSnapshot) -> None:
         part.claim_id = claim_id
 
 
-def _join_clusters(new: Sequence[Candidate], snapshot: SpaceSnapshot, tools: Tools) -> None:
+def _join_clusters(new: Sequence[Candidate], snapshot: SpaceSnapshot, tools: PipelineContext) -> None:
     topics = {
         one.memory_id: topic
         for one in new

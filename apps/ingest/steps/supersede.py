@@ -7,11 +7,11 @@ held until the next thing did.  Who is trusted less replaces nothing of who is t
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from apps.ingest.candidates import Candidate, Kept
+from apps.ingest.candidates import Candidate, ImportedMemory
 from apps.ingest.memory_state import MemoryState, SlotHolder, SlotPosition
 from apps.ingest.orders import is_own_style_wish
 from apps.ingest.snapshot import SpaceSnapshot, outlasts
-from apps.ingest.steps.hold import held_back
+from apps.ingest.steps.review_gate import review_reason
 from apps.memories.trust import Trust
 from apps.tenants.models import Changes, Instructions
 
@@ -108,7 +108,7 @@ def _end_if_over(known: MemoryState, snapshot: SpaceSnapshot) -> None:
         known.validity, known.reason = "superseded", "ended"
 
 
-def _take_in(candidate: Candidate, kept: Kept, snapshot: SpaceSnapshot) -> None:
+def _take_in(candidate: Candidate, kept: ImportedMemory, snapshot: SpaceSnapshot) -> None:
     """A memory from elsewhere, as it was there; what is newer here stays, and what is trusted more."""
     place = (
         snapshot.place(candidate.slot, snapshot.said_at(candidate)) if candidate.slot is not None else SlotPosition()
@@ -296,7 +296,7 @@ def _must_wait(candidate: Candidate, displaced: Iterable[SlotHolder], snapshot: 
         candidate.refuse("pending", "less_trusted")
     elif candidate.type == "instruction" and not _may_order(candidate, snapshot):
         candidate.refuse("pending", "instruction")
-    elif reason := held_back(candidate, snapshot):
+    elif reason := review_reason(candidate, snapshot):
         candidate.refuse("pending", reason)
     return not candidate.is_wanted
 

@@ -3,7 +3,7 @@
 import django.contrib.postgres.fields
 from django.db import migrations, models
 
-from apps.crypto.sealed_tables import guard_sql
+from apps.crypto.encrypted_tables import guard_sql
 
 
 class Migration(migrations.Migration):

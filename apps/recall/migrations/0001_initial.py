@@ -5,7 +5,7 @@ import django.db.models.manager
 from django.db import migrations, models
 
 from apps.core.scoping import composite_key_sql, isolation_sql
-from apps.crypto.sealed_tables import guard_sql
+from apps.crypto.encrypted_tables import guard_sql
 
 
 class Migration(migrations.Migration):

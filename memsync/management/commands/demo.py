@@ -21,7 +21,7 @@ from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import default_project, scope_in
 from apps.tenants.models import Tenant
 from apps.tenants.selectors import find_first_tenant, get_tenant
-from memsync import probe
+from memsync import smoke_test
 from memsync.demo import conversation, questions
 from memsync.demo.doors import ClientDoor, Door, DoorShut, ServiceDoor
 from memsync.demo.pages import pages
@@ -93,7 +93,7 @@ def _tenant(name: str | None) -> Tenant:
 def _address(said: str | None) -> str | None:
     """Where a server answers; None where none runs.  One that was named must answer."""
     address = (said or url() or "").rstrip("/")
-    if address and probe.is_healthy(address):
+    if address and smoke_test.is_healthy(address):
         return address
     if said:
         raise CommandError(f"Nothing healthy answers at {address}: run `memsync up` first, or leave out --url.")

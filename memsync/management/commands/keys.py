@@ -18,7 +18,7 @@ from apps.crypto.models import KeyKind
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
 from apps.tenants.selectors import list_tenants
-from apps.upkeep import binding, keys, rotation, tending
+from apps.upkeep import binding, key_scheduler, keys, rotation
 from apps.upkeep.models import OPEN, KeyRotation, RotationState
 from apps.upkeep.tasks import tend
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
@@ -137,7 +137,7 @@ class Command(PlainCommand):
         with self.bar(options) as bar:
             line = bar.add_task(scope.tenant.name, total=max(1, one.rows_total))
             while True:
-                workers = tending.workers_for(one, now=timezone.now())
+                workers = key_scheduler.workers_for(one, now=timezone.now())
                 outcome = rotation.work(one.pk, seconds=TURN_SECONDS, workers=workers, clock=timezone.now)
                 one.refresh_from_db()
                 bar.update(line, completed=one.rows_done + one.rows_quarantined, total=max(1, one.rows_total))

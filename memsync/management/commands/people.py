@@ -7,7 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 from rich.table import Table
 
-from apps.accounts import enrolment, factors
+from apps.accounts import enrolment, second_factors
 from apps.accounts.services import Credentials, get_person, meet_person, start_over
 from apps.tenants.members import give_role, list_members, take_role
 from apps.tenants.models import Role, Tenant
@@ -71,7 +71,7 @@ class Command(PlainCommand):
             {
                 "email": one.user.email,
                 "role": one.role,
-                "factors": sorted(factors.types_of(one.user_id)),
+                "factors": sorted(second_factors.types_of(one.user_id)),
                 "last_sign_in": one.user.last_login.isoformat() if one.user.last_login else None,
             }
             for one in list_members(tenant)

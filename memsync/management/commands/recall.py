@@ -12,7 +12,7 @@ from rich.table import Table
 
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
-from apps.recall.traces import Kept, Replayed, list_traces, replay, replay_since
+from apps.recall.traces import ReplayResult, StoredTrace, list_traces, replay, replay_since
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
 
 ABOUT = (
@@ -79,7 +79,7 @@ class Command(PlainCommand):
 
     def replay(self, scope: Scope, options: dict[str, Any]) -> None:
         now = timezone.now()
-        replayed: Iterable[Replayed] = (
+        replayed: Iterable[ReplayResult] = (
             replay(scope, options["query_id"], now=now)
             if options["since"] is None
             else replay_since(scope, options["since"], now=now)
@@ -99,7 +99,7 @@ class Command(PlainCommand):
             raise CommandError(f"{len(different)} of {recalls} would be answered in another order.")
 
 
-def _listed(one: Kept) -> dict[str, Any]:
+def _listed(one: StoredTrace) -> dict[str, Any]:
     return {
         "query_id": str(one.query_id),
         "space": one.space_id,
@@ -108,11 +108,11 @@ def _listed(one: Kept) -> dict[str, Any]:
     }
 
 
-def _compared(one: Replayed) -> dict[str, Any]:
+def _compared(one: ReplayResult) -> dict[str, Any]:
     return _listed(one.kept) | {"then": list(one.trace.ids), "again": list(one.again)}
 
 
-def _shown(one: Replayed) -> dict[str, Any]:
+def _shown(one: ReplayResult) -> dict[str, Any]:
     factors = {ranked.id: dict(ranked.factors) for ranked in one.trace.replay()}
     return _compared(one) | {
         "legs": {name: [memory_id for memory_id, _ in ranking] for name, ranking in one.trace.rankings.items()},

@@ -30,7 +30,7 @@ from apps.projects.selectors import SpaceNotFound, get_project, scope_in
 from apps.retention.holds import hold, lift, list_holds
 from apps.retention.models import Hold
 from apps.retention.previewing import Change, Leaving, preview, preview_change
-from apps.retention.sweeping import Swept, sweep
+from apps.retention.retention_sweep import Swept, sweep
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator
 
 

@@ -13,7 +13,7 @@ from apps.memories.spaces import find_end_user, list_spaces
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import SpaceNotFound, scope_in
-from apps.retention import erasing, purging
+from apps.retention import disk_purge, erasing
 from apps.retention.erasing import COMMAND_LINE, Authorisation, Erased, Target, start_erasure
 from apps.retention.replay import resume
 from apps.tenants.selectors import get_tenant
@@ -135,7 +135,7 @@ class Command(PlainCommand):
             )
 
     def purge(self, options: dict[str, Any]) -> None:
-        done = purging.purge(rewrite=options["rewrite"], now=timezone.now())
+        done = disk_purge.rewrite_tables(rewrite=options["rewrite"], now=timezone.now())
         if options["json"]:
             self.say_json(asdict(done))
         else:

@@ -1,0 +1,334 @@
+"""Sessions of people at work through the API: opaque tokens, of which only digests are kept.
+
+An access token is good for a quarter of an hour and shown with every request; a refresh token gets the next pair, once.
+One that is shown a second time was stolen, by or from the caller: the whole session ends.
+"""
+
+import hashlib
+import logging
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import ClassVar, Final
+
+from django.core import signing
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils.crypto import constant_time_compare
+
+from apps.accounts import second_factors
+from apps.accounts.models import BearerSession, SpentRefresh, User
+from apps.audit.origin import current
+from apps.audit.services import record
+from apps.core.clock import database_time
+from apps.core.errors import Forbidden, NotFound, Unauthenticated
+
+logger = logging.getLogger(__name__)
+
+ACCESS, REFRESH = "msa_", "msr_"  # what a token begins with, so that a scanner knows one
+ACCESS_LIFETIME: Final = timedelta(minutes=15)
+LIFETIME: Final = timedelta(days=30)  # of a session, however often it is refreshed
+FRESH: Final = timedelta(minutes=10)
+SKEW: Final = timedelta(seconds=5)
+SECOND_STEP_SECONDS: Final = 300
+NOTED_EVERY: Final = timedelta(minutes=1)
+KEPT: Final = timedelta(days=30)  # after the end, so that a token shown again is known
+_SECOND_STEP: Final = "memsync.second-step"
+_MOST_CLIENT: Final = 128
+
+
+class TokenRefused(Unauthenticated):
+    """This token is not valid, or no longer: refresh it, or sign in again."""
+
+    code = "INVALID_TOKEN"
+
+
+class SignInRefused(Unauthenticated):
+    """E-mail address, password or code is not right."""
+
+    code = "SIGN_IN_REFUSED"
+
+
+class SessionNotFound(NotFound):
+    """You have no such session."""
+
+    code = "SESSION_NOT_FOUND"
+
+
+class FreshSignInRequired(Forbidden):
+    """Show who you are with a code of your authenticator (POST /auth/step-up), and try again within ten minutes."""
+
+    code = "STEP_UP_REQUIRED"
+    requires: ClassVar[tuple[str, ...]] = ("second_factor", "step_up")
+
+    def __init__(self) -> None:
+        super().__init__(extra={"requires": list(self.requires), "alternatives": ["POST /auth/step-up"]})
+
+
+class PasswordRequired(FreshSignInRequired):
+    """Show your password again (POST /auth/step-up), and try again within ten minutes."""
+
+    requires = ("password", "step_up")
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Shown now and never again."""
+
+    session_id: int
+    access: str = field(repr=False)
+    refresh: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedIn:
+    """Who asks, by which session.  By the database's clock, proved_at: when they last showed a second factor,
+    password_shown_at: when they showed the password again.  factor_asked_for: the tenant that they work in wants a
+    second factor of everybody."""
+
+    person_id: int
+    session_id: int
+    proved_at: datetime | None
+    password_shown_at: datetime | None = None
+    factor_asked_for: bool = False
+
+    @property
+    def is_authenticated(self) -> bool:
+        """REST framework asks for this."""
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionInfo:
+    """A session, as its person sees it."""
+
+    id: int
+    client: str
+    network: str
+    method: str
+    created_at: datetime
+    last_used_at: datetime
+    expires_at: datetime
+
+
+def find_by_password(email: str, password: str) -> User | None:
+    """Whose this is.  None for an unknown address, a wrong password and a deactivated person, after the same
+    work."""
+    person = User.objects.filter(email=User.objects.normalize_email(email).lower()).first()
+    if person is None:
+        User().set_password(password)
+        return None
+    return person if person.check_password(password) and person.is_active else None
+
+
+def second_step(person: User) -> str:
+    """What stands for the password that was just shown, until the second factor is."""
+    return signing.dumps([person.pk, person.password_mark().hex()], salt=_SECOND_STEP)
+
+
+def find_by_second_step(text: str) -> User | None:
+    try:
+        person_id, mark = signing.loads(text, salt=_SECOND_STEP, max_age=SECOND_STEP_SECONDS)
+    except signing.BadSignature:
+        return None
+    person = User.objects.filter(pk=person_id, is_active=True).first()
+    return person if person and constant_time_compare(person.password_mark().hex(), mark) else None
+
+
+def open_session(person: User, *, method: str, client: str, now: datetime) -> Tokens:
+    """method: what was shown last.  client: what the program calls itself."""
+    access, refresh = _new(ACCESS), _new(REFRESH)
+    with transaction.atomic():
+        BearerSession.objects.filter(user=person, expires_at__lt=now - KEPT).delete()
+        session = BearerSession.objects.create(
+            user=person,
+            access=digest(access),
+            access_expires_at=now + ACCESS_LIFETIME,
+            refresh=digest(refresh),
+            password=person.password_mark(),
+            method=method,
+            proved_at=_proved_by(method),
+            client=_plain(client),
+            network=current().network,
+            created_at=now,
+            last_used_at=now,
+            expires_at=now + LIFETIME,
+        )
+        User.objects.filter(pk=person.pk).update(last_login=now)
+        _record(session, "session.open", reason=f"bearer {method}", now=now)
+    return Tokens(session.pk, access, refresh)
+
+
+def authenticate(access: str, *, now: datetime) -> SignedIn:
+    """Who shows this token.  Asks the database every time, so that what has ended is refused from the next request on.
+
+    Raises TokenRefused.
+    """
+    session = BearerSession.objects.select_related("user").filter(access=digest(access)).first()
+    if session is None or session.access_expires_at <= now or not _is_live(session, now=now):
+        raise TokenRefused
+    if now - session.last_used_at >= NOTED_EVERY:
+        BearerSession.objects.filter(pk=session.pk).update(last_used_at=now)
+    return SignedIn(
+        person_id=session.user_id,
+        session_id=session.pk,
+        proved_at=session.proved_at,
+        password_shown_at=session.password_shown_at,
+    )
+
+
+def refresh_tokens(refresh: str, *, now: datetime) -> Tokens:
+    """The next pair; the one before is good for nothing from now on.  Raises TokenRefused, and ends the whole session
+    where this token was used before."""
+    with transaction.atomic():
+        # Of two who show the same token at once the second waits here, and then finds it spent.
+        rows = BearerSession.objects.select_for_update(of=("self",)).select_related("user")
+        session = rows.filter(refresh=digest(refresh)).first()
+        if session is not None and _is_live(session, now=now):
+            return _next_pair(session, now=now)
+        if session is None:
+            _end_where_spent(refresh, now=now)
+    # After the transaction: what has ended stays so.
+    raise TokenRefused
+
+
+def step_up(signed_in: SignedIn, *, method: str, now: datetime) -> None:
+    """The person has just shown this second factor."""
+    with transaction.atomic():
+        session = BearerSession.objects.get(pk=signed_in.session_id)
+        session.method, session.proved_at = method, _proved_by(method)
+        session.save(update_fields=["method", "proved_at"])
+        _record(session, "session.step_up", reason=f"bearer {method}", now=now)
+
+
+def show_password(signed_in: SignedIn, password: str, *, now: datetime) -> None:
+    """The person's own, again: enough to confirm with while they have no second factor.
+
+    Raises FreshSignInRequired for a person who has one, before the password is looked at, and SignInRefused.
+    """
+    if second_factors.has_second_factor(signed_in.person_id):
+        raise FreshSignInRequired
+    if not User.objects.get(pk=signed_in.person_id).check_password(password):
+        raise SignInRefused
+    with transaction.atomic():
+        session = BearerSession.objects.get(pk=signed_in.session_id)
+        session.password_shown_at = database_time()
+        session.save(update_fields=["password_shown_at"])
+        _record(session, "session.step_up", reason="bearer password", now=now)
+
+
+def require_fresh(signed_in: SignedIn, *, destroys: bool = True) -> None:
+    """That they showed in the last ten minutes who they are: with a second factor that is still theirs or, while they
+    have none and the tenant wants none, with the password.  A recovery code is no second factor.
+
+    destroys: a password is not enough.  Raises FreshSignInRequired.
+    """
+    if destroys or signed_in.factor_asked_for or second_factors.has_second_factor(signed_in.person_id):
+        if not _is_fresh(signed_in.proved_at) or not second_factors.has_second_factor(signed_in.person_id):
+            raise FreshSignInRequired
+    elif not _is_fresh(signed_in.password_shown_at):
+        raise PasswordRequired
+
+
+def end_by_refresh_token(refresh: str, *, now: datetime) -> None:
+    """Of a token that is unknown or spent nothing is said, and nothing done."""
+    with transaction.atomic():
+        _end(BearerSession.objects.filter(refresh=digest(refresh)), "session.end", now=now)
+
+
+def end_session(person_id: int, session_id: int, *, now: datetime) -> None:
+    """Raises SessionNotFound for one that is absent, over, or another person's."""
+    with transaction.atomic():
+        if not _end(BearerSession.objects.filter(user_id=person_id, pk=session_id), "session.end", now=now):
+            raise SessionNotFound
+
+
+def end_all(person_id: int, *, now: datetime) -> int:
+    """How many there were."""
+    with transaction.atomic():
+        return _end(BearerSession.objects.filter(user_id=person_id), "session.end", now=now)
+
+
+def list_sessions(person_id: int, *, now: datetime) -> list[SessionInfo]:
+    """Those that are not over, newest first."""
+    rows = BearerSession.objects.select_related("user").filter(user_id=person_id)
+    live = [one for one in rows.order_by("-id") if _is_live(one, now=now)]
+    return [
+        SessionInfo(
+            id=one.pk,
+            client=one.client,
+            network=one.network,
+            method=one.method,
+            created_at=one.created_at,
+            last_used_at=one.last_used_at,
+            expires_at=one.expires_at,
+        )
+        for one in live
+    ]
+
+
+def digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode(errors="replace")).digest()
+
+
+def _new(kind: str) -> str:
+    return kind + secrets.token_urlsafe(32)
+
+
+def _is_fresh(shown_at: datetime | None) -> bool:
+    return shown_at is not None and -SKEW <= database_time() - shown_at <= FRESH
+
+
+def _proved_by(method: str) -> datetime | None:
+    return database_time() if method in second_factors.SECOND else None
+
+
+def _plain(client: str) -> str:
+    return "".join(letter for letter in client if letter.isascii() and letter.isprintable())[:_MOST_CLIENT]
+
+
+def _is_live(session: BearerSession, *, now: datetime) -> bool:
+    if session.ended_at is not None or session.expires_at <= now or not session.user.is_active:
+        return False
+    return constant_time_compare(bytes(session.password), session.user.password_mark())
+
+
+def _next_pair(session: BearerSession, *, now: datetime) -> Tokens:
+    access, refresh = _new(ACCESS), _new(REFRESH)
+    SpentRefresh.objects.create(session=session, digest=session.refresh, created_at=now)
+    session.access, session.refresh = digest(access), digest(refresh)
+    session.access_expires_at = min(now + ACCESS_LIFETIME, session.expires_at)
+    session.last_used_at = now
+    session.save(update_fields=["access", "refresh", "access_expires_at", "last_used_at"])
+    return Tokens(session.pk, access, refresh)
+
+
+def _end_where_spent(refresh: str, *, now: datetime) -> None:
+    spent = SpentRefresh.objects.filter(digest=digest(refresh)).first()
+    if spent is not None:
+        family = BearerSession.objects.filter(pk=spent.session_id)
+        if _end(family, "session.reuse", reason="refresh token shown again", outcome="denied", now=now):
+            logger.warning("a spent refresh token was shown again: its session is over")
+
+
+def _end(
+    rows: QuerySet[BearerSession], action: str, *, reason: str = "bearer", outcome: str = "ok", now: datetime
+) -> int:
+    ended = list(rows.select_for_update().filter(ended_at=None, expires_at__gt=now).order_by(F("pk")))
+    for session in ended:
+        session.ended_at = now
+        session.save(update_fields=["ended_at"])
+        _record(session, action, reason=reason, outcome=outcome, now=now)
+    return len(ended)
+
+
+def _record(session: BearerSession, action: str, *, reason: str, outcome: str = "ok", now: datetime) -> None:
+    record(
+        None,
+        actor=f"account:{session.user_id}",
+        action=action,
+        target=f"bearer_session:{session.pk}",
+        outcome=outcome,
+        reason=reason,
+        now=now,
+    )

@@ -1,0 +1,17 @@
+"""Resealing what this app sealed: metadata of edges, and why a contradiction was settled."""
+
+from typing import ClassVar, Final
+
+from apps.crypto.encrypted_tables import SealedColumns
+from apps.edges.models import METADATA, RESOLUTION, MemoryEdge
+
+EDGE: Final = "edge"
+
+
+class Edges(SealedColumns):
+    """An edge is known by its ends, and has no handles."""
+
+    name = EDGE
+    model = MemoryEdge
+    columns: ClassVar = {"metadata_ct": METADATA, "resolution_ct": RESOLUTION}
+    revised = ("metadata_ct", "resolution_ct")

@@ -1,0 +1,56 @@
+"""The memories that speak of entities, for recall: its whole filter inside, and no more rows read than are wanted."""
+
+import math
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection
+
+from apps.projects.scope import Scope, SpaceRef
+
+# Along the index of mentions, the newest first, each memory looked up by its id: nothing is read beyond the limit.
+_SPOKEN_OF: Final = """
+select asked.id, found.memory_id from unnest(%s::bigint[]) asked(id)
+cross join lateral (
+    select mention.memory_id from entities_entitymention mention
+    cross join lateral (
+        select * from memories_memory where tenant_id = %s and space_id = %s and id = mention.memory_id limit 1
+    ) memory
+    where mention.tenant_id = %s and mention.space_id = %s and mention.entity_id = asked.id
+      and memory.retention_status = 'active' and (memory.expires_at is null or memory.expires_at > %s) {where}
+    order by mention.memory_id desc limit %s
+) found
+"""
+SPARE: Final = 4  # times as many of each entity as are wanted in all, for those that several are mentioned in
+
+
+def memories_mentioning(
+    scope: Scope,
+    space: SpaceRef,
+    entity_ids: Collection[int],
+    *,
+    where: str,
+    values: Sequence[Any],
+    limit: int,
+    now: datetime,
+) -> list[tuple[int, float]]:
+    """(memory id, score), best first: those that mention more of the entities, and rarer ones; then the newest.
+
+    where, values: further conditions on ``memory`` as SQL; they hold before the limit.  Inside the tenant's
+    transaction.
+    """
+    if not entity_ids:
+        return []
+    mine, most = [scope.tenant_id, space.id], SPARE * limit
+    with connection.cursor() as cursor:
+        cursor.execute(_SPOKEN_OF.format(where=where), [list(entity_ids), *mine, *mine, now, *values, most])
+        told: dict[int, set[int]] = {}
+        for entity_id, memory_id in cursor.fetchall():
+            told.setdefault(entity_id, set()).add(memory_id)
+    scores: dict[int, float] = {}
+    for memory_ids in told.values():
+        worth = 1 / (1 + math.log(len(memory_ids)))
+        for memory_id in memory_ids:
+            scores[memory_id] = scores.get(memory_id, 0.0) + worth
+    return sorted(scores.items(), key=lambda one: (-one[1], -one[0]))[:limit]

@@ -1,0 +1,26 @@
+"""Resealing jobs and their files while keys turn.  See ``apps.crypto.encrypted_tables``."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from apps.crypto.encrypted_tables import SealedColumns
+from apps.crypto.services import SpaceCipher, open_tenant
+from apps.exports.models import FILTERS, PAYLOAD, RESULT, ExportChunk, ExportJob
+from apps.projects.scope import Scope
+
+
+class Jobs(SealedColumns):
+    name = "export"
+    model = ExportJob
+    columns: ClassVar = {"filters_ct": FILTERS, "result_ct": RESULT}
+
+    def ciphers(self, scope: Scope, rows: Sequence[Any]) -> dict[int | None, SpaceCipher]:
+        """A job belongs to the tenant's keys, whomever its file is of."""
+        cipher = open_tenant(scope.tenant)
+        return {row.space_id: cipher for row in rows}
+
+
+class Chunks(SealedColumns):
+    name = "export chunk"
+    model = ExportChunk
+    columns: ClassVar = {"payload_ct": PAYLOAD}

@@ -1,0 +1,50 @@
+"""Resealing what this app sealed: turns and state.  See ``apps.crypto.encrypted_tables``."""
+
+from typing import ClassVar
+
+import orjson
+
+from apps.core.plaintext import Plaintext
+from apps.crypto.encrypted_tables import SealedColumns
+from apps.crypto.services import DecryptError, SpaceCipher
+from apps.history import states
+from apps.history.models import HistoryTurn, StateItem
+from apps.history.turns import ABOUT, CONTENT, TURN, Handles, handles_of
+from apps.projects.scope import Scope, SpaceRef
+
+
+class Turns(SealedColumns):
+    name = TURN
+    model = HistoryTurn
+    columns: ClassVar = {"content_ct": CONTENT, "about_ct": ABOUT}
+
+    def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
+        if space is None:
+            return 0
+
+        def handles(row: HistoryTurn) -> Handles:
+            opened = self.open_columns(row, before)
+            content, about = opened["content_ct"] or b"", opened["about_ct"] or b""
+            return handles_of(after, orjson.loads(about), row.seq, Plaintext(content.decode()))
+
+        mine = HistoryTurn.objects.within(scope).filter(space_id=space.id)
+        return self.remake(scope, mine, dict.fromkeys(Handles._fields, "bytea"), handles)
+
+
+class States(SealedColumns):
+    name = states.STATE
+    model = StateItem
+    columns: ClassVar = {"item_ct": states.ITEM, "embedding_ct": states.EMBEDDING}
+    revised = ("item_ct", "embedding_ct")
+
+    def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
+        if space is None:
+            return 0
+        count = 0
+        for row in StateItem.objects.within(scope).filter(space_id=space.id).order_by("pk").iterator(1_000):
+            try:
+                states.rekey(row, states.open_state(row, before), after)
+            except DecryptError:
+                continue
+            count += 1
+        return count

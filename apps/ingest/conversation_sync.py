@@ -1,0 +1,191 @@
+"""History and state as their callers keep them, and the memories that are made of them when that is asked for.
+
+What is kept and what is made of it commit together.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from apps.core.retries import retried
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import SpaceShredded
+from apps.history import states, turns
+from apps.history.states import NewState, OpenedState, Put
+from apps.history.turns import NewTurn, OpenedTurn
+from apps.ingest.candidates import Proposal
+from apps.ingest.services import remember
+from apps.ingest.source_links import link, unlink
+from apps.ingest.turns import TURN_ORIGIN, Turn, proposal_of
+from apps.memories.spaces import meet_end_user
+from apps.projects.scope import Scope
+from text.extraction.roles import USER_LABELS
+from text.extraction.small_talk import is_filler
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Appended:
+    """turns: each in order, also those that were there already.  distilled: ids of those that were looked at."""
+
+    turns: Sequence[OpenedTurn]
+    distilled: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """deleted_facts: memories that went with what was replaced."""
+
+    put: Put
+    was_distilled: bool = False
+    deleted_facts: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """ids: of what was deleted.  facts: memories that went along."""
+
+    ids: Sequence[int] = ()
+    facts: Sequence[int] = ()
+
+
+def append_history(
+    scope: Scope,
+    end_user: str,
+    session_id: str,
+    said: Sequence[NewTurn],
+    *,
+    source: str,
+    metadata: Mapping[str, Any],
+    extract: bool,
+    now: datetime,
+) -> Appended:
+    """Append turns to a session of this end user, who is made on first sight; see ``apps.history.turns.append``.
+
+    extract: remember what the user's new ones say.
+    """
+
+    def append(mine: Scope) -> Appended:
+        appended = turns.append(mine, session_id, said, source=source, metadata=metadata, now=now)
+        wanted = [one for one in appended if extract and one.is_new and _tells(one)]
+        _distil(mine, {one.id: _of_turn(one) for one in wanted}, now=now)
+        return Appended(turns=appended, distilled=[one.id for one in wanted])
+
+    return _in_space(scope, end_user, append, now=now)
+
+
+def delete_history(
+    scope: Scope,
+    *,
+    session_id: str | None,
+    turn_ids: Sequence[int],
+    source: str | None,
+    with_facts: bool,
+    now: datetime,
+) -> Deleted:
+    """Delete a session, or these turns where it is None.  with_facts: see ``apps.ingest.source_links.unlink``."""
+    if not scope.spaces:
+        return Deleted()
+    with tenant_transaction(scope):
+        if session_id is not None:
+            ids = turns.delete_session(scope, session_id, source=source, now=now)
+        else:
+            ids = turns.delete_turns(scope, turn_ids, source=source, now=now)
+        return Deleted(ids=ids, facts=unlink(scope, ids, with_facts=with_facts, now=now))
+
+
+def put_state(
+    scope: Scope, end_user: str, new: NewState, *, extract: bool, replace_facts: bool, now: datetime
+) -> Stored:
+    """Put an object in its place; see ``apps.history.states.put``.
+
+    extract: remember what its text says.  replace_facts: retire what was made of the value before.
+    """
+
+    def put(mine: Scope) -> Stored:
+        done = states.put(mine, new, now=now)
+        if not done.is_new:
+            return Stored(put=done)
+        gone = unlink(mine, [done.item.id], with_facts=True, now=now) if done.replaced and replace_facts else []
+        wanted = extract and not is_filler(done.item.text.reveal())
+        _distil(mine, {done.item.id: _of_state(done.item)} if wanted else {}, now=now)
+        return Stored(put=done, was_distilled=wanted, deleted_facts=gone)
+
+    return _in_space(scope, end_user, put, now=now)
+
+
+def delete_state(
+    scope: Scope,
+    namespace: Sequence[str],
+    keys: Sequence[str] | None,
+    *,
+    source: str,
+    with_facts: bool,
+    now: datetime,
+) -> Deleted:
+    """As ``apps.history.states.delete``.  with_facts: see ``apps.ingest.source_links.unlink``."""
+    if not scope.spaces:
+        return Deleted()
+    with tenant_transaction(scope):
+        ids = states.delete(scope, namespace, keys, source=source, now=now)
+        return Deleted(ids=ids, facts=unlink(scope, ids, with_facts=with_facts, now=now))
+
+
+def _in_space(scope: Scope, end_user: str, change: Callable[[Scope], Answer], *, now: datetime) -> Answer:
+    """The change, in one transaction, in the space of this end user."""
+    try:
+        return _once(scope, end_user, change, now=now)
+    except SpaceShredded:
+        # Between the look and the lock: what is kept now belongs to their new space.
+        return _once(scope, end_user, change, now=now)
+
+
+def _once(scope: Scope, end_user: str, change: Callable[[Scope], Answer], *, now: datetime) -> Answer:
+    mine = scope.in_spaces(meet_end_user(scope, end_user, now=now))
+    return _change(mine, change)
+
+
+@retried
+def _change(scope: Scope, change: Callable[[Scope], Answer]) -> Answer:
+    with tenant_transaction(scope):
+        return change(scope)
+
+
+def _distil(scope: Scope, proposals: Mapping[int, Proposal], *, now: datetime) -> None:
+    """Remember what these sources say, and note which memory is whose."""
+    if not proposals:
+        return
+    outcomes = remember(scope, list(proposals.values()), now=now)
+    for source_id, outcome in zip(proposals, outcomes, strict=True):
+        link(scope, source_id, outcome, now=now)
+
+
+def _tells(turn: OpenedTurn) -> bool:
+    return turn.role in USER_LABELS and not is_filler(turn.content.reveal())
+
+
+def _of_turn(turn: OpenedTurn) -> Proposal:
+    said = Turn(
+        text=turn.content,
+        source=turn.source,
+        occurred_at=_moment(turn.occurred_at),
+        session_id=turn.session_id,
+        metadata=turn.metadata,
+    )
+    origin = {**TURN_ORIGIN, "history_id": f"h_{turn.id}", "session_id": turn.session_id}
+    return proposal_of(said, turn.content, origin=origin)
+
+
+def _of_state(item: OpenedState) -> Proposal:
+    told = Turn(text=item.text, source=item.source, metadata=item.metadata)
+    return proposal_of(told, item.text, origin={"write_origin": "state-extraction", "history_id": f"h_{item.id}"})
+
+
+def _moment(written: str | None) -> datetime | None:
+    """An ISO 8601 time; without an offset it is UTC."""
+    if written is None:
+        return None
+    moment = datetime.fromisoformat(written)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

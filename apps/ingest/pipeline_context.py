@@ -1,0 +1,83 @@
+"""What every step of the pipeline works with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final, Self
+
+import numpy as np
+from django.conf import settings
+from numpy.typing import NDArray
+
+from apps.adapters.embedders.base import Embedder
+from apps.adapters.registry import get_embedder
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import SpaceCipher, open_space, open_tenant
+from apps.memories.lifetimes import Lifetimes, rules_of
+from apps.memories.registry import Registry, registry_of
+from apps.memories.spaces import meet_end_user, space_of
+from apps.projects.policies import Policy, of_project, policies_for, strictest
+from apps.projects.scope import Scope
+
+SETTLES: Final = timedelta(minutes=10)  # of a file that comes in: else each batch would sum the same topics up again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineContext:
+    """Whose space, under which keys, with which types, embedded by what and within how many seconds (0: later), and
+    the time.
+
+    kept: what is said of how long memories of the space are kept.
+    settles: how long what summaries are made of may go on growing first.  vectors: by place in the batch, what was
+    embedded already: it is the same when the batch is run again.
+    """
+
+    scope: Scope
+    cipher: SpaceCipher
+    types: Registry
+    kept: Sequence[Policy]
+    embedder: Embedder
+    embed_seconds: float
+    settles: timedelta
+    now: datetime
+    vectors: dict[int, NDArray[np.float32]] = field(default_factory=dict, repr=False)
+
+    @property
+    def lifetimes(self) -> Lifetimes:
+        return Lifetimes(list(rules_of(self.kept)))
+
+    @property
+    def task_cap(self) -> timedelta | None:
+        """What a task may last at most, by the tenant, the project and the space."""
+        seconds = strictest(of_project(self.kept, self.scope.project_id))["task_ttl_seconds"].limit
+        return None if seconds is None else timedelta(seconds=seconds)
+
+    @classmethod
+    def for_scope(cls, scope: Scope, *, embeds_later: bool = False, now: datetime) -> Self:
+        with tenant_transaction(scope):
+            return cls._in(scope, open_space(scope.tenant, scope.space), embeds_later=embeds_later, now=now)
+
+    @classmethod
+    def for_end_user(cls, scope: Scope, end_user: str, *, embeds_later: bool = False, now: datetime) -> Self:
+        """As ``for_scope``, in the space of this end user, who is made on first sight."""
+        with tenant_transaction(scope):
+            cipher = open_tenant(scope.tenant)
+            if space := space_of(scope, end_user, cipher):
+                there = scope.in_spaces(space)
+                return cls._in(there, cipher.of_space(space), embeds_later=embeds_later, now=now)
+        return cls.for_scope(
+            scope.in_spaces(meet_end_user(scope, end_user, now=now)), embeds_later=embeds_later, now=now
+        )
+
+    @classmethod
+    def _in(cls, scope: Scope, cipher: SpaceCipher, *, embeds_later: bool, now: datetime) -> Self:
+        return cls(
+            scope=scope,
+            cipher=cipher,
+            types=registry_of(scope),
+            kept=policies_for(scope, [scope.space.id]),
+            embedder=get_embedder(),
+            embed_seconds=0.0 if embeds_later else settings.EMBED_INLINE_SECONDS,
+            settles=SETTLES if embeds_later else timedelta(0),
+            now=now,
+        )

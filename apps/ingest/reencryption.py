@@ -1,0 +1,59 @@
+"""Re-sealing what this app sealed: the callers' references, and what waits for a person.
+
+See ``apps.crypto.encrypted_tables``.
+"""
+
+from typing import ClassVar
+
+from django.db import connection
+
+from apps.crypto.encrypted_tables import SealedColumns
+from apps.crypto.services import SpaceCipher
+from apps.ingest import waiting
+from apps.ingest.models import CLIENT_REF, CONTENT, IngestReceipt, ReviewItem, ReviewState, TurnReceipt
+from apps.ingest.speakers import speaker_key
+from apps.memories.lookup_keys import text_mac
+from apps.projects.scope import Scope, SpaceRef
+
+
+class Receipts(SealedColumns):
+    name = "receipt"
+    model = IngestReceipt
+    columns: ClassVar = {"client_ref_ct": CLIENT_REF}
+
+    def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
+        """The digests of decided candidates and of turns go: no text is left to recompute them from."""
+        if space is None:
+            return 0
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "update ingest_candidate set digest = '' where tenant_id = %s and space_id = %s",
+                [scope.tenant_id, space.id],
+            )
+        TurnReceipt.objects.within(scope).filter(space_id=space.id).delete()
+
+        def handles(row: IngestReceipt) -> list[bytes]:
+            client_ref = before.open(CLIENT_REF, row.pk, bytes(row.client_ref_ct)).reveal()
+            return [after.identity_mac("client_ref", client_ref)]
+
+        mine = IngestReceipt.objects.within(scope).filter(space_id=space.id)
+        return self.remake(scope, mine, {"client_ref_mac": "bytea"}, handles)
+
+
+class ReviewItems(SealedColumns):
+    name = waiting.TABLE
+    model = ReviewItem
+    columns: ClassVar = {"content_ct": CONTENT}
+
+    def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
+        """What was decided has no text left to recompute its digest from, and is not known again, nor taken back."""
+        if space is None:
+            return 0
+        mine = ReviewItem.objects.within(scope).filter(space_id=space.id)
+        mine.exclude(state=ReviewState.PENDING).update(digest=b"", content_ct=None, undo_until=None)
+
+        def handles(row: ReviewItem) -> list[bytes]:
+            said = waiting.proposal_of(row, waiting.opened(row, before), text=None, pinned=False)
+            return [text_mac(after, said.text, voice=speaker_key(said))]
+
+        return self.remake(scope, mine.filter(state=ReviewState.PENDING), {"digest": "bytea"}, handles)

@@ -1,0 +1,47 @@
+"""The keyed handles by which a candidate is known again: digest, slot, value, and its words for the index."""
+
+from collections.abc import Sequence
+
+from apps.ingest.candidates import Candidate
+from apps.ingest.pipeline_context import PipelineContext
+from apps.ingest.speakers import participant, speaker_key
+from apps.memories.lookup_keys import slot_in_group, slot_mac, text_mac, value_mac
+from apps.memories.types import TYPES
+from text.words import normalised, terms
+
+
+def add_lookup_keys(candidates: Sequence[Candidate], tools: PipelineContext) -> None:
+    """Fill in the handles.  A slot belongs to a project, where there is one; a text, to its speaker.
+
+    Macs are keyed with the space's identity key, which does not rotate with the data key.
+    """
+    cipher, project_id = tools.cipher, tools.scope.project_id
+    for candidate in candidates:
+        whose = speaker_key(candidate.proposal)
+        candidate.text_mac = text_mac(cipher, candidate.text, voice=whose)
+        if not candidate.is_wanted:
+            continue
+        candidate.passage_macs = [
+            (
+                text_mac(cipher, passage.text, voice=whose),
+                [text_mac(cipher, sentence, voice=whose) for sentence in passage.sentences],
+            )
+            for passage in candidate.passages
+        ]
+        candidate.terms = terms(candidate.text.reveal())
+        if name := participant(candidate.proposal):
+            candidate.actor = name.split()[0].casefold()
+        if candidate.key and (group := candidate.kind.group):
+            # Where one may have many (tastes, allergies, children), the key names the one that is meant.
+            candidate.value = candidate.value or normalised(candidate.text.reveal())
+            candidate.slot = slot_in_group(cipher, group, candidate.key, project_id=project_id)
+            candidate.value_mac = value_mac(cipher, candidate.value)
+            if group == "claim":
+                candidate.constraint_slot = slot_mac(cipher, "constraint", candidate.key, project_id=project_id)
+        for part in candidate.parts:
+            part.slot = slot_in_group(cipher, TYPES[part.type].group or "claim", part.key, project_id=project_id)
+            part.value_mac = value_mac(cipher, part.value)
+        candidate.closed = [
+            (slot_mac(cipher, "fact", key, project_id=project_id), value_mac(cipher, value) if value else None)
+            for key, value in candidate.closes
+        ]

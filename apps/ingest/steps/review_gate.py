@@ -1,0 +1,110 @@
+"""What was extracted and must not be remembered before a person has looked at it: whether it waits, and the queue."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from django.conf import settings
+
+from apps.core.prepared_sql import insert
+from apps.core.sequences import take_ids
+from apps.ingest.candidates import Candidate
+from apps.ingest.models import CONTENT, ReviewItem, ReviewState
+from apps.ingest.snapshot import SpaceSnapshot
+from apps.ingest.waiting import packed
+from apps.memories.types import confidence
+from apps.projects.models import Review
+
+UNSURE: Final = 0.50  # below it what was extracted waits (design: the seed's own cases lie on both sides of it)
+MOST_WAITING: Final = 1_000  # in one space; what comes beyond is refused
+
+
+def review_reason(candidate: Candidate, snapshot: SpaceSnapshot) -> str:
+    """``low_confidence`` or ``policy`` for what the project wants to have looked at; empty for what it does not."""
+    if candidate.proposal.is_meant:
+        return ""
+    policy = snapshot.review
+    if policy == Review.BY_DOOR:
+        policy = Review.LOW_CONFIDENCE if candidate.proposal.is_overheard else Review.OFF
+    if policy == Review.LOW_CONFIDENCE and initial_confidence(candidate) < UNSURE:
+        return "low_confidence"
+    return "policy" if policy == Review.ALL else ""
+
+
+def initial_confidence(candidate: Candidate) -> float:
+    """The confidence that a memory of it would begin with."""
+    return confidence(
+        source_strength=candidate.source_strength,
+        repetition_count=1,
+        extractor_confidence=candidate.extractor_confidence,
+        prior=candidate.kind.prior,
+    )
+
+
+@dataclass(slots=True)
+class Queue:
+    """The review queue of one space, under its lock."""
+
+    snapshot: SpaceSnapshot
+    _room: int | None = None
+
+    def take(self, candidate: Candidate) -> None:
+        """Give a candidate that waits its number in the queue, which may be one that says the same.
+
+        What a person rejected before is refused, and what there is no room for.
+        """
+        if candidate.decision != "pending":
+            return
+        state, review_id = self._met(candidate)
+        if state == ReviewState.REJECTED:
+            candidate.refuse("discarded_policy", "rejected_in_review")
+        elif state == ReviewState.PENDING:
+            candidate.review_id = review_id
+        elif self._has_room():
+            (candidate.review_id,) = take_ids(1, sequence="ingest_reviewitem_id_seq")
+            self.snapshot.waiting.append(candidate)
+        else:
+            candidate.refuse("discarded_policy", "review_full")
+
+    def _met(self, candidate: Candidate) -> tuple[str, int | None]:
+        """What waits or was rejected and says the same: its state and number."""
+        for other in self.snapshot.waiting:
+            if other.text_mac == candidate.text_mac:
+                return ReviewState.PENDING, other.review_id
+        rows = ReviewItem.objects.within(self.snapshot.scope).filter(
+            space_id=self.snapshot.space.pk,
+            digest=candidate.text_mac,
+            state__in=(ReviewState.PENDING, ReviewState.REJECTED),
+        )
+        return rows.order_by("-pk").values_list("state", "pk").first() or ("", None)
+
+    def _has_room(self) -> bool:
+        if self._room is None:
+            mine = ReviewItem.objects.within(self.snapshot.scope).filter(space_id=self.snapshot.space.pk)
+            self._room = MOST_WAITING - mine.filter(state=ReviewState.PENDING).count()
+        self._room -= 1
+        return self._room >= 0
+
+
+def write_waiting(candidates: Sequence[Candidate], snapshot: SpaceSnapshot) -> None:
+    """Keep what waits, sealed.  In the transaction that locked the snapshot."""
+    insert(
+        ReviewItem(
+            id=one.review_id,
+            tenant_id=snapshot.scope.tenant_id,
+            space_id=snapshot.space.pk,
+            project_id=snapshot.scope.project_id,
+            reason=one.reason,
+            type=one.type,
+            confidence=initial_confidence(one),
+            extractor=one.extractor,
+            digest=one.text_mac,
+            content_ct=snapshot.cipher.seal(CONTENT, one.review_id, packed(one)),
+            key_version=snapshot.cipher.key_version,
+            created_at=snapshot.now,
+            expires_at=snapshot.now + timedelta(days=settings.REVIEW_DAYS),
+        )
+        for one in candidates
+        if one.review_id is not None
+    )

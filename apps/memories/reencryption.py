@@ -1,0 +1,329 @@
+"""Re-sealing rows: under the active data key while keys rotate, and under a new identity key after a compromise.
+
+Rows are taken a batch at a time, by as many workers as there are, each in a short transaction of its caller's: locked,
+opened under the version they are under, and written whole under the active one, tokens and vector with them.  What
+remains to be done is a count of rows, so a worker may be killed at any point.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import orjson
+from django.db import connection
+from numpy.typing import NDArray
+
+from apps.audit.services import enqueue
+from apps.crypto.encrypted_tables import (
+    TABLES,
+    Broken,
+    SealedColumns,
+    SealedTable,
+    ciphers_of,
+    register,
+    write_columns,
+)
+from apps.crypto.services import DecryptError, SpaceCipher, open_space, open_tenant
+from apps.memories import postings
+from apps.memories.claims import Claims
+from apps.memories.feedback import COMMENT
+from apps.memories.integrity import END_USER, FEEDBACK, MEMORY, TRANSITION, VECTOR, quarantine
+from apps.memories.lookup_keys import public_id, slot_in_group, text_mac, value_mac
+from apps.memories.models import Memory, MemoryFeedback, MemoryTransition, MemoryVector
+from apps.memories.nearest import signs
+from apps.memories.registry import read_registry
+from apps.memories.revisions import DIFF
+from apps.memories.sealing import (
+    CONTENT,
+    EMBEDDING,
+    HANDLES,
+    KEYWORDS,
+    LABEL,
+    METADATA,
+    PARTS,
+    SAID,
+    SUMMARY,
+    TAGS,
+    TEXT,
+    open_handles,
+    open_parts,
+    open_said,
+    open_text,
+)
+from apps.memories.spaces import EXTERNAL_ID
+from apps.memories.types import MemoryType
+from apps.projects.models import Space
+from apps.projects.scope import Scope, SpaceKind, SpaceRef
+from apps.tenants.models import EndUser
+from text.words import terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resealed:
+    """done: rows now under the active version.  quarantined: rows that did not open and were put aside."""
+
+    done: int = 0
+    quarantined: int = 0
+
+
+def reseal_batch(scope: Scope, *, limit: int, now: datetime) -> Resealed:
+    """Seal up to ``limit`` rows of one table under the active key; nothing when no row is left that is not locked.
+
+    Inside the caller's tenant transaction, which holds off the next rotation until it ends.
+    """
+    active = open_tenant(scope.tenant, writing=True).key_version
+    for table in TABLES:
+        if ids := _take(scope, table, active, limit):
+            broken = table.reseal(scope, ids, now=now)
+            if broken:
+                quarantine(scope, broken)
+            failed = {one.record_id for one in broken if one.table == table.name}
+            return Resealed(done=len(set(ids) - failed), quarantined=len(failed))
+    return Resealed()
+
+
+def behind(scope: Scope) -> dict[int, int]:
+    """Key version to how many rows are under it, all versions, without rows in quarantine.
+
+    Inside the tenant's transaction.
+    """
+    counts: dict[int, int] = {}
+    with connection.cursor() as cursor:
+        for table in TABLES:
+            cursor.execute(
+                f"select key_version, count(*) from {table.table} t where tenant_id = %s "  # noqa: S608  (ours)
+                f"and key_version is not null and {_NOT_PUT_ASIDE} group by key_version",
+                [scope.tenant_id, table.name],
+            )
+            for version, count in cursor.fetchall():
+                counts[version] = counts.get(version, 0) + count
+    return counts
+
+
+def rekey_identity_of_tenant(scope: Scope, version: int, *, now: datetime) -> int:
+    """Look end users up by the new identity key from now on; how many there were.
+
+    Inside the caller's tenant transaction: writers wait until it ends, and then use the new key.
+    """
+    before = open_tenant(scope.tenant, writing=True)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "update crypto_tenantkeystate set identity_version = %s, key_epoch = key_epoch + 1 where tenant_id = %s",
+            [version, scope.tenant_id],
+        )
+    after = open_tenant(scope.tenant)
+    return sum(table.rekey(scope, None, before, after) for table in TABLES)
+
+
+def rekey_identity_of_space(scope: Scope, space: SpaceRef, *, now: datetime) -> int:
+    """Recompute every handle of the space under the tenant's identity key; how many rows.
+
+    Inside the caller's tenant transaction.  The space is locked: who adds to it waits, and starts over.
+    """
+    row = Space.objects.within(scope).select_for_update().get(pk=space.id)
+    before = open_space(scope.tenant, row.ref, writing=True)
+    row.identity_version = open_tenant(scope.tenant).identity_version
+    row.save(update_fields=["identity_version"])
+    after = open_space(scope.tenant, row.ref)
+    return sum(table.rekey(scope, row.ref, before, after) for table in TABLES)
+
+
+_NOT_PUT_ASIDE: Final = (
+    "not exists (select 1 from memories_quarantinedrow q "
+    'where q.tenant_id = t.tenant_id and q."table" = %s and q.record_id = t.id)'
+)
+
+
+def _take(scope: Scope, table: SealedTable, active: int, limit: int) -> list[int]:
+    """Lock rows that are behind and not locked by others."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"select id from {table.table} t where tenant_id = %s and key_version < %s "  # noqa: S608  (ours)
+            f"and {_NOT_PUT_ASIDE} order by key_version, id limit %s for no key update skip locked",
+            [scope.tenant_id, active, table.name, limit],
+        )
+        return [row_id for (row_id,) in cursor.fetchall()]
+
+
+# --- memories, with their words and vectors --------------------------------------------------------------------------
+
+# column: the name bound into its seal, and whether that carries the row's revision
+_SEALED: Final = {
+    "text_ct": (TEXT, False),
+    "summary_ct": (SUMMARY, False),
+    "content_ct": (CONTENT, False),
+    "keywords_ct": (KEYWORDS, False),
+    "label_ct": (LABEL, False),
+    "tags_ct": (TAGS, True),
+    "metadata_ct": (METADATA, True),
+    "handles_ct": (HANDLES, False),
+    "said_ct": (SAID, False),
+    "parts_ct": (PARTS, True),
+}
+_MEMORY_TYPES: Final = {"id": "bigint", "key_version": "integer", "tag_tokens": "bigint[]"} | dict.fromkeys(
+    _SEALED, "bytea"
+)
+_VECTOR_TYPES: Final = {"id": "bigint", "key_version": "integer", "embedding_ct": "bytea", "signs": "bit(384)"}
+_MAC_TYPES: Final = {
+    "id": "bigint", "text_mac": "bytea", "said_mac": "bytea", "slot": "bytea", "value_mac": "bytea",
+    "public_id": "text", "session_token": "bigint", "actor_token": "bigint",
+}  # fmt: skip
+
+
+class Memories:
+    name = MEMORY
+    table = "memories_memory"
+
+    def reseal(self, scope: Scope, ids: Sequence[int], *, now: datetime) -> list[Broken]:
+        rows = list(Memory.objects.within_tenant(scope).filter(pk__in=list(ids)).order_by("pk"))
+        ciphers = ciphers_of(scope, {row.space_id for row in rows})
+        broken: list[Broken] = []
+        sealed: list[list[Any]] = []
+        words: list[postings.Posting] = []
+        for row in rows:
+            cipher = ciphers[row.space_id]
+            try:
+                opened = {column: _open_column(row, column, cipher) for column in _SEALED}
+            except DecryptError as error:
+                broken.append(
+                    Broken(table=MEMORY, record_id=row.pk, space_id=row.space_id, reason=error.reason, seen_at=now)
+                )
+                continue
+            tags = orjson.loads(opened["tags_ct"]) if opened["tags_ct"] and cipher.is_searchable else []
+            tokens = "{" + ",".join(str(cipher.tag_token(tag)) for tag in tags) + "}"
+            sealed.append(
+                [row.pk, cipher.key_version, tokens]
+                + [_seal_column(row, column, opened[column], cipher) for column in _SEALED]
+            )
+            text = opened["text_ct"] or b""
+            words.append(postings.posting_of(row, terms(text.decode()), cipher))
+        done = [row[0] for row in sealed]
+        write_columns(self.table, _MEMORY_TYPES, sealed, scope)
+        postings.remove(scope, done)
+        postings.write(scope, words)
+        return broken + _reseal_vectors(scope, done, ciphers, now=now)
+
+    def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
+        if space is None:
+            return 0
+        made: list[list[Any]] = []
+        registry = read_registry(scope)
+        for row in Memory.objects.within_tenant(scope).filter(space_id=space.id).order_by("pk").iterator(1_000):
+            try:
+                made.append(_handles_anew(row, registry.get(row.type), before, after))
+            except DecryptError:
+                continue  # it is in quarantine, or will be when it is next read
+        for at in range(0, len(made), 1_000):
+            write_columns(self.table, _MAC_TYPES, made[at : at + 1_000], scope)
+        return len(made)
+
+
+def _open_column(row: Memory, column: str, cipher: SpaceCipher) -> bytes | None:
+    name, changes = _SEALED[column]
+    blob = getattr(row, column)
+    return cipher.open_bytes(name, row.pk, bytes(blob), revision=row.revision if changes else 0) if blob else None
+
+
+def _seal_column(row: Memory, column: str, opened: bytes | None, cipher: SpaceCipher) -> bytes | None:
+    name, changes = _SEALED[column]
+    return None if opened is None else cipher.seal(name, row.pk, opened, revision=row.revision if changes else 0)
+
+
+def _reseal_vectors(
+    scope: Scope, memory_ids: Sequence[int], ciphers: dict[int, SpaceCipher], *, now: datetime
+) -> list[Broken]:
+    broken: list[Broken] = []
+    sealed: list[list[Any]] = []
+    rows = MemoryVector.objects.within(scope).filter(memory_id__in=list(memory_ids)).order_by("pk")
+    for row in rows.select_for_update(no_key=True).values_list("pk", "memory_id", "space_id", "embedding_ct"):
+        pk, memory_id, space_id, blob = row
+        cipher = ciphers[space_id]
+        try:
+            raw = cipher.open_bytes(EMBEDDING, memory_id, bytes(blob))
+        except DecryptError as error:
+            broken.append(
+                Broken(table=VECTOR, record_id=memory_id, space_id=space_id, reason=error.reason, seen_at=now)
+            )
+            continue
+        sealed.append([pk, cipher.key_version, cipher.seal(EMBEDDING, memory_id, raw), _signs(raw, cipher)])
+    write_columns("memories_memoryvector", _VECTOR_TYPES, sealed, scope)
+    if lost := [one.record_id for one in broken]:
+        # Nothing is lost with it: its text opens, and is embedded again.
+        MemoryVector.objects.within(scope).filter(memory_id__in=lost).delete()
+        enqueue(scope, "embed", lost, now=now)
+    return broken
+
+
+def _signs(raw: bytes, cipher: SpaceCipher) -> str | None:
+    vector: NDArray[np.float32] = np.frombuffer(raw, dtype="<f2").astype(np.float32)
+    return signs(vector, cipher) if cipher.is_searchable else None
+
+
+def _handles_anew(row: Memory, type_: MemoryType, before: SpaceCipher, after: SpaceCipher) -> list[Any]:
+    text, handles = open_text(row, before), open_handles(row, before)
+    key = before.open(LABEL, row.pk, bytes(row.label_ct)).reveal() if row.label_ct else None
+    has_slot = row.slot is not None and key is not None and handles.value is not None
+    has_ended = row.said_ct is not None and bool(open_parts(row, before))
+    return [
+        row.pk,
+        text_mac(after, text, voice=handles.voice),
+        text_mac(after, open_said(row, before), voice=handles.voice) if has_ended else None,
+        slot_in_group(after, type_.group or "", key or "", project_id=row.project_id) if has_slot else None,
+        value_mac(after, handles.value or "") if has_slot else None,
+        public_id(after, row.type, key, text, handles, project_id=row.project_id),
+        after.session_token(handles.session) if handles.session and after.is_searchable else None,
+        after.actor_token(handles.actor) if handles.actor and after.is_searchable else None,
+    ]
+
+
+# --- end users ------------------------------------------------------------------------------------------------------
+
+
+class EndUsers(SealedColumns):
+    name = END_USER
+    model = EndUser
+    columns: ClassVar = {"external_ct": EXTERNAL_ID}
+
+    def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
+        if space is not None:
+            return 0
+
+        def handles(person: EndUser) -> list[bytes]:
+            external_id = before.open(EXTERNAL_ID, person.pk, bytes(person.external_ct)).reveal()
+            person.external_mac = after.identity_mac("end_user", external_id)
+            person.bind()  # to what the seal says, not the row
+            return [person.external_mac, person.row_mac]
+
+        types = {"external_mac": "bytea", "row_mac": "bytea"}
+        return self.remake(scope, EndUser.objects.within(scope), types, handles)
+
+    def open_one(self, scope: Scope, row_id: int) -> None:
+        super().open_one(scope, row_id)
+        person = EndUser.objects.within(scope).filter(pk=row_id)
+        spaces = Space.objects.within(scope).filter(kind=SpaceKind.END_USER, owner_id=row_id)
+        if not all(row.is_bound() for row in person) or not all(row.is_bound() for row in spaces):
+            raise DecryptError("row_mac")
+
+
+# --- what is sealed once and never changes ----------------------------------------------------------------------------
+
+
+class Transitions(SealedColumns):
+    name = TRANSITION
+    model = MemoryTransition
+    columns: ClassVar = {"diff_ct": DIFF}
+
+
+class Feedbacks(SealedColumns):
+    name = FEEDBACK
+    model = MemoryFeedback
+    columns: ClassVar = {"comment_ct": COMMENT}
+
+
+register(Memories())
+register(EndUsers())
+register(Transitions())
+register(Feedbacks())
+register(Claims())

@@ -1,0 +1,255 @@
+"""The retention at work: what is past its time leaves, step by step, a batch at a time.
+
+One run of a tenant at a time, by a lease that a killed worker loses; the next worker goes on with the same run.
+Nothing is remembered between batches but what the memories say themselves, so a run that was stopped anywhere, or one
+that was missed, is made good by the next.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import connection
+
+from apps.audit.services import record
+from apps.core.clock import database_time
+from apps.core.errors import Conflict
+from apps.core.locks import lock
+from apps.core.scoping import tenant_transaction
+from apps.memories.lifetimes import ARCHIVE_DAYS, ARCHIVED, DELETED, PURGED, Rule, archive_days, rules_of
+from apps.memories.models import MemoryVector
+from apps.memories.services import GRACE
+from apps.projects.policies import all_policies
+from apps.projects.scope import Scope
+from apps.retention import holds
+from apps.retention.hard_delete import delete_rows, note_steps
+from apps.retention.models import RetentionRun
+from apps.retention.notices import announce
+
+LEASE: Final = timedelta(minutes=2)  # longer than any batch
+WARM_AFTER: Final = timedelta(days=30)  # without being recalled
+COLD_AFTER: Final = timedelta(days=30 + 180)
+METHOD: Final = "retention_policy"
+
+
+class RunUnderway(Conflict):
+    """Somebody sweeps this tenant already; one run at a time."""
+
+    code = "RETENTION_UNDER_WAY"
+
+
+class LeaseLost(Exception):
+    """The lease was lost, and another worker has gone on."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Swept:
+    """How many memories took which step.  is_done: nothing that was due is left."""
+
+    archived: int = 0
+    deleted: int = 0
+    purged: int = 0
+    is_done: bool = False
+
+    @property
+    def total(self) -> int:
+        return self.archived + self.deleted + self.purged
+
+
+Told = Callable[[Swept], None]
+
+
+def sweep(
+    scope: Scope, *, now: datetime, seconds: float | None = None, pause: float = 0.0, told: Told | None = None
+) -> Swept:
+    """Take every memory of the tenant that is due the step that is due.
+
+    seconds: after so many it stops, and the next call goes on.  pause: how long to rest after each batch, as a multiple
+    of the time it took.  told: hears how far it is.  Raises RunUnderway.
+    """
+    done, ends = Swept(), None if seconds is None else time.monotonic() + seconds
+    run = _begin(scope, now=now)
+    holds.mark(scope)
+    with tenant_transaction(scope):
+        policies = all_policies(scope)
+    if not run.times_resumed:
+        announce(scope, policies, now=now)
+    archive = archive_days(policies)
+    for rule in rules_of(policies):
+        while True:
+            began = time.monotonic()
+            if ends is not None and began > ends:
+                _let_go(scope, run)
+                return done
+            count = _batch(scope, run, rule, archive, done, now=now)
+            if told is not None and count:
+                told(done)
+            if count < settings.RETENTION_BATCH:
+                break
+            time.sleep(pause * (time.monotonic() - began))
+    _finish(scope, run, now=now)
+    done.is_done = True
+    return done
+
+
+def tier(scope: Scope, *, now: datetime) -> int:
+    """Put each memory in the tier of its last recall: hot for 30 days, then warm for 180, then cold; how many moved.
+
+    Only a label, to choose by; it hides nothing.
+    """
+    moved = 0
+    while count := _tier_batch(scope, now=now):
+        moved += count
+    return moved
+
+
+# -- one run at a time -------------------------------------------------------------------------------------------------
+
+
+def _begin(scope: Scope, *, now: datetime) -> RetentionRun:
+    with tenant_transaction(scope):
+        lock("retention run", scope.tenant_id)
+        run = RetentionRun.objects.within(scope).filter(finished_at=None).first()
+        if run is None:
+            run = RetentionRun(tenant_id=scope.tenant_id, created_at=now)
+        elif run.leased_until > database_time():
+            raise RunUnderway
+        else:
+            run.times_resumed += 1
+        run.token, run.leased_until = uuid.uuid4(), database_time() + LEASE
+        run.save()
+    return run
+
+
+def _let_go(scope: Scope, run: RetentionRun) -> None:
+    with tenant_transaction(scope):
+        mine = RetentionRun.objects.within(scope).filter(pk=run.pk, token=run.token)
+        mine.update(leased_until=database_time())
+
+
+def _finish(scope: Scope, run: RetentionRun, *, now: datetime) -> None:
+    with tenant_transaction(scope):
+        RetentionRun.objects.within(scope).filter(pk=run.pk, token=run.token).update(finished_at=now)
+
+
+def _keep(scope: Scope, run: RetentionRun, column: str, count: int) -> None:
+    """Count, and hold the lease for longer; in the transaction of what is counted.  Raises LeaseLost."""
+    mine = RetentionRun.objects.within(scope).select_for_update().filter(pk=run.pk, token=run.token).first()
+    if mine is None:
+        raise LeaseLost
+    setattr(mine, column, getattr(mine, column) + count)
+    mine.leased_until = database_time() + LEASE
+    mine.save(update_fields=[column, "leased_until"])
+
+
+# -- a batch -----------------------------------------------------------------------------------------------------------
+
+
+def _batch(scope: Scope, run: RetentionRun, rule: Rule, archive: int, done: Swept, *, now: datetime) -> int:
+    """The next memories that this rule takes; how many they were."""
+    with tenant_transaction(scope):
+        due = _due(scope, rule, archive, now=now)
+        to_archive = [memory_id for memory_id, days, is_active in due if not rule.outcome and days > 0 and is_active]
+        waits = [memory_id for memory_id, days, is_active in due if not rule.outcome and days > 0 and not is_active]
+        taken = {*to_archive, *waits}
+        rest = [memory_id for memory_id, _, _ in due if memory_id not in taken]
+        if to_archive or waits:
+            _archive(scope, to_archive, waits, now=now)
+            _note(scope, run, rule, ARCHIVED, "archived", len(to_archive), now=now)
+            done.archived += len(to_archive)
+        if rest and rule.outcome == PURGED:
+            delete_rows(scope, rest, now=now)
+            _note(scope, run, rule, PURGED, "purged", len(rest), now=now)
+            done.purged += len(rest)
+        elif rest:
+            _delete(scope, rest, now=now)
+            _note(scope, run, rule, DELETED, "deleted", len(rest), now=now)
+            done.deleted += len(rest)
+    return len(due)
+
+
+def _due(scope: Scope, rule: Rule, archive: int, *, now: datetime) -> list[tuple[int, int, bool]]:
+    """Ids of memories that are due, how many days each is archived for, and whether it is active; locked."""
+    until = now - rule.lasts
+    parameters = rule.parameters(scope.tenant_id, now=now, until=until, archive=archive, most=settings.RETENTION_BATCH)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"select memory.id, {ARCHIVE_DAYS}, memory.retention_status = 'active' from memories_memory memory "  # noqa: S608  (fixed texts of ours)
+            f"where {rule.where()} and not memory.legal_hold "
+            # A locked one is being changed or recalled just now: the next run takes it.
+            # In the order of the rule's index, so that a batch reads what it takes and not what went before it.
+            f"order by {rule.order} limit %(most)s for update of memory skip locked",
+            parameters,
+        )
+        return [(memory_id, days, is_active) for memory_id, days, is_active in cursor.fetchall()]
+
+
+def _archive(scope: Scope, ids: Sequence[int], waits: Sequence[int], *, now: datetime) -> None:
+    """waits: archived already, as some come from elsewhere; their time in the archive begins."""
+    _update(scope, [*ids, *waits], "retention_status = 'archived', archive_at = %(now)s", now=now)
+    _leave(scope, ids, "archived", now=now)
+
+
+def _delete(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
+    _update(
+        scope,
+        ids,
+        "retention_status = 'soft_deleted', deletion_method = %(method)s, deleted_at = %(now)s, "
+        "hard_delete_at = %(gone)s",
+        now=now,
+    )
+    _leave(scope, ids, "soft_deleted", now=now)
+
+
+def _update(scope: Scope, ids: Sequence[int], what: str, *, now: datetime) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"update memories_memory set {what}, updated_at = %(now)s "  # noqa: S608  (fixed texts of ours)
+            "where tenant_id = %(tenant)s and id = any(%(ids)s)",
+            {"tenant": scope.tenant_id, "ids": list(ids), "now": now, "gone": now + GRACE, "method": METHOD},
+        )
+
+
+def _leave(scope: Scope, ids: Sequence[int], event: str, *, now: datetime) -> None:
+    MemoryVector.objects.within(scope).filter(memory_id__in=ids).update(live=False)
+    note_steps(scope, ids, event, now=now)
+
+
+def _note(scope: Scope, run: RetentionRun, rule: Rule, step: str, column: str, count: int, *, now: datetime) -> None:
+    _keep(scope, run, column, count)
+    if count:
+        record(
+            scope,
+            actor=scope.principal.label,
+            action=f"retention.{step}",
+            target=f"run:{run.pk}",
+            reason=str(rule)[:64],
+            count=count,
+            now=now,
+        )
+
+
+def _tier_batch(scope: Scope, *, now: datetime) -> int:
+    touched = "greatest(created_at, last_accessed_at)"
+    parameters: dict[str, Any] = {
+        "tenant": scope.tenant_id, "warm": now - WARM_AFTER, "cold": now - COLD_AFTER, "most": settings.RETENTION_BATCH,
+    }  # fmt: skip
+    with tenant_transaction(scope), connection.cursor() as cursor:
+        cursor.execute(
+            f"with due as (select id, case when {touched} <= %(cold)s then 'cold' when {touched} <= %(warm)s "  # noqa: S608  (fixed texts of ours)
+            "then 'warm' else 'hot' end as fits from memories_memory where tenant_id = %(tenant)s "
+            "and retention_status in ('active', 'archived') and ("
+            f"({touched} <= %(cold)s and tier <> 'cold') "
+            f"or ({touched} <= %(warm)s and {touched} > %(cold)s and tier = 'hot') "
+            # A lower tier that it came with stays until it is recalled.
+            "or (last_accessed_at > %(warm)s and tier <> 'hot')) "
+            "order by id limit %(most)s for no key update skip locked) "
+            "update memories_memory memory set tier = due.fits from due "
+            "where memory.tenant_id = %(tenant)s and memory.id = due.id and memory.tier <> due.fits",
+            parameters,
+        )
+        return int(cursor.rowcount)
