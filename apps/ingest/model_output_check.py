@@ -13,11 +13,12 @@ from apps.adapters.extractors.base import Proposed
 from text import patterns
 from text.extraction.extractor import read_turn
 from text.extraction.finding import ORDER, PROPOSED, Finding
+from text.extraction.reasons import Reason
 
 MOST_CONFIDENCE: Final = 0.95  # no model is surer of what a user means than the rules are of plain words
 _KEY: Final = patterns.compile(r"[a-z][a-z0-9_]{0,31}(?:\.[a-z0-9_]{1,32}){1,5}")
 _KEYED: Final = frozenset({"fact", "preference", "instruction", "constraint", "relation"})
-_NOT_SAID: Final = Finding(start=0, end=0, decision="discarded_low_signal", reason="not_said")
+_NOT_SAID: Final = Finding(start=0, end=0, decision="discarded_low_signal", reason=Reason.NOT_SAID)
 
 
 def findings_of(text: str, proposed: Sequence[Proposed], *, now: datetime) -> list[Finding]:
@@ -33,7 +34,7 @@ def findings_of(text: str, proposed: Sequence[Proposed], *, now: datetime) -> li
             spans.add((finding.start, finding.end))
             found.append(finding)
     if not found:
-        return [Finding(start=0, end=len(text), decision="discarded_low_signal", reason="nothing_said")]
+        return [Finding(start=0, end=len(text), decision="discarded_low_signal", reason=Reason.NOTHING_SAID)]
     return sorted(found, key=lambda finding: (finding.start, finding.end))
 
 

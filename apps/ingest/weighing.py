@@ -19,6 +19,7 @@ from text.budget import without
 from text.extraction.assertion import statement_start
 from text.extraction.extractor import LONG_TEXT, TOO_COSTLY, unkeyed_value
 from text.extraction.finding import LIMIT, ORDER, PROPOSED, Decision, Finding
+from text.extraction.reasons import Reason
 from text.extraction.slots import order_claim
 from text.sentences import Span, fold, lower
 
@@ -99,7 +100,7 @@ def weigh(
         if score is None or finding.decision == POLICY:
             found.append(finding)
         elif id(finding) in bad:
-            found.append(_refused(finding, POLICY, "secret_or_order", score.forbidden))
+            found.append(_refused(finding, POLICY, Reason.SECRET_OR_ORDER, score.forbidden))
         elif score.keep < threshold:
             found.append(_not_kept(finding, score))
         else:
@@ -127,8 +128,8 @@ def _forbidden(findings: Sequence[Finding], scores: TurnScores, threshold: float
 
 def _not_kept(finding: Finding, score: SentenceScores) -> Finding:
     if score.transient > score.low_signal:
-        return _refused(finding, "discarded_transient", "transient", score.transient)
-    return _refused(finding, "discarded_low_signal", "unlikely", score.low_signal)
+        return _refused(finding, "discarded_transient", Reason.TRANSIENT, score.transient)
+    return _refused(finding, "discarded_low_signal", Reason.UNLIKELY, score.low_signal)
 
 
 def _refused(finding: Finding, decision: Decision, reason: str, confidence: float) -> Finding:

@@ -15,6 +15,7 @@ import apps
 from apps.apikeys.permissions import PERMISSIONS
 from apps.core.errors import DomainError
 from memsync import cli
+from text.extraction.reasons import Reason
 
 ROOT = Path(__file__).resolve().parents[2]
 READERS = {"env_secret", "given"}  # functions whose first argument names a setting
@@ -75,6 +76,14 @@ def commands() -> set[str]:
     return {name for name, owner in get_commands().items() if owner in here} | set(cli.OWN) | set(cli.AS_OWNER)
 
 
+def reasons_written_out(source: str) -> list[str]:
+    """Reasons that a call of ``refuse`` names by a text of its own, in place of a ``Reason``."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and len(node.args) > 1]
+    refusals = [call.args for call in calls if ast.unparse(call.func).split(".")[-1] in ("refuse", "_refused")]
+    constants = [node for args in refusals for node in args[1:] if isinstance(node, ast.Constant)]
+    return [node.value for node in constants if isinstance(node.value, str) and not node.value.startswith("discarded_")]
+
+
 def undocumented(names: Iterable[str], *texts: str) -> list[str]:
     """Names that stand nowhere in the texts as code: between backticks, or in a line of an indented or fenced block."""
     code = "\n".join(found for text in texts for found in _code(text))
@@ -109,6 +118,20 @@ def test_every_permission_has_its_line() -> None:
 
 def test_every_command_has_its_line() -> None:
     assert undocumented(commands(), *docs("docs/commands.md", "README.md")) == []
+
+
+def test_every_reason_of_a_decision_has_its_line() -> None:
+    assert undocumented(Reason, *docs("docs/extraction.md")) == []
+
+
+def test_a_candidate_is_refused_for_a_listed_reason_only() -> None:
+    sources = [path for top in ("apps/ingest", "text") for path in (ROOT / top).rglob("*.py")]
+
+    assert [f"{path.name}: {name}" for path in sources for name in reasons_written_out(path.read_text())] == []
+
+
+def test_a_reason_that_is_written_out_is_seen() -> None:
+    assert reasons_written_out('one.refuse("discarded_policy", "because")') == ["because"]
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,14 @@ from text.extraction import secrets as credentials
 from text.extraction.assertion import asks, is_condition, is_played, is_quoted, is_supposed
 from text.extraction.commands import has_order
 from text.extraction.finding import ORDER, Decision, Finding, Part
+from text.extraction.reasons import Reason
 from text.extraction.slots import Claim, Clause, claims_of, order_claim, signature
 from text.extraction.subjects import spoken_of, who_of
 from text.letters import kept
 from text.sentences import Span, clauses, fold, lower, sentences, trimmed
 
 LONG_TEXT: Final = 2_000  # above this a text is a document and is kept whole
-TOO_COSTLY: Final = "too_costly"  # kept unread
+TOO_COSTLY: Final = Reason.TOO_COSTLY  # kept unread
 _SURE: Final = 0.9  # of a claim
 _UNSURE: Final = 0.6  # of what only is not refused
 _HEARSAY: Final = patterns.compile(
@@ -49,12 +50,12 @@ def read_turn(
             plain = fold(text)
             whole = trimmed(plain, who.start, len(plain))
             if who.start == 0 and not who.is_user:
-                return [_refused(trimmed(plain, 0, len(plain)), "discarded_low_signal", "not_user_turn")]
+                return [_refused(trimmed(plain, 0, len(plain)), "discarded_low_signal", Reason.NOT_USER_TURN)]
             low = lower(plain)
             if not who.is_user:
                 planted = _planted(text, role, plain, low, whole.start)
                 decision: Decision = "discarded_policy" if planted else "discarded_low_signal"
-                return [_refused(whole, decision, planted or "not_user_turn")]
+                return [_refused(whole, decision, planted or Reason.NOT_USER_TURN)]
             bad = _forbidden(plain, low)
         try:
             return _read(plain, low, whole, bad, now=now, keep_whole=keep_whole, min_chars=min_chars)
@@ -129,16 +130,16 @@ def _read(
         return [_refused(whole, "discarded_policy", bad[0].reason)]
     if not bad:
         if len(said) < min_chars and not small_talk.is_unspaced(said):
-            return [_refused(whole, "discarded_low_signal", "too_short")]
+            return [_refused(whole, "discarded_low_signal", Reason.TOO_SHORT)]
         if small_talk.is_filler(said):
-            return [_refused(whole, "discarded_low_signal", "filler")]
+            return [_refused(whole, "discarded_low_signal", Reason.FILLER)]
         if keep_whole:
             return [_as_one(plain, low, whole, now)]
     if len(said) > LONG_TEXT:
         return _document(plain, whole, bad)
     if not bad and code.is_code_only(said):
-        return [_refused(whole, "discarded_low_signal", "code_only")]
-    return _Turn(plain, low, bad, now).findings(whole) or [_refused(whole, "discarded_low_signal", "nothing_said")]
+        return [_refused(whole, "discarded_low_signal", Reason.CODE_ONLY)]
+    return _Turn(plain, low, bad, now).findings(whole) or [_refused(whole, "discarded_low_signal", Reason.NOTHING_SAID)]
 
 
 def _unread(whole: Span) -> Finding:
@@ -183,7 +184,7 @@ def _information(finding: Finding) -> tuple[bool, bool, float]:
 def _document(plain: str, whole: Span, bad: Sequence[_Bad]) -> list[Finding]:
     """A long text is one memory, less the lines that policy refuses."""
     if code.is_code_only(plain[whole.start : whole.end]):
-        return [_refused(whole, "discarded_low_signal", "code_only")]
+        return [_refused(whole, "discarded_low_signal", Reason.CODE_ONLY)]
     found: list[Finding] = []
     begin = whole.start
     for piece in [*bad, _Bad(whole.end, whole.end, "")]:
@@ -244,11 +245,11 @@ class _Turn:
             return
         low = self.low[sentence.start : sentence.end]
         if small_talk.is_chatter(low):
-            yield _refused(sentence, "discarded_low_signal", "filler")
+            yield _refused(sentence, "discarded_low_signal", Reason.FILLER)
         elif small_talk.is_about_the_exchange(low):
-            yield _refused(sentence, "discarded_low_signal", "about_the_talk")
+            yield _refused(sentence, "discarded_low_signal", Reason.ABOUT_THE_TALK)
         elif low.startswith("```"):
-            yield _refused(sentence, "discarded_low_signal", "code_only")
+            yield _refused(sentence, "discarded_low_signal", Reason.CODE_ONLY)
         else:
             yield self._said(sentence)
 

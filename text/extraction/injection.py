@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from text import patterns
+from text.extraction.reasons import Reason
 
 _PRIOR = (
     r"(?:previous|prior|above|earlier|preceding|past|existing|former|other|original|initial|system|developer|safety"
@@ -14,7 +15,7 @@ _RULES = (
     r"|safeguards?|guardrails?|restrictions?|programming|filters?|limitations?|told)"
 )
 _PATTERNS: tuple[tuple[str, str], ...] = (
-    ("injection_override", (
+    (Reason.INJECTION_OVERRIDE, (
         r"\b(?:obey|answer to|listen to|trust|follow|take orders from)\s+(?:only|nobody but|no one but|no-one but"
         r"|none but)\b"
         r"|\b(?:skip|bypass|omit|waive|drop)\s+(?:all|any|every)\s+(?:confirmations?|checks?|verifications?"
@@ -23,18 +24,18 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"|orders?|commands?|instructions?|"
         r"thing i)\b|\bno\s+(?:limits?|rules?|restrictions?|filters?)\s+appl(?:y|ies)\b"
     )),
-    ("injection_reveal", (
+    (Reason.INJECTION_REVEAL, (
         r"\b(?:print|repeat|output|show|reveal|copy|paste|list|recite|echo)\b[^.\n]{0,20}\b(?:everything|all|the"
         r" text|the words|whatever|what'?s?"
         r"|what is|stands)\s+(?:is\s+|that'?s\s+|stands\s+)?(?:above|before|prior to|preceding)\s+(?:this|that|my"
         r"|the)\b"
     )),
-    ("injection_planted", (
+    (Reason.INJECTION_PLANTED, (
         r"\b(?:memory|profile|system|context)\s+(?:update|note|entry|override|edit|patch)\s*[:>-]+\s*(?:the\s+)?user\b"
         r"|(?:^|[\n.:;]\s*)user\s+(?:has\s+|have\s+|already\s+)*(?:pre-?)?(?:approved|consented|authori[sz]ed"
         r"|granted|waived|agreed to)\b"
     )),
-    ("injection_planted", (
+    (Reason.INJECTION_PLANTED, (
         r"\b(?:save|store|remember|record|memori[sz]e|note|add|write|commit|persist|keep)\b[^.\n]{0,30}\b(?:memory"
         r"|notes?"
         r"|profile|record|mind)\b\s*[:,-]?\s*(?:that\s+)?(?:the\s+)?(?:assistant|ai|model|bot|agent|chatbot|llm"
@@ -43,7 +44,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"|can)\b[^.\n]{0,60}\b(?:everyone"
         r"|anyone|every|all|any|always|never|users?|customers?|without|no matter)\b"
     )),
-    ("injection_planted", (
+    (Reason.INJECTION_PLANTED, (
         r"\b(?:ai|llm|language model|chatbot|ai assistant|virtual assistant)s?(?: agents?| assistants?| models?|"
         r" systems?"
         r"| readers?)?\s+(?:must|should|shall|need to|have to|are (?:required|instructed|asked) to|are to|is to"
@@ -54,50 +55,50 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"|execute"
         r"|download|fetch|open)\b"
     )),
-    ("injection_planted", (
+    (Reason.INJECTION_PLANTED, (
         r"\b(?:save|store|remember|record|memori[sz]e|note|log|from now on|going forward)\b[^.\n]{0,80}\b(?:(?:is"
         r"|are|as|be|count)"
         r"\s+(?:always\s+|automatically\s+)?(?:pre-?approved|auto-?approved|pre-?authori[sz]ed|automatically approved"
         r"|exempt from (?:checks?|verification|review|limits?)))\b"
     )),
-    ("injection_override", (
+    (Reason.INJECTION_OVERRIDE, (
         r"\b(?:ignore|disregard|forget)\s+(?:whatever|everything|anything|all|what)\s+(?:that\s+)?(?:you(?:'ve| have"
         r"| were|'re)?"
         r"|they|anyone|your \w+)\s+(?:been\s+)?(?:told|said|instructed|taught|given|programmed|trained|know|learned)"
     )),
     (
-        "injection_planted",
+        Reason.INJECTION_PLANTED,
         r"\b(?:you are|you're|you may)\s+(?:now\s+|hereby\s+)*(?:allowed|permitted|authori[sz]ed|free"
         r"|cleared)?\s*(?:to\s+)?"
         r"(?:reveal|share|ignore|bypass|disclose|leak|access|override)\b[^.\n]{0,60}\b(?:users?|data|rules?|polic\w+"
         r"|secrets?|instructions?|verification|checks?|limits?)\b",
     ),
-    ("injection_override", (
+    (Reason.INJECTION_OVERRIDE, (
         rf"\b(?:ignore|disregard|forget|override|bypass|overrule|discard|drop|skip|circumvent|disable|cancel"
         rf"|neglect)\s+(?:{_PRIOR}\s+){{1,5}}{_RULES}\b"
     )),
-    ("injection_override", (
+    (Reason.INJECTION_OVERRIDE, (
         r"\b(?:ignore|disregard|forget)\s+(?:everything|anything|all)\s+(?:above|before|prior|earlier|previous"
         r"|you(?:'ve| have| were| know)|that|i said|i told|said|we)"
     )),
-    ("injection_override", (
+    (Reason.INJECTION_OVERRIDE, (
         r"\b(?:your|the)\s+(?:new|real|true|actual|updated)\s+(?:instructions?|rules?|system prompt|directives?|role"
         r"|purpose|task|orders?|goal)\s+(?:is|are|:|now)"
     )),
-    ("injection_override", r"\bnew\s+(?:system\s+)?(?:instructions?|directives?|system prompt)\s*:"),
-    ("injection_override", (
+    (Reason.INJECTION_OVERRIDE, r"\bnew\s+(?:system\s+)?(?:instructions?|directives?|system prompt)\s*:"),
+    (Reason.INJECTION_OVERRIDE, (
         r"\b(?:you are|you're|act|behave|answer|respond|reply|speak|operate|function)\s+(?:now\s+|as\s+"
         r"|like\s+)*(?:dan\b|jailbroken|unrestricted|unfiltered"
         r"|uncensored|developer mode|root\b|in (?:developer|god|admin|debug|maintenance) mode)"
     )),
-    ("injection_planted", (
+    (Reason.INJECTION_PLANTED, (
         r"\b(?:treat|consider|regard|mark)\s+(?:the|this|every|any)\s+(?:user|account|caller|request\w*)\s+as\s+(?:an?\s+|the\s+)?"
         r"(?:root|admin\w*|superuser|owner|trusted|verified|privileged|pre-?approved)\b"
     )),
-    ("injection_override", (
+    (Reason.INJECTION_OVERRIDE, (
         r"\b(?:enter|enable|activate|switch to|turn on)\s+(?:the\s+)?(?:god|jailbreak|dan|unrestricted|sudo)\s+mode"
     )),
-    ("injection_override", (
+    (Reason.INJECTION_OVERRIDE, (
         # Programs have such a mode too: an order to the assistant says what it is for, or says nothing else.
         r"\b(?:enter|enable|activate|switch to|turn on)\s+(?:the\s+)?(?:developer|debug|admin|maintenance)\s+mode"
         r"(?=[^.\n]{0,80}\b(?:ignore|bypass|obey|unlock|reveal|leak|dump|refuse|approve|skip|unrestricted|(?:no|without"
@@ -106,26 +107,26 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         r"|(?:^|[.!?\n\"'>:]\s*)(?:now\s+|please\s+|you must\s+|assistant[,:]?\s+)*(?:enter|activate|switch to|enable"
         r"|turn on)\s+(?:the\s+)?(?:developer|debug|admin|maintenance)\s+mode(?:\s+now)?[.!]*\s*\Z"
     )),
-    ("injection_override", (
+    (Reason.INJECTION_OVERRIDE, (
         r"\b(?:without|no|turn off|disable|skip|bypass|remove)\s+(?:any\s+|all\s+|your\s+|the\s+)*(?:safety|content"
         r"|security|ethical)\s+(?:filters?|checks?|restrictions?|policies|policy|guidelines?|rules?|guardrails?)"
     )),
-    ("injection_reveal", (
+    (Reason.INJECTION_REVEAL, (
         r"\b(?:print|reveal|show|repeat|output|display|leak|dump|expose|tell|give|send|forward|exfiltrate|share"
         r"|recite)\b[^.\n]{0,30}\b(?:system prompt|hidden prompt|initial prompt|(?:your|the) (?:hidden |system "
         r"|initial |secret )?instructions|developer message|(?:other|all) users?'? (?:data|memories|secrets)"
         r"|api keys?|credentials|environment variables)"
     )),
-    ("injection_posing", (
+    (Reason.INJECTION_POSING, (
         r"(?:^|[\n\"'>\].!?;:]\s*)(?:\[?#{0,3}\s*)(?:system|developer|admin(?:istrator)?|assistant|root|operator"
         r"|anthropic|openai)(?:\s+(?:message|notice|override|note|instruction|prompt|update|alert"
         r"|command))?\]?\s*(?:>|:)\s*\S"
     )),
-    ("injection_posing", (
+    (Reason.INJECTION_POSING, (
         r"<\|?(?:im_start|im_end|system|/?inst|endoftext|assistant)\b|\[/?(?:inst|system)\]|<<sys>>|</?(?:system"
         r"|instructions?|user_?info|memory|important|admin)>|#{2,}\s*(?:system|instruction)"
     )),
-    ("injection_planted",
+    (Reason.INJECTION_PLANTED,
         r"\b(?:assistant|ai|model|bot|agent|chatbot|llm|claude|chatgpt|gpt|gemini|copilot|you)\s+(?:must|should"
         r"|shall|will|has to|is to|is required to|are required to|needs? to)\s+(?:now\s+|always\s+|also\s+"
         r"|immediately\s+|silently\s+)*"
@@ -133,66 +134,66 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
                           r"(?:save|store|remember|record|memori[sz]e|note|log|treat|believe|assume|approve|wire"
                           r"|transfer|send|forward|email|grant|delete|exfiltrate|trust|skip)\b[^.\n]{0,60}\b(?:user"
                           r"|that|all|every|any|refunds?|payments?|admin|access|as|to)\b"),
-    ("injection_planted", (
+    (Reason.INJECTION_PLANTED, (
         r"\b(?:save|store|remember|record|memori[sz]e|note|add|write|commit|persist)\b[^.\n]{0,30}\b(?:to|in|into"
         r"|as)\s+(?:your\s+|the\s+|its\s+|long[- ]term\s+|permanent\s+|a\s+)*(?:long[- ]term |persistent "
         r"|permanent )?memory\b[^.\n]{0,60}\b(?:the user|user (?:is|has|wants|prefers|approved)|admin|approved"
         r"|authori[sz]ed|trusted)"
     )),
-    ("injection_planted", (
+    (Reason.INJECTION_PLANTED, (
         r"\b(?:save|store|remember|record|memori[sz]e|note|log)\s+(?:that\s+|this:?\s+|the fact that\s+)?(?:the"
         r"|this)\s+user\s+(?:is|has|wants|prefers|approved|agreed|authori[sz]ed|consented|now|always|granted|likes"
         r"|hates|lives|follows|trusts|should)\b"
     )),
-    ("injection_planted", (
+    (Reason.INJECTION_PLANTED, (
         r"\bthe user\s+(?:has\s+|have\s+|now\s+|already\s+)*(?:is an? (?:admin|administrator|root|superuser"
         r"|developer|owner)|has (?:admin|root|full|unlimited)|approved|authori[sz]ed|pre-?approved|consents?"
         r"|consented|granted|waived|agreed to)\b"
     )),
-    ("injection_planted", (
+    (Reason.INJECTION_PLANTED, (
         r"\b(?:ai|llm|language model|assistant|agent|chatbot|bot|model)s?\b[^.\n]{0,40}\b(?:reading|summari[sz]ing"
         r"|processing|parsing|seeing|scanning|indexing|visiting)\b[^.\n]{0,60}\b(?:must|should|shall|will|need to"
         r"|have to|please|are to|remember|recommend|ignore|say|rate)\b"
     )),
-    ("injection_planted", (
+    (Reason.INJECTION_PLANTED, (
         r"(?:^|[\n\"'>.!?:]\s*)(?:dear |hey |hello |attention |note to |note for |to )?(?:the )?(?:ai|assistant|llm"
         r"|chatbot|ai assistant|language model|ai model|agent|claude|chatgpt|gpt|gemini"
         r"|copilot)s?\s*[,:;-]+\s*(?:please |always |now |you must |from now on |permanently |silently "
         r"|immediately )*(?:store|save|remember|memori[sz]e|record|ignore|forget|approve|treat|add|write|note|log"
         r"|send|forward|grant|mark|rate|recommend|trust|disregard|obey|skip|transfer|delete)\b"
     )),
-    ("injection_planted", (
+    (Reason.INJECTION_PLANTED, (
         r"\b(?:every|all|any|future)\b[^.\n]{0,40}\b(?:refunds?|payments?|requests?|transfers?|purchases?"
         r"|transactions?|orders?|claims?|invoices?)\b[^.\n]{0,40}\b(?:pre-?approved|auto-?approved"
         r"|automatically approved|without (?:checks?|verification|confirmation|approval))\b"
     )),
-    ("injection_override", (
+    (Reason.INJECTION_OVERRIDE, (
         r"\b(?:pretend|act as if|assume|imagine)\b[^.\n]{0,30}\b(?:rules?|instructions?|guidelines?|restrictions?"
         r"|polic(?:y|ies)|filters?|limits?)\b[^.\n]{0,20}\b(?:don'?t|do not|no longer|never) (?:exist|apply|matter"
         r"|count)"
     )),
-    ("injection_planted", (
+    (Reason.INJECTION_PLANTED, (
         r"\b(?:save|store|remember|record|memori[sz]e|note)\s+(?:that\s+|this:?\s+)?(?:i'?m|i am|this user is"
         r"|the user is|we are)\s+(?:an?\s+|the\s+|your\s+|now\s+)*(?:system\s+)?(?:admin(?:istrator)?|root|superuser"
         r"|owner of this system|developer of this (?:bot|model|assistant))\b"
     )),
-    ("injection_planted", (
+    (Reason.INJECTION_PLANTED, (
         r"\b(?:(?:tell|convince|instruct|order|make)\s+(?:the\s+|your\s+)?(?:assistant|ai|model|bot"
         r"|agent)\s+to)\s+(?:ignore|forget|save|store|remember|send|approve|skip|bypass|delete)\b"
     )),
-    ("injection_planted", (
+    (Reason.INJECTION_PLANTED, (
         r"\b(?:i am|i'm|treat me as|consider me|grant me|give me|make me|assume i am|assume i'm|as)\s+(?:an?\s+"
         r"|the\s+|your\s+|now\s+)*(?:system\s+)?(?:admin(?:istrator)?|root|superuser|developer|creator"
         r"|owner)(?:\s+(?:user|access|rights|privileges|permissions?|mode))?\b[^.\n]{0,60}\b(?:skip|bypass|ignore"
         r"|override|without (?:checks?|confirmation|verification|asking)|no (?:verification|questions|checks)|unlock"
         r"|all permissions|full access|unrestricted|disable|obey)"
     )),
-    ("injection_planted", (
+    (Reason.INJECTION_PLANTED, (
         r"\b(?:grant|give)\s+(?:me|this user|the user|everyone)\s+(?:full\s+|all\s+|unrestricted\s+|permanent\s+"
         r"|root\s+)*(?:admin|administrator|root|superuser|full|unrestricted)\s+(?:access|rights|privileges"
         r"|permissions)"
     )),
-    ("injection_planted",
+    (Reason.INJECTION_PLANTED,
         r"\b(?:from (?:now|here|today) on(?:wards?)?|from this (?:moment|point)(?: on)?|always|remember"
         r"|in (?:all )?future)\b"
         r"[^.\n]{0,60}\b(?:you have no (?:restrictions|rules"
@@ -203,7 +204,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
                           r"|skip (?:all |any |every |the )?(?:verification|confirmation|security|safety|permission"
                           r"|approval|auth\w*)(?: checks?| steps?)?|approve (?:all|any"
                           r"|every)\b[^.\n]{0,20}\b(?:refund|payment|transfer|request|purchase|transaction))"),
-    ("injection_planted", (
+    (Reason.INJECTION_PLANTED, (
         r"\b(?:send|forward|post|upload|email|exfiltrate|leak)\b[^.\n]{0,40}\b(?:conversation|chat|history|memories"
         r"|data|secrets?|credentials|contacts|everything)\b[^.\n]{0,40}\bto\s+(?:https?://|\S+@|attacker|evil)"
     )),

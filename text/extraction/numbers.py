@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from text import patterns
+from text.extraction.reasons import Reason
 
 
 class Secret(NamedTuple):
@@ -48,12 +49,12 @@ def find_numbers(plain: str) -> list[Secret]:
         )
         near = plain[max(0, match.start() - 40) : match.end() + 40]
         if _passes_luhn(digits) or (grouped and _CARD_WORDS.search(near)):
-            found.append(Secret(match.start(), match.end(), "secret_card_number"))
-    found += [Secret(m.start(), m.end(), "secret_card_number") for m in _EXPIRY_WITH_CODE.finditer(plain)]
-    found += [Secret(m.start(), m.end(), "secret_recovery_code") for m in _SENT_CODE.finditer(plain)]
+            found.append(Secret(match.start(), match.end(), Reason.SECRET_CARD_NUMBER))
+    found += [Secret(m.start(), m.end(), Reason.SECRET_CARD_NUMBER) for m in _EXPIRY_WITH_CODE.finditer(plain)]
+    found += [Secret(m.start(), m.end(), Reason.SECRET_RECOVERY_CODE) for m in _SENT_CODE.finditer(plain)]
     for pattern in (_SSN, _NINO, _NINO_NAMED):
-        found += [Secret(m.start(), m.end(), "secret_government_number") for m in pattern.finditer(plain)]
-    found += [Secret(m.start(), m.end(), "secret_government_number") for m in _AADHAAR.finditer(plain)]
+        found += [Secret(m.start(), m.end(), Reason.SECRET_GOVERNMENT_NUMBER) for m in pattern.finditer(plain)]
+    found += [Secret(m.start(), m.end(), Reason.SECRET_GOVERNMENT_NUMBER) for m in _AADHAAR.finditer(plain)]
     return found
 
 

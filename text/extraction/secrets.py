@@ -18,85 +18,98 @@ from text.extraction.literals import (
     looks_real,
 )
 from text.extraction.numbers import IBAN, Secret, find_numbers, is_iban
+from text.extraction.reasons import Reason
 
 # Known shapes: vendor keys, tokens, private keys. The shape alone is enough.
 _SHAPES: tuple[tuple[str, str], ...] = (
-    ("secret_private_key", r"\bPuTTY-User-Key-File-\d"),
-    ("secret_private_key", r"\bAGE-SECRET-KEY-1[A-Z0-9]{20,80}"),
-    ("secret_api_key", r"\b(?:A3T[A-Z0-9]|AKIA|ASIA|AGPA|AIDA|AROA|ANPA|ABIA|ACCA)[A-Z0-9]{12,20}\b"),
-    ("secret_api_key", r"\b(?:gh[pousr]_[A-Za-z0-9]{16,255}|github_pat_[A-Za-z0-9_]{20,255})"),
-    ("secret_api_key", r"\bglpat-[A-Za-z0-9_.-]{16,100}|\bgl(?:ptt|dt|rt|soat|cbt|imt|agent)-[A-Za-z0-9_-]{16,100}"),
-    ("secret_api_key", r"\b(?:sk|pk|rk|whsec)_(?:live_|test_|prod_)?[A-Za-z0-9]{16,255}"),
-    ("secret_api_key", r"\bsk-(?:ant-|proj-|or-|svcacct-|admin-|lf-)?[A-Za-z0-9_-]{16,300}"),
-    ("secret_api_key", r"\bxox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,255}|\bxapp-\d-[A-Za-z0-9-]{10,255}"),
-    ("secret_api_key", r"\bhooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,120}"),
+    (Reason.SECRET_PRIVATE_KEY, r"\bPuTTY-User-Key-File-\d"),
+    (Reason.SECRET_PRIVATE_KEY, r"\bAGE-SECRET-KEY-1[A-Z0-9]{20,80}"),
+    (Reason.SECRET_API_KEY, r"\b(?:A3T[A-Z0-9]|AKIA|ASIA|AGPA|AIDA|AROA|ANPA|ABIA|ACCA)[A-Z0-9]{12,20}\b"),
+    (Reason.SECRET_API_KEY, r"\b(?:gh[pousr]_[A-Za-z0-9]{16,255}|github_pat_[A-Za-z0-9_]{20,255})"),
     (
-        "secret_api_key",
+        Reason.SECRET_API_KEY,
+        r"\bglpat-[A-Za-z0-9_.-]{16,100}|\bgl(?:ptt|dt|rt|soat|cbt|imt|agent)-[A-Za-z0-9_-]{16,100}",
+    ),
+    (Reason.SECRET_API_KEY, r"\b(?:sk|pk|rk|whsec)_(?:live_|test_|prod_)?[A-Za-z0-9]{16,255}"),
+    (Reason.SECRET_API_KEY, r"\bsk-(?:ant-|proj-|or-|svcacct-|admin-|lf-)?[A-Za-z0-9_-]{16,300}"),
+    (
+        Reason.SECRET_API_KEY,
+        r"\bxox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,255}|\bxapp-\d-[A-Za-z0-9-]{10,255}",
+    ),
+    (Reason.SECRET_API_KEY, r"\bhooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9/_-]{20,120}"),
+    (
+        Reason.SECRET_API_KEY,
         (
             r"\bdiscord(?:app)?\.com/api/webhooks/\d{10,25}/[\w-]{20,100}"
             r"|\b[MNO][A-Za-z\d_-]{23,27}\.[\w-]{6}\.[\w-]{27,40}"
         ),
     ),
-    ("secret_api_key", r"\bAIza[0-9A-Za-z_-]{30,45}|\bya29\.[0-9A-Za-z_-]{20,300}|\bGOCSPX-[\w-]{20,40}"),
-    ("secret_api_key", r"\bSG\.[\w-]{16,32}\.[\w-]{16,64}|\bkey-[0-9a-f]{32}\b|\b[0-9a-f]{32}-us\d{1,2}\b"),
-    ("secret_api_key", r"\b(?:AC|SK)[0-9a-f]{32}\b"),
+    (Reason.SECRET_API_KEY, r"\bAIza[0-9A-Za-z_-]{30,45}|\bya29\.[0-9A-Za-z_-]{20,300}|\bGOCSPX-[\w-]{20,40}"),
     (
-        "secret_api_key",
+        Reason.SECRET_API_KEY,
+        r"\bSG\.[\w-]{16,32}\.[\w-]{16,64}|\bkey-[0-9a-f]{32}\b|\b[0-9a-f]{32}-us\d{1,2}\b",
+    ),
+    (Reason.SECRET_API_KEY, r"\b(?:AC|SK)[0-9a-f]{32}\b"),
+    (
+        Reason.SECRET_API_KEY,
         (
             r"\bnpm_[A-Za-z0-9]{30,60}|\bpypi-[A-Za-z0-9_-]{16,300}|\bdckr_pat_[\w-]{20,60}|\bhf_[A-Za-z0-9]{20,60}"
             r"|\brubygems_[0-9a-f]{30,60}"
         ),
     ),
     (
-        "secret_api_key",
+        Reason.SECRET_API_KEY,
         (
             r"\bdo[por]_v1_[0-9a-f]{32,80}|\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{24,40}|\bsq0(?:atp|csp)-[\w-]{20,60}"
             r"|\bEAAC?[A-Za-z0-9]{40,300}"
         ),
     ),
     (
-        "secret_api_key",
+        Reason.SECRET_API_KEY,
         (
             r"\b(?:hv[sbr]|s|b)\.[A-Za-z0-9_-]{24,200}\b|\bdapi[0-9a-f]{32}\b|\bPMAK-[0-9a-f-]{30,80}|\blin_(?:api"
             r"|oauth)_[A-Za-z0-9]{30,80}"
         ),
     ),
     (
-        "secret_api_key",
+        Reason.SECRET_API_KEY,
         (
             r"\bntn_[A-Za-z0-9]{30,60}|\bsecret_[A-Za-z0-9]{30,60}|\bfigd_[\w-]{30,60}|\bATATT3[\w=-]{20,300}"
             r"|\bpat[A-Za-z0-9]{14}\.[0-9a-f]{40,80}"
         ),
     ),
     (
-        "secret_api_key",
+        Reason.SECRET_API_KEY,
         (
             r"\bsntry[su]_[\w=+/-]{20,300}|\bNRAK-[A-Z0-9]{20,40}|\bglc_[\w=+/-]{20,200}|\bglsa_[\w]{20,60}"
             r"|\bgsk_[A-Za-z0-9]{20,80}|\bpplx-[A-Za-z0-9]{20,80}"
         ),
     ),
     (
-        "secret_api_key",
+        Reason.SECRET_API_KEY,
         (
             r"\br8_[A-Za-z0-9]{20,60}|\bxai-[A-Za-z0-9]{20,120}|\btskey-[\w-]{10,80}|\bsbp_[0-9a-f]{30,60}"
             r"|\brnd_[A-Za-z0-9]{20,60}|\bms_(?:live|test|prod|dev)_[A-Za-z0-9]{12,80}"
         ),
     ),
-    ("secret_api_key", r"\b\d{8,10}:AA[\w-]{32,36}\b"),
+    (Reason.SECRET_API_KEY, r"\b\d{8,10}:AA[\w-]{32,36}\b"),
     (
-        "secret_api_key",
+        Reason.SECRET_API_KEY,
         (
             r"\bAccountKey=[A-Za-z0-9+/=]{20,100}|\bSharedAccessSignature=[^\s;]{10,300}|[?&](?:sig"
             r"|X-Amz-Signature)=[\w%/+-]{20,200}"
         ),
     ),
-    ("secret_token", r"\beyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,4000}(?:\.[A-Za-z0-9_-]{0,2000})?"),
+    (Reason.SECRET_TOKEN, r"\beyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,4000}(?:\.[A-Za-z0-9_-]{0,2000})?"),
     (
-        "secret_token",
+        Reason.SECRET_TOKEN,
         (r"\b[Bb]earer\s+[A-Za-z0-9._~+/-]{16,2000}=*|\b[Aa]uthorization:\s*[Bb]asic\s+[A-Za-z0-9+/=]{8,500}"),
     ),
-    ("secret_password", r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,64}:[^\s/@]{3,128}@[\w.-]{1,200}"),
-    ("secret_wallet", r"\b(?:xprv|yprv|zprv)[1-9A-HJ-NP-Za-km-z]{50,120}\b|\b[5KL][1-9A-HJ-NP-Za-km-z]{50,51}\b"),
+    (Reason.SECRET_PASSWORD, r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,64}:[^\s/@]{3,128}@[\w.-]{1,200}"),
+    (
+        Reason.SECRET_WALLET,
+        r"\b(?:xprv|yprv|zprv)[1-9A-HJ-NP-Za-km-z]{50,120}\b|\b[5KL][1-9A-HJ-NP-Za-km-z]{50,51}\b",
+    ),
 )
 _SHAPE = patterns.compile("|".join(f"(?P<s{i}>{pattern})" for i, (_, pattern) in enumerate(_SHAPES)))
 # Tested first, cheaply: without one of these no shape can match.
@@ -202,7 +215,7 @@ def find_secrets(plain: str) -> list[Secret]:
                 found.append(Secret(match.start(), match.end(), reason))
     if "PRIVATE KEY" in plain:
         found += _private_keys(plain)
-    found += [Secret(m.start(), m.end(), "secret_bank_account") for m in IBAN.finditer(plain) if is_iban(m[0])]
+    found += [Secret(m.start(), m.end(), Reason.SECRET_BANK_ACCOUNT) for m in IBAN.finditer(plain) if is_iban(m[0])]
     if _SIX_DIGITS.match(plain):
         found += find_numbers(plain)
     if _may_name(plain):
@@ -285,7 +298,7 @@ def _private_keys(plain: str) -> list[Secret]:
             continue
         closing = _KEY_ENDS.search(plain, begin.end())
         end = closing.end() if closing else len(plain)
-        found.append(Secret(begin.start(), end, "secret_private_key"))
+        found.append(Secret(begin.start(), end, Reason.SECRET_PRIVATE_KEY))
     return found
 
 
@@ -301,7 +314,7 @@ def _named(text: _Text) -> list[Secret]:
         ):
             found.append(Secret(match.start(), match.end(), _reason(match["what"])))
     found += [
-        Secret(m.start(), m.end(), "secret_password")
+        Secret(m.start(), m.end(), Reason.SECRET_PASSWORD)
         for m in _PASSWORD_PROSE.finditer(plain)
         if looks_password(m["value"], plain, m.end()) and text.is_given(*m.span("value"), symbol=_is_symbol(m["link"]))
     ]
@@ -314,14 +327,14 @@ def _named(text: _Text) -> list[Secret]:
     for match in (*_USED_AS.finditer(plain), *_ON_COMMAND_LINE.finditer(plain)):
         value = match[match.lastgroup or "value"]
         if match.re is _USED_AS or looks_real(value):
-            found.append(Secret(match.start(), match.end(), "secret_password"))
+            found.append(Secret(match.start(), match.end(), Reason.SECRET_PASSWORD))
     found += [
-        Secret(m.start(), m.end(), "secret_recovery_code")
+        Secret(m.start(), m.end(), Reason.SECRET_RECOVERY_CODE)
         for m in _WORDS_AS_SECRET.finditer(plain)
         if is_word_list(m["value"])
     ]
     found += [
-        Secret(m.start(), m.end(), "secret_password")
+        Secret(m.start(), m.end(), Reason.SECRET_PASSWORD)
         for m in _LOGIN_PAIR.finditer(plain)
         if text.is_given(*m.span(next(name for name in ("pass", "value", "beside") if m[name])), symbol=True)
     ]
@@ -332,7 +345,7 @@ def _named(text: _Text) -> list[Secret]:
         compact = patterns.sub(r"[\s./-]", "", match["value"])
         mixed = digits >= 3 and len(compact) >= 7 and not compact.isdigit() and " " not in match["value"]
         if digits >= (7 if label in _GOVERNMENT_LOOSE else 5) or (mixed and label not in _GOVERNMENT_LOOSE):
-            found.append(Secret(match.start(), match.end(), "secret_government_number"))
+            found.append(Secret(match.start(), match.end(), Reason.SECRET_GOVERNMENT_NUMBER))
     return found
 
 
@@ -346,7 +359,7 @@ def _reason(what: str) -> str:
         r"recovery|backup|back-up|2fa|factor|mfa|otp|one|seed|mnemonic|verification|authenticator|tan|emergency|reset",
         what,
     ):
-        return "secret_recovery_code"
+        return Reason.SECRET_RECOVERY_CODE
     if patterns.search(r"cvc|cvv", what):
-        return "secret_card_number"
-    return "secret_api_key" if patterns.search(r"key|token|secret", what) else "secret_password"
+        return Reason.SECRET_CARD_NUMBER
+    return Reason.SECRET_API_KEY if patterns.search(r"key|token|secret", what) else Reason.SECRET_PASSWORD

@@ -6,6 +6,7 @@ from apps.ingest.memory_state import MemoryState
 from apps.ingest.neighbours import near_duplicate
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps.supersede import reaffirm
+from text.extraction.reasons import Reason
 
 NEAR = 0.95  # cosine of MiniLM vectors above which two texts may be one; the words then decide
 
@@ -24,7 +25,7 @@ def honour_reference(candidates: list[Candidate], snapshot: SpaceSnapshot) -> bo
         for _ in ids
     ]
     for candidate, memory_id in zip(again, ids, strict=True):
-        candidate.refuse("duplicate", "already_ingested", memory_id)
+        candidate.refuse("duplicate", Reason.ALREADY_INGESTED, memory_id)
     candidates[:] = again
     return True
 
@@ -46,29 +47,29 @@ def dedupe(candidate: Candidate, snapshot: SpaceSnapshot) -> None:
     asked for before.
     """
     if candidate.is_wanted and _was_erased(candidate, snapshot):
-        candidate.refuse("discarded_policy", "erased")
+        candidate.refuse("discarded_policy", Reason.ERASED)
     if not candidate.is_wanted or not candidate.proposal.deduplicate:
         return
     if (kept := candidate.proposal.kept) is not None:
         known = snapshot.same_text(candidate)
         if known is not None and known.made_at < kept.since:
-            candidate.refuse("duplicate", "same_text", known.id)
+            candidate.refuse("duplicate", Reason.SAME_TEXT, known.id)
         return
     if candidate.is_listed and (known := snapshot.put_together(candidate)):
         # What recall gave out comes back: nothing is said by it, so that nothing is said once more either.
-        candidate.refuse("duplicate", "echo", known.id)
+        candidate.refuse("duplicate", Reason.ECHO, known.id)
     elif known := snapshot.same_text(candidate):
         reaffirm(candidate, known, snapshot)
         snapshot.meet(candidate, known)
-        candidate.refuse("duplicate", "same_text", known.id)
+        candidate.refuse("duplicate", Reason.SAME_TEXT, known.id)
     elif known := snapshot.said_until_then(candidate):
-        candidate.refuse("duplicate", "same_text", known.id)  # what of it has ended is not said to hold by that
+        candidate.refuse("duplicate", Reason.SAME_TEXT, known.id)  # what of it has ended does not hold again by that
     elif known := snapshot.put_together(candidate):
-        candidate.refuse("duplicate", "echo", known.id)
+        candidate.refuse("duplicate", Reason.ECHO, known.id)
     elif candidate.slot is None and (near := near_duplicate(snapshot, candidate, threshold=NEAR)):
-        candidate.refuse("discarded_redundant", "near_duplicate", near)
+        candidate.refuse("discarded_redundant", Reason.NEAR_DUPLICATE, near)
     elif known := _said_before(candidate, snapshot):
-        candidate.refuse("discarded_redundant", "near_duplicate", known.id)
+        candidate.refuse("discarded_redundant", Reason.NEAR_DUPLICATE, known.id)
 
 
 def _said_before(candidate: Candidate, snapshot: SpaceSnapshot) -> MemoryState | None:

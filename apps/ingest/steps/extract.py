@@ -14,6 +14,7 @@ from text.budget import TooCostly
 from text.bullet_lists import Line, is_heading, lines_of, unlisted
 from text.extraction.extractor import TOO_COSTLY, policy_refusal, read_turn
 from text.extraction.finding import Finding, Part
+from text.extraction.reasons import Reason
 from text.extraction.subjects import slug
 from text.letters import kept
 from text.predicates import Claim, canonical, predicate_of
@@ -68,7 +69,7 @@ def _extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
         candidate.is_listed = is_listed
         candidate.passages = _passages(proposal, finding, lines)
         if is_listed and candidate.is_wanted and is_heading(candidate.text.reveal()):
-            candidate.refuse("discarded_low_signal", "heading")
+            candidate.refuse("discarded_low_signal", Reason.HEADING)
     return found
 
 
@@ -91,7 +92,7 @@ def _unread(proposal: Proposal) -> Candidate:
         spent=proposal.reading,
     )
     if is_others and not proposal.is_explicit:
-        candidate.refuse("discarded_low_signal", "not_user_turn")
+        candidate.refuse("discarded_low_signal", Reason.NOT_USER_TURN)
     return _unless_forbidden(candidate)
 
 

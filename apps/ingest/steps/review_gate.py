@@ -15,6 +15,7 @@ from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.waiting import packed
 from apps.memories.types import confidence
 from apps.projects.models import Review
+from text.extraction.reasons import Reason
 
 UNSURE: Final = 0.50  # below it what was extracted waits (design: the seed's own cases lie on both sides of it)
 MOST_WAITING: Final = 1_000  # in one space; what comes beyond is refused
@@ -28,8 +29,8 @@ def review_reason(candidate: Candidate, snapshot: SpaceSnapshot) -> str:
     if policy == Review.BY_DOOR:
         policy = Review.LOW_CONFIDENCE if candidate.proposal.is_overheard else Review.OFF
     if policy == Review.LOW_CONFIDENCE and initial_confidence(candidate) < UNSURE:
-        return "low_confidence"
-    return "policy" if policy == Review.ALL else ""
+        return Reason.LOW_CONFIDENCE
+    return Reason.POLICY if policy == Review.ALL else ""
 
 
 def initial_confidence(candidate: Candidate) -> float:
@@ -58,14 +59,14 @@ class Queue:
             return
         state, review_id = self._met(candidate)
         if state == ReviewState.REJECTED:
-            candidate.refuse("discarded_policy", "rejected_in_review")
+            candidate.refuse("discarded_policy", Reason.REJECTED_IN_REVIEW)
         elif state == ReviewState.PENDING:
             candidate.review_id = review_id
         elif self._has_room():
             (candidate.review_id,) = take_ids(1, sequence="ingest_reviewitem_id_seq")
             self.snapshot.waiting.append(candidate)
         else:
-            candidate.refuse("discarded_policy", "review_full")
+            candidate.refuse("discarded_policy", Reason.REVIEW_FULL)
 
     def _met(self, candidate: Candidate) -> tuple[str, int | None]:
         """What waits or was rejected and says the same: its state and number."""

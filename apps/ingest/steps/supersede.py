@@ -14,6 +14,7 @@ from apps.ingest.snapshot import SpaceSnapshot, outlasts
 from apps.ingest.steps.review_gate import review_reason
 from apps.memories.trust import Trust
 from apps.tenants.models import Changes, Instructions
+from text.extraction.reasons import Reason
 
 
 def supersede(candidate: Candidate, snapshot: SpaceSnapshot) -> None:
@@ -137,7 +138,7 @@ def _meets_itself(candidate: Candidate, place: SlotPosition, snapshot: SpaceSnap
     if any(not isinstance(one, MemoryState) and one.is_current for one in there):
         return _repeats(candidate, [one.memory for one in there if one.is_current], snapshot)
     if place.after is not None and place.here is not None and _said_part(candidate, place.here.holder, snapshot):
-        candidate.refuse("merged", "same_value", place.here.holder.id)
+        candidate.refuse("merged", Reason.SAME_VALUE, place.here.holder.id)
         return True
     rows = [known for known in there if isinstance(known, MemoryState)]
     held = next((one for one in rows if place.here is not None and place.here.holder is one), None)
@@ -148,7 +149,7 @@ def _meets_itself(candidate: Candidate, place: SlotPosition, snapshot: SpaceSnap
         if snapshot.says_nothing_new(candidate, standing):
             reaffirm(candidate, standing, snapshot)
             snapshot.meet(candidate, standing)
-            candidate.refuse("merged", "same_value", standing.id)
+            candidate.refuse("merged", Reason.SAME_VALUE, standing.id)
             return True
     for earlier in reversed(rows):
         # Of two tellings with words of their own each replaced the other: the one that said these comes back.
@@ -158,7 +159,7 @@ def _meets_itself(candidate: Candidate, place: SlotPosition, snapshot: SpaceSnap
             if held is None:
                 reaffirm(candidate, earlier, snapshot)
             snapshot.meet(candidate, earlier)
-            candidate.refuse("merged", "same_value", earlier.id)
+            candidate.refuse("merged", Reason.SAME_VALUE, earlier.id)
         elif not _must_wait(candidate, place.displaced, snapshot):
             _revive(candidate, earlier, place, snapshot)
         return True
@@ -182,7 +183,7 @@ def _repeats(candidate: Candidate, memories: Iterable[MemoryState], snapshot: Sp
     for known in memories:
         if snapshot.says_nothing_new(candidate, known):
             snapshot.meet(candidate, known)
-            candidate.refuse("merged", "same_value", known.id)
+            candidate.refuse("merged", Reason.SAME_VALUE, known.id)
             return True
     return False
 
@@ -254,7 +255,7 @@ def _revive(candidate: Candidate, earlier: MemoryState, place: SlotPosition, sna
     snapshot.meet(candidate, earlier)
     earlier.validity, earlier.superseded_by, earlier.reason = "current", None, ""
     earlier.periods.begin(at, now=snapshot.now)
-    candidate.refuse("revived", "same_value", earlier.id)
+    candidate.refuse("revived", Reason.SAME_VALUE, earlier.id)
 
 
 def _put_before(candidate: Candidate, known: MemoryState, place: SlotPosition, snapshot: SpaceSnapshot) -> None:
@@ -293,9 +294,9 @@ def _cut(place: SlotPosition, *, by: int, at: datetime, snapshot: SpaceSnapshot)
 def _must_wait(candidate: Candidate, displaced: Iterable[SlotHolder], snapshot: SpaceSnapshot) -> bool:
     """Whether it would take effect by an authority that it does not have; then a person has to review it first."""
     if any(snapshot.trust(candidate) < known.trust for known in displaced):
-        candidate.refuse("pending", "less_trusted")
+        candidate.refuse("pending", Reason.LESS_TRUSTED)
     elif candidate.type == "instruction" and not _may_order(candidate, snapshot):
-        candidate.refuse("pending", "instruction")
+        candidate.refuse("pending", Reason.INSTRUCTION)
     elif reason := review_reason(candidate, snapshot):
         candidate.refuse("pending", reason)
     return not candidate.is_wanted
