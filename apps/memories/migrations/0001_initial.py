@@ -23,19 +23,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="MemoryPosting",
             fields=[
-                (
-                    "pk",
-                    models.CompositePrimaryKey(
-                        "tenant_id",
-                        "space_id",
-                        "token",
-                        "memory_id",
-                        blank=True,
-                        editable=False,
-                        primary_key=True,
-                        serialize=False,
-                    ),
-                ),
+                ("pk", models.CompositePrimaryKey("tenant_id", "space_id", "token", "memory_id")),
                 ("tenant_id", models.BigIntegerField()),
                 ("space_id", models.BigIntegerField()),
                 ("token", models.BigIntegerField()),
