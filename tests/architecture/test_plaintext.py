@@ -170,7 +170,7 @@ def _counted(publish: Callable[..., Any], calls: list[object]) -> Callable[..., 
 
 STEPS: dict[str, tuple[Any, str]] = {
     "extract": (pipeline, "extract"),
-    "resolve": (pipeline, "resolve"),
+    "lookup keys": (pipeline, "add_lookup_keys"),
     "embed": (pipeline, "embed"),
     "lock": (SpaceSnapshot, "locked"),
     "dedupe": (pipeline, "dedupe"),

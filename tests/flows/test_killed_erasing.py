@@ -45,8 +45,8 @@ django.setup()
 from django.db import connections
 from apps.projects.scope import Principal
 from apps.projects.system import find_system_scope
-from apps.retention import erasing, purging, removing, sweeping
-removing.BATCH = 2
+from apps.retention import disk_purge, erasing, hard_delete, retention_sweep
+hard_delete.BATCH = 2
 asked, now = json.loads(sys.argv[1]), datetime.fromisoformat(sys.argv[2])
 def wait(execute, sql, params, many, context):
     sys.stdout.write("statement\\n")
@@ -57,9 +57,9 @@ with ExitStack() as stack:
     for alias in ("default", "keyring"):
         stack.enter_context(connections[alias].execute_wrapper(wait))
     if asked["verb"] == "purge":
-        purging.purge(now=now)
+        disk_purge.rewrite_tables(now=now)
     elif asked["verb"] == "sweep":
-        sweeping.sweep(find_system_scope(asked["tenant"]), now=now)
+        retention_sweep.sweep(find_system_scope(asked["tenant"]), now=now)
     else:
         by = erasing.Authorisation(principal=Principal(kind="account", id=3), method="session+webauthn")
         what = {"memories": lambda: erasing.Target.memories(asked["ids"]),
