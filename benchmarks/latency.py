@@ -27,8 +27,8 @@ from apps.memories.spaces import find_end_user
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
+from apps.recall.options import candidates_per_retriever
 from apps.recall.retrievers.dense import SURE
-from apps.recall.services import breadth
 from apps.tenants.models import Profile
 from benchmarks.instance import Instance
 from benchmarks.population import COPIED
@@ -102,13 +102,14 @@ def bare_query(scope: Scope, questions: Sequence[str], runs: int) -> dict[str, t
     def legs(turn: int) -> None:
         with tenant_transaction(scope):
             nearest(
-                scope, scope.space, vectors[turn], cipher, limit=breadth(K), now=now, embedder=embedder.id,
-                among=space.doc_count, sure=SURE,
+                scope, scope.space, vectors[turn], cipher, limit=candidates_per_retriever(K), now=now,
+                embedder=embedder.id, among=space.doc_count, sure=SURE,
             )  # fmt: skip
             postings.best(
                 scope, scope.space, asked[turn], documents=space.doc_count,
                 frequencies=postings.frequencies(scope, scope.space, asked[turn]),
-                average_length=space.term_total / space.doc_count, where="", values=(), limit=breadth(K), now=now,
+                average_length=space.term_total / space.doc_count, where="", values=(),
+                limit=candidates_per_retriever(K), now=now,
             )  # fmt: skip
 
     return {

@@ -31,8 +31,9 @@ from apps.memories.spaces import meet_end_user
 from apps.projects.scope import Scope
 from apps.recall.question import ask, words_that_may_name
 from apps.recall.ranking import ASSISTANT_CHAT, DIALOGUE
+from apps.recall.retrieval import RETRIEVERS
 from apps.recall.retrievers import graph
-from apps.recall.services import LEGS, rank_legs, recall
+from apps.recall.services import rank_legs, recall
 from benchmarks.scores import mean, score
 from text.words import bm25, terms
 
@@ -86,7 +87,7 @@ def ablations(*, without: Sequence[str], factors: bool) -> list[Way]:
     without: names of legs that are left out of all of them.
     """
     usual = [leg for leg in settings.RECALL_LEGS if leg not in without]
-    every = [*(leg.name for leg in LEGS), graph.NAME]
+    every = [*(one.name for one in RETRIEVERS), graph.NAME]
     ways = [Way(name="as usual", legs=usual)]
     ways += [Way(name=f"without {leg}", legs=[one for one in usual if one != leg]) for leg in usual]
     ways += [Way(name=f"with {leg}", legs=[*usual, leg]) for leg in every if leg not in {*usual, *without}]

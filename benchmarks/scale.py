@@ -18,8 +18,8 @@ from apps.crypto.services import open_space
 from apps.memories.models import Memory
 from apps.memories.nearest import nearest
 from apps.projects.scope import Scope
+from apps.recall.options import candidates_per_retriever
 from apps.recall.retrievers.dense import SURE
-from apps.recall.services import breadth
 from benchmarks import population
 from benchmarks.instance import Instance
 from benchmarks.latency import Caller, ask_about, bare_query, limit_of_query, measure, scope_of, sentences
@@ -108,8 +108,8 @@ def _recall(place: _Place, questions: Sequence[str]) -> float:
             cipher = open_space(place.scope.tenant, place.scope.space)
             first = Memory.objects.within(place.scope).filter(space_id=place.scope.space.id).order_by("pk")[0].pk
             near = nearest(
-                place.scope, place.scope.space, vector, cipher, limit=breadth(NEAREST), now=now, embedder=embedder.id,
-                among=place.rows, sure=SURE,
+                place.scope, place.scope.space, vector, cipher, limit=candidates_per_retriever(NEAREST), now=now,
+                embedder=embedder.id, among=place.rows, sure=SURE,
             )  # fmt: skip
         # The row that all were copied from is none of those whose vectors are known here.
         near = [one for one in near if one[0] != first][:NEAREST]

@@ -7,13 +7,13 @@ from django.conf import settings
 from django.core.checks import Error, register
 
 from apps.recall.ranking import PROFILES
+from apps.recall.retrieval import RETRIEVERS
 from apps.recall.retrievers import graph
-from apps.recall.services import LEGS
 
 
 @register()
 def check_legs(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
-    known = [*(leg.name for leg in LEGS), graph.NAME]
+    known = [*(one.name for one in RETRIEVERS), graph.NAME]
     unknown = [name for name in settings.RECALL_LEGS if name not in known]
     if unknown or not settings.RECALL_LEGS:
         return [

@@ -88,10 +88,10 @@ def open_sealed(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SealedLegs:
-    """What each leg finds in an opened space, as the database's legs would: (memory id, score), best first.
+class ScanRetrievers:
+    """What each retriever finds in an opened space, as the database's would: (memory id, score), best first.
 
-    There are no entities in a sealed space, and so no leg by them.  Inside the tenant's transaction.
+    There are no entities in a sealed space, and so no retriever by them.  Inside the tenant's transaction.
     """
 
     scope: Scope
@@ -103,7 +103,7 @@ class SealedLegs:
     now: datetime
 
     def named(self) -> dict[str, Callable[[int], Ranking]]:
-        """By the leg's name; each takes the limit."""
+        """By the retriever's name; each takes the limit."""
         return {"dense": self.dense, "lexical": self.lexical, "slot": self.slot, "temporal": self.temporal}
 
     def dense(self, limit: int) -> Ranking:

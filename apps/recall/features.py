@@ -44,7 +44,7 @@ class Spoken:
 @dataclass(slots=True, kw_only=True)
 class Turn(Spoken):
     """One opened memory.  actor, session: keyed tokens.  said_at: when it happened, or else was stored.  stretch: all
-    the time that it covers, where a leg reads that here and not in the database."""
+    the time that it covers, where a retriever reads that here and not in the database."""
 
     id: int
     text: Plaintext

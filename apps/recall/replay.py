@@ -34,7 +34,7 @@ Ranking = Sequence[tuple[int, float]]
 class Trace:
     """One recall in one space, without a word of it.
 
-    rankings: what each leg found.  carried: what relations brought to a memory.  contradicted: those that have a
+    rankings: what each retriever found.  carried: what relations brought to a memory.  contradicted: those that have a
     stronger one against them.  sources: of each summary that stands behind its own.  alike: the memories that say the
     same words as others, each with the number of its kind.  relevance: what a cross-encoder said of those that it
     read.  ids, scores: what was answered, best first.
@@ -82,7 +82,7 @@ class Trace:
         }
         return cls(**known | numbered | {
             "now": datetime.fromisoformat(said["now"]),
-            "rankings": {leg: [(one, score) for one, score in found] for leg, found in said["rankings"].items()},
+            "rankings": {name: [(one, score) for one, score in found] for name, found in said["rankings"].items()},
             "features": [_features(dict(zip(said["names"], row, strict=True))) for row in said["features"]],
         })  # fmt: skip
 
@@ -106,7 +106,7 @@ def rank(
 ) -> list[Ranked]:
     """By the profile of this name, and then as a cross-encoder says of those that it read.
 
-    rankings: of each leg, for the profiles that go by ranks.
+    rankings: of each retriever, for the profiles that go by ranks.
     """
     return rerank(_rank(profile, features, rankings, weights, now), relevance)
 
@@ -144,11 +144,11 @@ def first_of_each(ranked: Sequence[Ranked], alike: Mapping[int, int]) -> list[Ra
     return kept
 
 
-def _exact(leg: str, ranking: Ranking, features: Sequence[Features]) -> list[int]:
-    """The leg's finds in the order of their exact scores: rounding in an index, which a new key changes, moves none."""
+def _exact(retriever: str, ranking: Ranking, features: Sequence[Features]) -> list[int]:
+    """Its finds in the order of their exact scores: rounding in an index, which a new key changes, moves none."""
     measured = {one.id for one in features}
-    if leg not in ("dense", "lexical"):
+    if retriever not in ("dense", "lexical"):
         return [memory_id for memory_id, _ in ranking if memory_id in measured]
-    scores = {one.id: one.cosine if leg == "dense" else one.words for one in features}
+    scores = {one.id: one.cosine if retriever == "dense" else one.words for one in features}
     found = (memory_id for memory_id, _ in ranking if memory_id in scores)
     return sorted(found, key=lambda memory_id: (-scores[memory_id], memory_id))

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from apps.memories.opened import OpenedMemory
+from apps.projects.scope import SpaceRef
+from apps.recall.replay import Trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +35,8 @@ class Filters:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """Why a hit is where it is.  ``factors`` are the weighted parts of the score and sum to it; ``legs`` give the rank
-    (from 1) and the raw score in each leg that found it.  path, hop: the relations by which it was reached, from what
-    was found.  boosts: what else moved it, and on whose account."""
+    (from 1) and the raw score in each retriever that found it.  path, hop: the relations by which it was reached, from
+    what was found.  boosts: what else moved it, and on whose account."""
 
     matched_by: str
     factors: Mapping[str, float]
@@ -50,6 +52,22 @@ class Hit:
     memory: OpenedMemory
     score: float
     explanation: Explanation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceAnswer:
+    """What one space answers.  legs, cut: names of the ways of finding that were taken, and of those that were not for
+    want of time.
+
+    reread: how it went with the cross-encoder, where it was asked.
+    """
+
+    hits: Sequence[Hit] = ()
+    is_dense: bool = True
+    legs: Sequence[str] = ()
+    cut: Sequence[str] = ()
+    traced: tuple[SpaceRef, Trace] | None = None
+    reread: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What a search is, and what a leg makes of it: the whole filter inside, ranked ids out, no plaintext."""
+"""What a search is, and what a retriever makes of it: the whole filter inside, ranked ids out, no plaintext."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Search:
     frequencies: how many memories of the space hold each of them.  documents, average_length: of the space's index.
     where, values: the filter, as SQL conditions on ``memory``; ``is_filtered`` when a caller asked for one.
     moment: the time asked about, where it is not the present.
-    opened: embeddings that a leg has opened, by memory id, so that none is opened twice.
+    opened: embeddings that a retriever has opened, by memory id, so that none is opened twice.
     """
 
     scope: Scope
@@ -50,11 +50,11 @@ class Search:
     opened: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
 
-class Leg(Protocol):
+class Retriever(Protocol):
     name: str
 
     def rank(self, search: Search, *, limit: int) -> Ranking:
-        """The memories of the space that this leg finds, best first.  No two with one id."""
+        """The memories of the space that this retriever finds, best first.  No two with one id."""
         ...
 
 

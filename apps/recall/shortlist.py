@@ -1,4 +1,4 @@
-"""The shortlist: what the legs found and the turns beside it, opened once and measured exactly."""
+"""The shortlist: what the retrievers found and the turns beside it, opened once and measured exactly."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from apps.recall.search import Search
 from text.words import terms
 
 # Every join is lateral and by id: without statistics, as after a bulk load, the planner would scan the space for each.
-# Members are what the legs found.  Each brings the turn after it, in its session; of every one the turn before is read.
+# Members are what was found.  Each brings the turn after it, in its session; of every one the turn before is read.
 # That its session is the same is said by bounds and an order, which one index answers and no plan can get round.
 _POOL = """
 with member as (select unnest(%s::bigint[]) as id),

@@ -10,7 +10,8 @@ from apps.memories.browsing import labels_of, owner_of
 from apps.projects.scope import Scope
 from apps.recall.ranking import PROFILES
 from apps.recall.results import Filters, Hit
-from apps.recall.services import LEGS, recall
+from apps.recall.retrieval import RETRIEVERS
+from apps.recall.services import recall
 from apps.web.memories import find
 from apps.web.memory_filters import day_of, end_of
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
@@ -68,7 +69,7 @@ def _found(scope: Scope, at: PageContext, asked: str, filters: Filters, profile:
         "hits": [_explained(place, hit) for place, hit in enumerate(answer.hits, start=1)],
         "legs": [
             {"name": LEG_NAMES.get(name, name), "ran": name in ran, "cut": name in answer.legs_cut}
-            for name in (*(leg.name for leg in LEGS), *(one for one in ("graph", "rerank") if one in ran))
+            for name in (*(one.name for one in RETRIEVERS), *(one for one in ("graph", "rerank") if one in ran))
         ],
     }
 

@@ -34,7 +34,7 @@ from apps.ingest.steps import index
 from apps.ingest.tasks import drain
 from apps.memories import postings
 from apps.projects.scope import Environment
-from apps.recall import read_log, services
+from apps.recall import hits, query_context, read_log, retrieval, scoring
 from memsync.log_format import ALLOWED, JsonFormatter
 from tests.api.conftest import Caller
 from tests.architecture import canaries
@@ -182,12 +182,12 @@ STEPS: dict[str, tuple[Any, str]] = {
     "record": (index, "record"),
 }
 QUESTIONS: dict[str, tuple[Any, str]] = {
-    "ask": (services, "ask"),
-    "search": (services, "_search"),
-    "open": (services, "open_shortlist"),
-    "rank": (services, "rank"),
-    "collapse": (services, "first_of_each"),
-    "open memory": (services, "open_memory"),
+    "ask": (query_context, "ask"),
+    "search": (retrieval, "build_search"),
+    "open": (retrieval, "open_shortlist"),
+    "rank": (scoring, "rank"),
+    "collapse": (scoring, "first_of_each"),
+    "open memory": (hits, "open_memory"),
 }
 
 

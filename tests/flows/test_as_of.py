@@ -14,7 +14,7 @@ from apps.ingest import services
 from apps.ingest.candidates import Proposal
 from apps.memories.indexing_mode import set_profile
 from apps.projects.scope import Scope
-from apps.recall import services as recalling
+from apps.recall import retrieval
 from apps.recall.results import Filters, Hit
 from apps.recall.retrievers.dense import Dense
 from apps.recall.retrievers.lexical import Lexical
@@ -89,7 +89,7 @@ def test_a_hit_says_when_it_held(scope: Scope) -> None:
 @pytest.mark.parametrize("leg", [Dense, Lexical])
 def test_each_leg_finds_it_by_itself(scope: Scope, leg: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     if not scope.space.is_sealed:
-        monkeypatch.setattr(recalling, "LEGS", (leg(),))
+        monkeypatch.setattr(retrieval, "RETRIEVERS", (leg(),))
 
     assert texts(scope, "live in Porto", as_of=12) == ["I live in Porto."]
 

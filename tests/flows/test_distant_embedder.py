@@ -15,7 +15,7 @@ from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.indexing_mode import set_profile
 from apps.projects.scope import Scope
-from apps.recall import services
+from apps.recall import query_context
 from apps.recall.services import recall
 from apps.tenants.models import Profile
 from tests.makers import NOW, make_scope
@@ -55,7 +55,7 @@ def texts(scope: Scope) -> list[str]:
 def test_what_is_written_while_it_is_asked_is_found(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
     say(scope, "I live in Lisbon.")
     embedder = Distant(lambda: say(scope, "I moved to Porto; I live in Porto now."))
-    monkeypatch.setattr(services, "get_embedder", lambda: embedder)
+    monkeypatch.setattr(query_context, "get_embedder", lambda: embedder)
 
     (found, *_) = texts(scope)
 
@@ -71,7 +71,7 @@ def test_a_space_that_is_sealed_while_it_is_asked_is_read_again(scope: Scope, mo
         if len(asked) == 1:
             set_profile(scope, scope.space.id, Profile.SEALED, now=NOW)
 
-    monkeypatch.setattr(services, "get_embedder", lambda: Distant(seal))
+    monkeypatch.setattr(query_context, "get_embedder", lambda: Distant(seal))
 
     assert texts(scope) == ["I live in Lisbon."]
     assert len(asked) == 2

@@ -28,8 +28,9 @@ from apps.memories import embedding, models
 from apps.memories.selectors import MemoryNotFound, get_memory
 from apps.projects.scope import Environment, Scope
 from apps.recall import read_log
+from apps.recall.ranking import PROFILES
 from apps.recall.results import Filters
-from apps.recall.services import PROFILES, recall
+from apps.recall.services import recall
 from tests.architecture import walls
 from tests.makers import NOW, make_scope
 

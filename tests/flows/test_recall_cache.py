@@ -56,15 +56,15 @@ def ids(scope: Scope) -> list[int]:
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A line for each recall that searched."""
     done: list[str] = []
-    from apps.recall import services
+    from apps.recall import pipeline
 
-    search = services._found
+    search = pipeline.answer_question
 
     def counted(*args: Any, **options: Any) -> Any:
         done.append("searched")
         return search(*args, **options)
 
-    monkeypatch.setattr(services, "_found", counted)
+    monkeypatch.setattr(pipeline, "answer_question", counted)
     return done
 
 

@@ -18,8 +18,9 @@ from apps.memories.indexing_mode import set_profile
 from apps.memories.spaces import reread_space
 from apps.projects.scope import Scope
 from apps.recall.results import Filters
+from apps.recall.retrieval import RETRIEVERS
 from apps.recall.retrievers.dense import Dense
-from apps.recall.services import LEGS, UnknownLeg, recall
+from apps.recall.services import UnknownLeg, recall
 from apps.tenants.models import Profile
 from tests.makers import NOW, make_project, make_scope
 
@@ -186,4 +187,4 @@ def test_the_budget_counts_from_the_start_of_the_query(acme: Opened, monkeypatch
 
 
 def test_there_is_a_test_of_every_leg() -> None:
-    assert [leg.name for leg in LEGS] == ["dense", "lexical", "slot", "temporal", "entity"]
+    assert [one.name for one in RETRIEVERS] == ["dense", "lexical", "slot", "temporal", "entity"]

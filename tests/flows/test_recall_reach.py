@@ -15,8 +15,9 @@ from apps.memories.models import Memory
 from apps.memories.services import expire
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project
+from apps.recall.options import FEWEST
 from apps.recall.results import Filters, Recall
-from apps.recall.services import FEWEST, recall
+from apps.recall.services import recall
 from tests.makers import NOW, make_project, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")

@@ -26,7 +26,8 @@ from apps.memories import nearest
 from apps.memories.models import Memory
 from apps.memories.services import count_accesses
 from apps.projects.scope import Scope
-from apps.recall import services as recalling
+from apps.recall import options
+from apps.recall.services import recall
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -63,24 +64,24 @@ def test_the_nearest_are_as_many_as_were_asked_for(
 
 
 def test_the_turn_after_is_the_next_of_ones_own(acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recalling, "breadth", lambda limit: 1)
+    monkeypatch.setattr(options, "candidates_per_retriever", lambda limit: 1)
     mine, theirs = make_scope(acme), make_scope(globex)
     remember(mine, TALK[0], session_id="talk")
     remember(theirs, *TALK, session_id="talk")
     remember(mine, *TALK[1:], session_id="talk")
 
-    found = recalling.recall(mine, Plaintext(TALK[0]), limit=50, now=NOW)
+    found = recall(mine, Plaintext(TALK[0]), limit=50, now=NOW)
 
     assert [hit.memory.text.reveal() for hit in found.hits] == list(TALK[:2])
 
 
 def test_a_relation_leads_to_what_nothing_else_finds(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recalling, "breadth", lambda limit: 1)
+    monkeypatch.setattr(options, "candidates_per_retriever", lambda limit: 1)
     mine = make_scope(acme)
     heron, boats = remember(mine, TALK[0], TALK[4])
     connect(mine, [NewEdge(from_id=heron, to_id=boats, type="caused_by")], now=NOW)
 
-    found = recalling.recall(mine, Plaintext(TALK[0]), limit=50, now=NOW)
+    found = recall(mine, Plaintext(TALK[0]), limit=50, now=NOW)
 
     assert {hit.memory.id for hit in found.hits} == {heron, boats}
 

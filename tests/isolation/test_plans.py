@@ -25,7 +25,8 @@ from apps.ingest.services import remember
 from apps.projects.scope import Scope
 from apps.recall import read_log
 from apps.recall.results import Filters
-from apps.recall.services import LEGS, recall
+from apps.recall.retrieval import RETRIEVERS
+from apps.recall.services import recall
 from benchmarks.isolation import sentences
 from memsync.embedded import roles
 from memsync.testing.databases import PASSWORD
@@ -87,7 +88,7 @@ def statements_of_recall(scope: Scope) -> list[Statement]:
     """Every statement that recall sends about memories, words, vectors, claims, times and entities."""
     with heard() as found:
         for filters in (Filters(), Filters(session_id="talk"), Filters(as_of=NOW, known_at=NOW)):
-            for legs in (None, [*(leg.name for leg in LEGS), "graph"]):
+            for legs in (None, [*(one.name for one in RETRIEVERS), "graph"]):
                 recall(scope, Plaintext(QUESTION), filters=filters, legs=legs, limit=10, now=NOW)
     read_log.flush()
     return list({one.sql: one for one in found}.values())

@@ -1,0 +1,96 @@
+"""Context of a query: one space as a transaction sees it, and the question parsed with the names that it knows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.adapters.embedders.base import Embedder
+from apps.adapters.errors import AdapterError
+from apps.adapters.registry import get_embedder
+from apps.core.plaintext import Plaintext
+from apps.crypto.services import SpaceCipher, open_space
+from apps.memories.spaces import space_now
+from apps.memories.speakers import known_speakers
+from apps.projects.models import Space
+from apps.projects.scope import Scope, SpaceRef
+from apps.recall.decrypted_scan import OpenedSpace, open_sealed
+from apps.recall.question import Question, ask, words_that_may_name
+from apps.recall.results import Filters
+from apps.recall.search import moment_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchedSpace:
+    """A space as the transaction that entered it sees it, the keys to it, and what embeds questions for it."""
+
+    scope: Scope
+    row: Space
+    cipher: SpaceCipher
+    embedder: Embedder
+
+    @property
+    def ref(self) -> SpaceRef:
+        return self.row.ref
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speakers:
+    """words: those of a question that name a person who speaks in the space, by their tokens.
+
+    opened: all of a sealed space, which has to be opened for that; None of one that is searched at rest.
+    """
+
+    words: dict[int, str]
+    opened: OpenedSpace | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryContext:
+    """A space as it was when the question was parsed, and what of it must be known before anything is searched.
+
+    vector: of the question; None while the embedder is down.  opened: as of Speakers.
+    """
+
+    space: SearchedSpace
+    question: Question
+    vector: NDArray[np.float32] | None
+    opened: OpenedSpace | None
+
+
+def enter_space(scope: Scope, space: SpaceRef) -> SearchedSpace:
+    """The space as it is now.  Raises Space.DoesNotExist, SpaceShredded."""
+    row = space_now(scope, space.id)
+    cipher = open_space(scope.tenant, row.ref)
+    return SearchedSpace(scope=scope, row=row, cipher=cipher, embedder=get_embedder())
+
+
+def find_speakers(space: SearchedSpace, query: Plaintext, filters: Filters, *, now: datetime) -> Speakers:
+    """Whom of those who speak in the space the question may name.  Inside the snapshot in which it was entered."""
+    tokens = {space.cipher.actor_token(word): word for word in words_that_may_name(query.reveal())}
+    if space.ref.is_sealed:
+        opened = open_sealed(space.scope, space.ref, space.cipher, filters, embedder=space.embedder.id, now=now)
+        return Speakers(words={token: word for token, word in tokens.items() if token in opened.actors}, opened=opened)
+    replaced = moment_of(filters, now=now) is not None
+    known = known_speakers(space.scope, space.ref, list(tokens), replaced=replaced, now=now)
+    return Speakers(words={token: tokens[token] for token in known})
+
+
+def parse_question(space: SearchedSpace, speakers: Speakers, query: Plaintext, *, now: datetime) -> QueryContext:
+    """Read and embed the question.  It asks the database for nothing, but a network perhaps for the vector."""
+    words = speakers.words
+    question = ask(query, participants=list(words.values()), actors=frozenset(words), now=now)
+    vector = _embed(space.embedder, question.to_embed)
+    return QueryContext(space=space, question=question, vector=vector, opened=speakers.opened)
+
+
+def _embed(embedder: Embedder, texts: Sequence[Plaintext]) -> NDArray[np.float32] | None:
+    """Their mean, at unit length; None while the embedder is down."""
+    try:
+        vectors = embedder.embed([text.reveal() for text in texts])
+    except AdapterError:
+        return None
+    mean: NDArray[np.float32] = np.mean(vectors, axis=0)
+    return mean / np.linalg.norm(mean)

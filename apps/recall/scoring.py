@@ -1,0 +1,105 @@
+"""Scoring: the shortlist ranked by its features, a cross-encoder and relations, down to the memories of the answer."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from django.conf import settings
+
+from apps.memories import lineage
+from apps.recall import reranking
+from apps.recall.options import Options
+from apps.recall.query_context import QueryContext
+from apps.recall.ranking import Ranked, behind_their_sources
+from apps.recall.related import Related, Relations
+from apps.recall.replay import first_of_each, rank
+from apps.recall.reranking import NOT_READ, Reread
+from apps.recall.retrieval import Retrieved
+from apps.recall.shortlist import Opened
+from text.words import normalised
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """kept: the memories of the answer, best first.  related: what relations made of all that was found.
+
+    sources: of each summary that was held to stand behind its own.  alike: the memories that say the same words as
+    others, each with the number of its kind.
+    """
+
+    kept: Sequence[Ranked]
+    related: Related
+    sources: Mapping[int, Sequence[int]]
+    alike: Mapping[int, int]
+
+
+def reread_best(context: QueryContext, options: Options, retrieved: Retrieved) -> Reread:
+    """What a cross-encoder says of the best.  It may take RERANKER_SECONDS of the snapshot, which holds no lock."""
+    if options.profile not in settings.RERANKER_PROFILES or settings.RERANKER is None or options.budget.is_spent:
+        return NOT_READ
+    texts = {one.features.id: one.text for one in retrieved.opened}
+    ranked = rank(options.profile, retrieved.features, retrieved.rankings, options.weights, options.now)
+    return reranking.reread(
+        context.space.scope, context.question.text, [(one.id, texts[one.id]) for one in ranked],
+        seconds=options.budget.seconds_left,
+    )  # fmt: skip
+
+
+def score(
+    context: QueryContext, options: Options, retrieved: Retrieved, reread: Reread, *, without: Collection[int]
+) -> Scored:
+    """Rank what was found and what relations lead to.  without: memories that do not open.  Inside the snapshot."""
+    ranked = rank(
+        options.profile, retrieved.features, retrieved.rankings, options.weights, options.now, reread.relevance
+    )
+    related = _relate(context, options, ranked, retrieved, without=without)
+    related, sources = _put_behind_sources(context, related, retrieved.opened)
+    alike = _alike(related, retrieved.opened)
+    kept = first_of_each(related.ranked, alike)[: options.limit]
+    return Scored(kept=kept, related=related, sources=sources, alike=alike)
+
+
+def _relate(
+    context: QueryContext,
+    options: Options,
+    ranked: Sequence[Ranked],
+    retrieved: Retrieved,
+    *,
+    without: Collection[int],
+) -> Related:
+    relations = Relations(
+        scope=context.space.scope,
+        space=context.space.ref,
+        cipher=context.space.cipher,
+        filters=options.filters,
+        now=options.now,
+        texts={one.features.id: one.text for one in retrieved.opened},
+        wanted=None if context.opened is None else context.opened.wanted,
+        without=without,
+    )
+    depth = options.depth if retrieved.follows_relations else 1
+    return relations.relate(ranked, depth=depth, weight=options.graph_weight)
+
+
+def _put_behind_sources(
+    context: QueryContext, related: Related, opened: Sequence[Opened]
+) -> tuple[Related, Mapping[int, Sequence[int]]]:
+    """Summaries take no place of their sources; a question for an overview may be answered by a summary alone.
+
+    And the sources of those that were held to that, by the summary's id.
+    """
+    if context.question.intent == "analytical":
+        return related, {}
+    summaries = [one.features.id for one in opened if one.is_summary]
+    # What a path led to is not checked yet.
+    sources = lineage.sources_among(context.space.scope, [*summaries, *related.texts])
+    return (replace(related, ranked=behind_their_sources(related.ranked, sources)) if sources else related), sources
+
+
+def _alike(related: Related, opened: Sequence[Opened]) -> dict[int, int]:
+    """The memories that say the same words as another, each with the number of its kind."""
+    texts = {one.features.id: one.text for one in opened} | dict(related.texts)
+    kinds: dict[str, list[int]] = {}
+    for one in related.ranked:
+        kinds.setdefault(normalised(texts[one.id].reveal()), []).append(one.id)
+    alike = [ids for ids in kinds.values() if len(ids) > 1]
+    return {memory_id: kind for kind, ids in enumerate(alike) for memory_id in ids}
