@@ -136,9 +136,7 @@ def test_eight_bits_say_nearly_what_numpy_says(folder: Path) -> None:
         pairs = zip(fast.read(text, spans(text)).sentences, exact.read(text, spans(text)).sentences, strict=True)
         for one, other in pairs:
             assert one.keep == pytest.approx(other.keep, abs=0.15)
-            assert max(one.types, key=lambda name: one.types[name]) == max(
-                other.types, key=lambda name: other.types[name]
-            )
+            assert one.types == pytest.approx(other.types, abs=0.1)
 
 
 def test_it_tells_what_people_say_from_what_says_nothing(folder: Path) -> None:
