@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from memsync.embedded.postgres import spawn
+from memsync.embedded.subprocesses import spawn
 
 MARK = "MEMSYNC_CHILD_OF"  # on the command line of every child: the home it works for
 LONGEST_WAIT = 30.0

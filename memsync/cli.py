@@ -71,9 +71,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(version("memsync"))
         return
     if given[0] in OWN:
-        from memsync import supervisor
+        from memsync.launcher import commands
 
-        sys.exit(supervisor.main(given))
+        sys.exit(commands.main(given))
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memsync.settings")
     if given[0] in AS_OWNER:
         os.environ["MEMSYNC_AS_OWNER"] = "1"
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run_alone(given: Sequence[str]) -> int:
     """With the embedded databases where nothing else is named.  A restore never shares them with the service."""
     from memsync import offline
-    from memsync.embedded.postgres import EmbeddedError
+    from memsync.embedded.errors import EmbeddedError
 
     if instance.given("DATABASE_URL") or (given[0] == "backup" and not offline.is_needed()):
         _run(given)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from memsync import instance
 from memsync.embedded import roles
-from memsync.embedded.postgres import UnusableDirectory
-from memsync.supervisor import Supervisor, holder
+from memsync.embedded.errors import UnusableDirectory
+from memsync.embedded.lock_file import holder
+from memsync.launcher.supervisor import Supervisor
 
 
 def is_needed() -> bool:

@@ -1,11 +1,22 @@
-"""All settings, in reading order.  docs/settings.md lists those that the environment sets, and what breaks without."""
+"""All settings, in reading order; those of adapters, the API and the admin's theme are imported.
+
+docs/settings.md lists those that the environment sets, and what breaks without.
+"""
 
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from memsync.adapter_settings import (  # noqa: F401  (settings)
+    CLASSIFIER,
+    EMBEDDER,
+    EXTRACTOR,
+    KMS,
+    RERANKER,
+    WEBHOOK_SENDER,
+)
 from memsync.admin_theme import UNFOLD  # noqa: F401  (a setting)
+from memsync.api_settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401  (settings)
 from memsync.env import env, env_networks, env_secret, home, load_instance
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -222,28 +233,12 @@ MFA_TOTP_ISSUER = "memsync"
 MFA_TOTP_TOLERANCE = 1
 
 # --- keys and adapters ----------------------------------------------------------------------------------------------
-KMS = {
-    "BACKEND": env.str("KMS_BACKEND", default="apps.adapters.kms.local.LocalKeyring"),
-    "OPTIONS": env.json("KMS_OPTIONS", default={"path": str(MEMSYNC_HOME / "kek.json")}),
-}
+# Which class serves as each adapter, with which options: memsync/adapter_settings.py.
 ALLOW_LOCAL_KEK = env.bool("ALLOW_LOCAL_KEK", default=False)  # `memsync up` says yes for its own embedded instance
 KEY_MAX_AGE_DAYS = env.int("KEY_MAX_AGE_DAYS", default=365)  # of a data key, until it is rotated by schedule
 KEY_MAX_USES = env.int("KEY_MAX_USES", default=2**32)
 KEY_DESTROY_AFTER_DAYS = env.int("KEY_DESTROY_AFTER_DAYS", default=0)  # 0: only a person destroys a key
 ROTATION_WORKERS = env.int("ROTATION_WORKERS", default=1)
-EMBEDDER = {
-    "BACKEND": env.str("EMBEDDER_BACKEND", default="apps.adapters.embedders.local.LocalEmbedder"),
-    "OPTIONS": env.json("EMBEDDER_OPTIONS", default={"cache_dir": str(MEMSYNC_HOME / "models")}),
-}
-_classifier = env.str("CLASSIFIER_BACKEND", default="apps.adapters.classifiers.local.LocalClassifier")
-CLASSIFIER: dict[str, Any] | None = (
-    {
-        "BACKEND": _classifier,
-        "OPTIONS": env.json("CLASSIFIER_OPTIONS", default={"cache_dir": str(MEMSYNC_HOME / "models")}),
-    }
-    if _classifier
-    else None  # all is kept but what a guard or the filler refuses
-)
 GATE_KEEP_FROM = env.float("GATE_KEEP_FROM", default=0.1)  # 0 to 1: how likely a sentence must be worth keeping
 GATE_FORBIDDEN_FROM = env.float("GATE_FORBIDDEN_FROM", default=0.9)  # 0 to 1: how surely it gives a secret away
 RECALL_LEGS = env.list("RECALL_LEGS", default=["dense", "lexical", "slot", "temporal", "graph"])
@@ -253,41 +248,11 @@ RECALL_CACHE_ANSWERS = env.int("RECALL_CACHE_ANSWERS", default=100)  # of a proj
 RECALL_TRACE_SHARE = env.float("RECALL_TRACE_SHARE", default=0.0)  # of recalls, 0 to 1, that leave a trace
 RECALL_TRACE_DAYS = env.int("RECALL_TRACE_DAYS", default=7)
 AUDIT_CHECKPOINT_DIR = env.str("AUDIT_CHECKPOINT_DIR", default=str(MEMSYNC_HOME / "checkpoints"))
-_extractor_url = env.str("EXTRACTOR_URL", default="")
-EXTRACTOR: dict[str, Any] | None = (
-    {
-        "BACKEND": "apps.adapters.extractors.chat.ChatExtractor",
-        "OPTIONS": {
-            "url": _extractor_url,
-            "model": env.str("EXTRACTOR_MODEL", default=""),
-            "key": env_secret("EXTRACTOR_KEY", "") or None,
-            "self_hosted": env.bool("EXTRACTOR_SELF_HOSTED", default=False),
-            **env.json("EXTRACTOR_OPTIONS", default={}),
-        },
-    }
-    if _extractor_url
-    else None  # rules alone
-)
 EXTRACTOR_SECONDS = env.float("EXTRACTOR_SECONDS", default=8.0)
 READ_TURN_MS = env.int("READ_TURN_MS", default=250)  # of work; what takes longer to read is kept unread
 READ_DOCUMENT_MS = env.int("READ_DOCUMENT_MS", default=2000)  # the same for texts beyond 2,000 characters
 EXTRACTOR_DAILY_CALLS = env.int("EXTRACTOR_DAILY_CALLS", default=10_000)
 EXTRACTOR_DAILY_TOKENS = env.int("EXTRACTOR_DAILY_TOKENS", default=10_000_000)
-_reranker_url = env.str("RERANKER_URL", default="")
-RERANKER: dict[str, Any] | None = (
-    {
-        "BACKEND": "apps.adapters.rerankers.http.HttpReranker",
-        "OPTIONS": {
-            "url": _reranker_url,
-            "model": env.str("RERANKER_MODEL", default=""),
-            "key": env_secret("RERANKER_KEY", "") or None,
-            "self_hosted": env.bool("RERANKER_SELF_HOSTED", default=False),
-            **env.json("RERANKER_OPTIONS", default={}),
-        },
-    }
-    if _reranker_url
-    else None
-)
 RERANKER_SECONDS = env.float("RERANKER_SECONDS", default=0.5)
 RERANKER_TEXTS = env.int("RERANKER_TEXTS", default=50)  # of the best, what it is given to read
 RERANKER_PROFILES = env.list("RERANKER_PROFILES", default=["salience"])
@@ -299,50 +264,13 @@ PURGE_REWRITE_MB = env.int("PURGE_REWRITE_MB", default=64)  # of a table; a larg
 EXPORT_HOURS = env.int("EXPORT_HOURS", default=72)  # for which the file of an export is kept
 EXPORT_LINK_MINUTES = env.int("EXPORT_LINK_MINUTES", default=10)  # for which a link to it is good, once
 PRIVACY_DAYS = env.int("PRIVACY_DAYS", default=30)  # to carry out what a person asks about all of theirs
-WEBHOOK_SENDER = {
-    "BACKEND": "apps.adapters.senders.http.HttpSender",
-    "OPTIONS": {
-        "allow_http": env.bool("WEBHOOK_ALLOW_HTTP", default=False),
-        "networks": env.list("WEBHOOK_NETWORKS", default=[]),  # besides public addresses
-    },
-}
 WEBHOOK_SECONDS = env.float("WEBHOOK_SECONDS", default=10.0)  # for one attempt, looking up the name included
 WEBHOOK_DAYS = env.int("WEBHOOK_DAYS", default=30)  # that a delivery which has ended can be looked at
 REVIEW_DAYS = env.int("REVIEW_DAYS", default=30)
 EMBED_INLINE_SECONDS = env.float("EMBED_INLINE_SECONDS", default=2.0)
 
 # --- API ------------------------------------------------------------------------------------------------------------
-REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["apps.api.authentication.ApiKeyAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": ["apps.api.permissions.DenyByDefault"],
-    "DEFAULT_PARSER_CLASSES": ["apps.api.parsers.StrictJSONParser"],
-    "DEFAULT_RENDERER_CLASSES": ["apps.api.renderers.OrjsonRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "apps.api.errors.handle",
-    "UNAUTHENTICATED_USER": None,
-}
-SPECTACULAR_SETTINGS = {
-    "TITLE": "memsync",
-    "VERSION": version("memsync"),
-    "DESCRIPTION": "Encrypted memory for AI agents.",
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "apps.api.schema.add_refusals",
-        "apps.api.openapi_links.add_links",
-    ],
-    "ENUM_NAME_OVERRIDES": {
-        "SignatureAlgorithmEnum": "apps.api.control.webhook_fields.ALGORITHMS",
-        "EventTypeEnum": "apps.webhooks.events.TYPES",
-        "DeliveryStatusEnum": "apps.api.control.webhook_fields.STATUSES",
-        "RouteEnum": "apps.api.memory.search_routed.CHOICES",
-        "PrivacyTypeEnum": "apps.api.v1.privacy.KINDS",
-        "TypeEnum": "apps.api.v1.entities.ENTITY_TYPES",
-    },
-}
+# REST_FRAMEWORK and SPECTACULAR_SETTINGS: memsync/api_settings.py.
 FEEDBACK_MOVES_IMPORTANCE = env.bool("FEEDBACK_MOVES_IMPORTANCE", default=True)
 RATE_LIMIT_TIER = env.str("RATE_LIMIT_TIER", default="unlimited")
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=8 * 1024 * 1024)

@@ -7,171 +7,31 @@ or file mode outside the given directory is touched.
 
 import contextlib
 import errno
-import fcntl
 import importlib.util
 import os
 import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 from urllib.parse import quote
+
+from memsync.embedded.errors import AlreadyRunning, DiskFull, PortInUse, RootRefused, StartFailed, UnusableDirectory
+from memsync.embedded.lock_file import lock
+from memsync.embedded.ports import free_port, refuse_taken_port
+from memsync.embedded.server_settings import SETTINGS, THROW_AWAY
+from memsync.embedded.subprocesses import Identity, spawn, unprivileged_accounts
 
 SUPERUSER = "postgres"
 START_SECONDS = 60.0  # crash recovery replays the log first
 STOP_SECONDS = 30.0
 FREE_TO_CREATE = 256 * 1024 * 1024
 FREE_TO_START = 48 * 1024 * 1024
-
-SETTINGS = {
-    "listen_addresses": "127.0.0.1",
-    "unix_socket_directories": "",
-    "shared_buffers": "256MB",
-    "jit": "off",
-    # Foreign keys are checked by plans that a connection makes once.  Those made while a table is small read all of it,
-    # and hold until its statistics are new: a first import took twice as long in its first minute.
-    "autovacuum_naptime": "10s",
-    "timezone": "UTC",
-    "log_timezone": "UTC",
-    # What a statement carried never reaches the log: no parameters, no statements, and no errors of statements either,
-    # since their DETAIL quotes rows (and jsonlog writes DETAIL whatever log_error_verbosity says).  The application
-    # that sent the statement gets its error; the log covers only the server's own events.
-    "log_min_messages": "log",
-    "log_min_error_statement": "panic",
-    "log_statement": "none",
-    "log_min_duration_statement": "-1",
-    "log_min_duration_sample": "-1",
-    "log_transaction_sample_rate": "0",
-    "log_parameter_max_length": "0",
-    "log_parameter_max_length_on_error": "0",
-    "log_destination": "jsonlog",
-    "logging_collector": "on",
-    "log_filename": "postgres.log",  # with jsonlog the server writes postgres.json
-    "log_rotation_size": "10MB",
-}
-THROW_AWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum_naptime": "1min"}
-
-CHILD = Path(__file__).with_name("child.py")
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
-
-
-class EmbeddedError(Exception):
-    """The embedded instance cannot run.  Says what to do; exit_code is what `memsync up` ends with."""
-
-    exit_code = 1
-
-
-class PortInUse(EmbeddedError):
-    exit_code = 3
-
-
-class DiskFull(EmbeddedError):
-    exit_code = 4
-
-
-class AlreadyRunning(EmbeddedError):
-    exit_code = 5
-
-
-class UnusableDirectory(EmbeddedError):
-    exit_code = 6
-
-
-class RootRefused(EmbeddedError):
-    exit_code = 7
-
-
-class StartFailed(EmbeddedError):
-    exit_code = 8
-
-
-def free_port() -> int:
-    """A TCP port of the loopback on which no process listens just now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def refuse_taken_port(host: str, port: int) -> None:
-    """Raise PortInUse when something listens there."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                raise PortInUse(
-                    f"Port {port} on {host} is in use: stop what listens there, or choose another."
-                ) from error
-            raise PortInUse(f"Port {port} on {host} cannot be used: {error.strerror}.") from error
-
-
-def lock(path: Path) -> IO[str]:
-    """Hold path for this process; released when the process ends, however it ends.  Raises AlreadyRunning."""
-    handle = path.open("a+")
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        handle.seek(0)
-        holder = handle.read().strip() or "unknown"
-        handle.close()
-        raise AlreadyRunning(
-            f"Another memsync (process {holder}) uses {path.parent}: `memsync down` stops it."
-        ) from error
-    handle.truncate(0)
-    handle.write(str(os.getpid()))
-    handle.flush()
-    return handle
-
-
-@dataclass(frozen=True)
-class Identity:
-    """Who the server runs as, since PostgreSQL refuses root.
-
-    In a user namespace root is seen as `nobody`, while its files stay root's own.  Where namespaces are forbidden, as
-    in most containers, the process becomes that account in earnest and keeps one capability of root's, to reach files
-    in directories that are root's alone; then the data directory is given to the account.
-    """
-
-    account: pwd.struct_passwd | None = None
-    namespace: bool = False
-
-    def __str__(self) -> str:
-        if self.account is None:
-            return "same"
-        return f"{'namespace' if self.namespace else 'account'}:{self.account.pw_uid}:{self.account.pw_gid}"
-
-
-def spawn(
-    command: list[str],
-    *,
-    stdout: IO[bytes] | int,
-    stderr: IO[bytes] | int,
-    cwd: Path,
-    environment: Mapping[str, str],
-    deadly: signal.Signals,
-    identity: Identity | None = None,
-    niceness: int = 0,
-) -> subprocess.Popen[bytes]:
-    """Start a child that gets `deadly` when this process dies, in a session of its own: Ctrl-C reaches only us."""
-    prepared = [str(identity or Identity()), str(int(deadly)), str(os.getpid()), str(niceness)]
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", str(CHILD), *prepared, *command],
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=stderr,
-        env=dict(environment),
-        start_new_session=True,
-    )
 
 
 def _binaries() -> Path:
@@ -183,14 +43,6 @@ def _binaries() -> Path:
             "There are no PostgreSQL binaries for this platform: set DATABASE_URL to a server of your own."
         )
     return binaries
-
-
-def _accounts() -> list[pwd.struct_passwd]:
-    found = []
-    for name in ("nobody", "postgres"):
-        with contextlib.suppress(KeyError):
-            found.append(pwd.getpwnam(name))
-    return found
 
 
 class EmbeddedPostgres:
@@ -296,10 +148,10 @@ class EmbeddedPostgres:
             return Identity()
         # The account must reach both the programs and the directory.
         probe = ["/bin/sh", "-c", '"$0" --version && test -w "$1"', str(self._binaries / "initdb"), str(self.directory)]
-        for identity in [Identity(account, namespace=True) for account in _accounts()]:
+        for identity in [Identity(account, namespace=True) for account in unprivileged_accounts()]:
             if self._spawn(probe, subprocess.DEVNULL, identity).wait() == 0:
                 return identity
-        for identity in [Identity(account) for account in _accounts()]:
+        for identity in [Identity(account) for account in unprivileged_accounts()]:
             if self._spawn(probe, subprocess.DEVNULL, identity).wait() == 0:
                 self._give_to(identity.account)
                 return identity

@@ -25,7 +25,8 @@ from apps.tenants.models import Membership, Role
 from apps.tenants.selectors import TenantNotFound
 from apps.upkeep import binding
 from apps.upkeep.binding import bind_first
-from memsync import doctor
+from memsync.doctor.findings import State, Visit
+from memsync.doctor.keys_and_models import check_rows_that_grant
 from tests.flows.bound import attacker, keys, names, told, told_of_nothing, two
 from tests.makers import make_api_key
 from tests.web.people import Person, make_person
@@ -151,8 +152,8 @@ def test_changed_key_is_told_of_once_a_minute_and_counted(acme: Opened, attacker
             authenticate(issued.text, now=now + timedelta(seconds=seconds))
 
     assert told(acme.scope) == [(f"api_key:{issued.key.pk}", "row_mac")]
-    (finding,) = doctor._rows_that_grant(doctor.Visit(now, 0))
-    assert (finding.state, finding.said[-11:]) == (doctor.State.FAIL, ": 1 api_key")
+    (finding,) = check_rows_that_grant(Visit(now, 0))
+    assert (finding.state, finding.said[-11:]) == (State.FAIL, ": 1 api_key")
 
 
 def test_changed_key_is_neither_rotated_nor_made_good_by_revoking_it(
@@ -424,7 +425,7 @@ def test_rows_are_listed_and_bound_again_by_whoever_runs_the_host(
 
 
 def test_doctor_says_so_where_every_row_is_right(acme: Opened, owner: Person, now: datetime) -> None:
-    (finding,) = doctor._rows_that_grant(doctor.Visit(now, 0))
+    (finding,) = check_rows_that_grant(Visit(now, 0))
 
-    assert finding.state is doctor.State.OK
+    assert finding.state is State.OK
     assert ApiKey.everyone.filter(row_mac=None).count() == 0

@@ -24,8 +24,8 @@ from apps.audit.models import OutboxEvent
 from apps.audit.tasks import OF_THE_DOCTOR, answer
 from apps.crypto.models import TenantKey
 from apps.ingest import work
-from memsync import doctor
-from memsync.doctor import State
+from memsync.doctor import background_work, databases, examination, keys_and_models, machine
+from memsync.doctor.findings import Finding, State, Visit
 from memsync.embedded import roles
 from memsync.testing.databases import PASSWORD
 from tests import workers
@@ -44,7 +44,7 @@ def states(part: str = "", *, patience: float = 0.2) -> dict[str, State]:
     """The worst state of each part, or of one."""
     worst: dict[str, State] = {}
     order = list(State)
-    for finding in doctor.examine(now=datetime.now(UTC), patience=patience):
+    for finding in examination.examine(now=datetime.now(UTC), patience=patience):
         assert finding.hint or finding.state is State.OK, finding
         worst[finding.part] = max(finding.state, worst.get(finding.part, State.OK), key=order.index)
     return {name: state for name, state in worst.items() if not part or name == part}
@@ -76,16 +76,16 @@ def test_a_healthy_installation_is_told_so(acme: Opened, pgmq_url: str) -> None:
     assert {part: state for part, state in found.items() if state is not State.OK} == {
         "walls": State.WARN  # the tests' server does not wait for the disk
     }
-    assert list(found) == list(dict.fromkeys(doctor.PARTS))
+    assert list(found) == list(dict.fromkeys(examination.PARTS))
     assert not OutboxEvent.objects.exists()
 
 
 def test_queue_that_nobody_takes_from_is_named(acme: Opened, pgmq_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "PARTS", {"queues": doctor.PARTS["queues"]})
+    monkeypatch.setattr(examination, "PARTS", {"queues": examination.PARTS["queues"]})
     with canaries.broker(pgmq_url), workers.worker(pgmq_url, queues="celery,files"):
         until = time.monotonic() + 60
         while True:
-            (found,) = doctor.examine(now=datetime.now(UTC), patience=5.0)
+            (found,) = examination.examine(now=datetime.now(UTC), patience=5.0)
             if found.said == "nobody takes from upkeep" or time.monotonic() > until:
                 break
 
@@ -109,7 +109,7 @@ def test_answering_the_doctor_takes_out_its_own_row_alone(acme: Opened) -> None:
 def test_server_that_has_few_connections_left_is_found(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     assert states("connections") == {"connections": State.OK}
 
-    monkeypatch.setattr(doctor, "ROOM", 0.0)
+    monkeypatch.setattr(databases, "ROOM", 0.0)
     assert states("connections") == {"connections": State.WARN}
 
 
@@ -137,7 +137,7 @@ def drain_once() -> None:
 def test_beat_that_does_not_ring_is_told_from_a_worker_that_is_gone(
     acme: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "notify", lambda task: drain_once())
+    monkeypatch.setattr(background_work, "notify", lambda task: drain_once())
 
     assert states("beat", patience=3.0)["beat"] is State.FAIL
 
@@ -169,9 +169,9 @@ def as_role(monkeypatch: pytest.MonkeyPatch, **changed: str) -> Iterator[None]:
 def test_key_that_does_not_unwrap_is_found(acme: Opened, globex: Opened) -> None:
     TenantKey.objects.filter(tenant_uid=globex.tenant.uid, kind="identity").update(wrapped=b"x" * 60)
 
-    (finding,) = [finding for finding in doctor.examine(now=datetime.now(UTC), patience=0.2) if finding.part == "keys"][
-        :1
-    ]
+    (finding,) = [
+        finding for finding in examination.examine(now=datetime.now(UTC), patience=0.2) if finding.part == "keys"
+    ][:1]
 
     assert (finding.state, "1 of 2 tenants" in finding.said) == (State.FAIL, True)
 
@@ -182,7 +182,7 @@ def test_other_deployment_id_is_found(acme: Opened) -> None:
 
 
 def test_embedder_that_is_down_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "get_embedder", FailingEmbedder)
+    monkeypatch.setattr(keys_and_models, "get_embedder", FailingEmbedder)
 
     assert states("embedder")["embedder"] is State.FAIL
 
@@ -212,7 +212,7 @@ def test_work_that_waits_too_long_is_found(acme: Opened, late: timedelta, error:
 
 @pytest.mark.parametrize(("free", "expected"), [(1 << 20, State.FAIL), (1 << 30, State.WARN), (1 << 40, State.OK)])
 def test_full_disk_is_found(monkeypatch: pytest.MonkeyPatch, free: int, expected: State) -> None:
-    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
 
     assert states("disk")["disk"] is expected
 
@@ -227,27 +227,27 @@ def test_clocks_that_differ_are_found(monkeypatch: pytest.MonkeyPatch, ahead: ti
             moved = datetime.now(tz) + ahead
             return cls.fromtimestamp(moved.timestamp(), tz)
 
-    monkeypatch.setattr(doctor, "datetime", Ahead)
+    monkeypatch.setattr(databases, "datetime", Ahead)
 
     assert states("clock")["clock"] is expected
 
 
 def test_process_that_died_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     running = {"processes": {"web": {"pid": os.getpid(), "restarts": 0}, "worker": {"pid": 2**30, "restarts": 0}}}
-    monkeypatch.setattr(doctor.instance, "running", lambda: running)
+    monkeypatch.setattr(machine.instance, "running", lambda: running)
 
     assert states("processes")["processes"] is State.FAIL
 
 
 def test_no_finding_quotes_a_password_or_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def leak(visit: doctor.Visit) -> Iterator[doctor.Finding]:
+    def leak(visit: Visit) -> Iterator[Finding]:
         raise RuntimeError("DETAIL: Key (text)=(my diary) already exists.")
         yield
 
-    monkeypatch.setitem(doctor.PARTS, "embedder", leak)
+    monkeypatch.setitem(examination.PARTS, "embedder", leak)
     with as_role(monkeypatch, HOST="127.0.0.1", PORT="1"):
         shown = " ".join(
-            f"{finding.said} {finding.hint}" for finding in doctor.examine(now=datetime.now(UTC), patience=0.2)
+            f"{finding.said} {finding.hint}" for finding in examination.examine(now=datetime.now(UTC), patience=0.2)
         )
 
     assert "my diary" not in shown

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memsync.child_processes import MARK
-from memsync.embedded.postgres import free_port
+from memsync.embedded.ports import free_port
 from tests.running import Up
 
 pytestmark = pytest.mark.e2e

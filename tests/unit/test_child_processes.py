@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memsync.child_processes import Child, Log, end_leftovers, python
-from memsync.embedded.postgres import free_port, refuse_taken_port
+from memsync.embedded.ports import free_port, refuse_taken_port
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memsync import instance, welcome
-from memsync.embedded.postgres import free_port
+from memsync.embedded.ports import free_port
 
 KEY = "ms_dev_Im6Rlkos8Vj_" + "a" * 49
 SAID: dict[str, Any] = {

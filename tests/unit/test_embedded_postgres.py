@@ -15,15 +15,10 @@ import psycopg
 import pytest
 
 from memsync.embedded import postgres
-from memsync.embedded.postgres import (
-    AlreadyRunning,
-    DiskFull,
-    EmbeddedPostgres,
-    PortInUse,
-    RootRefused,
-    UnusableDirectory,
-    free_port,
-)
+from memsync.embedded.errors import AlreadyRunning, DiskFull, PortInUse, RootRefused, UnusableDirectory
+from memsync.embedded.ports import free_port
+from memsync.embedded.postgres import EmbeddedPostgres
+from memsync.embedded.subprocesses import Identity
 
 
 @pytest.fixture
@@ -135,7 +130,7 @@ class TestStarting:
     def test_root_without_any_other_identity_is_told_what_to_do(
         self, server: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(postgres, "_accounts", list)
+        monkeypatch.setattr(postgres, "unprivileged_accounts", list)
 
         with pytest.raises(RootRefused, match="ordinary user"):
             server.start()
@@ -144,7 +139,7 @@ class TestStarting:
 def refuse_namespaces(monkeypatch: pytest.MonkeyPatch) -> None:
     spawn = postgres.spawn
 
-    def refusing(command: list[str], *, identity: postgres.Identity, **options: object) -> object:
+    def refusing(command: list[str], *, identity: Identity, **options: object) -> object:
         return spawn(["/bin/false"] if identity.namespace else command, identity=identity, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(postgres, "spawn", refusing)

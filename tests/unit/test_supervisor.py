@@ -4,7 +4,7 @@ import pytest
 
 from memsync import gunicorn_conf, settings
 from memsync.celery import QUEUES
-from memsync.supervisor import CONNECTIONS, connections_needed
+from memsync.launcher.embedded_databases import CONNECTIONS, connections_needed
 
 
 def test_every_process_finds_a_connection_for_each_of_its_threads(monkeypatch: pytest.MonkeyPatch) -> None:

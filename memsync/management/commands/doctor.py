@@ -8,7 +8,8 @@ from django.utils import timezone
 from rich.table import Table
 from rich.text import Text
 
-from memsync.doctor import PATIENCE, Finding, State, examine
+from memsync.doctor.examination import PATIENCE, examine
+from memsync.doctor.findings import Finding, State
 from memsync.management.plain import PlainCommand, add_json
 
 COLOURS: Final = {State.OK: "green", State.WARN: "yellow", State.FAIL: "red"}

@@ -8,53 +8,31 @@ No Django in this process: it starts immediately, and `down` and `status` answer
 
 import argparse
 import contextlib
-import errno
-import fcntl
 import json
 import os
-import secrets
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import psycopg
-
 from memsync import instance, smoke_test
 from memsync.child_processes import Child, Log, end_leftovers, python
-from memsync.embedded import roles
-from memsync.embedded.postgres import (
-    DiskFull,
-    EmbeddedError,
-    EmbeddedPostgres,
-    StartFailed,
-    UnusableDirectory,
-    lock,
-    refuse_taken_port,
-    spawn,
-)
+from memsync.embedded.errors import EmbeddedError, Misconfigured, StartFailed, UnusableDirectory
+from memsync.embedded.lock_file import lock
+from memsync.embedded.ports import refuse_taken_port
+from memsync.embedded.postgres import EmbeddedPostgres
+from memsync.embedded.subprocesses import spawn
+from memsync.launcher.embedded_databases import connections_needed, create_databases, database_urls
+from memsync.launcher.secret_files import make_secrets
 
 READY_SECONDS = 90.0
 PATIENCE = {"web": 15.0, "worker": 30.0, "beat": 5.0}  # seconds to finish in, and the order of stopping
 NICENESS = {"worker": 5, "beat": 5}  # a user who waits comes first, at the start and under load
-# Connections that a process may keep open: each thread one to the data, one to the keys and one of the operators'
-# pages, the process a few to the broker.  With none left, the next process waits for ever: that would be the workers.
-CONNECTIONS = {"web": 8 * 3 + 6, "worker": 8, "others": 60}
-
-
-def connections_needed(web_processes: int) -> int:
-    """How many connections the server must take: of the web processes, the workers, beat, and commands beside them."""
-    workers = int(os.environ.get("WORKER_PROCESSES", "2"))
-    return CONNECTIONS["web"] * web_processes + CONNECTIONS["worker"] * workers + CONNECTIONS["others"]
-
-
-class Misconfigured(EmbeddedError):
-    exit_code = 2
 
 
 class Interrupted(Exception):
@@ -118,37 +96,7 @@ class Supervisor:
         self._lock = lock(self.home / "lock")
         end_leftovers(self.home)
         refuse_taken_port(self.options.host, self.options.port)
-        self.secrets = self._make_secrets()
-
-    def _make_secrets(self) -> dict[str, Any]:
-        """What is made once.  With a cluster in place a missing file is a loss, not a first run."""
-        path, kek = self.home / instance.SECRETS_FILE, self.home / instance.KEK_FILE
-        own_kek = not (instance.given("KMS_BACKEND") or instance.given("KMS_OPTIONS"))
-        missing = [file.name for file in (path, *([kek] if own_kek else [])) if not file.exists()]
-        if missing and (self.home / "postgres" / "data").exists():
-            raise UnusableDirectory(
-                f"{self.home} holds a database but not {' and '.join(missing)}, without which it cannot be read: "
-                "restore what is missing from your backup. Nothing was changed."
-            )
-        try:
-            found = instance.read(path)
-        except ValueError as error:
-            raise UnusableDirectory(
-                f"{path} is damaged, and the database cannot be read without it: restore it from your backup. "
-                "Nothing was changed."
-            ) from error
-        if not found:
-            found = {
-                "SECRET_KEY": secrets.token_urlsafe(48),
-                "DEPLOYMENT_ID": f"dep_{secrets.token_hex(8)}",
-                "passwords": roles.new_passwords(),
-            }
-            instance.write(path, found)
-        if own_kek and not kek.exists():
-            from apps.adapters.kms.local import LocalKeyring  # only on first run: it brings the cipher along
-
-            LocalKeyring.create(kek)
-        return found
+        self.secrets = make_secrets(self.home)
 
     def _start_database(self) -> None:
         """The embedded server, unless the environment names everything it is for."""
@@ -179,30 +127,8 @@ class Supervisor:
         )
         server.start(self.say)
         passwords = self.secrets["passwords"]
-        with psycopg.connect(server.url("postgres"), autocommit=True) as superuser:
-            roles.create_roles(superuser, passwords)
-            for database, may_connect in roles.MAY_CONNECT.items():
-                roles.create_database(superuser, database, may_connect=may_connect)
-        with psycopg.connect(server.url(roles.MAIN)) as superuser:
-            roles.prepare_main(superuser)
-            roles.release_queue(superuser)  # we hold the lock and ended the leftovers: no worker lives
-        with psycopg.connect(server.url(roles.KEYRING)) as superuser:
-            roles.prepare_keyring(superuser)
-
-        def url(role: str, database: str, scheme: str = "postgres") -> str:
-            return server.url(database, user=role, password=passwords[role], scheme=scheme)
-
-        made = {
-            "DATABASE_URL": url(roles.APP, roles.MAIN),
-            "DATABASE_OWNER_URL": url(roles.OWNER, roles.MAIN),
-            "OPERATOR_DATABASE_URL": url(roles.OPERATOR, roles.MAIN),
-        }
-        if not instance.given("KEYRING_URL"):
-            made["KEYRING_URL"] = url(roles.KEYS, roles.KEYRING)
-            made["KEYRING_OWNER_URL"] = url(roles.OWNER, roles.KEYRING)
-        if not instance.given("CELERY_BROKER_URL"):
-            made["CELERY_BROKER_URL"] = url(roles.BROKER, roles.MAIN, "pgmq")
-        return made
+        create_databases(server, passwords)
+        return database_urls(server, passwords)
 
     def _prepare(self, arguments: list[str]) -> dict[str, Any]:
         """Run `memsync prepare`, the one child that is the databases' owner; it answers with one JSON object."""
@@ -391,112 +317,4 @@ def _for_url(host: str) -> str:
 
 
 def _root() -> Path:
-    return Path(__file__).resolve().parent.parent
-
-
-def holder(home: Path) -> int | None:
-    """The process that holds the lock of a home, if one does."""
-    try:
-        with (home / "lock").open() as handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return int(handle.read() or 0) or None
-    except (FileNotFoundError, ValueError):
-        pass
-    return None
-
-
-def up(options: argparse.Namespace) -> int:
-    return Supervisor(options).run()
-
-
-def down(options: argparse.Namespace) -> int:
-    home = instance.home()
-    pid = holder(home)
-    if pid is None:
-        print(f"memsync: nothing runs in {home}", file=sys.stderr)
-        return 0
-    os.kill(pid, signal.SIGTERM)
-    deadline = time.monotonic() + options.timeout
-    while holder(home) == pid:
-        if time.monotonic() > deadline:
-            print(f"memsync: process {pid} has not stopped after {options.timeout} s", file=sys.stderr)
-            return 1
-        time.sleep(0.05)
-    print("memsync: stopped", file=sys.stderr)
-    return 0
-
-
-def status(options: argparse.Namespace) -> int:
-    """0 when it runs and answers, 1 when it does not."""
-    home = instance.home()
-    pid = holder(home)
-    found = instance.running() if pid else {}
-    found.pop("environment", None)  # passwords
-    healthy = bool(found) and smoke_test.is_healthy(found["url"])
-    state = {"running": pid is not None, "healthy": healthy, "home": str(home)} | found
-    if options.json:
-        print(json.dumps(state))
-    elif pid is None:
-        print(f"Nothing runs in {home}.")
-    else:
-        print(f"{found.get('url', 'starting')} ({'healthy' if healthy else 'not answering'}), process {pid}, {home}")
-        for name, process in found.get("processes", {}).items():
-            print(f"  {name}: process {process['pid']}, restarted {process['restarts']} times")
-    return 0 if healthy else 1
-
-
-def _whole(most: int) -> Callable[[str], int]:
-    """What reads an argument that is a number from 1 to most."""
-
-    def read(text: str) -> int:
-        if not text.isdecimal() or not 1 <= int(text) <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {most}")
-        return int(text)
-
-    return read
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="memsync")
-    commands = parser.add_subparsers(dest="command", required=True)
-    starting = commands.add_parser(
-        "up",
-        help="start everything, and keep it running",
-        description="Start database, web server, worker and beat here, see a memory go in and come back, print the "
-        "address and, on the first run, the keys; then stay until Ctrl-C. The data stays in MEMSYNC_HOME "
-        "(default: ./.memsync).",
-    )
-    starting.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
-    starting.add_argument("--port", type=_whole(65535), default=8000, help="the port there (default: %(default)s)")
-    starting.add_argument(
-        "--workers", type=_whole(64), default=2, help="processes of the web server (default: %(default)s)"
-    )
-    starting.add_argument("--json", action="store_true", help="print one line of JSON when ready")
-    starting.add_argument("--reissue", action="store_true", help="make new keys and new passwords")
-    starting.set_defaults(run=up)
-    stopping = commands.add_parser("down", help="stop what `memsync up` runs in this home")
-    stopping.add_argument(
-        "--timeout", type=float, default=60.0, metavar="SECONDS", help="how long to wait (default: %(default)g)"
-    )
-    stopping.set_defaults(run=down)
-    telling = commands.add_parser("status", help="tell what runs in this home")
-    telling.add_argument("--json", action="store_true", help="print one line of JSON")
-    telling.set_defaults(run=status)
-    return parser
-
-
-def main(arguments: Sequence[str]) -> int:
-    options = _parser().parse_args(arguments)
-    try:
-        code: int = options.run(options)
-    except EmbeddedError as error:
-        print(f"memsync: {error}", file=sys.stderr)
-        return error.exit_code
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        print(f"memsync: the disk of {instance.home()} is full: free some space and start again.", file=sys.stderr)
-        return DiskFull.exit_code
-    return code
+    return Path(__file__).resolve().parents[2]

@@ -1,0 +1,66 @@
+"""The settings of adapters: which class serves as each, with which options.  memsync.settings imports them.
+
+As there, what a running instance says is taken first.
+"""
+
+from typing import Any
+
+from memsync.env import env, env_secret, home, load_instance
+
+load_instance()
+MEMSYNC_HOME = home()
+
+KMS = {
+    "BACKEND": env.str("KMS_BACKEND", default="apps.adapters.kms.local.LocalKeyring"),
+    "OPTIONS": env.json("KMS_OPTIONS", default={"path": str(MEMSYNC_HOME / "kek.json")}),
+}
+EMBEDDER = {
+    "BACKEND": env.str("EMBEDDER_BACKEND", default="apps.adapters.embedders.local.LocalEmbedder"),
+    "OPTIONS": env.json("EMBEDDER_OPTIONS", default={"cache_dir": str(MEMSYNC_HOME / "models")}),
+}
+_classifier = env.str("CLASSIFIER_BACKEND", default="apps.adapters.classifiers.local.LocalClassifier")
+CLASSIFIER: dict[str, Any] | None = (
+    {
+        "BACKEND": _classifier,
+        "OPTIONS": env.json("CLASSIFIER_OPTIONS", default={"cache_dir": str(MEMSYNC_HOME / "models")}),
+    }
+    if _classifier
+    else None  # all is kept but what a guard or the filler refuses
+)
+_extractor_url = env.str("EXTRACTOR_URL", default="")
+EXTRACTOR: dict[str, Any] | None = (
+    {
+        "BACKEND": "apps.adapters.extractors.chat.ChatExtractor",
+        "OPTIONS": {
+            "url": _extractor_url,
+            "model": env.str("EXTRACTOR_MODEL", default=""),
+            "key": env_secret("EXTRACTOR_KEY", "") or None,
+            "self_hosted": env.bool("EXTRACTOR_SELF_HOSTED", default=False),
+            **env.json("EXTRACTOR_OPTIONS", default={}),
+        },
+    }
+    if _extractor_url
+    else None  # rules alone
+)
+_reranker_url = env.str("RERANKER_URL", default="")
+RERANKER: dict[str, Any] | None = (
+    {
+        "BACKEND": "apps.adapters.rerankers.http.HttpReranker",
+        "OPTIONS": {
+            "url": _reranker_url,
+            "model": env.str("RERANKER_MODEL", default=""),
+            "key": env_secret("RERANKER_KEY", "") or None,
+            "self_hosted": env.bool("RERANKER_SELF_HOSTED", default=False),
+            **env.json("RERANKER_OPTIONS", default={}),
+        },
+    }
+    if _reranker_url
+    else None
+)
+WEBHOOK_SENDER = {
+    "BACKEND": "apps.adapters.senders.http.HttpSender",
+    "OPTIONS": {
+        "allow_http": env.bool("WEBHOOK_ALLOW_HTTP", default=False),
+        "networks": env.list("WEBHOOK_NETWORKS", default=[]),  # besides public addresses
+    },
+}

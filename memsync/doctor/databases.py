@@ -1,0 +1,87 @@
+"""The settings, and the databases that they name: whether they answer, keep tenants apart and have room."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from django.core.checks import ERROR, Tags, run_checks
+from django.db import connections
+
+from memsync import checks
+from memsync.doctor.findings import GIB, HINTS, Finding, Visit, fail, ok, warn
+
+SKEW_WARN, SKEW_FAIL = timedelta(seconds=1), timedelta(seconds=30)
+ROOM: Final = 0.8  # of the connections that a server takes
+
+
+def check_settings(visit: Visit) -> Iterator[Finding]:
+    """What Django's system checks say of the settings."""
+    yield from _checked("settings", run_checks(), "as they should be")
+
+
+def check_walls(visit: Visit) -> Iterator[Finding]:
+    """Whether row-level security, roles and grants keep tenants apart."""
+    messages = run_checks(tags=[Tags.database], databases=list(checks.DATABASES))
+    tables = len(checks.tenant_tables())
+    yield from _checked("walls", messages, f"row-level security is forced on {tables} tables; roles and logs are right")
+
+
+def _checked(part: str, messages: list[Any], well: str) -> Iterator[Finding]:
+    loud = [message for message in messages if not message.is_silenced()]
+    for message in loud:
+        make = fail if message.level >= ERROR else warn
+        yield make(part, f"{message.msg} ({message.id})", message.hint or "")
+    if not loud:
+        yield ok(part, well)
+
+
+def check_database(visit: Visit) -> Iterator[Finding]:
+    """Whether the main database answers, and what it is."""
+    with connections["default"].cursor() as cursor:
+        cursor.execute(
+            "select current_setting('server_version'), current_user::text, pg_database_size(current_database()),"
+            " (select extversion from pg_extension where extname = 'vector')"
+        )
+        server, role, size, pgvector = cursor.fetchone()
+    yield ok("database", f"PostgreSQL {server}, pgvector {pgvector}, as {role}, {size / GIB:.2f} GiB")
+
+
+def check_keyring_database(visit: Visit) -> Iterator[Finding]:
+    """Whether the keyring database answers, and what it is."""
+    with connections["keyring"].cursor() as cursor:
+        cursor.execute("select current_setting('server_version'), current_user::text")
+        server, role = cursor.fetchone()
+    yield ok("keyring", f"PostgreSQL {server}, as {role}")
+
+
+def check_free_connections(visit: Visit) -> Iterator[Finding]:
+    """Whether the data's server has connections left for who comes next."""
+    with connections["default"].cursor() as cursor:
+        cursor.execute(
+            "select count(*), current_setting('max_connections')::int"
+            " - current_setting('superuser_reserved_connections')::int - current_setting('reserved_connections')::int"
+            " from pg_stat_activity where backend_type = 'client backend'"
+        )
+        used, most = cursor.fetchone()
+    said = f"{used} of {most} are open"
+    if used > ROOM * most:
+        yield warn("connections", said, HINTS["connections"])
+    else:
+        yield ok("connections", said)
+
+
+def check_clock(visit: Visit) -> Iterator[Finding]:
+    """Whether the clocks of this machine and of the database agree."""
+    before = datetime.now(UTC)
+    with connections["default"].cursor() as cursor:
+        cursor.execute("select clock_timestamp()")
+        (there,) = cursor.fetchone()
+    skew = abs(there - (before + (datetime.now(UTC) - before) / 2))
+    said = f"{skew.total_seconds():.3f} s between this machine and the database"
+    hint = "Keep both by NTP: keys, sessions and expiry go by the clock."
+    if skew > SKEW_FAIL:
+        yield fail("clock", said, hint)
+    elif skew > SKEW_WARN:
+        yield warn("clock", said, hint)
+    else:
+        yield ok("clock", said)

@@ -1,0 +1,43 @@
+"""The parts, in order, and the examination of each by itself: one that is broken does not hide the next."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Final
+
+from memsync.doctor import background_work, databases, keys_and_models, machine
+from memsync.doctor.findings import HINTS, Finding, Visit, fail
+
+PATIENCE: Final = 8.0  # seconds; beat rings every two
+
+PARTS: Final[dict[str, Callable[[Visit], Iterator[Finding]]]] = {
+    "versions": machine.check_versions,
+    "files": machine.check_files,
+    "disk": machine.check_disk,
+    "processes": machine.check_processes,
+    "settings": databases.check_settings,
+    "database": databases.check_database,
+    "connections": databases.check_free_connections,
+    "keyring": databases.check_keyring_database,
+    "walls": databases.check_walls,
+    "clock": databases.check_clock,
+    "key provider": keys_and_models.check_key_provider,
+    "keys": keys_and_models.check_keys,
+    "rows that grant": keys_and_models.check_rows_that_grant,
+    "embedder": keys_and_models.check_embedder,
+    "classifier": keys_and_models.check_classifier,
+    "broker": background_work.check_broker,
+    "outbox": background_work.check_outbox,
+    "worker and beat": background_work.check_worker_and_beat,
+    "queues": background_work.check_queues,
+    "quarantine": keys_and_models.check_quarantine,
+}
+
+
+def examine(*, now: datetime, patience: float = PATIENCE) -> Iterator[Finding]:
+    """Every finding, in the order in which one would mend them: files, settings, databases, keys, work."""
+    for part, look in PARTS.items():
+        try:
+            yield from look(Visit(now, patience))
+        except Exception as error:  # noqa: BLE001  (whatever is wrong with one part, the others are looked at)
+            # Its class only: the message of a database's error may quote a row, that of a driver an address.
+            yield fail(part, f"could not be looked at: {type(error).__name__}", HINTS.get(part, "See the logs."))

@@ -1,0 +1,91 @@
+"""The key provider, the keys, rows that grant something, rows that failed their seal, and the local models."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+from django.conf import settings
+
+from apps.adapters.errors import AdapterError
+from apps.adapters.registry import get_classifier, get_embedder, get_kms
+from apps.core.admin import OPERATOR
+from apps.crypto import inspection
+from apps.memories.models import QuarantinedRow
+from apps.upkeep.binding import list_unbound
+from memsync.doctor.findings import HINTS, Finding, Visit, fail, ok, warn
+
+
+def check_key_provider(visit: Visit) -> Iterator[Finding]:
+    """Whether the key provider wraps and unwraps a key."""
+    began = time.perf_counter()
+    try:
+        get_kms().health()
+    except AdapterError as error:
+        yield fail("key provider", f"a key cannot be wrapped and unwrapped: {error}", HINTS["key provider"])
+        return
+    milliseconds = (time.perf_counter() - began) * 1000
+    yield ok("key provider", f"{get_kms().name} wraps and unwraps ({milliseconds:.0f} ms)")
+
+
+def check_keys(visit: Visit) -> Iterator[Finding]:
+    """Whether the active keys of all tenants unwrap, and how old the oldest is."""
+    found = inspection.unwrap_active_keys()
+    if found.opened < found.all:
+        lost = found.all - found.opened
+        yield fail("keys", f"the active keys of {lost} of {found.all} tenants do not unwrap", HINTS["keys"])
+    else:
+        yield ok("keys", f"the active keys unwrap, of {found.all} tenant{'' if found.all == 1 else 's'}")
+    oldest = inspection.oldest_root_key()
+    if oldest is None:
+        return
+    days = (visit.now - oldest).days
+    said = f"the oldest that writes use is {days} days old"
+    if days > settings.KEY_MAX_AGE_DAYS:
+        yield warn("keys", said, "Beat rotates it by schedule; if it does not, run `memsync keys rotate`.")
+    else:
+        yield ok("keys", said)
+
+
+def check_rows_that_grant(visit: Visit) -> Iterator[Finding]:
+    """Whether keys, roles, tenants and people are as the service wrote them."""
+    found = Counter(one.kind for one in list_unbound())
+    if found:
+        said = "not what the service wrote, and good for nothing: "
+        said += ", ".join(f"{count} {kind}" for kind, count in sorted(found.items()))
+        yield fail("rows that grant", said, HINTS["rows that grant"])
+    else:
+        yield ok("rows that grant", "keys, roles, tenants and people are as the service wrote them")
+
+
+def check_quarantine(visit: Visit) -> Iterator[Finding]:
+    """Whether rows failed their seal."""
+    count = QuarantinedRow._default_manager.using(OPERATOR).count()
+    if count:
+        yield warn(
+            "quarantine",
+            f"{count} rows failed their seal and are left out of every answer",
+            "The admin lists them: somebody changed or swapped them, or a disk did. Restore them from a backup.",
+        )
+    else:
+        yield ok("quarantine", "no row failed its seal")
+
+
+def check_embedder(visit: Visit) -> Iterator[Finding]:
+    """Whether the embedder makes vectors, and how long it takes."""
+    embedder = get_embedder()
+    began = time.perf_counter()
+    vectors = embedder.embed(["Is everything well?"])
+    milliseconds = (time.perf_counter() - began) * 1000
+    yield ok("embedder", f"{embedder.id}: {vectors.shape[1]} dimensions, {milliseconds:.0f} ms with loading")
+
+
+def check_classifier(visit: Visit) -> Iterator[Finding]:
+    """Whether the classifier reads a text, and how long it takes."""
+    classifier = get_classifier()
+    if classifier is None:
+        yield ok("classifier", "none: all is kept but what a guard or the filler refuses")
+        return
+    began = time.perf_counter()
+    classifier.read("Is everything well?", [(0, 19)])
+    classifier.compare("Is everything well?", ["All is well."])
+    yield ok("classifier", f"{classifier.id}: {(time.perf_counter() - began) * 1000:.0f} ms with loading")

@@ -1,0 +1,35 @@
+"""The errors of the embedded instance: why it cannot run, and the exit code of each."""
+
+
+class EmbeddedError(Exception):
+    """The embedded instance cannot run.  Says what to do; exit_code is what `memsync up` ends with."""
+
+    exit_code = 1
+
+
+class Misconfigured(EmbeddedError):
+    exit_code = 2
+
+
+class PortInUse(EmbeddedError):
+    exit_code = 3
+
+
+class DiskFull(EmbeddedError):
+    exit_code = 4
+
+
+class AlreadyRunning(EmbeddedError):
+    exit_code = 5
+
+
+class UnusableDirectory(EmbeddedError):
+    exit_code = 6
+
+
+class RootRefused(EmbeddedError):
+    exit_code = 7
+
+
+class StartFailed(EmbeddedError):
+    exit_code = 8

@@ -1,0 +1,110 @@
+"""The commands `memsync up`, `down` and `status`: their arguments, what they print and their exit codes."""
+
+import argparse
+import errno
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from memsync import instance, smoke_test
+from memsync.embedded.errors import DiskFull, EmbeddedError
+from memsync.embedded.lock_file import holder
+from memsync.launcher.supervisor import Supervisor
+
+
+def up(options: argparse.Namespace) -> int:
+    return Supervisor(options).run()
+
+
+def down(options: argparse.Namespace) -> int:
+    home = instance.home()
+    pid = holder(home)
+    if pid is None:
+        print(f"memsync: nothing runs in {home}", file=sys.stderr)
+        return 0
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + options.timeout
+    while holder(home) == pid:
+        if time.monotonic() > deadline:
+            print(f"memsync: process {pid} has not stopped after {options.timeout} s", file=sys.stderr)
+            return 1
+        time.sleep(0.05)
+    print("memsync: stopped", file=sys.stderr)
+    return 0
+
+
+def status(options: argparse.Namespace) -> int:
+    """0 when it runs and answers, 1 when it does not."""
+    home = instance.home()
+    pid = holder(home)
+    found = instance.running() if pid else {}
+    found.pop("environment", None)  # passwords
+    healthy = bool(found) and smoke_test.is_healthy(found["url"])
+    state = {"running": pid is not None, "healthy": healthy, "home": str(home)} | found
+    if options.json:
+        print(json.dumps(state))
+    elif pid is None:
+        print(f"Nothing runs in {home}.")
+    else:
+        print(f"{found.get('url', 'starting')} ({'healthy' if healthy else 'not answering'}), process {pid}, {home}")
+        for name, process in found.get("processes", {}).items():
+            print(f"  {name}: process {process['pid']}, restarted {process['restarts']} times")
+    return 0 if healthy else 1
+
+
+def _whole(most: int) -> Callable[[str], int]:
+    """What reads an argument that is a number from 1 to most."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or not 1 <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {most}")
+        return int(text)
+
+    return read
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="memsync")
+    commands = parser.add_subparsers(dest="command", required=True)
+    starting = commands.add_parser(
+        "up",
+        help="start everything, and keep it running",
+        description="Start database, web server, worker and beat here, see a memory go in and come back, print the "
+        "address and, on the first run, the keys; then stay until Ctrl-C. The data stays in MEMSYNC_HOME "
+        "(default: ./.memsync).",
+    )
+    starting.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
+    starting.add_argument("--port", type=_whole(65535), default=8000, help="the port there (default: %(default)s)")
+    starting.add_argument(
+        "--workers", type=_whole(64), default=2, help="processes of the web server (default: %(default)s)"
+    )
+    starting.add_argument("--json", action="store_true", help="print one line of JSON when ready")
+    starting.add_argument("--reissue", action="store_true", help="make new keys and new passwords")
+    starting.set_defaults(run=up)
+    stopping = commands.add_parser("down", help="stop what `memsync up` runs in this home")
+    stopping.add_argument(
+        "--timeout", type=float, default=60.0, metavar="SECONDS", help="how long to wait (default: %(default)g)"
+    )
+    stopping.set_defaults(run=down)
+    telling = commands.add_parser("status", help="tell what runs in this home")
+    telling.add_argument("--json", action="store_true", help="print one line of JSON")
+    telling.set_defaults(run=status)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+    except EmbeddedError as error:
+        print(f"memsync: {error}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        print(f"memsync: the disk of {instance.home()} is full: free some space and start again.", file=sys.stderr)
+        return DiskFull.exit_code
+    return code

@@ -1,0 +1,55 @@
+"""The databases of the embedded server: made, with their roles, and named by an address for each role.
+
+Also how many connections the server must take.
+"""
+
+import os
+from collections.abc import Mapping
+
+import psycopg
+
+from memsync import instance
+from memsync.embedded import roles
+from memsync.embedded.postgres import EmbeddedPostgres
+
+# Connections that a process may keep open: each thread one to the data, one to the keys and one of the operators'
+# pages, the process a few to the broker.  With none left, the next process waits for ever: that would be the workers.
+CONNECTIONS = {"web": 8 * 3 + 6, "worker": 8, "others": 60}
+
+
+def connections_needed(web_processes: int) -> int:
+    """How many connections the server must take: of the web processes, the workers, beat, and commands beside them."""
+    workers = int(os.environ.get("WORKER_PROCESSES", "2"))
+    return CONNECTIONS["web"] * web_processes + CONNECTIONS["worker"] * workers + CONNECTIONS["others"]
+
+
+def create_databases(server: EmbeddedPostgres, passwords: Mapping[str, str]) -> None:
+    """Make the roles and databases that are missing.  Only for the holder of the home's lock."""
+    with psycopg.connect(server.url("postgres"), autocommit=True) as superuser:
+        roles.create_roles(superuser, passwords)
+        for database, may_connect in roles.MAY_CONNECT.items():
+            roles.create_database(superuser, database, may_connect=may_connect)
+    with psycopg.connect(server.url(roles.MAIN)) as superuser:
+        roles.prepare_main(superuser)
+        roles.release_queue(superuser)  # we hold the lock and ended the leftovers: no worker lives
+    with psycopg.connect(server.url(roles.KEYRING)) as superuser:
+        roles.prepare_keyring(superuser)
+
+
+def database_urls(server: EmbeddedPostgres, passwords: Mapping[str, str]) -> dict[str, str]:
+    """The settings that name the embedded databases, without those that the environment gives."""
+
+    def url(role: str, database: str, scheme: str = "postgres") -> str:
+        return server.url(database, user=role, password=passwords[role], scheme=scheme)
+
+    made = {
+        "DATABASE_URL": url(roles.APP, roles.MAIN),
+        "DATABASE_OWNER_URL": url(roles.OWNER, roles.MAIN),
+        "OPERATOR_DATABASE_URL": url(roles.OPERATOR, roles.MAIN),
+    }
+    if not instance.given("KEYRING_URL"):
+        made["KEYRING_URL"] = url(roles.KEYS, roles.KEYRING)
+        made["KEYRING_OWNER_URL"] = url(roles.OWNER, roles.KEYRING)
+    if not instance.given("CELERY_BROKER_URL"):
+        made["CELERY_BROKER_URL"] = url(roles.BROKER, roles.MAIN, "pgmq")
+    return made

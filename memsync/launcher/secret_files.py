@@ -1,0 +1,40 @@
+"""The secrets of a home and the file of its key: made on the first run, and only read afterwards."""
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+from memsync import instance
+from memsync.embedded import roles
+from memsync.embedded.errors import UnusableDirectory
+
+
+def make_secrets(home: Path) -> dict[str, Any]:
+    """The secrets, made on the first run.  With a cluster in place a missing file is a loss, not a first run."""
+    path, kek = home / instance.SECRETS_FILE, home / instance.KEK_FILE
+    own_kek = not (instance.given("KMS_BACKEND") or instance.given("KMS_OPTIONS"))
+    missing = [file.name for file in (path, *([kek] if own_kek else [])) if not file.exists()]
+    if missing and (home / "postgres" / "data").exists():
+        raise UnusableDirectory(
+            f"{home} holds a database but not {' and '.join(missing)}, without which it cannot be read: "
+            "restore what is missing from your backup. Nothing was changed."
+        )
+    try:
+        found = instance.read(path)
+    except ValueError as error:
+        raise UnusableDirectory(
+            f"{path} is damaged, and the database cannot be read without it: restore it from your backup. "
+            "Nothing was changed."
+        ) from error
+    if not found:
+        found = {
+            "SECRET_KEY": secrets.token_urlsafe(48),
+            "DEPLOYMENT_ID": f"dep_{secrets.token_hex(8)}",
+            "passwords": roles.new_passwords(),
+        }
+        instance.write(path, found)
+    if own_kek and not kek.exists():
+        from apps.adapters.kms.local import LocalKeyring  # only on first run: it brings the cipher along
+
+        LocalKeyring.create(kek)
+    return found
