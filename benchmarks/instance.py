@@ -15,7 +15,7 @@ import django
 import psycopg
 from psycopg import Cursor
 
-from memsync.embedded.ports import free_port
+from memsync.launcher.embedded.ports import free_port
 
 
 @dataclass(frozen=True, slots=True)

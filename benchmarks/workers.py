@@ -72,7 +72,7 @@ class Workers:
         self._running = []
 
     def _spawn(self) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-m", "memsync.workers"]
+        command = [sys.executable, "-m", "memsync.launcher.workers"]
         return subprocess.Popen(  # noqa: S603  (our own)
             command, env=self._environment, stdout=self._log, stderr=self._log, start_new_session=True
         )

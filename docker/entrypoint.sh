@@ -10,7 +10,7 @@ web)
         --bind 0.0.0.0:8000 --workers "${WEB_WORKERS:-2}" --no-control-socket
     ;;
 worker)
-    exec python -m memsync.workers
+    exec python -m memsync.launcher.workers
     ;;
 beat)  # run one: its schedule rings twice with two, which does no harm and no good
     exec celery --app memsync.celery --quiet beat --loglevel WARNING --pidfile "" --schedule /tmp/beat-schedule

@@ -1,4 +1,4 @@
--- Roles and databases, as memsync/embedded/roles.py makes them.  Run by psql as a superuser, once, on an empty server;
+-- Roles and databases, as memsync/launcher/embedded/roles.py makes them.  Run by psql as a superuser, once, on an empty server;
 -- the passwords come from the environment.  `memsync prepare` then makes the tables and grants what each role may do.
 \set ON_ERROR_STOP on
 \getenv owner_password OWNER_PASSWORD

@@ -8,6 +8,7 @@ class MemsyncConfig(AppConfig):
     def ready(self) -> None:
         # Importing the checks registers them; importing Celery's application makes it that of every thread of every
         # process, or tasks sent by a web server would go by Celery's own default one, which knows no broker of ours.
-        from memsync import celery, checks, restoring  # noqa: F401
+        from memsync import celery, checks  # noqa: F401
+        from memsync.ops import restored_rows
 
-        restoring.watch()
+        restored_rows.watch()

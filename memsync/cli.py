@@ -86,8 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run_alone(given: Sequence[str]) -> int:
     """With the embedded databases where nothing else is named.  A restore never shares them with the service."""
-    from memsync import offline
-    from memsync.embedded.errors import EmbeddedError
+    from memsync.launcher.embedded.errors import EmbeddedError
+    from memsync.ops import offline
 
     if instance.given("DATABASE_URL") or (given[0] == "backup" and not offline.is_needed()):
         _run(given)

@@ -1,4 +1,4 @@
-"""How long a task may take, in a process of ``memsync.workers``.
+"""How long a task may take, in a process of ``memsync.launcher.workers``.
 
 Two limits, which Celery's own names give: ``soft_time_limit`` in seconds of the task's own work, ``time_limit`` by the
 clock.  Past the first, or a second before the last, SoftTimeLimitExceeded is raised in the task, which notes what took

@@ -12,7 +12,7 @@ import httpx
 import psycopg
 import pytest
 
-from memsync.embedded.ports import free_port
+from memsync.launcher.embedded.ports import free_port
 
 OURS = (
     "DATABASE",

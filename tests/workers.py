@@ -35,7 +35,7 @@ def worker(
         "WORKER_QUEUES": queues,
         "WORKER_PROCESSES": str(processes),
     }
-    command = [sys.executable, "-m", "memsync.workers"]
+    command = [sys.executable, "-m", "memsync.launcher.workers"]
     started = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
     try:
         yield started

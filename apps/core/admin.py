@@ -1,7 +1,8 @@
 """What the admin's pages share.  They read as the operator, and show metadata: never ciphertext, never plaintext.
 
 The operator's database role sees the rows of every tenant and no column that holds sealed or searchable content (see
-``memsync.embedded.roles``).  Changes do not go through these pages' forms but through services, as the application.
+``memsync.launcher.embedded.roles``).  Changes do not go through these pages' forms but through services, as the
+application.
 """
 
 import re

@@ -9,10 +9,11 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from memsync import instance, smoke_test
-from memsync.embedded.errors import DiskFull, EmbeddedError
-from memsync.embedded.lock_file import holder
+from memsync import instance
+from memsync.launcher.embedded.errors import DiskFull, EmbeddedError
+from memsync.launcher.embedded.lock_file import holder
 from memsync.launcher.supervisor import Supervisor
+from memsync.ops import smoke_test
 
 
 def up(options: argparse.Namespace) -> int:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 import psycopg
 
 from memsync import instance
-from memsync.embedded import roles
-from memsync.embedded.postgres import EmbeddedPostgres
+from memsync.launcher.embedded import roles
+from memsync.launcher.embedded.postgres import EmbeddedPostgres
 
 # Connections that a process may keep open: each thread one to the data, one to the keys and one of the operators'
 # pages, the process a few to the broker.  With none left, the next process waits for ever: that would be the workers.

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from memsync import instance
-from memsync.embedded import roles
-from memsync.embedded.errors import UnusableDirectory
+from memsync.launcher.embedded import roles
+from memsync.launcher.embedded.errors import UnusableDirectory
 
 
 def make_secrets(home: Path) -> dict[str, Any]:

@@ -20,15 +20,16 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from memsync import instance, smoke_test
-from memsync.child_processes import Child, Log, end_leftovers, python
-from memsync.embedded.errors import EmbeddedError, Misconfigured, StartFailed, UnusableDirectory
-from memsync.embedded.lock_file import lock
-from memsync.embedded.ports import refuse_taken_port
-from memsync.embedded.postgres import EmbeddedPostgres
-from memsync.embedded.subprocesses import spawn
+from memsync import instance
+from memsync.launcher.child_processes import Child, Log, end_leftovers, python
+from memsync.launcher.embedded.errors import EmbeddedError, Misconfigured, StartFailed, UnusableDirectory
+from memsync.launcher.embedded.lock_file import lock
+from memsync.launcher.embedded.ports import refuse_taken_port
+from memsync.launcher.embedded.postgres import EmbeddedPostgres
+from memsync.launcher.embedded.subprocesses import spawn
 from memsync.launcher.embedded_databases import connections_needed, create_databases, database_urls
 from memsync.launcher.secret_files import make_secrets
+from memsync.ops import smoke_test
 
 READY_SECONDS = 90.0
 PATIENCE = {"web": 15.0, "worker": 30.0, "beat": 5.0}  # seconds to finish in, and the order of stopping
@@ -182,7 +183,7 @@ class Supervisor:
                 *("--bind", f"{_for_url(self.options.host)}:{self.options.port}"),
                 *("--workers", str(self.options.workers), "--no-control-socket"),
             ],
-            "worker": [*run, "memsync.workers"],
+            "worker": [*run, "memsync.launcher.workers"],
             "beat": [
                 *(*run, *celery, "beat", "--loglevel", "WARNING", "--pidfile", ""),
                 *("--schedule", str(self.home / "beat-schedule")),
@@ -257,7 +258,7 @@ class Supervisor:
         if self.options.json:
             print(json.dumps(said), flush=True)
         else:
-            from memsync.welcome import show
+            from memsync.launcher.welcome import show
 
             show(said, home=self.home)
         if self.secrets.pop("not_shown", None):

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
-from memsync.embedded import roles
+from memsync.launcher.embedded import roles
 
 SUPERUSER_URL = "MEMSYNC_TEST_SUPERUSER_URL"  # also tells the workers of xdist that a server runs
 BROKER_URL = "MEMSYNC_TEST_BROKER_URL"
@@ -115,7 +115,7 @@ def _make_templates(superuser: roles.Psycopg) -> None:
 def _migrate(alias: str, name: str) -> None:
     from django.db import connections
 
-    from memsync.migrating import migrate
+    from memsync.ops.migration import migrate
 
     settings = connections[alias].settings_dict
     usual = {key: settings[key] for key in ("NAME", "USER", "PASSWORD")}

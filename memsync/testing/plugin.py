@@ -15,8 +15,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from memsync.embedded import roles
-from memsync.embedded.postgres import EmbeddedPostgres
+from memsync.launcher.embedded import roles
+from memsync.launcher.embedded.postgres import EmbeddedPostgres
 from memsync.testing import databases
 from memsync.testing.databases import BROKER_URL, PASSWORD, SUPERUSER_URL
 

@@ -10,7 +10,7 @@ from django.test import TransactionTestCase
 from psycopg.sql import SQL, Identifier
 
 from apps.apikeys.onboarding import Opened
-from memsync.embedded import roles
+from memsync.launcher.embedded import roles
 from memsync.testing import databases
 from memsync.testing.databases import PASSWORD
 from tests.makers import make_scope

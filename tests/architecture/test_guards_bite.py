@@ -26,7 +26,7 @@ from apps.memories.models import Memory
 from apps.projects.scope import Environment
 from apps.recall import read_log
 from apps.tenants.models import Tenant
-from memsync.embedded import roles
+from memsync.launcher.embedded import roles
 from tests.api.conftest import Caller
 from tests.architecture import canaries, test_documented, test_migrations, test_plaintext, test_tenancy, walls
 

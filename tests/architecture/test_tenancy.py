@@ -14,7 +14,7 @@ from django.db import connections, models
 from apps.core.scoping import ScopedManager, ScopedModel, ScopeRequired
 from apps.crypto.encrypted_tables import TABLES
 from apps.upkeep import keys
-from memsync.embedded import roles
+from memsync.launcher.embedded import roles
 from tests.architecture import walls
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,10 +15,10 @@ from django.core.management import CommandError, call_command
 from django.db import connections
 
 from apps.apikeys.onboarding import Opened
-from memsync import backup, dumps, manifest, restoring
-from memsync.backup import back_up, prune
-from memsync.manifest import BackupRefused
-from memsync.restoring import RestoreUnderWay
+from memsync.ops import backup, dumps, manifest, restored_rows
+from memsync.ops.backup import back_up, prune
+from memsync.ops.manifest import BackupRefused
+from memsync.ops.restored_rows import RestoreUnderWay
 from tests.makers import NOW
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -135,16 +135,16 @@ def test_data_outlives_the_keyring() -> None:
 @pytest.mark.django_db(transaction=True, databases="__all__")
 def test_nobody_connects_while_a_restore_is_under_way(acme: Opened, programs: None) -> None:
     """The attack: kill the restore between the rows and the replay, and be served what was erased."""
-    with restoring.as_restorer():
-        restoring.mark()
+    with restored_rows.as_restorer():
+        restored_rows.mark()
     connections["default"].close()
     try:
         for _ in range(2):  # and the refused connection is not left open for the next statement
             with pytest.raises(RestoreUnderWay), connections["default"].cursor() as cursor:
                 cursor.execute("select 1")
     finally:
-        with restoring.as_restorer():
-            restoring.unmark()
+        with restored_rows.as_restorer():
+            restored_rows.unmark()
         connections["default"].close()
     with connections["default"].cursor() as cursor:
         cursor.execute("select count(*) from tenants_tenant")

@@ -15,7 +15,7 @@ from apps.apikeys.onboarding import Opened
 from apps.crypto import inspection
 from apps.crypto.models import TenantKey
 from memsync import checks
-from memsync.embedded import roles
+from memsync.launcher.embedded import roles
 from memsync.testing.databases import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")

@@ -24,9 +24,9 @@ from apps.audit.models import OutboxEvent
 from apps.audit.tasks import OF_THE_DOCTOR, answer
 from apps.crypto.models import TenantKey
 from apps.ingest import work
-from memsync.doctor import background_work, databases, examination, keys_and_models, machine
-from memsync.doctor.findings import Finding, State, Visit
-from memsync.embedded import roles
+from memsync.launcher.embedded import roles
+from memsync.ops.doctor import background_work, databases, examination, keys_and_models, machine
+from memsync.ops.doctor.findings import Finding, State, Visit
 from memsync.testing.databases import PASSWORD
 from tests import workers
 from tests.architecture import canaries

@@ -18,7 +18,7 @@ from apps.tenants import services as tenants
 from apps.tenants.members import reach_of
 from apps.tenants.models import Tenant
 from apps.tenants.selectors import OrganizationNotUnique, TenantNotFound, find_organization, get_tenant
-from memsync.first_run import OPERATOR, OWNER, ensure_first_run
+from memsync.launcher.first_run import OPERATOR, OWNER, ensure_first_run
 from tests.makers import make_project, make_tenant
 
 pytestmark = pytest.mark.django_db(databases="__all__")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from memsync.child_processes import MARK
-from memsync.embedded.ports import free_port
+from memsync.launcher.child_processes import MARK
+from memsync.launcher.embedded.ports import free_port
 from tests.running import Up
 
 pytestmark = pytest.mark.e2e

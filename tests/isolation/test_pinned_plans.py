@@ -15,7 +15,7 @@ import pytest
 from django.db import connection, connections
 
 from apps.projects.scope import Scope
-from memsync.embedded import roles
+from memsync.launcher.embedded import roles
 from tests.isolation.test_plans import (
     ROWS,
     TENANTS,

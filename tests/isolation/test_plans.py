@@ -28,7 +28,7 @@ from apps.recall.results import Filters
 from apps.recall.retrieval import RETRIEVERS
 from apps.recall.services import recall
 from benchmarks.isolation import sentences
-from memsync.embedded import roles
+from memsync.launcher.embedded import roles
 from memsync.testing.databases import PASSWORD
 from tests.makers import NOW, make_scope
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from memsync.child_processes import Child, Log, end_leftovers, python
-from memsync.embedded.ports import free_port, refuse_taken_port
+from memsync.launcher.child_processes import Child, Log, end_leftovers, python
+from memsync.launcher.embedded.ports import free_port, refuse_taken_port
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ class TestLog:
         assert [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()] == ["slow"]
 
     def test_a_long_log_is_rolled(self, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("memsync.child_processes.LOG_BYTES", 10)
+        monkeypatch.setattr("memsync.launcher.child_processes.LOG_BYTES", 10)
 
         log.write('{"level": "info", "message": "first"}', quote=False)
         log.write('{"level": "info", "message": "second"}', quote=False)

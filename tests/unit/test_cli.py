@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from memsync import instance, welcome
-from memsync.embedded.ports import free_port
+from memsync import instance
+from memsync.launcher import welcome
+from memsync.launcher.embedded.ports import free_port
 
 KEY = "ms_dev_Im6Rlkos8Vj_" + "a" * 49
 SAID: dict[str, Any] = {

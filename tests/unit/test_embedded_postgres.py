@@ -14,11 +14,11 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 
-from memsync.embedded import postgres
-from memsync.embedded.errors import AlreadyRunning, DiskFull, PortInUse, RootRefused, UnusableDirectory
-from memsync.embedded.ports import free_port
-from memsync.embedded.postgres import EmbeddedPostgres
-from memsync.embedded.subprocesses import Identity
+from memsync.launcher.embedded import postgres
+from memsync.launcher.embedded.errors import AlreadyRunning, DiskFull, PortInUse, RootRefused, UnusableDirectory
+from memsync.launcher.embedded.ports import free_port
+from memsync.launcher.embedded.postgres import EmbeddedPostgres
+from memsync.launcher.embedded.subprocesses import Identity
 
 
 @pytest.fixture
@@ -235,7 +235,8 @@ class TestRecovering:
         self, server: EmbeddedPostgres, directory: Path
     ) -> None:
         program = (
-            "import sys, time; from pathlib import Path; from memsync.embedded.postgres import EmbeddedPostgres;"
+            "import sys, time; from pathlib import Path;"
+            "from memsync.launcher.embedded.postgres import EmbeddedPostgres;"
             "server = EmbeddedPostgres(Path(sys.argv[1])); server.start();"
             "print(server.pid, flush=True); time.sleep(60)"
         )

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
 
-from memsync import time_limits, workers
+from memsync import time_limits
+from memsync.launcher import workers
 from memsync.time_limits import Deadlines, limited
 
 

@@ -55,7 +55,7 @@ from apps.webhooks.deliveries import test as send_a_test
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint
 from apps.webhooks.services import create as create_webhook
 from memsync import figures
-from memsync.embedded import roles
+from memsync.launcher.embedded import roles
 from tests.makers import make_api_key, make_project, make_scope
 from tests.web.people import Person, enrol, make_operator, make_person
 

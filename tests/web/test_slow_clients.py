@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from memsync.connections import BYTES_PER_SECOND, HEAD_BYTES, PATIENCE_SECONDS, WHOLE_BYTES, Patience, size_of
-from memsync.embedded.ports import free_port
+from memsync.launcher.embedded.ports import free_port
 from memsync.web_worker import UNSENT_BYTES
 from tests.web import small_app
 

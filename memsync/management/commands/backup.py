@@ -9,10 +9,10 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 from rich.table import Table
 
-from memsync.backup import LIFETIMES, back_up, prune
-from memsync.dumps import DumpFailed
 from memsync.management.plain import PlainCommand, add_json
-from memsync.manifest import Kind
+from memsync.ops.backup import LIFETIMES, back_up, prune
+from memsync.ops.dumps import DumpFailed
+from memsync.ops.manifest import Kind
 
 WHY_APART = (
     "Backups of the data are kept 35 days, those of the keyring 7. What is shredded is in older backups of the data "

@@ -21,12 +21,12 @@ from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import default_project, scope_in
 from apps.tenants.models import Tenant
 from apps.tenants.selectors import find_first_tenant, get_tenant
-from memsync import smoke_test
 from memsync.demo import conversation, questions
 from memsync.demo.doors import ClientDoor, Door, DoorShut, ServiceDoor
 from memsync.demo.pages import pages
 from memsync.demo.replay import Report, replay
 from memsync.management.plain import PlainCommand, add_json, operator, url
+from memsync.ops import smoke_test
 
 KEY_LIFETIME = timedelta(hours=1)
 

@@ -8,9 +8,9 @@ from django.utils import timezone
 from rich.table import Table
 from rich.text import Text
 
-from memsync.doctor.examination import PATIENCE, examine
-from memsync.doctor.findings import Finding, State
 from memsync.management.plain import PlainCommand, add_json
+from memsync.ops.doctor.examination import PATIENCE, examine
+from memsync.ops.doctor.findings import Finding, State
 
 COLOURS: Final = {State.OK: "green", State.WARN: "yellow", State.FAIL: "red"}
 

@@ -17,10 +17,10 @@ from apps.adapters.registry import get_kms, warm_models
 from apps.core.errors import DomainError
 from apps.tenants.selectors import list_tenants
 from apps.upkeep.binding import bind_first
-from memsync import first_run
-from memsync.embedded import roles
 from memsync.env import env_secret
-from memsync.migrating import migrate
+from memsync.launcher import first_run
+from memsync.launcher.embedded import roles
+from memsync.ops.migration import migrate
 
 ONE_AT_A_TIME = 72_101  # an advisory lock: two hosts may start at once
 

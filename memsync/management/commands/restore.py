@@ -10,10 +10,10 @@ from django.utils import timezone
 from rich.table import Table
 
 from apps.retention.inspection import SAMPLE
-from memsync.dumps import DumpFailed
 from memsync.management.plain import PlainCommand, add_json
-from memsync.manifest import BackupRefused, Kind
-from memsync.restore import Restored, RestoreRefused, restore
+from memsync.ops.dumps import DumpFailed
+from memsync.ops.manifest import BackupRefused, Kind
+from memsync.ops.restore import Restored, RestoreRefused, restore
 
 
 class Command(PlainCommand):

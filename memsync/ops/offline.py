@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memsync import instance
-from memsync.embedded import roles
-from memsync.embedded.errors import UnusableDirectory
-from memsync.embedded.lock_file import holder
+from memsync.launcher.embedded import roles
+from memsync.launcher.embedded.errors import UnusableDirectory
+from memsync.launcher.embedded.lock_file import holder
 from memsync.launcher.supervisor import Supervisor
 
 

@@ -8,7 +8,7 @@ from django.core.checks import ERROR, Tags, run_checks
 from django.db import connections
 
 from memsync import checks
-from memsync.doctor.findings import GIB, HINTS, Finding, Visit, fail, ok, warn
+from memsync.ops.doctor.findings import GIB, HINTS, Finding, Visit, fail, ok, warn
 
 SKEW_WARN, SKEW_FAIL = timedelta(seconds=1), timedelta(seconds=30)
 ROOM: Final = 0.8  # of the connections that a server takes

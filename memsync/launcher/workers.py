@@ -1,4 +1,4 @@
-"""`python -m memsync.workers`: processes that work, some for each queue, so that none waits behind another.
+"""`python -m memsync.launcher.workers`: processes that work, some for each queue, so that none waits behind another.
 
 They are forked from one process that has loaded everything: so it is loaded once, and most of its memory is shared.
 Each is a worker of its own with nothing between it and the broker (Celery's pool ``solo``): the processes of a pool of

@@ -12,7 +12,7 @@ from apps.core.admin import OPERATOR
 from apps.crypto import inspection
 from apps.memories.models import QuarantinedRow
 from apps.upkeep.binding import list_unbound
-from memsync.doctor.findings import HINTS, Finding, Visit, fail, ok, warn
+from memsync.ops.doctor.findings import HINTS, Finding, Visit, fail, ok, warn
 
 
 def check_key_provider(visit: Visit) -> Iterator[Finding]:

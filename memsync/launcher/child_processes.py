@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from memsync.embedded.subprocesses import spawn
+from memsync.launcher.embedded.subprocesses import spawn
 
 MARK = "MEMSYNC_CHILD_OF"  # on the command line of every child: the home it works for
 LONGEST_WAIT = 30.0
@@ -92,7 +92,7 @@ class Child:
             self.command,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            cwd=Path(__file__).resolve().parent.parent,
+            cwd=Path(__file__).resolve().parents[2],
             environment=self.environment,
             deadly=signal.SIGTERM,
             niceness=self.niceness,

@@ -3,7 +3,7 @@
 import errno
 import socket
 
-from memsync.embedded.errors import PortInUse
+from memsync.launcher.embedded.errors import PortInUse
 
 
 def free_port() -> int:

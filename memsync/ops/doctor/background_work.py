@@ -14,7 +14,7 @@ from apps.audit.models import OutboxEvent
 from apps.audit.tasks import OF_THE_DOCTOR, answer
 from apps.core.broker import notify
 from apps.ingest.tasks import drain
-from memsync.doctor.findings import HINTS, Finding, Visit, fail, ok, warn
+from memsync.ops.doctor.findings import HINTS, Finding, Visit, fail, ok, warn
 
 LATE_WARN, LATE_FAIL = timedelta(minutes=5), timedelta(hours=1)
 QUEUE_WARN: Final = 10_000

@@ -22,9 +22,9 @@ from apps.retention.inspection import Inspection, inspect
 from apps.retention.models import ErasureEntry
 from apps.retention.replay import Replayed, resume
 from apps.tenants.models import Tenant
-from memsync import dumps, manifest, restoring
-from memsync.backup import ALIASES
-from memsync.manifest import BackupRefused, Kind, Manifest
+from memsync.ops import dumps, manifest, restored_rows
+from memsync.ops.backup import ALIASES
+from memsync.ops.manifest import BackupRefused, Kind, Manifest
 
 LEDGER: Final = ErasureEntry._meta.db_table
 HELD: Final = {"data": Tenant._meta.db_table, "keyring": "crypto_tenantkey"}
@@ -55,9 +55,9 @@ def restore(
     programs = {kind: dumps.find_programs(ALIASES[kind]) for kind in files}
     for kind, made in manifests.items():
         _refuse_newer(kind, made)
-    with restoring.as_restorer():
-        is_unfinished = restoring.is_marked()
-        restoring.mark()
+    with restored_rows.as_restorer():
+        is_unfinished = restored_rows.is_marked()
+        restored_rows.mark()
         try:
             _refuse_company()
             for kind in files:
@@ -67,20 +67,20 @@ def restore(
                 _refuse_unshredding(files["keyring"], programs["keyring"], manifests.get("data"))
         except BaseException:
             if not is_unfinished:
-                restoring.unmark()
+                restored_rows.unmark()
             raise
         for kind in sorted(files, reverse=True):  # the keyring first: whether anything opens is up to it
             say(f"Restoring the {kind}")
             dumps.empty(ALIASES[kind])
             dumps.fill(ALIASES[kind], files[kind], programs[kind])
         done = _make_fit(sample=sample, now=now, say=say)
-        restoring.unmark()
+        restored_rows.unmark()
     return Restored(manifests=manifests, replayed=done[0], inspection=done[1])
 
 
 def _make_fit(*, sample: int | None, now: datetime, say: Callable[[str], None]) -> tuple[Replayed, Inspection]:
     from memsync.management.commands.prepare import grant
-    from memsync.migrating import migrate
+    from memsync.ops.migration import migrate
 
     for alias in ("keyring", "default"):
         migrate(alias)

@@ -20,11 +20,18 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import quote
 
-from memsync.embedded.errors import AlreadyRunning, DiskFull, PortInUse, RootRefused, StartFailed, UnusableDirectory
-from memsync.embedded.lock_file import lock
-from memsync.embedded.ports import free_port, refuse_taken_port
-from memsync.embedded.server_settings import SETTINGS, THROW_AWAY
-from memsync.embedded.subprocesses import Identity, spawn, unprivileged_accounts
+from memsync.launcher.embedded.errors import (
+    AlreadyRunning,
+    DiskFull,
+    PortInUse,
+    RootRefused,
+    StartFailed,
+    UnusableDirectory,
+)
+from memsync.launcher.embedded.lock_file import lock
+from memsync.launcher.embedded.ports import free_port, refuse_taken_port
+from memsync.launcher.embedded.server_settings import SETTINGS, THROW_AWAY
+from memsync.launcher.embedded.subprocesses import Identity, spawn, unprivileged_accounts
 
 SUPERUSER = "postgres"
 START_SECONDS = 60.0  # crash recovery replays the log first

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import IO
 
-from memsync.embedded.errors import AlreadyRunning
+from memsync.launcher.embedded.errors import AlreadyRunning
 
 
 def lock(path: Path) -> IO[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from django.conf import settings
 
 from memsync import instance
-from memsync.doctor.findings import GIB, Finding, Visit, fail, ok, warn
+from memsync.ops.doctor.findings import GIB, Finding, Visit, fail, ok, warn
 
 FREE_WARN, FREE_FAIL = 2 * GIB, GIB // 4
 

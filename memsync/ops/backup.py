@@ -16,8 +16,8 @@ from django.db import connections
 from django.db.migrations.recorder import MigrationRecorder
 
 from apps.retention import ledger
-from memsync import dumps, manifest
-from memsync.manifest import FORMAT, Kind, Manifest
+from memsync.ops import dumps, manifest
+from memsync.ops.manifest import FORMAT, Kind, Manifest
 
 ALIASES: Final[Mapping[Kind, str]] = {"data": "default", "keyring": "keyring"}
 LIFETIMES: Final[Mapping[Kind, timedelta]] = {"data": timedelta(days=35), "keyring": timedelta(days=7)}

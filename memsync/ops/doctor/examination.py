@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Final
 
-from memsync.doctor import background_work, databases, keys_and_models, machine
-from memsync.doctor.findings import HINTS, Finding, Visit, fail
+from memsync.ops.doctor import background_work, databases, keys_and_models, machine
+from memsync.ops.doctor.findings import HINTS, Finding, Visit, fail
 
 PATIENCE: Final = 8.0  # seconds; beat rings every two
 
