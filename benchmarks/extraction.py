@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from apps.adapters.classifiers.base import Classifier
 from apps.adapters.classifiers.local import LocalClassifier
 from apps.adapters.embedders.local import LocalEmbedder
-from apps.ingest.changes import Change, Effect, Sureness, changes_among, may_change, may_end
+from apps.ingest.changes import Effect, StatementChange, Sureness, changes_among, may_change, may_end
 from apps.ingest.weighing import Thresholds, weigh
 from benchmarks.by_rule import report
 from text.extraction.entities import read_entities
@@ -108,7 +108,9 @@ class Slots:
     def _vector(self, text: str) -> NDArray[np.float32] | None:
         return self._gate.embedder.embed([text])[0] if self._gate.classifier else None
 
-    def _changes(self, text: str, worth: float, vector: NDArray[np.float32] | None) -> Iterator[tuple[Row, Change]]:
+    def _changes(
+        self, text: str, worth: float, vector: NDArray[np.float32] | None
+    ) -> Iterator[tuple[Row, StatementChange]]:
         """What it does to the nearest that are current."""
         if self._gate.classifier is None or vector is None or not may_change(text):
             return

@@ -22,8 +22,8 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
 from apps.crypto.services import open_tenant
-from apps.exports.filters import Filters
-from apps.exports.models import Format, Reach
+from apps.exports.filters import ExportFilters
+from apps.exports.models import ExportReach, Format
 from apps.exports.services import get_export, start_export
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
@@ -344,7 +344,11 @@ def _exports(scope: Scope, *, now: datetime) -> dict[str, int | str]:
     inside = replace(scope, environment=Environment.DEVELOPMENT)
     made = [
         start_export(
-            inside, format_=Format.JSONL, reach=Reach.FILTERED, filters=Filters(user_id=f"person-{number}"), now=now
+            inside,
+            format_=Format.JSONL,
+            reach=ExportReach.FILTERED,
+            filters=ExportFilters(user_id=f"person-{number}"),
+            now=now,
         )
         for number in range(EXPORTS)
     ]

@@ -24,7 +24,7 @@ from typing import Any, Final
 import httpx
 import orjson
 
-from apps.apikeys.onboarding import Opened, open_tenant
+from apps.apikeys.onboarding import OpenedTenant, open_tenant
 from apps.audit.models import OutboxEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -61,7 +61,7 @@ class Seen:
 class Caller:
     """Calls the instance as one tenant, and notes what was answered."""
 
-    def __init__(self, running: Instance, tenant: Opened, seen: Seen) -> None:
+    def __init__(self, running: Instance, tenant: OpenedTenant, seen: Seen) -> None:
         headers = {"X-API-Key": tenant.keys[Environment.PRODUCTION]}
         self.http = httpx.Client(base_url=running.url, headers=headers, timeout=120, trust_env=False)
         self.name, self.seen = tenant.tenant.name, seen
@@ -184,7 +184,7 @@ def _import(caller: Caller, records: int) -> str:
     return str(sent["id"])
 
 
-def _watch(tenant: Opened, seen: Seen, stop: threading.Event) -> None:
+def _watch(tenant: OpenedTenant, seen: Seen, stop: threading.Event) -> None:
     """How long a memory that is embedded later waits for it."""
     number = 0
     while not stop.wait(1.0):
@@ -244,14 +244,14 @@ def _deadlocks() -> int:
     return int(row[0])
 
 
-def _lost(tenant: Opened, acknowledged: set[int]) -> int:
+def _lost(tenant: OpenedTenant, acknowledged: set[int]) -> int:
     """Of which there is no row."""
     with tenant_transaction(tenant.scope):
         there = set(Memory.objects.within_tenant(tenant.scope).values_list("pk", flat=True))
     return len(acknowledged - there)
 
 
-def _count(tenant: Opened) -> int:
+def _count(tenant: OpenedTenant) -> int:
     with tenant_transaction(tenant.scope):
         return int(Memory.objects.within_tenant(tenant.scope).exclude(type="summary").count())
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from text.patterns import Pattern
-from text.syntax import Choice, Group, Look, Node, One, Repeat, Row, parse
+from text.syntax import Alternation, Group, Look, Node, One, Repeat, Row, parse
 
 # The packages whose patterns read what users write.
 READERS: Final = ("apps.ingest", "apps.memories", "apps.entities", "apps.recall", "apps.summaries", "text")
@@ -74,7 +74,7 @@ def _places(node: Node, above: Path) -> Iterator[Path]:
         case Row(parts=parts):
             for part in parts:
                 yield from _places(part, path)
-        case Choice(branches=branches):
+        case Alternation(branches=branches):
             yield path
             for branch in branches:
                 yield from _places(branch, path)
@@ -94,7 +94,7 @@ def _sample(node: Node, path: Path, rng: random.Random, room: int) -> str:
     match node:
         case Row(parts=parts):
             return "".join(_sample(part, path, rng, room) for part in parts)
-        case Choice(branches=branches):
+        case Alternation(branches=branches):
             holding = [one for one in branches if id(one) in path]
             return _sample(rng.choice(holding or branches), path, rng, room)
         case Repeat(part=part) if id(part) in path:
@@ -117,7 +117,7 @@ def _once(node: Node, rng: random.Random) -> str:
             return next((char for char in turned if characters.test(char)), "")
         case Row(parts=parts):
             return "".join(_once(part, rng) for part in parts)
-        case Choice(branches=branches):
+        case Alternation(branches=branches):
             return _once(rng.choice(branches), rng)
         case Repeat(least=least, most=most, part=part):
             most = least + 2 if most is None else min(most, least + 2)

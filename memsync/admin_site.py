@@ -72,13 +72,13 @@ class MemsyncAdminSite(UnfoldAdminSite):
         if not request.user.is_authenticated:
             return _redirect("account_login", next=back)
         if not super().has_permission(request):
-            messages.warning(request, "This account is not an operator's. Sign out, and sign in with one that is.")
+            messages.warning(request, "This account is not an operator. Sign out and sign in as an operator.")
             return _redirect("web_home")
         if self.has_permission(request):
             return HttpResponseRedirect(back)
         if second_factors.has_second_factor(request.user.pk or 0):
             return _redirect("account_reauthenticate", next=back)
-        messages.warning(request, "The operators' site opens to a passkey or an authenticator: add one here first.")
+        messages.warning(request, "The admin requires a passkey or an authenticator: add one here first.")
         return _redirect("mfa_index")
 
 

@@ -13,7 +13,7 @@ def _item(title: str, icon: str, page: str) -> dict[str, Any]:
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "memsync",
     "SITE_HEADER": "memsync",
-    "SITE_SUBHEADER": "operators see no memory",
+    "SITE_SUBHEADER": "operators cannot read memories",
     "SITE_SYMBOL": "neurology",
     "SITE_URL": None,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda _: static("memsync/favicon.svg")}],

@@ -117,7 +117,7 @@ class ClientSocket(socket.socket):
 
 
 @dataclass(slots=True)
-class Answer:
+class PendingAnswer:
     """An answer that is being sent.  pieces: what the application still has to give, in order."""
 
     response: Any
@@ -141,7 +141,7 @@ class Connection(TConn):
         self.received = bytearray()
         self.expected: int | None = None
         self.patience = Patience()
-        self.answer: Answer | None = None
+        self.answer: PendingAnswer | None = None
         self.has_long_place = False
         self.is_watched = False
         self.late: Callable[[Connection], None] | None = None

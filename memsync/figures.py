@@ -57,7 +57,7 @@ select date_trunc('day', run.created_at, 'UTC'), sum(run.archived), sum(run.dele
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class ChartPicture:
     """said: the whole in a sentence.  legend: what each part of a stack is, and how much of it there is.
 
     chart and bars: one of them, or neither where there is nothing to draw.  is_too_much: it took too long to count.
@@ -74,26 +74,26 @@ class Picture:
     is_too_much: bool = False
 
 
-def pictures(*, now: datetime) -> list[Picture]:
+def pictures(*, now: datetime) -> list[ChartPicture]:
     drawn = (
         ("adds", "Adds, the last 48 hours", _adds),
-        ("outcomes", "What became of what was brought, the last 14 days", _outcomes),
+        ("outcomes", "Outcomes, the last 14 days", _outcomes),
         ("recall", "Recall, the last 48 hours, in milliseconds", _recall),
-        ("queue", "Work that waits", _queue),
+        ("queue", "Outbox backlog", _queue),
         ("keys", "Ages of the tenants' keys, in days", _keys),
-        ("sweeps", "Sweeps of the retention, the last 14 days", _sweeps),
+        ("sweeps", "Retention sweeps, the last 14 days", _sweeps),
     )
     return [_picture(name, title, draw, now=now) for name, title, draw in drawn]
 
 
-def _picture(name: str, title: str, draw: Callable[[datetime], dict[str, Any]], *, now: datetime) -> Picture:
+def _picture(name: str, title: str, draw: Callable[[datetime], dict[str, Any]], *, now: datetime) -> ChartPicture:
     try:
         found = get_or_count(f"operators:{name}", lambda: draw(now), now=now)
     except OperationalError as error:
         if not isinstance(error.__cause__, QueryCanceled):
             raise
-        return Picture(name=name, title=title, is_too_much=True)
-    return Picture(name=name, title=title, **found.value)
+        return ChartPicture(name=name, title=title, is_too_much=True)
+    return ChartPicture(name=name, title=title, **found.value)
 
 
 def _read(sql: str, **said: Any) -> Rows:
@@ -110,7 +110,9 @@ def _adds(now: datetime) -> dict[str, Any]:
     for hour, decision, count in _read(_CANDIDATES, step="hour", since=hours[0]):
         if hour in counts and kind_of(decision) == KINDS[0]:
             counts[hour] += count
-    return _columns([(count,) for count in counts.values()], [f"{hour:%a %H:%M}" for hour in counts], ["memories made"])
+    return _columns(
+        [(count,) for count in counts.values()], [f"{hour:%a %H:%M}" for hour in counts], ["memories created"]
+    )
 
 
 def _outcomes(now: datetime) -> dict[str, Any]:
@@ -135,8 +137,8 @@ def _recall(now: datetime) -> dict[str, Any]:
     half, most = percentile(whole, 0.5), percentile(whole, 0.95)
     return {
         "chart": stacked([(low, high - low) for low, high in halves], [f"{hour:%a %H:%M}" for hour in hours]),
-        "legend": [("half of them within", f"{half:.0f} ms"), ("95 of 100 within", f"{most:.0f} ms")],
-        "said": f"Of {sum(whole):,} recalls half took at most {half:.0f} milliseconds, 95 of 100 at most {most:.0f}.",
+        "legend": [("median (p50)", f"{half:.0f} ms"), ("p95", f"{most:.0f} ms")],
+        "said": f"Of {sum(whole):,} recalls half took at most {half:.0f} milliseconds, 95% at most {most:.0f}.",
         "notes": [f"{sum(whole):,} recalls"],
     }
 
@@ -170,7 +172,7 @@ def _keys(now: datetime) -> dict[str, Any]:
     return {
         "chart": drawn,
         "said": f"{len(ages)} keys; {oldest}.",
-        "notes": [oldest, f"{due} due to be rotated" if due else f"rotated by themselves after {limit} days"],
+        "notes": [oldest, f"{due} due for rotation" if due else f"rotated automatically after {limit} days"],
         "is_alarming": bool(due),
     }
 

@@ -17,7 +17,7 @@ from apps.crypto.models import TenantKeyState
 from apps.memories.models import Memory, MemoryVector, QuarantinedRow
 from apps.projects.models import Project
 from apps.tenants.models import EndUser, Tenant
-from memsync.figures import Picture, pictures
+from memsync.figures import ChartPicture, pictures
 
 # Counting more rows than these one by one would make the page wait; the planner's estimate is near enough.
 COUNTED: Final = 100_000
@@ -26,7 +26,7 @@ LATE: Final = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class CardShare:
     """One state out of several that make up a whole.  share: 0..100."""
 
     name: str
@@ -48,8 +48,8 @@ class Card:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
     cards: Sequence[Card]
-    states: Sequence[Part]
-    pictures: Sequence[Picture]
+    states: Sequence[CardShare]
+    pictures: Sequence[ChartPicture]
     events: Sequence[Any]  # audit rows, each with the name of its tenant
     is_blind: bool  # the operator's database address was not set, and row-level security hides the tenants' rows
 
@@ -57,7 +57,7 @@ class Overview:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AboutTenant:
     cards: Sequence[Card]
-    states: Sequence[Part]
+    states: Sequence[CardShare]
     new_key_url: str
     new_project_url: str
 
@@ -87,13 +87,13 @@ def about_tenant(tenant_id: int, *, now: datetime) -> AboutTenant:
     memories, people, projects = (_rows(model).filter(**mine) for model in (Memory, EndUser, Project))
     cards = [
         _card("Memories", _number(memories), "in all states", Memory, "neurology", tenant_id),
-        _card("End users", _number(people), "met so far", EndUser, "person", tenant_id),
-        _card("Projects", _number(projects), "archived ones too", Project, "folder", tenant_id),
+        _card("End users", _number(people), "in all environments", EndUser, "person", tenant_id),
+        _card("Projects", _number(projects), "including archived", Project, "folder", tenant_id),
         _card("API keys", f"{keys:,}", "valid now", ApiKey, "key", tenant_id),
         Card(
             title="Encryption key",
             number=version,
-            note="compromised" if state and state.compromised else "writes use it",
+            note="compromised" if state and state.compromised else "used for writes",
             url=_list_url(TenantKeyState, ""),
             icon="lock",
             is_alarming=state is None or state.compromised,
@@ -136,17 +136,17 @@ def _tenants() -> Card:
 def _memories() -> Card:
     estimate = _estimate(_rows(Memory))
     if estimate > COUNTED:
-        number, note = f"≈ {estimate:,}", "estimated; sealed"
+        number, note = f"≈ {estimate:,}", "estimated; encrypted"
     else:
         count, embedded = _rows(Memory).count(), _rows(MemoryVector).count()
         without = max(0, count - embedded)
         number, note = (
             f"{count:,}",
-            f"{without:,} found by words only so far" if without else "all sealed, all searchable",
+            f"{without:,} not embedded yet" if without else "all encrypted, all searchable",
         )
     broken = _rows(QuarantinedRow).count()
     if broken:
-        note = f"{broken:,} failed {'its seal' if broken == 1 else 'their seals'}"
+        note = f"{broken:,} cannot be decrypted"
     url = _list_url(QuarantinedRow if broken else Memory, "")
     return Card(title="Memories", number=number, note=note, url=url, icon="neurology", is_alarming=bool(broken))
 
@@ -157,7 +157,9 @@ def _keys(*, now: datetime) -> Card:
         ending=Count("id", filter=_valid(now) & Q(expires_at__lte=now + ENDING_SOON)),
     )
     ending = count["ending"]
-    note = f"{ending} end{'s' if ending == 1 else ''} within two weeks" if ending else "none ends within two weeks"
+    note = (
+        f"{ending} expire{'s' if ending == 1 else ''} within two weeks" if ending else "none expires within two weeks"
+    )
     return Card(
         title="API keys",
         number=f"{count['valid']:,}",
@@ -179,7 +181,7 @@ def _outbox(*, now: datetime) -> Card:
     elif is_late:
         note = f"the oldest due for {_minutes(now - count['oldest'])}"
     else:
-        note = "pieces of work waiting" if count["all"] else "nothing to do"
+        note = "jobs waiting" if count["all"] else "nothing to do"
     return Card(
         title="Outbox",
         number=f"{count['all']:,}",
@@ -195,7 +197,7 @@ def _events() -> list[Any]:
     return list(_rows(AuditEvent).annotate(tenant_name=Subquery(name)).order_by("-id")[:8])
 
 
-def _states(memories: QuerySet[Any]) -> list[Part]:
+def _states(memories: QuerySet[Any]) -> list[CardShare]:
     if _estimate(memories) > COUNTED:
         return []
     counted = memories.order_by().values("validity", "retention_status").annotate(count=Count("id"))
@@ -206,11 +208,11 @@ def _states(memories: QuerySet[Any]) -> list[Part]:
     return _parts(counts, STATE_COLOURS)
 
 
-def _parts(counts: Mapping[str, int], colours: Mapping[str, str]) -> list[Part]:
+def _parts(counts: Mapping[str, int], colours: Mapping[str, str]) -> list[CardShare]:
     whole = sum(counts.values()) or 1
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [
-        Part(
+        CardShare(
             name=name.replace("_", " "),
             count=count,
             share=round(100 * count / whole, 1),

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gunicorn import util  # type: ignore[import-untyped]  # it ships no types
 from gunicorn.http import wsgi  # type: ignore[import-untyped]
 
-from memsync.connections import AHEAD_BYTES, WHOLE_BYTES, Answer, Connection, HeadTooLong, Patience
+from memsync.connections import AHEAD_BYTES, WHOLE_BYTES, Connection, HeadTooLong, Patience, PendingAnswer
 from memsync.refusals import FAILED, RequestSlow, TooManyLong, answer_to, refusal
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ class QuietWorker(ThreadWorker):
         if not self.alive:
             response.force_close()
         body = self.wsgi(environ, response.start_response)
-        conn.answer = Answer(response, body, iter(body))
+        conn.answer = PendingAnswer(response, body, iter(body))
         try:
             return self._answer(conn, conn.answer)
         except OSError:
@@ -305,7 +305,7 @@ class QuietWorker(ThreadWorker):
             logger.exception("an answer ended too early")
             return False
 
-    def _answer(self, conn: Connection, answer: Answer) -> object:
+    def _answer(self, conn: Connection, answer: PendingAnswer) -> object:
         """Whether the connection may be used again; PAUSED when the client has yet to read what there is."""
         is_paused = False
         try:

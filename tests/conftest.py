@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.crypto import keyring
 from apps.memories import integrity
 from apps.recall import read_log
@@ -25,12 +25,12 @@ def now() -> datetime:
 
 
 @pytest.fixture
-def acme() -> Opened:
+def acme() -> OpenedTenant:
     return makers.make_tenant("acme")
 
 
 @pytest.fixture
-def globex() -> Opened:
+def globex() -> OpenedTenant:
     return makers.make_tenant("globex")
 
 

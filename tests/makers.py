@@ -16,7 +16,7 @@ from apps.tenants.services import open_organization
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
-def make_tenant(name: str, *, organization: str | None = None, now: datetime | None = None) -> onboarding.Opened:
+def make_tenant(name: str, *, organization: str | None = None, now: datetime | None = None) -> onboarding.OpenedTenant:
     """A tenant with everything: ``.tenant``, ``.project``, ``.scope`` (of production) and ``.keys`` by environment.
 
     By the real clock unless told another time, because the server that tests call over HTTP lives by it.  All
@@ -59,7 +59,7 @@ def make_api_key(
 
 
 def make_scope(
-    tenant: onboarding.Opened,
+    tenant: onboarding.OpenedTenant,
     end_user: str = "alice",
     *,
     environment: Environment = Environment.PRODUCTION,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.crypto import keyring
 from tests.makers import make_tenant
 
@@ -29,16 +29,16 @@ def taken_back() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def cast(django_db_setup: None, django_db_blocker: Any) -> Iterator[tuple[Opened, Opened]]:
+def cast(django_db_setup: None, django_db_blocker: Any) -> Iterator[tuple[OpenedTenant, OpenedTenant]]:
     with django_db_blocker.unblock(), taken_back():
         yield make_tenant("acme"), make_tenant("globex")
 
 
 @pytest.fixture
-def acme(cast: tuple[Opened, Opened]) -> Opened:
+def acme(cast: tuple[OpenedTenant, OpenedTenant]) -> OpenedTenant:
     return cast[0]
 
 
 @pytest.fixture
-def globex(cast: tuple[Opened, Opened]) -> Opened:
+def globex(cast: tuple[OpenedTenant, OpenedTenant]) -> OpenedTenant:
     return cast[1]

@@ -13,7 +13,7 @@ _LINE: Final = patterns.compile(r"[^\n]+")
 MOST_LINES: Final = 200  # of one text that are looked at by themselves
 
 
-class Line(NamedTuple):
+class ListLine(NamedTuple):
     """A line of a text, and its sentences where there are several."""
 
     span: Span
@@ -33,17 +33,17 @@ def is_heading(text: str) -> bool:
     return _HEADING.fullmatch(text.strip()) is not None
 
 
-def lines_of(text: str) -> list[Line]:
+def lines_of(text: str) -> list[ListLine]:
     """The lines of an unlisted text that say something, trimmed; none of a text that is too long to be a list."""
     plain = fold(text)
-    found: list[Line] = []
+    found: list[ListLine] = []
     for place in _LINE.finditer(plain):
         span = trimmed(plain, *place.span())
         # A question asks, and stands below what recall put into a prompt.
         if span.start == span.end or plain[span.end - 1] == "?" or is_heading(plain[span.start : span.end]):
             continue
         parts = sentences(plain, *span)
-        found.append(Line(span, parts if len(parts) > 1 else []))
+        found.append(ListLine(span, parts if len(parts) > 1 else []))
         if len(found) > MOST_LINES:
             return []
     return found

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from text.syntax import At, Choice, Group, Look, Node, One, Repeat, Row, holds, is_at_ascii
+from text.syntax import Alternation, At, Group, Look, Node, One, Repeat, Row, holds, is_at_ascii
 
 _MOST = 1000  # the engine counts no further
 _WRITTEN_OUT = 4  # repeats in which something is looked at
@@ -72,7 +72,7 @@ class _Writer:
             return _class(node.characters.bytes)
         if isinstance(node, Row):
             return "".join(self._part(node.parts, place) for place in range(len(node.parts)))
-        if isinstance(node, Choice):
+        if isinstance(node, Alternation):
             return "(?:" + "|".join(self.write(branch) for branch in node.branches) + ")"
         if isinstance(node, Group):
             self.groups[node.index] = self._new_group()
@@ -126,7 +126,7 @@ class _Writer:
         self.repeats += most != 1
         part = self.write(node.part)
         self.repeats -= most != 1
-        part = part if isinstance(node.part, (One, Choice, Group)) else f"(?:{part})"
+        part = part if isinstance(node.part, (One, Alternation, Group)) else f"(?:{part})"
         if most is None and least <= 1:
             return part + "*+"[least] + lazy
         if (least, most) == (0, 1):

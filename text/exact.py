@@ -9,7 +9,7 @@ from typing import Final
 
 from text.budget import checkpoint
 from text.letters import Characters, is_word
-from text.syntax import At, Choice, Group, Look, Node, One, Parsed, Repeat, Row, edge
+from text.syntax import Alternation, At, Group, Look, Node, One, ParsedPattern, Repeat, Row, edge
 
 # Operations, each with its arguments in a tuple.
 _ONE, _FORK, _JUMP, _SAVE, _AT, _LOOK, _CHOICE, _DONE, _STUCK = range(9)
@@ -22,7 +22,7 @@ _MOST_OPERATIONS: Final = 400_000
 class Program:
     """The pattern as operations; groups: how many it captures."""
 
-    def __init__(self, parsed: Parsed) -> None:
+    def __init__(self, parsed: ParsedPattern) -> None:
         self.groups = parsed.groups
         self.operations: list[tuple[int, object, object]] = []
         self._write(parsed.node)
@@ -57,12 +57,12 @@ class Program:
             self._write(node.part)
             self._add(_DONE)
             self.operations[look] = (_LOOK, node, self._here())
-        elif isinstance(node, Choice):
+        elif isinstance(node, Alternation):
             self._choice(node)
         else:
             self._repeat(node)
 
-    def _choice(self, node: Choice) -> None:
+    def _choice(self, node: Alternation) -> None:
         choice = self._add(_CHOICE)
         branches: list[Branch] = []
         jumps = []

@@ -28,11 +28,23 @@ from text.engine_source import Source, source
 from text.exact import Program, Trial
 from text.letters import Bytes, bytes_of, has_shared, has_wide_words
 from text.matches import Match, Spans
-from text.syntax import Choice, Group, Look, Node, One, Parsed, Repeat, Row, Unsupported, closing, parse
+from text.syntax import (
+    Alternation,
+    Group,
+    Look,
+    Node,
+    One,
+    ParsedPattern,
+    Repeat,
+    Row,
+    UnsupportedSyntax,
+    closing,
+    parse,
+)
 
 __all__ = [
-    "ASCII", "DOTALL", "IGNORECASE", "MULTILINE", "VERBOSE", "Match", "Pattern", "Unsupported", "compile", "escape",
-    "findall", "finditer", "fullmatch", "match", "search", "split", "sub",
+    "ASCII", "DOTALL", "IGNORECASE", "MULTILINE", "VERBOSE", "Match", "Pattern", "UnsupportedSyntax", "compile",
+    "escape", "findall", "finditer", "fullmatch", "match", "search", "split", "sub",
 ]  # fmt: skip
 
 Repl = str | Callable[[Match], str]
@@ -59,7 +71,7 @@ def _engine(pattern: bytes) -> Any:
         if engine.ok():
             return engine
         if memory >= 2 * _MOST:
-            raise Unsupported(engine.error())
+            raise UnsupportedSyntax(engine.error())
         memory *= 4
 
 
@@ -74,7 +86,7 @@ class _Doubts:
 class _Finder:
     """Finds one node of a pattern; the lookarounds in it have finders of their own."""
 
-    def __init__(self, parsed: Parsed) -> None:
+    def __init__(self, parsed: ParsedPattern) -> None:
         self.parsed = parsed
         self.strict = source(parsed.node, parsed.groups, loose=False)
 
@@ -182,7 +194,7 @@ class _Seer:
     def __init__(self, look: Look) -> None:
         self.look = look
         self.one = look.part.characters if isinstance(look.part, One) else None
-        self.finder = _Finder(Parsed(_without_groups(look.part), 0, {})) if self.one is None else None
+        self.finder = _Finder(ParsedPattern(_without_groups(look.part), 0, {})) if self.one is None else None
 
     def sees(self, text: str, read: Bytes, place: int, end: int) -> bool:
         at = place - self.look.width
@@ -198,8 +210,8 @@ def _without_groups(node: Node) -> Node:
     """The node, whose groups no caller asks for."""
     if isinstance(node, Row):
         return Row(tuple(_without_groups(part) for part in node.parts))
-    if isinstance(node, Choice):
-        return Choice(tuple(_without_groups(branch) for branch in node.branches))
+    if isinstance(node, Alternation):
+        return Alternation(tuple(_without_groups(branch) for branch in node.branches))
     if isinstance(node, Repeat):
         return replace(node, part=_without_groups(node.part))
     return _without_groups(node.part) if isinstance(node, Group) else node

@@ -59,7 +59,7 @@ def predicate_of(name: str) -> Predicate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class PredicateClaim:
     """subject, predicate, object: as they were said.  about, attribute: their canonical forms, by which it is known."""
 
     subject: str
@@ -69,7 +69,7 @@ class Claim:
     attribute: str
 
     @classmethod
-    def stated(cls, subject: str, predicate: str, object_: str) -> "Claim":
+    def stated(cls, subject: str, predicate: str, object_: str) -> "PredicateClaim":
         return cls(
             subject=subject,
             predicate=predicate,
@@ -79,7 +79,7 @@ class Claim:
         )
 
     @classmethod
-    def read(cls, key: str, value: str, *, many_valued: bool) -> "Claim | None":
+    def read(cls, key: str, value: str, *, many_valued: bool) -> "PredicateClaim | None":
         """What a canonical key claims: ``user.sister.location``, or with the object in it, ``user.allergy.sesame``."""
         about, _, attribute = key.rpartition(".")
         if many_valued:

@@ -11,7 +11,7 @@ from typing import Any
 from text.letters import Characters, cases, is_word
 
 
-class Unsupported(ValueError):
+class UnsupportedSyntax(ValueError):
     """The pattern holds what no linear engine knows: a reference to a group, a condition, an atomic group."""
 
 
@@ -35,7 +35,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Alternation:
     branches: tuple["Node", ...]
 
 
@@ -63,7 +63,7 @@ class Look:
     width: int
 
 
-Node = One | At | Row | Choice | Repeat | Group | Look
+Node = One | At | Row | Alternation | Repeat | Group | Look
 
 _AT = {
     sre.AT_BEGINNING_STRING: "begin",
@@ -74,17 +74,17 @@ _AT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedPattern:
     node: Node
     groups: int
     names: Mapping[str, int]
 
 
-def parse(pattern: str, flags: int) -> Parsed:
+def parse(pattern: str, flags: int) -> ParsedPattern:
     """Raises re.error where the pattern is none, Unsupported where it cannot be matched in linear time."""
     tree = parser.parse(pattern, flags)
     state = tree.state
-    return Parsed(_row(tree, state.flags), state.groups - 1, dict(state.groupdict))
+    return ParsedPattern(_row(tree, state.flags), state.groups - 1, dict(state.groupdict))
 
 
 def _row(tree: Any, flags: int) -> Node:
@@ -100,7 +100,7 @@ def _node(op: Any, value: Any, flags: int) -> Node:
     if op is sre.AT:
         return At(_place(value, flags), bool(flags & ASCII))
     if op is sre.BRANCH:
-        return Choice(tuple(_row(branch, flags) for branch in value[1]))
+        return Alternation(tuple(_row(branch, flags) for branch in value[1]))
     if op in (sre.MAX_REPEAT, sre.MIN_REPEAT):
         least, most, tree = value
         return Repeat(least, None if most is sre.MAXREPEAT else most, op is sre.MIN_REPEAT, _row(tree, flags))
@@ -112,9 +112,9 @@ def _node(op: Any, value: Any, flags: int) -> Node:
         direction, tree = value
         least, most = tree.getwidth()
         if direction < 0 and least != most:
-            raise Unsupported("a look behind of more than one width")
+            raise UnsupportedSyntax("a look behind of more than one width")
         return Look(direction > 0, op is sre.ASSERT_NOT, _row(tree, flags), least if direction < 0 else 0)
-    raise Unsupported(f"{op} has no linear equivalent: write it otherwise")
+    raise UnsupportedSyntax(f"{op} has no linear equivalent: write it otherwise")
 
 
 def _place(value: Any, flags: int) -> str:
@@ -186,7 +186,7 @@ def edge(node: Node, *, last: bool = False) -> tuple[list[Characters], bool]:
         found, empty = edge(node.part, last=last)
         return found, empty or node.least == 0
     found = []
-    if isinstance(node, Choice):
+    if isinstance(node, Alternation):
         empty = False
         for branch in node.branches:
             more, may_be_empty = edge(branch, last=last)
@@ -211,14 +211,14 @@ def holds(node: Node, kind: type) -> bool:
         return True
     if isinstance(node, Row):
         return any(holds(part, kind) for part in node.parts)
-    if isinstance(node, Choice):
+    if isinstance(node, Alternation):
         return any(holds(branch, kind) for branch in node.branches)
     return isinstance(node, (Repeat, Group)) and holds(node.part, kind)
 
 
 def closing(node: Node) -> tuple[int, ...]:
     """The groups in it, in the order in which they close."""
-    if isinstance(node, (Row, Choice)):
+    if isinstance(node, (Row, Alternation)):
         return tuple(
             group for part in (node.parts if isinstance(node, Row) else node.branches) for group in closing(part)
         )

@@ -58,7 +58,7 @@ class UserAdmin(DjangoUserAdmin, NamedAdmin):  # type: ignore[type-arg]  # Djang
             "Rights",
             {
                 "fields": ("is_active", "is_staff", "is_superuser"),
-                "description": "Staff may sign in here; superusers may do everything here. Nobody here reads memories.",
+                "description": "Staff can sign in here; superusers can do everything here. No one can read memories here.",
             },
         ),
         ("Times", {"fields": ("last_login", "created_at")}),
@@ -76,7 +76,7 @@ class UserAdmin(DjangoUserAdmin, NamedAdmin):  # type: ignore[type-arg]  # Djang
 
     @display(description="Kind", label={"operator": "info"})
     def kind(self, user: User) -> str:
-        return "operator" if user.is_staff else "person"
+        return "operator" if user.is_staff else "user"
 
     def is_offered(self, name: str, row: User) -> bool:
         return not _has_role(row) and (name != "enrol" or not second_factors.has_second_factor(row.pk))
@@ -105,17 +105,17 @@ class UserAdmin(DjangoUserAdmin, NamedAdmin):  # type: ignore[type-arg]  # Djang
             else:
                 facts = {
                     "For": person.email,
-                    "Asked for": "once, beside the password, when they add it at /app/account",
+                    "Needed": "once, with the password, to add a passkey or authenticator at /app/account",
                 }
-                title = "The code for a first passkey or authenticator"
+                title = "Code for the first passkey or authenticator"
                 return self.secret_page(request, code, title=title, facts=facts, back=self.row_url(person.pk))
         return self.form_page(
             request,
             form,
             title=f"Give {person.email} a code",
-            explanation="With it and their password they add their first passkey or authenticator. It is shown once, "
-            "on the next page, works once, and ends the code before it.",
-            submit="Make the code",
+            explanation="With this code and their password they add their first passkey or authenticator. It is shown once "
+            "on the next page, works once, and replaces the previous code.",
+            submit="Create the code",
             back=self.row_url(person.pk),
         )
 

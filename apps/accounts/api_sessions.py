@@ -72,7 +72,7 @@ class PasswordRequired(FreshSignInRequired):
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class SessionTokens:
     """Shown now and never again."""
 
     session_id: int
@@ -135,7 +135,7 @@ def find_by_second_step(text: str) -> User | None:
     return person if person and constant_time_compare(person.password_mark().hex(), mark) else None
 
 
-def open_session(person: User, *, method: str, client: str, now: datetime) -> Tokens:
+def open_session(person: User, *, method: str, client: str, now: datetime) -> SessionTokens:
     """method: what was shown last.  client: what the program calls itself."""
     access, refresh = _new(ACCESS), _new(REFRESH)
     with transaction.atomic():
@@ -156,7 +156,7 @@ def open_session(person: User, *, method: str, client: str, now: datetime) -> To
         )
         User.objects.filter(pk=person.pk).update(last_login=now)
         _record(session, "session.open", reason=f"bearer {method}", now=now)
-    return Tokens(session.pk, access, refresh)
+    return SessionTokens(session.pk, access, refresh)
 
 
 def authenticate(access: str, *, now: datetime) -> SignedIn:
@@ -177,7 +177,7 @@ def authenticate(access: str, *, now: datetime) -> SignedIn:
     )
 
 
-def refresh_tokens(refresh: str, *, now: datetime) -> Tokens:
+def refresh_tokens(refresh: str, *, now: datetime) -> SessionTokens:
     """The next pair; the one before is good for nothing from now on.  Raises TokenRefused, and ends the whole session
     where this token was used before."""
     with transaction.atomic():
@@ -293,14 +293,14 @@ def _is_live(session: BearerSession, *, now: datetime) -> bool:
     return constant_time_compare(bytes(session.password), session.user.password_mark())
 
 
-def _next_pair(session: BearerSession, *, now: datetime) -> Tokens:
+def _next_pair(session: BearerSession, *, now: datetime) -> SessionTokens:
     access, refresh = _new(ACCESS), _new(REFRESH)
     SpentRefresh.objects.create(session=session, digest=session.refresh, created_at=now)
     session.access, session.refresh = digest(access), digest(refresh)
     session.access_expires_at = min(now + ACCESS_LIFETIME, session.expires_at)
     session.last_used_at = now
     session.save(update_fields=["access", "refresh", "access_expires_at", "last_used_at"])
-    return Tokens(session.pk, access, refresh)
+    return SessionTokens(session.pk, access, refresh)
 
 
 def _end_where_spent(refresh: str, *, now: datetime) -> None:

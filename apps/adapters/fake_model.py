@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from apps.adapters.kms.fakes.service import Answer, FakeService, Request
+from apps.adapters.kms.fakes.service import FakeAnswer, FakeService, Request
 
 FAULTS: Final = ("error_500", "throttled_429", "redirect", "disconnect", "down", "slow", "drip")
 
@@ -40,13 +40,13 @@ class FakeModel(FakeService):
         self.break_with("")
         self.bring_up()
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> FakeAnswer:
         body = request.json()
         self.asked.append(body)
         self.calls[self.operation] += 1
         if self.fault == "disconnect":
             raise ConnectionResetError
-        return Answer(200, self.answer_body(body))
+        return FakeAnswer(200, self.answer_body(body))
 
     def answer_body(self, body: dict[str, Any]) -> dict[str, Any]:
         raise NotImplementedError

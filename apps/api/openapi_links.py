@@ -12,7 +12,7 @@ OF_REQUEST: Final = ("get_forget_request", "cancel_forget_request")
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class OpenApiLink:
     """From the answer of one operation to others: where the answer, or its request, has what they are asked with."""
 
     of: str
@@ -35,41 +35,41 @@ SESSION: Final = WHOSE | {"session_id": _asked("session_id")}
 NAMESPACE: Final = WHOSE | {"namespace": _asked("namespace"), "source": _asked("source")}
 
 WAYS: Final = (
-    Link("add", 201, OF_MEMORY, {"memory_id": _answer("id")}),
-    Link("upload", 201, OF_MEMORY, {"memory_id": _answer("id")}),
-    Link("bulk_add", 207, OF_MEMORY, {"memory_id": _answer("results/0/memory_ids/0")}),
-    Link("query", 200, OF_MEMORY, {"memory_id": _answer("memories/0/id")}),
-    Link("retrieve", 200, OF_MEMORY, {"memory_id": _answer("memories/0/id")}),
-    Link("update", 200, ("get", "history"), {"memory_id": _answer("id")}),
-    Link("add", 201, ("create_relation",), {"memory_id": _answer("id")}, {"to_memory_id": _answer("id")}),
-    Link("query", 200, ("create_relation",), {"memory_id": _answer("memories/0/id")},
+    OpenApiLink("add", 201, OF_MEMORY, {"memory_id": _answer("id")}),
+    OpenApiLink("upload", 201, OF_MEMORY, {"memory_id": _answer("id")}),
+    OpenApiLink("bulk_add", 207, OF_MEMORY, {"memory_id": _answer("results/0/memory_ids/0")}),
+    OpenApiLink("query", 200, OF_MEMORY, {"memory_id": _answer("memories/0/id")}),
+    OpenApiLink("retrieve", 200, OF_MEMORY, {"memory_id": _answer("memories/0/id")}),
+    OpenApiLink("update", 200, ("get", "history"), {"memory_id": _answer("id")}),
+    OpenApiLink("add", 201, ("create_relation",), {"memory_id": _answer("id")}, {"to_memory_id": _answer("id")}),
+    OpenApiLink("query", 200, ("create_relation",), {"memory_id": _answer("memories/0/id")},
         {"to_memory_id": _answer("memories/1/id"), "relationship_type": "contradicts"}),
-    Link("create_relation", 201, ("delete_relation",),
+    OpenApiLink("create_relation", 201, ("delete_relation",),
         {"memory_id": _answer("from_memory_id"), "edge_id": _answer("id")}),
-    Link("add", 201, ("graph",), {"memory_id": _answer("id")}),
-    Link("add", 201, ("summarize",), body={"memory_ids": [_answer("id")]}),
-    Link("create_relation", 201, ("list_relations",), {"memory_id": _answer("to_memory_id")}),
-    Link("list_relations", 200, ("delete_relation",),
+    OpenApiLink("add", 201, ("graph",), {"memory_id": _answer("id")}),
+    OpenApiLink("add", 201, ("summarize",), body={"memory_ids": [_answer("id")]}),
+    OpenApiLink("create_relation", 201, ("list_relations",), {"memory_id": _answer("to_memory_id")}),
+    OpenApiLink("list_relations", 200, ("delete_relation",),
         {"memory_id": _answer("memory_id"), "edge_id": _answer("relations/0/id")}),
-    Link("decisions", 200, ("resolve_decision",), body={"decision_id": _answer("decisions/0/decision_id")}),
-    Link("query", 200, ("create_forget_request",), body={"memory_ids": [_answer("memories/0/id")]}),
-    Link("create_forget_request", 201, OF_REQUEST, {"request_id": _answer("id")}),
-    Link("list_forget_requests", 200, OF_REQUEST, {"request_id": _answer("requests/0/id")}),
-    Link("list_candidates", 200, OF_CANDIDATE, {"candidate_id": _answer("candidates/0/id")}),
-    Link("list_candidates", 200, ("decide_candidates",),
+    OpenApiLink("decisions", 200, ("resolve_decision",), body={"decision_id": _answer("decisions/0/decision_id")}),
+    OpenApiLink("query", 200, ("create_forget_request",), body={"memory_ids": [_answer("memories/0/id")]}),
+    OpenApiLink("create_forget_request", 201, OF_REQUEST, {"request_id": _answer("id")}),
+    OpenApiLink("list_forget_requests", 200, OF_REQUEST, {"request_id": _answer("requests/0/id")}),
+    OpenApiLink("list_candidates", 200, OF_CANDIDATE, {"candidate_id": _answer("candidates/0/id")}),
+    OpenApiLink("list_candidates", 200, ("decide_candidates",),
         body={"action": "reject", "candidate_ids": [_answer("candidates/0/id")]}),
-    Link("add_turn", 201, OF_CANDIDATE, {"candidate_id": _answer("candidate_ids/0")}),
-    Link("create_import", 202, OF_IMPORT, {"job_id": _answer("id")}),
-    Link("list_imports", 200, OF_IMPORT, {"job_id": _answer("jobs/0/id")}),
-    Link("create_export", 202, OF_EXPORT, {"job_id": _answer("job/id")}),
-    Link("list_exports", 200, OF_EXPORT, {"job_id": _answer("jobs/0/id")}),
-    Link("add_turn", 201, ("recall", "v1_query"), body=WHOSE),
-    Link("add_turn", 201, ("list_memories",), WHOSE),
-    Link("append_history", 200, ("list_history", "delete_history"), body=SESSION),
-    Link("list_history", 200, ("delete_history",), body=WHOSE | {"ids": [_answer("items/0/id")]}),
-    Link("put_state", 200, ("get_state",), body=NAMESPACE | {"key": _asked("key")}),
-    Link("put_state", 200, ("delete_state",), body=NAMESPACE | {"keys": [_asked("key")]}),
-    Link("put_state", 200, ("list_state", "search_state", "list_state_namespaces"), body=WHOSE),
+    OpenApiLink("add_turn", 201, OF_CANDIDATE, {"candidate_id": _answer("candidate_ids/0")}),
+    OpenApiLink("create_import", 202, OF_IMPORT, {"job_id": _answer("id")}),
+    OpenApiLink("list_imports", 200, OF_IMPORT, {"job_id": _answer("jobs/0/id")}),
+    OpenApiLink("create_export", 202, OF_EXPORT, {"job_id": _answer("job/id")}),
+    OpenApiLink("list_exports", 200, OF_EXPORT, {"job_id": _answer("jobs/0/id")}),
+    OpenApiLink("add_turn", 201, ("recall", "v1_query"), body=WHOSE),
+    OpenApiLink("add_turn", 201, ("list_memories",), WHOSE),
+    OpenApiLink("append_history", 200, ("list_history", "delete_history"), body=SESSION),
+    OpenApiLink("list_history", 200, ("delete_history",), body=WHOSE | {"ids": [_answer("items/0/id")]}),
+    OpenApiLink("put_state", 200, ("get_state",), body=NAMESPACE | {"key": _asked("key")}),
+    OpenApiLink("put_state", 200, ("delete_state",), body=NAMESPACE | {"keys": [_asked("key")]}),
+    OpenApiLink("put_state", 200, ("list_state", "search_state", "list_state_namespaces"), body=WHOSE),
 )  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def _name(target: str, taken: Mapping[str, Any]) -> str:
     return target if target not in taken else f"{target}_{sum(name.startswith(target) for name in taken) + 1}"
 
 
-def _link(target: str, way: Link) -> dict[str, Any]:
+def _link(target: str, way: OpenApiLink) -> dict[str, Any]:
     link: dict[str, Any] = {"operationId": target}
     if way.parameters:
         link["parameters"] = dict(way.parameters)

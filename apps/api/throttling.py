@@ -43,7 +43,7 @@ class RateLimit(BaseThrottle):
 def headers_of(request: Request) -> dict[str, str]:
     """X-RateLimit-* of the tightest window; nothing where no limit is in force."""
     verdict = request.META.get(VERDICT)
-    if not isinstance(verdict, limits.Verdict):
+    if not isinstance(verdict, limits.RateVerdict):
         return {}
     return {
         "X-RateLimit-Limit": str(verdict.limit),

@@ -38,12 +38,12 @@ from apps.projects.models import Project
 from apps.projects.scope import Environment
 from apps.tenants.models import Tenant
 
-LIFETIMES = {7: "a week", 30: "30 days", 90: "90 days", 180: "half a year", 365: "a year, the longest there is"}
+LIFETIMES = {7: "a week", 30: "30 days", 90: "90 days", 180: "half a year", 365: "a year (maximum)"}
 EXPLANATION = (
-    "Where the tenant has an owner you get a link for them: they make the key, and its text is shown to nobody else."
-    " Where it has none, a key that reads no content is made here, and shown once. `memsync key` on the host makes any."
+    "If the tenant has an owner you get a link for them: they create the key, and only they see its text."
+    " Otherwise a key that cannot read content is created here and shown once. `memsync key` on the host creates any."
 )
-GRACES = {0: "Revoke it now: it leaked", 1: "An hour", 24: "A day", 168: "A week", 720: "30 days"}
+GRACES = {0: "Revoke now: the key leaked", 1: "An hour", 24: "A day", 168: "A week", 720: "30 days"}
 
 
 class IssueForm(PasswordForm):
@@ -51,17 +51,17 @@ class IssueForm(PasswordForm):
         Tenant.objects.filter(closed_at=None), widget=widgets.UnfoldAdminSelectWidget(), empty_label="Choose a tenant"
     )
     name = forms.CharField(
-        max_length=128, widget=widgets.UnfoldAdminTextInputWidget(), help_text="What it is for, to recognise it by."
+        max_length=128, widget=widgets.UnfoldAdminTextInputWidget(), help_text="What the key is used for."
     )
     environment = forms.ChoiceField(
         choices=[(value.value, value.value) for value in reversed(Environment)],
         widget=widgets.UnfoldAdminSelectWidget(),
-        help_text="A key works in one environment and sees nothing of the others.",
+        help_text="A key works in one environment only.",
     )
     project = forms.ChoiceField(
         required=False,
         widget=widgets.UnfoldAdminSelectWidget(),
-        help_text="A pinned key works in this project and in no other; org:cross_project_read lets it read the others.",
+        help_text="A pinned key works in this project only; org:cross_project_read lets it read the others.",
     )
     days = forms.TypedChoiceField(
         label="Valid for",
@@ -87,7 +87,7 @@ class IssueForm(PasswordForm):
         self.fields["project"].choices = [("", "None"), *choices]  # type: ignore[attr-defined]  # a ChoiceField
 
 
-class RotateForm(PasswordForm):
+class RotateApiKeyForm(PasswordForm):
     hours = forms.TypedChoiceField(
         label="The old key stays valid for",
         coerce=int,
@@ -124,7 +124,7 @@ class ApiKeyAdmin(OperatorAdmin):
     search_fields = ("name", "kid", "tenant__name")
     fieldsets = (
         (None, {"fields": ("begins_with", "name", "tenant", "environment", "project", "state")}),
-        ("What it may do", {"fields": ("permissions",)}),
+        ("Permissions", {"fields": ("permissions",)}),
         ("Times", {"fields": ("created_at", "expires_at", "revoked_at", "last_used_at")}),
     )
     actions_list = ("issue",)
@@ -134,7 +134,7 @@ class ApiKeyAdmin(OperatorAdmin):
     def is_offered(self, name: str, row: ApiKey) -> bool:
         return row.revoked_at is None and (name == "revoke" or self.state(row) == "active")
 
-    @display(description="Begins with", ordering="kid")
+    @display(description="Prefix", ordering="kid")
     def begins_with(self, key: ApiKey) -> str:
         return mono(f"{key.prefix}…")
 
@@ -173,13 +173,13 @@ class ApiKeyAdmin(OperatorAdmin):
             form,
             title="Issue an API key",
             explanation=EXPLANATION,
-            submit="Go on",
+            submit="Continue",
         )
 
     @action(description="Rotate", url_path="rotate", icon="autorenew", permissions=["operate"])
     def rotate(self, request: HttpRequest, object_id: str) -> Answer:
         key = self.found(request, object_id)
-        form = RotateForm(request.POST or None, user=request.user)
+        form = RotateApiKeyForm(request.POST or None, user=request.user)
         if form.is_valid():
             grace = timedelta(hours=form.cleaned_data["hours"])
             try:
@@ -192,8 +192,8 @@ class ApiKeyAdmin(OperatorAdmin):
             request,
             form,
             title=f"Rotate {key.name}",
-            explanation=f"A new key like {key.prefix}… takes its place. {EXPLANATION}",
-            submit="Go on",
+            explanation=f"A new key like {key.prefix}… replaces it. {EXPLANATION}",
+            submit="Continue",
             back=self.row_url(key.pk),
         )
 
@@ -241,7 +241,7 @@ class ApiKeyAdmin(OperatorAdmin):
             "Name": key.name,
             "Project": key.project.name if key.project else "not pinned",
             "Valid until": f"{key.expires_at:%Y-%m-%d %H:%M} UTC",
-            "May": ", ".join(key.scopes),
+            "Permissions": ", ".join(key.scopes),
             "Send it in": mono("X-API-Key: ms_…"),
         }
         return self.secret_page(request, made.text, title=title, facts=facts, back=self.row_url(key.pk))
@@ -250,10 +250,10 @@ class ApiKeyAdmin(OperatorAdmin):
         """Not a secret: it opens to owners of the tenant, once they have stepped up."""
         url = request.build_absolute_uri(reverse("web_key_offer", args=[tenant.name, offer.pk]))
         facts = {
-            "For": f"owners of {tenant.name}; they see it among their API keys too",
+            "For": f"owners of {tenant.name}; it is also listed with their API keys",
             "Name": offer.name,
-            "May": ", ".join(offer.scopes),
-            "Good until": f"{offer.expires_at:%Y-%m-%d %H:%M} UTC, and once",
+            "Permissions": ", ".join(offer.scopes),
+            "Valid until": f"{offer.expires_at:%Y-%m-%d %H:%M} UTC, works once",
         }
         title = f"Send this link to an owner of {tenant.name}"
         return self.secret_page(request, url, title=title, facts=facts, back=self.list_url(), is_secret=False)
@@ -263,7 +263,7 @@ class ApiKeyAdmin(OperatorAdmin):
 class KeyOfferAdmin(OperatorAdmin):
     """Offers of keys, and their outcome."""
 
-    heading = "Keys made ready"
+    heading = "Offered keys"
     list_display = ("name", "tenant", "environment", "state", "created_at", "expires_at")
     list_filter = ("environment", "tenant")
     list_select_related = ("tenant",)

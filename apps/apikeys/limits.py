@@ -13,7 +13,7 @@ from apps.projects.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class RateWindow:
     """At most ``ceiling`` requests in any ``seconds``."""
 
     seconds: int
@@ -21,7 +21,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class RateVerdict:
     """May this request pass, and how the tightest window stands after it.  retry_after_seconds: 0 when it may."""
 
     is_allowed: bool
@@ -31,23 +31,23 @@ class Verdict:
     retry_after_seconds: float = 0.0
 
 
-def _windows(second: int, minute: int, hour: int) -> tuple[Window, ...]:
-    return Window(1, second), Window(60, minute), Window(3600, hour)
+def _windows(second: int, minute: int, hour: int) -> tuple[RateWindow, ...]:
+    return RateWindow(1, second), RateWindow(60, minute), RateWindow(3600, hour)
 
 
 # The wire contract's table, section 3.6.
-TIERS: Final[Mapping[str, tuple[Window, ...]]] = {
+TIERS: Final[Mapping[str, tuple[RateWindow, ...]]] = {
     "free": _windows(2, 30, 100),
     "pro": _windows(10, 200, 5_000),
     "enterprise": _windows(50, 1_000, 50_000),
     "unlimited": (),
 }
 WITHOUT_KEY: Final = _windows(5, 60, 600)
-FAILED_ATTEMPTS: Final = (Window(60, 20),)
-TOLD: Final = (Window(60, 1),)  # that a key is refused
+FAILED_ATTEMPTS: Final = (RateWindow(60, 20),)
+TOLD: Final = (RateWindow(60, 1),)  # that a key is refused
 
 
-def take(caller: str, windows: Sequence[Window], *, now: datetime) -> Verdict:
+def take(caller: str, windows: Sequence[RateWindow], *, now: datetime) -> RateVerdict:
     """Count this request in every window, if all of them have room; otherwise in none.
 
     caller: at most 64 characters.  windows: at least one.
@@ -61,7 +61,7 @@ def take(caller: str, windows: Sequence[Window], *, now: datetime) -> Verdict:
     standings = _count(caller, windows, at)
     tightest = min(standings, key=lambda standing: standing.room)
     if tightest.room >= 0:
-        return Verdict(
+        return RateVerdict(
             is_allowed=True,
             limit=tightest.window.ceiling,
             remaining=int(tightest.room),
@@ -69,7 +69,7 @@ def take(caller: str, windows: Sequence[Window], *, now: datetime) -> Verdict:
         )
     _give_back(caller, windows, at)
     slowest = max(standings, key=lambda standing: standing.wait_seconds)
-    return Verdict(
+    return RateVerdict(
         is_allowed=False,
         limit=slowest.window.ceiling,
         remaining=0,
@@ -78,7 +78,7 @@ def take(caller: str, windows: Sequence[Window], *, now: datetime) -> Verdict:
     )
 
 
-def give_back(caller: str, windows: Sequence[Window], *, now: datetime) -> None:
+def give_back(caller: str, windows: Sequence[RateWindow], *, now: datetime) -> None:
     """As if what was taken at this time had not been."""
     _give_back(caller, windows, now.timestamp())
 
@@ -102,13 +102,13 @@ def note_refused(scope: Scope, *, now: datetime) -> None:
 class _Standing:
     """One window: how many in this fixed window (this request included), and in the one before."""
 
-    window: Window
+    window: RateWindow
     count: int
     before: int
     elapsed: float  # the part of the fixed window that has passed, 0..1
 
     @classmethod
-    def of(cls, window: Window, count: int, before: int, at: float) -> Self:
+    def of(cls, window: RateWindow, count: int, before: int, at: float) -> Self:
         return cls(window, count, before, at % window.seconds / window.seconds)
 
     @property
@@ -132,7 +132,7 @@ class _Standing:
         return self.seconds_left + self.window.seconds * max(0.0, 1 - (self.window.ceiling - 1) / counted)
 
 
-def _count(caller: str, windows: Sequence[Window], at: float) -> list[_Standing]:
+def _count(caller: str, windows: Sequence[RateWindow], at: float) -> list[_Standing]:
     """One statement.  Rows are locked in order of length, so that two callers cannot wait for each other."""
     ordered = sorted(windows, key=lambda window: window.seconds)
     with connection.cursor() as cursor:
@@ -164,7 +164,7 @@ def _count(caller: str, windows: Sequence[Window], at: float) -> list[_Standing]
     return [_Standing.of(window, *counts[window.seconds], at) for window in ordered]
 
 
-def _give_back(caller: str, windows: Sequence[Window], at: float) -> None:
+def _give_back(caller: str, windows: Sequence[RateWindow], at: float) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             """

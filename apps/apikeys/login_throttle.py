@@ -17,21 +17,21 @@ from django.utils.crypto import salted_hmac
 
 from apps.apikeys import limits
 from apps.apikeys.addresses import address_key
-from apps.apikeys.limits import Window, take
+from apps.apikeys.limits import RateWindow, take
 from apps.audit.services import record
 from apps.core.errors import LimitReached
 
-PER_ADDRESS: Final = (Window(60, 20),)
-PER_NAME_AND_ADDRESS: Final = (Window(60, 10), Window(3600, 60))
-PER_NAME: Final = (Window(60, 20), Window(3600, 120))  # beyond that, SLOWLY
-SLOWLY: Final = (Window(60, 1),)  # of a name from one address
-PER_DEVICE: Final = (Window(60, 10), Window(3600, 60))
+PER_ADDRESS: Final = (RateWindow(60, 20),)
+PER_NAME_AND_ADDRESS: Final = (RateWindow(60, 10), RateWindow(3600, 60))
+PER_NAME: Final = (RateWindow(60, 20), RateWindow(3600, 120))  # beyond that, SLOWLY
+SLOWLY: Final = (RateWindow(60, 1),)  # of a name from one address
+PER_DEVICE: Final = (RateWindow(60, 10), RateWindow(3600, 60))
 # Six digits, three of which are good at any time: at this rate a year of guessing finds one in a few hundred people.
-CODES: Final = (Window(60, 5), Window(3600, 20))
-SIGN_UPS: Final = (Window(60, 5), Window(3600, 20))
-REFUSALS_NOTED: Final = (Window(60, 1),)
-ONCE: Final = (Window(300, 1),)
-Counter = tuple[str, Sequence[Window]]
+CODES: Final = (RateWindow(60, 5), RateWindow(3600, 20))
+SIGN_UPS: Final = (RateWindow(60, 5), RateWindow(3600, 20))
+REFUSALS_NOTED: Final = (RateWindow(60, 1),)
+ONCE: Final = (RateWindow(300, 1),)
+Counter = tuple[str, Sequence[RateWindow]]
 
 
 class TooManyAttempts(LimitReached):

@@ -33,7 +33,7 @@ FIRST_KEY: Final = "first key"
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedTenant:
     """A tenant ready for use.  keys: the text of one key per environment, shown now and never again."""
 
     tenant: Tenant
@@ -48,7 +48,7 @@ class SignUpClosed(Forbidden):
     code = "SIGNUP_CLOSED"
 
 
-class AddressRefused(Invalid):
+class EmailAddressRefused(Invalid):
     """This is no e-mail address."""
 
 
@@ -65,7 +65,7 @@ def open_tenant(
     principal: Principal = SYSTEM,
     with_keys: bool = True,
     now: datetime,
-) -> Opened:
+) -> OpenedTenant:
     """Everything or nothing, save that encryption keys of a tenant that failed stay behind in their own database.
 
     with_keys: API keys as well, for the person who is shown them now.
@@ -78,7 +78,7 @@ def open_tenant(
         scope = scope_in(tenant, principal=principal)
         project = create_project(scope, "Default", is_default=True, now=now)
         keys = issue_for_each_environment(scope, name=FIRST_KEY, now=now) if with_keys else {}
-    return Opened(tenant, project, scope, keys)
+    return OpenedTenant(tenant, project, scope, keys)
 
 
 def issue_for_each_environment(scope: Scope, *, name: str, now: datetime) -> dict[Environment, str]:
@@ -101,7 +101,7 @@ def sign_up(email: str, password: str, *, organization: str, full_name: str = ""
     try:
         validate_email(email)
     except ValidationError:
-        raise AddressRefused from None
+        raise EmailAddressRefused from None
     try:
         validate_password(password, User(email=email, full_name=full_name))
     except ValidationError:
@@ -115,7 +115,7 @@ def sign_up(email: str, password: str, *, organization: str, full_name: str = ""
         return enrolment.new_code()
 
 
-def found_organization(person_id: int, name: str, *, domain: str = "", now: datetime) -> Opened:
+def found_organization(person_id: int, name: str, *, domain: str = "", now: datetime) -> OpenedTenant:
     """Another organization with a tenant of its own, whose owner this person is.
 
     Raises SignUpClosed, OrganizationNameRefused, DomainRefused or KeysUnavailable.

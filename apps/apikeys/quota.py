@@ -30,7 +30,7 @@ class QuotaMalformed(Invalid):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class QuotaState:
     """One meter of this month.  limit: None for none."""
 
     meter: str
@@ -97,7 +97,7 @@ def give_back(scope: InTenant, meter: str, *, now: datetime) -> None:
         )
 
 
-def standings(scope: InTenant, *, now: datetime) -> list[Standing]:
+def standings(scope: InTenant, *, now: datetime) -> list[QuotaState]:
     """Every meter of this month."""
     with tenant_transaction(scope), connection.cursor() as cursor:
         quota = TenantQuota.objects.within(scope).first()
@@ -107,7 +107,7 @@ def standings(scope: InTenant, *, now: datetime) -> list[Standing]:
         )
         used = dict(cursor.fetchall())
     return [
-        Standing(meter=meter, used=used.get(meter, 0), limit=getattr(quota, meter) if quota else None)
+        QuotaState(meter=meter, used=used.get(meter, 0), limit=getattr(quota, meter) if quota else None)
         for meter in METERS
     ]
 

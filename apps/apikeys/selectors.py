@@ -21,7 +21,7 @@ from apps.tenants.models import Tenant
 logger = logging.getLogger(__name__)
 
 _USED_EVERY: Final = timedelta(minutes=1)
-_REFUSALS_NOTED: Final = (limits.Window(60, 1),)
+_REFUSALS_NOTED: Final = (limits.RateWindow(60, 1),)
 _NO_DIGEST: Final = bytes(32)
 _KEY, _TENANT = Columns(ApiKey, "api_key"), Columns(Tenant, "tenant")
 _KEY_AND_TENANT: Final = (
@@ -50,7 +50,7 @@ class KeyRevoked(Forbidden):
     code = "API_KEY_REVOKED"
 
 
-class KeyNotFound(NotFound):
+class ApiKeyNotFound(NotFound):
     """There is no such API key."""
 
     code = "API_KEY_NOT_FOUND"
@@ -136,7 +136,7 @@ def get_key(scope: Scope, key_id: int) -> ApiKey:
     with tenant_transaction(scope):
         key = ApiKey.objects.within(scope).select_related("project").defer("digest").filter(pk=key_id).first()
     if key is None:
-        raise KeyNotFound
+        raise ApiKeyNotFound
     return key
 
 

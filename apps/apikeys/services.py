@@ -9,7 +9,7 @@ from apps.apikeys import tokens
 from apps.apikeys.models import ApiKey
 from apps.apikeys.pepper import pepper
 from apps.apikeys.permissions import DEFAULT, PERMISSIONS, expand, unknown
-from apps.apikeys.selectors import KeyNotFound
+from apps.apikeys.selectors import ApiKeyNotFound
 from apps.audit.services import record
 from apps.core.errors import Conflict, Forbidden, Invalid
 from apps.core.scoping import tenant_transaction
@@ -172,7 +172,7 @@ def usable_key(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
     """
     key = _locked(scope, key_id)
     if not key.is_bound():
-        raise KeyNotFound
+        raise ApiKeyNotFound
     if key.revoked_at:
         raise KeyAlreadyRevoked
     if key.expires_at and key.expires_at <= now:
@@ -200,7 +200,7 @@ def revoke_all(scope: Scope, key_ids: Sequence[int], *, now: datetime) -> list[t
 def _revoked(scope: Scope, key_id: int, *, now: datetime) -> str:
     try:
         revoke(scope, key_id, now=now)
-    except KeyNotFound:
+    except ApiKeyNotFound:
         return "not_found"
     except KeyAlreadyRevoked:
         return "already_revoked"
@@ -258,7 +258,7 @@ def _locked(scope: Scope, key_id: int) -> ApiKey:
     rows = ApiKey.objects.within(scope).select_related("project").select_for_update(of=("self",))
     key = rows.filter(pk=key_id).first()
     if key is None:
-        raise KeyNotFound
+        raise ApiKeyNotFound
     return key
 
 

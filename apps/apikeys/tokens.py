@@ -29,7 +29,7 @@ class NotAKey(ValueError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
+class ParsedKey:
     """What a key says of itself, before anybody has checked it."""
 
     environment: Environment
@@ -43,7 +43,7 @@ def mint(environment: Environment) -> tuple[str, str]:
     return body + _checksum(body), kid
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str) -> ParsedKey:
     """Raises NotAKey.  The message never repeats the text, which may be a user's secret with a typing error."""
     found = _SHAPE.fullmatch(text)
     if not found:
@@ -51,7 +51,7 @@ def parse(text: str) -> Parsed:
     body, label, kid, checksum = found.groups()
     if checksum != _checksum(body):
         raise NotAKey("not an API key: wrong checksum")
-    return Parsed(environment=_ENVIRONMENTS[label], kid=kid)
+    return ParsedKey(environment=_ENVIRONMENTS[label], kid=kid)
 
 
 def digest(pepper: bytes, text: str) -> bytes:

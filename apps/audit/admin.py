@@ -65,7 +65,7 @@ class AuditEventAdmin(_OfTenants):
     def asked_in(self, row: AuditEvent) -> str | None:
         return mono(row.request_id) if row.request_id else None
 
-    @display(description="Hash of the row before")
+    @display(description="Hash of the previous row")
     def hash_before(self, row: AuditEvent) -> str:
         return mono(row.prev_hash)
 
@@ -108,26 +108,26 @@ class OutboxEventAdmin(_OfTenants):
         work = self.found(request, object_id)
         if request.method == "POST":
             if try_again(work, work.pk, actor=actor(request), now=timezone.now()):
-                self.message_user(request, "It is tried again within seconds.", messages.SUCCESS)
+                self.message_user(request, "It is retried within seconds.", messages.SUCCESS)
             else:
-                self.message_user(request, "It is done already, or being done just now.", messages.WARNING)
+                self.message_user(request, "It is done already or running at the moment.", messages.WARNING)
             return HttpResponseRedirect(self.list_url())
         return self.form_page(
             request,
             ConfirmForm(),
             title=f"Try {work.kind} of {work.subject_id} again",
-            explanation=_why(work) + " It is tried now, and if it fails again begins anew with short waits.",
+            explanation=_why(work) + " It is retried now; if it fails again, the waits start short again.",
             submit="Try again now",
             back=self.row_url(work.pk),
         )
 
     @display(
         description="State",
-        label={"due": "info", "waiting": None, "at work": "success", "failing": "danger", "set aside": "danger"},
+        label={"due": "info", "waiting": None, "running": "success", "failing": "danger", "set aside": "danger"},
     )
     def state(self, row: OutboxEvent) -> str:
         if row.token is not None:
-            return "at work"
+            return "running"
         if row.lost >= MOST_LOST:
             return "set aside"
         if row.error:
@@ -137,5 +137,5 @@ class OutboxEventAdmin(_OfTenants):
 
 def _why(work: OutboxEvent) -> str:
     if work.lost >= MOST_LOST:
-        return f"It ended {work.lost} workers ({work.error}) and was set aside: it is tried once a day."
-    return f"It failed {work.attempts} times ({work.error}), and waits longer each time."
+        return f"It crashed {work.lost} workers ({work.error}) and was set aside: it is retried once a day."
+    return f"It failed {work.attempts} times ({work.error}); each wait is longer than the last."

@@ -23,7 +23,7 @@ from audit_auditevent where tenant_id = %s and action = %s and created_at >= %s 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class AuditFilter:
     """What a reader asks for.  action: exact, or a beginning that ends with a dot.  since included, until not."""
 
     action: str | None = None
@@ -42,7 +42,7 @@ class Wanted:
         return rows.filter(Q(action__startswith=self.action) if is_beginning else Q(action=self.action))
 
 
-def list_events(scope: InTenant, wanted: Wanted, *, before: int | None = None, limit: int) -> list[Entry]:
+def list_events(scope: InTenant, wanted: AuditFilter, *, before: int | None = None, limit: int) -> list[Entry]:
     """The tenant's newest rows, newest first.  before: a seq; only rows older than that one."""
     with tenant_transaction(scope):
         rows = AuditEvent.objects.filter(tenant_id=scope.tenant_id, seq__isnull=False)
@@ -51,7 +51,9 @@ def list_events(scope: InTenant, wanted: Wanted, *, before: int | None = None, l
         return [_entry(row) for row in wanted.among(rows).order_by("-seq")[:limit]]
 
 
-def browse(scope: InTenant, wanted: Wanted, *, before: int | None = None, limit: int) -> tuple[list[Entry], int | None]:
+def browse(
+    scope: InTenant, wanted: AuditFilter, *, before: int | None = None, limit: int
+) -> tuple[list[Entry], int | None]:
     """As ``list_events``, for people who turn pages; and where to go on, if anything may be left.
 
     At most LOOKED_THROUGH rows are read for a page, so that a filter which hardly anything passes is not answered by

@@ -25,7 +25,7 @@ MOST_BAD: Final = 1_000  # rows of a chain kept to find out which of them change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class VerificationFinding:
     """chain: the tenant, 0 for rows of none, None for a checkpoint.  seq: of the first bad row; of a checkpoint its
     number.  row_id: where there is a row."""
 
@@ -37,12 +37,12 @@ class Finding:
 
 
 @dataclass(slots=True, kw_only=True)
-class Report:
+class VerificationReport:
     """covered: of each chain the last row that a checkpoint confirms."""
 
     rows: int = 0
     chains: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[VerificationFinding] = field(default_factory=list)
     covered: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -52,13 +52,13 @@ class Report:
 
 def trusted(
     checkpoints: Iterable[Signed], *, deployment: str, is_signed: Callable[[Signed], bool]
-) -> tuple[list[Signed], list[Finding]]:
+) -> tuple[list[Signed], list[VerificationFinding]]:
     """Those that this deployment signed, by number, and what is wrong with the others."""
     good: dict[str, Signed] = {}
     findings = []
     for one in checkpoints:
         if wrong := wrong_with(one, deployment=deployment, is_signed=is_signed):
-            findings.append(Finding(kind="checkpoint", chain=None, seq=one.statement.number, detail=wrong))
+            findings.append(VerificationFinding(kind="checkpoint", chain=None, seq=one.statement.number, detail=wrong))
         else:
             good[one.statement.hash] = one
     ordered = sorted(good.values(), key=lambda one: one.statement.number)
@@ -71,12 +71,12 @@ def verify(
     heads: Mapping[int, Head] | None = None,
     known: Iterable[Head] = (),
     after: Head | None = None,
-) -> Report:
+) -> VerificationReport:
     """entries: by chain and seq.  heads: as stored, where they are.  known: heads that believed checkpoints list.
 
     after: of one chain the row before the first that is handed in, where that is not the first of all.
     """
-    report = Report()
+    report = VerificationReport()
     seen: dict[int, list[Head]] = defaultdict(list)
     for head in known:
         seen[head.chain].append(head)
@@ -102,7 +102,9 @@ def wrong_with(one: Signed, *, deployment: str, is_signed: Callable[[Signed], bo
     return None
 
 
-def _verify_chain(walk: "_Walk", rows: Iterable[Entry], head: Head | None, report: Report, *, has_heads: bool) -> None:
+def _verify_chain(
+    walk: "_Walk", rows: Iterable[Entry], head: Head | None, report: VerificationReport, *, has_heads: bool
+) -> None:
     for entry in rows:
         walk.step(entry)
     report.chains += 1
@@ -122,13 +124,13 @@ class _Walk:
         self.chain, self.rows, self.covered = chain, 0, 0
         begins_at = after if after and after.chain == chain else Head(chain, 0, NO_HASH)
         self.last_seq, self.last_hash = begins_at.seq, begins_at.hash
-        self.fork: Finding | None = None
+        self.fork: VerificationFinding | None = None
         self._known: dict[int, set[str]] = defaultdict(set)
         for head in known:
             self._known[head.seq].add(head.hash)
         self._last_known = max(self._known, default=0)
         self._before: Entry | None = None
-        self._first: Finding | None = None
+        self._first: VerificationFinding | None = None
         self._bad: list[Entry] = []
 
     def step(self, entry: Entry) -> None:
@@ -151,7 +153,7 @@ class _Walk:
         self._hold_against_checkpoints(entry)
         self.last_seq, self.last_hash, self._before = entry.seq, entry.hash, entry
 
-    def first_bad(self) -> Finding | None:
+    def first_bad(self) -> VerificationFinding | None:
         """The first bad row; called once the whole chain has been seen, since what changed places takes two."""
         first = self._first
         if first is None or first.kind != "edit" or not self._bad or self._bad[0].id != first.row_id:
@@ -160,16 +162,20 @@ class _Walk:
         for other in others:
             if moved.would_belong_at(other):
                 detail = f"the row belongs where row {other.seq} is"
-                return Finding(kind="reorder", chain=self.chain, seq=first.seq, row_id=first.row_id, detail=detail)
+                return VerificationFinding(
+                    kind="reorder", chain=self.chain, seq=first.seq, row_id=first.row_id, detail=detail
+                )
         return first
 
-    def truncation(self) -> Finding | None:
+    def truncation(self) -> VerificationFinding | None:
         if self._last_known <= self.last_seq:
             return None
         return self.truncated(f"a checkpoint has seen {self._last_known} rows")
 
-    def truncated(self, why: str) -> Finding:
-        return Finding(kind="truncation", chain=self.chain, seq=self.last_seq + 1, detail=f"the end is missing: {why}")
+    def truncated(self, why: str) -> VerificationFinding:
+        return VerificationFinding(
+            kind="truncation", chain=self.chain, seq=self.last_seq + 1, detail=f"the end is missing: {why}"
+        )
 
     def _hold_against_checkpoints(self, entry: Entry) -> None:
         confirmed = self._known.get(entry.seq or 0)
@@ -179,7 +185,7 @@ class _Walk:
             if self._first is None and self.fork is None:
                 self.covered = entry.seq or 0
         elif self.fork is None:
-            self.fork = Finding(
+            self.fork = VerificationFinding(
                 kind="fork",
                 chain=self.chain,
                 seq=entry.seq or 0,
@@ -189,28 +195,36 @@ class _Walk:
 
     def _note(self, kind: str, seq: int, entry: Entry | None, detail: str) -> None:
         if self._first is None:
-            self._first = Finding(
+            self._first = VerificationFinding(
                 kind=kind, chain=self.chain, seq=seq, row_id=entry.id if entry else None, detail=detail
             )
 
 
-def _held_against_head(walk: _Walk, head: Head | None) -> Finding | None:
+def _held_against_head(walk: _Walk, head: Head | None) -> VerificationFinding | None:
     stored = head or Head(walk.chain, 0, NO_HASH)
     if stored.seq > walk.last_seq:
         return walk.truncated(f"the chain had {stored.seq} rows")
     if (stored.seq, stored.hash) != (walk.last_seq, walk.last_hash):
-        return Finding(kind="head", chain=walk.chain, seq=walk.last_seq, detail="the chain's head is not its last row")
+        return VerificationFinding(
+            kind="head", chain=walk.chain, seq=walk.last_seq, detail="the chain's head is not its last row"
+        )
     return None
 
 
-def _breaks(ordered: Sequence[Signed]) -> Iterator[Finding]:
+def _breaks(ordered: Sequence[Signed]) -> Iterator[VerificationFinding]:
     """Between believed checkpoints: one is missing, or two say different things."""
     for before, after in pairwise(ordered):
         number = after.statement.number
         if number == before.statement.number:
-            yield Finding(kind="checkpoint", chain=None, seq=number, detail="there are two that say different things")
+            yield VerificationFinding(
+                kind="checkpoint", chain=None, seq=number, detail="there are two that say different things"
+            )
         elif number > before.statement.number + 1:
             missing = before.statement.number + 1
-            yield Finding(kind="checkpoint", chain=None, seq=missing, detail="it is missing, and a later one is there")
+            yield VerificationFinding(
+                kind="checkpoint", chain=None, seq=missing, detail="it is missing, and a later one is there"
+            )
         elif after.statement.previous != before.statement.hash:
-            yield Finding(kind="checkpoint", chain=None, seq=number, detail="it does not follow the one before it")
+            yield VerificationFinding(
+                kind="checkpoint", chain=None, seq=number, detail="it does not follow the one before it"
+            )

@@ -8,17 +8,17 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.breakglass.models import Grant, Standing
+from apps.breakglass.models import Grant, GrantStatus
 from apps.core.admin import OperatorAdmin, display, link
 
 LABELS = {
-    Standing.WAITS_FOR_OPERATOR: "warning",
-    Standing.WAITS_FOR_TENANT: "warning",
-    Standing.OPEN: "danger",
-    Standing.REFUSED: "info",
-    Standing.OVER: "info",
-    Standing.ENDED: "info",
-    Standing.LAPSED: "info",
+    GrantStatus.WAITS_FOR_OPERATOR: "warning",
+    GrantStatus.WAITS_FOR_TENANT: "warning",
+    GrantStatus.OPEN: "danger",
+    GrantStatus.REFUSED: "info",
+    GrantStatus.OVER: "info",
+    GrantStatus.ENDED: "info",
+    GrantStatus.LAPSED: "info",
 }
 
 
@@ -42,7 +42,7 @@ class GrantAdmin(OperatorAdmin):
     def state(self, grant: Grant) -> str:
         return grant.standing(now=timezone.now())
 
-    @display(description="Asked by")
+    @display(description="Requested by")
     def asker(self, grant: Grant) -> str:
         return _person(grant.asked_by)
 

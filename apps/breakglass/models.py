@@ -15,7 +15,7 @@ LASTS: Final = timedelta(minutes=30)
 WAITS: Final = timedelta(hours=24)  # for those who have to say yes
 
 
-class Standing(StrEnum):
+class GrantStatus(StrEnum):
     WAITS_FOR_OPERATOR = "waits for a second operator"
     WAITS_FOR_TENANT = "waits for the tenant"
     OPEN = "open"
@@ -76,11 +76,11 @@ class Grant(ScopedModel):
     def __str__(self) -> str:
         return f"grant {self.pk}"
 
-    def standing(self, *, now: datetime) -> Standing:
+    def standing(self, *, now: datetime) -> GrantStatus:
         if self.closed_at is not None:
-            return Standing.ENDED if self.opened_at is not None else Standing.REFUSED
+            return GrantStatus.ENDED if self.opened_at is not None else GrantStatus.REFUSED
         if self.ends_at is not None:
-            return Standing.OPEN if now < self.ends_at else Standing.OVER
+            return GrantStatus.OPEN if now < self.ends_at else GrantStatus.OVER
         if now >= self.waits_until:
-            return Standing.LAPSED
-        return Standing.WAITS_FOR_OPERATOR if self.approved_by is None else Standing.WAITS_FOR_TENANT
+            return GrantStatus.LAPSED
+        return GrantStatus.WAITS_FOR_OPERATOR if self.approved_by is None else GrantStatus.WAITS_FOR_TENANT

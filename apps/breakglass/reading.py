@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from apps.accounts.services import is_operator
-from apps.breakglass.models import Grant, Standing
+from apps.breakglass.models import Grant, GrantStatus
 from apps.breakglass.services import GlassDenied, GrantNotFound, denials_noted, locked, note, policy_of
 from apps.core.errors import Conflict, Forbidden, LimitReached
 from apps.core.scoping import tenant_transaction
@@ -42,7 +42,7 @@ class TooManyOpened(LimitReached):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class BreakGlassRecord:
     """A memory by what it is; nothing of what it says."""
 
     id: int
@@ -54,7 +54,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    records: Sequence[Record]
+    records: Sequence[BreakGlassRecord]
     next_before: int | None
 
 
@@ -69,7 +69,7 @@ def list_records(scope: Scope, grant_id: int, *, limit: int, before: int | None 
         if before is not None:
             rows = rows.filter(pk__lt=before)
         fields = ("id", "type", "validity", "retention_status", "created_at")
-        found = [Record(**row) for row in rows.order_by("-pk").values(*fields)[: limit + 1]]
+        found = [BreakGlassRecord(**row) for row in rows.order_by("-pk").values(*fields)[: limit + 1]]
         note(scope, "break_glass.list", f"space:{grant.space_id}", reason=f"grant:{grant_id}", now=now)
     page = found[:limit]
     return Records(records=page, next_before=page[-1].id if len(found) > limit else None)
@@ -114,7 +114,7 @@ def _open_grant(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
         raise GlassDenied
     if policy == BreakGlass.ASK and grant.allowed_by is None:
         raise GlassDenied
-    if grant.standing(now=now) != Standing.OPEN:
+    if grant.standing(now=now) != GrantStatus.OPEN:
         raise GrantOver
     if not is_operator(grant.asked_by) or not is_operator(grant.approved_by or 0):
         raise OperatorGone

@@ -6,13 +6,13 @@ from typing import Final
 
 from apps.accounts.services import addresses_of
 from apps.breakglass.models import Grant
-from apps.breakglass.models import Standing as Standing
+from apps.breakglass.models import GrantStatus as GrantStatus
 from apps.breakglass.services import GrantNotFound
 from apps.core.scoping import tenant_transaction
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 
-ACTIVE: Final = (Standing.WAITS_FOR_OPERATOR, Standing.WAITS_FOR_TENANT, Standing.OPEN)
+ACTIVE: Final = (GrantStatus.WAITS_FOR_OPERATOR, GrantStatus.WAITS_FOR_TENANT, GrantStatus.OPEN)
 SHOWN: Final = 50
 
 
@@ -21,7 +21,7 @@ class Seen:
     """asker, approver, allower: e-mail addresses; empty where there is none, or the person is gone."""
 
     grant: Grant
-    standing: Standing
+    standing: GrantStatus
     space: SpaceRef
     asker: str
     approver: str
@@ -33,7 +33,7 @@ class Seen:
 
     @property
     def is_open(self) -> bool:
-        return self.standing == Standing.OPEN
+        return self.standing == GrantStatus.OPEN
 
 
 def get_grant(scope: Scope, grant_id: int, *, now: datetime) -> Seen:
@@ -49,7 +49,7 @@ def list_grants(scope: Scope, *, now: datetime) -> list[Seen]:
     return _seen(scope, grant_id=None, now=now)
 
 
-def find_active(scope: Scope, *, now: datetime) -> list[Standing]:
+def find_active(scope: Scope, *, now: datetime) -> list[GrantStatus]:
     """How grants of the tenant stand that wait or are open."""
     with tenant_transaction(scope):
         rows = Grant.objects.within(scope).filter(closed_at=None).order_by("-pk")[:SHOWN]

@@ -14,7 +14,7 @@ from apps.accounts import second_factors
 from apps.accounts.services import is_operator
 from apps.audit.services import record
 from apps.breakglass.models import LASTS as LASTS
-from apps.breakglass.models import WAITS, Grant, Standing
+from apps.breakglass.models import WAITS, Grant, GrantStatus
 from apps.core.errors import Conflict, DomainError, Forbidden, Invalid, NotFound
 from apps.core.scoping import tenant_transaction
 from apps.projects.models import Space
@@ -26,7 +26,7 @@ OPERATOR: Final = "operator"  # the kind of principal
 SETTLED: Final = timedelta(days=1)  # for which a second operator has had a factor that is still theirs
 LEAST_REASON, MOST_REASON = 10, 200
 _TICKET: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._#/-]{0,63}", re.ASCII)
-WAITING: Final = (Standing.WAITS_FOR_OPERATOR, Standing.WAITS_FOR_TENANT)
+WAITING: Final = (GrantStatus.WAITS_FOR_OPERATOR, GrantStatus.WAITS_FOR_TENANT)
 
 
 class GrantNotFound(NotFound):
@@ -74,7 +74,7 @@ def ask(scope: Scope, space_id: int, *, reason: str, ticket: str, now: datetime)
         if not LEAST_REASON <= len(reason) <= MOST_REASON or not _TICKET.fullmatch(ticket):
             raise ReasonRefused
         mine = Grant.objects.within(scope).filter(space_id=space_id, asked_by=scope.principal.id, closed_at=None)
-        if any(one.standing(now=now) in (*WAITING, Standing.OPEN) for one in mine.filter(waits_until__gt=now)):
+        if any(one.standing(now=now) in (*WAITING, GrantStatus.OPEN) for one in mine.filter(waits_until__gt=now)):
             raise AlreadyAsked
         grant = Grant.everyone.create(
             tenant_id=scope.tenant_id,
@@ -100,7 +100,7 @@ def approve(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
             raise SecondOperatorRequired
         if not second_factors.has_had_second_factor(person, since=now - SETTLED):
             raise SecondOperatorRequired
-        if grant.standing(now=now) != Standing.WAITS_FOR_OPERATOR:
+        if grant.standing(now=now) != GrantStatus.WAITS_FOR_OPERATOR:
             raise GrantDecided
         grant.approved_by, grant.approved_at = person, now
         _open_if_all_said_yes(scope, grant, now=now)
@@ -132,7 +132,7 @@ def end(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
     """
     with tenant_transaction(scope):
         grant = locked(scope, grant_id)
-        if grant.standing(now=now) not in (*WAITING, Standing.OPEN):
+        if grant.standing(now=now) not in (*WAITING, GrantStatus.OPEN):
             raise GrantDecided
         grant.closed_by, grant.closed_at = scope.principal.label, now
         grant.save(update_fields=["closed_by", "closed_at"])

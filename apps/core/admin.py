@@ -261,7 +261,7 @@ class PasswordForm(forms.Form):
     password = forms.CharField(
         label="Your password",
         widget=widgets.UnfoldAdminPasswordWidget(attrs={"autocomplete": "current-password"}),
-        help_text="Asked again because this cannot be taken back.",
+        help_text="Required because this cannot be undone.",
     )
 
     def __init__(self, *args: Any, user: Any, **options: Any) -> None:
@@ -272,7 +272,7 @@ class PasswordForm(forms.Form):
     def clean_password(self) -> str:
         password: str = self.cleaned_data["password"]
         if not self.user.check_password(password):
-            raise forms.ValidationError("That is not your password.")
+            raise forms.ValidationError("This is not your password.")
         return password
 
 

@@ -49,7 +49,7 @@ class SealedTable(Protocol):
         """Remake the handles of the space's rows (None: of what belongs to no space); how many."""
 
 
-class Report(Protocol):
+class BrokenRowReporter(Protocol):
     """Remembers that a row did not open, whatever the outcome of the caller's transaction."""
 
     def __call__(
@@ -60,7 +60,7 @@ class Report(Protocol):
 TABLES: Final[list[SealedTable]] = []
 # By a table's name: opens one row of it, if it is there.  Raises DecryptError when it does not open.
 OPENERS: Final[dict[str, Callable[[Scope, int], None]]] = {}
-_reports: Final[list[Report]] = []
+_reports: Final[list[BrokenRowReporter]] = []
 
 
 def register(table: SealedTable) -> None:
@@ -70,7 +70,7 @@ def register(table: SealedTable) -> None:
         OPENERS[table.name] = table.open_one
 
 
-def report_to(report: Report) -> None:
+def report_to(report: BrokenRowReporter) -> None:
     """For the app that keeps the list of such rows: once, when it is ready."""
     _reports.append(report)
 

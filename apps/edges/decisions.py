@@ -62,7 +62,7 @@ class WinnerUnknown(Invalid):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class ContradictionDecision:
     """kind: contradiction or conflict.  memory_ids: the newer first.  winner_id: once resolved.  resolution, note: as
     stated when it was resolved."""
 
@@ -78,7 +78,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ContradictionVerdict:
     """What a caller decides.  decision_id may be left out where the winner is in one open decision only.
 
     winner_id None: the memory that recall goes by now, which is the newer one where both are recalled.
@@ -92,7 +92,7 @@ class Verdict:
 
 def list_decisions(
     scope: Scope, *, limit: int, is_open: bool | None = None, now: datetime
-) -> tuple[list[Decision], int]:
+) -> tuple[list[ContradictionDecision], int]:
     """Contradictions and conflicts of the scope's spaces, both ends readable, newest first; and how many there are.
 
     is_open: only open ones, or only resolved ones.
@@ -110,7 +110,7 @@ def list_decisions(
         return [_opened(scope, row, ciphers[row.space_id], now=now) for row in rows], total
 
 
-def resolve(scope: Scope, verdict: Verdict, *, now: datetime) -> Decision:
+def resolve(scope: Scope, verdict: ContradictionVerdict, *, now: datetime) -> ContradictionDecision:
     """Settle a contradiction: the loser is superseded by the winner.  Said again it changes nothing.
 
     Raises DecisionNotFound, DecisionUnclear, WinnerUnknown, DecisionResolved, WinnerSuperseded, ConstraintStays.
@@ -135,7 +135,7 @@ def resolve(scope: Scope, verdict: Verdict, *, now: datetime) -> Decision:
         return _opened(scope, row, cipher, now=now)
 
 
-def _find(scope: Scope, verdict: Verdict, *, now: datetime) -> MemoryEdge:
+def _find(scope: Scope, verdict: ContradictionVerdict, *, now: datetime) -> MemoryEdge:
     """The edge of the decision that is meant, both of its ends readable."""
     asked = {**reach(scope, live=False, now=now), "is_open": None}
     if verdict.decision_id is not None:
@@ -189,7 +189,7 @@ def _settle(
     row.save(update_fields=["revision", "metadata_ct", "resolution_ct", "key_version", "resolved_at", "winner_id"])
 
 
-def _opened(scope: Scope, row: MemoryEdge, cipher: SpaceCipher, *, now: datetime) -> Decision:
+def _opened(scope: Scope, row: MemoryEdge, cipher: SpaceCipher, *, now: datetime) -> ContradictionDecision:
     said: dict[str, Any] = {}
     if row.resolution_ct is not None:
         try:
@@ -197,7 +197,7 @@ def _opened(scope: Scope, row: MemoryEdge, cipher: SpaceCipher, *, now: datetime
         except DecryptError as error:
             integrity.note(scope, error, row.pk, space_id=row.space_id, table=EDGE, now=now)
     resolution, note = said.get("resolution"), said.get("note")
-    return Decision(
+    return ContradictionDecision(
         id=f"{PREFIX}{row.pk}",
         kind="conflict" if row.type == CONFLICT else "contradiction",
         memory_ids=_ends(row),

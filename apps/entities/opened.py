@@ -45,7 +45,7 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class EntityPage:
     """entities: newest first.  next_before: where the next page begins, if there is one."""
 
     entities: Sequence[OpenedEntity] = ()
@@ -63,7 +63,7 @@ class Tie:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
+class EntityPicture:
     """Who and what is mentioned most among the newest mentions of a space, and how they stand to each other.
 
     entities: most mentioned first.  memory_ids: by the entity's id, the newest that mention it.  is_cut: there are

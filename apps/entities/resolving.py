@@ -35,7 +35,7 @@ _GENDERS = {"she": "f", "he": "m"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
+class _ResolvedMention:
     """aliases: by which names it was called just now."""
 
     known: EntityRecord
@@ -94,7 +94,7 @@ class _Resolver:
         """One memory: its mentions, and what it claims."""
         if self._turn != said.turn:
             self._turn, self._recent, self._reached_back = said.turn, [], False
-        found: dict[Mention, _Found] = {}
+        found: dict[Mention, _ResolvedMention] = {}
         for named in said.reading.named[:MOST_NAMED]:
             one = self._find(named, said)
             if one is not None:
@@ -110,7 +110,7 @@ class _Resolver:
             self._claim(said, found)
         self._remember(said, found)
 
-    def _claim(self, said: StatementContext, found: dict[Mention, _Found]) -> None:
+    def _claim(self, said: StatementContext, found: dict[Mention, _ResolvedMention]) -> None:
         made: set[tuple[int, str, int | None, str]] = set()
         for told in said.reading.told:
             subject = found.get(told.subject)
@@ -125,7 +125,7 @@ class _Resolver:
                 made.add(claim)
                 self.directory.claim(subject.known, said.memory_id, predicate, other, value)
 
-    def _remember(self, said: StatementContext, found: dict[Mention, _Found]) -> None:
+    def _remember(self, said: StatementContext, found: dict[Mention, _ResolvedMention]) -> None:
         """The subject is who "she" is in the next sentence, before the others that were spoken of."""
         subjects = [told.subject for told in said.reading.told[:1]]
         order = [named for named in found if named not in subjects] + [named for named in subjects if named in found]
@@ -136,12 +136,12 @@ class _Resolver:
 
     # --- the cascade --------------------------------------------------------------------------------------------------
 
-    def _find(self, named: Mention, said: StatementContext) -> _Found | None:
+    def _find(self, named: Mention, said: StatementContext) -> _ResolvedMention | None:
         if named.is_user:
             return self._user(named, said)
         if named.pronoun:
             known = self._by_pronoun(named.pronoun, said)
-            return _Found(known=known, how=How.PRONOUN) if known else None
+            return _ResolvedMention(known=known, how=How.PRONOUN) if known else None
         found = self._by_name(named, said) if named.name else self._by_role(named, said)
         if found is None:
             return None
@@ -151,17 +151,17 @@ class _Resolver:
         found.known.learn_type(named.type)
         return replace(found, aliases=self._called(found.known, named, said))
 
-    def _user(self, named: Mention, said: StatementContext) -> _Found | None:
+    def _user(self, named: Mention, said: StatementContext) -> _ResolvedMention | None:
         """The speaker: the end user, or one of several who have names.  None where such a name has no letter."""
         if said.voice is None:
             known = self.directory.user()
             names = [self.directory.name(known, named.name)] if named.name and said.may_meet else []
-            return _Found(known=known, how=How.USER, aliases=names)
+            return _ResolvedMention(known=known, how=How.USER, aliases=names)
         name = said.voice.reveal()
         if not normalised(name):
             return None
         found = self._by_name(Mention(name=name, type=PERSON), said)
-        return found or _Found(known=self.directory.user(), how=How.USER)
+        return found or _ResolvedMention(known=self.directory.user(), how=How.USER)
 
     def _by_pronoun(self, pronoun: str, said: StatementContext) -> EntityRecord | None:
         known = next((one for one in reversed(self._recent) if _may_be_called(one, pronoun)), None)
@@ -171,14 +171,14 @@ class _Resolver:
             known = next((one for one in reversed(self._recent) if _may_be_called(one, pronoun)), None)
         return known
 
-    def _by_role(self, named: Mention, said: StatementContext) -> _Found | None:
+    def _by_role(self, named: Mention, said: StatementContext) -> _ResolvedMention | None:
         role = _role(named, said)
         found = self._among(self.directory.called(normalised(role), named.type), How.EXACT)
         if found or not (named.is_sure and said.may_meet):
             return found
-        return _Found(known=self.directory.make(named.type), how=How.NEW)
+        return _ResolvedMention(known=self.directory.make(named.type), how=How.NEW)
 
-    def _by_name(self, named: Mention, said: StatementContext) -> _Found | None:
+    def _by_name(self, named: Mention, said: StatementContext) -> _ResolvedMention | None:
         name = normalised(named.name)
         if not name:
             return None
@@ -187,7 +187,7 @@ class _Resolver:
             return found
         holder = self._unnamed_holder(named, said)
         if holder is not None:
-            return _Found(known=holder, how=How.EXACT)
+            return _ResolvedMention(known=holder, how=How.EXACT)
         return self._by_part(name, named.type) or self._by_spelling(name, named.type)
 
     def _unnamed_holder(self, named: Mention, said: StatementContext) -> EntityRecord | None:
@@ -197,7 +197,7 @@ class _Resolver:
         holders = self.directory.called(normalised(_role(named, said)), named.type)
         return next((one for one in holders if not one.proper), None)
 
-    def _by_part(self, name: str, type_: str) -> _Found | None:
+    def _by_part(self, name: str, type_: str) -> _ResolvedMention | None:
         """ "Priya Sharma", where a Priya or a P. Sharma is known who may be the same."""
         if type_ != PERSON or not is_full(name):
             return None
@@ -209,7 +209,7 @@ class _Resolver:
         ]
         return self._among(list(dict.fromkeys(among)), How.PART)
 
-    def _by_spelling(self, name: str, type_: str) -> _Found:
+    def _by_spelling(self, name: str, type_: str) -> _ResolvedMention:
         grams = trigrams(name)
         alike = sorted(
             (
@@ -222,22 +222,22 @@ class _Resolver:
             key=lambda one: -one[0],
         )
         if alike and alike[0][0] >= ALIKE:
-            return _Found(known=alike[0][2], how=How.TRIGRAM)
+            return _ResolvedMention(known=alike[0][2], how=How.TRIGRAM)
         if alike and self.judge is not None:
             chosen = self.judge(name, [other for _, other, _ in alike])
             if chosen is not None:
-                return _Found(known=alike[chosen][2], how=How.JUDGE)
-        return _Found(known=self.directory.make(type_, needs_review=bool(alike)), how=How.NEW)
+                return _ResolvedMention(known=alike[chosen][2], how=How.JUDGE)
+        return _ResolvedMention(known=self.directory.make(type_, needs_review=bool(alike)), how=How.NEW)
 
-    def _among(self, known: Sequence[EntityRecord], how: How) -> _Found | None:
+    def _among(self, known: Sequence[EntityRecord], how: How) -> _ResolvedMention | None:
         """The only one; or of several the one spoken of last, and that is not sure."""
         if len(known) < 2:
-            return _Found(known=known[0], how=how) if known else None
+            return _ResolvedMention(known=known[0], how=how) if known else None
         recent = next((one for one in reversed(self._recent) if one in known), None)
         chosen = recent or self.directory.latest(known)
         if recent is None:
             self.directory.flag(chosen)
-        return _Found(known=chosen, how=how, is_unsure=recent is None)
+        return _ResolvedMention(known=chosen, how=how, is_unsure=recent is None)
 
     def _called(self, known: EntityRecord, named: Mention, said: StatementContext) -> list[Alias]:
         """Note by which names it was called, and that a role is now this one's."""

@@ -15,7 +15,7 @@ from apps.core.errors import NotFound
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.entities.models import ALIAS, CLAIM, Entity, EntityAlias, EntityClaim, EntityMention
-from apps.entities.opened import Described, OpenedEntity, OpenedRelation, Page, Picture, Tie
+from apps.entities.opened import Described, EntityPage, EntityPicture, OpenedEntity, OpenedRelation, Tie
 from apps.entities.reencryption import ALIASES, CLAIMS, alias_mac
 from apps.memories import integrity
 from apps.memories.models import Memory
@@ -46,14 +46,14 @@ def list_entities(
     before: int | None = None,
     limit: int,
     now: datetime,
-) -> Page:
+) -> EntityPage:
     """Of the scope's one space, newest first.  q: a name or an alias, exactly, however it is spelled."""
     if not scope.spaces:
-        return Page()
+        return EntityPage()
     with tenant_transaction(scope):
         cipher = _cipher(scope)
         if cipher is None:
-            return Page()
+            return EntityPage()
         rows = _shown(scope, now=now)
         if type_ is not None:
             rows = rows.filter(type="" if type_ == OTHER else type_)
@@ -67,7 +67,7 @@ def list_entities(
         found = list(rows.order_by("-pk")[: limit + 1])
         shown = found[:limit]
         opened = _open(scope, shown, cipher, now=now)
-    return Page(
+    return EntityPage(
         entities=[opened[row.pk] for row in shown],
         next_before=shown[-1].pk if len(found) > limit else None,
     )
@@ -132,12 +132,12 @@ def entities_in(scope: Scope, memory_id: int, *, now: datetime) -> list[OpenedEn
     return sorted(opened.values(), key=lambda one: (one.name, one.id))
 
 
-def picture(scope: Scope, *, limit: int, now: datetime) -> Picture:
+def picture(scope: Scope, *, limit: int, now: datetime) -> EntityPicture:
     """Of the scope's one space, at most ``limit`` entities.  A sealed space keeps none."""
     with tenant_transaction(scope):
         cipher = _cipher(scope)
         if cipher is None:
-            return Picture()
+            return EntityPicture()
         newest = Memory.objects.within(scope).existing(now).order_by("-pk").values_list("pk", flat=True)[:LOOKED_AT]
         mentions = EntityMention.objects.within(scope).filter(space_id=scope.space.id, memory_id__in=list(newest))
         memory_ids: dict[int, list[int]] = {}
@@ -152,7 +152,7 @@ def picture(scope: Scope, *, limit: int, now: datetime) -> Picture:
         opened = _open(scope, rows, cipher, now=now)
         ties = _ties(scope, opened, cipher, now=now)
     entities = [opened[one] for one in most[:limit] if one in opened]
-    return Picture(entities=entities, ties=ties, memory_ids=memory_ids, is_cut=len(most) > limit)
+    return EntityPicture(entities=entities, ties=ties, memory_ids=memory_ids, is_cut=len(most) > limit)
 
 
 def entities_named_in(scope: Scope, text: str, *, now: datetime) -> list[int]:

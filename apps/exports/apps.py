@@ -7,7 +7,7 @@ class ExportsConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.crypto.encrypted_tables import register
-        from apps.exports.reencryption import Chunks, Jobs
+        from apps.exports.reencryption import ExportChunks, ExportJobs
 
-        register(Jobs())
-        register(Chunks())
+        register(ExportJobs())
+        register(ExportChunks())

@@ -9,7 +9,7 @@ from django.db import connection
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_space, open_tenant
-from apps.exports.models import OPEN, PAYLOAD, ExportChunk, ExportJob, ExportLink, Reach, Status
+from apps.exports.models import OPEN, PAYLOAD, ExportChunk, ExportJob, ExportLink, ExportReach, ExportStatus
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 
@@ -76,10 +76,12 @@ def discard(scope: Scope, *, memory_ids: Sequence[int] = (), space_ids: Sequence
         return 0
     mine = jobs.filter(pk__in=found)
     if space_ids:
-        people = mine.filter(status__in=OPEN, reach=Reach.PERSON)
-        people.update(**NOTHING | {"status": Status.CANCELLED, "error": "erased", "completed_at": now})
-    mine.filter(status__in=OPEN).update(**NOTHING | {"status": Status.PENDING, "started_at": None})
-    mine.filter(status=Status.COMPLETED).update(status=Status.EXPIRED, error="erased", result_ct=None, expires_at=now)
+        people = mine.filter(status__in=OPEN, reach=ExportReach.PERSON)
+        people.update(**NOTHING | {"status": ExportStatus.CANCELLED, "error": "erased", "completed_at": now})
+    mine.filter(status__in=OPEN).update(**NOTHING | {"status": ExportStatus.PENDING, "started_at": None})
+    mine.filter(status=ExportStatus.COMPLETED).update(
+        status=ExportStatus.EXPIRED, error="erased", result_ct=None, expires_at=now
+    )
     drop_file(scope, found)
     record(scope, actor=scope.principal.label, action="export.erase", count=len(found), now=now)
     return len(found)

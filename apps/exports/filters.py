@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from apps.core.errors import Invalid
 from apps.core.plaintext import Plaintext
-from apps.exports.models import Reach
+from apps.exports.models import ExportReach
 from apps.memories.models import Memory, MemoryQuerySet
 from apps.memories.opened import OpenedMemory
 from apps.projects.scope import Scope
@@ -35,7 +35,7 @@ class TimeRangeMalformed(Invalid):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
+class ExportFilters:
     """A memory must pass all that are given.
 
     q: words that are in its text, summary, tags or source, all of them, in any order and however they are written.
@@ -63,14 +63,14 @@ class Filters:
         return cls(**{**said, **moments})
 
 
-def check(reach: Reach, filters: Filters) -> None:
+def check(reach: ExportReach, filters: ExportFilters) -> None:
     """Raises FiltersClash or TimeRangeMalformed."""
     if filters.time_range is not None and not _RANGE.fullmatch(filters.time_range):
         raise TimeRangeMalformed
     given = {name for name in filters.to_json() if name != "include_soft_deleted"}
-    if reach == Reach.ALL and given:
+    if reach == ExportReach.ALL and given:
         raise FiltersClash("The scope all takes no filter but include_soft_deleted; with filters it is filtered.")
-    if reach == Reach.DATE_RANGE and not given & set(TIMES):
+    if reach == ExportReach.DATE_RANGE and not given & set(TIMES):
         raise FiltersClash("The scope date_range needs date_from, date_to or time_range.")
     if filters.time_range is not None and filters.date_from is not None:
         raise FiltersClash("Give time_range or date_from, not both.")
@@ -79,7 +79,7 @@ def check(reach: Reach, filters: Filters) -> None:
 
 
 def matching(
-    scope: Scope, filters: Filters, *, space_id: int | None, asked_at: datetime, now: datetime
+    scope: Scope, filters: ExportFilters, *, space_id: int | None, asked_at: datetime, now: datetime
 ) -> MemoryQuerySet:
     """Memories of the scope's environment and project, of every end user, that pass what can be asked in clear.
 
@@ -114,7 +114,7 @@ def says(memory: OpenedMemory, q: str | None) -> bool:
     return all(word in there for word in q.casefold().split())
 
 
-def _standing(rows: MemoryQuerySet, filters: Filters, *, now: datetime) -> MemoryQuerySet:
+def _standing(rows: MemoryQuerySet, filters: ExportFilters, *, now: datetime) -> MemoryQuerySet:
     if filters.include_soft_deleted:
         return rows.filter(retention_status__in=("active", "archived", "soft_deleted"))
     return rows.existing(now)

@@ -7,7 +7,7 @@ import orjson
 
 from apps.core.errors import NotFound
 from apps.crypto.services import SpaceCipher
-from apps.exports.filters import Filters
+from apps.exports.filters import ExportFilters
 from apps.exports.models import FILTERS, RESULT, ExportJob
 from apps.projects.scope import Environment, Scope
 
@@ -33,27 +33,27 @@ def scope_of(scope: Scope, job: ExportJob) -> Scope:
     return replace(scope, environment=Environment(job.environment), principal=principal, project_id=job.project_id)
 
 
-def open_filters(cipher: SpaceCipher, job: ExportJob) -> Filters:
+def open_filters(cipher: SpaceCipher, job: ExportJob) -> ExportFilters:
     """Raises DecryptError."""
-    return Filters.from_json(orjson.loads(cipher.open_bytes(FILTERS, job.pk, bytes(job.filters_ct))))
+    return ExportFilters.from_json(orjson.loads(cipher.open_bytes(FILTERS, job.pk, bytes(job.filters_ct))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class ExportResult:
     """Of a file that is complete: its bytes, and their digest in hex."""
 
     size_bytes: int
     sha256: str
 
 
-def open_result(cipher: SpaceCipher, job: ExportJob) -> Result | None:
+def open_result(cipher: SpaceCipher, job: ExportJob) -> ExportResult | None:
     """None for as long as there is no file.  Raises DecryptError."""
     if job.result_ct is None:
         return None
-    return Result(**orjson.loads(cipher.open_bytes(RESULT, job.pk, bytes(job.result_ct))))
+    return ExportResult(**orjson.loads(cipher.open_bytes(RESULT, job.pk, bytes(job.result_ct))))
 
 
-def seal_result(cipher: SpaceCipher, job: ExportJob, result: Result) -> None:
+def seal_result(cipher: SpaceCipher, job: ExportJob, result: ExportResult) -> None:
     """Fill the job's sealed columns: one row has one key version, so the filters are written with it.  Not saved."""
     filters = open_filters(cipher, job)
     job.key_version = cipher.key_version
@@ -61,5 +61,5 @@ def seal_result(cipher: SpaceCipher, job: ExportJob, result: Result) -> None:
     job.result_ct = cipher.seal(RESULT, job.pk, orjson.dumps(asdict(result)))
 
 
-def seal_filters(cipher: SpaceCipher, job_id: int, filters: Filters) -> bytes:
+def seal_filters(cipher: SpaceCipher, job_id: int, filters: ExportFilters) -> bytes:
     return cipher.seal(FILTERS, job_id, orjson.dumps(filters.to_json()))

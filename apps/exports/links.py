@@ -34,7 +34,7 @@ from apps.core.sequences import take_ids
 from apps.crypto.services import SpaceCipher, open_tenant
 from apps.exports.files import read_pieces
 from apps.exports.jobs import open_result
-from apps.exports.models import ExportJob, ExportLink, Format, Status
+from apps.exports.models import ExportJob, ExportLink, ExportStatus, Format
 from apps.exports.services import get_job
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope
@@ -63,7 +63,7 @@ class FileGone(Unavailable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class DownloadLink:
     """token: a credential; shown once, kept nowhere."""
 
     public_id: str
@@ -87,13 +87,13 @@ class Download:
     privacy_request_id: int | None
 
 
-def issue_link(scope: Scope, public_id: str, *, now: datetime) -> Link:
+def issue_link(scope: Scope, public_id: str, *, now: datetime) -> DownloadLink:
     """Leave to take the file of an export once.  Raises ExportNotFound, ExportNotReady."""
     with tenant_transaction(scope):
         return _issue(scope, get_job(scope, public_id, locked=True), now=now)
 
 
-def issue_for_request(scope: Scope, privacy_request_id: int, *, now: datetime) -> Link:
+def issue_for_request(scope: Scope, privacy_request_id: int, *, now: datetime) -> DownloadLink:
     """Leave to take the newest file of a person's request once.  Raises ExportNotReady."""
     with tenant_transaction(scope):
         jobs = ExportJob.objects.within(scope).filter(privacy_request_id=privacy_request_id)
@@ -119,7 +119,9 @@ def use_link(public_id: str, token: str, *, now: datetime) -> Download:
         # Of two who come at once, the second finds nothing to change.
         if issued_to is None or not _may_still_read(scope, issued_to, now=now) or not links.update(used_at=now):
             raise LinkRefused
-        jobs = ExportJob.objects.within(scope).filter(public_id=public_id, status=Status.COMPLETED, expires_at__gt=now)
+        jobs = ExportJob.objects.within(scope).filter(
+            public_id=public_id, status=ExportStatus.COMPLETED, expires_at__gt=now
+        )
         if not jobs.filter(pk__in=ExportLink.objects.within(scope).filter(pk=link_id).values("job_id")).update(
             downloads=F("downloads") + 1
         ):
@@ -146,11 +148,11 @@ def download_of(scope: Scope, job: ExportJob) -> Download:
     )
 
 
-def _issue(scope: Scope, job: ExportJob, *, now: datetime) -> Link:
+def _issue(scope: Scope, job: ExportJob, *, now: datetime) -> DownloadLink:
     """The job is locked; inside the tenant's transaction.  Raises ExportNotReady."""
     cipher = open_tenant(scope.tenant)
     result = open_result(cipher, job)
-    if result is None or job.status != Status.COMPLETED or job.expires_at is None or job.expires_at <= now:
+    if result is None or job.status != ExportStatus.COMPLETED or job.expires_at is None or job.expires_at <= now:
         raise ExportNotReady
     (link_id,) = take_ids(1, sequence="exports_exportlink_id_seq")
     # Whole seconds, as in the token.
@@ -168,7 +170,7 @@ def _issue(scope: Scope, job: ExportJob, *, now: datetime) -> Link:
         ]
     )
     _record(scope, scope.principal.label, "export.link", job, now=now)
-    return Link(
+    return DownloadLink(
         public_id=job.public_id,
         token=_token(scope, cipher, job.public_id, link_id, int(until.timestamp())),
         expires_at=until,

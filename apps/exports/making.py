@@ -7,8 +7,8 @@ from typing import Final
 from apps.core.scoping import tenant_transaction
 from apps.exports import working
 from apps.exports.links import Download, ExportNotReady, download_of
-from apps.exports.models import ExportJob, Status
-from apps.exports.working import Outcome
+from apps.exports.models import ExportJob, ExportStatus
+from apps.exports.working import ExportOutcome
 from apps.projects.scope import Scope
 
 PAUSE: Final = 0.2  # seconds, where a worker is at it
@@ -16,11 +16,11 @@ PAUSE: Final = 0.2  # seconds, where a worker is at it
 
 def make_now(scope: Scope, job_id: int, *, now: datetime) -> Download:
     """The file of this job, once it is there.  Raises ExportNotReady where it could not be made."""
-    while (outcome := working.work(scope.tenant_id, job_id, seconds=60.0, clock=lambda: now)) != Outcome.OVER:
-        if outcome == Outcome.BUSY:
+    while (outcome := working.work(scope.tenant_id, job_id, seconds=60.0, clock=lambda: now)) != ExportOutcome.OVER:
+        if outcome == ExportOutcome.BUSY:
             time.sleep(PAUSE)
     with tenant_transaction(scope):
-        job = ExportJob.objects.within(scope).filter(pk=job_id, status=Status.COMPLETED).first()
+        job = ExportJob.objects.within(scope).filter(pk=job_id, status=ExportStatus.COMPLETED).first()
     if job is None:
         raise ExportNotReady
     return download_of(scope, job)

@@ -9,7 +9,7 @@ from apps.core.scoping import ScopedManager, ScopedModel
 FILTERS, RESULT, PAYLOAD = "export.filters", "export.result", "export.payload"
 
 
-class Status(models.TextChoices):
+class ExportStatus(models.TextChoices):
     """expired: it was completed, and its file is gone: past its time, or because something in it was erased."""
 
     PENDING = "pending"
@@ -25,7 +25,7 @@ class Format(models.TextChoices):
     JSONL = "jsonl"
 
 
-class Reach(models.TextChoices):
+class ExportReach(models.TextChoices):
     """What is exported.  person: everything that is kept of one end user, for a request of theirs."""
 
     FILTERED = "filtered"
@@ -34,7 +34,7 @@ class Reach(models.TextChoices):
     PERSON = "person"
 
 
-OPEN = (Status.PENDING, Status.RUNNING)
+OPEN = (ExportStatus.PENDING, ExportStatus.RUNNING)
 
 
 class ExportJob(ScopedModel):
@@ -58,9 +58,9 @@ class ExportJob(ScopedModel):
     end_user_id = models.BigIntegerField(null=True)
     privacy_request_id = models.BigIntegerField(null=True)
     actor = models.CharField(max_length=64)
-    status = models.CharField(max_length=12, choices=Status, default=Status.PENDING)
+    status = models.CharField(max_length=12, choices=ExportStatus, default=ExportStatus.PENDING)
     format = models.CharField(max_length=8, choices=Format)
-    reach = models.CharField(max_length=12, choices=Reach)
+    reach = models.CharField(max_length=12, choices=ExportReach)
     filters_ct = models.BinaryField()
     result_ct = models.BinaryField(null=True)
     key_version = models.IntegerField()
@@ -86,12 +86,14 @@ class ExportJob(ScopedModel):
         constraints = (
             models.UniqueConstraint(fields=("tenant", "public_id"), name="export_job_public_id"),
             models.UniqueConstraint(fields=("tenant", "id"), name="export_job_in_tenant"),
-            models.CheckConstraint(condition=models.Q(status__in=Status.values), name="export_job_status"),
+            models.CheckConstraint(condition=models.Q(status__in=ExportStatus.values), name="export_job_status"),
             models.CheckConstraint(condition=models.Q(format__in=Format.values), name="export_job_format"),
             models.CheckConstraint(
-                condition=models.Q(reach=Reach.PERSON, end_user_id__isnull=False, privacy_request_id__isnull=False)
+                condition=models.Q(
+                    reach=ExportReach.PERSON, end_user_id__isnull=False, privacy_request_id__isnull=False
+                )
                 | models.Q(
-                    reach__in=(Reach.FILTERED, Reach.ALL, Reach.DATE_RANGE),
+                    reach__in=(ExportReach.FILTERED, ExportReach.ALL, ExportReach.DATE_RANGE),
                     end_user_id__isnull=True,
                     privacy_request_id__isnull=True,
                 ),

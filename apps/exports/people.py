@@ -22,7 +22,7 @@ from apps.entities.models import ALIAS, Entity, EntityAlias, EntityClaim, Entity
 from apps.entities.models import CLAIM as ENTITY_CLAIM
 from apps.exports import formats
 from apps.exports.models import ExportJob
-from apps.exports.reading import Part, names_of, some_ids
+from apps.exports.reading import ExportPart, names_of, some_ids
 from apps.history import states, turns
 from apps.history.models import HistoryTurn, StateItem
 from apps.ingest.models import CLIENT_REF, CONTENT, Candidate, DerivedFact, IngestReceipt, ReviewItem
@@ -280,11 +280,11 @@ def count(scope: Scope, spaces: Sequence[Space]) -> int:
     return sum(section.rows(scope, space).count() for section, space in _places(spaces))
 
 
-def next_of_person(scope: Scope, job: ExportJob, cipher: SpaceCipher, *, now: datetime) -> Part:
+def next_of_person(scope: Scope, job: ExportJob, cipher: SpaceCipher, *, now: datetime) -> ExportPart:
     """The next rows of the person.  cipher: the tenant's.  Inside the tenant's transaction."""
     places = list(_places(spaces_of(scope, job.end_user_id or 0)))
     if job.section >= len(places):
-        return Part(
+        return ExportPart(
             lines=(), memory_ids=(), space_ids=(), space=None, scanned=0, unreadable=0, after_id=job.after_id,
             section=job.section, is_last=True,
         )  # fmt: skip
@@ -306,7 +306,7 @@ def next_of_person(scope: Scope, job: ExportJob, cipher: SpaceCipher, *, now: da
             continue
         lines.append(formats.jsonl({"kind": section.kind, "environment": space.environment} | said))
         memory_ids |= _memories(row)
-    return Part(
+    return ExportPart(
         lines=lines,
         memory_ids=sorted(memory_ids),
         space_ids=[space.pk],

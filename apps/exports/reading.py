@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce, Length
 from apps.core.scoping import ScopedQuerySet
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.exports import formats
-from apps.exports.filters import Filters, matching, says
+from apps.exports.filters import ExportFilters, matching, says
 from apps.exports.models import ExportJob, Format
 from apps.memories import integrity
 from apps.memories.lifetimes import lifetimes_of
@@ -26,7 +26,7 @@ BATCH_BYTES: Final = 4 * 1024 * 1024  # ... of at most so many sealed bytes, but
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ExportPart:
     """Some lines.  space: where all of them are of one.  scanned: rows that were opened, unreadable ones among them.
 
     after_id, section: where the next part begins; is_last: there is none.
@@ -43,7 +43,9 @@ class Part:
     is_last: bool = False
 
 
-def next_memories(scope: Scope, job: ExportJob, filters: Filters, cipher: SpaceCipher, *, now: datetime) -> Part:
+def next_memories(
+    scope: Scope, job: ExportJob, filters: ExportFilters, cipher: SpaceCipher, *, now: datetime
+) -> ExportPart:
     """The next memories that pass the filters.  Inside the tenant's transaction.
 
     scope: in whose environment and project.  cipher: the tenant's.  A row that fails its seal is left out and counted;
@@ -52,7 +54,7 @@ def next_memories(scope: Scope, job: ExportJob, filters: Filters, cipher: SpaceC
     rows = matching(scope, filters, space_id=job.space_id, asked_at=job.created_at, now=now)
     ids = some_ids(rows.filter(pk__gt=job.after_id, pk__lte=job.newest_id), ["text_ct", "metadata_ct"])
     if not ids:
-        return Part(
+        return ExportPart(
             lines=(), memory_ids=(), space_ids=(), space=None, scanned=0, unreadable=0, after_id=job.newest_id,
             is_last=True,
         )  # fmt: skip
@@ -78,7 +80,7 @@ def next_memories(scope: Scope, job: ExportJob, filters: Filters, cipher: SpaceC
             said = formats.row_of(memory, names.get(space.owner_id) if space.kind == SpaceKind.END_USER else None)
             lines.append(formats.csv_row(said) if job.format == Format.CSV else formats.jsonl(said))
             written.append((row.pk, row.space_id))
-    return Part(
+    return ExportPart(
         lines=lines,
         memory_ids=[memory_id for memory_id, _ in written],
         space_ids=sorted({space_id for _, space_id in written}),

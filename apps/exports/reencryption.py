@@ -9,7 +9,7 @@ from apps.exports.models import FILTERS, PAYLOAD, RESULT, ExportChunk, ExportJob
 from apps.projects.scope import Scope
 
 
-class Jobs(SealedColumns):
+class ExportJobs(SealedColumns):
     name = "export"
     model = ExportJob
     columns: ClassVar = {"filters_ct": FILTERS, "result_ct": RESULT}
@@ -20,7 +20,7 @@ class Jobs(SealedColumns):
         return {row.space_id: cipher for row in rows}
 
 
-class Chunks(SealedColumns):
+class ExportChunks(SealedColumns):
     name = "export chunk"
     model = ExportChunk
     columns: ClassVar = {"payload_ct": PAYLOAD}

@@ -18,9 +18,9 @@ from apps.crypto.services import SpaceCipher, open_tenant
 from apps.exports import people
 from apps.exports.doorbell import ring
 from apps.exports.files import NOTHING, drop_file
-from apps.exports.filters import Filters, check, matching
-from apps.exports.jobs import REASONS, ExportNotFound, Result, open_filters, open_result, scope_of, seal_filters
-from apps.exports.models import OPEN, ExportJob, Format, Reach, Status
+from apps.exports.filters import ExportFilters, check, matching
+from apps.exports.jobs import REASONS, ExportNotFound, ExportResult, open_filters, open_result, scope_of, seal_filters
+from apps.exports.models import OPEN, ExportJob, ExportReach, ExportStatus, Format
 from apps.memories.spaces import find_end_user
 from apps.projects.models import Project
 from apps.projects.scope import Scope
@@ -45,9 +45,9 @@ class Export:
     """A job as its tenant may see it.  project: the public id, if it is of one project."""
 
     job: ExportJob
-    filters: Filters
+    filters: ExportFilters
     project: str | None
-    result: Result | None = None
+    result: ExportResult | None = None
 
     @property
     def progress(self) -> float:
@@ -61,7 +61,7 @@ class Export:
         """Rows of the file; None for as long as only opening each can show it."""
         if self.filters.q is None and self.job.is_open:
             return self.job.to_scan
-        return self.job.rows if self.job.status in (Status.COMPLETED, Status.EXPIRED) else None
+        return self.job.rows if self.job.status in (ExportStatus.COMPLETED, ExportStatus.EXPIRED) else None
 
     @property
     def problem(self) -> str | None:
@@ -73,7 +73,7 @@ class Export:
         return f"{self.job.public_id}.{self.job.format}"
 
 
-def start_export(scope: Scope, *, format_: Format, reach: Reach, filters: Filters, now: datetime) -> Export:
+def start_export(scope: Scope, *, format_: Format, reach: ExportReach, filters: ExportFilters, now: datetime) -> Export:
     """Have the memories of the scope's environment and project written to a file, in the background.
 
     Of every end user, unless a filter names one; of one who is not known, none.  Raises FiltersClash,
@@ -101,10 +101,12 @@ def start_for_person(scope: Scope, end_user_id: int, privacy_request_id: int, *,
         cipher = open_tenant(scope.tenant, writing=True)
         lock("export of a person", scope.tenant_id)  # two who ask at once get the same one
         mine = ExportJob.objects.within(scope).filter(privacy_request_id=privacy_request_id)
-        there = mine.filter(status__in=(*OPEN, Status.COMPLETED)).exclude(expires_at__lte=now).order_by("-pk").first()
+        there = (
+            mine.filter(status__in=(*OPEN, ExportStatus.COMPLETED)).exclude(expires_at__lte=now).order_by("-pk").first()
+        )
         if there is not None:
             return there
-        job = _new(scope, cipher, Format.JSONL, Reach.PERSON, Filters(), now=now)
+        job = _new(scope, cipher, Format.JSONL, ExportReach.PERSON, ExportFilters(), now=now)
         job.project_id, job.end_user_id, job.privacy_request_id = None, end_user_id, privacy_request_id
         job.to_scan = people.count(scope, people.spaces_of(scope, end_user_id))
         _begin(scope, job, now=now)
@@ -152,7 +154,7 @@ def cancel_export(scope: Scope, public_id: str, *, now: datetime) -> Export:
         cipher = open_tenant(scope.tenant)
         job = get_job(scope, public_id, locked=True)
         if job.is_open:
-            job.status, job.completed_at = Status.CANCELLED, now
+            job.status, job.completed_at = ExportStatus.CANCELLED, now
             job.save(update_fields=["status", "completed_at"])
             drop_file(scope, [job.pk])
             _record(scope, job, "export.cancel", now=now)
@@ -167,13 +169,13 @@ def retry_export(scope: Scope, public_id: str, *, now: datetime) -> Export:
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
         job = get_job(scope, public_id, locked=True)
-        if job.status not in (Status.FAILED, Status.CANCELLED, Status.EXPIRED):
+        if job.status not in (ExportStatus.FAILED, ExportStatus.CANCELLED, ExportStatus.EXPIRED):
             raise ExportNotOver
         filters = open_filters(cipher, job)
         own = scope_of(scope, job)
         for name, value in NOTHING.items():
             setattr(job, name, value)
-        job.status, job.started_at, job.actor = Status.PENDING, None, scope.principal.label
+        job.status, job.started_at, job.actor = ExportStatus.PENDING, None, scope.principal.label
         job.retries += 1
         if filters.user_id is None or job.space_id is not None:
             rows = matching(own, filters, space_id=job.space_id, asked_at=job.created_at, now=now)
@@ -204,11 +206,11 @@ def _visible(scope: Scope) -> ScopedQuerySet[ExportJob]:
 
 def _of_environment(scope: Scope) -> ScopedQuerySet[ExportJob]:
     """A person's request is for people, and is not among them."""
-    return ExportJob.objects.within(scope).filter(environment=scope.environment).exclude(reach=Reach.PERSON)
+    return ExportJob.objects.within(scope).filter(environment=scope.environment).exclude(reach=ExportReach.PERSON)
 
 
 def _new(
-    scope: Scope, cipher: SpaceCipher, format_: Format, reach: Reach, filters: Filters, *, now: datetime
+    scope: Scope, cipher: SpaceCipher, format_: Format, reach: ExportReach, filters: ExportFilters, *, now: datetime
 ) -> ExportJob:
     (job_id,) = take_ids(1, sequence="exports_exportjob_id_seq")
     return ExportJob(

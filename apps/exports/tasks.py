@@ -12,7 +12,7 @@ SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
 def work(tenant_id: int, job_id: int, **_: object) -> None:
     """Work at an export for a while, and ring again if that was not the end of it."""
     outcome = working.work(tenant_id, job_id, seconds=SLICE_SECONDS, clock=timezone.now)
-    if outcome == working.Outcome.MORE:
+    if outcome == working.ExportOutcome.MORE:
         work.apply_async(kwargs={"tenant_id": tenant_id, "job_id": job_id})
 
 

@@ -28,9 +28,9 @@ from apps.core.sequences import take_ids
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space, open_tenant
 from apps.exports import formats, people, reading
 from apps.exports.files import NOTHING, drop_file, read_pieces
-from apps.exports.jobs import Result, open_filters, scope_of, seal_result
-from apps.exports.models import OPEN, PAYLOAD, ExportChunk, ExportJob, Format, Reach, Status
-from apps.exports.reading import Part
+from apps.exports.jobs import ExportResult, open_filters, scope_of, seal_result
+from apps.exports.models import OPEN, PAYLOAD, ExportChunk, ExportJob, ExportReach, ExportStatus, Format
+from apps.exports.reading import ExportPart
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope, sweep_each_tenant, system_scopes
 
@@ -45,7 +45,7 @@ class FileIncomplete(Exception):
     """A piece of the file is not there."""
 
 
-class Outcome(Enum):
+class ExportOutcome(Enum):
     """more: there is work left.  written: all is in the file.  busy: another worker is at it.  over: the job has ended,
     or is gone."""
 
@@ -65,19 +65,19 @@ def open_jobs() -> Iterator[tuple[int, int]]:
         yield from ((scope.tenant_id, job_id) for job_id in ids)
 
 
-def work(tenant_id: int, job_id: int, *, seconds: float, clock: Callable[[], datetime]) -> Outcome:
+def work(tenant_id: int, job_id: int, *, seconds: float, clock: Callable[[], datetime]) -> ExportOutcome:
     """Export until the time is over.  Raises what keeps the database or the keys from being reached."""
     scope = find_system_scope(tenant_id)
     if scope is None:
-        return Outcome.OVER
+        return ExportOutcome.OVER
     deadline = time.monotonic() + seconds
     while True:
         outcome = _count_attempt(scope, job_id, now=clock())
-        if outcome != Outcome.MORE:
+        if outcome != ExportOutcome.MORE:
             return outcome
         try:
             outcome = retried(export_part)(scope, job_id, now=clock())
-            if outcome == Outcome.WRITTEN:
+            if outcome == ExportOutcome.WRITTEN:
                 outcome = retried(finish)(scope, job_id, now=clock())
         except (DecryptError, FileIncomplete):
             outcome = _note_failure(scope, job_id, "unreadable", now=clock())
@@ -89,11 +89,11 @@ def work(tenant_id: int, job_id: int, *, seconds: float, clock: Callable[[], dat
         except Exception as error:  # noqa: BLE001  (whatever it is: no job stays open for ever)
             logger.warning("a part failed", extra={"job_id": job_id, "error": type(error).__name__})
             outcome = _note_failure(scope, job_id, "worker_failed", now=clock())
-        if outcome != Outcome.MORE or time.monotonic() > deadline:
+        if outcome != ExportOutcome.MORE or time.monotonic() > deadline:
             return outcome
 
 
-def export_part(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
+def export_part(scope: Scope, job_id: int, *, now: datetime) -> ExportOutcome:
     """Put the next part into the job's file."""
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
@@ -101,7 +101,7 @@ def export_part(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
         # Held until the part is in the file: what erases something waits for that, and then finds it there.
         job = jobs.select_for_update(no_key=True, skip_locked=True).first()
         if job is None:
-            return Outcome.BUSY if jobs.exists() else Outcome.OVER
+            return ExportOutcome.BUSY if jobs.exists() else ExportOutcome.OVER
         part = _next_part(scope, job, cipher, now=now)
         lines = list(part.lines)
         if job.format == Format.CSV and job.chunks == 0:
@@ -109,12 +109,12 @@ def export_part(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
         try:
             _write(scope, job, part, lines, cipher, now=now)
         except SpaceShredded:
-            return Outcome.BUSY  # the shredding is about to delete the job as well
+            return ExportOutcome.BUSY  # the shredding is about to delete the job as well
         _move(job, part, now=now)
-        return Outcome.WRITTEN if part.is_last else Outcome.MORE
+        return ExportOutcome.WRITTEN if part.is_last else ExportOutcome.MORE
 
 
-def finish(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
+def finish(scope: Scope, job_id: int, *, now: datetime) -> ExportOutcome:
     """Read the whole file back, and end the job.  Raises DecryptError for a file that does not open."""
     digest, size, count = hashlib.sha256(), 0, 0
     for piece in read_pieces(scope, job_id):
@@ -125,17 +125,17 @@ def finish(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
         jobs = ExportJob.objects.within(scope).filter(pk=job_id, status__in=OPEN)
         job = jobs.select_for_update(no_key=True).first()
         if job is None:
-            return Outcome.OVER
-        if job.status == Status.PENDING:
-            return Outcome.MORE  # something in it was erased meanwhile, and it starts over
+            return ExportOutcome.OVER
+        if job.status == ExportStatus.PENDING:
+            return ExportOutcome.MORE  # something in it was erased meanwhile, and it starts over
         if job.chunks != count:
             raise FileIncomplete
-        job.status, job.completed_at = Status.COMPLETED, now
+        job.status, job.completed_at = ExportStatus.COMPLETED, now
         job.expires_at = now + timedelta(hours=settings.EXPORT_HOURS)
-        seal_result(cipher, job, Result(size_bytes=size, sha256=digest.hexdigest()))
+        seal_result(cipher, job, ExportResult(size_bytes=size, sha256=digest.hexdigest()))
         job.save(update_fields=["status", "completed_at", "expires_at", "filters_ct", "result_ct", "key_version"])
         _record(scope, job, "export.end", job.status, now=now)
-    return Outcome.OVER
+    return ExportOutcome.OVER
 
 
 def sweep(*, now: datetime) -> None:
@@ -143,9 +143,9 @@ def sweep(*, now: datetime) -> None:
 
     def sweep_tenant(scope: Scope) -> None:
         with tenant_transaction(scope):
-            due = ExportJob.objects.within(scope).filter(status=Status.COMPLETED, expires_at__lte=now)
+            due = ExportJob.objects.within(scope).filter(status=ExportStatus.COMPLETED, expires_at__lte=now)
             for job in due.order_by("pk").select_for_update(no_key=True, skip_locked=True):
-                job.status, job.error, job.result_ct = Status.EXPIRED, "past_its_time", None
+                job.status, job.error, job.result_ct = ExportStatus.EXPIRED, "past_its_time", None
                 job.save(update_fields=["status", "error", "result_ct"])
                 drop_file(scope, [job.pk])
                 _record(scope, job, "export.expire", job.error, now=now)
@@ -162,13 +162,15 @@ def sweep(*, now: datetime) -> None:
 # --- one part -------------------------------------------------------------------------------------------------------
 
 
-def _next_part(scope: Scope, job: ExportJob, cipher: SpaceCipher, *, now: datetime) -> Part:
-    if job.reach == Reach.PERSON:
+def _next_part(scope: Scope, job: ExportJob, cipher: SpaceCipher, *, now: datetime) -> ExportPart:
+    if job.reach == ExportReach.PERSON:
         return people.next_of_person(scope, job, cipher, now=now)
     return reading.next_memories(scope_of(scope, job), job, open_filters(cipher, job), cipher, now=now)
 
 
-def _write(scope: Scope, job: ExportJob, part: Part, lines: list[bytes], cipher: SpaceCipher, *, now: datetime) -> None:
+def _write(
+    scope: Scope, job: ExportJob, part: ExportPart, lines: list[bytes], cipher: SpaceCipher, *, now: datetime
+) -> None:
     """Raises SpaceShredded."""
     space = part.space if part.lines else None  # a header has no space, and a space that was shredded seals nothing
     sealing = open_space(scope.tenant, space, writing=True) if space else cipher
@@ -194,14 +196,14 @@ def _write(scope: Scope, job: ExportJob, part: Part, lines: list[bytes], cipher:
     job.chunks += len(payloads)
 
 
-def _move(job: ExportJob, part: Part, *, now: datetime) -> None:
+def _move(job: ExportJob, part: ExportPart, *, now: datetime) -> None:
     if not part.is_last:  # of the last, that the file was read back as well
         job.attempts = 0
     job.after_id, job.section = part.after_id, part.section
     job.scanned += part.scanned
     job.rows += len(part.lines)
     job.unreadable += part.unreadable
-    job.status = Status.RUNNING
+    job.status = ExportStatus.RUNNING
     job.started_at = job.started_at or now
     job.save(
         update_fields=["after_id", "section", "scanned", "rows", "unreadable", "status", "started_at", "chunks",
@@ -209,18 +211,18 @@ def _move(job: ExportJob, part: Part, *, now: datetime) -> None:
     )  # fmt: skip
 
 
-def _count_attempt(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
+def _count_attempt(scope: Scope, job_id: int, *, now: datetime) -> ExportOutcome:
     """Before it: who is killed has no time for that.  More where there is something to attempt."""
     with tenant_transaction(scope):
         jobs = ExportJob.objects.within(scope).filter(pk=job_id, status__in=OPEN)
         job = jobs.select_for_update(no_key=True, skip_locked=True).first()
         if job is None:
-            return Outcome.BUSY if jobs.exists() else Outcome.OVER
+            return ExportOutcome.BUSY if jobs.exists() else ExportOutcome.OVER
         if job.attempts >= MOST_ATTEMPTS:
             return _fail(scope, job, "worker_failed", now=now)
         job.attempts += 1
         job.save(update_fields=["attempts"])
-    return Outcome.MORE
+    return ExportOutcome.MORE
 
 
 def _forgive_attempt(scope: Scope, job_id: int) -> None:
@@ -229,28 +231,28 @@ def _forgive_attempt(scope: Scope, job_id: int) -> None:
         jobs.update(attempts=F("attempts") - 1)
 
 
-def _note_failure(scope: Scope, job_id: int, reason: str, *, now: datetime) -> Outcome:
+def _note_failure(scope: Scope, job_id: int, reason: str, *, now: datetime) -> ExportOutcome:
     """A part failed for a reason of ours.  It is tried a few times; then the job has failed, and may be tried again."""
     with tenant_transaction(scope):
         jobs = ExportJob.objects.within(scope).select_for_update(no_key=True)
         job = jobs.filter(pk=job_id, status__in=OPEN).first()
         if job is None:
-            return Outcome.OVER
+            return ExportOutcome.OVER
         if job.attempts >= MOST_ATTEMPTS:
             return _fail(scope, job, reason, now=now)
         if reason == "unreadable":  # of what is in the file nothing gets better: it is made from its beginning
             drop_file(scope, [job.pk])
-            begun = NOTHING | {"status": Status.PENDING, "attempts": job.attempts}
+            begun = NOTHING | {"status": ExportStatus.PENDING, "attempts": job.attempts}
             ExportJob.objects.within(scope).filter(pk=job_id).update(**begun)
-        return Outcome.BUSY  # not immediately: the task that tends the jobs rings again
+        return ExportOutcome.BUSY  # not immediately: the task that tends the jobs rings again
 
 
-def _fail(scope: Scope, job: ExportJob, reason: str, *, now: datetime) -> Outcome:
-    job.status, job.error, job.completed_at = Status.FAILED, reason, now
+def _fail(scope: Scope, job: ExportJob, reason: str, *, now: datetime) -> ExportOutcome:
+    job.status, job.error, job.completed_at = ExportStatus.FAILED, reason, now
     job.save(update_fields=["status", "error", "completed_at"])
     drop_file(scope, [job.pk])
     _record(scope, job, "export.end", job.status, now=now)
-    return Outcome.OVER
+    return ExportOutcome.OVER
 
 
 def _record(scope: Scope, job: ExportJob, action: str, reason: str, *, now: datetime) -> None:

@@ -7,7 +7,7 @@ class HistoryConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.crypto.encrypted_tables import register
-        from apps.history.reencryption import States, Turns
+        from apps.history.reencryption import HistoryTurns, States
 
-        register(Turns())
+        register(HistoryTurns())
         register(States())

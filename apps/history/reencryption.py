@@ -13,7 +13,7 @@ from apps.history.turns import ABOUT, CONTENT, TURN, Handles, handles_of
 from apps.projects.scope import Scope, SpaceRef
 
 
-class Turns(SealedColumns):
+class HistoryTurns(SealedColumns):
     name = TURN
     model = HistoryTurn
     columns: ClassVar = {"content_ct": CONTENT, "about_ct": ABOUT}

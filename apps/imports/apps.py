@@ -7,7 +7,7 @@ class ImportsConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.crypto.encrypted_tables import register
-        from apps.imports.reencryption import Chunks, Jobs
+        from apps.imports.reencryption import ImportChunks, ImportJobs
 
-        register(Jobs())
-        register(Chunks())
+        register(ImportJobs())
+        register(ImportChunks())

@@ -8,7 +8,7 @@ from typing import Final
 from apps.core.sequences import take_ids
 from apps.crypto.services import SpaceCipher, open_space
 from apps.imports.models import PAYLOAD, ImportChunk, ImportJob
-from apps.imports.payload import Batch, Line, unpacked
+from apps.imports.payload import PayloadLine, RecordBatch, unpacked
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 
@@ -16,7 +16,7 @@ AT_ONCE: Final = 16  # chunks written by one statement
 
 
 def write_chunks(
-    scope: Scope, job: ImportJob, numbered: Iterable[tuple[int, Batch]], cipher: SpaceCipher, *, now: datetime
+    scope: Scope, job: ImportJob, numbered: Iterable[tuple[int, RecordBatch]], cipher: SpaceCipher, *, now: datetime
 ) -> None:
     """numbered: batches with the number of each in the file.  cipher: of the tenant, writing.
 
@@ -32,7 +32,7 @@ def write_chunks(
         )
 
 
-def open_chunk(scope: Scope, chunk: ImportChunk, cipher: SpaceCipher) -> list[Line]:
+def open_chunk(scope: Scope, chunk: ImportChunk, cipher: SpaceCipher) -> list[PayloadLine]:
     """cipher: of the tenant."""
     if chunk.space_id is not None:
         cipher = _cipher_of(scope, chunk.space_id)
@@ -44,7 +44,7 @@ def _cipher_of(scope: Scope, space_id: int, *, writing: bool = False) -> SpaceCi
 
 
 def _chunk(
-    job: ImportJob, cipher: SpaceCipher, own: SpaceCipher | None, chunk_id: int, number: int, batch: Batch, *,
+    job: ImportJob, cipher: SpaceCipher, own: SpaceCipher | None, chunk_id: int, number: int, batch: RecordBatch, *,
     now: datetime,
 ) -> ImportChunk:  # fmt: skip
     is_own = own is not None and not batch.is_shared

@@ -8,7 +8,7 @@ from apps.core.scoping import ScopedManager, ScopedModel
 DETAILS, ERRORS, PAYLOAD = "import.details", "import.errors", "import.payload"
 
 
-class Status(models.TextChoices):
+class ImportStatus(models.TextChoices):
     PENDING = "pending"
     RUNNING = "running"
     COMPLETED = "completed"
@@ -16,7 +16,7 @@ class Status(models.TextChoices):
     CANCELLED = "cancelled"
 
 
-OPEN = (Status.PENDING, Status.RUNNING)
+OPEN = (ImportStatus.PENDING, ImportStatus.RUNNING)
 
 
 class ImportJob(ScopedModel):
@@ -34,7 +34,7 @@ class ImportJob(ScopedModel):
         "projects.Space", models.CASCADE, null=True, related_name="+", db_constraint=False, db_index=False
     )
     actor = models.CharField(max_length=64)
-    status = models.CharField(max_length=12, choices=Status, default=Status.PENDING)
+    status = models.CharField(max_length=12, choices=ImportStatus, default=ImportStatus.PENDING)
     format = models.CharField(max_length=8)
     resume = models.BooleanField(default=False)
     continue_on_error = models.BooleanField(default=False)
@@ -60,7 +60,7 @@ class ImportJob(ScopedModel):
         constraints = (
             models.UniqueConstraint(fields=("tenant", "public_id"), name="import_job_public_id"),
             models.UniqueConstraint(fields=("tenant", "id"), name="import_job_in_tenant"),
-            models.CheckConstraint(condition=models.Q(status__in=Status.values), name="import_job_status"),
+            models.CheckConstraint(condition=models.Q(status__in=ImportStatus.values), name="import_job_status"),
         )
         indexes = (
             models.Index(fields=("tenant", "environment", "-id"), name="import_job_newest"),

@@ -35,7 +35,7 @@ class RecordTooLarge(TooLarge):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PayloadLine:
     """One record as it was sent.  number: of its line, or of its place in the array; from 1."""
 
     number: int
@@ -47,7 +47,7 @@ def format_of(name: str) -> str:
     return "json" if name.strip().lower().endswith(".json") else "jsonl"
 
 
-def lines_of(content: bytes, format_: str) -> Iterator[Line]:
+def lines_of(content: bytes, format_: str) -> Iterator[PayloadLine]:
     """The records, in order; blank lines are none.  Raises ImportUnreadable or RecordTooLarge.
 
     Of JSONL a line may be anything: whether it is a record is asked when it is imported.
@@ -58,7 +58,7 @@ def lines_of(content: bytes, format_: str) -> Iterator[Line]:
             raise RecordTooLarge(f"Record {number} is larger than {MAX_RECORD} bytes.")
         if raw := raw.strip():
             # A line must hold no other line, so that chunks can be taken apart again.
-            yield Line(number, raw.replace(b"\r", b" "))
+            yield PayloadLine(number, raw.replace(b"\r", b" "))
 
 
 def _elements(content: bytes) -> Iterator[tuple[int, bytes]]:
@@ -94,23 +94,23 @@ def _as_json(element: Any) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RecordBatch:
     """Records that are imported together.  is_shared: some of them name an end user of their own."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[PayloadLine, ...]
     is_shared: bool
 
     def packed(self) -> bytes:
         return b"\n".join(b"%d\t%b" % (line.number, line.raw) for line in self.lines)
 
 
-def unpacked(payload: bytes) -> list[Line]:
+def unpacked(payload: bytes) -> list[PayloadLine]:
     found = (packed.partition(b"\t") for packed in payload.split(b"\n"))
-    return [Line(int(number), raw) for number, _, raw in found]
+    return [PayloadLine(int(number), raw) for number, _, raw in found]
 
 
-def batches(lines: Iterable[Line]) -> Iterator[Batch]:
-    held: list[Line] = []
+def batches(lines: Iterable[PayloadLine]) -> Iterator[RecordBatch]:
+    held: list[PayloadLine] = []
     size = 0
     for line in lines:
         if held and (len(held) == BATCH_RECORDS or size + len(line.raw) > BATCH_BYTES):
@@ -122,10 +122,10 @@ def batches(lines: Iterable[Line]) -> Iterator[Batch]:
         yield _batch(held)
 
 
-def alone(line: Line) -> Batch:
+def alone(line: PayloadLine) -> RecordBatch:
     """The record by itself."""
     return _batch([line])
 
 
-def _batch(lines: list[Line]) -> Batch:
-    return Batch(tuple(lines), is_shared=any(b"end_user_id" in line.raw for line in lines))
+def _batch(lines: list[PayloadLine]) -> RecordBatch:
+    return RecordBatch(tuple(lines), is_shared=any(b"end_user_id" in line.raw for line in lines))

@@ -8,7 +8,7 @@ import orjson
 from django.utils.module_loading import import_string
 
 from apps.core.errors import Invalid
-from apps.imports.payload import Line
+from apps.imports.payload import PayloadLine
 from apps.ingest.candidates import Proposal
 
 EXPORTED: Final = "extracted_type"  # what only an exported memory has; no caller may set it elsewhere
@@ -25,7 +25,7 @@ class EndUserUnnamed(Invalid):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class ImportRecord:
     """One thing to remember, and for whom."""
 
     end_user: str
@@ -38,7 +38,7 @@ class Reader(Protocol):
     end_user: of records that name none.  since: when the import began.
     """
 
-    def __call__(self, raw: bytes, *, end_user: str | None, since: datetime) -> Record: ...
+    def __call__(self, raw: bytes, *, end_user: str | None, since: datetime) -> ImportRecord: ...
 
 
 _paths: list[str] = []
@@ -50,12 +50,12 @@ def connect(path: str) -> None:
     _paths[:] = [path]
 
 
-def read_record(raw: bytes, *, end_user: str | None, since: datetime) -> Record:
+def read_record(raw: bytes, *, end_user: str | None, since: datetime) -> ImportRecord:
     reader: Reader = import_string(_paths[0])
     return reader(raw, end_user=end_user, since=since)
 
 
-def check_reference(line: Line) -> None:
+def check_reference(line: PayloadLine) -> None:
     """Raises ReferenceMissing for a record without one.  What is no record at all is refused when it is read."""
     try:
         record = orjson.loads(line.raw)

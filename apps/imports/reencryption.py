@@ -9,7 +9,7 @@ from apps.imports.models import DETAILS, ERRORS, PAYLOAD, ImportChunk, ImportJob
 from apps.projects.scope import Scope
 
 
-class Jobs(SealedColumns):
+class ImportJobs(SealedColumns):
     name = "import"
     model = ImportJob
     columns: ClassVar = {"details_ct": DETAILS, "errors_ct": ERRORS}
@@ -21,7 +21,7 @@ class Jobs(SealedColumns):
         return {row.space_id: cipher for row in rows}
 
 
-class Chunks(SealedColumns):
+class ImportChunks(SealedColumns):
     name = "import chunk"
     model = ImportChunk
     columns: ClassVar = {"payload_ct": PAYLOAD}

@@ -17,7 +17,7 @@ from apps.core.sequences import take_ids
 from apps.crypto.services import open_tenant
 from apps.imports.chunks import write_chunks
 from apps.imports.jobs import Details, open_details, open_errors
-from apps.imports.models import OPEN, ImportChunk, ImportJob, Status
+from apps.imports.models import OPEN, ImportChunk, ImportJob, ImportStatus
 from apps.imports.payload import ImportEmpty, batches, format_of, lines_of
 from apps.imports.records import check_reference
 from apps.imports.tasks import work
@@ -122,7 +122,7 @@ def cancel_import(scope: Scope, public_id: str, *, now: datetime) -> Import:
     with tenant_transaction(scope):
         job = _get(scope, public_id)
         mine = ImportJob.objects.within(scope).filter(pk=job.pk, status__in=OPEN)
-        if mine.update(status=Status.CANCELLED, completed_at=now):
+        if mine.update(status=ImportStatus.CANCELLED, completed_at=now):
             # A worker that is at one of them finds it gone in the end, and undoes what it has stored of it.
             ImportChunk.objects.within(scope).filter(job_id=job.pk).delete()
             record(scope, actor=scope.principal.label, action="import.cancel", target=f"import:{job.pk}", now=now)

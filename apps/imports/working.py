@@ -29,7 +29,7 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, open_tenant
 from apps.imports.chunks import open_chunk, write_chunks
 from apps.imports.jobs import open_details, open_errors, scope_of, seal_job
-from apps.imports.models import OPEN, ImportChunk, ImportJob, Status
+from apps.imports.models import OPEN, ImportChunk, ImportJob, ImportStatus
 from apps.imports.payload import alone
 from apps.imports.records import read_record
 from apps.ingest.candidates import Outcome as Remembered
@@ -37,7 +37,7 @@ from apps.ingest.candidates import Proposal
 from apps.ingest.review import PERMISSION
 from apps.ingest.services import remember_each
 from apps.memories import tombstones
-from apps.projects.outbox import TURN_SECONDS, Kind, Postponed, Turns
+from apps.projects.outbox import TURN_SECONDS, OutboxKind, Postponed, RoundRobin
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope, system_scopes
 
@@ -67,7 +67,7 @@ class ChunkGone(Exception):
     """Another worker has imported it, or the job was cancelled: what was stored of it is undone."""
 
 
-class Outcome(Enum):
+class ImportOutcome(Enum):
     """more: there is work left.  busy: it failed, and is tried again later.  over: the job has ended, or is gone."""
 
     MORE = auto()
@@ -106,35 +106,35 @@ def forget_old(*, now: datetime) -> None:
             )
 
 
-def work(tenant_id: int, job_id: int, *, seconds: float, clock: Callable[[], datetime]) -> Outcome:
+def work(tenant_id: int, job_id: int, *, seconds: float, clock: Callable[[], datetime]) -> ImportOutcome:
     """Import chunks until the time is over.  Raises what keeps the database or the keys from being reached."""
     scope = find_system_scope(tenant_id)
     if scope is None:
-        return Outcome.OVER
+        return ImportOutcome.OVER
     deadline = time.monotonic() + seconds
     while True:
         outcome = _noting_failures(import_chunk, scope, job_id, now=clock())
-        if outcome != Outcome.MORE or time.monotonic() > deadline:
+        if outcome != ImportOutcome.MORE or time.monotonic() > deadline:
             return outcome
 
 
-def import_chunk(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
+def import_chunk(scope: Scope, job_id: int, *, now: datetime) -> ImportOutcome:
     """Import the next chunk of the job, or end the job when there is none."""
     try:
         with tenant_transaction(scope):
             cipher = open_tenant(scope.tenant, writing=True)
             job = ImportJob.objects.within(scope).filter(pk=job_id).first()
             if job is None:
-                return Outcome.OVER
+                return ImportOutcome.OVER
             if not job.is_open:
                 _drop_chunks(scope, job)
-                return Outcome.OVER
+                return ImportOutcome.OVER
             chunk = _next_chunk(scope, job_id)
             if chunk is None:
-                return _end(scope, _locked(scope, job_id), Status.COMPLETED, now=now)
+                return _end(scope, _locked(scope, job_id), ImportStatus.COMPLETED, now=now)
             return _import(scope, job, chunk, cipher, now=now)
     except ChunkGone:
-        return Outcome.MORE  # the next look says what there is now
+        return ImportOutcome.MORE  # the next look says what there is now
 
 
 def set_apart(scope: Scope, job_id: int, reason: str, *, lost: int, now: datetime) -> bool:
@@ -159,7 +159,7 @@ def set_apart(scope: Scope, job_id: int, reason: str, *, lost: int, now: datetim
             return False
         _drop(scope, chunk)
         error = {"line": chunk.first_line, "reason": LEFT_OUT.get(reason, LEFT_OUT[WORKER_LOST])}
-        _count(job, Tally(Counter(rejected=1), [error]), cipher, now=now)
+        _count(job, ImportTally(Counter(rejected=1), [error]), cipher, now=now)
         logger.error("a record is left out", extra={"job_id": job_id, "error": reason})
         return True
 
@@ -170,16 +170,16 @@ def _part(scope: Scope, job_id: int, position: int, now: datetime) -> int | None
     Raises Postponed.
     """
     outcome = work(scope.tenant_id, job_id, seconds=TURN_SECONDS, clock=lambda: now)
-    if outcome == Outcome.BUSY:
+    if outcome == ImportOutcome.BUSY:
         raise Postponed
-    return position + 1 if outcome == Outcome.MORE else None
+    return position + 1 if outcome == ImportOutcome.MORE else None
 
 
 def _mend(scope: Scope, job_id: int, lost: int, reason: str, now: datetime) -> bool:
     return set_apart(scope, job_id, reason, lost=lost, now=now)
 
 
-def _noting_failures(step: Callable[..., Outcome], scope: Scope, job_id: int, *, now: datetime) -> Outcome:
+def _noting_failures(step: Callable[..., ImportOutcome], scope: Scope, job_id: int, *, now: datetime) -> ImportOutcome:
     """Raises what is no fault of the work, which is tried again for as long as it takes; or that the time is over."""
     try:
         return retried(step)(scope, job_id, now=now)
@@ -190,14 +190,14 @@ def _noting_failures(step: Callable[..., Outcome], scope: Scope, job_id: int, *,
         return _note_failure(scope, job_id, now=now)
 
 
-turns = Turns({KIND: Kind(job=_part, mend=_mend)})
+turns = RoundRobin({KIND: OutboxKind(job=_part, mend=_mend)})
 
 
 # --- one chunk ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class Tally:
+class ImportTally:
     """The outcome of the records of a chunk."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -222,7 +222,7 @@ class Tally:
             self.counts["skipped"] += 1
 
 
-def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCipher, *, now: datetime) -> Outcome:
+def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCipher, *, now: datetime) -> ImportOutcome:
     own = scope_of(scope, job)
     details = open_details(cipher, job)
     lines = open_chunk(scope, chunk, cipher)
@@ -250,7 +250,7 @@ def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCiphe
             continue
         # Vectors from the outbox: a file goes in at the speed of the database, not of the embedder.
         results |= remember_each(own, person, by_person[person], embeds_later=True, now=now)
-    tally = Tally()
+    tally = ImportTally()
     for number in sorted(results):
         tally.add(number, results[number], is_unpinned=number in unpinned)
     job = _locked(scope, job.pk)
@@ -258,8 +258,8 @@ def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCiphe
     _count(job, tally, cipher, now=now)
     is_refused = tally.counts["rejected"] > 0 and not job.continue_on_error
     if (is_stopped or is_refused) and job.is_open:
-        return _end(scope, job, Status.FAILED, now=now)
-    return Outcome.MORE
+        return _end(scope, job, ImportStatus.FAILED, now=now)
+    return ImportOutcome.MORE
 
 
 def _next_chunk(scope: Scope, job_id: int) -> ImportChunk | None:
@@ -287,14 +287,14 @@ def _locked(scope: Scope, job_id: int) -> ImportJob:
     return job
 
 
-def _count(job: ImportJob, tally: Tally, cipher: SpaceCipher, *, now: datetime) -> None:
+def _count(job: ImportJob, tally: ImportTally, cipher: SpaceCipher, *, now: datetime) -> None:
     for name, count in tally.counts.items():
         setattr(job, name, getattr(job, name) + count)
     job.processed_records += tally.counts.total()
     job.attempts = 0
     job.started_at = job.started_at or now
-    if job.status == Status.PENDING:
-        job.status = Status.RUNNING
+    if job.status == ImportStatus.PENDING:
+        job.status = ImportStatus.RUNNING
     changed = ["processed_records", "attempts", "started_at", "status", *tally.counts]
     if tally.errors:
         _add_errors(job, tally.errors, cipher)
@@ -308,7 +308,7 @@ def _add_errors(job: ImportJob, errors: Sequence[dict[str, Any]], cipher: SpaceC
     seal_job(job, open_details(cipher, job), kept, cipher)
 
 
-def _end(scope: Scope, job: ImportJob, status: Status, *, now: datetime) -> Outcome:
+def _end(scope: Scope, job: ImportJob, status: ImportStatus, *, now: datetime) -> ImportOutcome:
     if job.is_open:
         job.status, job.completed_at = status, now
         job.started_at = job.started_at or now
@@ -323,25 +323,25 @@ def _end(scope: Scope, job: ImportJob, status: Status, *, now: datetime) -> Outc
             now=now,
         )
     _drop_chunks(scope, job)
-    return Outcome.OVER
+    return ImportOutcome.OVER
 
 
 def _drop_chunks(scope: Scope, job: ImportJob) -> None:
     ImportChunk.objects.within(scope).filter(job_id=job.pk).delete()
 
 
-def _note_failure(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
+def _note_failure(scope: Scope, job_id: int, *, now: datetime) -> ImportOutcome:
     """A batch failed for a reason of ours.  It is tried a few times; then the job has failed, and says where."""
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
         jobs = ImportJob.objects.within(scope).select_for_update(no_key=True)
         job = jobs.filter(pk=job_id, status__in=OPEN).first()
         if job is None:
-            return Outcome.OVER
+            return ImportOutcome.OVER
         job.attempts += 1
         job.save(update_fields=["attempts"])
         if job.attempts < MOST_ATTEMPTS:
-            return Outcome.BUSY
+            return ImportOutcome.BUSY
         chunk = _next_chunk(scope, job_id)
         try:
             line = chunk.first_line if chunk else 0
@@ -349,4 +349,4 @@ def _note_failure(scope: Scope, job_id: int, *, now: datetime) -> Outcome:
             job.save(update_fields=["errors_ct", "details_ct", "revision", "key_version"])
         except DecryptError:
             pass  # the job's own row is what is broken
-        return _end(scope, job, Status.FAILED, now=now)
+        return _end(scope, job, ImportStatus.FAILED, now=now)

@@ -15,7 +15,7 @@ from apps.ingest.changes import Effect
 from apps.memories.opened import OpenedMemory
 from apps.memories.types import TYPES, MemoryType
 from text.mentions import NOBODY, Mentions
-from text.predicates import Claim
+from text.predicates import PredicateClaim
 
 EXPLICIT: Final = 0.5  # an importance from here on is an explicit "remember this"
 
@@ -95,7 +95,7 @@ class ReviewedExtraction:
 class StatedFact:
     """A fact that a caller states as one: nothing is extracted.  It held in [valid_from, valid_to), None is open."""
 
-    claim: Claim
+    claim: PredicateClaim
     valid_from: datetime | None = None
     valid_to: datetime | None = None
 
@@ -173,8 +173,8 @@ class PartClaim:
     value_mac: bytes = b""
 
     @property
-    def claim(self) -> Claim | None:
-        return Claim.read(self.key, self.value, many_valued=self.many_valued)
+    def claim(self) -> PredicateClaim | None:
+        return PredicateClaim.read(self.key, self.value, many_valued=self.many_valued)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +193,7 @@ class FoundChange:
 
 
 @dataclass(slots=True, kw_only=True)
-class Candidate:
+class MemoryCandidate:
     """A piece of a proposal on its way to being a memory, or being refused with a reason.  Steps fill it in.
 
     decision: empty while it is still wanted.  key, value: canonical; key None has no slot.  many_valued: the key names
@@ -256,12 +256,12 @@ class Candidate:
         return not self.decision
 
     @property
-    def claim(self) -> Claim | None:
+    def claim(self) -> PredicateClaim | None:
         """What it claims of whom, where it holds the slot of a claim or a limit, and says nothing else."""
         if self.slot is None or self.key is None or self.kind.group not in ("claim", "constraint"):
             return None
         stated = self.proposal.stated
-        return stated.claim if stated else Claim.read(self.key, self.value or "", many_valued=self.many_valued)
+        return stated.claim if stated else PredicateClaim.read(self.key, self.value or "", many_valued=self.many_valued)
 
     @property
     def kind(self) -> MemoryType:

@@ -59,7 +59,7 @@ class Sureness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class StatementChange:
     """words: spans of the earlier statement that hold no longer; none where all of it ends.  over: how surely, 0..1."""
 
     effect: Effect
@@ -94,7 +94,7 @@ def changes_among(
     sureness: Sureness,
     *,
     worth: float = 1.0,
-) -> Iterator[tuple[int, Change]]:
+) -> Iterator[tuple[int, StatementChange]]:
     """What it changes of these statements, each with its cosine: by place.  The nearest are looked at, and those that
     are likely to be of the same thing are read.
 
@@ -111,7 +111,7 @@ def changes_among(
             yield place, change
 
 
-def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness) -> Change | None:
+def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness) -> StatementChange | None:
     """later: what ``may_change``.  earlier: as what holds of it reads now."""
     if scores.relations["unrelated"] < _UNRELATED:
         denied = clause_denied(later, earlier) or favourite_of(later, earlier)
@@ -119,17 +119,19 @@ def change_of(later: str, earlier: str, scores: ChangeScores, sureness: Sureness
             return _ending(earlier, denied)
     if scores.over >= sureness.ends:
         words = words_over(later, earlier, scores.words, sureness.word)
-        return Change(effect=Effect.OUTDATES) if words is None else _ending(earlier, words, over=scores.over)
+        return StatementChange(effect=Effect.OUTDATES) if words is None else _ending(earlier, words, over=scores.over)
     if scores.over >= sureness.outdates:
-        return Change(effect=Effect.OUTDATES)
+        return StatementChange(effect=Effect.OUTDATES)
     if scores.relations["repeats"] >= sureness.repeats and not _tells_more(later, earlier):
-        return Change(effect=Effect.REPEATS)
+        return StatementChange(effect=Effect.REPEATS)
     return None
 
 
-def _ending(earlier: str, words: Span, *, over: float = 1.0) -> Change:
+def _ending(earlier: str, words: Span, *, over: float = 1.0) -> StatementChange:
     """These words end; all of the statement where nothing is left to say."""
-    return Change(effect=Effect.ENDS, words=() if says_nothing(marked(earlier, [words])) else [words], over=over)
+    return StatementChange(
+        effect=Effect.ENDS, words=() if says_nothing(marked(earlier, [words])) else [words], over=over
+    )
 
 
 def clause_denied(later: str, earlier: str) -> Span | None:

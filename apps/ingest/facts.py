@@ -5,7 +5,7 @@ from datetime import datetime
 
 from apps.core.errors import Invalid
 from apps.core.plaintext import Plaintext
-from apps.edges.decisions import Decision, list_decisions
+from apps.edges.decisions import ContradictionDecision, list_decisions
 from apps.ingest.candidates import Outcome, Proposal, StatedFact
 from apps.ingest.services import remember_for
 from apps.memories.claims import Fact, facts
@@ -32,7 +32,7 @@ class FactEndsFirst(Invalid):
 class Contradiction:
     """Two facts of which both are said to hold now.  facts: as in the decision, the newer first."""
 
-    decision: Decision
+    decision: ContradictionDecision
     facts: tuple[Fact, Fact]
 
 

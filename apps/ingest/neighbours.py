@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from apps.crypto.services import DecryptError
 from apps.ingest import queries
-from apps.ingest.candidates import Candidate
+from apps.ingest.candidates import MemoryCandidate
 from apps.ingest.snapshot import SpaceSnapshot, outlasts
 from apps.memories import integrity
 from apps.memories.integrity import VECTOR
@@ -19,7 +19,7 @@ NEAREST = 4  # how many of the nearest memories are looked at
 SIMILAR = 0.90  # cosine of those that are similar: of what is farther nothing is asked
 
 
-def near_duplicate(snapshot: SpaceSnapshot, candidate: Candidate, *, threshold: float) -> int | None:
+def near_duplicate(snapshot: SpaceSnapshot, candidate: MemoryCandidate, *, threshold: float) -> int | None:
     """A memory with nearly the same vector that lacks no word of the candidate: nothing new is said.
 
     Said by the same person, about one time where it accumulates, and kept for at least as long.
@@ -41,7 +41,7 @@ def near_duplicate(snapshot: SpaceSnapshot, candidate: Candidate, *, threshold: 
     return _near_row(snapshot, candidate, threshold=threshold)
 
 
-def _near_row(snapshot: SpaceSnapshot, candidate: Candidate, *, threshold: float) -> int | None:
+def _near_row(snapshot: SpaceSnapshot, candidate: MemoryCandidate, *, threshold: float) -> int | None:
     assert candidate.vector is not None  # noqa: S101  (the caller looked)
     found = _near_rows(snapshot, candidate)
     if not found or found[0][1] < threshold:
@@ -61,7 +61,7 @@ def _near_row(snapshot: SpaceSnapshot, candidate: Candidate, *, threshold: float
     return None
 
 
-def nearest_to(snapshot: SpaceSnapshot, candidate: Candidate) -> list[tuple[int, float]]:
+def nearest_to(snapshot: SpaceSnapshot, candidate: MemoryCandidate) -> list[tuple[int, float]]:
     """The memories nearest to it, of this batch before it and of those at rest: (id, cosine), nearest first."""
     if candidate.vector is None or candidate.memory_id is None:
         return []
@@ -72,7 +72,7 @@ def nearest_to(snapshot: SpaceSnapshot, candidate: Candidate) -> list[tuple[int,
 
 
 def last_of_sessions(
-    snapshot: SpaceSnapshot, candidates: Sequence[Candidate]
+    snapshot: SpaceSnapshot, candidates: Sequence[MemoryCandidate]
 ) -> dict[str, tuple[int, datetime, NDArray[np.float32]]]:
     """The last memory at rest of each session of these candidates: its id, when it was said, and its vector."""
     sessions = dict.fromkeys(one.proposal.session_id for one in candidates if one.proposal.session_id)
@@ -88,7 +88,7 @@ def last_of_sessions(
     return found
 
 
-def _near_rows(snapshot: SpaceSnapshot, candidate: Candidate) -> list[tuple[int, float]]:
+def _near_rows(snapshot: SpaceSnapshot, candidate: MemoryCandidate) -> list[tuple[int, float]]:
     """Of those at rest; asked once for each candidate."""
     if candidate.vector is None or not snapshot.cipher.is_searchable:
         return []

@@ -6,7 +6,7 @@ does no harm, and only where nothing in the text looks as if it came from elsewh
 
 from typing import Final
 
-from apps.ingest.candidates import Candidate
+from apps.ingest.candidates import MemoryCandidate
 from apps.ingest.speakers import is_user, participant
 from text import patterns
 from text.extraction.slots.orders import traits
@@ -37,7 +37,7 @@ _FOREIGN: Final = patterns.compile(
 )
 
 
-def is_own_style_wish(candidate: Candidate) -> bool:
+def is_own_style_wish(candidate: MemoryCandidate) -> bool:
     """Whether it is of the form of answers, and nothing shows that anyone but the user wrote it."""
     proposal = candidate.proposal
     said, wish = fold(proposal.text.reveal()), lower(fold(candidate.text.reveal()))

@@ -11,10 +11,10 @@ from apps.core.scoping import tenant_transaction
 from apps.ingest.models import Decision
 from apps.projects.scope import Scope
 
-KINDS: Final = ("stored", "met again", "waits", "refused")  # in the order in which they are drawn
+KINDS: Final = ("stored", "duplicates", "needs review", "rejected")  # in the order in which they are drawn
 _KIND: Final[Mapping[str, str]] = {
     Decision.CREATED: "stored", Decision.REVIVED: "stored", Decision.SUPERSEDING: "stored",
-    Decision.MERGED: "met again", Decision.DUPLICATE: "met again", Decision.PENDING: "waits",
+    Decision.MERGED: "duplicates", Decision.DUPLICATE: "duplicates", Decision.PENDING: "needs review",
 }  # fmt: skip
 # The index ``candidate_of_a_time`` holds all of it.
 _OUTCOMES: Final = """
@@ -53,7 +53,7 @@ class Outcomes:
 
 def kind_of(decision: str) -> str:
     """Which of KINDS a decision counts as."""
-    return _KIND.get(decision, "refused")
+    return _KIND.get(decision, "rejected")
 
 
 def outcomes(scope: Scope, *, days: int, now: datetime) -> Outcomes:

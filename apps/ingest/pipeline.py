@@ -10,7 +10,7 @@ workers cannot dedupe against the same past (docs/adr/0003).
 from collections.abc import Sequence
 
 from apps.core.scoping import tenant_transaction
-from apps.ingest.candidates import Candidate, Proposal
+from apps.ingest.candidates import MemoryCandidate, Proposal
 from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps.change import change, close_what_says_nothing
@@ -27,7 +27,7 @@ from apps.ingest.steps.review_gate import Queue
 from apps.ingest.steps.supersede import close, supersede
 
 
-def run(proposals: Sequence[Proposal], tools: PipelineContext) -> list[list[Candidate]]:
+def run(proposals: Sequence[Proposal], tools: PipelineContext) -> list[list[MemoryCandidate]]:
     """Carry proposals to their decisions: for each proposal its candidates, every one decided.  All or nothing."""
     batch = [extract(proposal, now=tools.now) for proposal in proposals]
     candidates = [candidate for one in batch for candidate in one]

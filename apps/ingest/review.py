@@ -87,7 +87,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ReviewFilter:
     """Which candidates: those of a state, and of a reason; all where None."""
 
     state: ReviewState | None = None
@@ -100,7 +100,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class ReviewPage:
     """candidates: newest first; those that fail their seal are left out.  next_before: where the next page begins, if
     there is one."""
 
@@ -109,7 +109,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ReviewVerdict:
     """accept, or else reject.  text: what to remember instead.  pinned: the memory is to be.  can_be_undone: what it
     says is kept for UNDO, so that ``undo`` can put it back."""
 
@@ -124,7 +124,9 @@ def may_review(scope: Scope) -> bool:
     return scope.principal.kind != "api_key" or PERMISSION in scope.permissions
 
 
-def list_candidates(scope: Scope, wanted: Wanted, *, before: int | None = None, limit: int, now: datetime) -> Page:
+def list_candidates(
+    scope: Scope, wanted: ReviewFilter, *, before: int | None = None, limit: int, now: datetime
+) -> ReviewPage:
     """scope: of one end user, or without a space of all in its environment.  before: an id; only older ones."""
     with tenant_transaction(scope):
         rows = _in_reach(scope)
@@ -139,7 +141,7 @@ def list_candidates(scope: Scope, wanted: Wanted, *, before: int | None = None, 
         if shown:
             record(scope, actor=scope.principal.label, action="candidate.read", count=len(shown), now=now)
     ciphers = _ciphers(scope, shown)
-    return Page(
+    return ReviewPage(
         candidates=[one for row in shown if (one := _open(scope, row, ciphers.get(row.space_id), now=now)) is not None],
         next_before=shown[-1].pk if len(found) > limit else None,
     )
@@ -153,7 +155,7 @@ def get_candidate(scope: Scope, candidate_id: int, *, now: datetime) -> Waiting:
         return _opened(scope, row, now=now)
 
 
-def decide(scope: Scope, candidate_id: int, verdict: Verdict, *, now: datetime) -> Waiting:
+def decide(scope: Scope, candidate_id: int, verdict: ReviewVerdict, *, now: datetime) -> Waiting:
     """Accept a candidate, and remember it, or reject it.  Said again by the same, it changes nothing.
 
     Raises CandidateNotFound, AlreadyDecided, WordingRefused, DecryptError.
@@ -188,7 +190,7 @@ def decide(scope: Scope, candidate_id: int, verdict: Verdict, *, now: datetime) 
 
 
 def decide_all(
-    scope: Scope, candidate_ids: Sequence[int], verdict: Verdict, *, now: datetime
+    scope: Scope, candidate_ids: Sequence[int], verdict: ReviewVerdict, *, now: datetime
 ) -> list[tuple[int, Waiting | DomainError]]:
     """The same verdict on each, every one by itself, in order: its result, or the error."""
     results: list[tuple[int, Waiting | DomainError]] = []
@@ -252,7 +254,7 @@ def _undoable(scope: Scope, now: datetime) -> ScopedQuerySet[ReviewItem]:
     return _in_reach(scope).filter(undo_until__gt=now, decided_by=scope.principal.label)
 
 
-def _remember(inside: Scope, row: ReviewItem, verdict: Verdict, *, now: datetime) -> DecisionMade:
+def _remember(inside: Scope, row: ReviewItem, verdict: ReviewVerdict, *, now: datetime) -> DecisionMade:
     content = waiting.opened(row, open_space(inside.tenant, inside.space))
     proposal = waiting.proposal_of(row, content, text=verdict.text, pinned=verdict.pinned)
     # Vectors come from the outbox: an embedder that is slow must not hold the lock of the space.

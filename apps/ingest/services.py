@@ -11,7 +11,7 @@ from apps.core.errors import DomainError, Unavailable
 from apps.core.retries import retried
 from apps.crypto.services import SpaceShredded
 from apps.ingest import pipeline
-from apps.ingest.candidates import MADE, STORED, Candidate, DecisionMade, Outcome, Proposal
+from apps.ingest.candidates import MADE, STORED, DecisionMade, MemoryCandidate, Outcome, Proposal
 from apps.ingest.model import read_ahead
 from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.snapshot import KeyRotated
@@ -91,14 +91,14 @@ def first_stored(scope: Scope, outcome: Outcome, *, now: datetime) -> OpenedMemo
     return outcome.opened() if outcome.opened else get_memory(scope, outcome.memory_ids[0], now=now)
 
 
-def _outcome(candidates: Sequence[Candidate]) -> Outcome:
+def _outcome(candidates: Sequence[MemoryCandidate]) -> Outcome:
     return Outcome(
         decisions=[_decision(candidate) for candidate in candidates],
         opened=next((one.opened for one in candidates if one.decision in STORED), None),
     )
 
 
-def _decision(candidate: Candidate) -> DecisionMade:
+def _decision(candidate: MemoryCandidate) -> DecisionMade:
     return DecisionMade(
         decision=candidate.decision,
         reason=candidate.reason,

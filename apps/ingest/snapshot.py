@@ -12,7 +12,7 @@ from apps.core.plaintext import Plaintext
 from apps.core.prepared_sql import pipelined, prepared_cursor
 from apps.core.sequences import take_ids
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
-from apps.ingest.candidates import STORED, Candidate, FoundChange
+from apps.ingest.candidates import STORED, FoundChange, MemoryCandidate
 from apps.ingest.memory_state import ClaimState, MemoryState, SlotHolder, SlotPeriod, SlotPosition
 from apps.ingest.models import IngestReceipt
 from apps.ingest.pipeline_context import PipelineContext
@@ -57,18 +57,18 @@ class SpaceSnapshot:
     receipts: dict[bytes, list[int]] = field(default_factory=dict)
     new_receipts: dict[bytes, str] = field(default_factory=dict)
     erased_at: dict[bytes, datetime] = field(default_factory=dict)
-    waiting: list[Candidate] = field(default_factory=list)
+    waiting: list[MemoryCandidate] = field(default_factory=list)
     _by_text: dict[bytes, list[MemoryState]] = field(default_factory=dict)
     _by_said: dict[bytes, list[MemoryState]] = field(default_factory=dict)
     _by_slot: dict[bytes, list[SlotHolder]] = field(default_factory=dict)
     _ids: list[int] = field(default_factory=list)
-    vectors: list[tuple[MemoryState, Candidate, NDArray[np.float32]]] = field(default_factory=list)
+    vectors: list[tuple[MemoryState, MemoryCandidate, NDArray[np.float32]]] = field(default_factory=list)
     near_rows: dict[int, list[tuple[int, float]]] = field(default_factory=dict)
     _policy: Tenant | None = None
     _review: Review | None = None
 
     @classmethod
-    def locked(cls, candidates: Sequence[Candidate], tools: PipelineContext) -> Self:
+    def locked(cls, candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> Self:
         """Lock the space, and read what it holds of these candidates.  Inside the tenant's transaction.
 
         The lock is the space's single writer: between this and the commit no one else adds to it.  Raises KeyRotated,
@@ -94,7 +94,7 @@ class SpaceSnapshot:
     def reference(self, client_ref: str) -> bytes:
         return self.cipher.identity_mac("client_ref", client_ref)
 
-    def give_receipt(self, candidates: Sequence[Candidate]) -> None:
+    def give_receipt(self, candidates: Sequence[MemoryCandidate]) -> None:
         """Note what the proposal of these candidates stored, under the caller's reference, if it has one."""
         client_ref = candidates[0].proposal.client_ref
         ids = [one.memory_id for one in candidates if one.memory_id and one.decision in STORED]
@@ -102,13 +102,13 @@ class SpaceSnapshot:
             self.receipts[self.reference(client_ref)] = ids
             self.new_receipts[self.reference(client_ref)] = client_ref
 
-    def same_text(self, candidate: Candidate) -> MemoryState | None:
+    def same_text(self, candidate: MemoryCandidate) -> MemoryState | None:
         """A row in being that says the same words.  What accumulates is the same only when told of about one time."""
         alike = self._by_text.get(candidate.text_mac, ())
         whole = (known for known in alike if known.is_whole)
         return next((known for known in whole if self.is_of_one_time(candidate, known)), None)
 
-    def said_until_then(self, candidate: Candidate) -> MemoryState | None:
+    def said_until_then(self, candidate: MemoryCandidate) -> MemoryState | None:
         """A memory that said the same words, of which some ended after the time for which they are stated here."""
         at = self.said_at(candidate)
         here = [one for one in self._by_text.get(candidate.text_mac, ()) if one.ended]
@@ -127,7 +127,7 @@ class SpaceSnapshot:
         """What the change is of, where it still says what it said when the two were compared."""
         return [known for known in self._by_text.get(change.text_mac, ()) if change.memory_id in (None, known.id)]
 
-    def stands_for(self, candidate: Candidate, known: MemoryState) -> bool:
+    def stands_for(self, candidate: MemoryCandidate, known: MemoryState) -> bool:
         """Whether nothing is lost where a memory that says the same is all that is kept of the candidate."""
         return (
             known.validity == "current"
@@ -138,7 +138,7 @@ class SpaceSnapshot:
             and outlasts(known.expires_at, self.end_of(candidate))
         )
 
-    def put_together(self, candidate: Candidate) -> MemoryState | None:
+    def put_together(self, candidate: MemoryCandidate) -> MemoryState | None:
         """The first of the memories that a text in lines is made of, where it is made of nothing else.
 
         Lines with bullets are such as recall gives out: these are never new statements.
@@ -175,7 +175,7 @@ class SpaceSnapshot:
             others=[known for known in rows if known.is_current],
         )
 
-    def trust(self, candidate: Candidate) -> Trust:
+    def trust(self, candidate: MemoryCandidate) -> Trust:
         """Of what comes from elsewhere as it was there, from a caller who may review: as if reviewed here."""
         proposal = candidate.proposal
         if proposal.kept is not None and proposal.is_vouched:
@@ -196,7 +196,7 @@ class SpaceSnapshot:
             self._review = review_policy(self.scope)
         return self._review
 
-    def says_nothing_new(self, candidate: Candidate, known: MemoryState) -> bool:
+    def says_nothing_new(self, candidate: MemoryCandidate, known: MemoryState) -> bool:
         """Whether each content word of the candidate is in what the known row says already."""
         return set(candidate.terms) <= set(self.terms_of(known))
 
@@ -212,7 +212,7 @@ class SpaceSnapshot:
         row = None if known.is_new else self.row(known.id)
         return self.terms_of(known) if row is None else self.words(row, open_said)
 
-    def meet(self, candidate: Candidate, known: MemoryState) -> None:
+    def meet(self, candidate: MemoryCandidate, known: MemoryState) -> None:
         """The known row stands for the candidate: it was said once more, and stays for as long as either was to stay.
 
         What one proposal says twice is said once.
@@ -222,7 +222,7 @@ class SpaceSnapshot:
             known.said_by = candidate.proposal
         known.expires_at = _later(known.expires_at, self.end_of(candidate))
 
-    def end_of(self, candidate: Candidate) -> datetime | None:
+    def end_of(self, candidate: MemoryCandidate) -> datetime | None:
         """When the candidate's time would be over, or None for never."""
         if candidate.proposal.kept is not None:
             end = candidate.proposal.kept.expires_at
@@ -239,7 +239,7 @@ class SpaceSnapshot:
         latest = self.now + self.task_cap
         return latest if end is None else min(end, latest)
 
-    def said_at(self, candidate: Candidate) -> datetime:
+    def said_at(self, candidate: MemoryCandidate) -> datetime:
         """Since when it is said to hold: what comes from elsewhere says so, else when it was said."""
         proposal = candidate.proposal
         told = proposal.kept or proposal.stated
@@ -247,7 +247,7 @@ class SpaceSnapshot:
         proposed_at = proposal.reviewed.said_at if proposal.reviewed else self.now
         return told_at or proposal.occurred_at or proposed_at
 
-    def until(self, candidate: Candidate) -> datetime | None:
+    def until(self, candidate: MemoryCandidate) -> datetime | None:
         """Until when it is said to hold, where the caller says so."""
         return candidate.proposal.stated.valid_to if candidate.proposal.stated else None
 
@@ -259,7 +259,7 @@ class SpaceSnapshot:
         at_rest = {bytes(slot): memory_id for memory_id, slot in rows.values_list("pk", "slot") if slot}
         return at_rest | {slot: one.id for slot in slots if (one := self.holder(slot)) is not None}
 
-    def is_of_one_time(self, candidate: Candidate, known: "MemoryState | Memory") -> bool:
+    def is_of_one_time(self, candidate: MemoryCandidate, known: "MemoryState | Memory") -> bool:
         """Whether what accumulates refers to one time: about when it was said, or of the date that both name.
 
         What is said now, at no time of its own, is of one time with what was stored just now, whenever that was said.
@@ -274,7 +274,7 @@ class SpaceSnapshot:
         is_dated = candidate.event_at is not None and candidate.event_at == known.event_at
         return is_now or is_dated or abs(self.said_at(candidate) - said_at) <= ACCUMULATING_WINDOW
 
-    def add(self, candidate: Candidate) -> MemoryState:
+    def add(self, candidate: MemoryCandidate) -> MemoryState:
         """Give the candidate an id and a place, as the newest row."""
         known = MemoryState(
             id=self._next_id(),
@@ -330,7 +330,7 @@ class SpaceSnapshot:
         claims = held_by(self.scope, self.space.pk, known.id, self.cipher, now=self.now)
         known.parts += [ClaimState.of_claim(known, claim) for claim in claims if claim.id not in there]
 
-    def _read(self, candidates: Sequence[Candidate]) -> None:
+    def _read(self, candidates: Sequence[MemoryCandidate]) -> None:
         slots = sorted({slot for one in candidates for slot in one.slots})
         macs = {mac for one in candidates if one.is_wanted for mac in one.macs}
         with prepared_cursor() as alike:

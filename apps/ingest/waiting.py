@@ -10,7 +10,7 @@ from apps.audit.services import record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher
-from apps.ingest.candidates import Candidate, PartClaim, Proposal, ReviewedExtraction
+from apps.ingest.candidates import MemoryCandidate, PartClaim, Proposal, ReviewedExtraction
 from apps.ingest.models import CONTENT, ReviewItem, ReviewState
 from apps.projects.scope import Scope
 
@@ -21,7 +21,7 @@ _KEPT: Final = ("source", "event_type", "tags", "importance", "session_id", "ttl
 _OF_PART: Final = ("start", "end", "key", "value", "many_valued", "type")
 
 
-def packed(candidate: Candidate) -> bytes:
+def packed(candidate: MemoryCandidate) -> bytes:
     """What a candidate says and whence, as JSON."""
     proposal = candidate.proposal
     said = {name: getattr(proposal, name) for name in _KEPT}

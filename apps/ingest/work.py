@@ -11,7 +11,7 @@ from apps.history.states import embed_items
 from apps.memories.embedding import embed_memories
 from apps.memories.models import Memory
 from apps.memories.quarantine_retry import release
-from apps.projects.outbox import Kind, Turns
+from apps.projects.outbox import OutboxKind, RoundRobin
 from apps.projects.scope import Scope
 from apps.summaries.services import tend_clusters, tend_summaries
 
@@ -52,13 +52,13 @@ def _resummarize(scope: Scope, summary_ids: Sequence[int], now: datetime) -> Non
     tend_summaries(scope, summary_ids, now=now)
 
 
-KINDS: Final[Mapping[str, Kind]] = {
-    "doctor": Kind(),  # of no tenant; `memsync doctor` looks how soon it is gone
-    "embed": Kind(do=_embed),
-    "embed_state": Kind(do=_embed_state),
-    "look_again": Kind(do=_look_again),
-    "refresh": Kind(job=_refresh),
-    "resummarize": Kind(do=_resummarize),
-    "summarize": Kind(do=_summarize),
+KINDS: Final[Mapping[str, OutboxKind]] = {
+    "doctor": OutboxKind(),  # of no tenant; `memsync doctor` looks how soon it is gone
+    "embed": OutboxKind(do=_embed),
+    "embed_state": OutboxKind(do=_embed_state),
+    "look_again": OutboxKind(do=_look_again),
+    "refresh": OutboxKind(job=_refresh),
+    "resummarize": OutboxKind(do=_resummarize),
+    "summarize": OutboxKind(do=_summarize),
 }
-turns = Turns(KINDS)
+turns = RoundRobin(KINDS)

@@ -38,14 +38,14 @@ class MemoryAdmin(OperatorAdmin):
     list_filter = ("environment", "validity", "retention_status", "type", "tier", "tenant")
     list_select_related = ("tenant",)
     search_fields = ("=id", "public_id__exact")
-    search_help_text = "A memory's number or public id. What memories say cannot be searched here."
+    search_help_text = "A memory's number or public ID. Memory text cannot be searched here."
     fieldsets = (
         (None, {"fields": ("sealed", "public", ("tenant", "environment"), ("space_number", "project_name"))}),
         (
             "State",
             {"fields": (("state", "marks"), ("replaced_by", "superseded_reason"), ("validity", "retention_status"))},
         ),
-        ("What kind of thing", {"fields": (("type", "source_kind"), ("searchable", "embedder"))}),
+        ("Classification", {"fields": (("type", "source_kind"), ("searchable", "embedder"))}),
         (
             "Weight",
             {
@@ -67,7 +67,7 @@ class MemoryAdmin(OperatorAdmin):
                 )
             },
         ),
-        ("What happened to it", {"fields": ("story",)}),
+        ("History", {"fields": ("story",)}),
     )
 
     @display(description="Memory", ordering="id")
@@ -92,9 +92,9 @@ class MemoryAdmin(OperatorAdmin):
         }
         return ", ".join(name for name, is_set in marks.items() if is_set) or "none"
 
-    @display(description="Found by", label={"words and meaning": "success", "words so far": "warning"})
+    @display(description="Indexed by", label={"keywords and vector": "success", "keywords only": "warning"})
     def searchable(self, memory: Memory) -> str:
-        return "words and meaning" if hasattr(memory, "vector") else "words so far"
+        return "keywords and vector" if hasattr(memory, "vector") else "keywords only"
 
     @display(description="Embedder")
     def embedder(self, memory: Memory) -> str | None:
@@ -113,9 +113,9 @@ class MemoryAdmin(OperatorAdmin):
     def replaced_by(self, memory: Memory) -> str | None:
         return _link_to(memory.superseded_by_id)
 
-    @display(description="What it says")
+    @display(description="Text")
     def sealed(self, memory: Memory) -> str:
-        return f"Sealed under version {memory.key_version} of the tenant's key. It can be read through the API only."
+        return f"Encrypted under version {memory.key_version} of the tenant's key; readable through the API only."
 
     @display(description="Story")
     def story(self, memory: Memory) -> str:
@@ -125,8 +125,8 @@ class MemoryAdmin(OperatorAdmin):
             .defer(*sealed_fields(MemoryTransition))
             .order_by("id")[:100]
         )
-        told = format_html_join("", "<li>{} &ensp; <b>{}</b> &ensp; asked by {} &ensp; {} {}</li>", map(_line, rows))
-        return format_html("<ol>{}</ol>", told) if told else "Nothing is recorded."
+        told = format_html_join("", "<li>{} &ensp; <b>{}</b> &ensp; by {} &ensp; {} {}</li>", map(_line, rows))
+        return format_html("<ol>{}</ol>", told) if told else "No history."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         # Joined, not asked for by "exists": the planner would read every vector there is for a page of fifty.
@@ -155,7 +155,7 @@ class QuarantinedRowAdmin(OperatorAdmin):
             return name
         return link(name, reverse("admin:memories_memory_change", args=[listed.record_id]))
 
-    @action(description="Look again", url_path="look-again", icon="refresh", permissions=["operate"])
+    @action(description="Retry decryption", url_path="look-again", icon="refresh", permissions=["operate"])
     def look_again(self, request: HttpRequest, object_id: str) -> Answer:
         """Nothing here opens a row: the worker does, and releases it if it opens."""
         listed = self.found(request, object_id)
@@ -166,14 +166,14 @@ class QuarantinedRowAdmin(OperatorAdmin):
             with tenant_transaction(scope):
                 record(scope, actor=actor(request), action="integrity.look_again", target=target, now=timezone.now())
                 enqueue(scope, "look_again", [listed.pk], now=timezone.now())
-            self.message_user(request, "It leaves this list in a moment, if it opens.", messages.SUCCESS)
+            self.message_user(request, "It leaves this list shortly if it can be decrypted.", messages.SUCCESS)
             return HttpResponseRedirect(self.list_url())
         return self.form_page(
             request,
             forms.Form(),
-            title=f"Look again at {listed.table} #{listed.record_id}",
-            explanation="When the row was put back from a backup it opens again, and leaves this list.",
-            submit="Look again",
+            title=f"Retry decryption of {listed.table} #{listed.record_id}",
+            explanation="A row restored from a backup can be decrypted again and leaves this list.",
+            submit="Retry decryption",
             back=back,
         )
 

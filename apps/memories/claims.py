@@ -21,7 +21,7 @@ from apps.memories.opened import OpenedMemory
 from apps.memories.sealing import open_memory
 from apps.memories.validity import AsOf, holding
 from apps.projects.scope import Scope, SpaceRef
-from text.predicates import Claim
+from text.predicates import PredicateClaim
 
 CLAIM: Final = "claim"  # the table's name among sealed ones
 CONTENT: Final = "claim.content"  # the name bound into its seal
@@ -32,11 +32,13 @@ _OF_PARTS: Final = ("start", "end", "key", "value")  # sealed beside the claim o
 class Fact:
     """A claim that held, with the memory that makes it."""
 
-    claim: Claim
+    claim: PredicateClaim
     memory: OpenedMemory
 
 
-def write(scope: Scope, space_id: int, claims: Mapping[int, Claim], cipher: SpaceCipher, *, now: datetime) -> None:
+def write(
+    scope: Scope, space_id: int, claims: Mapping[int, PredicateClaim], cipher: SpaceCipher, *, now: datetime
+) -> None:
     """claims: by the memory's id.  In the transaction that writes the memories."""
     ids = take_ids(len(claims), sequence="memories_memoryclaim_id_seq")
     insert(
@@ -59,7 +61,7 @@ class PartOfMemory:
     """A claim of a memory that says more, to be written: its words [start, end), slot, value and times."""
 
     memory_id: int
-    claim: Claim
+    claim: PredicateClaim
     key: str
     value: str
     start: int
@@ -295,7 +297,7 @@ def predicate_mac(cipher: SpaceCipher, attribute: str) -> bytes:
     return cipher.identity_mac("claim.predicate", attribute)
 
 
-def _macs(claim: Claim, cipher: SpaceCipher) -> dict[str, bytes | None]:
+def _macs(claim: PredicateClaim, cipher: SpaceCipher) -> dict[str, bytes | None]:
     if not cipher.is_searchable:
         return {"subject_mac": None, "predicate_mac": None}
     return {
@@ -304,7 +306,7 @@ def _macs(claim: Claim, cipher: SpaceCipher) -> dict[str, bytes | None]:
     }
 
 
-def _opened(scope: Scope, row: MemoryClaim, cipher: SpaceCipher, *, now: datetime) -> Claim | None:
+def _opened(scope: Scope, row: MemoryClaim, cipher: SpaceCipher, *, now: datetime) -> PredicateClaim | None:
     try:
         return _claim(cipher.open_bytes(CONTENT, row.pk, bytes(row.claim_ct)))
     except DecryptError as error:
@@ -312,10 +314,10 @@ def _opened(scope: Scope, row: MemoryClaim, cipher: SpaceCipher, *, now: datetim
         return None
 
 
-def _claim(opened: bytes) -> Claim:
+def _claim(opened: bytes) -> PredicateClaim:
     """Without the words that make it, where it is a part of a memory."""
     said = orjson.loads(opened)
-    return Claim(**{one.name: said[one.name] for one in fields(Claim)})
+    return PredicateClaim(**{one.name: said[one.name] for one in fields(PredicateClaim)})
 
 
 class Claims(SealedColumns):

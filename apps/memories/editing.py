@@ -14,7 +14,7 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded
 from apps.memories import integrity, revisions
 from apps.memories.models import Memory
-from apps.memories.revisions import Change, Diff
+from apps.memories.revisions import Diff, FieldChange
 from apps.memories.sealing import open_metadata, open_tags, seal_changed
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.spaces import lock_space
@@ -90,7 +90,7 @@ def _edit_locked(scope: Scope, edits: Sequence[Edit], *, leave_broken: bool, now
     found = Memory.objects.within(scope).existing(now).filter(pk__in=ids).order_by("pk").select_for_update(no_key=True)
     rows = {row.pk: row for row in found}
     results: list[Edited] = []
-    changes: list[Change] = []
+    changes: list[FieldChange] = []
     space.txid += 1
     for one in edits:
         row = rows.get(one.memory_id)
@@ -109,7 +109,7 @@ def _edit_locked(scope: Scope, edits: Sequence[Edit], *, leave_broken: bool, now
                 continue
             results.append(Edited(memory_id=row.pk, status=EditStatus.UPDATED, changed_fields=tuple(diff)))
             if diff:
-                changes.append(Change(memory_id=row.pk, event="updated", diff=diff))
+                changes.append(FieldChange(memory_id=row.pk, event="updated", diff=diff))
     if changes:
         space.save(update_fields=["txid"])
         revisions.write(scope, space, changes, cipher, now=now)
@@ -158,7 +158,7 @@ def _absent(one: Edit) -> Edited:
     return Edited(memory_id=one.memory_id, status=EditStatus.NOT_FOUND)
 
 
-def _record(scope: Scope, changes: Sequence[Change], *, now: datetime) -> None:
+def _record(scope: Scope, changes: Sequence[FieldChange], *, now: datetime) -> None:
     names = sorted({name for change in changes for name in change.diff})
     target = f"memory:{changes[0].memory_id}" if len(changes) == 1 else f"space:{scope.space.id}"
     record(

@@ -70,7 +70,7 @@ class Opinion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class StoredVector:
     """What is kept to find it by.  size: of the sealed embedding, in bytes."""
 
     vector_id: UUID
@@ -99,7 +99,7 @@ class Examined:
     signals: Mapping[str, int]
     trend: Trend
     opinions: Sequence[Opinion]
-    kept: Kept | None
+    kept: StoredVector | None
     key_version: int
     revision: int
     source_strength: float
@@ -198,10 +198,10 @@ def _opinions(scope: Scope, rows: Iterable[MemoryFeedback], cipher: SpaceCipher,
     return found
 
 
-def _kept(vector: MemoryVector | None) -> Kept | None:
+def _kept(vector: MemoryVector | None) -> StoredVector | None:
     if vector is None:
         return None
-    return Kept(
+    return StoredVector(
         vector_id=vector.vector_id,
         embedder=vector.embedder,
         dimensions=DIMENSIONS,

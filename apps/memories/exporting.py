@@ -30,7 +30,7 @@ class Exported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class ExportBatch:
     """unreadable: how many failed their seal and were left out.  refer: the reference of a memory's id."""
 
     memories: Sequence[Exported]
@@ -44,7 +44,7 @@ def reference_of(memory_id: int, cipher: SpaceCipher) -> str:
     return f"exported:{cipher.identity_mac('export', str(memory_id)).hex()}"
 
 
-def export_batches(scope: Scope, *, now: datetime) -> Iterator[Batch]:
+def export_batches(scope: Scope, *, now: datetime) -> Iterator[ExportBatch]:
     """What may be read by its id when this begins: superseded and archived rows too, nothing deleted or expired.
 
     Each batch is a short transaction of its own, so that a slow reader holds nothing; what is deleted meanwhile is left
@@ -80,7 +80,7 @@ def _ids(scope: Scope, after: int, newest: int, *, now: datetime) -> list[int]:
         return list(rows.values_list("pk", flat=True)[:BATCH])
 
 
-def _open(scope: Scope, ids: Sequence[int], *, now: datetime) -> Batch:
+def _open(scope: Scope, ids: Sequence[int], *, now: datetime) -> ExportBatch:
     with tenant_transaction(scope):
         rows = list(Memory.objects.within(scope).existing(now).filter(pk__in=ids).order_by("pk").to_open())
         lifetimes = lifetimes_of(scope, [scope.space.id])
@@ -93,7 +93,7 @@ def _open(scope: Scope, ids: Sequence[int], *, now: datetime) -> Batch:
             opened.append(Exported(memory=memory, session=session, reference=reference_of(row.pk, cipher)))
         except DecryptError as error:
             integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
-    return Batch(
+    return ExportBatch(
         memories=opened,
         refer=lambda memory_id: reference_of(memory_id, cipher),
         unreadable=len(rows) - len(opened),

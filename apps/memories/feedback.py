@@ -14,7 +14,7 @@ from apps.crypto.services import SpaceCipher, SpaceShredded
 from apps.memories import revisions
 from apps.memories.feedback_aggregation import RECENT, Signal, Trend, moved, trend_of
 from apps.memories.models import Memory, MemoryFeedback
-from apps.memories.revisions import Change
+from apps.memories.revisions import FieldChange
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.spaces import lock_space
 from apps.projects.models import Space
@@ -122,4 +122,4 @@ def _move(scope: Scope, row: Memory, before: float, space: Space, cipher: SpaceC
     row.updated_at, row.changed_txid = now, space.txid
     row.save(update_fields=["importance", "updated_at", "changed_txid"])
     diff = {"importance": {"old": before, "new": row.importance}}
-    revisions.write(scope, space, [Change(memory_id=row.pk, event="updated", diff=diff)], cipher, now=now)
+    revisions.write(scope, space, [FieldChange(memory_id=row.pk, event="updated", diff=diff)], cipher, now=now)

@@ -23,7 +23,7 @@ _GONE: Final = "memory.retention_status in ('soft_deleted', 'hard_delete_pending
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class LifetimeKind:
     """since: columns; it counts from the latest of those that are filled in.  when: which memories, in SQL; applies:
     the same of a row.  outcome: "" for what is archived, if the policy archives, and deleted otherwise."""
 
@@ -61,32 +61,34 @@ def _is_in_recall(row: Memory) -> bool:
 
 _IN_RECALL: Final = f"{_THERE} and (memory.retention_status = 'active' or memory.archive_at is null) and {_AGES}"
 
-KINDS: Final[Mapping[str, Kind]] = {
-    "ttl": Kind(("expires_at",), _THERE, _is_there, DELETED),
-    "active_days": Kind(("created_at", "last_used_at"), _IN_RECALL, lambda row: _is_in_recall(row) and _ages(row), ""),
-    "archive_days": Kind(
+KINDS: Final[Mapping[str, LifetimeKind]] = {
+    "ttl": LifetimeKind(("expires_at",), _THERE, _is_there, DELETED),
+    "active_days": LifetimeKind(
+        ("created_at", "last_used_at"), _IN_RECALL, lambda row: _is_in_recall(row) and _ages(row), ""
+    ),
+    "archive_days": LifetimeKind(
         ("archive_at",),
         "memory.retention_status = 'archived'",
         lambda row: row.retention_status == "archived",
         DELETED,
     ),
-    "event_max_age_seconds": Kind(
+    "event_max_age_seconds": LifetimeKind(
         ("created_at",),
         f"memory.type = 'event' and {_THERE} and {_AGES}",
         lambda row: row.type == "event" and _is_there(row) and _ages(row),
         DELETED,
     ),
-    "superseded_max_age_seconds": Kind(
+    "superseded_max_age_seconds": LifetimeKind(
         ("superseded_at",),
         f"memory.validity = 'superseded' and {_THERE} and {_AGES}",
         lambda row: row.validity == "superseded" and _is_there(row) and _ages(row),
         DELETED,
     ),
-    "grace": Kind(("hard_delete_at",), _GONE, _is_gone, PURGED),
-    "grace_days": Kind(("deleted_at",), _GONE, _is_gone, PURGED),
+    "grace": LifetimeKind(("hard_delete_at",), _GONE, _is_gone, PURGED),
+    "grace_days": LifetimeKind(("deleted_at",), _GONE, _is_gone, PURGED),
 }
 # Where a policy counts the age from when a memory was stored, however much it is used.
-_FROM_STORED: Final = Kind(("created_at",), _IN_RECALL, KINDS["active_days"].applies, "")
+_FROM_STORED: Final = LifetimeKind(("created_at",), _IN_RECALL, KINDS["active_days"].applies, "")
 # Of each thing, the newest replaced values that are kept do not count.
 _RANKED: Final = """memory.id in (
     select ranked.id from (
@@ -124,7 +126,7 @@ class Rule:
     also: tuple[str, int] = (DEFAULT, 0)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> LifetimeKind:
         return _FROM_STORED if self.is_from_stored else KINDS[self.name]
 
     @property

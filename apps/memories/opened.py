@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from apps.core.plaintext import Plaintext
-from apps.memories.parts import Part
+from apps.memories.parts import MemoryPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class OpenedMemory:
     environment: str
     text: Plaintext
     said: Plaintext
-    ended: Sequence[Part]
+    ended: Sequence[MemoryPart]
     outdated_by: int | None
     summary: Plaintext | None
     tags: Sequence[str]
@@ -60,6 +60,6 @@ class OpenedMemory:
     embedder: str | None
 
     @property
-    def ended_words(self) -> list[tuple[Part, Plaintext]]:
+    def ended_words(self) -> list[tuple[MemoryPart, Plaintext]]:
         """Each part that holds no longer, with its words."""
         return [(part, Plaintext(self.said.reveal()[part.start : part.end])) for part in self.ended]

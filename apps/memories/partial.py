@@ -13,8 +13,8 @@ from apps.crypto.services import SpaceCipher
 from apps.memories import postings, revisions
 from apps.memories.lookup_keys import text_mac
 from apps.memories.models import Memory, MemoryVector
-from apps.memories.parts import Part, packed, without
-from apps.memories.revisions import Change
+from apps.memories.parts import MemoryPart, packed, without
+from apps.memories.revisions import FieldChange
 from apps.memories.sealing import SAID, TEXT, open_handles, open_parts, open_said, open_text, seal_changed
 from apps.projects.models import Space
 from apps.projects.scope import Scope
@@ -27,7 +27,7 @@ _COLUMNS: Final = [
 
 
 def end_parts(
-    scope: Scope, space: Space, row: Memory, parts: Iterable[Part], cipher: SpaceCipher, *, now: datetime
+    scope: Scope, space: Space, row: Memory, parts: Iterable[MemoryPart], cipher: SpaceCipher, *, now: datetime
 ) -> None:
     """Take these words out of a memory that goes on holding otherwise, and re-index what is left.
 
@@ -47,7 +47,7 @@ def restore_parts(scope: Scope, space: Space, row: Memory, *, by: int, cipher: S
 
 
 def _rewrite(
-    scope: Scope, space: Space, row: Memory, parts: Sequence[Part], cipher: SpaceCipher, *, now: datetime
+    scope: Scope, space: Space, row: Memory, parts: Sequence[MemoryPart], cipher: SpaceCipher, *, now: datetime
 ) -> None:
     said, before = open_said(row, cipher), open_text(row, cipher)
     text = without(said, parts)
@@ -68,4 +68,4 @@ def _rewrite(
     MemoryVector.objects.within(scope).filter(memory_id=row.pk).delete()
     enqueue(scope, "embed", [row.pk], now=now)
     diff = {"text": {"old": before.reveal(), "new": text.reveal()}}
-    revisions.write(scope, space, [Change(memory_id=row.pk, event="ended", diff=diff)], cipher, now=now)
+    revisions.write(scope, space, [FieldChange(memory_id=row.pk, event="ended", diff=diff)], cipher, now=now)

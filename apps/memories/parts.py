@@ -12,7 +12,7 @@ from text.marking import marked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class MemoryPart:
     """Words [start, end) of the text as it was said, which held until ``ended_at``, as is known since ``known_from``.
 
     by: the memory that ended them.  claim_id: the claim that they make, where it has a row.
@@ -26,24 +26,24 @@ class Part:
     claim_id: int | None = None
 
 
-def ended_then(parts: Iterable[Part], at: datetime, known_at: datetime) -> list[Part]:
+def ended_then(parts: Iterable[MemoryPart], at: datetime, known_at: datetime) -> list[MemoryPart]:
     """Those that held no longer at a time, as was known at another."""
     return [one for one in parts if one.known_from <= known_at and one.ended_at <= at]
 
 
-def without(said: Plaintext, parts: Iterable[Part]) -> Plaintext:
+def without(said: Plaintext, parts: Iterable[MemoryPart]) -> Plaintext:
     """What was said, with a mark in place of these parts."""
     return Plaintext(marked(said.reveal(), ((one.start, one.end) for one in parts)))
 
 
-def packed(parts: Iterable[Part]) -> bytes:
+def packed(parts: Iterable[MemoryPart]) -> bytes:
     return orjson.dumps([asdict(one) for one in parts])
 
 
-def unpacked(blob: bytes) -> list[Part]:
+def unpacked(blob: bytes) -> list[MemoryPart]:
     return [_read(one) for one in orjson.loads(blob)]
 
 
-def _read(written: dict[str, Any]) -> Part:
+def _read(written: dict[str, Any]) -> MemoryPart:
     times = {name: datetime.fromisoformat(written[name]) for name in ("ended_at", "known_from")}
-    return Part(**(written | times))
+    return MemoryPart(**(written | times))

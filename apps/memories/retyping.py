@@ -18,7 +18,7 @@ from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity, revisions
 from apps.memories.lookup_keys import public_id, slot_in_group, value_mac
 from apps.memories.models import Memory, Retention, Validity
-from apps.memories.revisions import Change
+from apps.memories.revisions import FieldChange
 from apps.memories.sealing import HANDLES, LABEL, open_handles, open_text
 from apps.memories.types import MemoryType, confidence
 from apps.projects.models import Space
@@ -32,7 +32,7 @@ _COLUMNS: Final = {
 }  # fmt: skip
 
 
-class Result(StrEnum):
+class RetypingResult(StrEnum):
     """Of one row: it has the new type; another memory has its place under that type; it failed its seal."""
 
     CHANGED = "changed"
@@ -63,7 +63,7 @@ class Retyped:
     """The result for one row.  txid: the change that it was a part of, where it was changed."""
 
     memory_id: int
-    result: Result
+    result: RetypingResult
     was: Was
     txid: int | None = None
 
@@ -103,7 +103,7 @@ def retype(
         space.save(update_fields=["txid"])
         write_columns("memories_memory", _COLUMNS, [[*made[row.pk], space.txid, now] for row in changed], scope)
         notes = [
-            Change(
+            FieldChange(
                 memory_id=row.pk,
                 event="retyped",
                 diff={revisions.TYPE: {"old": row.type, "new": wishes[row.pk].type.name}},
@@ -115,7 +115,11 @@ def retype(
     return [
         Retyped(
             memory_id=row.pk,
-            result=Result.CHANGED if row.pk in ids else Result.BROKEN if row.pk in broken else Result.TAKEN,
+            result=RetypingResult.CHANGED
+            if row.pk in ids
+            else RetypingResult.BROKEN
+            if row.pk in broken
+            else RetypingResult.TAKEN,
             was=Was(type=row.type, prior=row.type_prior, confidence=row.confidence, had_slot=row.slot is not None),
             txid=space.txid if row.pk in ids and not dry_run else None,
         )

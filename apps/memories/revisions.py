@@ -29,7 +29,7 @@ Diff = Mapping[str, Mapping[str, Any]]  # field: {"old": …, "new": …}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FieldChange:
     """One thing that happened to one memory.  diff: empty where the event says it all."""
 
     memory_id: int
@@ -59,7 +59,7 @@ class History:
     revisions: Sequence[Revision]
 
 
-def write(scope: Scope, space: Space, changes: Sequence[Change], cipher: SpaceCipher, *, now: datetime) -> None:
+def write(scope: Scope, space: Space, changes: Sequence[FieldChange], cipher: SpaceCipher, *, now: datetime) -> None:
     """Note these changes, in order.  Inside the transaction that makes them, which has numbered the space's change."""
     ids = take_ids(len(changes), sequence="memories_memorytransition_id_seq")
     MemoryTransition.everyone.bulk_create(

@@ -14,7 +14,7 @@ from apps.memories.lifetimes import Lifetimes
 from apps.memories.lookup_keys import LookupValues
 from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
-from apps.memories.parts import Part, ended_then, unpacked, without
+from apps.memories.parts import MemoryPart, ended_then, unpacked, without
 from apps.memories.validity import AsOf
 from apps.projects.scope import SpaceRef
 
@@ -119,7 +119,7 @@ def open_text(row: Memory, cipher: SpaceCipher) -> Plaintext:
     return cipher.open(TEXT, row.pk, bytes(row.text_ct))
 
 
-def open_parts(row: Memory, cipher: SpaceCipher) -> list[Part]:
+def open_parts(row: Memory, cipher: SpaceCipher) -> list[MemoryPart]:
     """Those that hold no longer, in order; none of a memory that holds as a whole, or not at all."""
     return _opened_parts(cipher, row.pk, row.revision, row.parts_ct)
 
@@ -145,7 +145,7 @@ def open_text_then(
     return without(_opened_said(cipher, memory_id, text, said), ended)
 
 
-def _opened_parts(cipher: SpaceCipher, memory_id: int, revision: int, parts: Blob | None) -> list[Part]:
+def _opened_parts(cipher: SpaceCipher, memory_id: int, revision: int, parts: Blob | None) -> list[MemoryPart]:
     return [] if parts is None else unpacked(cipher.open_bytes(PARTS, memory_id, bytes(parts), revision=revision))
 
 

@@ -78,17 +78,17 @@ def readable_memories(scope: Scope, memory_ids: Sequence[int], *, now: datetime)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class MemoryPage:
     """memories: of this page, newest first; those that fail their seal are left out.  total: of all pages."""
 
     memories: Sequence[OpenedMemory] = ()
     total: int = 0
 
 
-def list_memories(scope: Scope, *, limit: int | None, offset: int = 0, now: datetime) -> Page:
+def list_memories(scope: Scope, *, limit: int | None, offset: int = 0, now: datetime) -> MemoryPage:
     """What recall may return of the scope's one space, newest first; limit None: to the end.  Of no space: nothing."""
     if not scope.spaces:
-        return Page()
+        return MemoryPage()
     with tenant_transaction(scope):
         live = Memory.objects.within(scope).live(now)
         total = live.count()
@@ -101,4 +101,4 @@ def list_memories(scope: Scope, *, limit: int | None, offset: int = 0, now: date
             opened.append(open_memory(row, cipher, scope.space, lifetimes))
         except DecryptError as error:
             integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
-    return Page(memories=opened, total=total)
+    return MemoryPage(memories=opened, total=total)

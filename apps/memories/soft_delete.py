@@ -14,8 +14,8 @@ from apps.memories import claims, partial, revisions, validity
 from apps.memories.indexing_mode import check_room
 from apps.memories.lifetimes import lifetimes_of
 from apps.memories.models import Memory, MemoryClaim, MemoryVector, Retention, Validity
-from apps.memories.parts import Part
-from apps.memories.revisions import Change
+from apps.memories.parts import MemoryPart
+from apps.memories.revisions import FieldChange
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.services import GRACE
 from apps.memories.spaces import lock_space
@@ -65,7 +65,7 @@ def soft_delete(
     MemoryVector.objects.within(scope).filter(memory_id__in=ids).update(live=False)
     why = {"reason": {"old": None, "new": reason}} if reason else {}
     changes = [
-        Change(memory_id=row.pk, event="soft_deleted", diff=_states(reported(row), Retention.SOFT_DELETED) | why)
+        FieldChange(memory_id=row.pk, event="soft_deleted", diff=_states(reported(row), Retention.SOFT_DELETED) | why)
         for row in rows
     ]
     revisions.write(scope, space, changes, cipher, now=now)
@@ -139,7 +139,7 @@ def _bring_back(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *,
     if not vectors.update(live=row.is_live()):
         enqueue(scope, "embed", [row.pk], now=now)
     diff = _states(Retention.SOFT_DELETED, reported(row)) | diff
-    revisions.write(scope, space, [Change(memory_id=row.pk, event="restored", diff=diff)], cipher, now=now)
+    revisions.write(scope, space, [FieldChange(memory_id=row.pk, event="restored", diff=diff)], cipher, now=now)
     record(scope, actor=scope.principal.label, action="memory.restore", target=f"memory:{row.pk}", now=now)
 
 
@@ -164,7 +164,7 @@ def _yield_parts(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *
         claim.valid_to, claim.known_from = since, now
         claim.save(update_fields=["validity", "superseded_by_id", "valid_to", "known_from"])
         ended.append(
-            Part(
+            MemoryPart(
                 start=words[0], end=words[1], ended_at=since, known_from=now, by=holder.pk, claim_id=claim.pk
             )
         )  # fmt: skip

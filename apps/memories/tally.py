@@ -17,7 +17,7 @@ where memory.tenant_id = %s and memory.environment = %s group by type, validity,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class StatusCounts:
     """by_type: of current memories, most first.  What is past its time counts until it is swept."""
 
     by_type: Mapping[str, int]
@@ -32,7 +32,7 @@ class Tally:
         return not (self.current or self.replaced or self.archived or self.deleted)
 
 
-def tally(scope: Scope) -> Tally:
+def tally(scope: Scope) -> StatusCounts:
     """Of the scope's environment.  Costs as much as it holds: frequent callers cache the answer."""
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(_TALLY, [scope.tenant_id, scope.environment.value])
@@ -50,4 +50,4 @@ def tally(scope: Scope) -> Tally:
             counts["current"] += count
             counts["disputed"] += count if validity == "disputed" else 0
             by_type[type_] = by_type.get(type_, 0) + count
-    return Tally(by_type=dict(sorted(by_type.items(), key=lambda one: (-one[1], one[0]))), **counts)
+    return StatusCounts(by_type=dict(sorted(by_type.items(), key=lambda one: (-one[1], one[0]))), **counts)

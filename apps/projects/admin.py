@@ -34,7 +34,7 @@ class NewProjectForm(forms.Form):
 
 class ReviewForm(forms.Form):
     review = forms.ChoiceField(
-        choices=Review.choices, label="Waits for a person", widget=widgets.UnfoldAdminSelectWidget()
+        choices=Review.choices, label="Held for review", widget=widgets.UnfoldAdminSelectWidget()
     )
 
 
@@ -81,7 +81,7 @@ class ProjectAdmin(OperatorAdmin):
                 return HttpResponseRedirect(self.row_url(project.pk))
         return self.form_page(request, form, title="New project", submit="Create the project")
 
-    @action(description="What waits for review", url_path="review", icon="rule", permissions=["operate"])
+    @action(description="Change review", url_path="review", icon="rule", permissions=["operate"])
     def review_what(self, request: HttpRequest, object_id: str) -> Answer:
         project = self.found(request, object_id)
         form = ReviewForm(request.POST or None, initial={"review": project.review})
@@ -94,8 +94,8 @@ class ProjectAdmin(OperatorAdmin):
         return self.form_page(
             request,
             form,
-            title=f"What of {project.name} waits for review",
-            explanation="What waits is not remembered until somebody has accepted it. What waits now goes on waiting.",
+            title=f"What {project.name} holds for review",
+            explanation="Held candidates are stored only after a reviewer accepts them. Candidates held now stay in review.",
             submit="Set",
             back=back,
         )
@@ -108,16 +108,16 @@ class ProjectAdmin(OperatorAdmin):
             archive,
             verb="Archive",
             done="archived",
-            explanation="Its memories can still be read, and no more are added to it.",
+            explanation="Its memories can still be read, and no new ones can be added.",
         )
 
-    @action(description="Bring back", url_path="unarchive", icon="unarchive", permissions=["operate"])
+    @action(description="Restore", url_path="unarchive", icon="unarchive", permissions=["operate"])
     def bring_back(self, request: HttpRequest, object_id: str) -> Answer:
         return self._change(
             request,
             object_id,
             unarchive,
-            verb="Bring back",
+            verb="Restore",
             done="active again",
             explanation="Memories can be added to it again.",
         )
@@ -152,11 +152,11 @@ class SpaceAdmin(OperatorAdmin):
         "uid", "tenant", "environment", "kind", "owner_id", "doc_count", "term_total", "txid", "created_at", "in_need",
     )  # fmt: skip
 
-    @display(description="What is in it")
+    @display(description="Contents")
     def in_need(self, space: Space) -> str:
         """Not here: in the console, to a user who shows a second factor, and after others said yes."""
         page = reverse("web_break_glass_ask", args=[space.tenant.name, space.pk])
-        return format_html("Sealed. {}", link("Break the glass", page))
+        return format_html("Encrypted. {}", link("Break the glass", page))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("tenant")

@@ -33,7 +33,7 @@ Job = Callable[[Scope, int, int, datetime], int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class OutboxKind:
     """What is done about work of one kind.
 
     do: about several subjects of a tenant, inside its transaction.  job: about one, a part at a time, in transactions
@@ -52,11 +52,11 @@ class Postponed(Exception):
     """A part of a job failed, which is noted: it is to be tried again, and not immediately."""
 
 
-class Turns:
+class RoundRobin:
     """Tenants and kinds one after the other.  To be kept by a process: it knows whose turn was last, and how many
     pieces of each kind make a turn here."""
 
-    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+    def __init__(self, kinds: Mapping[str, OutboxKind]) -> None:
         self._kinds = kinds
         self._mended = frozenset(name for name, kind in kinds.items() if kind.mend)
         self._last = (0, "")
@@ -111,7 +111,7 @@ class Turns:
         return len(lease.subject_ids)
 
 
-def _work(lease: Lease, kind: Kind, now: datetime) -> None:
+def _work(lease: Lease, kind: OutboxKind, now: datetime) -> None:
     scope = find_system_scope(lease.tenant_id)
     try:
         if kind.job is not None and scope is not None:
@@ -122,7 +122,7 @@ def _work(lease: Lease, kind: Kind, now: datetime) -> None:
         logger.info("somebody else has taken work over", extra={"kind": lease.kind})
 
 
-def _go_on(lease: Lease, kind: Kind, job: Job, scope: Scope, now: datetime) -> None:
+def _go_on(lease: Lease, kind: OutboxKind, job: Job, scope: Scope, now: datetime) -> None:
     (subject_id,) = lease.subject_ids
     try:
         mend = kind.mend if lease.lost else None
@@ -141,7 +141,7 @@ def _go_on(lease: Lease, kind: Kind, job: Job, scope: Scope, now: datetime) -> N
         _put_back(lease, lease.subject_ids, error, now)
 
 
-def _do(lease: Lease, subject_ids: Sequence[int], kind: Kind, scope: Scope | None, now: datetime) -> None:
+def _do(lease: Lease, subject_ids: Sequence[int], kind: OutboxKind, scope: Scope | None, now: datetime) -> None:
     """scope: None for a tenant that is closed, of which nothing is done."""
     try:
         _do_in_one(lease, subject_ids, kind, scope, now)
@@ -156,7 +156,7 @@ def _do(lease: Lease, subject_ids: Sequence[int], kind: Kind, scope: Scope | Non
 
 
 @retried
-def _do_in_one(lease: Lease, subject_ids: Sequence[int], kind: Kind, scope: Scope | None, now: datetime) -> None:
+def _do_in_one(lease: Lease, subject_ids: Sequence[int], kind: OutboxKind, scope: Scope | None, now: datetime) -> None:
     """The work and its crossing off, in one transaction."""
     with tenant_transaction(scope) if scope else transaction.atomic():
         if scope is not None and kind.do is not None:

@@ -21,11 +21,11 @@ from apps.memories.lookup_keys import LookupValues
 from apps.memories.sealing import HANDLES, TAGS, open_embedding, open_text_then
 from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope, SpaceRef
-from apps.recall.features import Statistics, Turn, compute_features, is_question
+from apps.recall.features import CandidateTurn, Statistics, compute_features, is_question
 from apps.recall.question import Question, windows
 from apps.recall.results import Filters
 from apps.recall.search import Ranking, conditions, moment_of
-from apps.recall.shortlist import Opened, has_metadata
+from apps.recall.shortlist import OpenedCandidate, has_metadata
 from text.question_slots import asked_claims
 from text.words import terms
 
@@ -52,8 +52,8 @@ class OpenedSpace:
     actors: keyed tokens of those who speak.
     """
 
-    turns: Sequence[Turn]
-    before: dict[int, Turn]
+    turns: Sequence[CandidateTurn]
+    before: dict[int, CandidateTurn]
     wanted: frozenset[int]
     actors: frozenset[int]
 
@@ -71,7 +71,7 @@ def open_sealed(
             [*values, embedder, scope.tenant_id, space.id, *at, now, scope.project_id, scope.project_id],
         )
         rows = cursor.fetchall()
-    turns: list[Turn] = []
+    turns: list[CandidateTurn] = []
     wanted: set[int] = set()
     for row in rows:
         try:
@@ -138,19 +138,19 @@ class ScanRetrievers:
         return _newest_of_the_best([one for one in scored if one[1] > 0], limit)
 
     @property
-    def _wanted(self) -> Iterator[Turn]:
+    def _wanted(self) -> Iterator[CandidateTurn]:
         return (turn for turn in self.opened.turns if turn.id in self.opened.wanted)
 
 
 def shortlist_sealed(
     opened: OpenedSpace, question: Question, vector: Any, ids: Sequence[int], *, session_token: int | None
-) -> list[Opened]:
+) -> list[OpenedCandidate]:
     """The ranked turns and the turn after each, measured as ``open_shortlist`` does."""
     statistics = statistics_of(opened, question)
     found = set(ids)
     found |= {turn_id for turn_id, before in opened.before.items() if before.id in found and turn_id in opened.wanted}
     return [
-        Opened(
+        OpenedCandidate(
             text=turn.text,
             is_summary=turn.is_summary,
             features=compute_features(
@@ -173,9 +173,9 @@ def statistics_of(opened: OpenedSpace, question: Question) -> Statistics:
     )
 
 
-def _turn(row: tuple[Any, ...], handles: LookupValues, cipher: SpaceCipher, moment: AsOf | None) -> Turn:
+def _turn(row: tuple[Any, ...], handles: LookupValues, cipher: SpaceCipher, moment: AsOf | None) -> CandidateTurn:
     text = open_text_then(cipher, row[0], row[5], row[1], row[19], row[20], moment)
-    return Turn(
+    return CandidateTurn(
         id=row[0],
         text=text,
         terms=terms(text.reveal()),
@@ -207,8 +207,8 @@ def _passes(filters: Filters, handles: LookupValues, row: tuple[Any, ...], ciphe
     return not filters.metadata or has_metadata(filters.metadata, cipher, row[0], row[4], row[5])
 
 
-def _before(turns: Sequence[Turn]) -> dict[int, Turn]:
-    sessions: dict[int, list[Turn]] = {}
+def _before(turns: Sequence[CandidateTurn]) -> dict[int, CandidateTurn]:
+    sessions: dict[int, list[CandidateTurn]] = {}
     for turn in turns:
         if turn.session is not None:
             sessions.setdefault(turn.session, []).append(turn)

@@ -42,7 +42,7 @@ class Spoken:
 
 
 @dataclass(slots=True, kw_only=True)
-class Turn(Spoken):
+class CandidateTurn(Spoken):
     """One opened memory.  actor, session: keyed tokens.  said_at: when it happened, or else was stored.  stretch: all
     the time that it covers, where a retriever reads that here and not in the database."""
 
@@ -63,7 +63,7 @@ class Turn(Spoken):
 
 
 def compute_features(
-    turn: Turn,
+    turn: CandidateTurn,
     before: Spoken | None,
     question: Question,
     vector: NDArray[np.float32] | None,

@@ -38,7 +38,7 @@ class Theme:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pattern:
+class KnowledgePattern:
     """kind: ``repeated`` (told again), ``recalled`` (asked for often) or ``weekday`` (what happens on one)."""
 
     kind: str
@@ -52,7 +52,7 @@ class Insight:
     memories: int
     themes: Sequence[Theme]
     entities: Sequence[Theme]
-    patterns: Sequence[Pattern]
+    patterns: Sequence[KnowledgePattern]
 
 
 def insight(observed: Sequence[Observed], *, limit: int) -> Insight:
@@ -80,7 +80,7 @@ def _counted(labels: Mapping[int, Sequence[str]], limit: int, *, least: int) -> 
     return sorted(themes, key=lambda theme: (-theme.count, theme.label))[:limit]
 
 
-def _patterns(observed: Sequence[Observed]) -> list[Pattern]:
+def _patterns(observed: Sequence[Observed]) -> list[KnowledgePattern]:
     return [
         *_often("repeated", {one.id: one.told for one in observed}),
         *_often("recalled", {one.id: one.recalled for one in observed}),
@@ -88,19 +88,25 @@ def _patterns(observed: Sequence[Observed]) -> list[Pattern]:
     ]
 
 
-def _often(kind: str, times: Mapping[int, int]) -> list[Pattern]:
+def _often(kind: str, times: Mapping[int, int]) -> list[KnowledgePattern]:
     """Of single memories: three times and more is often."""
-    found = [Pattern(kind=kind, label="", count=count, memory_ids=[one]) for one, count in times.items() if count >= 3]
+    found = [
+        KnowledgePattern(kind=kind, label="", count=count, memory_ids=[one])
+        for one, count in times.items()
+        if count >= 3
+    ]
     return sorted(found, key=lambda pattern: (-pattern.count, pattern.memory_ids[0]))[:NAMED_IDS]
 
 
-def _weekdays(observed: Sequence[Observed]) -> list[Pattern]:
+def _weekdays(observed: Sequence[Observed]) -> list[KnowledgePattern]:
     """The days on which two fifths and more of what is dated happens."""
     dated = [(WEEKDAYS[one.event_at.weekday()], one.id) for one in observed if one.event_at is not None]
     if len(dated) < LEAST_DATED:
         return []
     return [
-        Pattern(kind="weekday", label=day, count=count, memory_ids=[one for on, one in dated if on == day][:NAMED_IDS])
+        KnowledgePattern(
+            kind="weekday", label=day, count=count, memory_ids=[one for on, one in dated if on == day][:NAMED_IDS]
+        )
         for day, count in Counter(day for day, _ in dated).most_common()
         if count * 5 >= len(dated) * 2
     ]

@@ -23,7 +23,7 @@ class Knowledge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class KnowledgeReport:
     """recent: made within RECENT.  lifetime: the weightiest and the newest.  sampled: how many were looked at."""
 
     recent: Insight
@@ -35,12 +35,12 @@ def knowledge_stats(scope: Scope, *, now: datetime) -> Knowledge:
     return Knowledge(memories=count_memories(scope, now=now), edges=count_edges(scope, now=now))
 
 
-def intelligence(scope: Scope, *, limit: int, now: datetime) -> Report:
+def intelligence(scope: Scope, *, limit: int, now: datetime) -> KnowledgeReport:
     """Themes, names and patterns of the scope's memories, recent and of all time; at most ``limit`` of each."""
     recent = newest(scope, limit=SAMPLE, since=now - RECENT, now=now)
     all_time = _each_once([*weightiest(scope, limit=SAMPLE, now=now), *newest(scope, limit=SAMPLE, now=now)])
     read_log.record_report(scope, len(_each_once([*recent, *all_time])))
-    return Report(
+    return KnowledgeReport(
         recent=insight([_observed(one) for one in recent], limit=limit),
         lifetime=insight([_observed(one) for one in all_time], limit=limit),
         sampled=len(_each_once([*recent, *all_time])),

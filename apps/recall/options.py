@@ -19,7 +19,7 @@ def candidates_per_retriever(limit: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class TimeBudget:
     """milliseconds: from ``started`` on, by the clock of ``time.perf_counter``; 0 is without end."""
 
     milliseconds: float
@@ -47,7 +47,7 @@ class Options:
     weights: Mapping[str, float] | None
     session_id: str | None
     retrievers: frozenset[str]
-    budget: Budget
+    budget: TimeBudget
     is_traced: bool
     now: datetime
 

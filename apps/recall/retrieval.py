@@ -15,17 +15,23 @@ from apps.recall.query_context import QueryContext
 from apps.recall.ranking import Features
 from apps.recall.results import Filters
 from apps.recall.retrievers import graph
-from apps.recall.retrievers.dense import Dense
-from apps.recall.retrievers.entity import Entity
-from apps.recall.retrievers.lexical import Lexical
-from apps.recall.retrievers.slot import Slot
-from apps.recall.retrievers.temporal import Temporal
+from apps.recall.retrievers.dense import DenseRetriever
+from apps.recall.retrievers.entity import EntityRetriever
+from apps.recall.retrievers.lexical import LexicalRetriever
+from apps.recall.retrievers.slot import SlotRetriever
+from apps.recall.retrievers.temporal import TemporalRetriever
 from apps.recall.search import Ranking, Retriever, Search, conditions, moment_of
-from apps.recall.shortlist import Opened, open_shortlist
+from apps.recall.shortlist import OpenedCandidate, open_shortlist
 
 # In the order in which they run, and the last are the first to be cut; which of them do, says RECALL_LEGS.  Along
 # relations, ``graph``, recall goes from what they found.
-RETRIEVERS: tuple[Retriever, ...] = (Dense(), Lexical(), Slot(), Temporal(), Entity())
+RETRIEVERS: tuple[Retriever, ...] = (
+    DenseRetriever(),
+    LexicalRetriever(),
+    SlotRetriever(),
+    TemporalRetriever(),
+    EntityRetriever(),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +43,7 @@ class Retrieved:
 
     rankings: Mapping[str, Ranking]
     cut: Sequence[str]
-    opened: Sequence[Opened]
+    opened: Sequence[OpenedCandidate]
     follows_relations: bool
 
     @property
@@ -89,7 +95,7 @@ def in_order_of_retrievers(names: Iterable[str]) -> list[str]:
     return [name for name in (*(one.name for one in RETRIEVERS), graph.NAME, reranking.NAME) if name in met]
 
 
-def _search(context: QueryContext, options: Options) -> tuple[dict[str, Ranking], list[str], list[Opened]]:
+def _search(context: QueryContext, options: Options) -> tuple[dict[str, Ranking], list[str], list[OpenedCandidate]]:
     """Of a space that is searched at rest: what each found, which were cut, and the shortlist."""
     search = build_search(context, options.filters, now=options.now)
     rankings, cut = _run([(one.name, partial(_rank, one, search)) for one in RETRIEVERS], options)
@@ -105,7 +111,7 @@ def _search(context: QueryContext, options: Options) -> tuple[dict[str, Ranking]
 
 def _scan(
     context: QueryContext, opened_space: OpenedSpace, options: Options
-) -> tuple[dict[str, Ranking], list[str], list[Opened]]:
+) -> tuple[dict[str, Ranking], list[str], list[OpenedCandidate]]:
     """The same of a sealed space, which was opened whole."""
     scan = ScanRetrievers(
         scope=context.space.scope, space=context.space.ref, cipher=context.space.cipher, opened=opened_space,

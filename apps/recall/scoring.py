@@ -14,7 +14,7 @@ from apps.recall.related import Related, Relations
 from apps.recall.replay import first_of_each, rank
 from apps.recall.reranking import NOT_READ, Reread
 from apps.recall.retrieval import Retrieved
-from apps.recall.shortlist import Opened
+from apps.recall.shortlist import OpenedCandidate
 from text.words import normalised
 
 
@@ -81,7 +81,7 @@ def _relate(
 
 
 def _put_behind_sources(
-    context: QueryContext, related: Related, opened: Sequence[Opened]
+    context: QueryContext, related: Related, opened: Sequence[OpenedCandidate]
 ) -> tuple[Related, Mapping[int, Sequence[int]]]:
     """Summaries take no place of their sources; a question for an overview may be answered by a summary alone.
 
@@ -95,7 +95,7 @@ def _put_behind_sources(
     return (replace(related, ranked=behind_their_sources(related.ranked, sources)) if sources else related), sources
 
 
-def _alike(related: Related, opened: Sequence[Opened]) -> dict[int, int]:
+def _alike(related: Related, opened: Sequence[OpenedCandidate]) -> dict[int, int]:
     """The memories that say the same words as another, each with the number of its kind."""
     texts = {one.features.id: one.text for one in opened} | dict(related.texts)
     kinds: dict[str, list[int]] = {}

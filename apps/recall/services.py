@@ -13,7 +13,7 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Scope
 from apps.recall import read_log
-from apps.recall.options import ENOUGH, Budget, Options
+from apps.recall.options import ENOUGH, Options, TimeBudget
 from apps.recall.pipeline import recall_in_space
 from apps.recall.query_context import enter_space, find_speakers, parse_question
 from apps.recall.question import ask
@@ -65,7 +65,7 @@ def recall(
     options = Options(
         filters=filters or Filters(), limit=limit, depth=min(max(depth, 1), 3), profile=chosen, weights=weights,
         session_id=session_id, retrievers=frozenset(settings.RECALL_LEGS if legs is None else legs),
-        budget=Budget(settings.RECALL_BUDGET_MS, started), is_traced=is_wanted(query_id), now=now,
+        budget=TimeBudget(settings.RECALL_BUDGET_MS, started), is_traced=is_wanted(query_id), now=now,
     )  # fmt: skip
     found = [recall_in_space(scope, space, query, options) for space in scope.spaces]
     hits = [hit for one in found for hit in one.hits]

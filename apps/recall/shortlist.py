@@ -15,7 +15,7 @@ from apps.memories import integrity
 from apps.memories.nearest import open_embeddings
 from apps.memories.sealing import METADATA, TEXT, open_text_then
 from apps.memories.validity import true_sql
-from apps.recall.features import Spoken, Statistics, Turn, compute_features, is_question
+from apps.recall.features import CandidateTurn, Spoken, Statistics, compute_features, is_question
 from apps.recall.question import Question
 from apps.recall.ranking import Features
 from apps.recall.search import Search
@@ -61,7 +61,7 @@ left join lateral (
 
 
 @dataclass(slots=True, kw_only=True)
-class Opened:
+class OpenedCandidate:
     """One candidate, measured.  text: to collapse what says the same."""
 
     features: Features
@@ -76,13 +76,13 @@ def open_shortlist(
     *,
     session_token: int | None,
     metadata: Mapping[str, object],
-) -> list[Opened]:
+) -> list[OpenedCandidate]:
     """Open each candidate once, and measure it exactly.  One that fails its seal is left out and reported."""
     cipher, statistics = search.cipher, _statistics(search, question)
     rows = _fetch(search, ids)
     vectors = _vectors(search, {row[0] for row in rows} | {row[2] for row in rows if row[2] is not None})
     spoken: dict[int, Spoken] = {}  # by id: one that is found is often before another
-    candidates: list[Opened] = []
+    candidates: list[OpenedCandidate] = []
     for row in rows:
         (memory_id, blob, before_id, before_blob, actor, from_assistant, session, said_at, created_at, importance,
          access_count, metadata_blob, revision, type_, confidence, last_accessed_at, is_summary, said,
@@ -98,7 +98,7 @@ def open_shortlist(
             spoken[memory_id] = _spoken(text, vectors.get(memory_id))
         if before_id is not None and before_id not in spoken:
             spoken[before_id] = _before(search, before_id, before_blob, vectors.get(before_id))
-        turn = Turn(
+        turn = CandidateTurn(
             id=memory_id,
             text=text,
             terms=spoken[memory_id].terms,
@@ -118,7 +118,7 @@ def open_shortlist(
         )
         before = spoken[before_id] if before_id is not None else None
         features = compute_features(turn, before, question, search.vector, statistics, session_token=session_token)
-        candidates.append(Opened(text=text, features=features, is_summary=turn.is_summary))
+        candidates.append(OpenedCandidate(text=text, features=features, is_summary=turn.is_summary))
     return candidates
 
 

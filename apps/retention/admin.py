@@ -27,7 +27,7 @@ class RetentionPolicyAdmin(OperatorAdmin):
     list_filter = ("level", "tenant")
     fields = ("whose", "tenant", *RULES, "revision", "created_at", "updated_at", "updated_by")
 
-    @display(description="Whose word")
+    @display(description="Level")
     def whose(self, policy: RetentionPolicy) -> str:
         target = policy.project_id or policy.space_id
         return f"{policy.level} {target}" if target else str(policy.level)
@@ -46,17 +46,17 @@ class NewHoldForm(forms.Form):
         Tenant.objects.filter(closed_at=None), widget=widgets.UnfoldAdminSelectWidget(), empty_label="Choose a tenant"
     )
     level = forms.ChoiceField(
-        label="What it keeps", choices=Level.choices, widget=widgets.UnfoldAdminSelectWidget(), initial=Level.SPACE
+        label="Level", choices=Level.choices, widget=widgets.UnfoldAdminSelectWidget(), initial=Level.SPACE
     )
     number = forms.IntegerField(
         required=False,
         min_value=1,
         max_value=2**63 - 1,
         widget=widgets.UnfoldAdminIntegerFieldWidget(),
-        help_text="Of the project, the space or the memory; none for a whole tenant.",
+        help_text="Number of the project, space or memory; empty for the whole tenant.",
     )
     case = forms.CharField(
-        max_length=64, widget=widgets.UnfoldAdminTextInputWidget(), help_text="A reference, and no story."
+        max_length=64, widget=widgets.UnfoldAdminTextInputWidget(), help_text="A reference only."
     )
 
 
@@ -83,14 +83,14 @@ class HoldAdmin(OperatorAdmin):
             except DomainError as error:
                 form.add_error(None, error.message)
             else:
-                self.message_user(request, "Nothing of it is deleted until the hold is lifted.", messages.SUCCESS)
+                self.message_user(request, "Nothing it covers is deleted until the hold is lifted.", messages.SUCCESS)
                 return HttpResponseRedirect(self.row_url(row.pk))
         return self.form_page(
             request,
             form,
             title="New legal hold",
-            explanation="What it is for is not deleted, whatever a policy says or a person asks, until it is lifted.",
-            submit="Hold it",
+            explanation="Until it is lifted, no policy and no person can delete what it covers.",
+            submit="Set the hold",
         )
 
     @action(
@@ -105,13 +105,13 @@ class HoldAdmin(OperatorAdmin):
             except DomainError as error:
                 self.message_user(request, error.message, messages.ERROR)
             else:
-                self.message_user(request, f"Lifted; nothing holds {count:,} memories any more.", messages.SUCCESS)
+                self.message_user(request, f"Lifted; {count:,} memories are no longer held.", messages.SUCCESS)
             return HttpResponseRedirect(self.row_url(row.pk))
         return self.form_page(
             request,
             form,
             title=f"Lift the hold for {row.case}",
-            explanation="What is past its time, or was to be erased, goes with the next run.",
+            explanation="Expired memories and pending erasures are removed by the next run.",
             submit="Lift the hold",
             is_dangerous=True,
             back=self.row_url(row.pk),
@@ -121,7 +121,7 @@ class HoldAdmin(OperatorAdmin):
     def number(self, hold: Hold) -> str:
         return f"#{hold.pk}"
 
-    @display(description="What it keeps")
+    @display(description="Target")
     def what(self, hold: Hold) -> str:
         target = hold.project_id or hold.space_id or hold.memory_id
         return f"{hold.level} {target}" if target else str(hold.level)
@@ -136,7 +136,7 @@ class HoldAdmin(OperatorAdmin):
 
 @admin.register(RetentionRun)
 class RetentionRunAdmin(OperatorAdmin):
-    heading = "Runs of the retention"
+    heading = "Retention runs"
     list_display = ("number", "tenant", "created_at", "finished_at", "archived", "deleted", "purged", "times_resumed")
     list_filter = ("tenant",)
     fields = ("tenant", "created_at", "finished_at", "leased_until", "times_resumed", "archived", "deleted", "purged")
@@ -151,7 +151,7 @@ class RetentionRunAdmin(OperatorAdmin):
 
 @admin.register(PrivacyRequest)
 class PrivacyRequestAdmin(OperatorAdmin):
-    heading = "Requests of people"
+    heading = "Privacy requests"
     list_display = ("number", "tenant", "kind", "state", "created_at", "due_at", "completed_at", "handled_by")
     list_filter = ("kind", "state", "tenant")
     fields = (

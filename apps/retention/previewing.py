@@ -98,7 +98,7 @@ class Going:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class PolicyChange:
     """What rules would change.  before, after: what holds at that level, rule by rule.  going: the sooner first."""
 
     before: Mapping[str, InForce]
@@ -108,7 +108,7 @@ class Change:
 
 def preview_change(
     scope: Scope, level: Level, target_id: int, rules: Mapping[str, int], *, loosens: bool = False, now: datetime
-) -> Change:
+) -> PolicyChange:
     """What saying these rules would do.  They are said, looked at and taken back, so that what is shown is what would
     be done.  Raises as ``set_policy`` does."""
     target: dict[str, Any] = {
@@ -131,7 +131,7 @@ def preview_change(
         Going(days=days, before=was, after=would)
         for days, was, would in zip(AHEAD, going_before, going_after, strict=True)
     ]
-    return Change(before=before, after=after, going=going)
+    return PolicyChange(before=before, after=after, going=going)
 
 
 def _steps(found: Sequence[Leaving]) -> dict[str, int]:

@@ -44,7 +44,7 @@ _FIELDS: Final[Mapping[str, tuple[type, ...]]] = {
 }  # fmt: skip
 
 
-class Verdict(IntEnum):
+class ReceiptVerdict(IntEnum):
     """What checking a file found; the number is the exit code of ``memsync receipt verify``."""
 
     GENUINE = 0
@@ -60,7 +60,7 @@ class Verdict(IntEnum):
 class Refuted(Exception):
     """A file is not a genuine receipt, and why not."""
 
-    def __init__(self, verdict: Verdict, why: str) -> None:
+    def __init__(self, verdict: ReceiptVerdict, why: str) -> None:
         super().__init__(why)
         self.verdict, self.why = verdict, why
 
@@ -154,7 +154,7 @@ def read_keys(raw: bytes) -> KeySet:
             raise ValueError
         return KeySet(deployment=str(record["deployment"]), keys=tuple(_read_key(one) for one in record["keys"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise Refuted(Verdict.MALFORMED, "these are no public keys of receipts") from error
+        raise Refuted(ReceiptVerdict.MALFORMED, "these are no public keys of receipts") from error
 
 
 def verify(raw: bytes, keys: KeySet, *, target: str | None = None, older: str | None = None) -> Genuine:
@@ -174,12 +174,12 @@ def verify(raw: bytes, keys: KeySet, *, target: str | None = None, older: str | 
 def _check_signature(receipt: Mapping[str, Any], keys: KeySet) -> None:
     key = next((one for one in keys.keys if one.key_id == receipt["key_id"]), None)
     if key is None or receipt["deployment"] != keys.deployment:
-        raise Refuted(Verdict.UNKNOWN_KEY, "it is signed with a key that is not among these")
+        raise Refuted(ReceiptVerdict.UNKNOWN_KEY, "it is signed with a key that is not among these")
     if not signatures.verify(key.public, signed_bytes(receipt), _hex(receipt["sig"], 64)):
-        raise Refuted(Verdict.BAD_SIGNATURE, "the signature does not fit: the receipt was changed, or is forged")
+        raise Refuted(ReceiptVerdict.BAD_SIGNATURE, "the signature does not fit: the receipt was changed, or is forged")
     issued = _time(receipt["issued_at"])
     if issued < key.not_before or (key.not_after is not None and issued > key.not_after):
-        raise Refuted(Verdict.EXPIRED_KEY, "it says that it was issued when its key was not in use")
+        raise Refuted(ReceiptVerdict.EXPIRED_KEY, "it says that it was issued when its key was not in use")
 
 
 def _check_target(
@@ -187,13 +187,13 @@ def _check_target(
 ) -> Mapping[str, Any] | None:
     if disclosure is None:
         if wanted is not None:
-            raise Refuted(Verdict.WRONG_TARGET, "the file does not say what the receipt is about")
+            raise Refuted(ReceiptVerdict.WRONG_TARGET, "the file does not say what the receipt is about")
         return None
     target = disclosure["target"]
     if commitment(_hex(disclosure["nonce"], 32), target) != receipt["target"].get("commitment"):
-        raise Refuted(Verdict.WRONG_TARGET, "the receipt is about something else than the file says")
+        raise Refuted(ReceiptVerdict.WRONG_TARGET, "the receipt is about something else than the file says")
     if wanted is not None and name_of(target) != wanted:
-        raise Refuted(Verdict.WRONG_TARGET, "the receipt is about something else")
+        raise Refuted(ReceiptVerdict.WRONG_TARGET, "the receipt is about something else")
     return dict(target)
 
 
@@ -202,9 +202,9 @@ def _check_log(receipt: Mapping[str, Any], log: Mapping[str, Any], keys: KeySet)
     siblings = [_hex(one, 32) for one in log["path"]]
     entry = merkle.leaf(canonical(receipt))
     if log["index"] != receipt["log_index"]:
-        raise Refuted(Verdict.NOT_IN_LOG, "it stands elsewhere in the log than it says")
+        raise Refuted(ReceiptVerdict.NOT_IN_LOG, "it stands elsewhere in the log than it says")
     if merkle.root_of_path(entry, log["index"], note.size, siblings) != note.root:
-        raise Refuted(Verdict.NOT_IN_LOG, "the log that the checkpoint signs does not hold it")
+        raise Refuted(ReceiptVerdict.NOT_IN_LOG, "the log that the checkpoint signs does not hold it")
     return note
 
 
@@ -212,31 +212,32 @@ def _check_growth(note: Note, older: str, growth: Mapping[str, Any] | None, keys
     before = _read_note(older, keys)
     if before.size == note.size:
         if before.root != note.root:
-            raise Refuted(Verdict.LOG_REWRITTEN, "the log is another than the one that the checkpoint signs")
+            raise Refuted(ReceiptVerdict.LOG_REWRITTEN, "the log is another than the one that the checkpoint signs")
         return
     if before.size > note.size:
-        raise Refuted(Verdict.LOG_REWRITTEN, "the log is shorter than it was at the checkpoint")
+        raise Refuted(ReceiptVerdict.LOG_REWRITTEN, "the log is shorter than it was at the checkpoint")
     if growth is None or growth["since"] != before.size:
         raise Refuted(
-            Verdict.LOG_REWRITTEN, f"the file does not show that the log only grew: fetch it with --since {before.size}"
+            ReceiptVerdict.LOG_REWRITTEN,
+            f"the file does not show that the log only grew: fetch it with --since {before.size}",
         )
     proof = [_hex(one, 32) for one in growth["path"]]
     if not merkle.has_grown(before.size, before.root, note.size, note.root, proof):
-        raise Refuted(Verdict.LOG_REWRITTEN, "the log does not continue the one that the checkpoint signs")
+        raise Refuted(ReceiptVerdict.LOG_REWRITTEN, "the log does not continue the one that the checkpoint signs")
 
 
 def _read_note(text: str, keys: KeySet) -> Note:
     try:
         note = Note.read(text)
     except NotACheckpointNote as error:
-        raise Refuted(Verdict.MALFORMED, "the checkpoint is none") from error
+        raise Refuted(ReceiptVerdict.MALFORMED, "the checkpoint is none") from error
     if note.origin != keys.origin:
-        raise Refuted(Verdict.NOT_IN_LOG, "the checkpoint is of another log")
+        raise Refuted(ReceiptVerdict.NOT_IN_LOG, "the checkpoint is of another log")
     signer = next((one for one in keys.keys if key_hash(keys.origin, one.public) == note.key_hash), None)
     if signer is None:
-        raise Refuted(Verdict.UNKNOWN_KEY, "the checkpoint is signed with a key that is not among these")
+        raise Refuted(ReceiptVerdict.UNKNOWN_KEY, "the checkpoint is signed with a key that is not among these")
     if not signatures.verify(signer.public, note.signed, note.signature):
-        raise Refuted(Verdict.BAD_SIGNATURE, "the signature of the checkpoint does not fit")
+        raise Refuted(ReceiptVerdict.BAD_SIGNATURE, "the signature of the checkpoint does not fit")
     return note
 
 
@@ -326,4 +327,4 @@ def _time(text: object) -> datetime:
 
 
 def _refuse() -> NoReturn:
-    raise Refuted(Verdict.MALFORMED, "this is no receipt, or it was changed so that it cannot be read")
+    raise Refuted(ReceiptVerdict.MALFORMED, "this is no receipt, or it was changed so that it cannot be read")

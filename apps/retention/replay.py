@@ -23,7 +23,7 @@ from apps.tenants.models import Tenant
 
 
 @dataclass(slots=True, kw_only=True)
-class Replayed:
+class ReplayedErasures:
     """entries: of the ledger, all of them.  The rest: what of that was there and was deleted; memories in all."""
 
     entries: int = 0
@@ -32,10 +32,10 @@ class Replayed:
     memories: int = 0
 
 
-def resume(*, now: datetime) -> Replayed:
+def resume(*, now: datetime) -> ReplayedErasures:
     """Erase whatever the ledger says is erased and is still there.  Run again, it finds nothing."""
     entries = ledger.entries()
-    done = Replayed(entries=len(entries))
+    done = ReplayedErasures(entries=len(entries))
     by_tenant: dict[UUID, list[ErasureEntry]] = defaultdict(list)
     for entry in entries:
         by_tenant[entry.tenant_uid].append(entry)
@@ -44,7 +44,7 @@ def resume(*, now: datetime) -> Replayed:
     return done
 
 
-def _resume_tenant(tenant: Tenant, entries: Sequence[ErasureEntry], done: Replayed, *, now: datetime) -> None:
+def _resume_tenant(tenant: Tenant, entries: Sequence[ErasureEntry], done: ReplayedErasures, *, now: datetime) -> None:
     scope = scope_in(tenant)
     if any(entry.kind == ErasedKind.TENANT for entry in entries):
         if plan_tenant(tenant, most=1).rows:

@@ -66,7 +66,7 @@ class OpenedRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class ForgetRequestPage:
     """requests: of this page, newest first; those that fail their seal are left out.  total: of all pages."""
 
     requests: Sequence[OpenedRequest] = ()
@@ -99,10 +99,10 @@ def ask(
 
 def list_requests(
     scope: Scope, *, state: RequestState | None = None, limit: int, offset: int = 0, now: datetime
-) -> Page:
+) -> ForgetRequestPage:
     """Of the scope's one end user."""
     if not scope.spaces:
-        return Page()
+        return ForgetRequestPage()
     with tenant_transaction(scope):
         rows = _own(scope)
         if state is not None:
@@ -111,7 +111,7 @@ def list_requests(
         page = list(rows.order_by("-pk")[offset : offset + limit])
     cipher = open_space(scope.tenant, scope.space)
     opened = [one for row in page if (one := _open(scope, row, cipher, now=now)) is not None]
-    return Page(requests=opened, total=total)
+    return ForgetRequestPage(requests=opened, total=total)
 
 
 def get_request(scope: Scope, request_id: int, *, now: datetime) -> OpenedRequest:

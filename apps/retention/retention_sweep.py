@@ -42,7 +42,7 @@ class RunUnderway(Conflict):
     code = "RETENTION_UNDER_WAY"
 
 
-class LeaseLost(Exception):
+class SweepLeaseLost(Exception):
     """The lease was lost, and another worker has gone on."""
 
 
@@ -140,7 +140,7 @@ def _keep(scope: Scope, run: RetentionRun, column: str, count: int) -> None:
     """Count, and hold the lease for longer; in the transaction of what is counted.  Raises LeaseLost."""
     mine = RetentionRun.objects.within(scope).select_for_update().filter(pk=run.pk, token=run.token).first()
     if mine is None:
-        raise LeaseLost
+        raise SweepLeaseLost
     setattr(mine, column, getattr(mine, column) + count)
     mine.leased_until = database_time() + LEASE
     mine.save(update_fields=[column, "leased_until"])

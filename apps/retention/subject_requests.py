@@ -15,7 +15,7 @@ from django.db.models import Q
 from apps.audit.services import record
 from apps.core.errors import Conflict, DomainError, NotFound
 from apps.core.scoping import tenant_transaction
-from apps.exports.links import Link, issue_for_request
+from apps.exports.links import DownloadLink, issue_for_request
 from apps.exports.making import make_now
 from apps.exports.people import Seal, Section
 from apps.exports.services import Export, find_for_request, find_for_requests, start_for_person
@@ -49,7 +49,7 @@ class PrivacyRequestDone(Conflict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class SubjectRequestInfo:
     """A request as its tenant may see it.  is_overdue: past its deadline, and not completed."""
 
     id: int
@@ -68,7 +68,7 @@ class Asked:
     evidence: Sequence[str]
 
 
-def open_request(scope: Scope, kind: PrivacyKind, *, now: datetime) -> tuple[Asked, bool]:
+def open_request(scope: Scope, kind: PrivacyKind, *, now: datetime) -> tuple[SubjectRequestInfo, bool]:
     """The request of the scope's one end user, and whether it is new: one that is open is not opened again.
 
     Raises PrivacyRequestNotFound for a person of whom nothing is kept.
@@ -96,7 +96,7 @@ def open_request(scope: Scope, kind: PrivacyKind, *, now: datetime) -> tuple[Ask
 
 def list_requests(
     scope: Scope, *, end_user_id: int | None = None, overdue: bool = False, limit: int = 100, now: datetime
-) -> list[Asked]:
+) -> list[SubjectRequestInfo]:
     """Newest first.  end_user_id: of this person only.  overdue: only those past their deadline."""
     with tenant_transaction(scope):
         rows = PrivacyRequest.objects.within(scope)
@@ -107,7 +107,7 @@ def list_requests(
         return [_asked(row, now=now) for row in rows.order_by("-pk")[:limit]]
 
 
-def delete_person(scope: Scope, request_id: int, *, authorised: Authorisation, now: datetime) -> Asked:
+def delete_person(scope: Scope, request_id: int, *, authorised: Authorisation, now: datetime) -> SubjectRequestInfo:
     """Carry out a request to delete: erase the person in every environment.  scope: of a user inside the tenant.
 
     Fails with what forbids the erasure, and may then be tried again.  Raises PersonNeeded, PrivacyRequestNotFound,
@@ -125,7 +125,7 @@ def delete_person(scope: Scope, request_id: int, *, authorised: Authorisation, n
     return _complete(scope, row, records=done.counts.get("memories", 0), evidence=receipts, now=now)
 
 
-def prepare_file(scope: Scope, request_id: int, *, now: datetime) -> Asked:
+def prepare_file(scope: Scope, request_id: int, *, now: datetime) -> SubjectRequestInfo:
     """Begin a request for access or export: a file of everything that is kept of the person, made in the background.
 
     One that is on its way, or was made and is still there, is not made again.  Raises PersonNeeded,
@@ -136,12 +136,12 @@ def prepare_file(scope: Scope, request_id: int, *, now: datetime) -> Asked:
     return _asked(row, now=now)
 
 
-def files_of(scope: Scope, asked: Sequence[Asked]) -> Mapping[int | None, Export]:
+def files_of(scope: Scope, asked: Sequence[SubjectRequestInfo]) -> Mapping[int | None, Export]:
     """The state of the file of each request that was begun, by the request's id."""
     return find_for_requests(scope, [one.id for one in asked if one.kind in HANDED_OVER])
 
 
-def link_to_file(scope: Scope, request_id: int, *, now: datetime) -> Link:
+def link_to_file(scope: Scope, request_id: int, *, now: datetime) -> DownloadLink:
     """A link to the file of a request that was begun; anyone who has it can download the file, once.
 
     Raises PersonNeeded, PrivacyRequestNotFound, ExportNotReady.
@@ -200,7 +200,9 @@ def _begin(scope: Scope, request_id: int, kinds: Sequence[PrivacyKind], *, now: 
     return row
 
 
-def _complete(scope: Scope, row: PrivacyRequest, *, records: int, evidence: Sequence[str], now: datetime) -> Asked:
+def _complete(
+    scope: Scope, row: PrivacyRequest, *, records: int, evidence: Sequence[str], now: datetime
+) -> SubjectRequestInfo:
     row.state, row.completed_at, row.records, row.evidence = PrivacyState.COMPLETED, now, records, list(evidence)
     with tenant_transaction(scope):
         row.save(update_fields=["state", "completed_at", "records", "evidence"])
@@ -227,8 +229,8 @@ def _record(scope: Scope, row: PrivacyRequest, action: str, *, now: datetime) ->
     )
 
 
-def _asked(row: PrivacyRequest, *, now: datetime) -> Asked:
-    return Asked(
+def _asked(row: PrivacyRequest, *, now: datetime) -> SubjectRequestInfo:
+    return SubjectRequestInfo(
         id=row.pk,
         end_user_id=row.end_user_id,
         kind=PrivacyKind(row.kind),

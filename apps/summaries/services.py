@@ -22,7 +22,7 @@ from apps.memories import integrity, lineage, postings, revisions
 from apps.memories.indexing_mode import SpaceFull, check_room
 from apps.memories.lookup_keys import LookupValues, public_id, text_mac
 from apps.memories.models import Memory, MemoryVector
-from apps.memories.revisions import Change
+from apps.memories.revisions import FieldChange
 from apps.memories.sealing import CONTENT, SUMMARY, Readable, open_text, seal_into
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.services import GRACE
@@ -306,7 +306,7 @@ def _retire(scope: Scope, space: Space, cipher: SpaceCipher, row: Memory, now: d
     row.save(update_fields=["retention_status", "deletion_method", "deleted_at", "hard_delete_at", "updated_at"])
     MemoryVector.objects.within(scope).filter(memory_id=row.pk).update(live=False)
     Cluster.objects.within(scope).filter(summary_id=row.pk).update(summary_id=None)
-    revisions.write(scope, space, [Change(memory_id=row.pk, event="soft_deleted")], cipher, now=now)
+    revisions.write(scope, space, [FieldChange(memory_id=row.pk, event="soft_deleted")], cipher, now=now)
     _record(scope, "memory.summary_retired", row, 1, now)
 
 
@@ -350,7 +350,7 @@ def _index(
     lineage.write_sources(scope, space.pk, row.pk, ids)
     edges = [NewEdge(from_id=row.pk, to_id=one, type="summary_of", is_automatic=True) for one in ids]
     write_edges(scope, cipher, edges, now=now)
-    revisions.write(scope, space, [Change(memory_id=row.pk, event=event)], cipher, now=now)
+    revisions.write(scope, space, [FieldChange(memory_id=row.pk, event=event)], cipher, now=now)
     _record(scope, "memory.summarize", row, len(ids), now)
 
 

@@ -41,9 +41,9 @@ class TenantAdmin(OperatorAdmin):
     change_form_before_template = "admin/tenant_summary.html"
     actions_detail = ("tighten", "suspend", "resume", "close")
 
-    @display(description="Keys may", label={"delete nothing": "success", "retire memories": "warning"})
+    @display(description="Keys may", label={"delete nothing": "success", "soft-delete memories": "warning"})
     def policy(self, tenant: Tenant) -> str:
-        return "retire memories" if tenant.key_deletes == KeyDeletes.RETIRE else "delete nothing"
+        return "soft-delete memories" if tenant.key_deletes == KeyDeletes.RETIRE else "delete nothing"
 
     @display(description="State", label={"open": "success", "suspended": "warning", "closed": "danger"})
     def state(self, tenant: Tenant) -> str:
@@ -59,7 +59,7 @@ class TenantAdmin(OperatorAdmin):
             "close": not row.closed_at,
         }[name]
 
-    @display(description="Id in its keys and ciphertexts")
+    @display(description="ID in keys and ciphertexts")
     def bound_into_keys(self, tenant: Tenant) -> str:
         return mono(tenant.uid)
 
@@ -74,22 +74,22 @@ class TenantAdmin(OperatorAdmin):
         summary = about(self.found(request, object_id)) if about else None
         return super().change_view(request, object_id, form_url, {"summary": summary, **(extra_context or {})})
 
-    @action(description="Let keys delete nothing", url_path="tighten", icon="lock", permissions=["operate"])
+    @action(description="Refuse deletes by keys", url_path="tighten", icon="lock", permissions=["operate"])
     def tighten(self, request: HttpRequest, object_id: str) -> Answer:
         """Only this way: only the tenant's owner or the host's operator (`memsync tenant`) may loosen it."""
         tenant = self.found(request, object_id)
         if request.method == "POST":
             writable = Tenant.objects.get(pk=tenant.pk)
             set_policy(writable, key_deletes=KeyDeletes.DENY, actor=actor(request), now=timezone.now())
-            self.message_user(request, f"API keys of {tenant.name} may delete nothing.", messages.SUCCESS)
+            self.message_user(request, f"API keys of {tenant.name} can no longer delete.", messages.SUCCESS)
             return HttpResponseRedirect(self.row_url(tenant.pk))
         return self.form_page(
             request,
             ConfirmForm(),
-            title=f"Let keys of {tenant.name} delete nothing",
-            explanation="Every delete by an API key is refused from the next request on. To allow retiring again, run "
+            title=f"Refuse deletes by keys of {tenant.name}",
+            explanation="Every delete by an API key is refused from the next request on. To allow soft deletes again, run "
             f"`memsync tenant policy {tenant.name} key_deletes=retire`.",
-            submit="Delete nothing",
+            submit="Refuse deletes",
             back=self.row_url(tenant.pk),
         )
 
@@ -101,8 +101,8 @@ class TenantAdmin(OperatorAdmin):
             suspend_tenant,
             verb="Suspend",
             done="suspended",
-            explanation="From the next request on its API keys are refused and its people find no page. What goes "
-            "by itself goes on: retention, keys that turn, webhooks that wait.",
+            explanation="From the next request on its API keys and its members are refused. Background work "
+            "continues: retention, key rotation, pending webhooks.",
         )
 
     @action(description="Resume", url_path="resume", icon="play_arrow", permissions=["operate"])
@@ -113,7 +113,7 @@ class TenantAdmin(OperatorAdmin):
             resume_tenant,
             verb="Resume",
             done="open again",
-            explanation="Its API keys and its people are let in again.",
+            explanation="Its API keys and its members have access again.",
         )
 
     def _shut_or_open(
@@ -156,7 +156,7 @@ class TenantAdmin(OperatorAdmin):
             form,
             title=f"Close {tenant.name}",
             explanation="Every API key of this tenant is refused from the next request on, and its name stays taken. "
-            "Its memories stay, sealed, until they are erased.",
+            "Its memories stay, encrypted, until they are erased.",
             submit="Close the tenant",
             is_dangerous=True,
             back=self.row_url(tenant.pk),

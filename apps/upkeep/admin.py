@@ -24,7 +24,7 @@ from apps.upkeep.models import OPEN, KeyRewrap, KeyRotation
 from apps.upkeep.rotation_requests import ask_for_rewrap, ask_for_rotation
 
 
-class RotateForm(PasswordForm):
+class RotateTenantKeyForm(PasswordForm):
     reason = forms.CharField(
         max_length=64,
         initial="asked for",
@@ -32,11 +32,11 @@ class RotateForm(PasswordForm):
         help_text="For the audit trail.",
     )
     is_compromise = forms.BooleanField(
-        label="Somebody else may have the key",
+        label="The key may be compromised",
         required=False,
         widget=widgets.UnfoldBooleanWidget(),
-        help_text="Replaces the identity key too, and retires the old ones once no row is under them. Tokens and "
-        "vectors in copies of the database that were taken before stay as readable as they are.",
+        help_text="Also replaces the identity key and retires old versions once no row uses them. Tokens and "
+        "vectors in existing copies of the database stay as readable as they are.",
     )
 
 
@@ -55,7 +55,7 @@ class TenantKeyStateAdmin(OperatorAdmin):
     actions_list = ("rewrap",)
     actions_detail = ("rotate",)
 
-    @display(description="Versions that can be read", ordering="live_versions")
+    @display(description="Readable versions", ordering="live_versions")
     def readable(self, row: TenantKeyState) -> str:
         return ", ".join(map(str, row.live_versions))
 
@@ -92,7 +92,7 @@ class TenantKeyStateAdmin(OperatorAdmin):
     @action(description="Rotate the key", url_path="rotate", icon="autorenew", permissions=["operate"])
     def rotate(self, request: HttpRequest, object_id: str) -> Answer:
         row = self.found(request, object_id)
-        form = RotateForm(request.POST or None, user=request.user)
+        form = RotateTenantKeyForm(request.POST or None, user=request.user)
         if form.is_valid():
             asked, scope = form.cleaned_data, scope_of(request, row.tenant)
             try:
@@ -102,31 +102,31 @@ class TenantKeyStateAdmin(OperatorAdmin):
             except DomainError as error:
                 form.add_error(None, error.message)
             else:
-                self.message_user(request, "The rotation begins within a minute.", messages.SUCCESS)
+                self.message_user(request, "The rotation starts within a minute.", messages.SUCCESS)
                 return HttpResponseRedirect(self.row_url(row.pk))
         return self.form_page(
             request,
             form,
             title=f"Rotate the key of {row.tenant.name}",
-            explanation="Everything new is sealed under a new key, and what is there follows in the background. "
-            "Nothing stops meanwhile.",
+            explanation="New data is encrypted under a new key; existing rows are re-encrypted in the background. "
+            "The service keeps running.",
             submit="Rotate the key",
             back=self.row_url(row.pk),
         )
 
-    @action(description="Wrap all keys anew", url_path="rewrap", icon="lock_reset", permissions=["make"])
+    @action(description="Rewrap all keys", url_path="rewrap", icon="lock_reset", permissions=["make"])
     def rewrap(self, request: HttpRequest) -> Answer:
         if request.method == "POST":
             ask_for_rewrap(Principal(kind="account", id=request.user.pk or 0), now=timezone.now())
-            self.message_user(request, "The keys are wrapped anew within a minute.", messages.SUCCESS)
+            self.message_user(request, "All keys are rewrapped within a minute.", messages.SUCCESS)
             return HttpResponseRedirect(self.list_url())
         return self.form_page(
             request,
             ConfirmForm(),
-            title="Wrap all keys anew",
-            explanation="Every key of every tenant and of the deployment is wrapped under the key provider's current "
+            title="Rewrap all keys",
+            explanation="Every key of every tenant and of the deployment is rewrapped under the key provider's current "
             "version. No memory is touched.",
-            submit="Wrap them anew",
+            submit="Rewrap all keys",
         )
 
 
@@ -156,7 +156,7 @@ class KeyRotationAdmin(OperatorAdmin):
 
 @admin.register(KeyRewrap)
 class KeyRewrapAdmin(OperatorAdmin):
-    heading = "Rewraps of keys"
+    heading = "Key rewraps"
     list_display = ("id", "actor", "done", "failed", "created_at", "finished_at")
     fields = ("actor", "done", "failed", "created_at", "finished_at")
 

@@ -14,7 +14,7 @@ from django.conf import settings
 from apps.audit.checkpoint_statement import Head, Signed
 from apps.audit.models import ChainHead
 from apps.audit.selectors import chain_of, newest_of_chain
-from apps.audit.verify import Finding, verify, wrong_with
+from apps.audit.verify import VerificationFinding, verify, wrong_with
 from apps.core.scoping import InTenant, tenant_transaction
 from apps.upkeep import checkpoints
 
@@ -35,7 +35,7 @@ class Checked:
     last: int
     confirmed: int
     checkpoints: int
-    findings: list[Finding]
+    findings: list[VerificationFinding]
 
     @property
     def is_whole(self) -> bool:
@@ -61,7 +61,10 @@ def check_trail(scope: InTenant, *, now: datetime) -> Checked:
         known=_mine(believed, scope.tenant_id),
         after=before,
     )
-    unbelieved = [Finding(kind="checkpoint", chain=None, seq=number, detail=detail) for number, detail in wrong.items()]
+    unbelieved = [
+        VerificationFinding(kind="checkpoint", chain=None, seq=number, detail=detail)
+        for number, detail in wrong.items()
+    ]
     return Checked(
         at=now,
         rows=report.rows,

@@ -26,14 +26,14 @@ from apps.memories import integrity
 from apps.memories.models import Memory, TypeRule
 from apps.memories.phrase_rules import PhraseRule
 from apps.memories.registry import read_registry, wording_of
-from apps.memories.retyping import Result, Retyped, Was, Wish, retype, said
+from apps.memories.retyping import Retyped, RetypingResult, Was, Wish, retype, said
 from apps.memories.spaces import list_spaces, lock_space
 from apps.memories.types import MemoryType
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
 from apps.projects.system import find_system_scope
 from apps.upkeep.models import AT_WORK, ChangeState, RowState, TypeChange, TypeChangeRow
-from apps.upkeep.rotation import Outcome
+from apps.upkeep.rotation import RotationOutcome
 from apps.upkeep.type_changes import Planned, drop_if_unused
 
 LARGEST_BATCH: Final = 1_000  # memories looked at in one transaction
@@ -81,7 +81,7 @@ def preview(
     scope: Scope, planned: Planned, *, most: int, progress: Callable[[int], None] = lambda seen: None, now: datetime
 ) -> Preview:
     """What the change would do, and a sample of at most so many memories.  Writes nothing, and locks nothing."""
-    seen, results, by = 0, Counter[Result](), Counter[tuple[str, str]]()
+    seen, results, by = 0, Counter[RetypingResult](), Counter[tuple[str, str]]()
     sample: list[Sample] = []
     for ref in [space.ref for space in list_spaces(scope)]:
         before: int | None = None
@@ -97,7 +97,7 @@ def preview(
                 wishes = {row.pk: Wish(type=planned.type) for row in meant}
                 found = retype(scope, space, cipher, meant, wishes, dry_run=True, now=now)
             results.update(one.result for one in found)
-            results[Result.BROKEN] += told.broken
+            results[RetypingResult.BROKEN] += told.broken
             by.update((row.type, told.wordings[row.pk]) for row in meant)
             sample += [
                 Sample(
@@ -110,8 +110,8 @@ def preview(
             before = rows[-1].pk
             progress(seen)
     return Preview(
-        seen=seen, changed=results[Result.CHANGED], taken=results[Result.TAKEN], broken=results[Result.BROKEN],
-        by=dict(by), sample=sample,
+        seen=seen, changed=results[RetypingResult.CHANGED], taken=results[RetypingResult.TAKEN],
+        broken=results[RetypingResult.BROKEN], by=dict(by), sample=sample,
     )  # fmt: skip
 
 
@@ -120,20 +120,20 @@ def open_changes() -> list[int]:
     return list(TypeChange.objects.filter(state__in=AT_WORK).order_by("pk").values_list("pk", flat=True))
 
 
-def work(change_id: int, *, seconds: float, clock: Callable[[], datetime]) -> Outcome:
+def work(change_id: int, *, seconds: float, clock: Callable[[], datetime]) -> RotationOutcome:
     """Carry a change on for about so long.  Busy: another worker has it, or its second look must wait a little."""
     change = TypeChange.objects.filter(pk=change_id).first()
     scope = find_system_scope(change.tenant_id) if change else None
     if change is None or scope is None:
-        return Outcome.OVER
+        return RotationOutcome.OVER
     deadline, size = time.monotonic() + seconds, SMALLEST_BATCH
     while time.monotonic() < deadline:
         started = time.monotonic()
         outcome = _turn(scope, change_id, size, now=clock())
-        if outcome != Outcome.MORE:
+        if outcome != RotationOutcome.MORE:
             return outcome
         size = _next_size(size, time.monotonic() - started)
-    return Outcome.MORE
+    return RotationOutcome.MORE
 
 
 def _next_size(size: int, took: float) -> int:
@@ -142,17 +142,17 @@ def _next_size(size: int, took: float) -> int:
     return min(LARGEST_BATCH, size * 2) if took < BATCH_SECONDS / 2 else size
 
 
-def _turn(scope: Scope, change_id: int, size: int, *, now: datetime) -> Outcome:
+def _turn(scope: Scope, change_id: int, size: int, *, now: datetime) -> RotationOutcome:
     """One batch, in one transaction."""
     with tenant_transaction(scope):
         if not _is_alone(change_id):
-            return Outcome.BUSY
+            return RotationOutcome.BUSY
         change = TypeChange.objects.get(pk=change_id)
         if change.state == ChangeState.RUNNING:
             return _carry_on(scope, change, size, now=now)
         if change.state == ChangeState.UNDOING:
             return _undo_some(scope, change, size, now=now)
-        return Outcome.OVER
+        return RotationOutcome.OVER
 
 
 def _is_alone(change_id: int) -> bool:
@@ -166,7 +166,7 @@ def _is_alone(change_id: int) -> bool:
 # --- doing it -------------------------------------------------------------------------------------------------------
 
 
-def _carry_on(scope: Scope, change: TypeChange, size: int, *, now: datetime) -> Outcome:
+def _carry_on(scope: Scope, change: TypeChange, size: int, *, now: datetime) -> RotationOutcome:
     ref = _space_at(scope, change)
     if ref is None:
         return _end_look(scope, change, now=now)
@@ -181,7 +181,7 @@ def _carry_on(scope: Scope, change: TypeChange, size: int, *, now: datetime) -> 
     # A short batch is the end of the space.
     change.at_space, change.at_memory = ref.id, rows[-1].pk if len(rows) == size else None
     change.save(update_fields=["at_space", "at_memory", "rows_seen", "rows_changed", "rows_taken", "rows_broken"])
-    return Outcome.MORE
+    return RotationOutcome.MORE
 
 
 def _change_some(
@@ -214,21 +214,21 @@ def _note(scope: Scope, change: TypeChange, ref: SpaceRef, results: Sequence[Ret
         for one in results
     )  # fmt: skip
     counts = Counter(one.result for one in results)
-    change.rows_changed += counts[Result.CHANGED]
-    change.rows_taken += counts[Result.TAKEN]
-    change.rows_broken += counts[Result.BROKEN]
+    change.rows_changed += counts[RetypingResult.CHANGED]
+    change.rows_taken += counts[RetypingResult.TAKEN]
+    change.rows_broken += counts[RetypingResult.BROKEN]
 
 
-def _end_look(scope: Scope, change: TypeChange, *, now: datetime) -> Outcome:
+def _end_look(scope: Scope, change: TypeChange, *, now: datetime) -> RotationOutcome:
     """After the first look comes a second one, at what was written when the change was asked for."""
     if change.looks_again_at is None:
         if now < change.created_at + SETTLES:
-            return Outcome.BUSY
+            return RotationOutcome.BUSY
         change.looks_again_at, change.at_space, change.at_memory = change.created_at - BEFORE, 0, None
         change.save(update_fields=["looks_again_at", "at_space", "at_memory"])
-        return Outcome.MORE
+        return RotationOutcome.MORE
     _finish(scope, change, ChangeState.DONE, change.rows_changed, now=now)
-    return Outcome.OVER
+    return RotationOutcome.OVER
 
 
 def _finish(scope: Scope, change: TypeChange, state: ChangeState, count: int, *, now: datetime) -> None:
@@ -243,14 +243,14 @@ def _finish(scope: Scope, change: TypeChange, state: ChangeState, count: int, *,
 # --- undoing it -----------------------------------------------------------------------------------------------------
 
 
-def _undo_some(scope: Scope, change: TypeChange, size: int, *, now: datetime) -> Outcome:
+def _undo_some(scope: Scope, change: TypeChange, size: int, *, now: datetime) -> RotationOutcome:
     """The rows of one space; a row that is done with is not looked at again, so that its state is all there is."""
     mine = TypeChangeRow.objects.within(scope).filter(change_id=change.pk)
     first = mine.filter(state=RowState.CHANGED).order_by("space_id", "pk").values_list("space_id", flat=True).first()
     if first is None:
         drop_if_unused(scope, change)
         _finish(scope, change, ChangeState.UNDONE, change.rows_restored, now=now)
-        return Outcome.OVER
+        return RotationOutcome.OVER
     noted = list(mine.filter(state=RowState.CHANGED, space_id=first).order_by("pk")[:size])
     try:
         ref = Space.objects.within(scope).get(pk=first).ref
@@ -264,7 +264,7 @@ def _undo_some(scope: Scope, change: TypeChange, size: int, *, now: datetime) ->
     change.rows_restored += len(restored)
     change.rows_kept += len(noted) - len(restored)
     change.save(update_fields=["rows_restored", "rows_kept"])
-    return Outcome.MORE
+    return RotationOutcome.MORE
 
 
 def _restore(
@@ -283,7 +283,7 @@ def _restore(
     ]
     wishes = {row.pk: _former(by_id[row.pk], registry.get(by_id[row.pk].was_type)) for row in untouched}
     found = retype(scope, space, cipher, untouched, wishes, now=now)
-    yield from (one for one in found if one.result == Result.CHANGED)
+    yield from (one for one in found if one.result == RetypingResult.CHANGED)
 
 
 def _former(row: TypeChangeRow, type_: MemoryType) -> Wish:

@@ -36,7 +36,7 @@ SMALLEST_BATCH: Final = 50
 _SLOTS: Final = 7_213  # the space of the advisory locks by which workers share a rotation
 
 
-class Outcome(StrEnum):
+class RotationOutcome(StrEnum):
     """Of one turn at a rotation: nothing is left; time is up; others are at what is left."""
 
     OVER = "over"
@@ -127,26 +127,26 @@ def _put_to_use(scope: Scope, rotation: KeyRotation, *, now: datetime) -> None:
 # --- doing it -------------------------------------------------------------------------------------------------------
 
 
-def work(rotation_id: int, *, seconds: float, workers: int, clock: Callable[[], datetime]) -> Outcome:
+def work(rotation_id: int, *, seconds: float, workers: int, clock: Callable[[], datetime]) -> RotationOutcome:
     """Seal rows under the new key for about so long.  workers: how many may do so concurrently, wherever they run."""
     rotation = KeyRotation.objects.filter(pk=rotation_id).first()
     scope = find_system_scope(rotation.tenant_id) if rotation else None
     if rotation is None or scope is None:
-        return Outcome.OVER
+        return RotationOutcome.OVER
     if rotation.state == RotationState.ASKED:
         rotation = begin(scope, rotation_id, now=clock())
     if rotation.state != RotationState.RUNNING:
-        return Outcome.OVER
+        return RotationOutcome.OVER
     deadline, size = time.monotonic() + seconds, LARGEST_BATCH
     while time.monotonic() < deadline:
         started = time.monotonic()
         done = _batch(scope, rotation, size, workers=workers, now=clock())
         if done is None:
-            return Outcome.BUSY
+            return RotationOutcome.BUSY
         if not done:
             return _finish(scope, rotation, now=clock())
         size = _next_size(size, time.monotonic() - started)
-    return Outcome.MORE
+    return RotationOutcome.MORE
 
 
 def _next_size(size: int, took: float) -> int:
@@ -184,13 +184,13 @@ def _take_slot(rotation_id: int, workers: int) -> bool:
     return False
 
 
-def _finish(scope: Scope, rotation: KeyRotation, *, now: datetime) -> Outcome:
+def _finish(scope: Scope, rotation: KeyRotation, *, now: datetime) -> RotationOutcome:
     """There was nothing to take.  Either it is done, or others hold the rows that are left."""
     if count_left(scope):
-        return Outcome.BUSY
+        return RotationOutcome.BUSY
     with tenant_transaction(scope):
         if rotation.identity_to is not None and not identity.is_done(scope, rotation.identity_to):
-            return Outcome.BUSY
+            return RotationOutcome.BUSY
         mine = KeyRotation.objects.filter(pk=rotation.pk, state=RotationState.RUNNING)
         if mine.update(state=RotationState.DONE, finished_at=now):
             rotation.refresh_from_db()
@@ -198,7 +198,7 @@ def _finish(scope: Scope, rotation: KeyRotation, *, now: datetime) -> Outcome:
                 scope, actor=scope.principal.label, action="key.resealed", target=f"key:{rotation.to_version}",
                 count=rotation.rows_done, now=now,
             )  # fmt: skip
-    return Outcome.OVER
+    return RotationOutcome.OVER
 
 
 # --- how far it is --------------------------------------------------------------------------------------------------

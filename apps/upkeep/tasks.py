@@ -41,7 +41,7 @@ def rewrap(**_: object) -> None:
 @shared_task(name="keys.turn", ignore_result=True)  # type: ignore[untyped-decorator]
 def turn(rotation_id: int, **_: object) -> None:
     """Work at a rotation for a while, and ring again if that was not the end of it."""
-    if _work(rotation_id) == rotation.Outcome.MORE:
+    if _work(rotation_id) == rotation.RotationOutcome.MORE:
         turn.apply_async(kwargs={"rotation_id": rotation_id})
 
 
@@ -55,18 +55,18 @@ def tend_types(**_: object) -> None:
 @shared_task(name="types.turn", ignore_result=True)  # type: ignore[untyped-decorator]
 def retype(change_id: int, **_: object) -> None:
     """Work at a change of types for a while, and ring again if that was not the end of it."""
-    if retyping.work(change_id, seconds=SLICE_SECONDS, clock=timezone.now) == rotation.Outcome.MORE:
+    if retyping.work(change_id, seconds=SLICE_SECONDS, clock=timezone.now) == rotation.RotationOutcome.MORE:
         retype.apply_async(kwargs={"change_id": change_id})
 
 
-def _work(rotation_id: int) -> rotation.Outcome:
+def _work(rotation_id: int) -> rotation.RotationOutcome:
     """A database that restarts is waited for: no one else may ring before the minute is over."""
     deadline, wait = time.monotonic() + PATIENCE_SECONDS, 0.1
     while True:
         try:
             one = KeyRotation.objects.filter(pk=rotation_id).first()
             if one is None:
-                return rotation.Outcome.OVER
+                return rotation.RotationOutcome.OVER
             workers = key_scheduler.workers_for(one, now=timezone.now())
             return rotation.work(rotation_id, seconds=SLICE_SECONDS, workers=workers, clock=timezone.now)
         except OperationalError:

@@ -5,7 +5,7 @@ from django.apps import AppConfig
 
 class WebConfig(AppConfig):
     name = "apps.web"
-    verbose_name = "Pages for people"
+    verbose_name = "Console pages"
 
     def ready(self) -> None:
         from allauth.account.signals import user_logged_in as signed_in_here

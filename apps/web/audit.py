@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from django.utils.http import urlencode
 
 from apps.apikeys.selectors import list_keys
-from apps.audit.selectors import Wanted, browse
+from apps.audit.selectors import AuditFilter, browse
 from apps.retention.receipt_log import public_keys, receipts_of
 from apps.tenants.members import list_members
 from apps.upkeep import checkpoints
@@ -29,7 +29,7 @@ KINDS: Final = (
     ("memory.", "memories"),
     ("candidate.", "review"),
     ("retention.", "retention"),
-    ("privacy.", "requests of persons"),
+    ("privacy.", "privacy requests"),
     ("export.", "exports"),
     ("webhook.", "webhooks"),
     ("api_key.", "keys"),
@@ -42,7 +42,7 @@ OUTCOMES: Final = (("", "any"), ("ok", "done"), ("denied", "denied"))
 def audit(request: HttpRequest, at: PageContext) -> HttpResponse:
     said = {name: _plain(request.GET.get(name)) for name in ("action", "actor", "outcome", "since", "until")}
     before = id_of(request.GET.get("before"))
-    wanted = Wanted(
+    wanted = AuditFilter(
         action=said["action"] or None,
         actor=said["actor"] or None,
         outcome=said["outcome"] or None,

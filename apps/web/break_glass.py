@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from apps.accounts import stepup
 from apps.breakglass.reading import MOST_AT_ONCE, list_records, open_records
-from apps.breakglass.selectors import Seen, Standing, find_active, get_grant, list_grants
+from apps.breakglass.selectors import GrantStatus, Seen, find_active, get_grant, list_grants
 from apps.breakglass.services import MOST_REASON, WAITING, ReasonRefused, allow, approve, ask, end, policy_of
 from apps.core.errors import Invalid
 from apps.memories.browsing import find_space, owners_of
@@ -43,7 +43,7 @@ def ask_to_read(request: HttpRequest, at: BreakGlassContext, space_id: int) -> H
         except ReasonRefused as error:
             refused = error.message
         else:
-            messages.success(request, "Asked. The tenant sees it, and a second operator has to approve it.")
+            messages.success(request, "Request sent. The tenant can see it, and a second operator has to approve it.")
             return HttpResponseRedirect(_page(at, grant.pk))
     return show(
         request,
@@ -98,11 +98,11 @@ def approve_grant(request: HttpRequest, at: BreakGlassContext, grant_id: int) ->
     if request.method == "POST":
         stepup.use_assertion(request, request.POST.get("assertion", ""), **asked)
         done = approve(at.scope, grant_id, now=at.now)
-        said = "It is open for half an hour." if done.opened_at else "Now one of the tenant's owners has to allow it."
+        said = "The grant is open for 30 minutes." if done.opened_at else "An owner of the tenant has to allow it."
         messages.success(request, f"Approved. {said}")
         return HttpResponseRedirect(_page(at, grant_id))
     is_mine = seen.grant.asked_by == at.person.pk
-    waits = seen.standing == Standing.WAITS_FOR_OPERATOR and not is_mine
+    waits = seen.standing == GrantStatus.WAITS_FOR_OPERATOR and not is_mine
     nonce = stepup.issue_assertion(request, **asked) if waits else ""
     return show(request, "break_glass_approve", glass=at, seen=seen, is_mine=is_mine, assertion=nonce)
 
@@ -110,7 +110,7 @@ def approve_grant(request: HttpRequest, at: BreakGlassContext, grant_id: int) ->
 @as_operator(AccessLevel.OPERATOR, methods="POST")
 def end_as_operator(request: HttpRequest, at: BreakGlassContext, grant_id: int) -> HttpResponse:
     end(at.scope, grant_id, now=at.now)
-    messages.success(request, "Ended. Nothing is read under this grant any more.")
+    messages.success(request, "Ended. This grant no longer gives access.")
     return HttpResponseRedirect(_page(at, grant_id))
 
 
@@ -141,7 +141,7 @@ def allow_grant(request: HttpRequest, at: PageContext, grant_id: int) -> HttpRes
     if request.method == "POST":
         stepup.use_assertion(request, request.POST.get("assertion", ""), **asked)
         done = allow(at.scope, grant_id, now=at.now)
-        said = "It is open for half an hour." if done.opened_at else "A second operator has to approve it still."
+        said = "The grant is open for 30 minutes." if done.opened_at else "A second operator has to approve it."
         messages.success(request, f"Allowed. {said}")
         return HttpResponseRedirect(reverse("web_glass", args=[at.tenant]))
     waits = seen.standing in WAITING and seen.grant.allowed_by is None
@@ -153,7 +153,7 @@ def allow_grant(request: HttpRequest, at: PageContext, grant_id: int) -> HttpRes
 @in_tenant(AccessLevel.DECIDER, methods="POST")
 def end_as_tenant(request: HttpRequest, at: PageContext, grant_id: int) -> HttpResponse:
     end(at.scope, grant_id, now=at.now)
-    messages.success(request, "Ended. Nothing is read under this grant any more.")
+    messages.success(request, "Ended. This grant no longer gives access.")
     return HttpResponseRedirect(reverse("web_glass", args=[at.tenant]))
 
 
@@ -163,7 +163,7 @@ def glass_policy(request: HttpRequest, at: PageContext) -> HttpResponse:
     said = request.POST.get("break_glass") or request.GET.get("break_glass") or ""
     if request.method == "POST":
         set_policy(at.reach.tenant, actor=at.scope.principal.label, now=at.now, break_glass=said)
-        messages.success(request, "Set. It holds from now on, for grants that are open too.")
+        messages.success(request, "Policy changed. It applies from now on, also to open grants.")
         return HttpResponseRedirect(reverse("web_glass", args=[at.tenant]))
     label = dict(POLICIES["break_glass"].choices).get(said)
     return show(request, "break_glass_policy", at=at, place="glass", said=said, label=label)
@@ -172,7 +172,7 @@ def glass_policy(request: HttpRequest, at: PageContext) -> HttpResponse:
 def waits_or_reads(at: PageContext) -> dict[str, int]:
     """For the overview of the user who decides: how many grants wait for the tenant or an operator, and are open."""
     found = find_active(at.scope, now=at.now) if at.reach.may_delete else []
-    reads = found.count(Standing.OPEN)
+    reads = found.count(GrantStatus.OPEN)
     return {"reads": reads, "waits": len(found) - reads}
 
 

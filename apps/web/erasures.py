@@ -81,9 +81,9 @@ def erase_person(request: HttpRequest, at: PageContext, space_id: int) -> HttpRe
         Target.end_user(scope.space.owner_id) if is_person else Target.space(scope.space.uid),
         named=f"end_user:{scope.space.owner_id}" if is_person else f"space:{scope.space.uid}",
         typed=name,
-        what=f"everything of {name}",
+        what=f"all data of {name}",
         type_this="their id",
-        note="In every environment: production, staging and development." if is_person else "",
+        note="This covers every environment: production, staging and development." if is_person else "",
         back=reverse("web_memories", args=[at.tenant, space_id]),
     )
 
@@ -97,9 +97,9 @@ def erase_project(request: HttpRequest, at: PageContext, project_id: str) -> Htt
         Target.of_project(project.public_id),
         named=f"project:{project.public_id}",
         typed=project.public_id,
-        what=f"every memory of the project {project.name}",
+        what=f"all memories of the project {project.name}",
         type_this="its id",
-        note="The project itself stays, and can be used again.",
+        note="The project itself stays and can be used again.",
         back=reverse("web_erasures", args=[at.tenant]),
     )
 
@@ -114,8 +114,8 @@ def erase_tenant(request: HttpRequest, at: PageContext) -> HttpResponse:
         typed=at.tenant,
         what=f"the tenant {at.tenant}",
         type_this="its name",
-        note="Its keys are destroyed first, so that backups of its data cannot be opened once those of the keyring are "
-        "past their time. Every API key of it ends.",
+        note="Its keys are destroyed first, so that backups of its data cannot be decrypted once the backups of the keyring "
+        "have expired. All its API keys stop working.",
         back=reverse("web_erasures", args=[at.tenant]),
     )
 
@@ -135,7 +135,7 @@ def _erase(
             done = start_erasure(at.scope, target, authorised=authorised, now=at.now)
         except ErasureBlocked as error:
             return _blocked(request, at, error, back=back, **said)
-        messages.success(request, "Erased. Keep the receipt: it proves what was done, and when.")
+        messages.success(request, "Erased. Keep the receipt: it proves what was erased and when.")
         return HttpResponseRedirect(reverse("web_erasure", args=[_name_now(at), done.id]))
     try:
         counts = plan(at.scope, target, most=COUNTED + 1)

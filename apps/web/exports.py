@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from apps.core.errors import Conflict, Invalid
-from apps.exports.filters import Filters
+from apps.exports.filters import ExportFilters
 from apps.exports.links import issue_link
 from apps.exports.services import Export, cancel_export, get_export, list_exports, retry_export, start_export
 from apps.projects.scope import Environment, Scope
@@ -26,9 +26,9 @@ from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 READ, WRITE = "exports:read", "exports:write"
 PAGE: Final = 20
 AGAIN: Final = ("failed", "cancelled", "expired")
-FORMATS: Final = (("jsonl", "JSON Lines: comes back with an import"), ("csv", "CSV: for spreadsheets"))
+FORMATS: Final = (("jsonl", "JSON Lines: can be imported again"), ("csv", "CSV: for spreadsheets"))
 TIERS: Final = (("", "any"), ("hot", "hot"), ("warm", "warm"), ("cold", "cold"))
-SUMMARIES: Final = (("", "both"), ("false", "memories alone"), ("true", "summaries alone"))
+SUMMARIES: Final = (("", "both"), ("false", "memories only"), ("true", "summaries only"))
 NAMES: Final[Mapping[str, str]] = {
     "q": "words", "user_id": "end user", "source": "source", "tier": "tier", "is_summary": "summaries",
     "time_range": "within", "date_from": "from", "date_to": "to", "include_soft_deleted": "recently deleted",
@@ -38,7 +38,7 @@ NAMES: Final[Mapping[str, str]] = {
 class ExportForm(forms.Form):
     """Which memories, and as what; the service has the last word."""
 
-    format = forms.ChoiceField(choices=FORMATS, initial="jsonl", widget=forms.RadioSelect, label="As what")
+    format = forms.ChoiceField(choices=FORMATS, initial="jsonl", widget=forms.RadioSelect, label="Format")
     user_id = forms.CharField(max_length=256, required=False, label="End user", strip=False)
     q = forms.CharField(max_length=1_000, required=False, label="Words")
     source = forms.CharField(max_length=64, required=False, label="Source")
@@ -46,7 +46,9 @@ class ExportForm(forms.Form):
     is_summary = forms.ChoiceField(choices=SUMMARIES, required=False, label="Summaries")
     date_from = forms.DateField(required=False, label="From", widget=forms.DateInput({"type": "date"}))
     date_to = forms.DateField(required=False, label="To", widget=forms.DateInput({"type": "date"}))
-    include_soft_deleted = forms.BooleanField(required=False, label="With what was deleted and can be brought back")
+    include_soft_deleted = forms.BooleanField(
+        required=False, label="Include deleted memories that can still be restored"
+    )
 
     def __init__(self, data: Any = None) -> None:
         super().__init__(data)
@@ -54,9 +56,9 @@ class ExportForm(forms.Form):
             self.fields[name].widget.attrs["autocomplete"] = "off"
 
     @property
-    def filters(self) -> Filters:
+    def filters(self) -> ExportFilters:
         said = self.cleaned_data
-        return Filters(
+        return ExportFilters(
             q=said["q"].strip() or None,
             user_id=said["user_id"].strip() or None,
             source=said["source"].strip() or None,
@@ -110,7 +112,7 @@ def new_export(request: HttpRequest, at: PageContext) -> HttpResponse:
         except (Invalid, Conflict) as error:
             form.add_error(None, error.message)
         else:
-            messages.success(request, "The file is being made. You may leave this page.")
+            messages.success(request, "The export has started. You can leave this page.")
             return _to(at, started, environment)
     return show(
         request,
@@ -150,9 +152,9 @@ def stop_export(request: HttpRequest, at: PageContext, export_id: str) -> HttpRe
     environment = environment_of(request, at)
     stopped = cancel_export(inside(at, environment), export_id, now=at.now)
     if stopped.job.status == "cancelled":
-        messages.success(request, "Stopped. What there was of the file is gone.")
+        messages.success(request, "Cancelled. The partial file was deleted.")
     else:
-        messages.warning(request, "It was over already, and is as it was.")
+        messages.warning(request, "The export had ended already; nothing changed.")
     return _to(at, stopped, environment)
 
 
@@ -166,7 +168,7 @@ def repeat_export(request: HttpRequest, at: PageContext, export_id: str) -> Http
         messages.error(request, error.message)
         one = get_export(scope, export_id)
     else:
-        messages.success(request, "The file is made anew, with what there is now.")
+        messages.success(request, "The export has started again, with the current memories.")
     return _to(at, one, environment)
 
 

@@ -21,15 +21,15 @@ from apps.crypto.deployment import open_for_deployment, seal_for_deployment
 SEED = "seed_ct"  # in the session, until the authenticator has shown its first code
 FIELD = "session.seed"
 
-WRONG = "This code is not right. Codes of an authenticator change every half minute, and each works once."
-ENROLMENT = "This code is not right, was used, or is too old."
-RECOVERY = "Recovery codes are for signing in. To confirm a deletion, use a passkey or your authenticator."
+WRONG = "This code is wrong. Authenticator codes change every 30 seconds, and each works once."
+ENROLMENT = "This code is wrong, was used already or has expired."
+RECOVERY = "Recovery codes only sign you in. To confirm an action, use a passkey or your authenticator."
 
 
 def check_label(text: str) -> None:
     """For what is kept in clear as it was typed: no control characters, as through the API."""
     if any(unicodedata.category(character) == "Cc" for character in text):
-        raise forms.ValidationError("This has a character that cannot be shown.")
+        raise forms.ValidationError("Control characters are not allowed.")
 
 
 class CodeInput(forms.TextInput):
@@ -56,7 +56,7 @@ class SignInCodeForm(AuthenticateForm):  # type: ignore[misc]  # allauth ships n
 class StepUpCodeForm(ReauthenticateForm):  # type: ignore[misc]  # allauth ships no types
     """An authenticator's code and nothing else; a recovery code is refused and stays good."""
 
-    code = forms.CharField(label="Code of your authenticator", max_length=32, widget=CodeInput())
+    code = forms.CharField(label="Authenticator code", max_length=32, widget=CodeInput())
 
     def clean_code(self) -> str:
         code = _compact(self.cleaned_data["code"])
@@ -98,7 +98,7 @@ class FirstFactorForm(PasswordForm):  # type: ignore[misc]  # allauth ships no t
 class AddCodesForm(forms.Form):
     """The first code of a new authenticator.  Its seed waits in the session, sealed."""
 
-    code = forms.CharField(label="The code it shows now", max_length=32, widget=CodeInput())
+    code = forms.CharField(label="Current code", max_length=32, widget=CodeInput())
 
     def __init__(self, *args: Any, user: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -123,7 +123,7 @@ class SignUpForm(forms.Form):
         label="Email", max_length=254, widget=forms.EmailInput({"autocomplete": "username", "autofocus": True})
     )
     password = forms.CharField(
-        label="Password, of 12 characters or more",
+        label="Password (at least 12 characters)",
         max_length=1024,
         strip=False,
         widget=forms.PasswordInput({"autocomplete": "new-password"}),
@@ -135,7 +135,7 @@ class SignUpForm(forms.Form):
         widget=forms.TextInput({"autocomplete": "organization"}),
     )
     full_name = forms.CharField(
-        label="Your name, if you like",
+        label="Your name (optional)",
         max_length=200,
         required=False,
         validators=[check_label],

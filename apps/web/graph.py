@@ -21,7 +21,7 @@ SMALLEST, LARGEST = 7.0, 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class GraphNode:
     """key: what the list beside the picture calls it."""
 
     key: str
@@ -37,7 +37,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class GraphLine:
     one: Point
     other: Point
     name: str
@@ -73,7 +73,7 @@ def _entities(scope: Scope, at: PageContext) -> dict[str, Any]:
     names = {one.id: one.name or one.type for one in found.entities}
     return {
         "nodes": [
-            Node(
+            GraphNode(
                 key=f"entity-{one.id}",
                 name=_short(names[one.id]),
                 kind=one.type,
@@ -83,7 +83,7 @@ def _entities(scope: Scope, at: PageContext) -> dict[str, Any]:
             for one in found.entities
         ],
         "lines": [
-            Line(one=places[tie.from_id], other=places[tie.to_id], name=tie.type.replace("_", " "))
+            GraphLine(one=places[tie.from_id], other=places[tie.to_id], name=tie.type.replace("_", " "))
             for tie in found.ties
         ],
         "entities": [
@@ -110,7 +110,7 @@ def _memories(scope: Scope, at: PageContext) -> dict[str, Any]:
     labels = {one.id: one.label.reveal() for one in found.nodes}
     return {
         "nodes": [
-            Node(
+            GraphNode(
                 key=f"memory-{one.id}",
                 name=_short(labels[one.id]),
                 kind="memory",
@@ -120,7 +120,7 @@ def _memories(scope: Scope, at: PageContext) -> dict[str, Any]:
             for one in found.nodes
         ],
         "lines": [
-            Line(
+            GraphLine(
                 one=places[edge.from_id],
                 other=places[edge.to_id],
                 name=edge.type.replace("_", " "),

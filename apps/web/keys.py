@@ -14,7 +14,7 @@ from django.urls import reverse
 from apps.accounts.services import addresses_of
 from apps.apikeys.offers import accept, decline, get_offer, list_offers
 from apps.apikeys.permissions import DEFAULT, PERMISSIONS, expand
-from apps.apikeys.selectors import KeyNotFound, get_key, list_keys, state_of
+from apps.apikeys.selectors import ApiKeyNotFound, get_key, list_keys, state_of
 from apps.apikeys.services import Issued, issue, may_give, revoke_all, rotate
 from apps.core.errors import DomainError
 from apps.projects.scope import Environment
@@ -39,14 +39,14 @@ LIFETIMES: Final[Mapping[str, str]] = {
     "30": "30 days",
     "90": "90 days",
     "180": "180 days",
-    "365": "a year, the longest",
+    "365": "a year (maximum)",
 }
 GRACES: Final[Mapping[str, str]] = {
-    "0": "not at all: it leaked",
+    "0": "none: the key leaked",
     "3600": "an hour",
     "86400": "a day",
     "604800": "a week",
-    "2592000": "30 days, the longest",
+    "2592000": "30 days (maximum)",
 }
 # What a user may begin with.  None of them holds what is never in a default set.
 PRESETS: Final[Mapping[str, Sequence[str]]] = {
@@ -58,7 +58,7 @@ NEVER_BY_DEFAULT: Final = "; never in a default set"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class KeyRow:
     """A key as a page shows it.  scopes: what it gives, wildcards spelled out.  ends_soon: it still works."""
 
     key: "ApiKey"
@@ -84,7 +84,7 @@ class KeyForm(forms.Form):
         label="Environment", choices=[(one.value, one.value) for one in FIRST], initial=Environment.PRODUCTION.value
     )
     days = forms.ChoiceField(label="Expires in", choices=list(LIFETIMES.items()), initial="90")
-    project = forms.ChoiceField(label="Works in", required=False)
+    project = forms.ChoiceField(label="Project", required=False)
     scopes = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
 
     def __init__(self, *args: Any, at: PageContext, projects: "Sequence[Project]", **kwargs: Any) -> None:
@@ -93,7 +93,7 @@ class KeyForm(forms.Form):
         offered.choices = [(name, _words(name)) for name in PERMISSIONS if _may_give(at, name)]
         pinned: Any = self.fields["project"]
         named = [(one.public_id, one.name) for one in projects if not one.is_default and one.archived_at is None]
-        pinned.choices = [("", "whatever project a request names"), *named]
+        pinned.choices = [("", "any: each request names one"), *named]
 
     @property
     def everyday(self) -> list[Any]:
@@ -206,7 +206,10 @@ def key_offer(request: HttpRequest, at: PageContext, offer_id: int) -> HttpRespo
     """A key that an operator made ready.  POST makes it, and answers with its text, this once."""
     if request.method == "POST":
         issued = accept(at.scope, offer_id, now=at.now)
-        messages.success(request, "Made. Whoever offered it is not shown its text: give it to whom it is for.")
+        messages.success(
+            request,
+            "Key created. The operator who offered it cannot see its text: give it to the program that needs it.",
+        )
         return _hand_over(request, at, issued)
     offer = get_offer(at.scope, offer_id, now=at.now)
     given = expand(offer.scopes, is_pinned=offer.project_id is not None)
@@ -225,7 +228,7 @@ def key_offer(request: HttpRequest, at: PageContext, offer_id: int) -> HttpRespo
 @in_tenant(AccessLevel.OWNER, methods="POST")
 def decline_offer(request: HttpRequest, at: PageContext, offer_id: int) -> HttpResponse:
     decline(at.scope, offer_id, now=at.now)
-    messages.success(request, "Declined: no key was made.")
+    messages.success(request, "Declined: no key was created.")
     return HttpResponseRedirect(reverse("web_keys", args=[at.tenant]))
 
 
@@ -234,7 +237,7 @@ def revoke_keys(request: HttpRequest, at: PageContext) -> HttpResponse:
     """Those that were ticked.  First it is shown which; ``sure`` revokes them."""
     ids = list(dict.fromkeys(id_of(one) or 0 for one in request.POST.getlist("id")[:AT_ONCE]))
     if not ids:
-        messages.warning(request, "No key was ticked.")
+        messages.warning(request, "No key is selected.")
         return HttpResponseRedirect(reverse("web_keys", args=[at.tenant]))
     if "sure" in request.POST:
         outcomes = [outcome for _, outcome in revoke_all(at.scope, ids, now=at.now)]
@@ -243,11 +246,11 @@ def revoke_keys(request: HttpRequest, at: PageContext) -> HttpResponse:
             what = "Revoked: it is" if done == 1 else f"{done} revoked: they are"
             messages.success(request, f"{what} refused from the next request on.")
         if missed:
-            messages.warning(request, f"{missed} not revoked: there is no such key, or it was revoked before.")
+            messages.warning(request, f"{missed} not revoked: no such key, or revoked already.")
         return HttpResponseRedirect(reverse("web_keys", args=[at.tenant]))
     wanted = {key.pk: key for key in list_keys(at.scope) if key.pk in ids and key.revoked_at is None}
     if not wanted:
-        raise KeyNotFound
+        raise ApiKeyNotFound
     return show(request, "revoke_keys", at=at, place="keys", found=[_shown(at, one) for one in wanted.values()])
 
 
@@ -275,10 +278,10 @@ def _hand_over(
     )
 
 
-def _shown(at: PageContext, key: "ApiKey") -> Shown:
+def _shown(at: PageContext, key: "ApiKey") -> KeyRow:
     state = state_of(key, now=at.now)
     given = expand(key.scopes, is_pinned=key.project_id is not None)
-    return Shown(
+    return KeyRow(
         key=key,
         state=state,
         ends_soon=state == "active" and _is_soon(key.expires_at, at.now),

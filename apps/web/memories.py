@@ -46,13 +46,13 @@ BULK: Final = "memories.delete"
 
 
 class Held(Conflict):
-    """A legal hold is on this memory: it is not deleted until the hold is lifted."""
+    """A legal hold protects this memory: it cannot be deleted until the hold is lifted."""
 
     code = "LEGAL_HOLD"
 
 
 class NothingMatches(Conflict):
-    """Nothing matches these filters any more, or a legal hold is on all of it."""
+    """No memory matches these filters any more, or a legal hold protects all of them."""
 
     code = "NOTHING_MATCHES"
 
@@ -142,7 +142,7 @@ def delete_memory(request: HttpRequest, at: PageContext, space_id: int, memory_i
     )
     if not gone:
         raise Held
-    messages.success(request, "Deleted. It is out of every answer, and can be brought back for seven days.")
+    messages.success(request, "Deleted. The memory is removed from search and can be restored for seven days.")
     return HttpResponseRedirect(_list(at, space_id))
 
 
@@ -158,7 +158,7 @@ def delete_many(request: HttpRequest, at: PageContext, space_id: int) -> HttpRes
     if request.method == "POST":
         stepup.use_assertion(request, request.POST.get("assertion", ""), **asked)
         gone = soft_delete_selection(scope, seeking.choice, reason=REASON, method="user_request", now=at.now)
-        messages.success(request, f"{len(gone):,} deleted. They can be brought back for seven days.")
+        messages.success(request, f"{len(gone):,} deleted. They can be restored for seven days.")
         return HttpResponseRedirect(_list(at, space_id, "status=deleted"))
     nonce = stepup.issue_assertion(request, **asked)
     return show(
@@ -184,7 +184,7 @@ def restore_memory(request: HttpRequest, at: PageContext, space_id: int, memory_
     except Conflict as error:
         messages.error(request, error.message)
         return HttpResponseRedirect(_list(at, space_id, "status=deleted"))
-    messages.success(request, "It is back, as it was.")
+    messages.success(request, "Restored.")
     return HttpResponseRedirect(reverse("web_memory", args=[at.tenant, space_id, memory_id]))
 
 

@@ -69,7 +69,7 @@ PLACES: Final = (
     ),
     NavItem(
         name="requests",
-        label="Requests to forget",
+        label="Deletion requests",
         route="web_requests",
         need=AccessLevel.DECIDER,
         group=FORGETTING,
@@ -188,22 +188,22 @@ PLACES: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class NavLink:
     place: NavItem
     address: str
 
 
-def navigation(reach: Reach, environment: Environment | None) -> dict[str, list[Link]]:
+def navigation(reach: Reach, environment: Environment | None) -> dict[str, list[NavLink]]:
     """By group, the places that the role may go to.  environment: of the page that is shown, if it is of one; links
     keep it."""
-    groups: dict[str, list[Link]] = {}
+    groups: dict[str, list[NavLink]] = {}
     for place in PLACES:
         if not permits(reach, place.need, place.grant) or (reach.tenant.closed_at is not None and not place.closed):
             continue
         address = reverse(place.route, args=[reach.tenant.name])
         if place.of_environment and environment is not None:
             address = f"{address}?{urlencode({'environment': environment.value})}"
-        groups.setdefault(place.group, []).append(Link(place=place, address=address))
+        groups.setdefault(place.group, []).append(NavLink(place=place, address=address))
     return groups
 
 

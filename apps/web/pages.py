@@ -90,14 +90,14 @@ class BreakGlassContext:
         return self.scope.tenant.name
 
 
-class AmbiguousCredentials(Malformed):
-    """Send an API key or a browser session, not both; these pages take no key."""
+class AmbiguousPageCredentials(Malformed):
+    """Send an API key or a browser session, not both; these pages do not accept API keys."""
 
     code = "ambiguous_credentials"
 
 
-class RoleTooLow(Forbidden):
-    """Your role in this tenant does not allow that; an owner of it can give you another."""
+class PageRoleTooLow(Forbidden):
+    """Your role in this tenant does not allow this; an owner can change your role."""
 
     code = "ROLE_TOO_LOW"
 
@@ -122,7 +122,7 @@ def needs(need: AccessLevel, *, methods: str = "GET") -> Callable[[View], View]:
             except AdapterError as error:
                 if error.permanent:
                     raise
-                response = refusal(request, "A part of the service is away. Try again in a while.", status=503)
+                response = refusal(request, "A part of the service is unavailable. Try again later.", status=503)
             response.headers.setdefault("Content-Security-Policy", POLICY)
             return response
 
@@ -151,7 +151,7 @@ def in_tenant(
             reaches = reach_of(person.pk, closed=closed)
             reach = reach_in(reaches, tenant)
             if not permits(reach, need, grant):
-                raise RoleTooLow
+                raise PageRoleTooLow
             if need in STEPPED_UP:
                 stepup.require_step_up(request)
             scope = scope_in(reach.tenant, principal=Principal(kind="account", id=person.pk))
@@ -229,7 +229,7 @@ def refusal(request: HttpRequest, message: str, *, status: int) -> HttpResponse:
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """For Django: a form that did not come from one of our pages, or from one that was shown to another user."""
-    message = "This form is too old, or did not come from this site. Go back, reload the page and try again."
+    message = "This form has expired or did not come from this site. Go back, reload the page and try again."
     return refusal(request, message, status=403)
 
 
@@ -240,13 +240,13 @@ def status_of(error: DomainError) -> int:
 def to_step_up(request: HttpRequest) -> HttpResponse:
     """To the page that asks who you are, and then back to where the button was: never on with what was posted."""
     if request.method == "POST":
-        messages.warning(request, "Nothing is done yet: confirm that it is you, then press the button again.")
+        messages.warning(request, "Nothing has been done yet: confirm your identity, then press the button again.")
     return _redirect("account_reauthenticate", next=_way_back(request))
 
 
 def _open(need: AccessLevel, view: View, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
     if "X-API-Key" in request.headers or request.headers.get("Authorization", "").lower().startswith("bearer "):
-        raise AmbiguousCredentials
+        raise AmbiguousPageCredentials
     if need == AccessLevel.NOBODY:
         return view(request, *args, **kwargs)
     if not request.user.is_authenticated:
@@ -265,7 +265,7 @@ def _open(need: AccessLevel, view: View, request: HttpRequest, *args: Any, **kwa
 
 def _sentence(error: DomainError) -> str:
     """What is absent and what is another's look the same."""
-    return "There is nothing here, or nothing that you may see." if isinstance(error, NotFound) else error.message
+    return "This page does not exist, or you may not see it." if isinstance(error, NotFound) else error.message
 
 
 def _is_fresh(request: HttpRequest, is_enrolled: bool) -> bool:

@@ -21,10 +21,10 @@ if TYPE_CHECKING:  # views import no models
 
 READ, WRITE = "projects:read", "projects:write"
 LEFT: Final = {  # what keeps a project from being deleted
-    "memories": "memories, or what was deleted within the last days",
-    "candidates": "candidates that wait for review",
-    "imports": "imports that have not ended",
-    "forget_requests": "requests to forget that wait",
+    "memories": "memories, including recently deleted ones",
+    "candidates": "candidates pending review",
+    "imports": "imports in progress",
+    "forget_requests": "pending deletion requests",
     "legal_holds": "legal holds",
 }
 
@@ -46,7 +46,7 @@ def make_project(request: HttpRequest, at: PageContext) -> HttpResponse:
     if not form.is_valid():
         return _show(request, at, form, status=422)
     made = services.create_project(at.scope, form.cleaned_data["name"], now=at.now)
-    messages.success(request, f"{made.name} is there. Requests name it by its id, {made.public_id}.")
+    messages.success(request, f"{made.name} was created. Requests name it by its ID, {made.public_id}.")
     return _back(at)
 
 
@@ -62,28 +62,28 @@ def rename_project(request: HttpRequest, at: PageContext, project_id: str) -> Ht
     if not form.is_valid():
         return _show_one(request, at, get_project(at.scope, project_id), form, status=422)
     services.rename(at.scope, project_id, form.cleaned_data["name"], now=at.now)
-    messages.success(request, "Renamed. Its id stays what it was.")
+    messages.success(request, "Renamed. The ID has not changed.")
     return _to(at, project_id)
 
 
 @in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
 def change_review(request: HttpRequest, at: PageContext, project_id: str) -> HttpResponse:
     services.set_review(at.scope, project_id, request.POST.get("review", ""), now=at.now)
-    messages.success(request, "Set, from the next thing that is brought. What waits already goes on waiting.")
+    messages.success(request, "Saved. It applies to new input; candidates already held stay in review.")
     return _to(at, project_id)
 
 
 @in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
 def archive_project(request: HttpRequest, at: PageContext, project_id: str) -> HttpResponse:
     services.archive(at.scope, project_id, now=at.now)
-    messages.success(request, "Archived: its memories can be read and no longer added to.")
+    messages.success(request, "Archived: its memories can be read, and no new ones can be added.")
     return _to(at, project_id)
 
 
 @in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="POST")
 def unarchive_project(request: HttpRequest, at: PageContext, project_id: str) -> HttpResponse:
     services.unarchive(at.scope, project_id, now=at.now)
-    messages.success(request, "Back in use: its memories can be added to again.")
+    messages.success(request, "Restored: memories can be added to it again.")
     return _to(at, project_id)
 
 
@@ -98,7 +98,7 @@ def remove_project(request: HttpRequest, at: PageContext, project_id: str) -> Ht
         except Conflict as error:
             refusal = error
         else:
-            messages.success(request, f"{one.name} is deleted, and keys that were pinned to it are revoked.")
+            messages.success(request, f"{one.name} was deleted, and keys pinned to it are revoked.")
             return _back(at)
     return show(
         request,

@@ -14,7 +14,14 @@ from apps.projects.scope import Scope
 from apps.retention.requests import OpenedRequest, confirm, get_in_tenant, list_in_tenant, refuse
 from apps.retention.soft_deletion import preview
 from apps.retention.states import PrivacyState, RequestState
-from apps.retention.subject_requests import HANDED_OVER, Asked, files_of, link_to_file, list_requests, prepare_file
+from apps.retention.subject_requests import (
+    HANDED_OVER,
+    SubjectRequestInfo,
+    files_of,
+    link_to_file,
+    list_requests,
+    prepare_file,
+)
 from apps.web.memories import PAGE, SAMPLE
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
@@ -51,7 +58,7 @@ def confirm_request(request: HttpRequest, at: PageContext, request_id: int) -> H
     if request.method == "POST":
         stepup.use_assertion(request, request.POST.get("assertion", ""), **asked)
         gone = confirm(at.scope, request_id, now=at.now)
-        messages.success(request, f"Confirmed: {len(gone):,} deleted. They can be brought back for seven days.")
+        messages.success(request, f"Confirmed: {len(gone):,} deleted. They can be restored for seven days.")
         return HttpResponseRedirect(reverse("web_requests", args=[at.tenant]))
     is_open = one.state == RequestState.PENDING
     return show(
@@ -73,7 +80,7 @@ def confirm_request(request: HttpRequest, at: PageContext, request_id: int) -> H
 @in_tenant(AccessLevel.DECIDER, methods="POST")
 def refuse_request(request: HttpRequest, at: PageContext, request_id: int) -> HttpResponse:
     refuse(at.scope, request_id, now=at.now)
-    messages.success(request, "Refused: everything stays as it is.")
+    messages.success(request, "Rejected: nothing was deleted.")
     return HttpResponseRedirect(reverse("web_requests", args=[at.tenant]))
 
 
@@ -86,7 +93,7 @@ def privacy_requests(request: HttpRequest, at: PageContext) -> HttpResponse:
 @in_tenant(AccessLevel.STEP_UP, methods="POST")
 def prepare_privacy_file(request: HttpRequest, at: PageContext, request_id: int) -> HttpResponse:
     prepare_file(at.scope, request_id, now=at.now)
-    messages.success(request, "The file is being made. This page says when it is there.")
+    messages.success(request, "The file is being created. This page shows when it is ready.")
     return HttpResponseRedirect(reverse("web_privacy_requests", args=[at.tenant]))
 
 
@@ -104,7 +111,7 @@ def _asked(at: PageContext) -> list[dict[str, Any]]:
     return [_with_file(one, files.get(one.id)) for one in asked]
 
 
-def _with_file(one: Asked, export: Export | None) -> dict[str, Any]:
+def _with_file(one: SubjectRequestInfo, export: Export | None) -> dict[str, Any]:
     is_there = export is not None and export.result is not None
     return {
         "request": one,
@@ -125,14 +132,14 @@ def _chosen(one: OpenedRequest) -> str:
     """What was asked for, in a few words that name labels and times and nothing that was said."""
     if one.choice.memory_ids:
         count = len(one.choice.memory_ids)
-        return "one memory" if count == 1 else f"{count:,} memories by their ids"
+        return "one memory" if count == 1 else f"{count:,} memories by ID"
     said = []
     for name, value in one.choice.filters.items():
         text = (
             f"{len(value)} tags" if name == "tags" else value if isinstance(value, str) else f"{value:%Y-%m-%d %H:%M}"
         )
         said.append(text if name == "tags" else f"{name.replace('_', ' ')} {text}")
-    return "whatever has " + ", ".join(said)
+    return "memories with " + ", ".join(said)
 
 
 def _page_number(request: HttpRequest) -> int:

@@ -34,7 +34,7 @@ from apps.projects.policies import (
 )
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project, list_projects
-from apps.retention.previewing import Change, preview, preview_change
+from apps.retention.previewing import PolicyChange, preview, preview_change
 from apps.web.cached_counts import get_or_count
 from apps.web.environments import environment_of, inside
 from apps.web.leaving import READ, notice_of, owners_in
@@ -134,7 +134,7 @@ def change_retention(request: HttpRequest, at: PageContext) -> HttpResponse:
         if request.method == "POST":
             stepup.use_assertion(request, request.POST.get("assertion", ""), **asked)
             set_policy(at.scope, level, target_id, rules, **may)
-            messages.success(request, "Retention changed. The next run applies it, within a quarter of an hour.")
+            messages.success(request, "Retention changed. The next run applies it within 15 minutes.")
             return HttpResponseRedirect(back)
         change = preview_change(at.scope, level, target_id, rules, **may)
     except (PolicyLoosened, PolicyRefused, StricterAbove) as error:
@@ -182,7 +182,7 @@ def _to_person(request: HttpRequest, at: PageContext, concerned: Concerned) -> H
     named = request.POST.get("end_user", "").strip()
     space = find_end_user(inside(at, environment_of(request, at)), named) if named else None
     if named and space is None:
-        messages.warning(request, "There is nobody of this name in this environment.")
+        messages.warning(request, "No end user in this environment has this ID.")
     fields = concerned.fields | ({"space": str(space.id)} if space else {})
     return HttpResponseRedirect(f"{reverse('web_retention', args=[at.tenant])}?{urlencode(fields)}")
 
@@ -221,7 +221,7 @@ def _row(holds: InForce, said: Sequence[Policy]) -> dict[str, Any]:
     }
 
 
-def _changed(rule: str, change: Change) -> dict[str, Any]:
+def _changed(rule: str, change: PolicyChange) -> dict[str, Any]:
     """A rule before and after, and which way it goes."""
     before, after = change.before[rule].value, change.after[rule].value
     is_longer = before is not None and (after is None or after > before)
@@ -285,7 +285,7 @@ def _refusal(error: PolicyLoosened | PolicyRefused | StricterAbove, rule: str, o
     if rule in BOUNDS:
         least, most = (amount(rule, bound) for bound in BOUNDS[rule])
         return f"{title} is a whole number between {least} and {most}."
-    return f"{title} is not one of these."
+    return f"{title} is not a valid choice."
 
 
 def _target(at: PageContext, level: Level, target_id: int, rules: Mapping[str, int]) -> str:

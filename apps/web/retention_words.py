@@ -30,7 +30,7 @@ SET_BY: Final[Mapping[str, str]] = {
 STEPS: Final = {
     "archived": ("archived", "out of recall, still readable by ID"),
     "soft_deleted": ("deleted", "out of every answer, can be restored"),
-    "purged": ("gone for good", ""),
+    "purged": ("permanently deleted", ""),
 }
 BY: Final = {
     "ttl": "its own time limit",

@@ -10,7 +10,7 @@ from django.utils.http import urlencode
 
 from apps.core.errors import DomainError
 from apps.core.plaintext import Plaintext
-from apps.ingest.review import STATES, Verdict, Wanted, decide_all, list_candidates, list_undoable, undo
+from apps.ingest.review import STATES, ReviewFilter, ReviewVerdict, decide_all, list_candidates, list_undoable, undo
 from apps.memories.browsing import owners_of
 from apps.projects.scope import Environment
 from apps.web.environments import FIRST, environment_of, inside
@@ -21,10 +21,10 @@ from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 PAGE: Final = 20
 LONGEST_TEXT: Final = 8_000
 WHY: Final = {
-    "low_confidence": "unsure: what was heard is not clear enough to keep by itself",
-    "instruction": "an instruction found in a text: a planted one must never take effect",
-    "less_trusted": "it would replace what somebody more trusted said",
-    "policy": "held back by a rule of this tenant",
+    "low_confidence": "the extraction is uncertain",
+    "instruction": "it looks like an instruction to the assistant",
+    "less_trusted": "it would replace a memory from a more trusted source",
+    "policy": "a rule of this tenant requires review",
 }
 
 
@@ -34,7 +34,7 @@ def review(request: HttpRequest, at: PageContext) -> HttpResponse:
     scope = inside(at, environment)
     state = _state(request.GET.get("state"))
     before = id_of(request.GET.get("before"))
-    found = list_candidates(scope, Wanted.of(status=state, reason=None), before=before, limit=PAGE, now=at.now)
+    found = list_candidates(scope, ReviewFilter.of(status=state, reason=None), before=before, limit=PAGE, now=at.now)
     undoable = list_undoable(scope, now=at.now) if at.reach.may_delete else []
     owners = owners_of(scope, [one.space for one in (*found.candidates, *undoable)])
     query = urlencode({"environment": environment.value, "state": state})
@@ -64,13 +64,13 @@ def decide_candidates(request: HttpRequest, at: PageContext) -> HttpResponse:
     environment = environment_of(request, at)
     ids, verdict = _verdict(request)
     if not ids:
-        messages.warning(request, "Nothing was ticked.")
+        messages.warning(request, "Nothing is selected.")
     results = decide_all(inside(at, environment), ids, verdict, now=at.now)
     refusals = Counter(found.message for _, found in results if isinstance(found, DomainError))
     done = len(results) - refusals.total()
     if done:
-        word = "accepted and remembered" if verdict.accept else "refused"
-        messages.success(request, f"{done} {word}. You can take that back for ten minutes.")
+        word = "accepted and stored" if verdict.accept else "rejected"
+        messages.success(request, f"{done} {word}. You can undo this for ten minutes.")
     for message, count in refusals.items():
         messages.error(request, f"{count} not decided: {message}")
     return _back(at, environment)
@@ -80,11 +80,11 @@ def decide_candidates(request: HttpRequest, at: PageContext) -> HttpResponse:
 def undo_candidate(request: HttpRequest, at: PageContext, candidate_id: int) -> HttpResponse:
     environment = environment_of(request, at)
     undo(inside(at, environment), candidate_id, now=at.now)
-    messages.success(request, "Taken back: it waits again.")
+    messages.success(request, "Undone: the candidate is pending again.")
     return _back(at, environment)
 
 
-def _verdict(request: HttpRequest) -> tuple[list[int], Verdict]:
+def _verdict(request: HttpRequest) -> tuple[list[int], ReviewVerdict]:
     """Raises FilterRefused."""
     said = request.POST
     for name in ("accept", "refuse", "word"):
@@ -92,11 +92,11 @@ def _verdict(request: HttpRequest) -> tuple[list[int], Verdict]:
             candidate_id = id_of(said[name]) or 0
             text = said.get(f"text-{candidate_id}", "").strip()[:LONGEST_TEXT] if name == "word" else ""
             worded = Plaintext(text) if text else None
-            return [candidate_id], Verdict(accept=name != "refuse", text=worded, can_be_undone=True)
+            return [candidate_id], ReviewVerdict(accept=name != "refuse", text=worded, can_be_undone=True)
     if said.get("all") not in ("accept", "refuse"):
         raise FilterRefused
     ids = [id_of(one) or 0 for one in said.getlist("id")[:PAGE]]
-    return ids, Verdict(accept=said["all"] == "accept", can_be_undone=True)
+    return ids, ReviewVerdict(accept=said["all"] == "accept", can_be_undone=True)
 
 
 def _state(said: str | None) -> str:

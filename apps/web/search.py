@@ -20,8 +20,8 @@ HITS: Final = 10
 LONGEST_QUESTION: Final = 2_000
 DEPTH: Final = 2
 # In the words of docs/recall: what the parts of a score are.
-LEG_NAMES: Final = {"dense": "meaning", "lexical": "words", "slot": "what it is about", "temporal": "time",
-                    "entity": "who and what", "graph": "relations", "rerank": "reading it again"}  # fmt: skip
+LEG_NAMES: Final = {"dense": "meaning", "lexical": "keywords", "slot": "expected answer", "temporal": "time",
+                    "entity": "entities", "graph": "relations", "rerank": "reranker"}  # fmt: skip
 
 
 @in_tenant(AccessLevel.READER, methods="GET POST")

@@ -12,53 +12,52 @@ from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 QUESTIONS: Final[Mapping[str, str]] = {  # what operators may is a page of its own
     "key_deletes": "What API keys may delete",
-    "new_spaces": "How the memories of a new person are searched",
-    "changes": "When another value of the same thing is said",
-    "instructions": "When a text holds an instruction",
-    "ai_extract": "Whether a language model may read what is said",
-    "ai_rerank": "Whether a cross-encoder may read what was found",
-    "require_second_factor": "Whose passkey or authenticator is asked for through the API",
+    "new_spaces": "How memories of new end users are searched",
+    "changes": "When a new value contradicts a stored one",
+    "instructions": "When a text contains an instruction",
+    "ai_extract": "Whether a language model may read input",
+    "ai_rerank": "Whether a cross-encoder may read results",
+    "require_second_factor": "Who needs a second factor to confirm API actions",
 }
 # What changes with it, for the user who is about to.
 THEN: Final[Mapping[str, Mapping[str, str]]] = {
     "key_deletes": {
-        "deny": "Keys that hide memories today are refused from the next request on.",
-        "retire": "A key with the scope memory:delete may then hide memories by itself. They can be brought back for"
-        " seven days.",
+        "deny": "API keys can no longer delete memories from the next request on.",
+        "retire": "A key with the scope memory:delete can then soft-delete memories without a person. They can be restored"
+        " for seven days.",
     },
     "new_spaces": {
-        "searchable": "It is for spaces that are made from now on. Those that are there stay as they are.",
-        "sealed": "It is for spaces that are made from now on: nothing searchable is kept of them, and each search"
-        " opens them whole. Those that are there stay as they are.",
+        "searchable": "Applies to new spaces. Existing spaces do not change.",
+        "sealed": "Applies to new spaces: no index data is stored for them, and each search decrypts the whole space."
+        " Existing spaces do not change.",
     },
     "changes": {
-        "replace": "It holds from the next thing that is said. What is disputed stays so until somebody decides.",
-        "dispute": "It holds from the next thing that is said: both values are answered, disputed, until somebody"
-        " decides.",
+        "replace": "Applies to new input. Existing disputes stay open until a reviewer decides.",
+        "dispute": "Applies to new input: answers contain both values, marked as disputed, until a reviewer decides.",
     },
     "instructions": {
-        "style": "It holds from the next text: how a user wants to be answered takes effect when they say it. Whatever"
-        " else tells an agent what to do waits for review.",
-        "review": "It holds from the next text. What was remembered already stays.",
-        "keep": "An instruction that somebody planted in a text is then obeyed without anybody having looked at it.",
+        "style": "Applies to new input: a user's wishes about the style of answers take effect at once. All other"
+        " instructions to an agent are held for review.",
+        "review": "Applies to new input. Stored memories do not change.",
+        "keep": "An instruction planted in a text then takes effect without review.",
     },
     "ai_extract": {
-        "allow": "What your people say then leaves for whatever model the operator has named, other companies'"
-        " included.",
-        "self_hosted_only": "Nothing leaves for a model that the operator does not run themselves.",
-        "deny": "What is said is then read by rules alone.",
+        "allow": "Input of your end users is then sent to any model the operator has configured, including third-party"
+        " models.",
+        "self_hosted_only": "Nothing is sent to a model that the operator does not host.",
+        "deny": "Input is then processed by rules only.",
     },
     "ai_rerank": {
-        "allow": "Questions and what was found then leave for whatever model the operator has named, other companies'"
-        " included.",
-        "self_hosted_only": "Nothing leaves for a model that the operator does not run themselves.",
-        "deny": "What is found is then ordered without a model.",
+        "allow": "Questions and results are then sent to any model the operator has configured, including third-party"
+        " models.",
+        "self_hosted_only": "Nothing is sent to a model that the operator does not host.",
+        "deny": "Results are then ranked without a model.",
     },
     "require_second_factor": {
-        "no": "Somebody without a passkey and without an authenticator then makes keys, webhooks and exports through"
-        " the API with a password, shown again within ten minutes; with such a key one reads memories.",
-        "yes": "Through the API nobody then makes keys, webhooks or exports with a password alone. People without a"
-        " second factor add one here first.",
+        "no": "A user without a passkey or authenticator can then create keys, webhooks and exports through the API"
+        " after entering their password again within ten minutes. Such a key can read memories.",
+        "yes": "A password alone then no longer suffices to create keys, webhooks or exports through the API. Users"
+        " without a second factor have to add one here first.",
     },
 }
 LOOSER: Final = {
@@ -68,6 +67,17 @@ LOOSER: Final = {
     ("ai_extract", "allow"),
     ("ai_rerank", "allow"),
     ("require_second_factor", "no"),
+}
+LABELS: Final = {  # in place of the model's own
+    ("changes", "dispute"): "Keep both values as disputed until a reviewer decides",
+    ("ai_extract", "allow"): "Any model that the operator has configured",
+    ("ai_extract", "self_hosted_only"): "Only a model that the operator hosts",
+    ("ai_extract", "deny"): "No model",
+    ("ai_rerank", "allow"): "Any model that the operator has configured",
+    ("ai_rerank", "self_hosted_only"): "Only a model that the operator hosts",
+    ("ai_rerank", "deny"): "No model",
+    ("require_second_factor", "no"): "Users who have one; others enter their password again",
+    ("require_second_factor", "yes"): "Everyone",
 }
 
 
@@ -93,7 +103,7 @@ def change_rule(request: HttpRequest, at: PageContext) -> HttpResponse:
         raise UnknownPolicy
     if request.method == "POST":
         set_policy(at.reach.tenant, actor=at.scope.principal.label, now=at.now, **{name: value})
-        messages.success(request, f"Set: {_words(name, value)}.")
+        messages.success(request, f"Changed to: {_words(name, value)}.")
         return HttpResponseRedirect(reverse("web_settings", args=[at.tenant]))
     return show(
         request,
@@ -112,8 +122,8 @@ def change_rule(request: HttpRequest, at: PageContext) -> HttpResponse:
 
 def _choices(at: PageContext, name: str) -> list[dict[str, Any]]:
     holds = getattr(at.reach.tenant, name)
-    return [{"value": value, "words": words, "holds": value == holds} for value, words in POLICIES[name].choices]
+    return [{"value": value, "words": _words(name, value), "holds": value == holds} for value in POLICIES[name].values]
 
 
 def _words(name: str, value: str) -> str:
-    return str(dict(POLICIES[name].choices)[value])
+    return LABELS.get((name, value)) or str(dict(POLICIES[name].choices)[value])

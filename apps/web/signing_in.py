@@ -71,7 +71,7 @@ def sign_up(request: HttpRequest) -> HttpResponseBase:
         login_throttle.count_sign_up(request.META.get("REMOTE_ADDR", ""), now=now)
         try:
             code = onboarding.sign_up(**form.cleaned_data, now=now)
-        except onboarding.AddressRefused as error:
+        except onboarding.EmailAddressRefused as error:
             form.add_error("email", error.message)
         except onboarding.PasswordRefused as error:
             form.add_error("password", error.message)
@@ -270,14 +270,14 @@ def list_sessions(request: HttpRequest) -> HttpResponseBase:
     if request.method == "POST":
         ended = sessions.end_others(request, person)
         login_throttle.note(person.pk, "session.end", reason=f"others={ended}", now=timezone.now())
-        messages.success(request, "Every other session is over.")
+        messages.success(request, "All other sessions have ended.")
         return HttpResponseRedirect(reverse("web_sessions"))
     return show(request, "sessions", sessions=sessions.list_sessions(request, person, now=timezone.now()))
 
 
 @needs(AccessLevel.NOBODY)
 def inactive(request: HttpRequest) -> HttpResponseBase:
-    return show(request, "refused", status=403, title="Switched off", message="This account has been switched off.")
+    return show(request, "refused", status=403, title="Account disabled", message="This account has been disabled.")
 
 
 def _view(need: AccessLevel, kind: Any, *, methods: str = "GET POST") -> Callable[..., HttpResponseBase]:
@@ -321,7 +321,7 @@ def _may_remove(request: HttpRequest, authenticator: Any) -> bool:
     there = second_factors.ids_of(request.user.pk or 0)
     if any(kind in second_factors.SECOND for pk, kind in there.items() if pk != authenticator.pk):
         return True
-    messages.error(request, "This is the last one: add another before you remove it.")
+    messages.error(request, "This is your last second factor: add another before you remove it.")
     return False
 
 

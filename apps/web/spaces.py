@@ -25,7 +25,7 @@ def spaces(request: HttpRequest, at: PageContext) -> HttpResponse:
         space = find_end_user(inside(at, environment), named)
         if space is not None:
             return HttpResponseRedirect(reverse("web_memories", args=[at.tenant, space.id]))
-        messages.warning(request, "There is nobody of this name in this environment.")
+        messages.warning(request, "No end user in this environment has this ID.")
     before = id_of(request.GET.get("before"))
     found = list_residents(at.scope, environment, limit=PAGE, before=before, now=at.now)
     return show(

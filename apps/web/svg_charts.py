@@ -23,7 +23,7 @@ IN_A_ROW, ROW = 7, 62.0  # of those that nothing is tied to
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class ColumnChart:
     """most: what the chart's height stands for.  days: the first, the middle and the last."""
 
     blocks: Sequence[Block]
@@ -31,11 +31,11 @@ class Columns:
     days: Sequence[date]
 
 
-def columns(days: Sequence[Day], kinds: Sequence[str] = KINDS) -> Columns:
+def columns(days: Sequence[Day], kinds: Sequence[str] = KINDS) -> ColumnChart:
     """Each day a column, stacked in the order of the kinds from the bottom up."""
     drawn = stacked([[day.counts[name] for name in kinds] for day in days])
     marks = [days[0].day, days[len(days) // 2].day, days[-1].day] if days else []
-    return Columns(blocks=drawn.blocks, most=drawn.most, days=marks)
+    return ColumnChart(blocks=drawn.blocks, most=drawn.most, days=marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimelineSpan:
     """pieces: the stretches in which it held."""
 
     version: Version
@@ -61,7 +61,7 @@ class Span:
 class Timeline:
     """asked_at: 0..100, the time that was asked about."""
 
-    spans: Sequence[Span]
+    spans: Sequence[TimelineSpan]
     first: date
     asked_at: float | None
 
@@ -79,7 +79,7 @@ def timeline(versions: Sequence[Version], *, of: int, as_of: datetime | None, no
         x = min(place(start), 99.0)
         return Piece(start, end, x, max(round(place(end or now) - x, 2), 1.0))
 
-    spans = [Span(one, [piece(*stretch) for stretch in one.stretches], one.memory.id == of) for one in versions]
+    spans = [TimelineSpan(one, [piece(*stretch) for stretch in one.stretches], one.memory.id == of) for one in versions]
     return Timeline(spans=spans, first=first.date(), asked_at=place(as_of) if as_of else None)
 
 

@@ -20,11 +20,11 @@ if TYPE_CHECKING:  # views import no models
 READ, WRITE = "team:read", "team:write"
 OWNER: Final = "owner"
 ROLES: Final[Mapping[str, str]] = {
-    "owner": "everything, the plan too, and who else is an owner",
-    "admin": "everything but the plan and owners",
-    "developer": "reads memories; makes keys and webhooks",
-    "analyst": "reads memories; starts exports",
-    "billing": "sees usage and the plan, and no memory",
+    "owner": "full access, including the plan and other owners",
+    "admin": "full access except the plan and owners",
+    "developer": "reads memories; manages keys and webhooks",
+    "analyst": "reads memories; creates exports",
+    "billing": "sees usage and the plan, but no memories",
 }
 
 
@@ -42,8 +42,8 @@ class Ability:
 
 
 IN_THE_BROWSER: Final = (
-    Ability(name="", words="read, search and look through memories, and see what waits for review", roles=MAY_READ),
-    Ability(name="", words="decide in the review; delete, bring back and erase memories", roles=MAY_DELETE),
+    Ability(name="", words="read and search memories, and see the review queue", roles=MAY_READ),
+    Ability(name="", words="decide reviews; delete, restore and erase memories", roles=MAY_DELETE),
 )
 
 
@@ -89,7 +89,7 @@ def remove_member(request: HttpRequest, at: PageContext, user_id: int) -> HttpRe
     if request.method != "POST":
         return show(request, "remove_member", at=at, place="team", one=there, is_me=_is_me(at, there))
     take_role(at.reach.tenant, user_id, by=at.reach.role, actor=at.scope.principal.label, now=at.now)
-    messages.success(request, f"{there.user.email} is out of {at.reach.tenant.organization}.")
+    messages.success(request, f"{there.user.email} was removed from {at.reach.tenant.organization}.")
     return _back(at, user_id)
 
 
@@ -106,8 +106,10 @@ def _change(request: HttpRequest, at: PageContext, user_id: int) -> HttpResponse
         actor=at.scope.principal.label,
         now=at.now,
     )
-    said = "is suspended" if status == "suspended" else "works here again" if status else f"is {there.role} now"
-    messages.success(request, f"{there.user.email} {said}. It holds from the next request on.")
+    said = (
+        "is suspended" if status == "suspended" else "is active again" if status else f"now has the role {there.role}"
+    )
+    messages.success(request, f"{there.user.email} {said}. This applies from the next request on.")
     return _back(at, user_id)
 
 

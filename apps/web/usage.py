@@ -5,11 +5,11 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
-from apps.apikeys.quota import Standing, quota_mode, standings
+from apps.apikeys.quota import QuotaState, quota_mode, standings
 from apps.audit.selectors import count_by_day
 from apps.core.charts import Bar, bars
 from apps.ingest.outcomes import KINDS, Day, outcomes
-from apps.memories.tally import Tally, tally
+from apps.memories.tally import StatusCounts, tally
 from apps.projects.scope import Environment
 from apps.web.cached_counts import Counted, get_or_count
 from apps.web.environments import FIRST, inside
@@ -21,8 +21,8 @@ NEAR: Final = 80  # percent of a quota
 RECALL: Final = "memory.recall"
 WHO: Final = {"api_key": "programs", "account": "people"}  # in the order in which they are drawn
 MODES: Final = {
-    "strict": "What goes beyond it is refused (429).",
-    "silent": "What goes beyond it is answered as if it had been done, and is not.",
+    "strict": "Requests beyond it are refused (429).",
+    "silent": "Requests beyond it get a normal response but have no effect.",
 }
 
 
@@ -41,8 +41,8 @@ def usage(request: HttpRequest, at: PageContext) -> HttpResponse:
         at=at,
         place="usage",
         charts=[
-            _chart("Brought", "what programs brought, and what became of it", brought, KINDS),
-            _chart("Recalled", "answered recalls and searches, by who asked", recalled, tuple(WHO.values())),
+            _chart("Added", "input by programs, by outcome", brought, KINDS),
+            _chart("Recalled", "recalls and searches, by caller", recalled, tuple(WHO.values())),
         ],
         stored=[_held(one.value, stored.value[one], bar) for one, bar in zip(FIRST, lines, strict=True)],
         counted_at=stored.at if stored.is_kept else None,
@@ -69,7 +69,7 @@ def _recalled(at: PageContext) -> list[Day]:
     return [Day(day=day, counts={name: found.get((day, kind), 0) for kind, name in WHO.items()}) for day in days]
 
 
-def _stored(at: PageContext) -> dict[Environment, Tally]:
+def _stored(at: PageContext) -> dict[Environment, StatusCounts]:
     return {environment: tally(inside(at, environment)) for environment in FIRST}
 
 
@@ -87,12 +87,12 @@ def _chart(title: str, words: str, found: Counted[list[Day]], kinds: tuple[str, 
     }
 
 
-def _held(environment: str, held: Tally, bar: Bar) -> dict[str, Any]:
+def _held(environment: str, held: StatusCounts, bar: Bar) -> dict[str, Any]:
     counts = [f"{count:,}" for count in (held.current, held.replaced, held.archived, held.deleted)]
     return {"environment": environment, "counts": counts, "bar": bar}
 
 
-def _meter(one: Standing) -> dict[str, Any]:
+def _meter(one: QuotaState) -> dict[str, Any]:
     percent = 0.0 if one.limit is None else 100.0 if one.used >= one.limit else round(100 * one.used / one.limit, 1)
     return {
         "name": one.meter,

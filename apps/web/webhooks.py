@@ -24,7 +24,7 @@ from apps.webhooks import deliveries, services
 from apps.webhooks.deliveries import FAILING, rate
 from apps.webhooks.events import CATEGORIES, TYPES
 from apps.webhooks.fanout import hash_of, shown_id
-from apps.webhooks.services import BOUNDS, FORMER_SIGNS_FOR, RETRY_DEFAULTS, SIGNATURE_DEFAULTS, Endpoint
+from apps.webhooks.services import BOUNDS, FORMER_SIGNS_FOR, RETRY_DEFAULTS, SIGNATURE_DEFAULTS, OpenedEndpoint
 
 READ, WRITE = "webhooks:read", "webhooks:write"
 PAGE: Final = 25
@@ -33,8 +33,8 @@ AT_ONCE: Final = 1_000  # that are replayed
 STATES: Final[Mapping[str, str]] = {
     "": "all",
     "delivered": "delivered",
-    "pending": "waiting",
-    "retrying": "to be tried again",
+    "pending": "pending",
+    "retrying": "to be retried",
     "failed": "failed",
     "dead_letter": "dead letters",
 }
@@ -51,20 +51,20 @@ class WebhookForm(forms.Form):
         label="Address",
         widget=forms.TextInput({"inputmode": "url", "autocomplete": "off"}),
     )
-    description = forms.CharField(max_length=500, required=False, label="What it is for")
+    description = forms.CharField(max_length=500, required=False, label="Description")
     events = forms.MultipleChoiceField(
         choices=[(one, one) for one in TYPES], error_messages={"required": "Choose at least one event."}
     )
-    retry_enabled = forms.BooleanField(required=False, label="Try again what failed")
-    max_retries = forms.IntegerField(label="Retries at most")
-    initial_delay_seconds = forms.IntegerField(label="First wait, seconds")
-    max_delay_seconds = forms.IntegerField(label="Longest wait, seconds")
-    backoff_multiplier = forms.FloatField(label="Each wait longer by a factor of")
-    retry_status_codes = forms.CharField(max_length=256, label="Statuses that are tried again")
+    retry_enabled = forms.BooleanField(required=False, label="Retry failed deliveries")
+    max_retries = forms.IntegerField(label="Maximum retries")
+    initial_delay_seconds = forms.IntegerField(label="Initial delay (seconds)")
+    max_delay_seconds = forms.IntegerField(label="Maximum delay (seconds)")
+    backoff_multiplier = forms.FloatField(label="Backoff factor")
+    retry_status_codes = forms.CharField(max_length=256, label="Status codes to retry")
     signature_algorithm = forms.ChoiceField(choices=ALGORITHMS, label="Algorithm")
-    signature_header = forms.CharField(max_length=64, label="Header of the signature")
-    timestamp_header = forms.CharField(max_length=64, label="Header of the time")
-    signature_tolerance = forms.IntegerField(label="Tolerance that you keep, seconds")
+    signature_header = forms.CharField(max_length=64, label="Signature header")
+    timestamp_header = forms.CharField(max_length=64, label="Timestamp header")
+    signature_tolerance = forms.IntegerField(label="Timestamp tolerance (seconds)")
 
     def __init__(self, data: Any = None, *, initial: Mapping[str, Any] | None = None) -> None:
         super().__init__(data, initial={**RETRY_DEFAULTS, **SIGNATURE_DEFAULTS, **(initial or {})})
@@ -203,7 +203,7 @@ def change_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> H
         except Invalid as error:
             _refuse(form, error)
         else:
-            messages.success(request, "Changed. It holds from the next delivery on.")
+            messages.success(request, "Saved. The change applies from the next delivery on.")
             return _to(at, endpoint_id, environment)
     return _form(request, at, form, environment, one=one, projects=[])
 
@@ -212,7 +212,7 @@ def change_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> H
 def pause_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> HttpResponse:
     environment = environment_of(request, at)
     services.pause(inside(at, environment), endpoint_id, now=at.now)
-    messages.success(request, "Paused. What waits stays; what happens from now on is not told.")
+    messages.success(request, "Paused. Pending deliveries are kept; new events are not delivered.")
     return _to(at, endpoint_id, environment)
 
 
@@ -220,7 +220,7 @@ def pause_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> Ht
 def resume_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> HttpResponse:
     environment = environment_of(request, at)
     services.resume(inside(at, environment), endpoint_id, now=at.now)
-    messages.success(request, "It is told again, and first what waited.")
+    messages.success(request, "Resumed. Pending deliveries are sent first.")
     return _to(at, endpoint_id, environment)
 
 
@@ -229,7 +229,7 @@ def test_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> Htt
     environment = environment_of(request, at)
     event_type = request.POST.get("event_type") or TYPES[0]
     row = deliveries.test(inside(at, environment), endpoint_id, event_type, now=at.now)
-    messages.success(request, "A test is on its way. It says that it is one.")
+    messages.success(request, "A test event was queued. It is marked as a test.")
     return _to_delivery(at, row.pk, environment)
 
 
@@ -241,10 +241,10 @@ def replay_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> H
     )
     left = found.eligible - len(found.ids)
     if found.ids:
-        rest = f" {left:,} more wait for another time." if left else ""
-        messages.success(request, f"{len(found.ids):,} sent again, under the same ids.{rest}")
+        rest = f" {left:,} more are left for another time." if left else ""
+        messages.success(request, f"{len(found.ids):,} queued again, with the same IDs.{rest}")
     else:
-        messages.warning(request, f"Nothing failed in the last {AGAIN.days} days that could be sent again.")
+        messages.warning(request, f"No failed deliveries of the last {AGAIN.days} days to resend.")
     return _to(at, endpoint_id, environment)
 
 
@@ -266,7 +266,7 @@ def delete_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> H
     scope = inside(at, environment)
     if request.method == "POST":
         services.delete(scope, endpoint_id, now=at.now)
-        messages.success(request, "Deleted, with its deliveries. What waited is not sent.")
+        messages.success(request, "Deleted with its deliveries. Pending ones are not sent.")
         return HttpResponseRedirect(f"{reverse('web_webhooks', args=[at.tenant])}?{_said(environment)}")
     one = services.get(scope, endpoint_id)
     return show(request, "delete_webhook", at=at, place="webhooks", environment=environment, **_shown(one))
@@ -303,11 +303,11 @@ def send_again(request: HttpRequest, at: PageContext, delivery_id: int) -> HttpR
     except Conflict as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, "It is sent again, under the same ids.")
+        messages.success(request, "Queued again, with the same IDs.")
     return _to_delivery(at, delivery_id, environment)
 
 
-def _shown(one: Endpoint) -> dict[str, Any]:
+def _shown(one: OpenedEndpoint) -> dict[str, Any]:
     """An endpoint, and how it fares."""
     row = one.row
     state = "paused" if not row.is_enabled else "failing" if row.consecutive_failures >= FAILING else "active"
@@ -333,7 +333,7 @@ def _form(
     form: WebhookForm,
     environment: Environment,
     *,
-    one: Endpoint | None,
+    one: OpenedEndpoint | None,
     projects: Any,
 ) -> HttpResponse:
     return show(
@@ -353,7 +353,7 @@ def _form(
 
 
 def _secret(
-    request: HttpRequest, at: PageContext, made: Endpoint, environment: Environment, *, is_new: bool = True
+    request: HttpRequest, at: PageContext, made: OpenedEndpoint, environment: Environment, *, is_new: bool = True
 ) -> HttpResponse:
     """In the answer itself, since a redirect would have to keep it somewhere."""
     previous = f"{made.row.signature_header}{services.PREVIOUS}"

@@ -58,16 +58,16 @@ class WebhookDeliveryAdmin(OperatorAdmin):
                 if again:
                     record(scope, actor=actor(request), action="webhook.replay", target=target, now=now)
             if again:
-                self.message_user(request, "It is sent again, with all its attempts before it.", messages.SUCCESS)
+                self.message_user(request, "It is queued again, with a full set of attempts.", messages.SUCCESS)
             else:
-                self.message_user(request, "It was not given up, or is on its way just now.", messages.WARNING)
+                self.message_user(request, "It has not failed, or is being sent at the moment.", messages.WARNING)
             return HttpResponseRedirect(back)
         return self.form_page(
             request,
             ConfirmForm(),
             title=f"Send delivery #{delivery.pk} again",
-            explanation="The same event under the same ids, to the same endpoint: who has it already knows it by them.",
-            submit="Send it again",
+            explanation="Sends the same event with the same IDs to the same endpoint; the receiver can detect duplicates by them.",
+            submit="Send again",
             back=back,
         )
 

@@ -16,13 +16,13 @@ from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_
 from apps.projects.scope import Scope
 from apps.webhooks import events
 from apps.webhooks.fanout import EventPayload, write
-from apps.webhooks.models import RESPONSE, Status, WebhookDelivery
+from apps.webhooks.models import RESPONSE, DeliveryStatus, WebhookDelivery
 from apps.webhooks.redelivery import redeliver
 from apps.webhooks.reencryption import DELIVERIES
 from apps.webhooks.services import UnknownEvents, find, reachable
 
 FAILING: Final = 3  # attempts in a row, and an endpoint counts as failing
-ENDED: Final = (Status.DELIVERED, Status.FAILED, Status.DEAD_LETTER)
+ENDED: Final = (DeliveryStatus.DELIVERED, DeliveryStatus.FAILED, DeliveryStatus.DEAD_LETTER)
 
 
 class DeliveryNotFound(NotFound):
@@ -50,13 +50,13 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class DeliveryPage:
     deliveries: Sequence[Delivery]
     total: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
+class ReplayedDeliveries:
     """eligible: that could have been.  ids: that are sent again."""
 
     eligible: int
@@ -84,12 +84,12 @@ def rate(good: int, total: int) -> float:
 
 def page(
     scope: Scope, *, number: int, size: int, endpoint_id: int | None = None, status: str | None = None, now: datetime
-) -> Page:
+) -> DeliveryPage:
     """The newest first.  number: from 1.  Raises WebhookNotFound or UnknownStatus."""
     with tenant_transaction(scope):
         rows = _among(scope, endpoint_id, status)
         some = rows.order_by("-id")[(number - 1) * size : number * size]
-        return Page(deliveries=_opened(scope, list(some), now=now), total=rows.count())
+        return DeliveryPage(deliveries=_opened(scope, list(some), now=now), total=rows.count())
 
 
 def newest(
@@ -125,7 +125,7 @@ def retry(scope: Scope, delivery_id: int, *, now: datetime) -> Delivery:
     """Send it again now, with all its retries before it.  Raises DeliveryNotFound or AlreadyDelivered."""
     with tenant_transaction(scope):
         row = _find(scope, delivery_id)
-        if row.status == Status.DELIVERED:
+        if row.status == DeliveryStatus.DELIVERED:
             raise AlreadyDelivered
         redeliver(scope, [row.pk], now=now)
         _record(scope, "webhook.retry", row.endpoint_id, 1, now=now)
@@ -135,10 +135,10 @@ def retry(scope: Scope, delivery_id: int, *, now: datetime) -> Delivery:
 
 def replay(
     scope: Scope, endpoint_id: int, *, since: datetime, statuses: Sequence[str], limit: int, now: datetime
-) -> Replayed:
+) -> ReplayedDeliveries:
     """Send again what ended in one of these ways since then, the oldest first; event and delivery ids stay.  Raises
     WebhookNotFound or UnknownStatus."""
-    if not statuses or not set(statuses) <= set(Status.values):
+    if not statuses or not set(statuses) <= set(DeliveryStatus.values):
         raise UnknownStatus
     with tenant_transaction(scope):
         endpoint = find(scope, endpoint_id)
@@ -148,7 +148,7 @@ def replay(
         ids = list(rows.order_by("pk").values_list("pk", flat=True)[:limit])
         again = redeliver(scope, ids, now=now)
         _record(scope, "webhook.replay", endpoint.pk, len(again), now=now)
-        return Replayed(eligible=rows.count() if len(ids) == limit else len(ids), ids=again)
+        return ReplayedDeliveries(eligible=rows.count() if len(ids) == limit else len(ids), ids=again)
 
 
 def test(scope: Scope, endpoint_id: int, event_type: str, *, now: datetime) -> WebhookDelivery:
@@ -183,9 +183,9 @@ def health(scope: Scope, *, now: datetime) -> Health:
         found = _mine(scope).aggregate(
             day=Count("pk", filter=Q(created_at__gte=now - timedelta(days=1))),
             ended=Count("pk", filter=week & Q(status__in=ENDED)),
-            good=Count("pk", filter=week & Q(status=Status.DELIVERED)),
-            retrying=Count("pk", filter=Q(status=Status.RETRYING)),
-            dead=Count("pk", filter=Q(status=Status.DEAD_LETTER)),
+            good=Count("pk", filter=week & Q(status=DeliveryStatus.DELIVERED)),
+            retrying=Count("pk", filter=Q(status=DeliveryStatus.RETRYING)),
+            dead=Count("pk", filter=Q(status=DeliveryStatus.DEAD_LETTER)),
         )
     return Health(
         endpoints=endpoints["all"],
@@ -205,7 +205,7 @@ def _mine(scope: Scope) -> ScopedQuerySet[WebhookDelivery]:
 
 
 def _among(scope: Scope, endpoint_id: int | None, status: str | None) -> ScopedQuerySet[WebhookDelivery]:
-    if status is not None and status not in Status.values:
+    if status is not None and status not in DeliveryStatus.values:
         raise UnknownStatus
     rows = _mine(scope)
     if endpoint_id is not None:

@@ -34,10 +34,10 @@ from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope
 from apps.webhooks.fanout import fan_out, shown_id
-from apps.webhooks.models import OPEN, RESPONSE, Status, WebhookDelivery, WebhookEndpoint
+from apps.webhooks.models import OPEN, RESPONSE, DeliveryStatus, WebhookDelivery, WebhookEndpoint
 from apps.webhooks.redelivery import DELIVER
 from apps.webhooks.reencryption import ENDPOINTS
-from apps.webhooks.services import PREVIOUS, Target, target_of
+from apps.webhooks.services import PREVIOUS, DeliveryTarget, target_of
 from apps.webhooks.signing import sign
 
 logger = logging.getLogger(__name__)
@@ -62,14 +62,14 @@ class Job:
 
     scope: Scope
     delivery_id: int
-    target: Target = field(repr=False)
+    target: DeliveryTarget = field(repr=False)
     body: bytes = field(repr=False)
     headers: dict[str, str] = field(repr=False)
     signature: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class DeliveryOutcome:
     """status: None where there was no answer; error then says why."""
 
     status: int | None
@@ -89,7 +89,7 @@ def work(*, seconds: float, clock: Clock, sender: Sender | None = None) -> int:
     """
     deadline = time.monotonic() + seconds
     sender = sender or get_sender()
-    running: dict[Future[Outcome], Job] = {}
+    running: dict[Future[DeliveryOutcome], Job] = {}
     attempts = 0
     with ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="webhook") as pool:
         while True:
@@ -222,13 +222,13 @@ def _take(
 ) -> Job | None:  # fmt: skip
     """The attempt is counted before it is made: what kills a worker each time is not tried for ever."""
     if delivery.attempt_number >= delivery.max_attempts:
-        _end(row, delivery, endpoint, Status.DEAD_LETTER, "interrupted", now=now)
+        _end(row, delivery, endpoint, DeliveryStatus.DEAD_LETTER, "interrupted", now=now)
         return None
     try:
         target = target_of(endpoint, cipher, now=now)
     except DecryptError as error:
         report_broken(scope, error, endpoint.pk, space_id=None, table=ENDPOINTS, now=now)
-        _end(row, delivery, endpoint, Status.DEAD_LETTER, "unreadable", now=now)
+        _end(row, delivery, endpoint, DeliveryStatus.DEAD_LETTER, "unreadable", now=now)
         return None
     until = now + timedelta(seconds=settings.WEBHOOK_SECONDS + GRACE_SECONDS)
     row.run_after, row.error = until, SENDING
@@ -240,7 +240,9 @@ def _take(
     return _job(scope, delivery, endpoint, target, now=now)
 
 
-def _job(scope: Scope, delivery: WebhookDelivery, endpoint: WebhookEndpoint, target: Target, *, now: datetime) -> Job:
+def _job(
+    scope: Scope, delivery: WebhookDelivery, endpoint: WebhookEndpoint, target: DeliveryTarget, *, now: datetime
+) -> Job:
     body, timestamp = delivery.payload.encode(), int(now.timestamp())
     signature = sign(target.secret, endpoint.signature_algorithm, timestamp, body)
     headers = {
@@ -261,7 +263,7 @@ def _job(scope: Scope, delivery: WebhookDelivery, endpoint: WebhookEndpoint, tar
 # --- sending ----------------------------------------------------------------------------------------------------------
 
 
-def _send(sender: Sender, job: Job) -> Outcome:
+def _send(sender: Sender, job: Job) -> DeliveryOutcome:
     began = time.monotonic()
     answered: Answered | None = None
     try:
@@ -274,7 +276,7 @@ def _send(sender: Sender, job: Job) -> Outcome:
     except Exception as unexpected:  # noqa: BLE001  (whatever it is: it is settled like any other failure)
         logger.warning("webhook not sent", extra={"error": type(unexpected).__name__})
         error = "internal"
-    return Outcome(
+    return DeliveryOutcome(
         status=answered.status if answered else None,
         error=error,
         body=answered.body if answered else b"",
@@ -285,7 +287,7 @@ def _send(sender: Sender, job: Job) -> Outcome:
 # --- settling ---------------------------------------------------------------------------------------------------------
 
 
-def _settle_or_leave(job: Job, outcome: Outcome, *, now: datetime) -> None:
+def _settle_or_leave(job: Job, outcome: DeliveryOutcome, *, now: datetime) -> None:
     """What cannot be settled is sent again when its lease has run out."""
     try:
         _settle(job, outcome, now=now)
@@ -293,7 +295,7 @@ def _settle_or_leave(job: Job, outcome: Outcome, *, now: datetime) -> None:
         logger.warning("webhook not settled", extra={"tenant": job.scope.tenant_id, "error": type(error).__name__})
 
 
-def _settle(job: Job, outcome: Outcome, *, now: datetime) -> None:
+def _settle(job: Job, outcome: DeliveryOutcome, *, now: datetime) -> None:
     scope = job.scope
     with tenant_transaction(scope):
         row = _sending().filter(tenant_id=scope.tenant_id, subject_id=job.delivery_id).select_for_update().first()
@@ -307,19 +309,19 @@ def _settle(job: Job, outcome: Outcome, *, now: datetime) -> None:
         _keep_response(scope, delivery, outcome.body)
         _log(job, delivery, outcome)
         if outcome.is_delivered:
-            _end(row, delivery, endpoint, Status.DELIVERED, "", now=now)
+            _end(row, delivery, endpoint, DeliveryStatus.DELIVERED, "", now=now)
         elif outcome.status in NEVER_AGAIN:
-            _end(row, delivery, endpoint, Status.DEAD_LETTER, delivery.error, now=now)
+            _end(row, delivery, endpoint, DeliveryStatus.DEAD_LETTER, delivery.error, now=now)
         elif not endpoint.retry_enabled or not is_retried(endpoint, outcome.status):
-            _end(row, delivery, endpoint, Status.FAILED, delivery.error, now=now)
+            _end(row, delivery, endpoint, DeliveryStatus.FAILED, delivery.error, now=now)
         elif delivery.attempt_number >= delivery.max_attempts:
-            _end(row, delivery, endpoint, Status.DEAD_LETTER, delivery.error, now=now)
+            _end(row, delivery, endpoint, DeliveryStatus.DEAD_LETTER, delivery.error, now=now)
         else:
             _put_back(row, delivery, endpoint, now=now)
 
 
 def _put_back(row: OutboxEvent, delivery: WebhookDelivery, endpoint: WebhookEndpoint, *, now: datetime) -> None:
-    delivery.status, delivery.leased_until = Status.RETRYING, None
+    delivery.status, delivery.leased_until = DeliveryStatus.RETRYING, None
     delivery.next_retry_at = now + delay(endpoint, delivery.attempt_number)
     delivery.save()
     row.run_after, row.error = delivery.next_retry_at, ""
@@ -328,7 +330,7 @@ def _put_back(row: OutboxEvent, delivery: WebhookDelivery, endpoint: WebhookEndp
 
 
 def _end(
-    row: OutboxEvent, delivery: WebhookDelivery, endpoint: WebhookEndpoint, status: Status, error: str, *,
+    row: OutboxEvent, delivery: WebhookDelivery, endpoint: WebhookEndpoint, status: DeliveryStatus, error: str, *,
     now: datetime,
 ) -> None:  # fmt: skip
     delivery.status, delivery.error = status, error
@@ -340,7 +342,7 @@ def _end(
 
 def _count(endpoint: WebhookEndpoint, delivery: WebhookDelivery, *, now: datetime) -> None:
     """What an endpoint says of itself."""
-    is_delivered, is_over = delivery.status == Status.DELIVERED, delivery.status not in OPEN
+    is_delivered, is_over = delivery.status == DeliveryStatus.DELIVERED, delivery.status not in OPEN
     changes: dict[str, Any] = {"last_triggered_at": now, "last_status_code": delivery.status_code}
     if is_delivered:
         changes |= {"last_success_at": now, "consecutive_failures": 0}
@@ -373,11 +375,11 @@ def _locked_cipher(scope: Scope, space_id: int) -> SpaceCipher:
     return ciphers_of(scope, {space_id})[space_id]
 
 
-def _error(outcome: Outcome) -> str:
+def _error(outcome: DeliveryOutcome) -> str:
     return outcome.error or ("" if outcome.is_delivered else f"status_{outcome.status}")
 
 
-def _attempt(outcome: Outcome, *, now: datetime) -> dict[str, Any]:
+def _attempt(outcome: DeliveryOutcome, *, now: datetime) -> dict[str, Any]:
     return {
         "at": now.isoformat(),
         "status_code": outcome.status,
@@ -386,7 +388,7 @@ def _attempt(outcome: Outcome, *, now: datetime) -> dict[str, Any]:
     }
 
 
-def _log(job: Job, delivery: WebhookDelivery, outcome: Outcome) -> None:
+def _log(job: Job, delivery: WebhookDelivery, outcome: DeliveryOutcome) -> None:
     logger.info(
         "webhook attempt",
         extra={

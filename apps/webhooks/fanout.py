@@ -16,7 +16,7 @@ from apps.core.scoping import tenant_transaction
 from apps.core.sequences import take_ids
 from apps.memories.read_events import Read
 from apps.projects.models import Project, Space
-from apps.projects.outbox import Kind, Turns
+from apps.projects.outbox import OutboxKind, RoundRobin
 from apps.projects.scope import Scope, SpaceKind
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from apps.webhooks.redelivery import DELIVER
@@ -184,4 +184,4 @@ def _expand(scope: Scope, ids: Sequence[int], now: datetime) -> None:
     rows.delete()
 
 
-_turns = Turns({TELL: Kind(do=_expand, batch=BATCH)})
+_turns = RoundRobin({TELL: OutboxKind(do=_expand, batch=BATCH)})

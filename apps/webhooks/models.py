@@ -15,7 +15,7 @@ class Algorithm(models.TextChoices):
     SHA512 = "hmac-sha512"
 
 
-class Status(models.TextChoices):
+class DeliveryStatus(models.TextChoices):
     """retrying: it failed, and is tried again.  failed: it failed, and its endpoint asks for no retry.  dead_letter:
     every retry failed, or the receiver wants no more."""
 
@@ -26,7 +26,7 @@ class Status(models.TextChoices):
     DEAD_LETTER = "dead_letter"
 
 
-OPEN = (Status.PENDING, Status.RETRYING)
+OPEN = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 class WebhookEndpoint(ScopedModel):
@@ -126,7 +126,7 @@ class WebhookDelivery(ScopedModel):
     event_id = models.UUIDField()
     event_type = models.CharField(max_length=32)
     payload = models.TextField()
-    status = models.CharField(max_length=12, choices=Status, default=Status.PENDING)
+    status = models.CharField(max_length=12, choices=DeliveryStatus, default=DeliveryStatus.PENDING)
     attempt_number = models.IntegerField(default=0)
     max_attempts = models.IntegerField()
     next_retry_at = models.DateTimeField(null=True)
@@ -144,7 +144,9 @@ class WebhookDelivery(ScopedModel):
 
     class Meta(ScopedModel.Meta):
         constraints = (
-            models.CheckConstraint(condition=models.Q(status__in=Status.values), name="webhook_delivery_status"),
+            models.CheckConstraint(
+                condition=models.Q(status__in=DeliveryStatus.values), name="webhook_delivery_status"
+            ),
         )
         indexes = (
             models.Index(fields=("tenant", "endpoint", "-id"), name="webhook_delivery_newest"),

@@ -6,10 +6,10 @@ from typing import Final
 
 from apps.audit.services import enqueue
 from apps.projects.scope import Scope
-from apps.webhooks.models import Status, WebhookDelivery, WebhookEndpoint
+from apps.webhooks.models import DeliveryStatus, WebhookDelivery, WebhookEndpoint
 
 DELIVER: Final = "webhook.delivery"  # the outbox's word for a delivery that is to be sent
-GIVEN_UP: Final = (Status.FAILED, Status.DEAD_LETTER)
+GIVEN_UP: Final = (DeliveryStatus.FAILED, DeliveryStatus.DEAD_LETTER)
 
 
 def redeliver(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[int]:
@@ -18,7 +18,7 @@ def redeliver(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[int]:
     rows = WebhookDelivery.objects.within(scope).filter(pk__in=list(ids)).select_for_update(skip_locked=True)
     free = [row for row in rows.order_by("pk").select_related("endpoint") if not _is_leased(row, now=now)]
     for row in free:
-        row.status, row.attempt_number, row.completed_at = Status.PENDING, 0, None
+        row.status, row.attempt_number, row.completed_at = DeliveryStatus.PENDING, 0, None
         row.max_attempts, row.next_retry_at, row.leased_until = _most_attempts(row.endpoint), None, None
     changed = ["status", "attempt_number", "completed_at", "max_attempts", "next_retry_at", "leased_until"]
     WebhookDelivery.objects.within(scope).bulk_update(free, changed)

@@ -100,7 +100,7 @@ class TooManyWebhooks(Conflict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class OpenedEndpoint:
     """An endpoint, opened for its tenant.  project: its public id.  secret: only when it was just made."""
 
     row: WebhookEndpoint
@@ -120,7 +120,7 @@ def create(
     retry: Mapping[str, Any] | None = None,
     signature: Mapping[str, Any] | None = None,
     now: datetime,
-) -> Endpoint:
+) -> OpenedEndpoint:
     """An endpoint of the scope's environment, and of its project where it names one.  The secret is shown this once.
 
     retry, signature: columns by name, in place of the defaults.  Raises AddressNotAllowed, UnknownEvents,
@@ -154,7 +154,7 @@ def create(
         return _opened(scope, row, cipher, secret=secret)
 
 
-def list_endpoints(scope: Scope) -> list[Endpoint]:
+def list_endpoints(scope: Scope) -> list[OpenedEndpoint]:
     """The newest first."""
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant)
@@ -163,7 +163,7 @@ def list_endpoints(scope: Scope) -> list[Endpoint]:
         return [_opened(scope, row, cipher, projects=projects) for row in rows]
 
 
-def get(scope: Scope, endpoint_id: int) -> Endpoint:
+def get(scope: Scope, endpoint_id: int) -> OpenedEndpoint:
     """Raises WebhookNotFound, for another tenant's, environment's and project's as for none."""
     with tenant_transaction(scope):
         return _opened(scope, find(scope, endpoint_id), open_tenant(scope.tenant))
@@ -180,7 +180,7 @@ def update(
     retry: Mapping[str, Any] | None = None,
     signature: Mapping[str, Any] | None = None,
     now: datetime,
-) -> Endpoint:
+) -> OpenedEndpoint:
     """None leaves a thing as it is.  Raises as ``create`` does, and WebhookNotFound."""
     if url is not None:
         _check_address(url)
@@ -219,18 +219,18 @@ def delete(scope: Scope, endpoint_id: int, *, now: datetime) -> None:
             cursor.execute("delete from webhooks_webhookendpoint where tenant_id = %s and id = %s", mine)
 
 
-def pause(scope: Scope, endpoint_id: int, *, now: datetime) -> Endpoint:
+def pause(scope: Scope, endpoint_id: int, *, now: datetime) -> OpenedEndpoint:
     """Nothing is sent until it is resumed: what waits stays, and what happens meanwhile is not noted.  Raises
     WebhookNotFound."""
     return _enable(scope, endpoint_id, "webhook.pause", is_enabled=False, now=now)
 
 
-def resume(scope: Scope, endpoint_id: int, *, now: datetime) -> Endpoint:
+def resume(scope: Scope, endpoint_id: int, *, now: datetime) -> OpenedEndpoint:
     """What waits is sent.  Raises WebhookNotFound."""
     return _enable(scope, endpoint_id, "webhook.resume", is_enabled=True, now=now)
 
 
-def rotate_secret(scope: Scope, endpoint_id: int, *, now: datetime) -> Endpoint:
+def rotate_secret(scope: Scope, endpoint_id: int, *, now: datetime) -> OpenedEndpoint:
     """A new secret, shown this once.  The old one signs as well for a day, in a header of its own, so that receivers
     can change over without losing one.  Raises WebhookNotFound."""
     secret = new_secret()
@@ -261,7 +261,7 @@ def find(scope: Scope, endpoint_id: int, *, lock: bool = False) -> WebhookEndpoi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class DeliveryTarget:
     """What sending needs.  former: the secret before this one, while it still signs."""
 
     url: str = field(repr=False)
@@ -269,14 +269,16 @@ class Target:
     former: str | None = field(repr=False)
 
 
-def target_of(row: WebhookEndpoint, cipher: SpaceCipher, *, now: datetime) -> Target:
+def target_of(row: WebhookEndpoint, cipher: SpaceCipher, *, now: datetime) -> DeliveryTarget:
     """Raises DecryptError."""
     there = _contents(row, cipher)
     is_valid = row.former_until is not None and row.former_until > now
-    return Target(url=there["url"] or "", secret=there["secret"] or "", former=there["former"] if is_valid else None)
+    return DeliveryTarget(
+        url=there["url"] or "", secret=there["secret"] or "", former=there["former"] if is_valid else None
+    )
 
 
-def _enable(scope: Scope, endpoint_id: int, action: str, *, is_enabled: bool, now: datetime) -> Endpoint:
+def _enable(scope: Scope, endpoint_id: int, action: str, *, is_enabled: bool, now: datetime) -> OpenedEndpoint:
     with tenant_transaction(scope):
         row = find(scope, endpoint_id)
         if is_enabled:  # before the endpoint is locked: the sending worker locks the outbox first
@@ -323,10 +325,10 @@ def _opened(
     *,
     projects: Mapping[int, str] | None = None,
     secret: str | None = None,
-) -> Endpoint:
+) -> OpenedEndpoint:
     there = _contents(row, cipher)
     projects = _projects(scope, [row]) if projects is None else projects
-    return Endpoint(
+    return OpenedEndpoint(
         row=row,
         url=there["url"] or "",
         description=there["description"],

@@ -1,5 +1,5 @@
 """A conversation to try memsync with: who said what over eight months, and what to ask afterwards."""
 
-from memsync.demo.conversation import Question, Turn, conversation, questions
+from memsync.demo.conversation import DemoQuestion, DemoTurn, conversation, questions
 
-__all__ = ["Question", "Turn", "conversation", "questions"]
+__all__ = ["DemoQuestion", "DemoTurn", "conversation", "questions"]

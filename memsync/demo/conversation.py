@@ -11,7 +11,7 @@ BETWEEN_TURNS = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class DemoTurn:
     """One thing said.  role: ``user`` or ``assistant``; session: the talk it belongs to."""
 
     at: datetime
@@ -21,7 +21,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class DemoQuestion:
     """shows: what the recall demonstrates; finds: the turn whose memory should come first."""
 
     query: str
@@ -29,17 +29,17 @@ class Question:
     finds: str
 
 
-def conversation() -> list[Turn]:
+def conversation() -> list[DemoTurn]:
     """Every turn, oldest first."""
     return [
-        Turn(at=talk["at"] + number * BETWEEN_TURNS, session=talk["id"], role=role, text=text)
+        DemoTurn(at=talk["at"] + number * BETWEEN_TURNS, session=talk["id"], role=role, text=text)
         for talk in _file()["talk"]
         for number, (role, text) in enumerate(talk["turns"])
     ]
 
 
-def questions() -> list[Question]:
-    return [Question(**question) for question in _file()["question"]]
+def questions() -> list[DemoQuestion]:
+    return [DemoQuestion(**question) for question in _file()["question"]]
 
 
 @cache

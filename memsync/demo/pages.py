@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from memsync.demo.replay import Asked, Found, Report
+from memsync.demo.replay import DemoAnswer, DemoFound, DemoReport
 
 COLOURS = {
     "created": "green",
@@ -23,7 +23,7 @@ FOUND_BY = {"both": "meaning and words", "vector": "meaning", "words": "words", 
 HIDDEN = "(a secret: not shown here either)"
 
 
-def pages(report: Report) -> Iterator[RenderableType]:
+def pages(report: DemoReport) -> Iterator[RenderableType]:
     yield _kept(report)
     yield _refused(report)
     yield _counts(report)
@@ -31,7 +31,7 @@ def pages(report: Report) -> Iterator[RenderableType]:
         yield _asked(number, asked)
 
 
-def _kept(report: Report) -> Table:
+def _kept(report: DemoReport) -> Table:
     table = Table("turn", "decision", "type", "text", "now", title="Kept: sealed before it reached the database")
     for one in report.kept:
         is_current = one.validity != "superseded"
@@ -41,7 +41,7 @@ def _kept(report: Report) -> Table:
     return table
 
 
-def _refused(report: Report) -> Table:
+def _refused(report: DemoReport) -> Table:
     table = Table(
         "turn", "decision", "why", "said", title="Refused: no text is stored, only the decision and a keyed digest"
     )
@@ -52,12 +52,12 @@ def _refused(report: Report) -> Table:
     return table
 
 
-def _counts(report: Report) -> Text:
+def _counts(report: DemoReport) -> Text:
     parts = ", ".join(f"{count} {decision}" for decision, count in report.counts.items())
     return Text(f"{report.turns} turns, {sum(report.counts.values())} statements: {parts}.\n", style="bold")
 
 
-def _asked(number: int, asked: Asked) -> Group:
+def _asked(number: int, asked: DemoAnswer) -> Group:
     mark = "[green]as expected[/green]" if asked.is_as_expected else "[yellow]something else came first[/yellow]"
     title = (
         f"[bold]{number}. {escape(asked.question.query)}[/bold]\n   [dim]{escape(asked.question.shows)};[/dim] {mark}"
@@ -74,7 +74,7 @@ def _sum(factors: Mapping[str, float]) -> str:
     return " ".join(f"{value:+.2f} {name}" for name, value in parts if abs(value) >= 0.005)
 
 
-def _found_by(one: Found) -> str:
+def _found_by(one: DemoFound) -> str:
     places = ", ".join(f"{leg} #{place['rank']:.0f}" for leg, place in one.legs.items())
     found_by = FOUND_BY.get(one.matched_by, one.matched_by)
     return f"{found_by} [dim]({places})[/dim]" if places else found_by

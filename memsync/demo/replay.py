@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.ingest.candidates import STORED
-from memsync.demo.conversation import Question, Turn
+from memsync.demo.conversation import DemoQuestion, DemoTurn
 from memsync.demo.doors import Door
 
 TTL_MINUTES = 24 * 60  # unless it is to be kept, the demo leaves recall after a day by itself
@@ -14,7 +14,7 @@ FOUND = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class DemoMemory:
     """A memory that a turn made, or brought back.  validity, replaced_by: as they are when all has been said."""
 
     turn: int
@@ -39,7 +39,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class DemoFound:
     """factors sum to score; legs: rank and raw score in each search that found it."""
 
     memory_id: int
@@ -51,9 +51,9 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    question: Question
-    found: Sequence[Found]
+class DemoAnswer:
+    question: DemoQuestion
+    found: Sequence[DemoFound]
 
     @property
     def is_as_expected(self) -> bool:
@@ -61,13 +61,13 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class DemoReport:
     """The outcome of every part of every turn: ``kept`` and ``refused`` together are all of them."""
 
     turns: int
-    kept: Sequence[Kept] = field(default_factory=list)
+    kept: Sequence[DemoMemory] = field(default_factory=list)
     refused: Sequence[Refused] = field(default_factory=list)
-    asked: Sequence[Asked] = field(default_factory=list)
+    asked: Sequence[DemoAnswer] = field(default_factory=list)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -78,19 +78,19 @@ class Report:
 
 def replay(
     door: Door,
-    turns: Sequence[Turn],
-    questions: Sequence[Question],
+    turns: Sequence[DemoTurn],
+    questions: Sequence[DemoQuestion],
     *,
     keep: bool,
     progress: Callable[[], object] = lambda: None,
-) -> Report:
+) -> DemoReport:
     """Add every turn, then ask every question.  progress: called after each turn.  Raises DoorShut."""
     answers = []
     for turn in turns:
         answers.append(door.add(_request(turn, keep=keep)))
         progress()
     made = [(number, one) for number, answer in enumerate(answers, start=1) for one in answer["decisions"]]
-    return Report(
+    return DemoReport(
         turns=len(turns),
         kept=[_kept(door, number, one) for number, one in made if one["decision"] in STORED],
         refused=[_refused(turns[number - 1], number, one) for number, one in made if one["decision"] not in STORED],
@@ -98,7 +98,7 @@ def replay(
     )
 
 
-def _request(turn: Turn, *, keep: bool) -> dict[str, Any]:
+def _request(turn: DemoTurn, *, keep: bool) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "text": turn.text,
         "source": "demo",
@@ -108,9 +108,9 @@ def _request(turn: Turn, *, keep: bool) -> dict[str, Any]:
     return fields if keep else fields | {"ttl_minutes": TTL_MINUTES}
 
 
-def _kept(door: Door, number: int, made: Mapping[str, Any]) -> Kept:
+def _kept(door: Door, number: int, made: Mapping[str, Any]) -> DemoMemory:
     memory = door.get(made["memory_id"])
-    return Kept(
+    return DemoMemory(
         turn=number,
         decision=made["decision"],
         memory_id=memory["id"],
@@ -121,7 +121,7 @@ def _kept(door: Door, number: int, made: Mapping[str, Any]) -> Kept:
     )
 
 
-def _refused(turn: Turn, number: int, made: Mapping[str, Any]) -> Refused:
+def _refused(turn: DemoTurn, number: int, made: Mapping[str, Any]) -> Refused:
     return Refused(
         turn=number,
         decision=made["decision"],
@@ -132,12 +132,12 @@ def _refused(turn: Turn, number: int, made: Mapping[str, Any]) -> Refused:
     )
 
 
-def _ask(door: Door, question: Question) -> Asked:
+def _ask(door: Door, question: DemoQuestion) -> DemoAnswer:
     answer = door.query(question.query, k=FOUND)
-    return Asked(
+    return DemoAnswer(
         question=question,
         found=[
-            Found(
+            DemoFound(
                 memory_id=memory["id"],
                 text=memory["text"],
                 score=memory["score"],

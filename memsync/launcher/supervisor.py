@@ -207,7 +207,7 @@ class Supervisor:
         try:
             try:
                 smoke_test.add_and_query(self.url, self.secrets["probe_key"])
-            except smoke_test.KeyRefused:  # revoked, or of a database that was replaced
+            except smoke_test.SmokeTestRefused:  # revoked, or of a database that was replaced
                 self._prepare(["--probe-key"])
                 smoke_test.add_and_query(self.url, self.secrets["probe_key"])
         except smoke_test.ProbeFailed as error:

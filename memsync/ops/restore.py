@@ -20,7 +20,7 @@ from apps.crypto.services import follow_keyring
 from apps.retention import ledger
 from apps.retention.inspection import Inspection, inspect
 from apps.retention.models import ErasureEntry
-from apps.retention.replay import Replayed, resume
+from apps.retention.replay import ReplayedErasures, resume
 from apps.tenants.models import Tenant
 from memsync.ops import dumps, manifest, restored_rows
 from memsync.ops.backup import ALIASES
@@ -37,7 +37,7 @@ class RestoreRefused(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
     manifests: dict[Kind, Manifest]
-    replayed: Replayed
+    replayed: ReplayedErasures
     inspection: Inspection
 
 
@@ -78,7 +78,7 @@ def restore(
     return Restored(manifests=manifests, replayed=done[0], inspection=done[1])
 
 
-def _make_fit(*, sample: int | None, now: datetime, say: Callable[[str], None]) -> tuple[Replayed, Inspection]:
+def _make_fit(*, sample: int | None, now: datetime, say: Callable[[str], None]) -> tuple[ReplayedErasures, Inspection]:
     from memsync.management.commands.prepare import grant
     from memsync.ops.migration import migrate
 

@@ -16,7 +16,7 @@ class ProbeFailed(Exception):
     """What was tried, and what came back: status and error code, no content."""
 
 
-class KeyRefused(ProbeFailed):
+class SmokeTestRefused(ProbeFailed):
     """The probe's own key is unknown, revoked or expired."""
 
 
@@ -35,7 +35,7 @@ def add_and_query(url: str, key: str, *, patience: float = 20.0) -> None:
         try:
             _add(url, key)
             _query(url, key)
-        except KeyRefused:
+        except SmokeTestRefused:
             raise
         except (OSError, ProbeFailed) as error:
             if time.monotonic() > deadline:
@@ -76,7 +76,7 @@ def _call(method: str, url: str, key: str = "", body: dict[str, Any] | None = No
     except urllib.error.HTTPError as error:
         with error:
             if error.code == 401:
-                raise KeyRefused("the probe's key was refused") from error
+                raise SmokeTestRefused("the probe's key was refused") from error
             return error.code, _object(error.read())
 
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.test import Client
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from apps.recall import read_log
 
@@ -72,7 +72,7 @@ class Caller:
 
 
 @pytest.fixture
-def alice(acme: Opened) -> Caller:
+def alice(acme: OpenedTenant) -> Caller:
     """The end user alice of the tenant acme, in production."""
     return Caller(acme.keys[Environment.PRODUCTION])
 

@@ -21,7 +21,7 @@ from apps.api import connectors
 from apps.api.connectors import READ, WRITE
 from apps.api.permissions import OPEN
 from apps.apikeys import services, tokens
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT, PERMISSIONS
 from apps.core.scoping import ScopedQuerySet
 from apps.memories.models import Memory, MemoryQuerySet
@@ -631,7 +631,7 @@ def _routed(patterns: list[URLPattern | URLResolver], prefix: str = "/") -> Iter
 
 
 @every_row
-def test_right_key_is_served(row: Row, acme: Opened, alice: Caller) -> None:
+def test_right_key_is_served(row: Row, acme: OpenedTenant, alice: Caller) -> None:
     memory = alice.add(TEXT)
 
     response = _ask(row, _right(row, acme, alice), memory["id"])
@@ -640,7 +640,7 @@ def test_right_key_is_served(row: Row, acme: Opened, alice: Caller) -> None:
 
 
 @every_closed_row
-def test_key_with_only_that_permission_is_served(row: Row, acme: Opened, alice: Caller) -> None:
+def test_key_with_only_that_permission_is_served(row: Row, acme: OpenedTenant, alice: Caller) -> None:
     memory = alice.add(TEXT)
     only = make_api_key(acme.scope, scopes=[row.permission])
 
@@ -681,7 +681,7 @@ def test_unknown_key_is_refused(row: Row) -> None:
 
 
 @every_closed_row
-def test_expired_key_is_refused_like_an_unknown_one(row: Row, acme: Opened) -> None:
+def test_expired_key_is_refused_like_an_unknown_one(row: Row, acme: OpenedTenant) -> None:
     yesterday = datetime.now(UTC) - timedelta(days=1)
     expired = make_api_key(acme.scope, expires_in=timedelta(hours=1), now=yesterday)
 
@@ -693,7 +693,7 @@ def test_expired_key_is_refused_like_an_unknown_one(row: Row, acme: Opened) -> N
 
 
 @every_closed_row
-def test_revoked_key_is_refused(row: Row, acme: Opened) -> None:
+def test_revoked_key_is_refused(row: Row, acme: OpenedTenant) -> None:
     issued = make_api_key(acme.scope)
     services.revoke(acme.scope, issued.key.pk, now=datetime.now(UTC))
 
@@ -703,7 +703,7 @@ def test_revoked_key_is_refused(row: Row, acme: Opened) -> None:
 
 
 @every_closed_row
-def test_key_of_a_closed_tenant_is_refused(row: Row, acme: Opened, alice: Caller) -> None:
+def test_key_of_a_closed_tenant_is_refused(row: Row, acme: OpenedTenant, alice: Caller) -> None:
     close_tenant(acme.tenant, actor="test", now=datetime.now(UTC))
 
     response = _ask(row, alice, 1)
@@ -712,7 +712,7 @@ def test_key_of_a_closed_tenant_is_refused(row: Row, acme: Opened, alice: Caller
 
 
 @every_closed_row
-def test_key_without_the_permission_is_refused(row: Row, acme: Opened, alice: Caller) -> None:
+def test_key_without_the_permission_is_refused(row: Row, acme: OpenedTenant, alice: Caller) -> None:
     memory = alice.add(TEXT)
     others = [name for name in PERMISSIONS if name != row.permission]
     lacking = make_api_key(acme.scope, scopes=others)
@@ -726,14 +726,14 @@ def test_key_without_the_permission_is_refused(row: Row, acme: Opened, alice: Ca
 
 # -- people: a browser session is no credential here -------------------------------------------------------------------
 
-PEOPLE: Mapping[str, Callable[[Opened, Opened], Any]] = {
+PEOPLE: Mapping[str, Callable[[OpenedTenant, OpenedTenant], Any]] = {
     "the operator": lambda acme, globex: _person("ops@host.example", is_staff=True, is_superuser=True),
     "an owner of the tenant": lambda acme, globex: _person("ann@acme.example", of=acme),
     "an owner of another tenant": lambda acme, globex: _person("greg@globex.example", of=globex),
 }
 
 
-def _person(email: str, *, of: Opened | None = None, **rights: bool) -> Any:
+def _person(email: str, *, of: OpenedTenant | None = None, **rights: bool) -> Any:
     person = get_user_model().objects.create_user(email=email, password="correct horse", **rights)
     if of:
         give_role(of.tenant, person.pk, "owner", actor="system:0", now=datetime.now(UTC))
@@ -741,7 +741,7 @@ def _person(email: str, *, of: Opened | None = None, **rights: bool) -> Any:
 
 
 @pytest.fixture(scope="module")
-def signed_in(cast: tuple[Opened, Opened]) -> Iterator[dict[str, tuple[Caller, Caller]]]:
+def signed_in(cast: tuple[OpenedTenant, OpenedTenant]) -> Iterator[dict[str, tuple[Caller, Caller]]]:
     """Each person in a browser with a session, and in one that sends alice's key as well."""
     with once.taken_back():
         found = {}
@@ -769,7 +769,7 @@ def test_session_is_refused_like_nobody_and_beside_a_key_is_ambiguous(
 
 
 @every_row
-def test_head_is_get_without_the_body(row: Row, acme: Opened, globex: Opened, alice: Caller) -> None:
+def test_head_is_get_without_the_body(row: Row, acme: OpenedTenant, globex: OpenedTenant, alice: Caller) -> None:
     memory = alice.add(TEXT)
     read = next((other for other in TABLE if other.route == row.route and other.method == "GET"), None)
     callers = {
@@ -787,7 +787,7 @@ def test_head_is_get_without_the_body(row: Row, acme: Opened, globex: Opened, al
 
 # -- a good key that does not reach: foreign and absent look the same --------------------------------------------------
 
-Strangers = Mapping[str, Callable[[Opened, Opened], Caller]]
+Strangers = Mapping[str, Callable[[OpenedTenant, OpenedTenant], Caller]]
 STRANGERS: Strangers = {
     "another tenant": lambda acme, globex: Caller(globex.keys[Environment.PRODUCTION]),
     "another end user": lambda acme, globex: Caller(acme.keys[Environment.PRODUCTION], "bob"),
@@ -797,7 +797,7 @@ STRANGERS: Strangers = {
 
 
 @pytest.fixture(scope="module")
-def strangers(request: pytest.FixtureRequest, cast: tuple[Opened, Opened]) -> Iterator[dict[str, Caller]]:
+def strangers(request: pytest.FixtureRequest, cast: tuple[OpenedTenant, OpenedTenant]) -> Iterator[dict[str, Caller]]:
     """The parameter: whether they have memories of their own."""
     callers = {who: caller_of(*cast) for who, caller_of in STRANGERS.items()}
     with once.taken_back():
@@ -899,7 +899,7 @@ def test_delete_is_refused_before_an_end_user_is_asked_for(alice: Caller) -> Non
     assert _code(response) == "STEP_UP_REQUIRED"
 
 
-def test_policy_that_lets_keys_retire_still_asks_for_the_permission(acme: Opened, alice: Caller) -> None:
+def test_policy_that_lets_keys_retire_still_asks_for_the_permission(acme: OpenedTenant, alice: Caller) -> None:
     set_policy(acme.tenant, key_deletes="retire", actor="test", now=datetime.now(UTC))
 
     response = alice("DELETE", "/memory/forget", {"memory_ids": [1]})
@@ -910,7 +910,7 @@ def test_policy_that_lets_keys_retire_still_asks_for_the_permission(acme: Opened
 # --------------------------------------------------------------------------------------------------------------------
 
 
-def _right(row: Row, acme: Opened, alice: Caller) -> Caller:
+def _right(row: Row, acme: OpenedTenant, alice: Caller) -> Caller:
     """Alice, with a key that may do this where a default one may not."""
     if row.permission in (OPEN, *DEFAULT):
         return alice

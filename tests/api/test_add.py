@@ -13,7 +13,7 @@ from apps.api.fields import MAX_TEXT, PLATFORM_OWNED
 from apps.api.memory.representations import MemoryOutput, SkipOutput, StoredOutput
 from apps.api.v1.status import StatusOutput
 from apps.api.views import ApiView
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.errors import Invalid, Unavailable
 from apps.ingest import services
 from apps.ingest.steps import embed
@@ -162,7 +162,7 @@ def test_null_is_the_same_as_absent(alice: Caller) -> None:
     assert add(alice, "I live in Lisbon.", **dict.fromkeys(names)).status_code == 201
 
 
-def test_user_and_project_in_the_body_decide_nothing(globex: Opened, alice: Caller) -> None:
+def test_user_and_project_in_the_body_decide_nothing(globex: OpenedTenant, alice: Caller) -> None:
     memory = add(alice, importance=0.6, user_id=999, project_id=globex.project.public_id).json()
 
     read = alice("GET", f"/memory/{memory['id']}").json()
@@ -457,7 +457,7 @@ def test_items_are_one_to_fifty(items: Any, alice: Caller) -> None:
     assert response.json()["error"]["details"][0]["loc"] == ["body", "items"]
 
 
-def test_same_memory_in_two_environments_is_two_memories(acme: Opened, alice: Caller) -> None:
+def test_same_memory_in_two_environments_is_two_memories(acme: OpenedTenant, alice: Caller) -> None:
     alice.add(TEXT)
 
     assert Caller(acme.keys[Environment.STAGING]).add(TEXT)["environment"] == "staging"

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.db.models import Manager
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.chain import Entry, digest
 from apps.audit.models import AuditEvent
 from apps.audit.services import record
@@ -24,11 +24,11 @@ pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 URL = "/v1/audit/events"
 
 
-def reader(tenant: Opened, environment: Environment = Environment.PRODUCTION) -> Caller:
+def reader(tenant: OpenedTenant, environment: Environment = Environment.PRODUCTION) -> Caller:
     return Caller(make_api_key(tenant.scope, environment=environment, scopes=["audit:read"]).text, end_user=None)
 
 
-def note(tenant: Opened, *actions: str, **fields: Any) -> None:
+def note(tenant: OpenedTenant, *actions: str, **fields: Any) -> None:
     for hour, action in enumerate(actions):
         with tenant_transaction(tenant.scope):
             record(tenant.scope, action=action, **{"actor": "test:1", "now": NOW + timedelta(hours=hour)} | fields)
@@ -39,7 +39,7 @@ def actions(answer: Any) -> list[str]:
     return [event["action"] for event in answer.json()["events"]]
 
 
-def test_rows_are_shown_newest_first_and_can_be_checked(acme: Opened) -> None:
+def test_rows_are_shown_newest_first_and_can_be_checked(acme: OpenedTenant) -> None:
     note(acme, "test.a", "test.b", "test.c")
 
     answer = reader(acme)("GET", URL)
@@ -50,7 +50,7 @@ def test_rows_are_shown_newest_first_and_can_be_checked(acme: Opened) -> None:
     assert [older.hash for older in events[1:]] == [newer.prev_hash for newer in events[:-1]]
 
 
-def test_pages_join_without_a_gap_while_rows_are_added(acme: Opened) -> None:
+def test_pages_join_without_a_gap_while_rows_are_added(acme: OpenedTenant) -> None:
     caller = reader(acme)
     note(acme, *(f"test.{number}" for number in range(7)))
     whole = [event["seq"] for event in caller("GET", URL).json()["events"]]
@@ -84,7 +84,7 @@ def test_pages_join_without_a_gap_while_rows_are_added(acme: Opened) -> None:
         ("actor=test:1&since=9999-12-31", []),
     ],
 )
-def test_rows_are_chosen_by_what_is_asked(acme: Opened, query: str, expected: list[str]) -> None:
+def test_rows_are_chosen_by_what_is_asked(acme: OpenedTenant, query: str, expected: list[str]) -> None:
     note(acme, "test.a", "test.b", "test.c")
 
     assert actions(reader(acme)("GET", f"{URL}?{query}")) == expected
@@ -110,14 +110,14 @@ def test_rows_are_chosen_by_what_is_asked(acme: Opened, query: str, expected: li
         ("actor=", "actor"),
     ],
 )
-def test_what_cannot_be_understood_names_the_parameter(acme: Opened, query: str, field: str) -> None:
+def test_what_cannot_be_understood_names_the_parameter(acme: OpenedTenant, query: str, field: str) -> None:
     answer = reader(acme)("GET", f"{URL}?{query}")
 
     assert answer.status_code == 422
     assert answer.json()["error"]["details"][0]["loc"] == ["query", field]
 
 
-def test_unknown_parameter_is_refused_rather_than_ignored(acme: Opened) -> None:
+def test_unknown_parameter_is_refused_rather_than_ignored(acme: OpenedTenant) -> None:
     answer = reader(acme)("GET", f"{URL}?tenant_id=1")
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "VALIDATION_ERROR")
@@ -127,7 +127,7 @@ def test_unknown_parameter_is_refused_rather_than_ignored(acme: Opened) -> None:
 # -- whose -------------------------------------------------------------------------------------------------------------
 
 
-def test_another_tenants_key_sees_its_own_trail_only(acme: Opened, globex: Opened) -> None:
+def test_another_tenants_key_sees_its_own_trail_only(acme: OpenedTenant, globex: OpenedTenant) -> None:
     note(acme, "test.secret")
     theirs = reader(globex)
     before = theirs("GET", URL).json()
@@ -141,7 +141,7 @@ def test_another_tenants_key_sees_its_own_trail_only(acme: Opened, globex: Opene
 
 
 def test_another_tenants_rows_stay_hidden_where_the_filter_is_gone(
-    acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, globex: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     note(acme, "test.secret")
     theirs = reader(globex)
@@ -160,7 +160,7 @@ def test_another_tenants_rows_stay_hidden_where_the_filter_is_gone(
     assert {event["tenant_id"] for event in answer.json()["events"]} == {globex.scope.tenant_id}
 
 
-def test_rows_of_no_tenant_are_nobodys_to_read(acme: Opened) -> None:
+def test_rows_of_no_tenant_are_nobodys_to_read(acme: OpenedTenant) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "select audit_record(null, now(), 'anonymous', 'session.refused', '', 'denied', '', '', 1, '', '')"
@@ -170,7 +170,7 @@ def test_rows_of_no_tenant_are_nobodys_to_read(acme: Opened) -> None:
 
 
 @pytest.mark.parametrize("environment", list(Environment))
-def test_trail_is_the_tenants_whatever_the_keys_environment(acme: Opened, environment: Environment) -> None:
+def test_trail_is_the_tenants_whatever_the_keys_environment(acme: OpenedTenant, environment: Environment) -> None:
     note(acme, "test.a")
 
     assert "test.a" in actions(reader(acme, environment)("GET", URL))
@@ -185,7 +185,7 @@ def test_default_keys_may_not_read_it(alice: Caller) -> None:
 # -- where a request came from ---------------------------------------------------------------------------------------
 
 
-def test_rows_say_which_request_and_which_network_they_are_of(acme: Opened, alice: Caller) -> None:
+def test_rows_say_which_request_and_which_network_they_are_of(acme: OpenedTenant, alice: Caller) -> None:
     answer = alice.with_headers(X_Request_ID="r-77")(
         "POST", "/memory/add", {"text": "I live in Oslo.", "importance": 1}
     )
@@ -195,7 +195,7 @@ def test_rows_say_which_request_and_which_network_they_are_of(acme: Opened, alic
     assert (event["request_id"], event["network"]) == ("r-77", "127.0.0.0/24")
 
 
-def test_reading_a_memory_by_its_id_is_recorded_in_sums(acme: Opened, alice: Caller) -> None:
+def test_reading_a_memory_by_its_id_is_recorded_in_sums(acme: OpenedTenant, alice: Caller) -> None:
     memory = alice.add("I live in Oslo.")
     for _ in range(3):
         alice("GET", f"/memory/{memory['id']}")

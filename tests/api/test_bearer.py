@@ -16,7 +16,7 @@ from django.test import Client
 from apps.accounts import api_sessions as sessions
 from apps.accounts.models import BearerSession, SpentRefresh
 from apps.accounts.services import start_over
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.projects.scope import Environment
 from apps.tenants.members import give_role, take_role
@@ -33,13 +33,13 @@ LOGIN, REFRESH, COMPLETE, ME = "/auth/login", "/auth/refresh", "/auth/mfa/comple
 
 
 @pytest.fixture
-def ann(acme: Opened) -> Person:
+def ann(acme: OpenedTenant) -> Person:
     """An owner with a password and nothing else."""
     return make_person(acme.tenant, factor=False)
 
 
 @pytest.fixture
-def eve(acme: Opened) -> Person:
+def eve(acme: OpenedTenant) -> Person:
     """An admin with an authenticator."""
     return make_person(acme.tenant, Role.ADMIN)
 
@@ -71,7 +71,7 @@ BAD_TOKEN = (401, "INVALID_TOKEN")
 # -- with what -------------------------------------------------------------------------------------------------------
 
 
-def test_password_opens_a_session_and_says_whose(ann: Person, acme: Opened) -> None:
+def test_password_opens_a_session_and_says_whose(ann: Person, acme: OpenedTenant) -> None:
     body = sign_in(ann)
 
     assert body["session"] == {
@@ -94,7 +94,9 @@ def test_password_opens_a_session_and_says_whose(ann: Person, acme: Opened) -> N
     }
 
 
-def test_factor_is_to_be_set_up_where_the_tenant_wants_one_of_everybody(ann: Person, eve: Person, acme: Opened) -> None:
+def test_factor_is_to_be_set_up_where_the_tenant_wants_one_of_everybody(
+    ann: Person, eve: Person, acme: OpenedTenant
+) -> None:
     set_policy(acme.tenant, require_second_factor="yes", actor="test", now=datetime.now(UTC))
 
     assert sign_in(ann)["mfa_setup_required"] is True
@@ -169,7 +171,7 @@ def test_first_step_ends_with_the_password_with_time_and_with_the_person(eve: Pe
 # -- no caller learns who is here ------------------------------------------------------------------------------------
 
 
-def test_unknown_address_wrong_password_and_switched_off_look_alike(ann: Person, acme: Opened) -> None:
+def test_unknown_address_wrong_password_and_switched_off_look_alike(ann: Person, acme: OpenedTenant) -> None:
     gone = make_person(acme.tenant, Role.ANALYST, factor=False)
     gone.user.is_active = False
     gone.user.save()
@@ -314,7 +316,7 @@ def test_of_an_unknown_refresh_token_nothing_ends(ann: Person) -> None:
 
 
 @pytest.mark.django_db(databases="__all__", transaction=True)
-def test_of_two_who_show_one_refresh_token_at_once_one_is_served_and_the_session_ends(acme: Opened) -> None:
+def test_of_two_who_show_one_refresh_token_at_once_one_is_served_and_the_session_ends(acme: OpenedTenant) -> None:
     _, token = tokens(make_person(acme.tenant, factor=False))
 
     def show(_: int) -> int:
@@ -338,7 +340,7 @@ def test_token_in_the_address_is_refused(ann: Person) -> None:
         assert refused(ANYBODY("GET", f"{ME}?{query}")) == (400, "CREDENTIAL_IN_URL")
 
 
-def test_bad_bearer_is_not_rescued_by_a_good_key(acme: Opened) -> None:
+def test_bad_bearer_is_not_rescued_by_a_good_key(acme: OpenedTenant) -> None:
     key = acme.keys[Environment.PRODUCTION]
 
     answer = bearer("msa_" + "A" * 43, X_API_Key=key)("GET", "/v1/types")
@@ -346,7 +348,7 @@ def test_bad_bearer_is_not_rescued_by_a_good_key(acme: Opened) -> None:
     assert refused(answer) == BAD_TOKEN
 
 
-def test_key_beside_a_good_token_is_ambiguous(acme: Opened, ann: Person) -> None:
+def test_key_beside_a_good_token_is_ambiguous(acme: OpenedTenant, ann: Person) -> None:
     access, _ = tokens(ann)
 
     for key in (acme.keys[Environment.PRODUCTION], "nonsense"):
@@ -399,7 +401,7 @@ def test_sessions_are_listed_and_ended_one_by_one(ann: Person, eve: Person) -> N
     assert (second("GET", ME).status_code, hers("GET", ME).status_code) == (401, 200)
 
 
-def test_new_password_switching_off_and_starting_over_end_every_session(acme: Opened) -> None:
+def test_new_password_switching_off_and_starting_over_end_every_session(acme: OpenedTenant) -> None:
     def new_password(one: Person) -> None:
         one.user.set_password("another password altogether")
         one.user.save()
@@ -421,7 +423,7 @@ def test_new_password_switching_off_and_starting_over_end_every_session(acme: Op
 # -- which tenant ----------------------------------------------------------------------------------------------------
 
 
-def test_removed_suspended_and_downgraded_people_lose_it_at_once(ann: Person, acme: Opened) -> None:
+def test_removed_suspended_and_downgraded_people_lose_it_at_once(ann: Person, acme: OpenedTenant) -> None:
     now = datetime.now(UTC)
     bob = make_person(acme.tenant, Role.ADMIN, email="bob@acme.example", factor=False)
     caller = caller_of(bob)
@@ -441,7 +443,7 @@ def test_removed_suspended_and_downgraded_people_lose_it_at_once(ann: Person, ac
 
 
 def test_tenant_is_chosen_by_name_and_foreign_and_absent_ones_look_alike(
-    ann: Person, acme: Opened, globex: Opened
+    ann: Person, acme: OpenedTenant, globex: OpenedTenant
 ) -> None:
     give_role(globex.tenant, ann.user.pk, Role.ANALYST, actor="test", now=datetime.now(UTC))
     caller = caller_of(ann)
@@ -456,7 +458,7 @@ def test_tenant_is_chosen_by_name_and_foreign_and_absent_ones_look_alike(
     assert len({re.sub(r'"request_id":"\w+"', "", one.content.decode()) for one in answers}) == 1
 
 
-def test_closed_tenant_is_nobodys(ann: Person, acme: Opened) -> None:
+def test_closed_tenant_is_nobodys(ann: Person, acme: OpenedTenant) -> None:
     caller = caller_of(ann)
     close_tenant(acme.tenant, actor="test", now=datetime.now(UTC))
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from apps.api.views import ApiView
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.crypto import aead
 from apps.crypto.services import SpaceCipher, open_space
@@ -45,7 +45,7 @@ SPOILED: dict[str, Spoil] = {
 
 
 @pytest.fixture
-def spoil(acme: Opened, alice: Caller, superuser_url: str) -> Iterator[Callable[[str], Any]]:
+def spoil(acme: OpenedTenant, alice: Caller, superuser_url: str) -> Iterator[Callable[[str], Any]]:
     scope = make_scope(acme, "alice")
     memory_id = alice.add("The red bicycle stands in the yard.", metadata={"kind": "thing"})["id"]
     alice.add("The blue kettle stands in the kitchen.")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apps.api.candidates.views import MOST_AT_ONCE
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from apps.projects.selectors import default_project
 from apps.projects.services import set_review
@@ -19,7 +19,7 @@ ORDERS = ("Always answer me in Dutch.", "Never use emoji in your answers.", "Alw
 
 
 @pytest.fixture
-def reviewer(acme: Opened) -> Caller:
+def reviewer(acme: OpenedTenant) -> Caller:
     """Who reviews for everybody, and may do nothing else."""
     return Caller(make_api_key(acme.scope, scopes=["candidates:review"]).text, end_user=None)
 
@@ -92,7 +92,7 @@ def test_what_may_not_be_remembered_is_refused_and_goes_on_waiting(
     assert reviewer("GET", f"/v1/candidates/{candidate_id}").json()["status"] == "pending"
 
 
-def test_the_second_reviewer_is_told(acme: Opened, alice: Caller, reviewer: Caller) -> None:
+def test_the_second_reviewer_is_told(acme: OpenedTenant, alice: Caller, reviewer: Caller) -> None:
     candidate_id = tell(alice)
     second = replace(reviewer, key=make_api_key(acme.scope, scopes=["candidates:review"]).text)
     first = reviewer("POST", f"/v1/candidates/{candidate_id}/reject")
@@ -158,7 +158,9 @@ def test_a_query_that_means_nothing_is_refused(query: str, reviewer: Caller) -> 
     assert reviewer("GET", f"/v1/candidates{query}").status_code == 422
 
 
-def test_foreign_candidates_look_like_none(acme: Opened, globex: Opened, alice: Caller, reviewer: Caller) -> None:
+def test_foreign_candidates_look_like_none(
+    acme: OpenedTenant, globex: OpenedTenant, alice: Caller, reviewer: Caller
+) -> None:
     candidate_id = tell(alice)
     elsewhere = [
         Caller(make_api_key(globex.scope, scopes=["*"]).text, end_user=None),
@@ -181,7 +183,7 @@ def test_foreign_candidates_look_like_none(acme: Opened, globex: Opened, alice: 
     assert reviewer("GET", f"/v1/candidates/{candidate_id}").json()["status"] == "pending"
 
 
-def test_an_add_says_what_waits(alice: Caller, acme: Opened) -> None:
+def test_an_add_says_what_waits(alice: Caller, acme: OpenedTenant) -> None:
     set_review(acme.scope, default_project(acme.scope).public_id, "all", now=NOW)
 
     response = alice("POST", "/memory/add", {"text": "I live in Lisbon."})

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from apps.api.connectors import READ, WRITE
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from tests.api.conftest import Caller
 from tests.api.test_access import STUBS, Row
 from tests.makers import make_api_key
@@ -27,7 +27,7 @@ def test_every_path_says_what_is_not_there(alice: Caller) -> None:
             assert response.json()["request_id"] == response["X-Request-ID"]
 
 
-def test_nobody_is_answered_without_a_key_or_the_permission(acme: Opened) -> None:
+def test_nobody_is_answered_without_a_key_or_the_permission(acme: OpenedTenant) -> None:
     other = {READ: WRITE, WRITE: READ}
     lacking = {name: Caller(make_api_key(acme.scope, scopes=[scope]).text) for name, scope in other.items()}
     for row in STUBS:

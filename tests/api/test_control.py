@@ -9,7 +9,7 @@ from django.db import transaction
 
 from apps.accounts.models import User
 from apps.apikeys import services
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT, PERMISSIONS
 from apps.audit.models import AuditEvent
 from apps.core.scoping import tenant_transaction
@@ -33,12 +33,12 @@ NEW = {"email": "new@initech.example", "password": "correct horse battery", "org
 
 
 @pytest.fixture
-def owner(acme: Opened) -> Caller:
+def owner(acme: OpenedTenant) -> Caller:
     return make_fresh_caller(acme.tenant)
 
 
 @pytest.fixture
-def stranger(globex: Opened) -> Caller:
+def stranger(globex: OpenedTenant) -> Caller:
     return make_fresh_caller(globex.tenant)
 
 
@@ -92,7 +92,7 @@ def test_signing_up_makes_a_person_with_a_tenant_that_can_be_used() -> None:
 
 
 @pytest.mark.usefixtures("open_to_all")
-def test_known_address_is_answered_alike_and_nothing_is_made(acme: Opened) -> None:
+def test_known_address_is_answered_alike_and_nothing_is_made(acme: OpenedTenant) -> None:
     ann = make_person(acme.tenant, factor=False)
 
     new = ANYBODY("POST", "/auth/signup", NEW)
@@ -167,7 +167,9 @@ def test_one_address_signs_up_five_times_a_minute() -> None:
 
 
 @pytest.mark.usefixtures("open_to_all")
-def test_another_organization_is_mine_and_my_first_tenant_stays_the_usual_one(owner: Caller, acme: Opened) -> None:
+def test_another_organization_is_mine_and_my_first_tenant_stays_the_usual_one(
+    owner: Caller, acme: OpenedTenant
+) -> None:
     made = owner("POST", "/organizations", {"name": "Initech", "domain": "Initech.example"})
 
     assert made.status_code == 201
@@ -188,7 +190,7 @@ def test_domain_that_is_none_is_refused(owner: Caller) -> None:
 # -- projects ----------------------------------------------------------------------------------------------------------
 
 
-def test_project_is_made_renamed_archived_and_brought_back(owner: Caller, acme: Opened, alice: Caller) -> None:
+def test_project_is_made_renamed_archived_and_brought_back(owner: Caller, acme: OpenedTenant, alice: Caller) -> None:
     made = owner("POST", "/org/projects", {"name": "Support"})
     project = made.json()
     there = alice.with_headers(X_Project_ID=project["id"])
@@ -219,11 +221,11 @@ def test_project_is_made_renamed_archived_and_brought_back(owner: Caller, acme: 
         assert trail(f"project.{action}", acme.tenant)[-1][0] == actor
 
 
-def test_default_project_is_not_archived(owner: Caller, acme: Opened) -> None:
+def test_default_project_is_not_archived(owner: Caller, acme: OpenedTenant) -> None:
     assert owner("POST", f"/org/projects/{acme.project.public_id}/archive").status_code == 409
 
 
-def test_empty_project_is_deleted_and_its_keys_with_it(owner: Caller, acme: Opened) -> None:
+def test_empty_project_is_deleted_and_its_keys_with_it(owner: Caller, acme: OpenedTenant) -> None:
     project = owner("POST", "/org/projects", {"name": "Support"}).json()["id"]
     pinned = owner("POST", "/org/api-keys", {"name": "pinned", "project_id": project}).json()
     gone = owner("POST", "/org/api-keys", {"name": "gone", "project_id": project}).json()
@@ -240,32 +242,32 @@ def test_empty_project_is_deleted_and_its_keys_with_it(owner: Caller, acme: Open
     assert reasons == ["", "its project was deleted"]
 
 
-def test_default_project_is_not_deleted(owner: Caller, acme: Opened) -> None:
+def test_default_project_is_not_deleted(owner: Caller, acme: OpenedTenant) -> None:
     assert owner("DELETE", f"/org/projects/{acme.project.public_id}").status_code == 409
 
 
-def remembered(acme: Opened, there: Caller) -> None:
+def remembered(acme: OpenedTenant, there: Caller) -> None:
     there.add("The spare key lies under the blue flower pot.")
 
 
-def to_review(acme: Opened, there: Caller) -> None:
+def to_review(acme: OpenedTenant, there: Caller) -> None:
     set_review(acme.scope, there.headers["X-Project-ID"], "all", now=datetime.now(UTC))
     body = {"tenant_id": "acme", "user_id": "alice", "text": "I live in Lisbon."}
     assert there("POST", "/v1/memory/add_turn", body).json()["candidate_ids"]
 
 
-def to_import(acme: Opened, there: Caller) -> None:
+def to_import(acme: OpenedTenant, there: Caller) -> None:
     content, content_type = form(b'{"text": "The attic light switch is behind the door."}', "memories.jsonl")
     assert there("POST", "/imports", content, Content_Type=content_type).status_code == 202
 
 
-def to_forget(acme: Opened, there: Caller) -> None:
+def to_forget(acme: OpenedTenant, there: Caller) -> None:
     memory = Caller(acme.keys[Environment.PRODUCTION]).add("The spare key lies under the blue flower pot.")
     asked = there("POST", "/memory/forget-requests", {"memory_ids": [memory["id"]]})
     assert asked.status_code == 201, asked.content
 
 
-def held(acme: Opened, there: Caller) -> None:
+def held(acme: OpenedTenant, there: Caller) -> None:
     project = get_project(acme.scope, there.headers["X-Project-ID"])
     hold(acme.scope, Level.PROJECT, project.pk, case="case-1", now=datetime.now(UTC))
 
@@ -281,7 +283,7 @@ def held(acme: Opened, there: Caller) -> None:
     ],
 )
 def test_project_in_which_something_is_left_is_not_deleted(
-    fill: Any, kind: str, owner: Caller, acme: Opened, alice: Caller
+    fill: Any, kind: str, owner: Caller, acme: OpenedTenant, alice: Caller
 ) -> None:
     project = owner("POST", "/org/projects", {"name": "Support"}).json()["id"]
     fill(acme, alice.with_headers(X_Project_ID=project))
@@ -294,7 +296,7 @@ def test_project_in_which_something_is_left_is_not_deleted(
     assert owner("POST", f"/org/projects/{project}/unarchive").status_code == 200
 
 
-def test_key_lists_projects_and_counts_its_environment(acme: Opened, alice: Caller) -> None:
+def test_key_lists_projects_and_counts_its_environment(acme: OpenedTenant, alice: Caller) -> None:
     alice.add("The spare key lies under the blue flower pot.")
     make_project(acme.scope, "Zebra")
     staging = Caller(acme.keys[Environment.STAGING])
@@ -308,7 +310,7 @@ def test_key_lists_projects_and_counts_its_environment(acme: Opened, alice: Call
     assert [one["memory_count"] for one in theirs] == [0, 0]
 
 
-def test_foreign_and_absent_projects_look_alike(stranger: Caller, acme: Opened) -> None:
+def test_foreign_and_absent_projects_look_alike(stranger: Caller, acme: OpenedTenant) -> None:
     project = make_project(acme.scope, "Support")
     for method, path in (
         ("PATCH", "/org/projects/{}"),
@@ -326,7 +328,7 @@ def test_foreign_and_absent_projects_look_alike(stranger: Caller, acme: Opened) 
 # -- keys --------------------------------------------------------------------------------------------------------------
 
 
-def test_key_is_made_works_and_its_text_is_shown_once(owner: Caller, acme: Opened) -> None:
+def test_key_is_made_works_and_its_text_is_shown_once(owner: Caller, acme: OpenedTenant) -> None:
     asked = {"name": "assistant", "environment": "staging", "project_id": acme.project.public_id}
     made = owner("POST", "/org/api-keys", asked)
     body = made.json()
@@ -347,7 +349,7 @@ def test_key_is_made_works_and_its_text_is_shown_once(owner: Caller, acme: Opene
     )
 
 
-def test_rotated_key_works_for_a_while_and_a_leaked_one_no_longer(owner: Caller, acme: Opened) -> None:
+def test_rotated_key_works_for_a_while_and_a_leaked_one_no_longer(owner: Caller, acme: OpenedTenant) -> None:
     old, leaked = make_api_key(acme.scope), make_api_key(acme.scope)
 
     new = owner("POST", f"/org/api-keys/{old.key.pk}/rotate", {}).json()
@@ -357,7 +359,7 @@ def test_rotated_key_works_for_a_while_and_a_leaked_one_no_longer(owner: Caller,
         assert Caller(text)("GET", "/v1/types").status_code == status
 
 
-def test_revoked_key_is_refused_at_once(owner: Caller, acme: Opened) -> None:
+def test_revoked_key_is_refused_at_once(owner: Caller, acme: OpenedTenant) -> None:
     issued = make_api_key(acme.scope)
 
     assert owner("DELETE", f"/org/api-keys/{issued.key.pk}").status_code == 204
@@ -366,7 +368,7 @@ def test_revoked_key_is_refused_at_once(owner: Caller, acme: Opened) -> None:
     assert refused(owner("DELETE", f"/org/api-keys/{issued.key.pk}")) == (409, "API_KEY_ALREADY_REVOKED")
 
 
-def test_key_is_tested(owner: Caller, acme: Opened) -> None:
+def test_key_is_tested(owner: Caller, acme: OpenedTenant) -> None:
     now = datetime.now(UTC)
     good = make_api_key(acme.scope, scopes=["memory:read"])
     expired = make_api_key(acme.scope, expires_in=timedelta(hours=1), now=now - timedelta(days=1))
@@ -384,7 +386,9 @@ def test_key_is_tested(owner: Caller, acme: Opened) -> None:
     assert found[0]["rate_limit_tier"] == "unlimited"
 
 
-def test_many_keys_are_revoked_and_foreign_ones_are_not_found(owner: Caller, acme: Opened, globex: Opened) -> None:
+def test_many_keys_are_revoked_and_foreign_ones_are_not_found(
+    owner: Caller, acme: OpenedTenant, globex: OpenedTenant
+) -> None:
     good, gone, foreign = make_api_key(acme.scope), make_api_key(acme.scope), make_api_key(globex.scope)
     services.revoke(acme.scope, gone.key.pk, now=datetime.now(UTC))
     ids = [good.key.pk, gone.key.pk, foreign.key.pk, 2**53 - 1]
@@ -397,7 +401,7 @@ def test_many_keys_are_revoked_and_foreign_ones_are_not_found(owner: Caller, acm
     assert Caller(good.text)("GET", "/v1/types").status_code == 403
 
 
-def test_foreign_and_absent_keys_look_alike(stranger: Caller, acme: Opened) -> None:
+def test_foreign_and_absent_keys_look_alike(stranger: Caller, acme: OpenedTenant) -> None:
     issued = make_api_key(acme.scope)
     for method, path in (
         ("DELETE", "/org/api-keys/{}"),
@@ -413,7 +417,7 @@ def test_foreign_and_absent_keys_look_alike(stranger: Caller, acme: Opened) -> N
     assert Caller(issued.text)("GET", "/v1/types").status_code == 200
 
 
-def test_developer_makes_no_key_that_may_more_than_the_default_set_and_they(acme: Opened) -> None:
+def test_developer_makes_no_key_that_may_more_than_the_default_set_and_they(acme: OpenedTenant) -> None:
     caller = make_fresh_caller(acme.tenant, Role.DEVELOPER)
     powerful = make_api_key(acme.scope, scopes=["retention:write"])
 
@@ -448,7 +452,7 @@ def test_no_key_carries_a_scope_of_people() -> None:
 
 
 @pytest.fixture
-def dev(acme: Opened) -> Person:
+def dev(acme: OpenedTenant) -> Person:
     return make_person(acme.tenant, Role.DEVELOPER)
 
 
@@ -463,7 +467,7 @@ def test_members_are_listed_with_what_they_are(owner: Caller, dev: Person, stran
     assert dev.user.email not in stranger("GET", "/org/team/members").content.decode()
 
 
-def test_role_is_changed_and_holds_from_the_next_request_on(owner: Caller, dev: Person, acme: Opened) -> None:
+def test_role_is_changed_and_holds_from_the_next_request_on(owner: Caller, dev: Person, acme: OpenedTenant) -> None:
     caller = caller_of(dev)
     assert caller("GET", "/org/api-keys").status_code == 200
 
@@ -474,7 +478,9 @@ def test_role_is_changed_and_holds_from_the_next_request_on(owner: Caller, dev: 
     assert trail("member.role", acme.tenant)[-1][1:] == (f"account:{dev.user.pk}", "role=billing")
 
 
-def test_suspended_person_is_cut_off_at_once_here_and_in_the_browser(owner: Caller, dev: Person, acme: Opened) -> None:
+def test_suspended_person_is_cut_off_at_once_here_and_in_the_browser(
+    owner: Caller, dev: Person, acme: OpenedTenant
+) -> None:
     caller, browser = caller_of(dev), dev.show_factor(ago=1)
     assert browser.get("/app/t/acme").status_code == 200
 
@@ -500,7 +506,7 @@ def test_removed_member_loses_the_tenant_at_once(owner: Caller, dev: Person) -> 
     assert refused(owner("DELETE", f"/org/team/members/{dev.user.pk}")) == (404, "NOT_A_MEMBER")
 
 
-def test_organization_keeps_an_owner_who_is_not_suspended(owner: Caller, acme: Opened) -> None:
+def test_organization_keeps_an_owner_who_is_not_suspended(owner: Caller, acme: OpenedTenant) -> None:
     mine = Membership.objects.get().user_id
     for body in ({"role": "admin"}, {"status": "suspended"}):
         assert refused(owner("PATCH", f"/org/team/members/{mine}", body)) == (409, "LAST_OWNER")
@@ -511,7 +517,7 @@ def test_organization_keeps_an_owner_who_is_not_suspended(owner: Caller, acme: O
     assert refused(owner("DELETE", f"/org/team/members/{mine}")) == (409, "LAST_OWNER")
 
 
-def test_admin_makes_changes_and_removes_no_owner(owner: Caller, acme: Opened, dev: Person) -> None:
+def test_admin_makes_changes_and_removes_no_owner(owner: Caller, acme: OpenedTenant, dev: Person) -> None:
     admin = make_fresh_caller(acme.tenant, Role.ADMIN)
     boss = Membership.objects.get(role="owner").user_id
     me = Membership.objects.get(role="admin").user_id
@@ -540,7 +546,7 @@ def test_change_of_nothing_or_to_nothing_is_refused(owner: Caller, dev: Person, 
 # -- the tenant itself -------------------------------------------------------------------------------------------------
 
 
-def test_settings_usage_plan_and_catalog(owner: Caller, acme: Opened) -> None:
+def test_settings_usage_plan_and_catalog(owner: Caller, acme: OpenedTenant) -> None:
     found = owner("GET", "/org/tenant-settings").json()
 
     assert found["tenant_id"] == "acme"
@@ -552,7 +558,7 @@ def test_settings_usage_plan_and_catalog(owner: Caller, acme: Opened) -> None:
 
 
 @pytest.mark.django_db(databases="__all__", transaction=True)  # the trail is chained when a transaction commits
-def test_audit_logs_are_the_tenants_own_and_come_in_pages(owner: Caller, stranger: Caller, acme: Opened) -> None:
+def test_audit_logs_are_the_tenants_own_and_come_in_pages(owner: Caller, stranger: Caller, acme: OpenedTenant) -> None:
     owner("POST", "/org/projects", {"name": "Support"})
     stranger("POST", "/org/projects", {"name": "Theirs"})
 
@@ -570,14 +576,14 @@ def test_audit_logs_are_the_tenants_own_and_come_in_pages(owner: Caller, strange
     assert owner("GET", "/org/audit-logs?nonsense=1").status_code == 422
 
 
-def test_header_of_a_project_is_passed_over_where_none_is_meant(owner: Caller, acme: Opened) -> None:
+def test_header_of_a_project_is_passed_over_where_none_is_meant(owner: Caller, acme: OpenedTenant) -> None:
     named = owner.with_headers(X_Project_ID="project_abc123")
 
     for path in ("/org/projects", "/organizations", "/auth/sessions", "/org/billing/current-plan", "/org/api-keys"):
         assert named("GET", path).status_code == 200
 
 
-def test_member_of_two_organizations_acts_in_the_one_that_is_named(acme: Opened, globex: Opened) -> None:
+def test_member_of_two_organizations_acts_in_the_one_that_is_named(acme: OpenedTenant, globex: OpenedTenant) -> None:
     ann = make_person(acme.tenant)
     give_role(globex.tenant, ann.user.pk, Role.ANALYST, actor="test", now=datetime.now(UTC))
     there = caller_of(ann).with_headers(X_Tenant_ID="globex")

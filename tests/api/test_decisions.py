@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from tests.api.conftest import Caller
 
@@ -101,7 +101,9 @@ def test_what_names_no_decision_is_refused_and_settles_none(
     assert listed(alice, "?status=open")["total"] == 1
 
 
-def test_stranger_sees_and_settles_none(acme: Opened, globex: Opened, alice: Caller, cities: tuple[int, int]) -> None:
+def test_stranger_sees_and_settles_none(
+    acme: OpenedTenant, globex: OpenedTenant, alice: Caller, cities: tuple[int, int]
+) -> None:
     name = listed(alice)["decisions"][0]["decision_id"]
     strangers = (
         alice.as_user("bob"),

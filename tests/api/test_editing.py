@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory
@@ -43,7 +43,7 @@ def found_by_tag(caller: Caller, tag: str) -> list[int]:
     return [memory["id"] for memory in answer["memories"]]
 
 
-def seal_space(acme: Opened) -> None:
+def seal_space(acme: OpenedTenant) -> None:
     space = find_end_user(acme.scope, "alice")
     assert space is not None
     set_profile(acme.scope, space.id, Profile.SEALED, now=NOW)
@@ -93,7 +93,7 @@ def test_empty_clears_and_null_leaves(empty: dict[str, Any], expected: Any, alic
 
 
 @pytest.mark.parametrize("is_sealed", [False, True], ids=["searchable", "sealed"])
-def test_recall_filters_by_the_new_tags_at_once(is_sealed: bool, acme: Opened, alice: Caller) -> None:
+def test_recall_filters_by_the_new_tags_at_once(is_sealed: bool, acme: OpenedTenant, alice: Caller) -> None:
     memory = alice.add(TEXT, tags=["home"])
     if is_sealed:
         seal_space(acme)
@@ -104,7 +104,7 @@ def test_recall_filters_by_the_new_tags_at_once(is_sealed: bool, acme: Opened, a
     assert found_by_tag(alice, "home") == []
 
 
-def test_sealed_space_keeps_no_tokens_of_new_tags(acme: Opened, alice: Caller) -> None:
+def test_sealed_space_keeps_no_tokens_of_new_tags(acme: OpenedTenant, alice: Caller) -> None:
     memory = alice.add(TEXT)
     seal_space(acme)
 
@@ -116,7 +116,7 @@ def test_sealed_space_keeps_no_tokens_of_new_tags(acme: Opened, alice: Caller) -
     assert get(alice, memory["id"])["metadata"] == {"where": "porch"}
 
 
-def test_what_was_sealed_before_opens_no_more(acme: Opened, alice: Caller) -> None:
+def test_what_was_sealed_before_opens_no_more(acme: OpenedTenant, alice: Caller) -> None:
     """The revision is bound into the seal, so an old value cannot be put back behind our back."""
     memory = alice.add(TEXT, metadata={"pin": "old"})
     with tenant_transaction(acme.scope):
@@ -211,7 +211,7 @@ def test_absent_is_not_found(memory_id: int, alice: Caller) -> None:
     assert (response.status_code, response.json()["error"]["code"]) == (404, "MEMORY_NOT_FOUND")
 
 
-def test_stranger_who_edits_is_not_made(acme: Opened, alice: Caller) -> None:
+def test_stranger_who_edits_is_not_made(acme: OpenedTenant, alice: Caller) -> None:
     memory = alice.add(TEXT)
 
     assert patch(alice.as_user("nobody"), memory["id"], tags=["a"]).status_code == 404
@@ -231,7 +231,7 @@ def test_replaced_memory_is_read_only(alice: Caller) -> None:
     assert get(alice, old["id"])["tags"] == []
 
 
-def test_archived_project_is_not_written(acme: Opened, alice: Caller) -> None:
+def test_archived_project_is_not_written(acme: OpenedTenant, alice: Caller) -> None:
     project = make_project(acme.scope, "old")
     inside = alice.with_headers(X_Project_ID=project)
     memory = inside.add(TEXT)
@@ -245,7 +245,7 @@ def test_archived_project_is_not_written(acme: Opened, alice: Caller) -> None:
     assert get(inside, memory["id"])["tags"] == []
 
 
-def test_project_of_the_key_is_no_way_around_that(acme: Opened, alice: Caller) -> None:
+def test_project_of_the_key_is_no_way_around_that(acme: OpenedTenant, alice: Caller) -> None:
     project = make_project(acme.scope, "old")
     pinned = replace(alice, key=make_api_key(acme.scope, project_id=get_project(acme.scope, project).pk).text)
     memory = pinned.add(TEXT)
@@ -259,7 +259,7 @@ def test_project_of_the_key_is_no_way_around_that(acme: Opened, alice: Caller) -
     assert get(pinned, memory["id"])["tags"] == []
 
 
-def test_row_that_fails_its_seal_holds_up_nobody(acme: Opened, alice: Caller) -> None:
+def test_row_that_fails_its_seal_holds_up_nobody(acme: OpenedTenant, alice: Caller) -> None:
     broken, whole = alice.add(TEXT, tags=["home"]), alice.add("The bus to the airport leaves at ten past six.")
     with tenant_transaction(acme.scope), connection.cursor() as cursor:
         cursor.execute("update memories_memory set tags_ct = tags_ct || 'x' where id = %s", [broken["id"]])
@@ -339,7 +339,7 @@ def test_hundred_at_once(alice: Caller) -> None:
 
 
 @pytest.mark.django_db(databases="__all__", transaction=True)  # rows are chained as they are committed
-def test_edit_is_audited_without_content(acme: Opened, alice: Caller, call_with: Callable[..., Caller]) -> None:
+def test_edit_is_audited_without_content(acme: OpenedTenant, alice: Caller, call_with: Callable[..., Caller]) -> None:
     memory = alice.add(TEXT)
     patch(alice, memory["id"], tags=["secret-word"], importance=0.8)
     auditor = call_with(make_api_key(acme.scope, scopes=["audit:read"]).text)
@@ -350,7 +350,9 @@ def test_edit_is_audited_without_content(acme: Opened, alice: Caller, call_with:
     assert event["actor"].startswith("api_key:")
 
 
-def test_other_environments_key_reaches_nothing(acme: Opened, alice: Caller, call_with: Callable[..., Caller]) -> None:
+def test_other_environments_key_reaches_nothing(
+    acme: OpenedTenant, alice: Caller, call_with: Callable[..., Caller]
+) -> None:
     memory = alice.add(TEXT)
 
     assert patch(call_with(acme.keys[Environment.STAGING]), memory["id"], tags=["a"]).status_code == 404

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.entities.models import Entity, EntityAlias, EntityClaim, EntityMention
 from apps.entities.selectors import entities_named_in, memories_of
@@ -178,7 +178,7 @@ def test_stated_facts_are_between_entities(alice: Caller) -> None:
     assert named(alice, "priya")["attributes"] == {"has_role": ["engineering manager"]}
 
 
-def test_a_relation_of_the_tenants_own_is_one(alice: Caller, call_with: Any, acme: Opened) -> None:
+def test_a_relation_of_the_tenants_own_is_one(alice: Caller, call_with: Any, acme: OpenedTenant) -> None:
     body = {"subject": "Sarah", "predicate": "mentors", "object": "Tom"}
     assert alice("POST", "/v1/facts", body).status_code == 201
     assert named(alice, "sarah")["attributes"] == {"mentors": ["Tom"]}
@@ -195,7 +195,7 @@ def test_somebody_elses_entities_are_none(alice: Caller) -> None:
     assert bob("POST", f"/v1/entities/{dana['id']}/merge", {"with_entity_id": dana["id"]}).status_code == 404
 
 
-def test_a_name_in_a_question_leads_to_what_mentions_it(alice: Caller, acme: Opened) -> None:
+def test_a_name_in_a_question_leads_to_what_mentions_it(alice: Caller, acme: OpenedTenant) -> None:
     said = [say(alice, text)["id"] for text in ("My manager is Dana.", "Tom is a chemist.", "Dana lives in Leeds.")]
     scope = make_scope(acme)
 
@@ -254,7 +254,9 @@ def test_an_entity_is_not_merged_with_itself_or_with_none(alice: Caller, two: li
 # -- leaving -----------------------------------------------------------------------------------------------------------
 
 
-def test_an_entity_goes_with_its_last_memory_and_a_name_with_the_last_that_says_it(acme: Opened, alice: Caller) -> None:
+def test_an_entity_goes_with_its_last_memory_and_a_name_with_the_last_that_says_it(
+    acme: OpenedTenant, alice: Caller
+) -> None:
     first, second = say(alice, "My manager is Dana Weber."), say(alice, "Dana lives in Leeds.")
     scope = make_scope(acme)
 
@@ -273,7 +275,7 @@ def test_an_entity_goes_with_its_last_memory_and_a_name_with_the_last_that_says_
     assert left == [0, 0, 0, 0]
 
 
-def test_a_sealed_space_keeps_no_entities(acme: Opened, alice: Caller) -> None:
+def test_a_sealed_space_keeps_no_entities(acme: OpenedTenant, alice: Caller) -> None:
     say(alice, "My manager is Dana.")
     scope = make_scope(acme)
     set_profile(scope, scope.space.id, Profile.SEALED, now=NOW)
@@ -304,7 +306,9 @@ def test_what_is_asked_wrongly_is_refused(alice: Caller, query: str) -> None:
 # -- for recall --------------------------------------------------------------------------------------------------------
 
 
-def test_memories_are_found_by_the_entities_that_a_question_names(acme: Opened, globex: Opened, alice: Caller) -> None:
+def test_memories_are_found_by_the_entities_that_a_question_names(
+    acme: OpenedTenant, globex: OpenedTenant, alice: Caller
+) -> None:
     texts = ("My manager is Dana Weber.", "Dana lives in Leeds.", "My colleague Olga works with Dana.", "I like tea.")
     first, second, third, _ = (say(alice, text)["id"] for text in texts)
     scope, now = make_scope(acme), datetime.now(UTC)
@@ -320,7 +324,7 @@ def test_memories_are_found_by_the_entities_that_a_question_names(acme: Opened, 
         assert memories_of(stranger, ids, limit=9, now=now) == []
 
 
-def test_memories_that_recall_may_not_return_are_not_found(acme: Opened, alice: Caller) -> None:
+def test_memories_that_recall_may_not_return_are_not_found(acme: OpenedTenant, alice: Caller) -> None:
     old, new = say(alice, "I work at Volkswagen.")["id"], say(alice, "I work at Bosch now.")["id"]
     scope, now = make_scope(acme), datetime.now(UTC)
 
@@ -331,7 +335,7 @@ def test_memories_that_recall_may_not_return_are_not_found(acme: Opened, alice: 
     assert old not in [memory_id for memory_id, _ in memories_of(scope, ids, limit=9, now=now)]
 
 
-def test_another_project_knows_nobody_of_this_one(acme: Opened, alice: Caller) -> None:
+def test_another_project_knows_nobody_of_this_one(acme: OpenedTenant, alice: Caller) -> None:
     other = alice.with_headers(X_Project_ID=make_project(acme.scope, "Other"))
     say(other, "My manager is Dana.")
 

@@ -14,7 +14,7 @@ from rest_framework.exceptions import NotAuthenticated
 from apps.adapters.errors import AdapterError
 from apps.api import errors
 from apps.api.memory import items
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.errors import DomainError, Forbidden, LimitReached, NotFound, Unavailable
 from apps.projects.scope import Environment
 from apps.projects.services import archive
@@ -219,7 +219,7 @@ def test_findings_name_each_field_at_fault_and_never_its_value(alice: Caller) ->
 # -- who asks ----------------------------------------------------------------------------------------------------------
 
 
-def test_key_works_as_a_bearer_token(acme: Opened) -> None:
+def test_key_works_as_a_bearer_token(acme: OpenedTenant) -> None:
     bearer = Caller(None).with_headers(Authorization=f"Bearer {acme.keys[Environment.PRODUCTION]}")
 
     assert bearer("POST", "/memory/query", {"query": "anything?"}).status_code == 200
@@ -232,7 +232,7 @@ def test_bad_bearer_is_not_rescued_by_a_good_key(alice: Caller) -> None:
     assert response["WWW-Authenticate"] == "Bearer"
 
 
-def test_two_good_keys_together_are_ambiguous(alice: Caller, acme: Opened, globex: Opened) -> None:
+def test_two_good_keys_together_are_ambiguous(alice: Caller, acme: OpenedTenant, globex: OpenedTenant) -> None:
     of_staging, of_globex = acme.keys[Environment.STAGING], globex.keys[Environment.PRODUCTION]
 
     for other in (of_staging, of_globex, "nonsense"):
@@ -280,7 +280,7 @@ def test_cookie_of_nobody_does_no_harm(alice: Caller) -> None:
     assert alice("POST", "/memory/query", {"query": "anything?"}).status_code == 200
 
 
-def test_session_alone_is_no_credential(acme: Opened) -> None:
+def test_session_alone_is_no_credential(acme: OpenedTenant) -> None:
     nobody = Caller(None)
     nobody.client.force_login(get_user_model().objects.create_user(email="ann@acme.example", password="correct horse"))
 
@@ -356,7 +356,7 @@ def test_end_user_id_that_cannot_be_one_is_refused(end_user: str, alice: Caller)
     assert refusal(alice.as_user(end_user)("GET", "/memory/1")) == (400, "INVALID_END_USER_ID")
 
 
-def test_reading_for_a_stranger_makes_nobody(acme: Opened, alice: Caller) -> None:
+def test_reading_for_a_stranger_makes_nobody(acme: OpenedTenant, alice: Caller) -> None:
     from apps.memories.spaces import find_end_user
 
     alice("POST", "/memory/query", {"query": "anything?"})
@@ -366,7 +366,7 @@ def test_reading_for_a_stranger_makes_nobody(acme: Opened, alice: Caller) -> Non
     assert find_end_user(acme.scope, "alice") is None
 
 
-def test_project_of_the_header_keeps_memories_apart(acme: Opened, alice: Caller) -> None:
+def test_project_of_the_header_keeps_memories_apart(acme: OpenedTenant, alice: Caller) -> None:
     web, app = make_project(acme.scope, "web"), make_project(acme.scope, "app")
     memory = alice.with_headers(X_Project_ID=web).add("The dentist is on the third floor.")
     path = f"/memory/{memory['id']}"
@@ -376,7 +376,7 @@ def test_project_of_the_header_keeps_memories_apart(acme: Opened, alice: Caller)
     assert alice("GET", path).status_code == 404  # the default project's
 
 
-def test_foreign_and_absent_project_look_the_same(acme: Opened, globex: Opened, alice: Caller) -> None:
+def test_foreign_and_absent_project_look_the_same(acme: OpenedTenant, globex: OpenedTenant, alice: Caller) -> None:
     theirs = make_project(globex.scope, "theirs")
 
     foreign = alice.with_headers(X_Project_ID=theirs)("GET", "/memory/1", X_Request_ID="same")
@@ -391,7 +391,7 @@ def test_project_id_that_cannot_be_one_is_refused(project: str, alice: Caller) -
     assert refusal(alice("GET", "/memory/1", X_Project_ID=project)) == (400, "INVALID_PROJECT_ID")
 
 
-def test_archived_project_is_read_and_not_added_to(acme: Opened, alice: Caller) -> None:
+def test_archived_project_is_read_and_not_added_to(acme: OpenedTenant, alice: Caller) -> None:
     web = make_project(acme.scope, "web")
     in_web = alice.with_headers(X_Project_ID=web)
     memory = in_web.add("The dentist is on the third floor.")
@@ -401,7 +401,7 @@ def test_archived_project_is_read_and_not_added_to(acme: Opened, alice: Caller) 
     assert refusal(in_web("POST", "/memory/add", {"text": "And it opens at nine."})) == (409, "PROJECT_ARCHIVED")
 
 
-def test_reading_across_projects_takes_a_permission_of_its_own(acme: Opened, alice: Caller) -> None:
+def test_reading_across_projects_takes_a_permission_of_its_own(acme: OpenedTenant, alice: Caller) -> None:
     memory = alice.with_headers(X_Project_ID=make_project(acme.scope, "web")).add("The dentist is on the third floor.")
     path = f"/memory/{memory['id']}"
     across = Caller(make_api_key(acme.scope, scopes=["memory:read", "org:cross_project_read"]).text)
@@ -411,7 +411,7 @@ def test_reading_across_projects_takes_a_permission_of_its_own(acme: Opened, ali
     assert across("GET", path, X_Allow_Cross_Project="true").status_code == 200
 
 
-def test_asking_across_projects_changes_nothing_in_others(acme: Opened, alice: Caller) -> None:
+def test_asking_across_projects_changes_nothing_in_others(acme: OpenedTenant, alice: Caller) -> None:
     set_policy(acme.tenant, key_deletes="retire", actor="system:0", now=datetime.now(UTC))
     in_web = alice.with_headers(X_Project_ID=make_project(acme.scope, "web"))
     memory = in_web.add("The dentist is on the third floor.", tags=["old"])

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.memories import exporting
 from apps.memories.indexing_mode import set_profile
@@ -68,7 +68,7 @@ def test_edges_are_told_once_with_the_later_memory(alice: Caller) -> None:
 
 
 @pytest.mark.parametrize("is_sealed", [False, True], ids=["searchable", "sealed"])
-def test_batches_join_up(is_sealed: bool, acme: Opened, alice: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_join_up(is_sealed: bool, acme: OpenedTenant, alice: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exporting, "BATCH", 3)
     items = [{"text": f"Locker {n} holds volume {n} of the old atlas.", "importance": 0.6} for n in range(10)]
     alice("POST", "/memory/bulk-add", {"items": items})
@@ -103,7 +103,7 @@ def test_answer_is_a_stream_and_opens_a_batch_at_a_time(alice: Caller, monkeypat
     assert b"Said while" not in rest
 
 
-def test_row_that_fails_its_seal_is_left_out_and_counted(acme: Opened, alice: Caller) -> None:
+def test_row_that_fails_its_seal_is_left_out_and_counted(acme: OpenedTenant, alice: Caller) -> None:
     broken, whole = alice.add(TEXT), alice.add("The bus to the airport leaves at ten past six.")
     with tenant_transaction(acme.scope), connection.cursor() as cursor:
         cursor.execute("update memories_memory set text_ct = text_ct || 'x' where id = %s", [broken["id"]])
@@ -120,7 +120,7 @@ def test_refusal_comes_in_the_envelope(alice: Caller) -> None:
     assert (response.status_code, response.json()["error"]["code"]) == (400, "MISSING_END_USER_ID")
 
 
-def test_nothing_of_others_is_in_it(acme: Opened, alice: Caller, call_with: Callable[..., Caller]) -> None:
+def test_nothing_of_others_is_in_it(acme: OpenedTenant, alice: Caller, call_with: Callable[..., Caller]) -> None:
     alice.add(TEXT)
     alice.with_headers(X_Project_ID=make_project(acme.scope, "web")).add("Only for the web project.")
     alice.as_user("bob").add("Bob keeps his bicycle in the cellar.")
@@ -129,7 +129,7 @@ def test_nothing_of_others_is_in_it(acme: Opened, alice: Caller, call_with: Call
     assert [row["text"] for row in export(alice)["memories"]] == [TEXT]
 
 
-def test_stranger_gets_an_empty_one_and_is_not_made(acme: Opened, alice: Caller) -> None:
+def test_stranger_gets_an_empty_one_and_is_not_made(acme: OpenedTenant, alice: Caller) -> None:
     told = export(alice.as_user("nobody"))
 
     assert (told["user_id"], told["memories"], told["count"]) == (0, [], 0)

@@ -17,12 +17,12 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
 from apps.apikeys import services as keys
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.scoping import tenant_transaction
 from apps.exports import files, links, reading, working
 from apps.exports.models import ExportChunk, ExportJob, ExportLink
-from apps.exports.working import Outcome
+from apps.exports.working import ExportOutcome
 from apps.memories.models import Memory
 from apps.projects.scope import Environment, Principal
 from apps.tenants.members import give_role
@@ -41,7 +41,7 @@ def now() -> datetime:
 
 
 @pytest.fixture
-def exporter(acme: Opened) -> Caller:
+def exporter(acme: OpenedTenant) -> Caller:
     """A program that may export, of the tenant acme, in production."""
     return Caller(make_api_key(acme.scope, scopes=["exports:read", "exports:write"]).text, end_user=None)
 
@@ -52,12 +52,12 @@ def start(caller: Caller, **body: Any) -> Any:
     return response.json()["job"]
 
 
-def finish(opened: Opened) -> None:
+def finish(opened: OpenedTenant) -> None:
     """Work at every job of the tenant until each has ended."""
     with tenant_transaction(opened.scope):
         ids = list(ExportJob.objects.within(opened.scope).order_by("pk").values_list("pk", flat=True))
     for job_id in ids:
-        while working.work(opened.scope.tenant_id, job_id, seconds=60.0, clock=now) == Outcome.BUSY:
+        while working.work(opened.scope.tenant_id, job_id, seconds=60.0, clock=now) == ExportOutcome.BUSY:
             pass
 
 
@@ -77,7 +77,7 @@ def take(path: str) -> Any:
     return Caller(None, end_user=None)("GET", path)
 
 
-def file_of(opened: Opened, caller: Caller, **body: Any) -> bytes:
+def file_of(opened: OpenedTenant, caller: Caller, **body: Any) -> bytes:
     job = start(caller, **body)
     finish(opened)
     taken = take(link_of(caller, job))
@@ -86,11 +86,11 @@ def file_of(opened: Opened, caller: Caller, **body: Any) -> bytes:
     return content
 
 
-def rows_of(opened: Opened, caller: Caller, **body: Any) -> list[Any]:
+def rows_of(opened: OpenedTenant, caller: Caller, **body: Any) -> list[Any]:
     return [json.loads(line) for line in file_of(opened, caller, **body).splitlines()]
 
 
-def texts_of(opened: Opened, caller: Caller, **body: Any) -> set[str]:
+def texts_of(opened: OpenedTenant, caller: Caller, **body: Any) -> set[str]:
     return {row["text"] for row in rows_of(opened, caller, **body)}
 
 
@@ -102,7 +102,7 @@ def refusal(response: Any) -> tuple[int, str]:
 
 
 def test_file_holds_every_end_user_once_and_says_how_it_came_about(
-    acme: Opened, globex: Opened, alice: Caller, exporter: Caller
+    acme: OpenedTenant, globex: OpenedTenant, alice: Caller, exporter: Caller
 ) -> None:
     alice.add(DOG, tags=["pets"], source="chat", metadata={"n": [1, "é"]})
     alice.as_user("bob").add(HOME)
@@ -132,7 +132,7 @@ def test_file_holds_every_end_user_once_and_says_how_it_came_about(
 
 
 def test_filters_choose_and_words_are_looked_for_in_what_was_sealed(
-    acme: Opened, alice: Caller, exporter: Caller
+    acme: OpenedTenant, alice: Caller, exporter: Caller
 ) -> None:
     alice.add(DOG, source="chat", tags=["pets"])
     alice.add(HOME, source="mail")
@@ -157,7 +157,9 @@ def test_filters_choose_and_words_are_looked_for_in_what_was_sealed(
     assert chosen(date_to="2020-01-01") == set()
 
 
-def test_date_range_and_time_range_ask_when_it_was_remembered(acme: Opened, alice: Caller, exporter: Caller) -> None:
+def test_date_range_and_time_range_ask_when_it_was_remembered(
+    acme: OpenedTenant, alice: Caller, exporter: Caller
+) -> None:
     old, new = alice.add(DOG), alice.add(WORK)
     with tenant_transaction(acme.scope):
         Memory.objects.within_tenant(acme.scope).filter(pk=old["id"]).update(created_at=now() - timedelta(days=9))
@@ -169,7 +171,9 @@ def test_date_range_and_time_range_ask_when_it_was_remembered(acme: Opened, alic
     assert new["id"] > old["id"]
 
 
-def test_deleted_memories_are_in_it_only_where_that_is_asked_for(acme: Opened, alice: Caller, exporter: Caller) -> None:
+def test_deleted_memories_are_in_it_only_where_that_is_asked_for(
+    acme: OpenedTenant, alice: Caller, exporter: Caller
+) -> None:
     gone, kept = alice.add(DOG), alice.add(WORK)
     with tenant_transaction(acme.scope):
         Memory.objects.within_tenant(acme.scope).filter(pk=gone["id"]).update(retention_status="soft_deleted")
@@ -182,7 +186,9 @@ def test_deleted_memories_are_in_it_only_where_that_is_asked_for(acme: Opened, a
     }
 
 
-def test_export_of_a_project_has_its_memories_and_those_of_none(acme: Opened, alice: Caller, exporter: Caller) -> None:
+def test_export_of_a_project_has_its_memories_and_those_of_none(
+    acme: OpenedTenant, alice: Caller, exporter: Caller
+) -> None:
     other = make_project(acme.scope, "other")
     alice.add(DOG)
     alice.with_headers(X_Project_ID=other).add(WORK)
@@ -193,7 +199,7 @@ def test_export_of_a_project_has_its_memories_and_those_of_none(acme: Opened, al
     assert job["project_id"] == other
 
 
-def test_csv_has_a_header_and_carries_nothing_out(acme: Opened, alice: Caller, exporter: Caller) -> None:
+def test_csv_has_a_header_and_carries_nothing_out(acme: OpenedTenant, alice: Caller, exporter: Caller) -> None:
     said = [FORMULA, "+1 for the blue sofa, always", "-2 is what I say", "@SUM(1+1)*cmd|' /C calc'!A0",
             "\uff1d1+1 in wide letters", 'a "quoted", text\nin two lines']  # fmt: skip
     for text in said:
@@ -212,12 +218,12 @@ def test_csv_has_a_header_and_carries_nothing_out(acme: Opened, alice: Caller, e
     assert datetime.fromisoformat(rows[0]["retention_expires_at"]) == until
 
 
-def test_export_of_nothing_is_a_file_all_the_same(acme: Opened, exporter: Caller) -> None:
+def test_export_of_nothing_is_a_file_all_the_same(acme: OpenedTenant, exporter: Caller) -> None:
     assert file_of(acme, exporter, format="jsonl", scope="all") == b""
     assert file_of(acme, exporter, format="csv", scope="all").startswith(b'"id","user_id"')
 
 
-def test_file_can_be_imported_again(acme: Opened, globex: Opened, alice: Caller, exporter: Caller) -> None:
+def test_file_can_be_imported_again(acme: OpenedTenant, globex: OpenedTenant, alice: Caller, exporter: Caller) -> None:
     from apps.imports import working as importing
     from apps.imports.models import ImportJob
     from tests.forms import form
@@ -236,7 +242,7 @@ def test_file_can_be_imported_again(acme: Opened, globex: Opened, alice: Caller,
     assert (memory["text"], memory["tags"]) == (DOG, ["pets"])
 
 
-def test_row_that_fails_its_seal_is_left_out_and_counted(acme: Opened, alice: Caller, exporter: Caller) -> None:
+def test_row_that_fails_its_seal_is_left_out_and_counted(acme: OpenedTenant, alice: Caller, exporter: Caller) -> None:
     broken, _ = alice.add(DOG), alice.add(WORK)
     with tenant_transaction(acme.scope), connection.cursor() as cursor:
         cursor.execute(
@@ -275,7 +281,7 @@ def test_what_makes_no_sense_is_refused(body: Any, code: str, exporter: Caller) 
     assert exporter("GET", "/exports").json() == {"jobs": [], "total": 0}
 
 
-def test_tenant_has_five_exports_under_way_at_most(acme: Opened, globex: Opened, exporter: Caller) -> None:
+def test_tenant_has_five_exports_under_way_at_most(acme: OpenedTenant, globex: OpenedTenant, exporter: Caller) -> None:
     jobs = [start(exporter) for _ in range(5)]
 
     assert refusal(exporter("POST", "/exports", {"format": "csv"})) == (409, "TOO_MANY_EXPORTS")
@@ -285,7 +291,7 @@ def test_tenant_has_five_exports_under_way_at_most(acme: Opened, globex: Opened,
     assert exporter("POST", "/exports", {"format": "csv"}).status_code == 202
 
 
-def test_reading_does_not_start_and_no_default_key_may_do_either(acme: Opened, alice: Caller) -> None:
+def test_reading_does_not_start_and_no_default_key_may_do_either(acme: OpenedTenant, alice: Caller) -> None:
     reader = Caller(make_api_key(acme.scope, scopes=["exports:read"]).text)
     writer = Caller(make_api_key(acme.scope, scopes=["exports:write"]).text)
 
@@ -301,7 +307,7 @@ def test_reading_does_not_start_and_no_default_key_may_do_either(acme: Opened, a
 
 @pytest.mark.parametrize("who", ["another tenant", "another environment"])
 def test_job_of_another_looks_like_none(
-    who: str, acme: Opened, globex: Opened, alice: Caller, exporter: Caller
+    who: str, acme: OpenedTenant, globex: OpenedTenant, alice: Caller, exporter: Caller
 ) -> None:
     alice.add(DOG)
     job = start(exporter, scope="all")
@@ -323,7 +329,7 @@ def test_job_of_another_looks_like_none(
 
 
 @pytest.fixture
-def made(acme: Opened, alice: Caller, exporter: Caller) -> Any:
+def made(acme: OpenedTenant, alice: Caller, exporter: Caller) -> Any:
     """An export that is completed."""
     alice.add(DOG)
     job = start(exporter, scope="all")
@@ -421,7 +427,7 @@ def tokens_of(exporter: Caller, made: Any) -> Iterator[str]:
         yield link_of(exporter, made).rpartition("/")[2]
 
 
-def test_link_is_good_for_its_own_export_only(acme: Opened, made: Any, exporter: Caller) -> None:
+def test_link_is_good_for_its_own_export_only(acme: OpenedTenant, made: Any, exporter: Caller) -> None:
     other = start(exporter, scope="all")
     finish(acme)
     token = link_of(exporter, made).rpartition("/")[2]
@@ -431,7 +437,7 @@ def test_link_is_good_for_its_own_export_only(acme: Opened, made: Any, exporter:
 
 
 def test_link_of_another_tenant_with_the_same_numbers_is_refused(
-    acme: Opened, globex: Opened, made: Any, exporter: Caller
+    acme: OpenedTenant, globex: OpenedTenant, made: Any, exporter: Caller
 ) -> None:
     raw = bytearray(base64.urlsafe_b64decode(link_of(exporter, made).rpartition("/")[2] + "=="))
     raw[:8] = globex.scope.tenant_id.to_bytes(8, "big")
@@ -441,7 +447,7 @@ def test_link_of_another_tenant_with_the_same_numbers_is_refused(
     assert refusal(take(f"/exports/{made['id']}/file/{token}")) == REFUSED
 
 
-def test_link_ends_with_the_key_that_asked_for_it(acme: Opened, made: Any, exporter: Caller) -> None:
+def test_link_ends_with_the_key_that_asked_for_it(acme: OpenedTenant, made: Any, exporter: Caller) -> None:
     issued = make_api_key(acme.scope, scopes=["exports:read"])
     link = link_of(replace(exporter, key=issued.text), made)
     keys.revoke(acme.scope, issued.key.pk, now=now())
@@ -449,7 +455,7 @@ def test_link_ends_with_the_key_that_asked_for_it(acme: Opened, made: Any, expor
     assert refusal(take(link)) == REFUSED
 
 
-def test_link_waits_while_the_tenant_is_suspended(acme: Opened, made: Any, exporter: Caller) -> None:
+def test_link_waits_while_the_tenant_is_suspended(acme: OpenedTenant, made: Any, exporter: Caller) -> None:
     link = link_of(exporter, made)
     suspend_tenant(acme.tenant, actor="account:1", now=now())
 
@@ -465,7 +471,7 @@ def test_link_waits_while_the_tenant_is_suspended(acme: Opened, made: Any, expor
     [("analyst", True, 200), ("billing", True, 404), (None, True, 404), ("owner", False, 404)],
 )
 def test_link_ends_with_the_role_of_the_person_who_asked_for_it(
-    role: str | None, is_active: bool, status: int, acme: Opened, made: Any
+    role: str | None, is_active: bool, status: int, acme: OpenedTenant, made: Any
 ) -> None:
     person = User.objects.create_user(email="ann@acme.example", password="correct horse")
     by = replace(acme.scope, principal=Principal(kind="account", id=person.pk))
@@ -477,13 +483,13 @@ def test_link_ends_with_the_role_of_the_person_who_asked_for_it(
     assert take(f"/exports/{link.public_id}/file/{link.token}").status_code == status
 
 
-def test_file_that_is_not_there_has_no_link(acme: Opened, exporter: Caller) -> None:
+def test_file_that_is_not_there_has_no_link(acme: OpenedTenant, exporter: Caller) -> None:
     job = start(exporter)
 
     assert refusal(exporter("GET", f"/exports/{job['id']}/download-url")) == (409, "EXPORT_NOT_READY")
 
 
-def test_file_is_gone_when_its_time_is_over(acme: Opened, made: Any, exporter: Caller) -> None:
+def test_file_is_gone_when_its_time_is_over(acme: OpenedTenant, made: Any, exporter: Caller) -> None:
     link = link_of(exporter, made)
 
     working.sweep(now=now() + timedelta(hours=73))
@@ -500,7 +506,7 @@ def test_file_is_gone_when_its_time_is_over(acme: Opened, made: Any, exporter: C
 
 
 def test_file_that_goes_while_it_is_read_ends_the_answer_without_its_end(
-    acme: Opened, alice: Caller, exporter: Caller, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, alice: Caller, exporter: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(working, "PIECE_BYTES", 64)
     memory = alice.add(DOG)
@@ -521,7 +527,7 @@ def test_file_that_goes_while_it_is_read_ends_the_answer_without_its_end(
 # -- how it is made ----------------------------------------------------------------------------------------------------
 
 
-def test_what_is_kept_of_a_file_is_sealed(acme: Opened, alice: Caller, exporter: Caller) -> None:
+def test_what_is_kept_of_a_file_is_sealed(acme: OpenedTenant, alice: Caller, exporter: Caller) -> None:
     alice.add(DOG)
     job = start(exporter, filters={"q": "biscuit", "user_id": "alice"})
     finish(acme)
@@ -539,7 +545,7 @@ def test_what_is_kept_of_a_file_is_sealed(acme: Opened, alice: Caller, exporter:
 
 
 def test_file_is_made_in_parts_and_nobody_holds_more_than_one(
-    acme: Opened, alice: Caller, exporter: Caller, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, alice: Caller, exporter: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "BATCH_ROWS", 2)
     monkeypatch.setattr(working, "PIECE_BYTES", 300)
@@ -550,7 +556,7 @@ def test_file_is_made_in_parts_and_nobody_holds_more_than_one(
         job_id = ExportJob.objects.within(acme.scope).values_list("pk", flat=True).get()
 
     seen_at = []
-    while working.export_part(acme.scope, job_id, now=now()) == Outcome.MORE:
+    while working.export_part(acme.scope, job_id, now=now()) == ExportOutcome.MORE:
         seen_at.append(seen(exporter, job)["processed_rows"])
     working.finish(acme.scope, job_id, now=now())
 
@@ -564,7 +570,7 @@ def test_file_is_made_in_parts_and_nobody_holds_more_than_one(
 
 
 def test_rows_of_many_bytes_are_taken_few_at_a_time(
-    acme: Opened, alice: Caller, exporter: Caller, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, alice: Caller, exporter: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "BATCH_BYTES", 100)
     alice.add(DOG)
@@ -580,7 +586,7 @@ def test_rows_of_many_bytes_are_taken_few_at_a_time(
 
 
 def test_cancelled_export_leaves_nothing_and_is_made_when_it_is_repeated(
-    acme: Opened, alice: Caller, exporter: Caller, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, alice: Caller, exporter: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "BATCH_ROWS", 1)
     alice.add(DOG)
@@ -606,7 +612,7 @@ def test_cancelled_export_leaves_nothing_and_is_made_when_it_is_repeated(
 
 
 def test_export_that_keeps_failing_has_failed_and_can_be_repeated(
-    acme: Opened, alice: Caller, exporter: Caller, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, alice: Caller, exporter: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alice.add(DOG)
     job = start(exporter, scope="all")
@@ -626,7 +632,7 @@ def test_export_that_keeps_failing_has_failed_and_can_be_repeated(
     assert seen(exporter, job)["status"] == "completed"
 
 
-def test_file_of_which_a_piece_was_changed_is_made_anew(acme: Opened, alice: Caller, exporter: Caller) -> None:
+def test_file_of_which_a_piece_was_changed_is_made_anew(acme: OpenedTenant, alice: Caller, exporter: Caller) -> None:
     alice.add(DOG)
     job = start(exporter, scope="all")
     with tenant_transaction(acme.scope):
@@ -642,7 +648,7 @@ def test_file_of_which_a_piece_was_changed_is_made_anew(acme: Opened, alice: Cal
     assert json.loads(take(link_of(exporter, job)).content)["text"] == DOG
 
 
-def test_what_is_deleted_goes_from_the_tenant_it_is_of(acme: Opened, made: Any, exporter: Caller) -> None:
+def test_what_is_deleted_goes_from_the_tenant_it_is_of(acme: OpenedTenant, made: Any, exporter: Caller) -> None:
     with CaptureQueriesContext(connection) as sent:
         working.sweep(now=now() + timedelta(hours=73))
 
@@ -651,7 +657,7 @@ def test_what_is_deleted_goes_from_the_tenant_it_is_of(acme: Opened, made: Any, 
     assert [sql for sql in gone if "tenant_id" not in sql] == []
 
 
-def test_trail_says_who_exported_and_who_took_the_file(acme: Opened, made: Any, exporter: Caller) -> None:
+def test_trail_says_who_exported_and_who_took_the_file(acme: OpenedTenant, made: Any, exporter: Caller) -> None:
     take(link_of(exporter, made))
 
     with tenant_transaction(acme.scope):

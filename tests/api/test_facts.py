@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.memories.indexing_mode import set_profile
 from apps.memories.models import MemoryClaim
@@ -123,7 +123,7 @@ def test_the_same_reference_is_stored_once(alice: Caller) -> None:
     assert objects(alice) == ["Acme"]
 
 
-def test_facts_that_both_hold_contradict_each_other(acme: Opened, alice: Caller) -> None:
+def test_facts_that_both_hold_contradict_each_other(acme: OpenedTenant, alice: Caller) -> None:
     set_policy(acme.tenant, changes="dispute", actor="test", now=NOW)
     for employer in ("Acme", "Globex"):
         state(alice, employer)
@@ -170,7 +170,7 @@ def test_somebody_elses_facts_are_none(jobs: Caller) -> None:
     assert ask(jobs.as_user("bob")) == []
 
 
-def test_a_sealed_space_keeps_no_handles_and_answers_the_same(acme: Opened, jobs: Caller) -> None:
+def test_a_sealed_space_keeps_no_handles_and_answers_the_same(acme: OpenedTenant, jobs: Caller) -> None:
     scope = make_scope(acme)
 
     def handles() -> int:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import MemoryFeedback
 from apps.memories.reencryption import Feedbacks
@@ -105,7 +105,7 @@ def test_memory_that_was_replaced_since_takes_it_too(alice: Caller) -> None:
     assert feedback(alice, old["id"], "retrieved")["importance_after"] == 0.61
 
 
-def test_comment_is_sealed_and_opens_for_a_rotation(acme: Opened, alice: Caller) -> None:
+def test_comment_is_sealed_and_opens_for_a_rotation(acme: OpenedTenant, alice: Caller) -> None:
     memory = alice.add(TEXT)
     feedback(alice, memory["id"], "negative", comment="the-old-word")
 
@@ -119,7 +119,7 @@ def test_comment_is_sealed_and_opens_for_a_rotation(acme: Opened, alice: Caller)
     assert kept.key_version == 1
 
 
-def test_blank_comment_is_none(acme: Opened, alice: Caller) -> None:
+def test_blank_comment_is_none(acme: OpenedTenant, alice: Caller) -> None:
     memory = alice.add(TEXT)
     feedback(alice, memory["id"], "negative", comment="")
 
@@ -142,7 +142,7 @@ def test_blank_comment_is_none(acme: Opened, alice: Caller) -> None:
     ],
     ids=lambda body: str(body)[:50],
 )
-def test_hostile_feedback_is_one_envelope_and_keeps_nothing(body: Any, acme: Opened, alice: Caller) -> None:
+def test_hostile_feedback_is_one_envelope_and_keeps_nothing(body: Any, acme: OpenedTenant, alice: Caller) -> None:
     memory = alice.add(TEXT)
 
     response = alice("POST", f"/memory/{memory['id']}/feedback", body)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import PERMISSIONS
 from apps.core.scoping import tenant_transaction
 from apps.memories import soft_delete
@@ -37,19 +37,19 @@ def now() -> datetime:
 
 
 @pytest.fixture
-def retiring_tenant(acme: Opened) -> Opened:
+def retiring_tenant(acme: OpenedTenant) -> OpenedTenant:
     set_policy(acme.tenant, key_deletes="retire", actor="test", now=now())
     return acme
 
 
 @pytest.fixture
-def deleter(retiring_tenant: Opened, alice: Caller) -> Caller:
+def deleter(retiring_tenant: OpenedTenant, alice: Caller) -> Caller:
     """Alice, with a key that may do everything there is."""
     return replace(alice, key=make_api_key(retiring_tenant.scope, scopes=list(PERMISSIONS)).text)
 
 
 @pytest.fixture
-def person(acme: Opened) -> Scope:
+def person(acme: OpenedTenant) -> Scope:
     """A user of the tenant, at work in the browser."""
     return replace(acme.scope, principal=Principal(kind="account", id=7))
 
@@ -76,13 +76,13 @@ def everywhere(caller: Caller, query: str) -> set[int]:
     return found | {int(row["memory_id"].removeprefix("m_")) for row in listed}
 
 
-def alices(acme: Opened) -> Scope:
+def alices(acme: OpenedTenant) -> Scope:
     space = find_end_user(acme.scope, "alice")
     assert space is not None
     return acme.scope.in_spaces(space)
 
 
-def seal_space(acme: Opened) -> None:
+def seal_space(acme: OpenedTenant) -> None:
     set_profile(acme.scope, alices(acme).space.id, Profile.SEALED, now=NOW)
 
 
@@ -90,7 +90,7 @@ def seal_space(acme: Opened) -> None:
 
 
 @pytest.mark.parametrize("is_sealed", [False, True], ids=["searchable", "sealed"])
-def test_forgotten_is_gone_from_every_answer_at_once(is_sealed: bool, acme: Opened, deleter: Caller) -> None:
+def test_forgotten_is_gone_from_every_answer_at_once(is_sealed: bool, acme: OpenedTenant, deleter: Caller) -> None:
     gone, kept = deleter.add(TEXT, tags=["home"]), deleter.add(BUS)
     deleter("POST", f"/memory/{gone['id']}/relations", {"to_memory_id": kept["id"], "relationship_type": "supports"})
     if is_sealed:
@@ -110,7 +110,7 @@ def test_forgotten_is_gone_from_every_answer_at_once(is_sealed: bool, acme: Open
     assert forget(deleter, memory_ids=[gone["id"]]) == []
 
 
-def test_row_says_how_and_when_and_can_be_brought_back_for_a_week(acme: Opened, deleter: Caller) -> None:
+def test_row_says_how_and_when_and_can_be_brought_back_for_a_week(acme: OpenedTenant, deleter: Caller) -> None:
     memory = deleter.add(TEXT)
     forget(deleter, memory_ids=[memory["id"]])
 
@@ -129,7 +129,7 @@ def test_row_says_how_and_when_and_can_be_brought_back_for_a_week(acme: Opened, 
     assert events == ["created", "soft_deleted", "restored"]
 
 
-def test_ids_of_others_are_passed_over(acme: Opened, globex: Opened, deleter: Caller) -> None:
+def test_ids_of_others_are_passed_over(acme: OpenedTenant, globex: OpenedTenant, deleter: Caller) -> None:
     mine = deleter.add(TEXT)
     bobs = deleter.as_user("bob").add("Bob keeps his bicycle in the cellar.")
     other = Caller(globex.keys[Environment.PRODUCTION]).add(TEXT)
@@ -144,7 +144,7 @@ def test_ids_of_others_are_passed_over(acme: Opened, globex: Opened, deleter: Ca
     assert find_end_user(acme.scope, "nobody") is None
 
 
-def test_held_memory_is_passed_over(acme: Opened, deleter: Caller) -> None:
+def test_held_memory_is_passed_over(acme: OpenedTenant, deleter: Caller) -> None:
     memory = deleter.add(TEXT)
     with tenant_transaction(acme.scope):
         Memory.objects.within_tenant(acme.scope).filter(pk=memory["id"]).update(legal_hold=True)
@@ -163,7 +163,7 @@ def test_forgetting_the_newer_does_not_bring_the_older_back(deleter: Caller) -> 
     assert forget(deleter, memory_ids=[old["id"]]) == [old["id"]]
 
 
-def test_archived_project_may_be_forgotten(acme: Opened, deleter: Caller) -> None:
+def test_archived_project_may_be_forgotten(acme: OpenedTenant, deleter: Caller) -> None:
     project = make_project(acme.scope, "old")
     inside = deleter.with_headers(X_Project_ID=project)
     memory = inside.add(TEXT)
@@ -204,7 +204,7 @@ def three(deleter: Caller) -> list[int]:
     ids=str,
 )
 def test_filters_must_all_match(
-    is_sealed: bool, filters: Any, chosen: list[int], acme: Opened, deleter: Caller, three: list[int]
+    is_sealed: bool, filters: Any, chosen: list[int], acme: OpenedTenant, deleter: Caller, three: list[int]
 ) -> None:
     if is_sealed:
         seal_space(acme)
@@ -272,7 +272,7 @@ def test_hostile_selector_is_one_envelope_and_forgets_nothing(body: Any, deleter
 
 
 @pytest.mark.parametrize("policy", ["deny", "retire"])
-def test_purging_a_user_is_for_people_alone(policy: str, acme: Opened, deleter: Caller) -> None:
+def test_purging_a_user_is_for_people_alone(policy: str, acme: OpenedTenant, deleter: Caller) -> None:
     set_policy(acme.tenant, key_deletes=policy, actor="test", now=now())
     memory = deleter.add(TEXT)
 
@@ -291,7 +291,7 @@ def test_by_default_not_even_a_dry_run_is_answered(alice: Caller) -> None:
 # -- putting back ------------------------------------------------------------------------------------------------------
 
 
-def test_what_was_said_anew_meanwhile_keeps_the_slot(acme: Opened, deleter: Caller) -> None:
+def test_what_was_said_anew_meanwhile_keeps_the_slot(acme: OpenedTenant, deleter: Caller) -> None:
     lisbon = deleter.add("I live in Lisbon.")
     forget(deleter, memory_ids=[lisbon["id"]])
     porto = deleter.add("I live in Porto.")
@@ -303,7 +303,7 @@ def test_what_was_said_anew_meanwhile_keeps_the_slot(acme: Opened, deleter: Call
     assert deleter("GET", f"/memory/{porto['id']}").json()["validity"] == "current"
 
 
-def test_what_was_remembered_again_is_not_doubled(acme: Opened, deleter: Caller) -> None:
+def test_what_was_remembered_again_is_not_doubled(acme: OpenedTenant, deleter: Caller) -> None:
     memory = deleter.add("I live in Lisbon.")
     forget(deleter, memory_ids=[memory["id"]])
     deleter.add("I live in Lisbon.")
@@ -312,7 +312,7 @@ def test_what_was_remembered_again_is_not_doubled(acme: Opened, deleter: Caller)
         restore(alices(acme), memory["id"], now=now())
 
 
-def test_after_a_week_and_for_strangers_nothing_comes_back(acme: Opened, deleter: Caller) -> None:
+def test_after_a_week_and_for_strangers_nothing_comes_back(acme: OpenedTenant, deleter: Caller) -> None:
     memory, other = deleter.add(TEXT), deleter.add(BUS)
     deleter.as_user("bob").add("Bob keeps his bicycle in the cellar.")
     forget(deleter, memory_ids=[memory["id"]])
@@ -328,7 +328,7 @@ def test_after_a_week_and_for_strangers_nothing_comes_back(acme: Opened, deleter
 
 
 def test_memory_without_a_vector_is_embedded_when_it_comes_back(
-    acme: Opened, deleter: Caller, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, deleter: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = deleter.add(TEXT)
     forget(deleter, memory_ids=[memory["id"]])
@@ -351,7 +351,7 @@ def ask(caller: Caller, **body: Any) -> Any:
     return response.json()
 
 
-def test_request_changes_nothing_until_a_person_confirms_it(acme: Opened, alice: Caller, person: Scope) -> None:
+def test_request_changes_nothing_until_a_person_confirms_it(acme: OpenedTenant, alice: Caller, person: Scope) -> None:
     memory, kept = alice.add(TEXT, tags=["home"]), alice.add(BUS)
 
     asked = ask(alice, filters={"tags": ["Home"], "after": "2020-01-01"}, reason="The user asked for it.")
@@ -418,7 +418,7 @@ def test_requests_are_listed_in_pages_and_by_state(alice: Caller, person: Scope)
 
 
 def test_requests_are_seen_by_their_own_end_user_alone(
-    acme: Opened, globex: Opened, alice: Caller, person: Scope, call_with: Callable[..., Caller]
+    acme: OpenedTenant, globex: OpenedTenant, alice: Caller, person: Scope, call_with: Callable[..., Caller]
 ) -> None:
     asked = ask(alice, memory_ids=[alice.add(TEXT)["id"]])
     foreign = replace(globex.scope, principal=Principal(kind="account", id=8))
@@ -438,7 +438,7 @@ def test_requests_are_seen_by_their_own_end_user_alone(
             decide(foreign, asked["id"], now=now())
 
 
-def test_key_cannot_decide(acme: Opened, alice: Caller) -> None:
+def test_key_cannot_decide(acme: OpenedTenant, alice: Caller) -> None:
     asked = ask(alice, memory_ids=[alice.add(TEXT)["id"]])
     key = replace(acme.scope, principal=Principal(kind="api_key", id=7))
 
@@ -458,7 +458,7 @@ def test_hundred_may_wait(alice: Caller, monkeypatch: pytest.MonkeyPatch) -> Non
     assert ask(alice, memory_ids=[2])["status"] == "pending"
 
 
-def test_what_is_asked_and_why_is_sealed(acme: Opened, alice: Caller) -> None:
+def test_what_is_asked_and_why_is_sealed(acme: OpenedTenant, alice: Caller) -> None:
     ask(alice, filters={"tags": ["the-old-word"]}, reason="another-word")
 
     with tenant_transaction(acme.scope), connection.cursor() as cursor:

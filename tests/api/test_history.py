@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import MemoryTransition
 from apps.memories.revisions import TRACKED
@@ -85,7 +85,7 @@ def test_bad_page_is_refused(query: str, alice: Caller) -> None:
     assert (response.status_code, response.json()["error"]["details"][0]["loc"][0]) == (422, "query")
 
 
-def test_old_and_new_values_are_sealed(acme: Opened, alice: Caller) -> None:
+def test_old_and_new_values_are_sealed(acme: OpenedTenant, alice: Caller) -> None:
     memory = alice.add(TEXT, tags=["old-word"])
     alice("PATCH", f"/memory/{memory['id']}", {"tags": ["new-word"]})
 
@@ -98,7 +98,7 @@ def test_old_and_new_values_are_sealed(acme: Opened, alice: Caller) -> None:
     assert "-word" not in rows
 
 
-def test_broken_diff_is_left_out_and_the_rest_is_told(acme: Opened, alice: Caller) -> None:
+def test_broken_diff_is_left_out_and_the_rest_is_told(acme: OpenedTenant, alice: Caller) -> None:
     memory = alice.add(TEXT)
     alice("PATCH", f"/memory/{memory['id']}", {"tags": ["a"]})
     alice("PATCH", f"/memory/{memory['id']}", {"tags": ["b"]})

@@ -17,7 +17,7 @@ from apps.api.fields import MAX_TEXT
 from apps.api.parsers import parse
 from apps.api.reference import schema
 from apps.api.views import OpenView
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import PERMISSIONS
 from apps.apikeys.services import issue
 from apps.core.errors import DomainError
@@ -79,7 +79,7 @@ JSON_ROUTES = list(routes("application/json"))
 FORM_ROUTES = list(routes("multipart/form-data"))
 
 
-def count(acme: Opened) -> dict[str, int]:
+def count(acme: OpenedTenant) -> dict[str, int]:
     """The rows of every table of the tenant, but for those of the request itself; empty ones are left out."""
     tables = [
         model._meta.db_table
@@ -93,14 +93,14 @@ def count(acme: Opened) -> dict[str, int]:
 
 
 @pytest.fixture
-def mighty(acme: Opened) -> Caller:
+def mighty(acme: OpenedTenant) -> Caller:
     """alice, with a key that may do everything a key may."""
     made = issue(acme.scope, name="all", environment=Environment.PRODUCTION, scopes=list(PERMISSIONS), now=NOW)
     return Caller(made.text)
 
 
 @pytest.fixture
-def whoever_may(route: Route, acme: Opened, mighty: Caller) -> Caller:
+def whoever_may(route: Route, acme: OpenedTenant, mighty: Caller) -> Caller:
     """That key; for a route of people, an owner who has just shown a second factor."""
     of_people = {(row.method, re.sub(r"<\w+:\w+>", NOTHING, row.route)) for row in OF_PEOPLE}
     return make_fresh_caller(acme.tenant) if (route.method, route.path) in of_people else mighty
@@ -150,7 +150,7 @@ BROKEN: dict[str, tuple[bytes, int]] = {
 
 
 @pytest.mark.parametrize("route", JSON_ROUTES, ids=str)
-def test_broken_body_is_refused(route: Route, acme: Opened, whoever_may: Caller) -> None:
+def test_broken_body_is_refused(route: Route, acme: OpenedTenant, whoever_may: Caller) -> None:
     before = count(acme)
     for case, (body, otherwise) in BROKEN.items():
         expected = otherwise
@@ -166,7 +166,7 @@ def test_broken_body_is_refused(route: Route, acme: Opened, whoever_may: Caller)
 
 
 @pytest.mark.parametrize("route", JSON_ROUTES, ids=str)
-def test_body_of_another_type_is_refused(route: Route, acme: Opened, whoever_may: Caller) -> None:
+def test_body_of_another_type_is_refused(route: Route, acme: OpenedTenant, whoever_may: Caller) -> None:
     before = count(acme)
     for content_type in ("text/plain", "multipart/form-data; boundary=x", "application/x-www-form-urlencoded", "a/b;c"):
         response = whoever_may(route.method, route.path, b"text=hello", Content_Type=content_type)
@@ -177,7 +177,7 @@ def test_body_of_another_type_is_refused(route: Route, acme: Opened, whoever_may
 
 
 @pytest.mark.parametrize("route", JSON_ROUTES, ids=str)
-def test_empty_body_lacks_its_fields(route: Route, acme: Opened, whoever_may: Caller) -> None:
+def test_empty_body_lacks_its_fields(route: Route, acme: OpenedTenant, whoever_may: Caller) -> None:
     before = count(acme)
     for content_type in ("", "application/json"):
         response = whoever_may(route.method, route.path, b"", Content_Type=content_type)
@@ -189,7 +189,7 @@ def test_empty_body_lacks_its_fields(route: Route, acme: Opened, whoever_may: Ca
 
 
 @pytest.mark.parametrize("route", JSON_ROUTES, ids=str)
-def test_of_a_name_that_stands_twice_the_last_counts(route: Route, acme: Opened, mighty: Caller) -> None:
+def test_of_a_name_that_stands_twice_the_last_counts(route: Route, acme: OpenedTenant, mighty: Caller) -> None:
     """As for most readers of JSON: what was checked is what is stored."""
     before = count(acme)
     for name in route.example:
@@ -222,7 +222,9 @@ OF_EVERY_TYPE: tuple[Any, ...] = (
 
 
 @pytest.mark.parametrize("route", JSON_ROUTES, ids=str)
-def test_fields_of_any_type_are_taken_or_refused_and_never_fail(route: Route, acme: Opened, mighty: Caller) -> None:
+def test_fields_of_any_type_are_taken_or_refused_and_never_fail(
+    route: Route, acme: OpenedTenant, mighty: Caller
+) -> None:
     before = count(acme)
     for name in route.fields:
         for value in OF_EVERY_TYPE:
@@ -274,7 +276,7 @@ HOSTILE_FILES: dict[str, tuple[bytes, str, int]] = {
 
 
 @pytest.mark.parametrize("case", HOSTILE_FILES)
-def test_hostile_file_is_refused(case: str, acme: Opened, mighty: Caller) -> None:
+def test_hostile_file_is_refused(case: str, acme: OpenedTenant, mighty: Caller) -> None:
     """Imports take any file: what is no record in it is reported line by line (tests/api/test_imports.py)."""
     before = count(acme)
     body, content_type, status = HOSTILE_FILES[case]
@@ -288,7 +290,7 @@ def test_hostile_file_is_refused(case: str, acme: Opened, mighty: Caller) -> Non
 
 @pytest.mark.parametrize("route", FORM_ROUTES, ids=str)
 @pytest.mark.parametrize("case", BROKEN_FORMS)
-def test_broken_form_is_refused(route: Route, case: str, acme: Opened, mighty: Caller) -> None:
+def test_broken_form_is_refused(route: Route, case: str, acme: OpenedTenant, mighty: Caller) -> None:
     before = count(acme)
     body, content_type, status = BROKEN_FORMS[case]
 
@@ -381,7 +383,7 @@ LABELS = ("source", "event_type", "session_id", "client_ref", "end_user_id")
 
 @pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("value", ["a\x00b", "a\nb", "\x7f", "\x85"])
-def test_label_holds_no_control_characters(label: str, value: str, acme: Opened, alice: Caller) -> None:
+def test_label_holds_no_control_characters(label: str, value: str, acme: OpenedTenant, alice: Caller) -> None:
     before = count(acme)
 
     response = alice("POST", "/memory/add", NEW_MEMORY | {label: value})
@@ -395,7 +397,7 @@ def test_label_holds_no_control_characters(label: str, value: str, acme: Opened,
     ("text", "x" * (MAX_TEXT + 1)), ("source", "x" * 65), ("event_type", "x" * 65),
     ("client_ref", "x" * 129), ("tags", ["x"] * 65), ("tags", ["x" * 65]), ("ttl_minutes", 0), ("ttl_minutes", 10**9),
     ("importance", 1.01), ("importance", -0.01)])  # fmt: skip
-def test_too_much_is_refused_by_name(field: str, value: Any, acme: Opened, alice: Caller) -> None:
+def test_too_much_is_refused_by_name(field: str, value: Any, acme: OpenedTenant, alice: Caller) -> None:
     before = count(acme)
 
     response = alice("POST", "/memory/add", NEW_MEMORY | {field: value})
@@ -405,7 +407,7 @@ def test_too_much_is_refused_by_name(field: str, value: Any, acme: Opened, alice
     assert count(acme) == before
 
 
-def test_metadata_past_64_kib_is_too_large(acme: Opened, alice: Caller) -> None:
+def test_metadata_past_64_kib_is_too_large(acme: OpenedTenant, alice: Caller) -> None:
     before = count(acme)
 
     response = alice("POST", "/memory/add", NEW_MEMORY | {"metadata": {"a": "x" * 65_536}})
@@ -414,7 +416,7 @@ def test_metadata_past_64_kib_is_too_large(acme: Opened, alice: Caller) -> None:
     assert count(acme) == before
 
 
-def test_text_past_a_megabyte_is_refused_whole(acme: Opened, alice: Caller) -> None:
+def test_text_past_a_megabyte_is_refused_whole(acme: OpenedTenant, alice: Caller) -> None:
     before = count(acme)
 
     response = alice("POST", "/memory/add", {"text": "word " * 209_716})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT
 from apps.core.scoping import tenant_transaction
 from apps.imports.models import ImportJob
@@ -24,12 +24,12 @@ MOSCOW = {"text": "I live in Moscow.", "extracted_type": "fact", "extracted_key"
 
 
 @pytest.fixture
-def reviewer(acme: Opened, alice: Caller) -> Caller:
+def reviewer(acme: OpenedTenant, alice: Caller) -> Caller:
     """A program that a person trusts with reviewing."""
     return replace(alice, key=make_api_key(acme.scope, scopes=[*DEFAULT, "candidates:review"]).text)
 
 
-def bring(caller: Caller, opened: Opened, *records: dict[str, Any]) -> Any:
+def bring(caller: Caller, opened: OpenedTenant, *records: dict[str, Any]) -> Any:
     """The import's job, once it is over."""
     job = start(caller, jsonl(records))
     finish(opened)
@@ -49,14 +49,14 @@ def pin(caller: Caller, reviewer: Caller, text: str) -> int:
     return int(accepted["memory_id"])
 
 
-def standing(opened: Opened) -> list[tuple[str, str, bool]]:
+def standing(opened: OpenedTenant) -> list[tuple[str, str, bool]]:
     """Type, validity and pin of every memory, oldest first."""
     with tenant_transaction(opened.scope):
         rows = Memory.objects.within_tenant(opened.scope).order_by("pk")
         return list(rows.values_list("type", "validity", "pinned"))
 
 
-def test_pinned_instruction_is_replaced_by_no_import(acme: Opened, alice: Caller, reviewer: Caller) -> None:
+def test_pinned_instruction_is_replaced_by_no_import(acme: OpenedTenant, alice: Caller, reviewer: Caller) -> None:
     german = pin(alice, reviewer, "Always answer me in German.")
 
     job = bring(alice, acme, FRENCH | {"validity": "current", "pinned": True})
@@ -72,7 +72,9 @@ def test_pinned_instruction_is_replaced_by_no_import(acme: Opened, alice: Caller
     "record",
     [FRENCH, FRENCH | {"importance": 1.0}, {"text": FRENCH["text"], "importance": 0.9}, {"text": FRENCH["text"]}],
 )
-def test_instruction_of_an_import_waits(record: dict[str, Any], acme: Opened, alice: Caller, reviewer: Caller) -> None:
+def test_instruction_of_an_import_waits(
+    record: dict[str, Any], acme: OpenedTenant, alice: Caller, reviewer: Caller
+) -> None:
     job = bring(alice, acme, record)
 
     assert (job["created"], job["pending_review"]) == (0, 1)
@@ -80,13 +82,13 @@ def test_instruction_of_an_import_waits(record: dict[str, Any], acme: Opened, al
     assert standing(acme) == []
 
 
-def test_where_the_tenant_keeps_instructions_an_import_may_bring_them(acme: Opened, alice: Caller) -> None:
+def test_where_the_tenant_keeps_instructions_an_import_may_bring_them(acme: OpenedTenant, alice: Caller) -> None:
     set_policy(acme.tenant, instructions="keep", actor="test", now=datetime.now(UTC))
 
     assert bring(alice, acme, FRENCH)["created"] == 1
 
 
-def test_import_pins_nothing_and_says_so(acme: Opened, alice: Caller) -> None:
+def test_import_pins_nothing_and_says_so(acme: OpenedTenant, alice: Caller) -> None:
     alice.add("I live in Porto.")
 
     job = bring(alice, acme, MOSCOW | {"pinned": True, "quality_score": 1.0})
@@ -97,7 +99,7 @@ def test_import_pins_nothing_and_says_so(acme: Opened, alice: Caller) -> None:
     assert standing(acme) == [("fact", "superseded", False), ("fact", "superseded", False), ("fact", "current", False)]
 
 
-def test_past_of_what_is_pinned_is_rewritten_by_no_import(acme: Opened, alice: Caller, reviewer: Caller) -> None:
+def test_past_of_what_is_pinned_is_rewritten_by_no_import(acme: OpenedTenant, alice: Caller, reviewer: Caller) -> None:
     home = bring(reviewer, acme, MOSCOW | {"text": "I live in Lisbon.", "pinned": True, "valid_from": "2025-01-01"})
     assert home["created"] == 1
 
@@ -108,7 +110,7 @@ def test_past_of_what_is_pinned_is_rewritten_by_no_import(acme: Opened, alice: C
     assert standing(acme) == [("fact", "current", True)]
 
 
-def test_whoever_may_review_imports_what_it_was(acme: Opened, alice: Caller, reviewer: Caller) -> None:
+def test_whoever_may_review_imports_what_it_was(acme: OpenedTenant, alice: Caller, reviewer: Caller) -> None:
     german = pin(alice, reviewer, "Always answer me in German.")
 
     job = bring(reviewer, acme, FRENCH | {"pinned": True}, MOSCOW | {"pinned": True})
@@ -121,7 +123,7 @@ def test_whoever_may_review_imports_what_it_was(acme: Opened, alice: Caller, rev
 
 
 def test_right_to_review_is_that_of_the_import_and_not_of_what_comes_later(
-    acme: Opened, alice: Caller, reviewer: Caller
+    acme: OpenedTenant, alice: Caller, reviewer: Caller
 ) -> None:
     """An import that was started without it stays so, though the row names another key by the time it is worked at."""
     job = start(alice, jsonl([MOSCOW | {"pinned": True}]))
@@ -134,7 +136,7 @@ def test_right_to_review_is_that_of_the_import_and_not_of_what_comes_later(
 
 
 def test_what_waited_takes_its_own_place_and_time_when_it_is_accepted(
-    acme: Opened, alice: Caller, reviewer: Caller
+    acme: OpenedTenant, alice: Caller, reviewer: Caller
 ) -> None:
     soon = datetime.now(UTC) + timedelta(days=3)
     bring(alice, acme, FRENCH | {"valid_from": "2025-06-01T00:00:00Z", "expires_at": soon.isoformat()})

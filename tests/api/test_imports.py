@@ -9,12 +9,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.imports import chunks, payload, working
 from apps.imports.models import ImportChunk, ImportJob
 from apps.imports.payload import BATCH_RECORDS
-from apps.imports.working import Outcome
+from apps.imports.working import ImportOutcome
 from apps.memories.models import Memory
 from apps.projects.scope import Environment
 from apps.retention.retention_sweep import sweep
@@ -54,7 +54,7 @@ def refused(caller: Caller, content: bytes, name: str = "memories.jsonl", **fiel
     return response.status_code, str(response.json()["error"]["code"])
 
 
-def finish(opened: Opened, *, seconds: float = 60.0) -> None:
+def finish(opened: OpenedTenant, *, seconds: float = 60.0) -> None:
     """Work at every job of the tenant until each has ended."""
     with tenant_transaction(opened.scope):
         ids = list(ImportJob.objects.within(opened.scope).order_by("pk").values_list("pk", flat=True))
@@ -62,12 +62,12 @@ def finish(opened: Opened, *, seconds: float = 60.0) -> None:
         working.work(opened.scope.tenant_id, job_id, seconds=seconds, clock=lambda: datetime.now(UTC))
 
 
-def step(opened: Opened) -> Outcome:
+def step(opened: OpenedTenant) -> ImportOutcome:
     """One batch of the newest job."""
     return working.import_chunk(opened.scope, newest(opened), now=datetime.now(UTC))
 
 
-def newest(opened: Opened) -> int:
+def newest(opened: OpenedTenant) -> int:
     """The id of the tenant's newest job."""
     with tenant_transaction(opened.scope):
         return ImportJob.objects.within(opened.scope).order_by("-pk").values_list("pk", flat=True)[0]
@@ -79,7 +79,7 @@ def seen(caller: Caller, job: Any) -> Any:
     return response.json()
 
 
-def texts(opened: Opened) -> int:
+def texts(opened: OpenedTenant) -> int:
     with tenant_transaction(opened.scope):
         return Memory.objects.within_tenant(opened.scope).count()
 
@@ -88,7 +88,7 @@ def texts(opened: Opened) -> int:
 
 
 @pytest.mark.parametrize("name", ["memories.jsonl", "memories.json", "memories"])
-def test_every_record_is_stored_once_and_the_payload_is_gone(name: str, acme: Opened, alice: Caller) -> None:
+def test_every_record_is_stored_once_and_the_payload_is_gone(name: str, acme: OpenedTenant, alice: Caller) -> None:
     rows = records(250, source="old system", tags=["Moved"], metadata={"n": 1})
     content = json.dumps(rows).encode() if name.endswith(".json") else jsonl(rows)
 
@@ -106,7 +106,7 @@ def test_every_record_is_stored_once_and_the_payload_is_gone(name: str, acme: Op
     assert (found["source"], found["tags"], found["metadata"]) == ("old system", ["moved"], {"n": 1})
 
 
-def test_records_may_name_their_own_end_users(acme: Opened, alice: Caller) -> None:
+def test_records_may_name_their_own_end_users(acme: OpenedTenant, alice: Caller) -> None:
     rows = [{"text": sentence(number), "importance": 0.6, "end_user_id": f"user{number % 3}"} for number in range(30)]
 
     job = start(alice.as_user(None), jsonl(rows))
@@ -119,7 +119,7 @@ def test_records_may_name_their_own_end_users(acme: Opened, alice: Caller) -> No
         assert len(found) == 10
 
 
-def test_payload_is_sealed_and_so_is_the_name_of_the_file(acme: Opened, alice: Caller) -> None:
+def test_payload_is_sealed_and_so_is_the_name_of_the_file(acme: OpenedTenant, alice: Caller) -> None:
     start(alice, jsonl([*records(3), {"text": sentence(9), "end_user_id": "bob"}]), "private name.jsonl")
 
     with tenant_transaction(acme.scope):
@@ -130,7 +130,7 @@ def test_payload_is_sealed_and_so_is_the_name_of_the_file(acme: Opened, alice: C
     assert b"private" not in stored
 
 
-def test_extraction_decides_as_in_an_add(acme: Opened, alice: Caller) -> None:
+def test_extraction_decides_as_in_an_add(acme: OpenedTenant, alice: Caller) -> None:
     rows = [{"text": "ok"}, {"text": "I live in Lisbon."}, {"text": "I live in Lisbon."}]
 
     job = start(alice, jsonl(rows))
@@ -140,7 +140,7 @@ def test_extraction_decides_as_in_an_add(acme: Opened, alice: Caller) -> None:
     assert (done["created"], done["skipped"], done["rejected"]) == (1, 2, 0)
 
 
-def test_a_chunk_that_is_done_goes_from_its_own_tenant(acme: Opened, alice: Caller) -> None:
+def test_a_chunk_that_is_done_goes_from_its_own_tenant(acme: OpenedTenant, alice: Caller) -> None:
     start(alice, jsonl(records(3)))
 
     with CaptureQueriesContext(connection) as sent:
@@ -167,7 +167,7 @@ BAD = [
 ]
 
 
-def test_bad_records_are_reported_by_line_and_the_others_come_in(acme: Opened, alice: Caller) -> None:
+def test_bad_records_are_reported_by_line_and_the_others_come_in(acme: OpenedTenant, alice: Caller) -> None:
     good = [json.dumps(row).encode() for row in records(5)]
 
     job = start(alice, b"\n".join([b"", good[0], *BAD, *good[1:]]), continue_on_error="true")
@@ -179,7 +179,7 @@ def test_bad_records_are_reported_by_line_and_the_others_come_in(acme: Opened, a
     assert all("x" not in error["reason"].split() for error in done["errors"])
 
 
-def test_only_the_first_hundred_errors_are_kept(acme: Opened, alice: Caller) -> None:
+def test_only_the_first_hundred_errors_are_kept(acme: OpenedTenant, alice: Caller) -> None:
     job = start(alice, b"\n".join([b"{}"] * 250), continue_on_error="true")
     finish(acme)
 
@@ -187,7 +187,7 @@ def test_only_the_first_hundred_errors_are_kept(acme: Opened, alice: Caller) -> 
     assert (done["rejected"], len(done["errors"]), done["errors"][99]["line"]) == (250, 100, 100)
 
 
-def test_first_bad_record_ends_the_job_and_what_came_before_stays(acme: Opened, alice: Caller) -> None:
+def test_first_bad_record_ends_the_job_and_what_came_before_stays(acme: OpenedTenant, alice: Caller) -> None:
     rows = [json.dumps(row).encode() for row in records(150)]
 
     job = start(alice, b"\n".join([*rows[:120], b"{broken", *rows[120:]]))
@@ -200,7 +200,7 @@ def test_first_bad_record_ends_the_job_and_what_came_before_stays(acme: Opened, 
     assert not ImportChunk.objects.within(acme.scope).exists()
 
 
-def test_record_without_an_end_user_is_rejected(acme: Opened, alice: Caller) -> None:
+def test_record_without_an_end_user_is_rejected(acme: OpenedTenant, alice: Caller) -> None:
     job = start(alice.as_user(None), jsonl(records(1)))
     finish(acme)
 
@@ -224,7 +224,7 @@ def test_record_without_an_end_user_is_rejected(acme: Opened, alice: Caller) -> 
     ],
 )
 def test_file_that_cannot_be_read_is_refused_and_leaves_nothing(
-    content: bytes, name: str, expected: tuple[int, str], acme: Opened, alice: Caller
+    content: bytes, name: str, expected: tuple[int, str], acme: OpenedTenant, alice: Caller
 ) -> None:
     assert refused(alice, content, name) == expected
     for model in (ImportJob, ImportChunk, EndUser):
@@ -237,7 +237,7 @@ def test_file_larger_than_the_limit_is_refused(alice: Caller, settings: Any) -> 
     assert refused(alice, jsonl(records(100))) == (413, "PAYLOAD_TOO_LARGE")
 
 
-def test_array_of_json_is_read_with_every_kind_of_value(acme: Opened, alice: Caller) -> None:
+def test_array_of_json_is_read_with_every_kind_of_value(acme: OpenedTenant, alice: Caller) -> None:
     rows = [{"text": sentence(1), "importance": 0.75, "metadata": {"deep": [1, 2.5, None, True, "ü", {"x": []}]}}]
 
     job = start(alice, json.dumps(rows).encode(), "a.json")
@@ -252,10 +252,10 @@ def test_array_of_json_is_read_with_every_kind_of_value(acme: Opened, alice: Cal
 
 
 def test_batch_that_is_cut_off_is_done_again_by_the_next_worker(
-    acme: Opened, alice: Caller, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, alice: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = start(alice, jsonl(records(250)))
-    assert step(acme) == Outcome.MORE
+    assert step(acme) == ImportOutcome.MORE
 
     def killed(*_: Any, **__: Any) -> None:
         raise SystemExit
@@ -272,7 +272,7 @@ def test_batch_that_is_cut_off_is_done_again_by_the_next_worker(
 
 
 def test_job_whose_batch_fails_again_and_again_ends(
-    acme: Opened, alice: Caller, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, alice: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = start(alice, jsonl(records(150)))
     step(acme)
@@ -288,7 +288,7 @@ def test_job_whose_batch_fails_again_and_again_ends(
     assert not ImportChunk.objects.within(acme.scope).exists()
 
 
-def test_cancelled_job_stops_between_batches(acme: Opened, alice: Caller) -> None:
+def test_cancelled_job_stops_between_batches(acme: OpenedTenant, alice: Caller) -> None:
     job = start(alice, jsonl(records(350)))
     step(acme)
 
@@ -301,7 +301,7 @@ def test_cancelled_job_stops_between_batches(acme: Opened, alice: Caller) -> Non
     assert not ImportChunk.objects.within(acme.scope).exists()
 
 
-def test_cancelling_what_is_over_changes_nothing(acme: Opened, alice: Caller) -> None:
+def test_cancelling_what_is_over_changes_nothing(acme: OpenedTenant, alice: Caller) -> None:
     job = start(alice, jsonl(records(3)))
     finish(acme)
     done = seen(alice, job)
@@ -310,7 +310,7 @@ def test_cancelling_what_is_over_changes_nothing(acme: Opened, alice: Caller) ->
         assert alice("POST", f"/imports/{job['id']}/cancel").json() == done
 
 
-def test_progress_is_below_a_hundred_until_the_end(acme: Opened, alice: Caller) -> None:
+def test_progress_is_below_a_hundred_until_the_end(acme: OpenedTenant, alice: Caller) -> None:
     job = start(alice, jsonl(records(2 * BATCH_RECORDS)))
     step(acme)
     assert (seen(alice, job)["status"], seen(alice, job)["progress_percentage"]) == ("running", 50.0)
@@ -323,7 +323,7 @@ def test_progress_is_below_a_hundred_until_the_end(acme: Opened, alice: Caller) 
 # -- again -----------------------------------------------------------------------------------------------------------
 
 
-def test_resumed_file_stores_only_what_is_new(acme: Opened, alice: Caller) -> None:
+def test_resumed_file_stores_only_what_is_new(acme: OpenedTenant, alice: Caller) -> None:
     rows = [row | {"client_ref": f"r{number}"} for number, row in enumerate(records(150))]
     start(alice, jsonl(rows[:90]))
     finish(acme)
@@ -336,7 +336,7 @@ def test_resumed_file_stores_only_what_is_new(acme: Opened, alice: Caller) -> No
     assert texts(acme) == 150
 
 
-def test_resume_needs_a_reference_on_every_record(acme: Opened, alice: Caller) -> None:
+def test_resume_needs_a_reference_on_every_record(acme: OpenedTenant, alice: Caller) -> None:
     rows = [records(1)[0] | {"client_ref": "r1"}, records(2)[1]]
 
     assert refused(alice, jsonl(rows), resume="true") == (422, "CLIENT_REF_REQUIRED")
@@ -347,7 +347,7 @@ def test_resume_needs_a_reference_on_every_record(acme: Opened, alice: Caller) -
 
 
 def test_imports_are_seen_by_keys_of_the_same_environment_and_by_nobody_else(
-    acme: Opened, globex: Opened, alice: Caller
+    acme: OpenedTenant, globex: OpenedTenant, alice: Caller
 ) -> None:
     job = start(alice, jsonl(records(1)))
     beside = Caller(make_api_key(acme.scope).text, end_user=None)
@@ -363,7 +363,7 @@ def test_imports_are_seen_by_keys_of_the_same_environment_and_by_nobody_else(
     assert seen(alice, job)["status"] == "pending"
 
 
-def test_list_is_newest_first_and_can_be_narrowed(acme: Opened, alice: Caller) -> None:
+def test_list_is_newest_first_and_can_be_narrowed(acme: OpenedTenant, alice: Caller) -> None:
     jobs = [start(alice, jsonl(records(1)), f"{number}.jsonl") for number in range(3)]
     alice("POST", f"/imports/{jobs[1]['id']}/cancel")
 
@@ -376,7 +376,9 @@ def test_list_is_newest_first_and_can_be_narrowed(acme: Opened, alice: Caller) -
         assert alice("GET", f"/imports?{bad}").status_code == 422
 
 
-def test_workers_are_told_of_the_open_jobs_of_each_tenant(acme: Opened, globex: Opened, alice: Caller) -> None:
+def test_workers_are_told_of_the_open_jobs_of_each_tenant(
+    acme: OpenedTenant, globex: OpenedTenant, alice: Caller
+) -> None:
     start(alice, jsonl(records(1)))
     finish(acme)
     for caller in (alice, Caller(globex.keys[Environment.PRODUCTION])):
@@ -385,7 +387,7 @@ def test_workers_are_told_of_the_open_jobs_of_each_tenant(acme: Opened, globex: 
     assert sorted(working.open_jobs()) == sorted((one.scope.tenant_id, newest(one)) for one in (acme, globex))
 
 
-def test_old_jobs_are_forgotten(acme: Opened, alice: Caller) -> None:
+def test_old_jobs_are_forgotten(acme: OpenedTenant, alice: Caller) -> None:
     job = start(alice, jsonl(records(1)))
     finish(acme)
 
@@ -422,7 +424,9 @@ def exported(caller: Caller) -> tuple[bytes, list[dict[str, Any]]]:
     return content, [{name: value for name, value in row.items() if name not in MADE_ANEW} for row in rows]
 
 
-def test_age_of_what_an_export_brings_counts_from_the_import(acme: Opened, globex: Opened, alice: Caller) -> None:
+def test_age_of_what_an_export_brings_counts_from_the_import(
+    acme: OpenedTenant, globex: OpenedTenant, alice: Caller
+) -> None:
     alice.add("I live in Lisbon.")
     whole = json.loads(exported(alice)[0])
     whole["memories"][0] |= {"created_at": "2020-01-01T00:00:00Z", "retention_expires_at": "2020-03-31T00:00:00Z"}
@@ -437,7 +441,9 @@ def test_age_of_what_an_export_brings_counts_from_the_import(acme: Opened, globe
     assert datetime.fromisoformat(memory["retention_expires_at"]) == until
 
 
-def test_export_imported_elsewhere_and_exported_again_is_the_same(acme: Opened, globex: Opened, alice: Caller) -> None:
+def test_export_imported_elsewhere_and_exported_again_is_the_same(
+    acme: OpenedTenant, globex: OpenedTenant, alice: Caller
+) -> None:
     alice.add("I live in Lisbon.", tags=["home"])
     alice.add("I moved to Porto in May.", metadata={"n": [1, None]}, session_id="s1")
     alice.add("I live in Porto.", source="chat", event_type="note", importance=0.9)
@@ -457,7 +463,7 @@ def test_export_imported_elsewhere_and_exported_again_is_the_same(acme: Opened, 
     assert exported(elsewhere)[1] == rows
 
 
-def test_export_imported_where_it_comes_from_adds_nothing(acme: Opened, alice: Caller) -> None:
+def test_export_imported_where_it_comes_from_adds_nothing(acme: OpenedTenant, alice: Caller) -> None:
     alice.add("The spare key lies under the blue flower pot.")
     content, rows = exported(alice)
 

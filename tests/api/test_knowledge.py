@@ -7,7 +7,7 @@ import pytest
 
 from apps.api.memory.knowledge import IntelligenceOutput, StatsOutput
 from apps.api.views import ApiView
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from tests.api.conftest import Caller
 from tests.makers import make_project
 
@@ -47,7 +47,7 @@ def test_stats_of_nobody_are_noughts(alice: Caller) -> None:
 
 
 def test_stats_leave_out_what_is_past_its_time_and_what_is_another_projects(
-    alice: Caller, acme: Opened, monkeypatch: pytest.MonkeyPatch
+    alice: Caller, acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alice.add("The spare key lies under the blue flower pot.", ttl_minutes=5)
     alice.with_headers(X_Project_ID=make_project(acme.scope, "web")).add("The bus leaves at ten past six.")
@@ -73,7 +73,7 @@ def test_report_tells_themes_names_and_horizons(alice: Caller) -> None:
     assert (report["scope"], report["sampled"]) == ("user", 2)
 
 
-def test_report_of_a_project_tells_of_that_and_of_none(alice: Caller, acme: Opened, globex: Opened) -> None:
+def test_report_of_a_project_tells_of_that_and_of_none(alice: Caller, acme: OpenedTenant, globex: OpenedTenant) -> None:
     web = make_project(acme.scope, "web")
     alice.with_headers(X_Project_ID=web).add("Yesterday I sang with Omar in the old mill.")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT
 from apps.core.scoping import tenant_transaction
 from apps.imports import payload, working
@@ -33,7 +33,7 @@ def exported(caller: Caller) -> list[dict[str, Any]]:
     return memories
 
 
-def bring_in(caller: Caller, tenant: Opened, content: bytes) -> Any:
+def bring_in(caller: Caller, tenant: OpenedTenant, content: bytes) -> Any:
     """The import's job, when it is over."""
     parts = (
         f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="export.json"\r\n'
@@ -69,7 +69,9 @@ def as_elsewhere(memories: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return told
 
 
-def test_relations_come_along_between_batches(acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relations_come_along_between_batches(
+    acme: OpenedTenant, globex: OpenedTenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(payload, "BATCH_RECORDS", 2)
     here = Caller(acme.keys[Environment.PRODUCTION])
     ids = [here.add(f"Locker {n} holds volume {n} of the old atlas.")["id"] for n in range(5)]
@@ -85,7 +87,7 @@ def test_relations_come_along_between_batches(acme: Opened, globex: Opened, monk
     assert sorted(stated) == [("supports", 0, 4), ("supports", 1, 2), ("supports", 3, 0)]
 
 
-def test_export_imported_elsewhere_and_exported_again_is_the_same(acme: Opened, globex: Opened) -> None:
+def test_export_imported_elsewhere_and_exported_again_is_the_same(acme: OpenedTenant, globex: OpenedTenant) -> None:
     here = Caller(acme.keys[Environment.PRODUCTION])
     there = Caller(globex.keys[Environment.PRODUCTION], "alice")
     here.add("The spare key lies under the blue flower pot.", tags=["home", "keys"], source="notes", session_id="s1",
@@ -105,7 +107,7 @@ def test_export_imported_elsewhere_and_exported_again_is_the_same(acme: Opened, 
     assert as_elsewhere(exported(there)) == as_elsewhere(exported(here))
 
 
-def test_pins_and_instructions_move_with_whoever_may_review(acme: Opened, globex: Opened) -> None:
+def test_pins_and_instructions_move_with_whoever_may_review(acme: OpenedTenant, globex: OpenedTenant) -> None:
     here = Caller(acme.keys[Environment.PRODUCTION])
     here.add("Always answer me in German.", importance=0.8)
     here.add("I live in Lisbon.")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 from django.http import HttpResponse
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import PERMISSIONS
 from apps.projects.selectors import get_project
 from tests.api.conftest import Caller
@@ -33,7 +33,7 @@ class Pinned(NamedTuple):
 
 
 @pytest.fixture
-def case(acme: Opened, alice: Caller) -> Pinned:
+def case(acme: OpenedTenant, alice: Caller) -> Pinned:
     web, app = make_project(acme.scope, "web"), make_project(acme.scope, "app")
     pin = get_project(acme.scope, web).pk
     # By a wildcard, and by every scope there is but the one that leads out.
@@ -104,7 +104,7 @@ def test_all_projects_at_once_take_the_scope_too(case: Pinned) -> None:
     assert case.wide("GET", path, X_Allow_Cross_Project="true").status_code == 200
 
 
-def test_jobs_of_other_projects_are_none_of_its_business(case: Pinned, acme: Opened) -> None:
+def test_jobs_of_other_projects_are_none_of_its_business(case: Pinned, acme: OpenedTenant) -> None:
     """A file of another project would be all that the wall keeps."""
     everything = Caller(make_api_key(acme.scope, scopes=list(PERMISSIONS)).text)
     in_app = everything.with_headers(X_Project_ID=case.app)

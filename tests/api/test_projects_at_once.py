@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apps.api.memory import add as adding
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory
 from apps.projects.scope import Environment
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
 
 
 def test_add_that_a_delete_of_its_project_overtakes_is_refused_and_stores_nothing(
-    acme: Opened, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project, remember_for = make_project(acme.scope, "Support"), adding.remember_for
 

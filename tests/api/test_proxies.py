@@ -7,7 +7,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.proxies import caller_address, trusted_networks
 from memsync.env import env_networks
@@ -64,7 +64,7 @@ def sign_in(email: str, password: str, *, forwarded: str, peer: str = PROXY) -> 
     return client.post("/auth/login", body, content_type="application/json")
 
 
-def test_stranger_behind_the_proxy_stops_nobody_else_behind_it(acme: Opened, settings: Any) -> None:
+def test_stranger_behind_the_proxy_stops_nobody_else_behind_it(acme: OpenedTenant, settings: Any) -> None:
     settings.TRUSTED_PROXIES = trusted_networks([PROXY])
     ann = make_person(acme.tenant, factor=False)
     guesses = [
@@ -76,7 +76,7 @@ def test_stranger_behind_the_proxy_stops_nobody_else_behind_it(acme: Opened, set
     assert sign_in(ann.user.email, ann.password, forwarded=CALLER).status_code == 200
 
 
-def test_who_is_no_proxy_chooses_no_address(acme: Opened, settings: Any) -> None:
+def test_who_is_no_proxy_chooses_no_address(acme: OpenedTenant, settings: Any) -> None:
     settings.TRUSTED_PROXIES = trusted_networks([PROXY])
     guesses = [
         sign_in(f"n{number}@example.org", "wrong", forwarded=f"9.9.9.{number}", peer=OTHER) for number in range(30)
@@ -85,7 +85,7 @@ def test_who_is_no_proxy_chooses_no_address(acme: Opened, settings: Any) -> None
     assert [one.status_code for one in guesses].count(429) >= 5
 
 
-def test_trail_names_the_callers_network(acme: Opened, settings: Any) -> None:
+def test_trail_names_the_callers_network(acme: OpenedTenant, settings: Any) -> None:
     settings.TRUSTED_PROXIES = trusted_networks([PROXY])
     ann = make_person(acme.tenant, factor=False)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.apikeys import quota
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from tests.api.conftest import Caller
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -35,7 +35,7 @@ ROUTES: Mapping[str, tuple[Any, int, Any]] = {
 }
 
 
-def limit(opened: Opened, mode: str, count: int) -> None:
+def limit(opened: OpenedTenant, mode: str, count: int) -> None:
     quota.set_quota(opened.scope, actor="test", mode=mode, adds=count, retrievals=count, now=datetime.now(UTC))
 
 
@@ -45,7 +45,7 @@ def used(caller: Caller) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_used_up_silently_answers_as_the_clients_expect(path: str, acme: Opened, alice: Caller) -> None:
+def test_used_up_silently_answers_as_the_clients_expect(path: str, acme: OpenedTenant, alice: Caller) -> None:
     body, status, answer = ROUTES[path]
     limit(acme, "silent", 0)
 
@@ -56,7 +56,7 @@ def test_used_up_silently_answers_as_the_clients_expect(path: str, acme: Opened,
 
 
 @pytest.mark.parametrize("path", ROUTES)
-def test_used_up_strictly_is_refused_with_the_time_to_wait(path: str, acme: Opened, alice: Caller) -> None:
+def test_used_up_strictly_is_refused_with_the_time_to_wait(path: str, acme: OpenedTenant, alice: Caller) -> None:
     limit(acme, "strict", 0)
 
     response: Any = alice("POST", path, ROUTES[path][0])
@@ -66,7 +66,7 @@ def test_used_up_strictly_is_refused_with_the_time_to_wait(path: str, acme: Open
     assert response.json()["retry_after"] == int(response["Retry-After"]) > 0
 
 
-def test_one_unit_a_request_and_failures_and_repetitions_are_free(acme: Opened, alice: Caller) -> None:
+def test_one_unit_a_request_and_failures_and_repetitions_are_free(acme: OpenedTenant, alice: Caller) -> None:
     limit(acme, "strict", 3)
 
     alice("POST", "/memory/bulk-add", {"items": [ADD, {"text": "I work as a nurse.", "importance": 0.6}]})
@@ -78,7 +78,7 @@ def test_one_unit_a_request_and_failures_and_repetitions_are_free(acme: Opened, 
     assert used(alice) == {"adds": 2, "retrievals": 1}
 
 
-def test_last_unit_goes_to_one_request(acme: Opened) -> None:
+def test_last_unit_goes_to_one_request(acme: OpenedTenant) -> None:
     limit(acme, "strict", 2)
     now = datetime.now(UTC)
 
@@ -86,7 +86,9 @@ def test_last_unit_goes_to_one_request(acme: Opened) -> None:
     assert quota.take(acme.scope, "adds", actor="test:1", now=now.replace(year=now.year + 1))
 
 
-def test_without_a_quota_nothing_is_counted_and_nothing_refused(acme: Opened, globex: Opened, alice: Caller) -> None:
+def test_without_a_quota_nothing_is_counted_and_nothing_refused(
+    acme: OpenedTenant, globex: OpenedTenant, alice: Caller
+) -> None:
     limit(globex, "strict", 0)
 
     assert alice("POST", "/memory/query", {"query": "cat"}).status_code == 200

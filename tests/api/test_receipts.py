@@ -5,7 +5,7 @@ import json
 import pytest
 from django.utils import timezone
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
@@ -20,11 +20,11 @@ pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 WORD = Authorisation(principal=Principal(kind="account", id=3), method="session+totp", step_up_age_s=12)
 
 
-def reader(tenant: Opened) -> Caller:
+def reader(tenant: OpenedTenant) -> Caller:
     return Caller(make_api_key(tenant.scope, scopes=["receipts:read"]).text, end_user=None)
 
 
-def erased(tenant: Opened, text: str) -> tuple[int, str]:
+def erased(tenant: OpenedTenant, text: str) -> tuple[int, str]:
     """The memory's id and the receipt's."""
     now = timezone.now()
     (outcome,) = remember(make_scope(tenant), [Proposal(text=Plaintext(text), importance=0.6)], now=now)
@@ -33,7 +33,7 @@ def erased(tenant: Opened, text: str) -> tuple[int, str]:
     return memory_id, done.receipts[0].id
 
 
-def test_a_receipt_is_fetched_with_its_keys_and_is_genuine(acme: Opened) -> None:
+def test_a_receipt_is_fetched_with_its_keys_and_is_genuine(acme: OpenedTenant) -> None:
     caller = reader(acme)
     memory_id, receipt = erased(acme, "My dog Biscuit sleeps on the blue sofa.")
 
@@ -48,7 +48,7 @@ def test_a_receipt_is_fetched_with_its_keys_and_is_genuine(acme: Opened) -> None
     assert verify(json.dumps(file).encode(), keys, older=older).receipt == genuine.receipt
 
 
-def test_receipts_come_in_pages_newest_first_and_only_to_their_tenant(acme: Opened, globex: Opened) -> None:
+def test_receipts_come_in_pages_newest_first_and_only_to_their_tenant(acme: OpenedTenant, globex: OpenedTenant) -> None:
     ours = [erased(acme, text)[1] for text in ("I live in Lisbon.", "My dog is Biscuit.", "I like tea a lot.")]
     theirs = erased(globex, "I live in Lisbon.")[1]
     caller = reader(acme)
@@ -65,7 +65,7 @@ def test_receipts_come_in_pages_newest_first_and_only_to_their_tenant(acme: Open
     assert [one["id"] for one in reader(globex)("GET", "/v1/receipts").json()["receipts"]] == [theirs]
 
 
-def test_a_project_that_is_not_there_is_refused_also_where_none_matters(acme: Opened) -> None:
+def test_a_project_that_is_not_there_is_refused_also_where_none_matters(acme: OpenedTenant) -> None:
     response = reader(acme).with_headers(X_Project_ID="proj_none")("GET", "/v1/receipt-keys")
 
     assert (response.status_code, response.json()["error"]["code"]) == (404, "PROJECT_NOT_FOUND")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from tests.api.conftest import Caller
 
@@ -118,7 +118,7 @@ def test_memory_is_not_related_to_itself(alice: Caller, ids: list[int]) -> None:
 
 
 def test_foreign_memory_at_either_end_looks_like_an_absent_one(
-    acme: Opened, globex: Opened, alice: Caller, ids: list[int]
+    acme: OpenedTenant, globex: OpenedTenant, alice: Caller, ids: list[int]
 ) -> None:
     strangers = (
         alice.as_user("bob"),
@@ -227,7 +227,7 @@ def test_parameters_that_mean_nothing_are_refused(alice: Caller, query: str) -> 
 
 
 @pytest.fixture
-def admin(acme: Opened, call_with: Callable[..., Caller]) -> Caller:
+def admin(acme: OpenedTenant, call_with: Callable[..., Caller]) -> Caller:
     from tests.makers import make_api_key
 
     return call_with(make_api_key(acme.scope, scopes=["*"]).text, None)
@@ -273,7 +273,7 @@ def test_relation_may_have_a_type_of_ones_own_and_keeps_it_when_it_is_taken_away
     assert code(relate(alice, ids[1], ids[0], "treats")) == "UNKNOWN_RELATION_TYPE"
 
 
-def test_ontology_is_the_tenants_own(admin: Caller, globex: Opened) -> None:
+def test_ontology_is_the_tenants_own(admin: Caller, globex: OpenedTenant) -> None:
     admin("PUT", "/memory/ontology", {"relation_types": ["treats"]})
 
     theirs = Caller(globex.keys[Environment.PRODUCTION])("GET", "/memory/ontology").json()

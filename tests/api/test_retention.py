@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import PERMISSIONS
 from apps.memories.soft_delete import restore
 from apps.memories.spaces import find_end_user
@@ -26,7 +26,7 @@ BUS = "The bus to the airport leaves at ten past six."
 
 
 @pytest.fixture
-def keeper(acme: Opened, alice: Caller) -> Caller:
+def keeper(acme: OpenedTenant, alice: Caller) -> Caller:
     return replace(alice, key=make_api_key(acme.scope, scopes=list(PERMISSIONS)).text)
 
 
@@ -47,7 +47,7 @@ def everywhere(caller: Caller, query: str) -> set[int]:
     return found | {int(row["memory_id"].removeprefix("m_")) for row in listed}
 
 
-def test_what_leaves_is_in_no_answer_from_that_sweep_on(acme: Opened, keeper: Caller) -> None:
+def test_what_leaves_is_in_no_answer_from_that_sweep_on(acme: OpenedTenant, keeper: Caller) -> None:
     gone, kept = keeper.add(TEXT), keeper.add(BUS)
     keeper("POST", f"/memory/{gone['id']}/relations", {"to_memory_id": kept["id"], "relationship_type": "supports"})
     space = find_end_user(acme.scope, "alice")
@@ -72,7 +72,7 @@ def test_what_leaves_is_in_no_answer_from_that_sweep_on(acme: Opened, keeper: Ca
     assert held.pk
 
 
-def test_an_archived_memory_is_read_by_its_id_alone(acme: Opened, keeper: Caller, settings: Any) -> None:
+def test_an_archived_memory_is_read_by_its_id_alone(acme: OpenedTenant, keeper: Caller, settings: Any) -> None:
     settings.RETENTION_ARCHIVE_DAYS = 60
     memory = keeper.add(TEXT)
     made = datetime.fromisoformat(memory["created_at"])
@@ -86,7 +86,9 @@ def test_an_archived_memory_is_read_by_its_id_alone(acme: Opened, keeper: Caller
     assert events == ["created", "archived"]
 
 
-def test_policy_in_force_says_whose_word_each_rule_is_and_only_gets_stricter(acme: Opened, keeper: Caller) -> None:
+def test_policy_in_force_says_whose_word_each_rule_is_and_only_gets_stricter(
+    acme: OpenedTenant, keeper: Caller
+) -> None:
     keeper.add(TEXT)
     assert rules(keeper("GET", "/v1/retention"))["active_days"] == (90, "default")
 
@@ -118,7 +120,7 @@ def test_policy_in_force_says_whose_word_each_rule_is_and_only_gets_stricter(acm
      ("superseded_max_age_seconds", 86_400)],
 )  # fmt: skip
 def test_a_key_takes_no_grace_away_and_lets_nothing_go_within_the_day(
-    rule: str, least: int, acme: Opened, keeper: Caller
+    rule: str, least: int, acme: OpenedTenant, keeper: Caller
 ) -> None:
     keeper.add(TEXT)
     before = rules(keeper("GET", "/v1/retention"))
@@ -132,7 +134,7 @@ def test_a_key_takes_no_grace_away_and_lets_nothing_go_within_the_day(
     assert rules(keeper("PUT", "/v1/retention", {"level": "tenant", rule: least}))[rule] == (least, "tenant")
 
 
-def test_what_a_key_makes_go_is_there_for_a_week(acme: Opened, keeper: Caller) -> None:
+def test_what_a_key_makes_go_is_there_for_a_week(acme: OpenedTenant, keeper: Caller) -> None:
     """The strictest that a key can say, a day later: nothing is gone for good before a person could bring it back."""
     memory = keeper.add(TEXT)
     made = datetime.fromisoformat(memory["created_at"])
@@ -157,7 +159,9 @@ def test_what_a_key_makes_go_is_there_for_a_week(acme: Opened, keeper: Caller) -
     ("POST", "/v1/privacy/requests", "privacy:request"),
     ("GET", "/v1/privacy/requests", "privacy:request"),
 ])  # fmt: skip
-def test_no_wildcard_reaches_what_destroys(method: str, path: str, scope: str, acme: Opened, alice: Caller) -> None:
+def test_no_wildcard_reaches_what_destroys(
+    method: str, path: str, scope: str, acme: OpenedTenant, alice: Caller
+) -> None:
     wild = replace(alice, key=make_api_key(acme.scope, scopes=["*", "memory:*"]).text)
     wild.add(TEXT)
     body = {"PUT": {"level": "tenant", "active_days": 1}, "POST": {"type": "delete"}}.get(method)
@@ -168,7 +172,7 @@ def test_no_wildcard_reaches_what_destroys(method: str, path: str, scope: str, a
     assert scope in refused.json()["detail"]
 
 
-def test_a_narrow_key_sets_no_policy_beyond_itself(acme: Opened, globex: Opened, keeper: Caller) -> None:
+def test_a_narrow_key_sets_no_policy_beyond_itself(acme: OpenedTenant, globex: OpenedTenant, keeper: Caller) -> None:
     keeper.add(TEXT)
     web = get_project(acme.scope, make_project(acme.scope, "web"))
     pinned = replace(keeper, key=make_api_key(acme.scope, scopes=list(PERMISSIONS), project_id=web.pk).text)
@@ -197,7 +201,9 @@ def said(response: Any) -> dict[str, tuple[Any, str]]:
     return {one["rule"]: (one["said"], one["level"]) for one in response.json()["rules"]}
 
 
-def test_an_owner_in_person_keeps_for_longer_and_for_good_and_nobody_else_does(acme: Opened, keeper: Caller) -> None:
+def test_an_owner_in_person_keeps_for_longer_and_for_good_and_nobody_else_does(
+    acme: OpenedTenant, keeper: Caller
+) -> None:
     keeper.add(TEXT)
     owner, admin = make_fresh_caller(acme.tenant), make_fresh_caller(acme.tenant, Role.ADMIN)
     tired = make_caller(acme.tenant, email="tired@acme.example")
@@ -232,7 +238,7 @@ def test_a_rule_is_a_number_in_its_bounds_or_a_word_of_its_own(keeper: Caller) -
     assert rules(keeper("GET", "/v1/retention"))["active_days"] == (90, "default")
 
 
-def test_a_dry_run_says_what_would_hold_and_what_would_go(acme: Opened, keeper: Caller) -> None:
+def test_a_dry_run_says_what_would_hold_and_what_would_go(acme: OpenedTenant, keeper: Caller) -> None:
     keeper.add(TEXT)
     owner = make_fresh_caller(acme.tenant)
     nothing = {"archived": 0, "soft_deleted": 0, "purged": 0}
@@ -249,7 +255,7 @@ def test_a_dry_run_says_what_would_hold_and_what_would_go(acme: Opened, keeper: 
     assert rules(keeper("GET", "/v1/retention"))["active_days"] == (90, "default")
 
 
-def test_until_when_a_memory_is_kept_stands_in_every_answer(acme: Opened, keeper: Caller) -> None:
+def test_until_when_a_memory_is_kept_stands_in_every_answer(acme: OpenedTenant, keeper: Caller) -> None:
     added = keeper.add("Maria Lopez works at Initech.")
     until = datetime.fromisoformat(added["created_at"]) + timedelta(days=90)
 
@@ -285,7 +291,9 @@ def entity_of(caller: Caller) -> int:
     return next(one["id"] for one in found if one["name"] == "Maria Lopez")
 
 
-def test_the_sooner_of_its_own_time_and_the_policy_is_shown_and_a_hold_has_no_end(acme: Opened, keeper: Caller) -> None:
+def test_the_sooner_of_its_own_time_and_the_policy_is_shown_and_a_hold_has_no_end(
+    acme: OpenedTenant, keeper: Caller
+) -> None:
     brief = keeper.add(TEXT, ttl_minutes=60)
     assert brief["retention_expires_at"] == brief["expires_at"]
 

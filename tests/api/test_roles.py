@@ -10,7 +10,7 @@ import pytest
 from apps.accounts.models import BearerSession
 from apps.api import connectors
 from apps.api.permissions import PERSON
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import PERMISSIONS
 from apps.tenants.grants import GRANTED, GRANTS
 from apps.tenants.models import Role
@@ -64,7 +64,7 @@ def same(response: Any) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def of_each_role(cast: tuple[Opened, Opened]) -> Iterator[dict[str, Caller]]:
+def of_each_role(cast: tuple[OpenedTenant, OpenedTenant]) -> Iterator[dict[str, Caller]]:
     with once.taken_back():
         yield {role: make_fresh_caller(cast[0].tenant, role, email=f"{role}@all.example") for role in Role.values}
 
@@ -83,14 +83,14 @@ def test_role_is_served_what_it_was_granted_and_nothing_else(
 
 
 @of_people
-def test_key_with_every_scope_is_refused(row: PersonRow, acme: Opened) -> None:
+def test_key_with_every_scope_is_refused(row: PersonRow, acme: OpenedTenant) -> None:
     key = make_api_key(acme.scope, scopes=sorted(PERMISSIONS)).text
 
     assert refused(ask(row, Caller(key))) == (403, "PERSON_REQUIRED")
 
 
 @pytest.fixture(scope="module")
-def browser(cast: tuple[Opened, Opened]) -> Iterator[Caller]:
+def browser(cast: tuple[OpenedTenant, OpenedTenant]) -> Iterator[Caller]:
     """Signed in to the pages."""
     with once.taken_back():
         caller = Caller(None, None)
@@ -106,7 +106,7 @@ def test_nobody_browser_sessions_and_bad_tokens_are_refused(row: PersonRow, brow
 
 
 @pytest.fixture(scope="module")
-def stranger(cast: tuple[Opened, Opened]) -> Iterator[Caller]:
+def stranger(cast: tuple[OpenedTenant, OpenedTenant]) -> Iterator[Caller]:
     with once.taken_back():
         yield make_fresh_caller(cast[1].tenant, email="stranger@all.example")
 
@@ -130,7 +130,9 @@ def wanted(answer: Any) -> list[str]:
 
 
 @fresh_rows
-def test_what_reveals_or_destroys_wants_who_has_a_second_factor_to_have_shown_it(row: PersonRow, acme: Opened) -> None:
+def test_what_reveals_or_destroys_wants_who_has_a_second_factor_to_have_shown_it(
+    row: PersonRow, acme: OpenedTenant
+) -> None:
     stale = make_person(acme.tenant, email="stale@acme.example")
     caller = caller_of(stale)
     BearerSession.objects.update(proved_at=None)
@@ -145,7 +147,7 @@ def test_what_reveals_or_destroys_wants_who_has_a_second_factor_to_have_shown_it
 
 @fresh_rows
 def test_of_who_has_none_the_password_shown_again_is_enough_for_what_destroys_nothing(
-    row: PersonRow, acme: Opened
+    row: PersonRow, acme: OpenedTenant
 ) -> None:
     bare = make_person(acme.tenant, email="bare@acme.example", factor=False)
     caller = caller_of(bare)
@@ -162,11 +164,11 @@ def test_of_who_has_none_the_password_shown_again_is_enough_for_what_destroys_no
     assert wanted(ask(row, caller)) == needs_a_factor
 
 
-def test_head_is_asked_for_a_second_factor_as_get_is(acme: Opened) -> None:
+def test_head_is_asked_for_a_second_factor_as_get_is(acme: OpenedTenant) -> None:
     assert make_caller(acme.tenant)("HEAD", "/exports/exp_absent/download-url").status_code == 403
 
 
-def test_routes_that_ask_for_a_second_factor_are_those_of_the_table(acme: Opened) -> None:
+def test_routes_that_ask_for_a_second_factor_are_those_of_the_table(acme: OpenedTenant) -> None:
     caller = make_caller(acme.tenant)
 
     for row in EVERY:

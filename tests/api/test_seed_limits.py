@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
@@ -25,7 +25,7 @@ def find(caller: Caller, query: str, **asked: Any) -> list[Any]:
 
 
 @pytest.fixture
-def loud(acme: Opened, alice: Caller) -> str:
+def loud(acme: OpenedTenant, alice: Caller) -> str:
     """Many events that answer a question by all of its words, and one task and one memory of another source.
 
     Returns the question.
@@ -66,7 +66,7 @@ def test_a_recall_gives_five_and_at_most_fifty(loud: str, alice: Caller) -> None
         assert alice("POST", "/memory/query", {"query": loud, "k": k}).status_code == 422
 
 
-def test_a_public_id_is_36_characters_long(acme: Opened, alice: Caller) -> None:
+def test_a_public_id_is_36_characters_long(acme: OpenedTenant, alice: Caller) -> None:
     """T3, T4: ``mem_`` and 32 hex digits.  Keyed, so not the seed's own hash of the content."""
     scope = make_scope(acme)
     memory_id = alice.add("I moor the barge at the northern lock.")["id"]
@@ -80,7 +80,7 @@ def test_a_public_id_is_36_characters_long(acme: Opened, alice: Caller) -> None:
 
 
 @pytest.mark.parametrize("items", [51, 1_001])
-def test_a_batch_that_is_too_long_is_refused_whole(items: int, acme: Opened, alice: Caller) -> None:
+def test_a_batch_that_is_too_long_is_refused_whole(items: int, acme: OpenedTenant, alice: Caller) -> None:
     """T6: 1,001 items are 400 there, and 422 here as every field that is out of its bounds; fifty are the most here."""
     scope = make_scope(acme)
 

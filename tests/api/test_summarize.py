@@ -9,7 +9,7 @@ import pytest
 from apps.api.memory.representations import MemoryOutput
 from apps.api.memory.summarize import ClusterOutput
 from apps.api.views import ApiView
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.ingest import work
 from apps.memories.indexing_mode import set_profile
@@ -59,7 +59,7 @@ def work_off() -> None:
         pass
 
 
-def retire(acme: Opened, memory_id: int) -> None:
+def retire(acme: OpenedTenant, memory_id: int) -> None:
     """As whatever takes a memory out of recall does, and nothing besides."""
     with tenant_transaction(acme.scope):
         Memory.objects.within_tenant(acme.scope).filter(pk=memory_id).update(retention_status="soft_deleted")
@@ -126,7 +126,7 @@ def test_bad_request_is_refused(body: dict[str, Any], alice: Caller) -> None:
 # -- a summary does not outlive its sources ----------------------------------------------------------------------------
 
 
-def test_source_that_goes_takes_its_summary_out_of_every_answer_at_once(alice: Caller, acme: Opened) -> None:
+def test_source_that_goes_takes_its_summary_out_of_every_answer_at_once(alice: Caller, acme: OpenedTenant) -> None:
     ids = [sing(alice, n) for n in range(4)]
     summary = summarize(alice, memory_ids=ids)
     assert summary["id"] in found(alice, "the choir")
@@ -138,7 +138,7 @@ def test_source_that_goes_takes_its_summary_out_of_every_answer_at_once(alice: C
     assert "Requiem" not in alice("POST", "/memory/compose", {"prompt_template": "the choir"}).content.decode()
 
 
-def test_forgotten_source_is_in_no_answer_whatever_is_asked(alice: Caller, acme: Opened) -> None:
+def test_forgotten_source_is_in_no_answer_whatever_is_asked(alice: Caller, acme: OpenedTenant) -> None:
     set_policy(acme.tenant, key_deletes="retire", actor="test", now=datetime.now(UTC))
     ids = [sing(alice, n) for n in range(4)]
     summarize(alice, memory_ids=ids)
@@ -166,7 +166,7 @@ def test_forgotten_source_is_in_no_answer_whatever_is_asked(alice: Caller, acme:
     assert (stats["total"], stats["summaries"]) == (3, 0)
 
 
-def test_summary_is_made_anew_without_the_source_and_taken_away_with_too_few(alice: Caller, acme: Opened) -> None:
+def test_summary_is_made_anew_without_the_source_and_taken_away_with_too_few(alice: Caller, acme: OpenedTenant) -> None:
     ids = [sing(alice, n) for n in range(4)]
     summary = summarize(alice, memory_ids=ids)
     work_off()
@@ -192,7 +192,7 @@ def test_summary_is_made_anew_without_the_source_and_taken_away_with_too_few(ali
 
 
 def test_summary_ends_with_the_first_of_its_sources(
-    alice: Caller, acme: Opened, monkeypatch: pytest.MonkeyPatch
+    alice: Caller, acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = [sing(alice, 0, ttl_minutes=5), sing(alice, 1), sing(alice, 2)]
     summary = summarize(alice, memory_ids=ids)
@@ -255,7 +255,7 @@ def test_limits_of_what_the_client_lists_are_taken_as_they_are_sent(alice: Calle
         assert alice("GET", f"/memory/{name}?limit={limit}").status_code == 200, name
 
 
-def test_safety_net_asks_for_what_was_missed_and_then_for_nothing(alice: Caller, acme: Opened) -> None:
+def test_safety_net_asks_for_what_was_missed_and_then_for_nothing(alice: Caller, acme: OpenedTenant) -> None:
     ids = [sing(alice, n) for n in range(4)]
     work_off()
     (cluster,) = clusters(alice)["clusters"]
@@ -270,7 +270,7 @@ def test_safety_net_asks_for_what_was_missed_and_then_for_nothing(alice: Caller,
     assert work.drain(now=datetime.now(UTC) + timedelta(seconds=1)) == 0
 
 
-def test_sealed_space_has_clusters_and_summaries_too(alice: Caller, acme: Opened) -> None:
+def test_sealed_space_has_clusters_and_summaries_too(alice: Caller, acme: OpenedTenant) -> None:
     first = sing(alice, 0)
     space = find_end_user(acme.scope, "alice")
     assert space is not None

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.memories.phrase_rules import PhraseRule
 from apps.projects.scope import Scope
 from apps.upkeep import retyping
@@ -34,7 +34,7 @@ def types(caller: Caller) -> dict[str, Any]:
     return {one["name"]: one for one in response.json()["types"]}
 
 
-def test_the_registry_has_the_built_in_types_and_then_the_tenants_own(alice: Caller, acme: Opened) -> None:
+def test_the_registry_has_the_built_in_types_and_then_the_tenants_own(alice: Caller, acme: OpenedTenant) -> None:
     add_medication(acme.scope)
 
     found = types(alice)
@@ -52,7 +52,7 @@ def test_the_registry_has_the_built_in_types_and_then_the_tenants_own(alice: Cal
 
 
 def test_a_type_is_in_the_ontology_and_another_tenant_sees_nothing_of_it(
-    alice: Caller, acme: Opened, globex: Opened
+    alice: Caller, acme: OpenedTenant, globex: OpenedTenant
 ) -> None:
     add_medication(globex.scope)
     assert "medication" not in types(alice)
@@ -62,7 +62,9 @@ def test_a_type_is_in_the_ontology_and_another_tenant_sees_nothing_of_it(
     assert alice("GET", "/memory/ontology").json()["custom_content_types"] == ["medication"]  # type: ignore[attr-defined]
 
 
-def test_recall_by_type_knows_the_tenants_own_and_what_they_were_given_up_for(alice: Caller, acme: Opened) -> None:
+def test_recall_by_type_knows_the_tenants_own_and_what_they_were_given_up_for(
+    alice: Caller, acme: OpenedTenant
+) -> None:
     added = alice.add(MEDICINE)
     add_medication(acme.scope)
 

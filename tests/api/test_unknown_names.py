@@ -15,7 +15,7 @@ from apps.api.connectors import ConnectorView
 from apps.api.parsers import StrictJSONParser
 from apps.api.permissions import NoKeyMay
 from apps.api.unknown import LISTED_AT_MOST, NAMED_AT_MOST
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import PERMISSIONS
 from apps.tenants.services import set_policy
 from tests import once
@@ -61,7 +61,7 @@ every_operation = pytest.mark.parametrize("one", [one for one in OPERATIONS if o
 
 
 @pytest.fixture(scope="module")
-def everything(cast: tuple[Opened, Opened]) -> Iterator[tuple[Caller, Caller]]:
+def everything(cast: tuple[OpenedTenant, OpenedTenant]) -> Iterator[tuple[Caller, Caller]]:
     """A key of alice that may do all that a key may, and an owner who has just shown a second factor."""
     tenant = cast[0].tenant
     with once.taken_back():
@@ -169,7 +169,7 @@ def test_item_with_an_unknown_field_is_rejected_and_the_others_are_kept(alice: C
 
 
 @pytest.mark.parametrize("path", ["/memory/add", "/memory/query", "/memory/compose", "/memory/search/routed"])
-def test_owners_that_clients_send_along_are_known_and_ignored(path: str, alice: Caller, acme: Opened) -> None:
+def test_owners_that_clients_send_along_are_known_and_ignored(path: str, alice: Caller, acme: OpenedTenant) -> None:
     body = {"/memory/compose": {"prompt_template": TEXT}, "/memory/add": {"text": TEXT, "importance": 0.6}}
     sent = body.get(path, {"query": TEXT}) | {"user_id": 7, "project_id": "proj_of_somebody"}
 

@@ -7,7 +7,7 @@ import pytest
 from django.http import HttpResponse
 
 from apps.adapters.documents import places
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.ingest import documents
 from apps.ingest.models import Candidate
 from apps.memories.models import Memory
@@ -98,7 +98,7 @@ def test_form_names_the_end_user_before_the_header(alice: Caller) -> None:
     ids=["unsupported", "broken", "encrypted", "bomb", "long"],
 )
 def test_refused_file_leaves_nothing(
-    content: bytes, name: str, status: int, expected: str, acme: Opened, alice: Caller
+    content: bytes, name: str, status: int, expected: str, acme: OpenedTenant, alice: Caller
 ) -> None:
     response = upload(alice, content, name)
 
@@ -155,7 +155,7 @@ def test_upload_needs_an_end_user(alice: Caller) -> None:
 
 
 def test_who_comes_while_all_places_are_taken_is_told_when_to_come_again(
-    acme: Opened, alice: Caller, monkeypatch: pytest.MonkeyPatch, settings: Any
+    acme: OpenedTenant, alice: Caller, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     monkeypatch.setattr(places, "WAIT_SECONDS", 0.0)
     settings.DOCUMENT_READERS = 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.history.models import HistoryTurn
 from apps.projects.scope import Environment
@@ -183,7 +183,7 @@ def test_deleted_turn_can_be_said_again(alice: Caller) -> None:
     assert append(alice, {"content": "one", "seq": 1, "idempotency_key": "k"})["items"][0]["created"] is True
 
 
-def test_nobody_deletes_what_is_anothers(alice: Caller, globex: Opened) -> None:
+def test_nobody_deletes_what_is_anothers(alice: Caller, globex: OpenedTenant) -> None:
     (item,) = append(alice, {"content": "one"})["items"]
     strangers = [
         (alice, {"tenant_id": "acme", "user_id": "bob"}),
@@ -235,7 +235,7 @@ def test_turns_of_the_user_are_distilled_once(alice: Caller) -> None:
     }
 
 
-def test_facts_survive_by_default(alice: Caller, acme: Opened) -> None:
+def test_facts_survive_by_default(alice: Caller, acme: OpenedTenant) -> None:
     append(alice, {"content": "I live in Lisbon."}, extract=True)
     everything = Caller(make_api_key(acme.scope, scopes=["*", "memory:delete"]).text)
 
@@ -245,7 +245,7 @@ def test_facts_survive_by_default(alice: Caller, acme: Opened) -> None:
     assert memories(alice) == ["I live in Lisbon."]
 
 
-def test_facts_go_along_where_policy_and_key_allow_it(alice: Caller, acme: Opened) -> None:
+def test_facts_go_along_where_policy_and_key_allow_it(alice: Caller, acme: OpenedTenant) -> None:
     set_policy(acme.tenant, key_deletes="retire", actor="test", now=datetime.now(UTC))
     may = Caller(make_api_key(acme.scope, scopes=["*", "memory:delete"]).text)
     lisbon, rex = append(alice, {"content": "I live in Lisbon."}, {"content": "My dog is called Rex."}, extract=True)[
@@ -270,7 +270,7 @@ def test_facts_go_along_where_policy_and_key_allow_it(alice: Caller, acme: Opene
     assert alice("GET", f"/memory/{other_of_two['deleted_fact_ids'][0][2:]}").status_code == 404
 
 
-def test_a_fact_of_many_turns_goes_with_the_last_of_them(alice: Caller, acme: Opened) -> None:
+def test_a_fact_of_many_turns_goes_with_the_last_of_them(alice: Caller, acme: OpenedTenant) -> None:
     set_policy(acme.tenant, key_deletes="retire", actor="test", now=datetime.now(UTC))
     may = Caller(make_api_key(acme.scope, scopes=["*", "memory:delete"]).text)
     append(alice, *[{"content": "My cat is called Tom."}] * 7, extract=True)
@@ -371,7 +371,7 @@ def test_nothing_is_readable_at_rest(alice: Caller, superuser_url: str) -> None:
     assert canaries.in_databases(superuser_url, words) == []
 
 
-def test_turn_that_fails_its_seal_is_left_out(alice: Caller, acme: Opened) -> None:
+def test_turn_that_fails_its_seal_is_left_out(alice: Caller, acme: OpenedTenant) -> None:
     broken, _ = append(alice, {"content": "one"}, {"content": "two"})["items"]
     with tenant_transaction(acme.scope):
         HistoryTurn.objects.within(acme.scope).filter(pk=int(broken["id"][2:])).update(content_ct=b"\x00" * 80)

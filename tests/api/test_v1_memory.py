@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apps.api.views import ApiView
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.ingest.models import TurnReceipt
 from apps.memories.models import Memory
@@ -33,12 +33,12 @@ def listed(caller: Caller, owner: str = "acme/alice", query: str = "", **meta: s
     return response.json()
 
 
-def receipts(tenant: Opened) -> int:
+def receipts(tenant: OpenedTenant) -> int:
     with tenant_transaction(tenant.scope):
         return TurnReceipt.objects.within(tenant.scope).count()
 
 
-def people(tenant: Opened) -> int:
+def people(tenant: OpenedTenant) -> int:
     with tenant_transaction(tenant.scope):
         return EndUser.objects.within(tenant.scope).count()
 
@@ -117,7 +117,7 @@ def test_same_turn_again_is_a_replay(alice: Caller, monkeypatch: pytest.MonkeyPa
     assert turn(alice, **said)["already_exists"] is False
 
 
-def test_receipts_that_are_over_are_swept(alice: Caller, acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_receipts_that_are_over_are_swept(alice: Caller, acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch) -> None:
     turn(alice)
     in_a_month = datetime.now(UTC) + timedelta(days=31)
     monkeypatch.setattr(ApiView, "now", lambda view: in_a_month)
@@ -134,7 +134,7 @@ def test_hash_in_the_speakers_place_is_nobodys_name(alice: Caller) -> None:
     assert [memory["raw_text"] for memory in listed(alice)["memories"]] == ["I live in Porto."]
 
 
-def test_turn_that_is_passed_over_makes_nobody(alice: Caller, acme: Opened) -> None:
+def test_turn_that_is_passed_over_makes_nobody(alice: Caller, acme: OpenedTenant) -> None:
     turn(alice, "ok")
 
     assert (receipts(acme), people(acme)) == (0, 0)
@@ -260,7 +260,7 @@ def test_page_that_is_no_number_is_refused(query: str, alice: Caller) -> None:
     assert response.json()["error"]["details"][0]["loc"][0] == "query"
 
 
-def test_list_leaves_out_what_recall_does(alice: Caller, acme: Opened) -> None:
+def test_list_leaves_out_what_recall_does(alice: Caller, acme: OpenedTenant) -> None:
     alice.add("I live in Lisbon.")
     moved = alice.add("I live in Porto.")
     gone = alice.add("The cat is called Rex.")
@@ -316,7 +316,9 @@ def test_tenants_own_name_means_its_plain_end_users(alice: Caller) -> None:
 
 
 @pytest.mark.parametrize("namespace", ["default", "globex", "ACME", "acme ", "acme:alice"])
-def test_other_strings_are_namespaces_of_their_own(namespace: str, alice: Caller, globex: Opened, acme: Opened) -> None:
+def test_other_strings_are_namespaces_of_their_own(
+    namespace: str, alice: Caller, globex: OpenedTenant, acme: OpenedTenant
+) -> None:
     stranger = Caller(globex.keys[Environment.PRODUCTION])
     stranger.add("I live in Madrid.")
     alice.add("I live in Lisbon.")
@@ -343,7 +345,7 @@ def test_no_header_is_needed(alice: Caller) -> None:
     assert turn(alice.as_user(None))["processing_status"] == "completed"
 
 
-def test_reading_of_a_stranger_makes_nobody(alice: Caller, acme: Opened) -> None:
+def test_reading_of_a_stranger_makes_nobody(alice: Caller, acme: OpenedTenant) -> None:
     listed(alice, "acme/stranger")
     alice("POST", "/v1/memory/recall", {"tenant_id": "x", "user_id": "y", "prompt": "Who?"})
 

@@ -8,7 +8,7 @@ import pytest
 
 from apps.adapters.errors import AdapterError
 from apps.adapters.registry import get_embedder
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.history.models import StateItem
 from apps.ingest import work
@@ -167,7 +167,7 @@ def test_search_is_best_first_and_by_words_where_nothing_is_indexed(alice: Calle
 
 
 def test_without_the_embedder_words_are_found_and_meaning_follows(
-    alice: Caller, monkeypatch: pytest.MonkeyPatch, acme: Opened
+    alice: Caller, monkeypatch: pytest.MonkeyPatch, acme: OpenedTenant
 ) -> None:
     embedder = get_embedder()
 
@@ -214,7 +214,7 @@ def test_delete_without_a_namespace_deletes_nothing(fields: dict[str, Any], alic
     assert keys(post(alice, "list")) == ["a"]
 
 
-def test_nobody_deletes_what_is_anothers(alice: Caller, globex: Opened) -> None:
+def test_nobody_deletes_what_is_anothers(alice: Caller, globex: OpenedTenant) -> None:
     put(alice, ["n"], "a")
     stranger = Caller(globex.keys[Environment.PRODUCTION])
     put(stranger, ["n"], "b")
@@ -249,7 +249,7 @@ def test_text_is_distilled_where_that_is_asked_for(alice: Caller) -> None:
     assert memory["metadata"] == {"app": "x", "write_origin": "state-extraction", "history_id": answer["item"]["id"]}
 
 
-def test_facts_stay_unless_policy_and_key_let_them_go(alice: Caller, acme: Opened) -> None:
+def test_facts_stay_unless_policy_and_key_let_them_go(alice: Caller, acme: OpenedTenant) -> None:
     may = Caller(make_api_key(acme.scope, scopes=["*", "memory:delete"]).text)
     put(may, ["n"], "k", {"n": 1}, text="I live in Lisbon.", extract=True)
 
@@ -333,7 +333,7 @@ def test_nothing_is_readable_at_rest(alice: Caller, superuser_url: str) -> None:
     assert canaries.in_databases(superuser_url, words) == []
 
 
-def test_item_that_fails_its_seal_is_left_out(alice: Caller, acme: Opened) -> None:
+def test_item_that_fails_its_seal_is_left_out(alice: Caller, acme: OpenedTenant) -> None:
     broken = put(alice, ["n"], "a")["item"]
     put(alice, ["n"], "b")
     with tenant_transaction(acme.scope):

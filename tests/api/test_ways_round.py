@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.http import HttpResponse
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory
 from apps.retention.retention_sweep import sweep
@@ -81,7 +81,7 @@ TAKEN: dict[str, Try] = {
 
 
 @pytest.fixture
-def wild(acme: Opened, alice: Caller) -> Caller:
+def wild(acme: OpenedTenant, alice: Caller) -> Caller:
     return replace(alice, key=make_api_key(acme.scope, scopes=["*", "memory:*"]).text)
 
 
@@ -95,14 +95,14 @@ def memory_id(wild: Caller) -> int:
     return int(wild.add(TEXT)["id"])
 
 
-def standing(opened: Opened) -> dict[int, tuple[str, datetime | None]]:
+def standing(opened: OpenedTenant) -> dict[int, tuple[str, datetime | None]]:
     with tenant_transaction(opened.scope):
         rows = Memory.objects.within_tenant(opened.scope).order_by("pk")
         return {pk: (status, end) for pk, status, end in rows.values_list("pk", "retention_status", "expires_at")}
 
 
 @pytest.mark.parametrize("way", [*REFUSED, *TAKEN])
-def test_no_way_round_deletes_a_memory(way: str, acme: Opened, wild: Caller, memory_id: int) -> None:
+def test_no_way_round_deletes_a_memory(way: str, acme: OpenedTenant, wild: Caller, memory_id: int) -> None:
     before = standing(acme)
     assert len(before) == 3
 

@@ -9,7 +9,7 @@ from django.db import ProgrammingError, connections
 from django.test import TransactionTestCase
 from psycopg.sql import SQL, Identifier
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from memsync.launcher.embedded import roles
 from memsync.testing import databases
 from memsync.testing.databases import PASSWORD
@@ -105,7 +105,7 @@ def _filled_tables() -> set[str]:
 
 @pytest.mark.django_db(transaction=True, databases="__all__")
 @pytest.mark.parametrize("how", ["a few rows", "with statistics", "many rows"])
-def test_nothing_is_left_by_a_transactional_test(how: str, acme: Opened) -> None:
+def test_nothing_is_left_by_a_transactional_test(how: str, acme: OpenedTenant) -> None:
     remember(make_scope(acme), "Carol lives in Lisbon.")
     with databases.superuser_in("default") as superuser:
         if how == "with statistics":

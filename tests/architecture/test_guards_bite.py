@@ -17,7 +17,7 @@ from django.core.cache import cache
 from django.db import connections, migrations, models
 from django.test.utils import isolate_apps
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import ScopedManager, ScopedModel
 from apps.crypto.services import SpaceCipher
@@ -244,7 +244,7 @@ def test_an_exception_for_nothing_is_reported(superuser: Any, monkeypatch: pytes
 # -- plaintext ---------------------------------------------------------------------------------------------------------
 
 
-def remember_canary(tenant: Opened) -> None:
+def remember_canary(tenant: OpenedTenant) -> None:
     caller = Caller(tenant.keys[Environment.PRODUCTION])
     answer = caller("POST", "/memory/add", {"text": f"My dog {WORD} sleeps here.", "importance": 0.6, "tags": [WORD]})
     assert answer.status_code == 201
@@ -253,7 +253,7 @@ def remember_canary(tenant: Opened) -> None:
 
 @pytest.mark.django_db(transaction=True, databases="__all__")
 def test_a_cipher_that_does_not_seal_is_found_out(
-    acme: Opened, superuser_url: str, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, superuser_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def seal(self: SpaceCipher, field: str, record_id: int, text: Plaintext | bytes, *, revision: int = 0) -> bytes:
         return b64encode(b"x" + (text.reveal().encode() if isinstance(text, Plaintext) else text))
@@ -274,7 +274,7 @@ def test_a_cipher_that_does_not_seal_is_found_out(
 
 
 @pytest.mark.django_db(transaction=True, databases="__all__")
-def test_a_word_in_capitals_in_any_column_is_found(acme: Opened, superuser_url: str) -> None:
+def test_a_word_in_capitals_in_any_column_is_found(acme: OpenedTenant, superuser_url: str) -> None:
     remember_canary(acme)
     name = connections["default"].settings_dict["NAME"]
     with psycopg.connect(f"{superuser_url.rsplit('/', 1)[0]}/{name}") as superuser:

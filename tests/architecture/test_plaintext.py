@@ -24,7 +24,7 @@ from django.db import DataError, OperationalError
 
 from apps.adapters.embedders.fake import FailingEmbedder
 from apps.adapters.errors import AdapterError
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core import broker
 from apps.core.plaintext import Plaintext
 from apps.ingest import pipeline, pipeline_context, work
@@ -60,7 +60,7 @@ class Hunt:
 
 
 @pytest.fixture
-def hunt(acme: Opened) -> Iterator[Hunt]:
+def hunt(acme: OpenedTenant) -> Iterator[Hunt]:
     yield Hunt(Caller(acme.keys[Environment.PRODUCTION], end_user=WORDS["person"]))
     read_log.flush()
 

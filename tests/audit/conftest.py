@@ -11,19 +11,19 @@ import pytest
 from django.conf import settings
 from django.db import connections, transaction
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.chain import Entry
 from apps.audit.checkpoint_statement import Head
 from apps.audit.selectors import all_entries, all_heads
 from apps.audit.services import record
-from apps.audit.verify import Report, verify
+from apps.audit.verify import VerificationReport, verify
 from apps.core.scoping import tenant_transaction
 from tests.makers import NOW
 
 Attack = Callable[[str], None]
 
 
-def note(tenant: Opened, *targets: str) -> None:
+def note(tenant: OpenedTenant, *targets: str) -> None:
     """One row for each target, each in a transaction of its own."""
     for index, target in enumerate(targets):
         with tenant_transaction(tenant.scope):
@@ -48,7 +48,7 @@ def heads() -> dict[int, Head]:
     return {head.chain: head for head in all_heads(using="operator")}
 
 
-def verified(known: list[Head] | None = None) -> Report:
+def verified(known: list[Head] | None = None) -> VerificationReport:
     return verify(entries(), heads=heads(), known=known or [])
 
 

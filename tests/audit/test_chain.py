@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from django.db import DatabaseError, ProgrammingError, connection, connections, transaction
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.chain import NO_HASH, digest
 from apps.audit.models import AuditEvent
 from apps.audit.selectors import all_entries, count_rows
@@ -19,7 +19,7 @@ from tests.makers import NOW, make_tenant
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 
 
-def test_rows_are_numbered_and_chained_as_they_commit(acme: Opened) -> None:
+def test_rows_are_numbered_and_chained_as_they_commit(acme: OpenedTenant) -> None:
     note(acme, "a", "b", "c")
 
     chain = entries(acme.scope.tenant_id)
@@ -31,7 +31,7 @@ def test_rows_are_numbered_and_chained_as_they_commit(acme: Opened) -> None:
     assert (chain[-1].target, chain[-1].network) == ("c", "203.0.113.0/24")
 
 
-def test_database_and_python_compute_the_same_over_any_text(acme: Opened) -> None:
+def test_database_and_python_compute_the_same_over_any_text(acme: OpenedTenant) -> None:
     with tenant_transaction(acme.scope):
         record(acme.scope, actor="", action="é\U0001f511", target="\t'\"\\\n", reason="x" * 64, count=-1, now=NOW)
     with transaction.atomic():
@@ -41,7 +41,7 @@ def test_database_and_python_compute_the_same_over_any_text(acme: Opened) -> Non
     assert verified().is_whole
 
 
-def test_rows_of_no_tenant_are_a_chain_of_their_own(acme: Opened) -> None:
+def test_rows_of_no_tenant_are_a_chain_of_their_own(acme: OpenedTenant) -> None:
     before = len(entries(0))
     with transaction.atomic():
         record(None, actor="anonymous", action="session.refused", now=NOW)
@@ -49,7 +49,7 @@ def test_rows_of_no_tenant_are_a_chain_of_their_own(acme: Opened) -> None:
     assert [entry.seq for entry in entries(0)] == list(range(1, before + 2))
 
 
-def test_one_chain_can_be_read_and_counted_by_itself(acme: Opened, globex: Opened) -> None:
+def test_one_chain_can_be_read_and_counted_by_itself(acme: OpenedTenant, globex: OpenedTenant) -> None:
     note(acme, "a", "b")
     note(globex, "c")
 
@@ -60,7 +60,7 @@ def test_one_chain_can_be_read_and_counted_by_itself(acme: Opened, globex: Opene
         assert count_rows(chain, using="operator") == len(found)
 
 
-def test_what_is_rolled_back_leaves_no_gap(acme: Opened) -> None:
+def test_what_is_rolled_back_leaves_no_gap(acme: OpenedTenant) -> None:
     with tenant_transaction(acme.scope):
         record(acme.scope, actor="test", action="lost", now=NOW)
         transaction.set_rollback(True)
@@ -77,7 +77,7 @@ def test_what_is_rolled_back_leaves_no_gap(acme: Opened) -> None:
     assert verified().is_whole
 
 
-def test_sixteen_threads_of_one_tenant_leave_one_whole_chain(acme: Opened) -> None:
+def test_sixteen_threads_of_one_tenant_leave_one_whole_chain(acme: OpenedTenant) -> None:
     before = len(entries(acme.scope.tenant_id))
 
     def write(thread: int) -> int:
@@ -106,8 +106,10 @@ def test_sixteen_threads_of_one_tenant_leave_one_whole_chain(acme: Opened) -> No
     assert verified().is_whole
 
 
-def test_two_tenants_in_both_orders_in_one_transaction_do_not_wait_for_each_other(acme: Opened, globex: Opened) -> None:
-    def write(order: tuple[Opened, Opened]) -> None:
+def test_two_tenants_in_both_orders_in_one_transaction_do_not_wait_for_each_other(
+    acme: OpenedTenant, globex: OpenedTenant
+) -> None:
+    def write(order: tuple[OpenedTenant, OpenedTenant]) -> None:
         try:
             for _ in range(100):
                 with transaction.atomic():
@@ -138,7 +140,7 @@ def test_two_tenants_in_both_orders_in_one_transaction_do_not_wait_for_each_othe
     "delete from audit_checkpointhead",
     "select audit_extend(1)",
 ])  # fmt: skip
-def test_application_can_only_add_and_only_through_the_one_function(acme: Opened, statement: str) -> None:
+def test_application_can_only_add_and_only_through_the_one_function(acme: OpenedTenant, statement: str) -> None:
     with (
         pytest.raises(ProgrammingError, match="permission denied"),
         tenant_transaction(acme.scope),
@@ -147,7 +149,7 @@ def test_application_can_only_add_and_only_through_the_one_function(acme: Opened
         cursor.execute(statement.format(tenant=acme.scope.tenant_id))
 
 
-def test_row_of_another_tenant_is_refused(acme: Opened, globex: Opened) -> None:
+def test_row_of_another_tenant_is_refused(acme: OpenedTenant, globex: OpenedTenant) -> None:
     for mine, row in ((acme.scope, globex.scope), (acme.scope, None)):
         with pytest.raises(ProgrammingError, match="another tenant"), tenant_transaction(mine):
             record(row, actor="test", action="test", now=NOW)
@@ -169,7 +171,9 @@ def test_row_of_another_tenant_is_refused(acme: Opened, globex: Opened) -> None:
     "truncate audit_chainhead",
     "truncate audit_checkpoint cascade",
 ])  # fmt: skip
-def test_not_even_the_owner_or_a_superuser_changes_a_row(acme: Opened, superuser_url: str, statement: str) -> None:
+def test_not_even_the_owner_or_a_superuser_changes_a_row(
+    acme: OpenedTenant, superuser_url: str, statement: str
+) -> None:
     note(acme, "a")
     with superuser(superuser_url) as cursor:
         with pytest.raises(psycopg.errors.InsufficientPrivilege, match="only ever added to"):
@@ -178,7 +182,7 @@ def test_not_even_the_owner_or_a_superuser_changes_a_row(acme: Opened, superuser
         cursor.connection.rollback()
 
 
-def test_a_row_put_in_by_the_owner_is_chained_like_any_other(acme: Opened, superuser_url: str) -> None:
+def test_a_row_put_in_by_the_owner_is_chained_like_any_other(acme: OpenedTenant, superuser_url: str) -> None:
     with superuser(superuser_url) as cursor:
         cursor.execute(
             "insert into audit_auditevent (tenant_id, created_at, actor, action, target, outcome, reason, request_id, "
@@ -191,7 +195,7 @@ def test_a_row_put_in_by_the_owner_is_chained_like_any_other(acme: Opened, super
     assert verified().is_whole
 
 
-def test_change_whose_row_cannot_be_written_does_not_happen(acme: Opened) -> None:
+def test_change_whose_row_cannot_be_written_does_not_happen(acme: OpenedTenant) -> None:
     before = len(entries())
     with pytest.raises(DatabaseError), tenant_transaction(acme.scope):
         record(acme.scope, actor="x" * 65, action="test", now=NOW)

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent, Checkpoint
 from apps.upkeep import checkpoints
 from apps.upkeep.tasks import checkpoint
@@ -27,14 +27,14 @@ def run(*arguments: str, **options: Any) -> str:
     return output.getvalue()
 
 
-def test_whole_trail_is_said_to_be_whole(acme: Opened) -> None:
+def test_whole_trail_is_said_to_be_whole(acme: OpenedTenant) -> None:
     note(acme, "a")
 
     assert "Nothing was changed" in run("verify")
     assert "1 chains" in run("verify", tenant="acme")
 
 
-def test_bad_row_is_named_and_the_command_ends_with_one(acme: Opened, attack: Attack) -> None:
+def test_bad_row_is_named_and_the_command_ends_with_one(acme: OpenedTenant, attack: Attack) -> None:
     note(acme, "a", "b")
     victim = entries(acme.scope.tenant_id)[-1]
     attack(f"update audit_auditevent set actor = 'x' where id = {victim.id}")  # noqa: S608
@@ -45,14 +45,14 @@ def test_bad_row_is_named_and_the_command_ends_with_one(acme: Opened, attack: At
     assert refused.value.returncode == 1
 
 
-def test_row_that_cannot_even_be_read_is_a_refusal_and_no_crash(acme: Opened, attack: Attack) -> None:
+def test_row_that_cannot_even_be_read_is_a_refusal_and_no_crash(acme: OpenedTenant, attack: Attack) -> None:
     attack("update audit_auditevent set created_at = 'infinity'")
 
     with pytest.raises(CommandError, match="was changed"):
         run("verify", json=True)
 
 
-def test_other_tenants_trouble_is_not_a_tenants_own(acme: Opened, globex: Opened, attack: Attack) -> None:
+def test_other_tenants_trouble_is_not_a_tenants_own(acme: OpenedTenant, globex: OpenedTenant, attack: Attack) -> None:
     attack(f"delete from audit_auditevent where tenant_id = {globex.scope.tenant_id}")  # noqa: S608
 
     assert json.loads(run("verify", tenant="acme", json=True))["whole"]
@@ -87,7 +87,7 @@ def test_tenant_that_is_not_there_is_said() -> None:
     assert refused.value.returncode == 1
 
 
-def test_list_shows_what_is_asked_for(acme: Opened, globex: Opened) -> None:
+def test_list_shows_what_is_asked_for(acme: OpenedTenant, globex: OpenedTenant) -> None:
     note(acme, "mine")
     note(globex, "theirs")
 
@@ -99,7 +99,7 @@ def test_list_shows_what_is_asked_for(acme: Opened, globex: Opened) -> None:
         run("list")
 
 
-def test_checkpoint_can_be_taken_by_hand_and_by_the_schedule(acme: Opened) -> None:
+def test_checkpoint_can_be_taken_by_hand_and_by_the_schedule(acme: OpenedTenant) -> None:
     note(acme, "a")
 
     assert "Checkpoint 1" in run("checkpoint")
@@ -109,14 +109,14 @@ def test_checkpoint_can_be_taken_by_hand_and_by_the_schedule(acme: Opened) -> No
     assert Checkpoint.objects.count() == 1
 
 
-def test_key_is_the_one_that_checkpoints_are_signed_with(acme: Opened) -> None:
+def test_key_is_the_one_that_checkpoints_are_signed_with(acme: OpenedTenant) -> None:
     signed = checkpoints.take_checkpoint(now=NOW)
 
     assert signed is not None
     assert checkpoints.is_signed(signed, bytes.fromhex(run("key").strip()))
 
 
-def test_operators_see_the_chain_and_how_far_it_is_signed(acme: Opened) -> None:
+def test_operators_see_the_chain_and_how_far_it_is_signed(acme: OpenedTenant) -> None:
     note(acme, "a")
     client = make_operator("operator@example.org").show_factor()
     unsigned = client.get(reverse("admin:audit_auditevent_changelist")).content.decode()

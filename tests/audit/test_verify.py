@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.chain import NAMES
 from apps.audit.checkpoint_statement import Signed
 from apps.audit.models import Checkpoint
-from apps.audit.verify import Finding, trusted
+from apps.audit.verify import VerificationFinding, trusted
 from apps.crypto import signatures
 from apps.upkeep import checkpoints
 from tests.audit.conftest import Attack, entries, note, verified
@@ -46,7 +46,7 @@ end $$
 
 
 @pytest.fixture
-def chain(acme: Opened, globex: Opened) -> int:
+def chain(acme: OpenedTenant, globex: OpenedTenant) -> int:
     """The tenant whose chain is attacked; the other's stands beside it."""
     note(globex, "other")
     note(acme, *"abcdefgh")
@@ -78,7 +78,7 @@ def found(answer: Any, chain: int | None) -> list[tuple[str, int]]:
     return [(one["kind"], one["seq"]) for one in answer["findings"] if one["chain"] == chain]
 
 
-def kinds(findings: list[Finding], chain: int | None) -> list[tuple[str, int]]:
+def kinds(findings: list[VerificationFinding], chain: int | None) -> list[tuple[str, int]]:
     return [(one.kind, one.seq) for one in findings if one.chain == chain]
 
 
@@ -235,7 +235,7 @@ def test_rebuilt_chain_is_another_than_the_checkpoint_has_seen(chain: int, signe
 
 
 def test_fork_is_found_at_the_first_checkpoint_that_saw_another_row(
-    acme: Opened, chain: int, signed: Signed, attack: Attack
+    acme: OpenedTenant, chain: int, signed: Signed, attack: Attack
 ) -> None:
     note(acme, "later")
     checkpoints.take_checkpoint(now=NOW + timedelta(hours=1))
@@ -258,7 +258,7 @@ def test_files_tell_where_the_stored_checkpoints_were_deleted_too(
 
 
 def test_one_old_file_speaks_for_chains_it_does_not_list(
-    acme: Opened, globex: Opened, signed: Signed, attack: Attack, shipped: Path, tmp_path: Path
+    acme: OpenedTenant, globex: OpenedTenant, signed: Signed, attack: Attack, shipped: Path, tmp_path: Path
 ) -> None:
     note(globex, "later")
     checkpoints.take_checkpoint(now=NOW + timedelta(hours=1))
@@ -290,7 +290,7 @@ def test_forged_checkpoint_is_not_believed(chain: int, signed: Signed, attack: A
     "signature = repeat('0', 128)", "signature = ''",
 ])  # fmt: skip
 def test_stored_checkpoint_that_was_changed_is_not_believed(
-    acme: Opened, signed: Signed, attack: Attack, change: str, shipped: Path
+    acme: OpenedTenant, signed: Signed, attack: Attack, change: str, shipped: Path
 ) -> None:
     note(acme, "later")  # so that root and moved differ
     checkpoints.take_checkpoint(now=NOW + timedelta(hours=1))
@@ -318,7 +318,9 @@ def test_checkpoint_of_another_deployment_is_not_believed(signed: Signed, settin
     assert kinds(findings, None) == [("checkpoint", 1)]
 
 
-def test_missing_checkpoint_between_two_is_noticed(acme: Opened, signed: Signed, attack: Attack, shipped: Path) -> None:
+def test_missing_checkpoint_between_two_is_noticed(
+    acme: OpenedTenant, signed: Signed, attack: Attack, shipped: Path
+) -> None:
     for hour in (1, 2):
         note(acme, "later")
         checkpoints.take_checkpoint(now=NOW + timedelta(hours=hour))
@@ -342,7 +344,7 @@ def test_two_checkpoints_with_one_number_are_noticed(signed: Signed) -> None:
 
 
 def test_checkpoint_is_taken_after_a_minute_or_a_thousand_rows(
-    acme: Opened, signed: Signed, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, signed: Signed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     idle = checkpoints.take_checkpoint(now=NOW + timedelta(hours=1))
     note(acme, "one")
@@ -361,7 +363,7 @@ def test_checkpoint_is_taken_after_a_minute_or_a_thousand_rows(
 
 
 def test_file_gets_what_a_full_disk_kept_from_it(
-    acme: Opened, signed: Signed, shipped: Path, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, signed: Signed, shipped: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -390,7 +392,7 @@ def test_checkpoint_holds_no_content_and_no_name(signed: Signed, shipped: Path) 
 
 
 @pytest.fixture
-def exported(acme: Opened, signed: Signed, tmp_path: Path) -> Path:
+def exported(acme: OpenedTenant, signed: Signed, tmp_path: Path) -> Path:
     output = StringIO()
     call_command("audit", "export", tenant="acme", stdout=output)
     file = tmp_path / "chain.jsonl"
@@ -404,7 +406,7 @@ def test_export_is_checked_with_nothing_but_the_public_key(chain: int, exported:
     assert (answer["rows"], answer["confirmed"]) == (length(chain), {str(chain): length(chain)})
 
 
-def test_export_shows_nothing_of_another_tenant(globex: Opened, exported: Path) -> None:
+def test_export_shows_nothing_of_another_tenant(globex: OpenedTenant, exported: Path) -> None:
     *rows, proof = [json.loads(line) for line in exported.read_text().splitlines()]
 
     assert globex.scope.tenant_id not in {row["tenant_id"] for row in rows}

@@ -19,7 +19,7 @@ from apps.adapters.kms.fakes.aws import FakeAws
 from apps.adapters.kms.fakes.gcp import FakeGoogle, crc32c
 from apps.adapters.kms.fakes.transit import FakeTransit
 from apps.adapters.kms.gcp import GoogleKms
-from apps.adapters.kms.remote import PerProcess, call_within, require_tls
+from apps.adapters.kms.remote import ForkAware, call_within, require_tls
 from apps.adapters.kms.vault import VaultTransit
 from tests.contracts.key_providers import (
     CTX,
@@ -215,7 +215,7 @@ def test_errors_of_a_call_arrive_as_they_are() -> None:
 
 
 def test_forked_child_makes_its_own_client() -> None:
-    made = PerProcess(object)
+    made = ForkAware(object)
     parents = made.get()
     assert made.get() is parents
 

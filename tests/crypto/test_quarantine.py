@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from apps.adapters.embedders.fake import FailingEmbedder
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.audit.services import enqueue
 from apps.core.plaintext import Plaintext
@@ -46,7 +46,7 @@ def found(scope: Scope, query: str = "where does the red bicycle stand?", **opti
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     return make_scope(acme)
 
 
@@ -223,7 +223,7 @@ def _fail(*_: object) -> None:
     raise RuntimeError
 
 
-def test_a_tenant_s_broken_rows_are_no_other_tenant_s(scope: Scope, spoiled: int, globex: Opened) -> None:
+def test_a_tenant_s_broken_rows_are_no_other_tenant_s(scope: Scope, spoiled: int, globex: OpenedTenant) -> None:
     found(scope)
     found(make_scope(globex))
 
@@ -289,7 +289,7 @@ def test_a_row_that_is_gone_is_let_go(scope: Scope, spoiled: int, superuser_url:
     assert [record for _, record, _, _ in listed(scope)] == [spoiled]
 
 
-def test_a_row_is_not_let_go_for_another_tenant(scope: Scope, bicycle: int, globex: Opened) -> None:
+def test_a_row_is_not_let_go_for_another_tenant(scope: Scope, bicycle: int, globex: OpenedTenant) -> None:
     integrity.note(scope, DecryptError("tag"), bicycle, space_id=None, now=NOW)
     assert len(listed(scope)) == 1
     theirs = find_system_scope(globex.scope.tenant_id)

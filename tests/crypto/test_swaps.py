@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto import lifecycle
@@ -55,7 +55,7 @@ class Life:
         return list(self.said)
 
 
-def lead(tenant: Opened, user: str, environment: Environment) -> Life:
+def lead(tenant: OpenedTenant, user: str, environment: Environment) -> Life:
     scope = make_scope(tenant, user, environment=environment)
     texts = [f"My {thing} of {environment} stands in the yard of {tenant.tenant.name} {user}." for thing in THINGS]
     proposals = [
@@ -83,7 +83,7 @@ class World:
 
 
 @pytest.fixture
-def world(acme: Opened, globex: Opened, superuser_url: str) -> Iterator[World]:
+def world(acme: OpenedTenant, globex: OpenedTenant, superuser_url: str) -> Iterator[World]:
     with superuser(superuser_url) as cursor:
         yield World(
             mine=lead(acme, "alice", Environment.PRODUCTION),
@@ -176,12 +176,12 @@ def assert_not_accepted(world: World, memory_id: int) -> None:
 
 
 @pytest.fixture
-def second_version(acme: Opened) -> None:
+def second_version(acme: OpenedTenant) -> None:
     """Version 2 of acme's key is there and may be read, as in the middle of a rotation."""
     add_version(acme)
 
 
-def add_version(acme: Opened) -> None:
+def add_version(acme: OpenedTenant) -> None:
     scope = find_system_scope(acme.scope.tenant_id)
     assert scope is not None
     version = lifecycle.begin(scope, reason="test", now=NOW)
@@ -258,7 +258,7 @@ class Listening:
 
 
 @pytest.mark.parametrize("column", [*SEALED_HERE, "embedding_ct"])
-def test_a_rotation_takes_nothing_of_another_place_along(world: World, acme: Opened, column: str) -> None:
+def test_a_rotation_takes_nothing_of_another_place_along(world: World, acme: OpenedTenant, column: str) -> None:
     """One row for each kind of swap: they stay as they are, to be looked into, and every other one is turned."""
     system = find_system_scope(acme.scope.tenant_id)
     assert system is not None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit import unbound
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
@@ -35,7 +35,7 @@ def attacker(superuser_url: str) -> Iterator[Any]:
 
 
 @pytest.fixture
-def two(acme: Opened, now: datetime) -> tuple[Scope, Scope]:
+def two(acme: OpenedTenant, now: datetime) -> tuple[Scope, Scope]:
     """Two people of one tenant, who each said something."""
     found = make_scope(acme, "cr1"), make_scope(acme, "cr2")
     for scope in found:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -26,7 +26,7 @@ def rows(scope: Scope) -> list[tuple[str, str, str, int]]:
         return [(row.actor, row.target, row.reason, row.count) for row in found]
 
 
-def test_recalls_of_one_credential_in_one_space_are_one_row(acme: Opened, globex: Opened) -> None:
+def test_recalls_of_one_credential_in_one_space_are_one_row(acme: OpenedTenant, globex: OpenedTenant) -> None:
     alice, bob = make_scope(acme), make_scope(acme, "bob")
     other_key = replace(alice, principal=Principal(kind="api_key", id=77))
     theirs = make_scope(globex)
@@ -46,7 +46,7 @@ def test_recalls_of_one_credential_in_one_space_are_one_row(acme: Opened, globex
     assert rows(theirs) == [(theirs.principal.label, f"space:{theirs.space.id}", "hits=0", 1)]
 
 
-def test_recall_that_reaches_nobody_is_recorded_too(acme: Opened) -> None:
+def test_recall_that_reaches_nobody_is_recorded_too(acme: OpenedTenant) -> None:
     stranger = replace(make_scope(acme), spaces=())
 
     recall(stranger, Plaintext("Who?"), now=NOW)
@@ -55,7 +55,7 @@ def test_recall_that_reaches_nobody_is_recorded_too(acme: Opened) -> None:
     assert rows(stranger) == [(stranger.principal.label, "", "hits=0", 1)]
 
 
-def test_many_spaces_are_counted_and_not_named(acme: Opened) -> None:
+def test_many_spaces_are_counted_and_not_named(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     spaces = [make_scope(acme, f"user {number}").space for number in range(5)]
 
@@ -65,7 +65,7 @@ def test_many_spaces_are_counted_and_not_named(acme: Opened) -> None:
     assert rows(scope) == [(scope.principal.label, "5 spaces", "hits=0", 1)]
 
 
-def test_trail_holds_no_word_of_the_question_or_the_answer(acme: Opened) -> None:
+def test_trail_holds_no_word_of_the_question_or_the_answer(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     remember(scope, [Proposal(text=Plaintext(SAID), importance=0.9)], now=NOW)
 

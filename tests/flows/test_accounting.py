@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from apps.api.v1.recall import context_block
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.history.states import NewState
 from apps.history.turns import NewTurn
 from apps.imports.services import get_import, start_import
-from apps.imports.working import Outcome as Worked
+from apps.imports.working import ImportOutcome as Worked
 from apps.imports.working import import_chunk
 from apps.ingest import models
 from apps.ingest.candidates import STORED, Outcome, Proposal
@@ -35,7 +35,7 @@ from apps.projects.selectors import default_project
 from apps.projects.services import set_review
 from apps.recall.answering import compose, search_routed, synthesize
 from apps.recall.services import recall
-from memsync.demo.conversation import Turn as Told
+from memsync.demo.conversation import DemoTurn as Told
 from memsync.demo.conversation import conversation
 from tests.makers import NOW, make_scope
 
@@ -66,7 +66,7 @@ SLOW = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[Hea
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     return make_scope(acme, project_id=default_project(acme.scope).pk)
 
 
@@ -269,7 +269,9 @@ def test_a_conversation_told_twice_more_adds_no_row(
 
 @settings(SLOW, max_examples=3 * EXAMPLES)
 @given(texts=st.lists(st.sampled_from(SAID), min_size=2, max_size=12), together=st.booleans())
-def test_whatever_was_told_adds_no_row_when_it_is_told_again(acme: Opened, texts: list[str], together: bool) -> None:
+def test_whatever_was_told_adds_no_row_when_it_is_told_again(
+    acme: OpenedTenant, texts: list[str], together: bool
+) -> None:
     scope = make_scope(acme, secrets.token_hex(8))
     said = [proposed(text, occurred_at=NOW + timedelta(minutes=at)) for at, text in enumerate(texts)]
 

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.apikeys import services, tokens
 from apps.apikeys.models import ApiKey
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT
 from apps.apikeys.selectors import (
     KeyExpired,
@@ -39,7 +39,7 @@ def trail(scope: Scope) -> list[tuple[str, str, str]]:
 # -- a valid key -----------------------------------------------------------------------------------------------------
 
 
-def test_key_says_whose_data_in_which_environment_and_what_may_be_done(acme: Opened, now: datetime) -> None:
+def test_key_says_whose_data_in_which_environment_and_what_may_be_done(acme: OpenedTenant, now: datetime) -> None:
     issued = make_api_key(
         acme.scope,
         environment=Environment.STAGING,
@@ -60,20 +60,20 @@ def test_key_says_whose_data_in_which_environment_and_what_may_be_done(acme: Ope
     assert who.scope.principal.label == f"api_key:{issued.key.pk}"
 
 
-def test_wildcard_of_memory_never_implies_delete(acme: Opened, now: datetime) -> None:
+def test_wildcard_of_memory_never_implies_delete(acme: OpenedTenant, now: datetime) -> None:
     issued = make_api_key(acme.scope, scopes=("memory:*", "*"), now=now)
 
     assert "memory:delete" not in authenticate(issued.text, now=now).permissions
     assert "memory:delete" not in DEFAULT
 
 
-def test_policy_of_the_tenant_comes_with_the_key(acme: Opened, now: datetime) -> None:
+def test_policy_of_the_tenant_comes_with_the_key(acme: OpenedTenant, now: datetime) -> None:
     set_policy(acme.tenant, key_deletes="retire", actor="system:0", now=now)
 
     assert authenticate(acme.keys[Environment.PRODUCTION], now=now).key_deletes == "retire"
 
 
-def test_the_secret_is_stored_nowhere(acme: Opened, now: datetime) -> None:
+def test_the_secret_is_stored_nowhere(acme: OpenedTenant, now: datetime) -> None:
     issued = make_api_key(acme.scope, now=now)
     secret = issued.text.split("_")[3]
 
@@ -86,7 +86,7 @@ def test_the_secret_is_stored_nowhere(acme: Opened, now: datetime) -> None:
     assert secret not in repr(issued)
 
 
-def test_use_is_noted_at_most_once_a_minute(acme: Opened, now: datetime) -> None:
+def test_use_is_noted_at_most_once_a_minute(acme: OpenedTenant, now: datetime) -> None:
     text = make_api_key(acme.scope, now=now).text
     noted = []
 
@@ -97,7 +97,7 @@ def test_use_is_noted_at_most_once_a_minute(acme: Opened, now: datetime) -> None
     assert noted == [now, now, now + timedelta(seconds=60)]
 
 
-def test_a_steady_key_costs_one_lookup(acme: Opened, now: datetime) -> None:
+def test_a_steady_key_costs_one_lookup(acme: OpenedTenant, now: datetime) -> None:
     text = make_api_key(acme.scope, now=now).text
     authenticate(text, now=now)
 
@@ -127,7 +127,9 @@ def test_key_that_was_never_issued_is_unknown(now: datetime) -> None:
         authenticate(text, now=now)
 
 
-def test_known_kid_with_another_secret_is_unknown(acme: Opened, now: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_kid_with_another_secret_is_unknown(
+    acme: OpenedTenant, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
     issued = make_api_key(acme.scope, now=now)
     forged = _with_kid(issued.key.kid, monkeypatch)
 
@@ -148,7 +150,7 @@ def test_unknown_kid_is_compared_all_the_same(now: datetime, monkeypatch: pytest
     assert compared == [bytes(32)]
 
 
-def test_expired_key_is_refused_in_the_words_of_an_unknown_one(acme: Opened, now: datetime) -> None:
+def test_expired_key_is_refused_in_the_words_of_an_unknown_one(acme: OpenedTenant, now: datetime) -> None:
     text = make_api_key(acme.scope, expires_in=timedelta(hours=1), now=now).text
 
     with pytest.raises(KeyExpired, match=r"^Invalid API key$") as refused:
@@ -158,7 +160,7 @@ def test_expired_key_is_refused_in_the_words_of_an_unknown_one(acme: Opened, now
     assert authenticate(text, now=now + timedelta(minutes=59)).tenant.name == "acme"
 
 
-def test_revoked_key_is_refused_at_once(acme: Opened, now: datetime) -> None:
+def test_revoked_key_is_refused_at_once(acme: OpenedTenant, now: datetime) -> None:
     issued = make_api_key(acme.scope, now=now)
     authenticate(issued.text, now=now)
 
@@ -168,7 +170,7 @@ def test_revoked_key_is_refused_at_once(acme: Opened, now: datetime) -> None:
         authenticate(issued.text, now=now)
 
 
-def test_revoked_key_whose_time_is_over_still_says_revoked(acme: Opened, now: datetime) -> None:
+def test_revoked_key_whose_time_is_over_still_says_revoked(acme: OpenedTenant, now: datetime) -> None:
     issued = make_api_key(acme.scope, expires_in=timedelta(hours=1), now=now)
     services.revoke(acme.scope, issued.key.pk, now=now)
 
@@ -176,7 +178,7 @@ def test_revoked_key_whose_time_is_over_still_says_revoked(acme: Opened, now: da
         authenticate(issued.text, now=now + timedelta(days=1))
 
 
-def test_every_key_of_a_closed_tenant_is_refused(acme: Opened, globex: Opened, now: datetime) -> None:
+def test_every_key_of_a_closed_tenant_is_refused(acme: OpenedTenant, globex: OpenedTenant, now: datetime) -> None:
     close_tenant(acme.tenant, actor="system:0", now=now)
 
     for text in acme.keys.values():
@@ -185,7 +187,7 @@ def test_every_key_of_a_closed_tenant_is_refused(acme: Opened, globex: Opened, n
     assert authenticate(globex.keys[Environment.PRODUCTION], now=now).tenant.name == "globex"
 
 
-def test_refusals_are_noted_once_a_minute_for_each_key(acme: Opened, now: datetime) -> None:
+def test_refusals_are_noted_once_a_minute_for_each_key(acme: OpenedTenant, now: datetime) -> None:
     issued = make_api_key(acme.scope, now=now)
     services.revoke(acme.scope, issued.key.pk, now=now)
     target = f"api_key:{issued.key.pk}"
@@ -200,7 +202,9 @@ def test_refusals_are_noted_once_a_minute_for_each_key(acme: Opened, now: dateti
 # -- two walls -------------------------------------------------------------------------------------------------------
 
 
-def test_a_transaction_that_names_a_kid_sees_that_row_and_no_other(acme: Opened, globex: Opened, now: datetime) -> None:
+def test_a_transaction_that_names_a_kid_sees_that_row_and_no_other(
+    acme: OpenedTenant, globex: OpenedTenant, now: datetime
+) -> None:
     issued = make_api_key(acme.scope, now=now)
 
     with connection.cursor() as cursor:
@@ -211,17 +215,21 @@ def test_a_transaction_that_names_a_kid_sees_that_row_and_no_other(acme: Opened,
         assert cursor.rowcount == 0
 
 
-def test_another_tenants_key_can_be_neither_listed_nor_changed(acme: Opened, globex: Opened, now: datetime) -> None:
+def test_another_tenants_key_can_be_neither_listed_nor_changed(
+    acme: OpenedTenant, globex: OpenedTenant, now: datetime
+) -> None:
     issued = make_api_key(acme.scope, now=now)
 
     assert issued.key.pk not in [key.pk for key in list_keys(globex.scope)]
     for change in (services.revoke, services.rotate):
-        with pytest.raises(services.KeyNotFound):
+        with pytest.raises(services.ApiKeyNotFound):
             change(globex.scope, issued.key.pk, now=now)
     assert authenticate(issued.text, now=now).tenant.name == "acme"
 
 
-def test_key_cannot_be_pinned_to_another_tenants_project(acme: Opened, globex: Opened, now: datetime) -> None:
+def test_key_cannot_be_pinned_to_another_tenants_project(
+    acme: OpenedTenant, globex: OpenedTenant, now: datetime
+) -> None:
     with pytest.raises(ProjectNotFound):
         make_api_key(globex.scope, project_id=acme.project.pk, now=now)
 
@@ -229,7 +237,7 @@ def test_key_cannot_be_pinned_to_another_tenants_project(acme: Opened, globex: O
 # -- issuing, rotating, revoking -------------------------------------------------------------------------------------
 
 
-def test_key_lives_ninety_days_unless_told_otherwise(acme: Opened, now: datetime) -> None:
+def test_key_lives_ninety_days_unless_told_otherwise(acme: OpenedTenant, now: datetime) -> None:
     issued = services.issue(acme.scope, name="ci", environment=Environment.STAGING, now=now)
 
     assert issued.key.expires_at == now + timedelta(days=90)
@@ -248,7 +256,7 @@ def test_key_lives_ninety_days_unless_told_otherwise(acme: Opened, now: datetime
     ],
 )
 def test_key_that_breaks_a_rule_is_not_issued(
-    acme: Opened, now: datetime, change: dict[str, object], error: type[Exception]
+    acme: OpenedTenant, now: datetime, change: dict[str, object], error: type[Exception]
 ) -> None:
     before = len(list_keys(acme.scope))
     wanted = {"name": "ci", "environment": Environment.STAGING, "scopes": DEFAULT} | change
@@ -261,12 +269,12 @@ def test_key_that_breaks_a_rule_is_not_issued(
     assert len(list_keys(acme.scope)) == before
 
 
-def test_refused_scopes_are_named_beside_those_that_exist(acme: Opened, now: datetime) -> None:
+def test_refused_scopes_are_named_beside_those_that_exist(acme: OpenedTenant, now: datetime) -> None:
     with pytest.raises(services.UnknownScopes, match=r"Unknown scopes: memory:erase\. There are: memory:read, .*"):
         make_api_key(acme.scope, scopes=("memory:read", "memory:erase"), now=now)
 
 
-def test_rotated_key_works_beside_the_new_one_until_the_grace_ends(acme: Opened, now: datetime) -> None:
+def test_rotated_key_works_beside_the_new_one_until_the_grace_ends(acme: OpenedTenant, now: datetime) -> None:
     old = make_api_key(acme.scope, scopes=("memory:read",), environment=Environment.STAGING, now=now)
 
     new = services.rotate(acme.scope, old.key.pk, grace=timedelta(hours=24), now=now)
@@ -278,7 +286,7 @@ def test_rotated_key_works_beside_the_new_one_until_the_grace_ends(acme: Opened,
         authenticate(old.text, now=now + timedelta(hours=24))
 
 
-def test_rotation_without_grace_revokes_the_old_key_at_once(acme: Opened, now: datetime) -> None:
+def test_rotation_without_grace_revokes_the_old_key_at_once(acme: OpenedTenant, now: datetime) -> None:
     old = make_api_key(acme.scope, now=now)
 
     services.rotate(acme.scope, old.key.pk, grace=timedelta(0), now=now)
@@ -287,7 +295,7 @@ def test_rotation_without_grace_revokes_the_old_key_at_once(acme: Opened, now: d
         authenticate(old.text, now=now)
 
 
-def test_grace_never_prolongs_a_key(acme: Opened, now: datetime) -> None:
+def test_grace_never_prolongs_a_key(acme: OpenedTenant, now: datetime) -> None:
     old = make_api_key(acme.scope, expires_in=timedelta(hours=1), now=now)
 
     services.rotate(acme.scope, old.key.pk, now=now)
@@ -298,7 +306,7 @@ def test_grace_never_prolongs_a_key(acme: Opened, now: datetime) -> None:
 
 @pytest.mark.parametrize("change", [services.revoke, services.rotate])
 def test_a_revoked_key_is_neither_revoked_again_nor_rotated(
-    acme: Opened, now: datetime, change: Callable[..., object]
+    acme: OpenedTenant, now: datetime, change: Callable[..., object]
 ) -> None:
     issued = make_api_key(acme.scope, now=now)
     services.revoke(acme.scope, issued.key.pk, now=now)
@@ -307,14 +315,14 @@ def test_a_revoked_key_is_neither_revoked_again_nor_rotated(
         change(acme.scope, issued.key.pk, now=now)
 
 
-def test_an_expired_key_is_not_rotated(acme: Opened, now: datetime) -> None:
+def test_an_expired_key_is_not_rotated(acme: OpenedTenant, now: datetime) -> None:
     issued = make_api_key(acme.scope, expires_in=timedelta(hours=1), now=now)
 
     with pytest.raises(services.KeyAlreadyExpired):
         services.rotate(acme.scope, issued.key.pk, now=now + timedelta(hours=2))
 
 
-def test_each_change_leaves_an_audit_row(acme: Opened, now: datetime) -> None:
+def test_each_change_leaves_an_audit_row(acme: OpenedTenant, now: datetime) -> None:
     before = len(trail(acme.scope))
     issued = make_api_key(acme.scope, now=now)
     new = services.rotate(acme.scope, issued.key.pk, now=now)
@@ -328,7 +336,7 @@ def test_each_change_leaves_an_audit_row(acme: Opened, now: datetime) -> None:
 
 
 def test_a_change_whose_audit_row_fails_does_not_happen(
-    acme: Opened, now: datetime, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     issued = make_api_key(acme.scope, now=now)
     monkeypatch.setattr(services, "record", _fail)
@@ -339,7 +347,7 @@ def test_a_change_whose_audit_row_fails_does_not_happen(
     assert authenticate(issued.text, now=now).key_id == issued.key.pk
 
 
-def test_state_tells_active_expired_and_revoked_apart(acme: Opened, now: datetime) -> None:
+def test_state_tells_active_expired_and_revoked_apart(acme: OpenedTenant, now: datetime) -> None:
     key = make_api_key(acme.scope, expires_in=timedelta(hours=1), now=now).key
 
     assert state_of(key, now=now) == "active"

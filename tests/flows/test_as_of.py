@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.edges.opened import NewEdge
 from apps.edges.services import connect
@@ -16,8 +16,8 @@ from apps.memories.indexing_mode import set_profile
 from apps.projects.scope import Scope
 from apps.recall import retrieval
 from apps.recall.results import Filters, Hit
-from apps.recall.retrievers.dense import Dense
-from apps.recall.retrievers.lexical import Lexical
+from apps.recall.retrievers.dense import DenseRetriever
+from apps.recall.retrievers.lexical import LexicalRetriever
 from apps.recall.services import recall
 from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
 from apps.tenants.models import Profile
@@ -48,7 +48,7 @@ def texts(scope: Scope, query: str = "Where do I live?", **asked: Any) -> list[s
 
 
 @pytest.fixture(params=[Profile.SEARCHABLE, Profile.SEALED], ids=["searchable", "sealed"])
-def scope(acme: Opened, request: pytest.FixtureRequest) -> Scope:
+def scope(acme: OpenedTenant, request: pytest.FixtureRequest) -> Scope:
     """Of a person who moved twice."""
     scope = make_scope(acme)
     for on, text in CITIES.items():
@@ -86,7 +86,7 @@ def test_a_hit_says_when_it_held(scope: Scope) -> None:
     assert porto.memory.validity == "superseded"
 
 
-@pytest.mark.parametrize("leg", [Dense, Lexical])
+@pytest.mark.parametrize("leg", [DenseRetriever, LexicalRetriever])
 def test_each_leg_finds_it_by_itself(scope: Scope, leg: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     if not scope.space.is_sealed:
         monkeypatch.setattr(retrieval, "RETRIEVERS", (leg(),))

@@ -14,7 +14,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connections
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from memsync.ops import backup, dumps, manifest, restored_rows
 from memsync.ops.backup import back_up, prune
 from memsync.ops.manifest import BackupRefused
@@ -59,7 +59,9 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.django_db(transaction=True, databases="__all__")
-def test_the_two_are_apart_for_their_owner_alone_and_told_of(acme: Opened, programs: None, tmp_path: Path) -> None:
+def test_the_two_are_apart_for_their_owner_alone_and_told_of(
+    acme: OpenedTenant, programs: None, tmp_path: Path
+) -> None:
     data, keyring = back_up("data", tmp_path / "data", now=NOW), back_up("keyring", tmp_path / "keyring", now=NOW)
 
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -133,7 +135,7 @@ def test_data_outlives_the_keyring() -> None:
 
 
 @pytest.mark.django_db(transaction=True, databases="__all__")
-def test_nobody_connects_while_a_restore_is_under_way(acme: Opened, programs: None) -> None:
+def test_nobody_connects_while_a_restore_is_under_way(acme: OpenedTenant, programs: None) -> None:
     """The attack: kill the restore between the rows and the replay, and be served what was erased."""
     with restored_rows.as_restorer():
         restored_rows.mark()

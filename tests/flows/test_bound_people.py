@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, end_user_mac
 from apps.exports import people
@@ -59,7 +59,7 @@ def unconstrained(attacker: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize("exchange", EXCHANGES.values(), ids=EXCHANGES)
 def test_two_people_who_were_exchanged_are_answered_nothing(
-    exchange: str, acme: Opened, two: tuple[Scope, Scope], unconstrained: Any
+    exchange: str, acme: OpenedTenant, two: tuple[Scope, Scope], unconstrained: Any
 ) -> None:
     one, other = (scope.space.owner_id for scope in two)
     a, b = (end_user_mac(acme.scope.tenant, name) for name in ("cr1", "cr2"))
@@ -83,7 +83,9 @@ def test_two_people_who_were_exchanged_are_answered_nothing(
         assert release(acme.scope, ids, now=datetime.now(UTC)) == 0
 
 
-def test_person_of_another_name_gets_no_space_of_theirs(acme: Opened, two: tuple[Scope, Scope], attacker: Any) -> None:
+def test_person_of_another_name_gets_no_space_of_theirs(
+    acme: OpenedTenant, two: tuple[Scope, Scope], attacker: Any
+) -> None:
     """Where nothing was written yet in an environment, a space would be made in the name that the row was given."""
     attacker.execute(
         "update tenants_enduser set external_mac = %s where id = %s",
@@ -95,7 +97,7 @@ def test_person_of_another_name_gets_no_space_of_theirs(acme: Opened, two: tuple
         meet_end_user(staging, "cr3", now=datetime.now(UTC))
 
 
-def test_space_of_another_is_in_nobodys_file(acme: Opened, two: tuple[Scope, Scope], attacker: Any) -> None:
+def test_space_of_another_is_in_nobodys_file(acme: OpenedTenant, two: tuple[Scope, Scope], attacker: Any) -> None:
     one, other = (scope.space for scope in two)
     attacker.execute(
         "update projects_space set owner_id = %s, environment = 'staging' where id = %s", [other.owner_id, one.id]
@@ -106,10 +108,10 @@ def test_space_of_another_is_in_nobodys_file(acme: Opened, two: tuple[Scope, Sco
     assert told(acme.scope) == [(f"space:{one.id}", "row_mac")]
 
 
-def test_people_are_found_again_under_another_identity_key(acme: Opened, two: tuple[Scope, Scope]) -> None:
+def test_people_are_found_again_under_another_identity_key(acme: OpenedTenant, two: tuple[Scope, Scope]) -> None:
     now = datetime.now(UTC)
     turn = rotation.rotate(acme.scope, reason="lost", is_compromise=True, now=now)
-    while rotation.work(turn.pk, seconds=60.0, workers=1, clock=lambda: now) != rotation.Outcome.OVER:
+    while rotation.work(turn.pk, seconds=60.0, workers=1, clock=lambda: now) != rotation.RotationOutcome.OVER:
         pass
 
     assert [find_end_user(acme.scope, name) is not None for name in ("cr1", "cr2")] == [True, True]
@@ -117,7 +119,7 @@ def test_people_are_found_again_under_another_identity_key(acme: Opened, two: tu
 
 
 def test_person_who_was_put_right_leaves_the_quarantine(
-    acme: Opened, two: tuple[Scope, Scope], attacker: Any, now: datetime
+    acme: OpenedTenant, two: tuple[Scope, Scope], attacker: Any, now: datetime
 ) -> None:
     attacker.execute("update projects_space set row_mac = null where id = %s", [two[0].space.id])
     with pytest.raises(DecryptError):
@@ -132,7 +134,7 @@ def test_person_who_was_put_right_leaves_the_quarantine(
         assert release(acme.scope, ids, now=now) == 1
 
 
-def test_who_somebody_is_costs_no_statement(acme: Opened, two: tuple[Scope, Scope]) -> None:
+def test_who_somebody_is_costs_no_statement(acme: OpenedTenant, two: tuple[Scope, Scope]) -> None:
     find_end_user(acme.scope, "cr1")
 
     with CaptureQueriesContext(connection) as asked:

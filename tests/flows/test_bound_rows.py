@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.apikeys import services
 from apps.apikeys.models import ApiKey
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.selectors import KeyRevoked, KeyRowChanged, authenticate, list_keys
 from apps.core.scoping import tenant_transaction
 from apps.crypto import keyring, row_keys
@@ -36,12 +36,12 @@ pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
 
 
 @pytest.fixture
-def owner(acme: Opened) -> Person:
+def owner(acme: OpenedTenant) -> Person:
     return make_person(acme.tenant, Role.OWNER)
 
 
 @pytest.fixture
-def stranger(globex: Opened) -> Person:
+def stranger(globex: OpenedTenant) -> Person:
     return make_person(globex.tenant, Role.ANALYST)
 
 
@@ -68,7 +68,7 @@ CHANGES_OF_A_KEY = {
 
 @pytest.mark.parametrize("change", CHANGES_OF_A_KEY.values(), ids=CHANGES_OF_A_KEY)
 def test_key_whose_row_was_changed_is_an_unknown_one(
-    change: str, acme: Opened, globex: Opened, attacker: Any, now: datetime
+    change: str, acme: OpenedTenant, globex: OpenedTenant, attacker: Any, now: datetime
 ) -> None:
     issued = make_api_key(
         acme.scope,
@@ -92,7 +92,7 @@ def test_key_whose_row_was_changed_is_an_unknown_one(
     assert len(names()) == 1
 
 
-def test_revoked_key_is_not_brought_back(acme: Opened, attacker: Any, now: datetime) -> None:
+def test_revoked_key_is_not_brought_back(acme: OpenedTenant, attacker: Any, now: datetime) -> None:
     issued = make_api_key(acme.scope, now=now)
     services.revoke(acme.scope, issued.key.pk, now=now)
     with pytest.raises(KeyRevoked):
@@ -104,7 +104,7 @@ def test_revoked_key_is_not_brought_back(acme: Opened, attacker: Any, now: datet
         authenticate(issued.text, now=now)
 
 
-def test_key_that_was_rotated_away_does_not_live_longer(acme: Opened, attacker: Any, now: datetime) -> None:
+def test_key_that_was_rotated_away_does_not_live_longer(acme: OpenedTenant, attacker: Any, now: datetime) -> None:
     issued = make_api_key(acme.scope, now=now)
     services.rotate(acme.scope, issued.key.pk, grace=timedelta(hours=1), now=now)
     authenticate(issued.text, now=now)
@@ -116,7 +116,7 @@ def test_key_that_was_rotated_away_does_not_live_longer(acme: Opened, attacker: 
 
 
 def test_row_of_one_key_under_the_name_of_another_opens_nothing(
-    acme: Opened, globex: Opened, attacker: Any, now: datetime
+    acme: OpenedTenant, globex: OpenedTenant, attacker: Any, now: datetime
 ) -> None:
     mine, theirs = make_api_key(globex.scope, now=now), make_api_key(acme.scope, now=now)
 
@@ -131,7 +131,7 @@ def test_row_of_one_key_under_the_name_of_another_opens_nothing(
 
 
 def test_tenants_cannot_be_exchanged_under_their_keys(
-    acme: Opened, globex: Opened, attacker: Any, now: datetime
+    acme: OpenedTenant, globex: OpenedTenant, attacker: Any, now: datetime
 ) -> None:
     issued = make_api_key(globex.scope, now=now)
 
@@ -143,7 +143,7 @@ def test_tenants_cannot_be_exchanged_under_their_keys(
         authenticate(issued.text, now=now)
 
 
-def test_changed_key_is_told_of_once_a_minute_and_counted(acme: Opened, attacker: Any, now: datetime) -> None:
+def test_changed_key_is_told_of_once_a_minute_and_counted(acme: OpenedTenant, attacker: Any, now: datetime) -> None:
     issued = make_api_key(acme.scope, now=now)
     attacker.execute("update apikeys_apikey set scopes = '{*}' where id = %s", [issued.key.pk])
 
@@ -157,7 +157,7 @@ def test_changed_key_is_told_of_once_a_minute_and_counted(acme: Opened, attacker
 
 
 def test_changed_key_is_neither_rotated_nor_made_good_by_revoking_it(
-    acme: Opened, attacker: Any, now: datetime
+    acme: OpenedTenant, attacker: Any, now: datetime
 ) -> None:
     issued = make_api_key(acme.scope, now=now)
     attacker.execute("update apikeys_apikey set scopes = '{*}' where id = %s", [issued.key.pk])
@@ -170,7 +170,7 @@ def test_changed_key_is_neither_rotated_nor_made_good_by_revoking_it(
     assert list_keys(acme.scope)[0].revoked_at == now
 
 
-def test_project_that_goes_leaves_its_keys_as_they_should_be(acme: Opened, now: datetime) -> None:
+def test_project_that_goes_leaves_its_keys_as_they_should_be(acme: OpenedTenant, now: datetime) -> None:
     project = create_project(acme.scope, "of the key", now=now)
     issued = make_api_key(acme.scope, project_id=project.pk, now=now)
 
@@ -182,7 +182,7 @@ def test_project_that_goes_leaves_its_keys_as_they_should_be(acme: Opened, now: 
     assert names() == []
 
 
-def test_what_a_row_grants_costs_no_statement(acme: Opened, now: datetime) -> None:
+def test_what_a_row_grants_costs_no_statement(acme: OpenedTenant, now: datetime) -> None:
     text = make_api_key(acme.scope, now=now).text
     authenticate(text, now=now)
 
@@ -199,7 +199,7 @@ def reaches(person: Person) -> list[tuple[str, str]]:
     return [(one.tenant.name, one.role.value) for one in members.reach_of(person.user.pk)]
 
 
-def test_role_that_was_inserted_is_none(acme: Opened, stranger: Person, attacker: Any) -> None:
+def test_role_that_was_inserted_is_none(acme: OpenedTenant, stranger: Person, attacker: Any) -> None:
     attacker.execute(
         "insert into tenants_membership (organization_id, user_id, role, created_at, row_mac) "
         "select %s, user_id, 'owner', created_at, row_mac from tenants_membership where user_id = %s",
@@ -219,7 +219,7 @@ def test_role_that_was_inserted_is_none(acme: Opened, stranger: Person, attacker
     ["role = 'owner'", "organization_id = %(acme)s", "user_id = %(owner)s", "suspended_at = now()", "row_mac = null"],
 )
 def test_role_that_was_changed_is_none(
-    change: str, acme: Opened, globex: Opened, owner: Person, stranger: Person, attacker: Any
+    change: str, acme: OpenedTenant, globex: OpenedTenant, owner: Person, stranger: Person, attacker: Any
 ) -> None:
     values = {"acme": acme.tenant.organization_id, "owner": owner.user.pk, "who": stranger.user.pk}
 
@@ -231,7 +231,7 @@ def test_role_that_was_changed_is_none(
     assert len(names()) == 1
 
 
-def test_suspension_is_not_undone(acme: Opened, owner: Person, attacker: Any, now: datetime) -> None:
+def test_suspension_is_not_undone(acme: OpenedTenant, owner: Person, attacker: Any, now: datetime) -> None:
     dev = make_person(acme.tenant, Role.DEVELOPER)
     members.change_member(acme.tenant, dev.user.pk, by=Role.OWNER, is_suspended=True, actor="system:0", now=now)
     assert names() == []
@@ -242,7 +242,7 @@ def test_suspension_is_not_undone(acme: Opened, owner: Person, attacker: Any, no
 
 
 def test_tenant_moved_to_ones_own_organization_is_out_of_reach(
-    acme: Opened, globex: Opened, owner: Person, stranger: Person, attacker: Any
+    acme: OpenedTenant, globex: OpenedTenant, owner: Person, stranger: Person, attacker: Any
 ) -> None:
     attacker.execute(
         "update tenants_tenant set organization_id = %s where id = %s", [globex.tenant.organization_id, acme.tenant.pk]
@@ -254,7 +254,7 @@ def test_tenant_moved_to_ones_own_organization_is_out_of_reach(
     assert names() == [f"tenant:{acme.tenant.pk}"]
 
 
-def test_changed_role_is_told_of_once(acme: Opened, owner: Person, attacker: Any) -> None:
+def test_changed_role_is_told_of_once(acme: OpenedTenant, owner: Person, attacker: Any) -> None:
     dev = make_person(acme.tenant, Role.DEVELOPER)
     attacker.execute("update tenants_membership set role = 'owner' where user_id = %s", [dev.user.pk])
 
@@ -266,7 +266,7 @@ def test_changed_role_is_told_of_once(acme: Opened, owner: Person, attacker: Any
 
 
 def test_changed_role_is_not_made_good_by_a_change_of_it(
-    acme: Opened, owner: Person, attacker: Any, now: datetime
+    acme: OpenedTenant, owner: Person, attacker: Any, now: datetime
 ) -> None:
     dev = make_person(acme.tenant, Role.DEVELOPER)
     attacker.execute("update tenants_membership set role = 'owner' where user_id = %s", [dev.user.pk])
@@ -280,7 +280,7 @@ def test_changed_role_is_not_made_good_by_a_change_of_it(
 
 
 def test_role_that_is_given_over_a_changed_one_is_as_it_was_given(
-    acme: Opened, owner: Person, attacker: Any, now: datetime
+    acme: OpenedTenant, owner: Person, attacker: Any, now: datetime
 ) -> None:
     dev = make_person(acme.tenant, Role.DEVELOPER)
     attacker.execute("update tenants_membership set role = 'owner' where user_id = %s", [dev.user.pk])
@@ -291,7 +291,9 @@ def test_role_that_is_given_over_a_changed_one_is_as_it_was_given(
     assert names() == []
 
 
-def test_changed_role_can_be_taken(acme: Opened, owner: Person, stranger: Person, attacker: Any, now: datetime) -> None:
+def test_changed_role_can_be_taken(
+    acme: OpenedTenant, owner: Person, stranger: Person, attacker: Any, now: datetime
+) -> None:
     attacker.execute(
         "insert into tenants_membership (organization_id, user_id, role, created_at) values (%s, %s, 'owner', now())",
         [acme.tenant.organization_id, stranger.user.pk],
@@ -306,7 +308,9 @@ def test_changed_role_can_be_taken(acme: Opened, owner: Person, stranger: Person
     assert reaches(owner) == [("acme", "owner")]
 
 
-def test_keys_of_another_tenant_stay_when_one_is_erased(acme: Opened, globex: Opened, now: datetime) -> None:
+def test_keys_of_another_tenant_stay_when_one_is_erased(
+    acme: OpenedTenant, globex: OpenedTenant, now: datetime
+) -> None:
     with tenant_transaction(acme.scope):
         services.revoke_every_key(acme.scope, now=now)
 
@@ -335,7 +339,7 @@ def forget_the_key(superuser_url: str) -> None:
 
 
 def test_rows_of_an_earlier_version_are_bound_once(
-    acme: Opened, owner: Person, attacker: Any, superuser_url: str, now: datetime
+    acme: OpenedTenant, owner: Person, attacker: Any, superuser_url: str, now: datetime
 ) -> None:
     text = acme.keys[Environment.PRODUCTION]
     unbind_everything(attacker)
@@ -355,7 +359,9 @@ def test_rows_of_an_earlier_version_are_bound_once(
     assert reaches(owner) == []
 
 
-def test_upgrade_that_was_broken_off_goes_on(acme: Opened, attacker: Any, superuser_url: str, now: datetime) -> None:
+def test_upgrade_that_was_broken_off_goes_on(
+    acme: OpenedTenant, attacker: Any, superuser_url: str, now: datetime
+) -> None:
     unbind_everything(attacker)
     forget_the_key(superuser_url)
     row_keys.make_key(1)  # and then it died
@@ -367,7 +373,7 @@ def test_upgrade_that_was_broken_off_goes_on(acme: Opened, attacker: Any, superu
 
 
 def test_later_upgrade_binds_no_row_of_a_kind_that_is_bound_already(
-    acme: Opened, owner: Person, two: tuple[Scope, Scope], attacker: Any, now: datetime
+    acme: OpenedTenant, owner: Person, two: tuple[Scope, Scope], attacker: Any, now: datetime
 ) -> None:
     unbind_everything(attacker)  # where the first key is in use, and the one that came with people is not
 
@@ -378,7 +384,7 @@ def test_later_upgrade_binds_no_row_of_a_kind_that_is_bound_already(
     assert {name.partition(":")[0] for name in names()} == {"api_key", "membership", "tenant"}
 
 
-def test_rows_of_an_older_key_stay_good(acme: Opened, now: datetime) -> None:
+def test_rows_of_an_older_key_stay_good(acme: OpenedTenant, now: datetime) -> None:
     text = make_api_key(acme.scope, now=now).text
     row = ServiceKey(name=ServiceName.ROWS, version=2, state=KeyState.ACTIVE)
     keyring.wrap_into(row, bytes(32))
@@ -394,7 +400,7 @@ def test_rows_of_an_older_key_stay_good(acme: Opened, now: datetime) -> None:
 
 
 def test_rows_are_listed_and_bound_again_by_whoever_runs_the_host(
-    acme: Opened, owner: Person, attacker: Any, now: datetime, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, owner: Person, attacker: Any, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     issued = make_api_key(acme.scope, now=now)
     attacker.execute("update apikeys_apikey set row_mac = null where id = %s", [issued.key.pk])
@@ -424,7 +430,7 @@ def test_rows_are_listed_and_bound_again_by_whoever_runs_the_host(
     assert "Every row is what it should be" in keys("bind")
 
 
-def test_doctor_says_so_where_every_row_is_right(acme: Opened, owner: Person, now: datetime) -> None:
+def test_doctor_says_so_where_every_row_is_right(acme: OpenedTenant, owner: Person, now: datetime) -> None:
     (finding,) = check_rows_that_grant(Visit(now, 0))
 
     assert finding.state is State.OK

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.ingest import services
 from apps.ingest.candidates import Proposal
@@ -51,7 +51,7 @@ def stale(texts: list[str], said: list[Change]) -> list[str]:
 
 
 def test_the_latest_is_true_and_every_former_value_was_in_its_time(
-    acme: Opened, capsys: pytest.CaptureFixture[str]
+    acme: OpenedTenant, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wrong, lost, asked = [], [], 0
     for seed in range(SCRIPTS):

@@ -11,7 +11,7 @@ from django.db import connections
 from django.test import override_settings
 
 from apps.adapters.kms.fake import FakeKms
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.crypto import inspection
 from apps.crypto.models import TenantKey
 from memsync import checks
@@ -101,7 +101,7 @@ def superuser(superuser_url: str) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-def test_databases_of_the_product_pass(acme: Opened) -> None:
+def test_databases_of_the_product_pass(acme: OpenedTenant) -> None:
     assert set(found(databases=True)) == {"memsync.W004"}  # the tests' own server does not wait for the disk
 
 
@@ -165,12 +165,12 @@ def test_old_pgvector_is_found(superuser: psycopg.Connection[Any]) -> None:
         superuser.execute(set_version, [version])
 
 
-def test_other_deployment_id_is_found(acme: Opened) -> None:
+def test_other_deployment_id_is_found(acme: OpenedTenant) -> None:
     with override_settings(DEPLOYMENT_ID="another"):
         assert "memsync.E008" in found(databases=True)
 
 
-def test_other_key_provider_is_found(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_key_provider_is_found(acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inspection, "get_kms", FakeKms)
 
     assert "memsync.E008" in found(databases=True)
@@ -199,7 +199,7 @@ def test_migration_that_waits_is_found(superuser: psycopg.Connection[Any]) -> No
         superuser.execute("update django_migrations set app = 'memories' where app = 'elsewhere'")
 
 
-def test_counting_keys_that_open_sees_the_one_that_does_not(acme: Opened, globex: Opened) -> None:
+def test_counting_keys_that_open_sees_the_one_that_does_not(acme: OpenedTenant, globex: OpenedTenant) -> None:
     assert inspection.unwrap_active_keys() == inspection.Unwrapped(opened=2, all=2)
 
     TenantKey.objects.filter(tenant_uid=globex.tenant.uid, kind="identity").update(wrapped=b"x" * 60)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command, load_command_class
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT
 from apps.apikeys.selectors import KeyExpired, KeyRevoked, authenticate, list_keys
 from apps.apikeys.services import revoke
@@ -58,23 +58,23 @@ def test_person_is_shown_the_keys_whole() -> None:
     assert authenticate(key, now=right_now()).tenant.name == "acme"
 
 
-def test_taken_name_is_refused_in_one_sentence(acme: Opened) -> None:
+def test_taken_name_is_refused_in_one_sentence(acme: OpenedTenant) -> None:
     with pytest.raises(CommandError, match="There is a tenant of this name already"):
         say("tenant", "create", "acme")
 
 
-def test_tenants_are_listed(acme: Opened, globex: Opened) -> None:
+def test_tenants_are_listed(acme: OpenedTenant, globex: OpenedTenant) -> None:
     assert [tenant["tenant"] for tenant in say_json("tenant", "list")] == ["acme", "globex"]
     assert "globex" in say("tenant", "list")
 
 
-def test_policy_is_set(acme: Opened) -> None:
+def test_policy_is_set(acme: OpenedTenant) -> None:
     assert say_json("tenant", "policy", "acme", "key_deletes=retire") == {"tenant": "acme", "key_deletes": "retire"}
     assert get_tenant("acme").key_deletes == "retire"
     assert "refuse every delete" in say("tenant", "policy", "acme", "key_deletes=deny")
 
 
-def test_quota_is_set_shown_and_taken_away(acme: Opened) -> None:
+def test_quota_is_set_shown_and_taken_away(acme: OpenedTenant) -> None:
     made = say_json("tenant", "quota", "acme", "--mode", "strict", "--adds", "100")
 
     assert made["mode"] == "strict"
@@ -89,14 +89,14 @@ def test_quota_is_set_shown_and_taken_away(acme: Opened) -> None:
 
 
 @pytest.mark.parametrize("setting", ["key_deletes=erase", "key_deletes", "retire", "other=deny"])
-def test_policy_that_does_not_exist_is_not_understood(acme: Opened, setting: str) -> None:
+def test_policy_that_does_not_exist_is_not_understood(acme: OpenedTenant, setting: str) -> None:
     with pytest.raises(CommandError) as refused:
         say("tenant", "policy", "acme", setting)
 
     assert refused.value.returncode == 2
 
 
-def test_audit_names_the_command_and_who_ran_it(acme: Opened) -> None:
+def test_audit_names_the_command_and_who_ran_it(acme: OpenedTenant) -> None:
     say("tenant", "policy", "acme", "key_deletes=retire")
 
     with tenant_transaction(acme.scope):
@@ -107,7 +107,7 @@ def test_audit_names_the_command_and_who_ran_it(acme: Opened) -> None:
 # -- keys ------------------------------------------------------------------------------------------------------------
 
 
-def test_key_is_issued_as_asked(acme: Opened, globex: Opened) -> None:
+def test_key_is_issued_as_asked(acme: OpenedTenant, globex: OpenedTenant) -> None:
     project = make_project(acme.scope, "Chatbot")
 
     said = say_json(
@@ -124,17 +124,17 @@ def test_key_is_issued_as_asked(acme: Opened, globex: Opened) -> None:
         authenticate(said["key"], now=right_now() + timedelta(hours=12))
 
 
-def test_key_for_the_only_tenant_needs_no_name(acme: Opened) -> None:
+def test_key_for_the_only_tenant_needs_no_name(acme: OpenedTenant) -> None:
     assert say_json("key", "issue")["tenant"] == "acme"
     assert tuple(say_json("key", "issue")["scopes"]) == DEFAULT
 
 
-def test_one_of_several_tenants_must_be_named(acme: Opened, globex: Opened) -> None:
+def test_one_of_several_tenants_must_be_named(acme: OpenedTenant, globex: OpenedTenant) -> None:
     with pytest.raises(CommandError, match="There are: acme, globex"):
         say("key", "list")
 
 
-def test_list_shows_states_and_no_secret(acme: Opened) -> None:
+def test_list_shows_states_and_no_secret(acme: OpenedTenant) -> None:
     issued = make_api_key(acme.scope, name="left over")
     revoke(acme.scope, issued.key.pk, now=right_now())
 
@@ -148,7 +148,7 @@ def test_list_shows_states_and_no_secret(acme: Opened) -> None:
 
 
 @pytest.mark.parametrize("handle", ["id", "prefix"])
-def test_key_is_rotated_with_grace(acme: Opened, handle: str) -> None:
+def test_key_is_rotated_with_grace(acme: OpenedTenant, handle: str) -> None:
     project = make_project(acme.scope, "Chatbot")
     old = say_json("key", "issue", "--project", project, "--name", "ci")
 
@@ -161,7 +161,7 @@ def test_key_is_rotated_with_grace(acme: Opened, handle: str) -> None:
         authenticate(old["key"], now=right_now() + timedelta(hours=2))
 
 
-def test_leaked_key_is_rotated_without_grace(acme: Opened) -> None:
+def test_leaked_key_is_rotated_without_grace(acme: OpenedTenant) -> None:
     old = say_json("key", "issue")
 
     assert "revoked now" in say("key", "rotate", str(old["id"]), "--grace", "0")
@@ -170,7 +170,7 @@ def test_leaked_key_is_rotated_without_grace(acme: Opened) -> None:
         authenticate(old["key"], now=right_now())
 
 
-def test_key_is_revoked(acme: Opened) -> None:
+def test_key_is_revoked(acme: OpenedTenant) -> None:
     issued = say_json("key", "issue")
 
     assert say_json("key", "revoke", str(issued["id"]))["state"] == "revoked"
@@ -179,7 +179,7 @@ def test_key_is_revoked(acme: Opened) -> None:
         authenticate(issued["key"], now=right_now())
 
 
-def test_leaked_key_may_be_named_whole_and_is_not_repeated(acme: Opened, globex: Opened) -> None:
+def test_leaked_key_may_be_named_whole_and_is_not_repeated(acme: OpenedTenant, globex: OpenedTenant) -> None:
     leaked = acme.keys[Environment.PRODUCTION]
 
     with pytest.raises(CommandError) as refused:
@@ -191,7 +191,7 @@ def test_leaked_key_may_be_named_whole_and_is_not_repeated(acme: Opened, globex:
         authenticate(leaked, now=right_now())
 
 
-def test_list_cuts_nothing_off_in_a_narrow_terminal(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_cuts_nothing_off_in_a_narrow_terminal(acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     say("key", "issue", "--tenant", "acme", "--name", "n" * 60, "--scopes", "memory:forget_request")
 
@@ -201,7 +201,7 @@ def test_list_cuts_nothing_off_in_a_narrow_terminal(acme: Opened, monkeypatch: p
     assert all(f"{key.prefix} " in shown for key in list_keys(acme.scope))
 
 
-def test_another_tenants_key_is_not_found(acme: Opened, globex: Opened) -> None:
+def test_another_tenants_key_is_not_found(acme: OpenedTenant, globex: OpenedTenant) -> None:
     theirs = list_keys(globex.scope)[0]
 
     with pytest.raises(CommandError, match=f"acme has no key {theirs.pk}"):
@@ -217,7 +217,9 @@ def test_another_tenants_key_is_not_found(acme: Opened, globex: Opened) -> None:
         (("--tenant", "initech"), "There is no tenant of this name"),
     ],
 )
-def test_key_that_cannot_be_is_refused_with_the_reason(acme: Opened, arguments: tuple[str, ...], message: str) -> None:
+def test_key_that_cannot_be_is_refused_with_the_reason(
+    acme: OpenedTenant, arguments: tuple[str, ...], message: str
+) -> None:
     with pytest.raises(CommandError, match=message):
         say("key", "issue", *arguments)
 

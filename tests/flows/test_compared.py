@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from apps.adapters.classifiers.base import RELATIONS
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
-from apps.edges.decisions import Verdict, list_decisions, resolve
+from apps.edges.decisions import ContradictionVerdict, list_decisions, resolve
 from apps.ingest import pipeline, work
 from apps.ingest.candidates import Outcome, Proposal
 from apps.ingest.services import remember
@@ -43,7 +43,7 @@ def _classifier(settings: Any) -> None:
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Iterator[Scope]:
+def scope(acme: OpenedTenant) -> Iterator[Scope]:
     yield make_scope(acme)
     read_log.flush()
 
@@ -151,7 +151,7 @@ def test_a_change_is_undone_by_a_decision(scope: Scope) -> None:
     stored(scope, BLUE, day=1)
 
     ((decision,), _) = list_decisions(scope, limit=5, now=now)
-    resolve(scope, Verdict(decision_id=decision.id, winner_id=paint), now=now)
+    resolve(scope, ContradictionVerdict(decision_id=decision.id, winner_id=paint), now=now)
 
     assert shown(scope, paint) == PAINT
     assert read(scope, paint).ended == []
@@ -279,7 +279,7 @@ def test_what_others_wrote_neither_stands_for_what_the_user_says_nor_is_changed_
     assert len({theirs, blue, again}) == 3
 
 
-def test_one_project_changes_nothing_of_another(acme: Opened) -> None:
+def test_one_project_changes_nothing_of_another(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     paint = stored(scope, PAINT)
     stored(make_scope(acme, project_id=acme.project.pk), BLUE, day=1)
@@ -317,7 +317,7 @@ def test_without_its_classifier_the_slots_alone_know_of_changes(scope: Scope, se
     assert shown(scope, paint) == PAINT
 
 
-def test_another_space_is_not_looked_at(scope: Scope, acme: Opened) -> None:
+def test_another_space_is_not_looked_at(scope: Scope, acme: OpenedTenant) -> None:
     paint = stored(scope, PAINT)
     other = make_scope(acme, "somebody-else")
     stored(other, BLUE, day=1)

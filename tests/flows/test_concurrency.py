@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 from django.db import connections
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.models import SpaceSecret
@@ -62,7 +62,7 @@ def texts(scope: Scope, query: str) -> list[str]:
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Iterator[Scope]:
+def scope(acme: OpenedTenant) -> Iterator[Scope]:
     yield make_scope(acme)
     read_log.flush()
 
@@ -123,7 +123,7 @@ def _end_of_chain(row: Memory, rows: dict[int, Memory]) -> int:
     return row.pk
 
 
-def test_a_new_end_user_met_by_many_at_once_is_one_with_one_space_and_one_salt(acme: Opened) -> None:
+def test_a_new_end_user_met_by_many_at_once_is_one_with_one_space_and_one_salt(acme: OpenedTenant) -> None:
     spaces = at_once([lambda: meet_end_user(acme.scope, "carol", now=NOW)] * MANY)
 
     assert len(set(spaces)) == 1
@@ -142,7 +142,7 @@ def test_a_new_end_user_met_by_many_at_once_is_one_with_one_space_and_one_salt(a
     read_log.flush()
 
 
-def test_many_different_new_end_users_at_once_are_all_there(acme: Opened) -> None:
+def test_many_different_new_end_users_at_once_are_all_there(acme: OpenedTenant) -> None:
     scopes = at_once([lambda number=number: make_scope(acme, f"user {number}") for number in range(MANY)])
 
     assert len({scope.space.id for scope in scopes}) == MANY

@@ -9,7 +9,7 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from apps.adapters.embedders.fake import FakeEmbedder
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
@@ -39,7 +39,7 @@ class Distant(FakeEmbedder):
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     return make_scope(acme)
 
 

@@ -19,14 +19,14 @@ from django.db import connections
 from django.test import override_settings
 
 from apps.adapters.embedders.fake import FailingEmbedder
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import OutboxEvent
 from apps.audit.tasks import OF_THE_DOCTOR, answer
 from apps.crypto.models import TenantKey
 from apps.ingest import work
 from memsync.launcher.embedded import roles
 from memsync.ops.doctor import background_work, databases, examination, keys_and_models, machine
-from memsync.ops.doctor.findings import Finding, State, Visit
+from memsync.ops.doctor.findings import DoctorFinding, State, Visit
 from memsync.testing.databases import PASSWORD
 from tests import workers
 from tests.architecture import canaries
@@ -69,7 +69,7 @@ def worker() -> Iterator[None]:
         thread.join()
 
 
-def test_a_healthy_installation_is_told_so(acme: Opened, pgmq_url: str) -> None:
+def test_a_healthy_installation_is_told_so(acme: OpenedTenant, pgmq_url: str) -> None:
     with canaries.broker(pgmq_url), workers.worker(pgmq_url), worker():
         found = states(patience=60.0)
 
@@ -80,7 +80,9 @@ def test_a_healthy_installation_is_told_so(acme: Opened, pgmq_url: str) -> None:
     assert not OutboxEvent.objects.exists()
 
 
-def test_queue_that_nobody_takes_from_is_named(acme: Opened, pgmq_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_queue_that_nobody_takes_from_is_named(
+    acme: OpenedTenant, pgmq_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(examination, "PARTS", {"queues": examination.PARTS["queues"]})
     with canaries.broker(pgmq_url), workers.worker(pgmq_url, queues="celery,files"):
         until = time.monotonic() + 60
@@ -93,7 +95,7 @@ def test_queue_that_nobody_takes_from_is_named(acme: Opened, pgmq_url: str, monk
     assert not OutboxEvent.objects.exists()
 
 
-def test_answering_the_doctor_takes_out_its_own_row_alone(acme: Opened) -> None:
+def test_answering_the_doctor_takes_out_its_own_row_alone(acme: OpenedTenant) -> None:
     def row(tenant_id: int) -> int:
         return OutboxEvent.objects.create(
             tenant_id=tenant_id, kind=OF_THE_DOCTOR, subject_id=7, run_after=NOW, created_at=NOW
@@ -106,14 +108,14 @@ def test_answering_the_doctor_takes_out_its_own_row_alone(acme: Opened) -> None:
     assert list(OutboxEvent.objects.filter(pk__in=[own, foreign]).values_list("pk", flat=True)) == [foreign]
 
 
-def test_server_that_has_few_connections_left_is_found(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_that_has_few_connections_left_is_found(acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch) -> None:
     assert states("connections") == {"connections": State.OK}
 
     monkeypatch.setattr(databases, "ROOM", 0.0)
     assert states("connections") == {"connections": State.WARN}
 
 
-def test_key_file_that_others_can_read_is_found(acme: Opened) -> None:
+def test_key_file_that_others_can_read_is_found(acme: OpenedTenant) -> None:
     kek = Path(settings.KMS["OPTIONS"]["path"])
     kek.chmod(0o644)
     try:
@@ -124,7 +126,7 @@ def test_key_file_that_others_can_read_is_found(acme: Opened) -> None:
     assert (found["files"], found["key provider"], found["keys"]) == (State.FAIL, State.FAIL, State.FAIL)
 
 
-def test_worker_that_does_not_work_is_found(acme: Opened) -> None:
+def test_worker_that_does_not_work_is_found(acme: OpenedTenant) -> None:
     assert states("worker")["worker"] is State.FAIL
     assert not OutboxEvent.objects.exists()
 
@@ -135,7 +137,7 @@ def drain_once() -> None:
 
 
 def test_beat_that_does_not_ring_is_told_from_a_worker_that_is_gone(
-    acme: Opened, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(background_work, "notify", lambda task: drain_once())
 
@@ -166,7 +168,7 @@ def as_role(monkeypatch: pytest.MonkeyPatch, **changed: str) -> Iterator[None]:
     connections["default"].close()
 
 
-def test_key_that_does_not_unwrap_is_found(acme: Opened, globex: Opened) -> None:
+def test_key_that_does_not_unwrap_is_found(acme: OpenedTenant, globex: OpenedTenant) -> None:
     TenantKey.objects.filter(tenant_uid=globex.tenant.uid, kind="identity").update(wrapped=b"x" * 60)
 
     (finding,) = [
@@ -176,7 +178,7 @@ def test_key_that_does_not_unwrap_is_found(acme: Opened, globex: Opened) -> None
     assert (finding.state, "1 of 2 tenants" in finding.said) == (State.FAIL, True)
 
 
-def test_other_deployment_id_is_found(acme: Opened) -> None:
+def test_other_deployment_id_is_found(acme: OpenedTenant) -> None:
     with override_settings(DEPLOYMENT_ID="another"):
         assert states("walls")["walls"] is State.FAIL
 
@@ -201,7 +203,7 @@ def test_broker_that_is_away_is_found() -> None:
         (timedelta(hours=2), "", State.FAIL),
     ],
 )
-def test_work_that_waits_too_long_is_found(acme: Opened, late: timedelta, error: str, expected: State) -> None:
+def test_work_that_waits_too_long_is_found(acme: OpenedTenant, late: timedelta, error: str, expected: State) -> None:
     now = datetime.now(UTC)
     OutboxEvent.objects.create(
         tenant_id=acme.tenant.pk, kind="embed", subject_id=1, run_after=now - late, error=error, created_at=now
@@ -240,7 +242,7 @@ def test_process_that_died_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_finding_quotes_a_password_or_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def leak(visit: Visit) -> Iterator[Finding]:
+    def leak(visit: Visit) -> Iterator[DoctorFinding]:
         raise RuntimeError("DETAIL: Key (text)=(my diary) already exists.")
         yield
 
@@ -255,7 +257,7 @@ def test_no_finding_quotes_a_password_or_an_error(monkeypatch: pytest.MonkeyPatc
     assert str(connections["default"].settings_dict["PASSWORD"]) not in shown.split()
 
 
-def test_command_ends_with_1_where_something_fails(acme: Opened) -> None:
+def test_command_ends_with_1_where_something_fails(acme: OpenedTenant) -> None:
     out = StringIO()
 
     with pytest.raises(SystemExit) as ended:
@@ -268,7 +270,7 @@ def test_command_ends_with_1_where_something_fails(acme: Opened) -> None:
     }.items()
 
 
-def test_command_tells_a_person_on_one_screen(acme: Opened) -> None:
+def test_command_tells_a_person_on_one_screen(acme: OpenedTenant) -> None:
     out = StringIO()
     with pytest.raises(SystemExit):
         call_command("doctor", "--patience=0.2", stdout=out)

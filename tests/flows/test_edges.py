@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, connections
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.edges.graph import graph_around
@@ -39,7 +39,7 @@ SAID = (
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     return make_scope(acme)
 
 
@@ -139,7 +139,7 @@ def test_edge_is_taken_away_by_either_end_and_by_no_other(scope: Scope) -> None:
 # -- whose -------------------------------------------------------------------------------------------------------------
 
 
-def others(acme: Opened) -> dict[str, Scope]:
+def others(acme: OpenedTenant) -> dict[str, Scope]:
     return {
         "another end user": make_scope(acme, "bob"),
         "another environment": make_scope(acme, environment=Environment.STAGING),
@@ -147,7 +147,7 @@ def others(acme: Opened) -> dict[str, Scope]:
     }
 
 
-def test_no_edge_crosses_spaces_environments_or_tenants(acme: Opened, scope: Scope) -> None:
+def test_no_edge_crosses_spaces_environments_or_tenants(acme: OpenedTenant, scope: Scope) -> None:
     (mine,) = keep(scope, SAID[0])
     for other in others(acme).values():
         (theirs,) = keep(other, SAID[1])
@@ -156,7 +156,7 @@ def test_no_edge_crosses_spaces_environments_or_tenants(acme: Opened, scope: Sco
                 link(asking, one, two)
 
 
-def test_database_itself_refuses_an_edge_across_spaces(acme: Opened, scope: Scope) -> None:
+def test_database_itself_refuses_an_edge_across_spaces(acme: OpenedTenant, scope: Scope) -> None:
     (mine,) = keep(scope, SAID[0])
     bob = make_scope(acme, "bob")
     (theirs,) = keep(bob, SAID[1])
@@ -174,7 +174,7 @@ def insert_at_once(scope: Scope, from_id: int, to_id: int) -> None:
         cursor.execute("set constraints all immediate")
 
 
-def test_strangers_see_no_edge(acme: Opened, scope: Scope) -> None:
+def test_strangers_see_no_edge(acme: OpenedTenant, scope: Scope) -> None:
     one, other, *_ = keep(scope, *SAID)
     edge = link(scope, one, other)
 
@@ -186,7 +186,7 @@ def test_strangers_see_no_edge(acme: Opened, scope: Scope) -> None:
     assert edges_of(scope, [one], now=NOW) == [edge]
 
 
-def test_project_is_a_wall_for_each_end(acme: Opened, scope: Scope) -> None:
+def test_project_is_a_wall_for_each_end(acme: OpenedTenant, scope: Scope) -> None:
     in_project = replace(scope, project_id=acme.project.pk)
     (of_none,) = keep(scope, SAID[0])
     (of_project,) = keep(in_project, SAID[1])
@@ -304,7 +304,7 @@ def test_hub_of_ten_thousand_costs_its_best_few_and_no_scan(scope: Scope) -> Non
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_reached_is_what_a_plain_walk_over_visible_memories_reaches(
-    acme: Opened, scope: Scope, seed: int
+    acme: OpenedTenant, scope: Scope, seed: int
 ) -> None:
     chance = random.Random(seed)
     # Without deduplication nothing goes by likeness: there are no edges but those that are stated.
@@ -336,7 +336,7 @@ def walk(start: int, links: Iterable[tuple[int, ...]], hidden: set[int], hops: i
 
 
 @pytest.mark.django_db(databases="__all__", transaction=True)
-def test_same_edge_stated_by_many_at_once_is_one(acme: Opened) -> None:
+def test_same_edge_stated_by_many_at_once_is_one(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     one, other = keep(scope, *SAID[:2])
 
@@ -383,7 +383,7 @@ def test_edges_are_sealed_anew_when_the_key_turns(scope: Scope) -> None:
     edge = link(scope, one, other, metadata={"why": "both are grey"})
 
     turning = rotation.rotate(scope, reason="test", now=NOW)
-    while rotation.work(turning.pk, seconds=60, workers=1, clock=lambda: NOW) != rotation.Outcome.OVER:
+    while rotation.work(turning.pk, seconds=60, workers=1, clock=lambda: NOW) != rotation.RotationOutcome.OVER:
         pass
 
     with tenant_transaction(scope):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.entities.opened import Described
 from apps.entities.selectors import get_entity, list_entities
@@ -27,7 +27,7 @@ def dana(scope: Scope) -> Described:
 
 
 @pytest.mark.parametrize("is_compromise", [False, True])
-def test_entities_are_found_by_their_names_and_say_the_same(acme: Opened, is_compromise: bool) -> None:
+def test_entities_are_found_by_their_names_and_say_the_same(acme: OpenedTenant, is_compromise: bool) -> None:
     scope = make_scope(acme)
     say(scope, "My manager is Dana Weber.", "Dana lives in Leeds.")
     before = dana(scope)

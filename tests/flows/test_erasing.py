@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.history.turns import NewTurn
@@ -70,7 +70,7 @@ def work_off() -> None:
         pass
 
 
-def erase(acme: Opened, target: Target) -> Erased:
+def erase(acme: OpenedTenant, target: Target) -> Erased:
     return start_erasure(acme.scope, target, authorised=WORD, now=NOW)
 
 
@@ -79,7 +79,7 @@ def ids_of(scope: Scope) -> set[int]:
         return set(Memory.objects.within(scope).values_list("pk", flat=True))
 
 
-def test_an_erased_memory_is_gone_and_the_others_stay(acme: Opened) -> None:
+def test_an_erased_memory_is_gone_and_the_others_stay(acme: OpenedTenant) -> None:
     alice, bob = make_scope(acme), make_scope(acme, "bob")
     dog, _ = say(alice, DOG, HOME)
     say(bob, DOG)
@@ -94,7 +94,7 @@ def test_an_erased_memory_is_gone_and_the_others_stay(acme: Opened) -> None:
     assert done.counts["terms"] > 3
 
 
-def test_the_receipt_is_genuine_and_says_on_whose_word(acme: Opened) -> None:
+def test_the_receipt_is_genuine_and_says_on_whose_word(acme: OpenedTenant) -> None:
     (dog,) = say(make_scope(acme), DOG)
 
     (receipt,) = erase(acme, Target.memories([dog])).receipts
@@ -111,7 +111,7 @@ def test_the_receipt_is_genuine_and_says_on_whose_word(acme: Opened) -> None:
 
 
 def test_each_checkpoint_of_the_log_is_written_where_it_can_be_carried_away(
-    acme: Opened, settings: Any, tmp_path: Path
+    acme: OpenedTenant, settings: Any, tmp_path: Path
 ) -> None:
     settings.AUDIT_CHECKPOINT_DIR = str(tmp_path / "kept")
     home, dog = say(make_scope(acme), HOME, DOG)
@@ -126,7 +126,7 @@ def test_each_checkpoint_of_the_log_is_written_where_it_can_be_carried_away(
     assert verify(grown, receipt_log.public_keys(), older=notes[0].read_text())
 
 
-def test_a_topic_goes_with_every_value_it_had(acme: Opened) -> None:
+def test_a_topic_goes_with_every_value_it_had(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     home, dog = say(alice, HOME, DOG)
     (moved,) = say(alice, MOVED)
@@ -137,7 +137,7 @@ def test_a_topic_goes_with_every_value_it_had(acme: Opened) -> None:
     assert ids_of(alice) == {dog}
 
 
-def test_a_person_is_erased_in_one_environment_or_in_all(acme: Opened) -> None:
+def test_a_person_is_erased_in_one_environment_or_in_all(acme: OpenedTenant) -> None:
     production, staging = make_scope(acme), make_scope(acme, environment=Environment.STAGING)
     say(production, DOG)
     say(staging, HOME)
@@ -154,7 +154,7 @@ def test_a_person_is_erased_in_one_environment_or_in_all(acme: Opened) -> None:
     assert set(receipt.file["receipt"]["phases"]) == {"deleted", "salt_destroyed", "backups_expire"}
 
 
-def test_a_project_is_emptied_and_stays(acme: Opened) -> None:
+def test_a_project_is_emptied_and_stays(acme: OpenedTenant) -> None:
     inside, outside = make_scope(acme, project_id=acme.project.pk), make_scope(acme)
     say(inside, DOG)
     (home,) = say(outside, HOME)
@@ -165,7 +165,7 @@ def test_a_project_is_emptied_and_stays(acme: Opened) -> None:
     assert ids_of(outside) == {home}
 
 
-def test_a_tenant_is_erased_and_its_receipt_outlives_it(acme: Opened, globex: Opened) -> None:
+def test_a_tenant_is_erased_and_its_receipt_outlives_it(acme: OpenedTenant, globex: OpenedTenant) -> None:
     say(make_scope(acme), DOG)
     say(make_scope(globex), HOME)
 
@@ -177,7 +177,7 @@ def test_a_tenant_is_erased_and_its_receipt_outlives_it(acme: Opened, globex: Op
     assert heard(make_scope(globex), "where do I live?") == {HOME}
 
 
-def test_a_legal_hold_forbids_it_and_is_named(acme: Opened) -> None:
+def test_a_legal_hold_forbids_it_and_is_named(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     (dog,) = say(alice, DOG)
     held = holds.hold(acme.scope, Level.MEMORY, dog, case="2026-117", now=NOW)
@@ -193,7 +193,7 @@ def test_a_legal_hold_forbids_it_and_is_named(acme: Opened) -> None:
     assert erase(acme, Target.memories([dog])).state == ErasureState.DELETED
 
 
-def test_a_hold_on_somebody_else_forbids_nothing(acme: Opened, globex: Opened) -> None:
+def test_a_hold_on_somebody_else_forbids_nothing(acme: OpenedTenant, globex: OpenedTenant) -> None:
     alice, bob, carol = (make_scope(acme, name) for name in ("alice", "bob", "carol"))
     say(alice, DOG)
     say(bob, DOG)
@@ -209,7 +209,7 @@ def test_a_hold_on_somebody_else_forbids_nothing(acme: Opened, globex: Opened) -
     assert refused.value.details == [{"kind": "legal_hold", "reference": "carol"}]
 
 
-def test_summaries_of_it_go_and_are_made_anew_without_it(acme: Opened) -> None:
+def test_summaries_of_it_go_and_are_made_anew_without_it(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     nuts, *_ = say(alice, *(f"I am allergic to {food}." for food in ("nuts", "shellfish", "sesame", "celery")))
     work_off()
@@ -231,7 +231,7 @@ def test_summaries_of_it_go_and_are_made_anew_without_it(acme: Opened) -> None:
     assert list_clusters(alice, limit=5, now=NOW)[0] == []
 
 
-def test_what_it_was_made_of_is_counted_and_goes_along_if_that_is_asked(acme: Opened) -> None:
+def test_what_it_was_made_of_is_counted_and_goes_along_if_that_is_asked(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     told = [NewTurn(role="user", content=Plaintext(text)) for text in (HOME, "My sister Ana lives in Rome.")]
     append_history(alice, "alice", "s1", told, source="chat", metadata={}, extract=True, now=NOW)
@@ -246,7 +246,7 @@ def test_what_it_was_made_of_is_counted_and_goes_along_if_that_is_asked(acme: Op
     assert [turn.content.reveal() for turn in left] == [HOME]
 
 
-def test_what_is_not_there_is_not_found_and_neither_is_anothers(acme: Opened, globex: Opened) -> None:
+def test_what_is_not_there_is_not_found_and_neither_is_anothers(acme: OpenedTenant, globex: OpenedTenant) -> None:
     (dog,) = say(make_scope(acme), DOG)
     done = erase(acme, Target.memories([dog]))
     (other,) = say(make_scope(globex), DOG)
@@ -262,7 +262,7 @@ def test_what_is_not_there_is_not_found_and_neither_is_anothers(acme: Opened, gl
     assert receipt_log.receipts_of(globex.scope) == []
 
 
-def test_a_plan_changes_nothing_and_says_what_would_go(acme: Opened) -> None:
+def test_a_plan_changes_nothing_and_says_what_would_go(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     (dog,) = say(alice, DOG)
 
@@ -272,7 +272,7 @@ def test_a_plan_changes_nothing_and_says_what_would_go(acme: Opened) -> None:
     assert dict(erase(acme, Target.memories([dog])).counts) == planned
 
 
-def test_a_plan_counts_no_further_than_it_is_asked_to(acme: Opened) -> None:
+def test_a_plan_counts_no_further_than_it_is_asked_to(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     ids = say(alice, DOG, HOME)
 
@@ -290,7 +290,7 @@ def overhear(scope: Scope, text: str) -> list[int]:
     return outcome.memory_ids
 
 
-def test_what_was_erased_is_not_learnt_again_by_the_way_but_on_purpose_it_is(acme: Opened) -> None:
+def test_what_was_erased_is_not_learnt_again_by_the_way_but_on_purpose_it_is(acme: OpenedTenant) -> None:
     alice, bob = make_scope(acme), make_scope(acme, "bob")
     (home,) = say(alice, HOME)
     erase(acme, Target.memories([home]))
@@ -301,7 +301,7 @@ def test_what_was_erased_is_not_learnt_again_by_the_way_but_on_purpose_it_is(acm
     assert len(say(alice, HOME)) == 1
 
 
-def test_tombstones_are_dropped_when_their_time_is_over(acme: Opened) -> None:
+def test_tombstones_are_dropped_when_their_time_is_over(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     (home,) = say(alice, HOME)
     erase(acme, Target.memories([home]))
@@ -312,7 +312,7 @@ def test_tombstones_are_dropped_when_their_time_is_over(acme: Opened) -> None:
     assert len(overhear(alice, HOME)) == 1
 
 
-def test_the_same_reference_is_not_remembered_a_second_time(acme: Opened) -> None:
+def test_the_same_reference_is_not_remembered_a_second_time(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     told = [Proposal(text=Plaintext(HOME), importance=0.6, client_ref="ref-1")]
     (first,) = remember(alice, told, now=NOW)
@@ -324,13 +324,13 @@ def test_the_same_reference_is_not_remembered_a_second_time(acme: Opened) -> Non
     assert ids_of(alice) == set()
 
 
-def queue_import(acme: Opened, *lines: dict[str, str], now: datetime = NOW) -> int:
+def queue_import(acme: OpenedTenant, *lines: dict[str, str], now: datetime = NOW) -> int:
     """The job's id; nothing of it is imported yet."""
     content = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     return start_import(acme.scope, name="people.jsonl", content=content, end_user=None, now=now).job.pk
 
 
-def test_an_import_that_waited_brings_back_neither_a_text_nor_a_person(acme: Opened) -> None:
+def test_an_import_that_waited_brings_back_neither_a_text_nor_a_person(acme: OpenedTenant) -> None:
     alice, bob = make_scope(acme), make_scope(acme, "bob")
     (home,) = say(alice, HOME)
     say(bob, DOG)

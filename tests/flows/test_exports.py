@@ -16,16 +16,16 @@ import pytest
 from django.conf import settings
 from django.db import connection, connections
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.errors import Unavailable
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import destroy_salt, drop_cached_keys
 from apps.exports import people, reading, services, tasks, working
-from apps.exports.filters import Filters
+from apps.exports.filters import ExportFilters
 from apps.exports.links import ExportNotReady, LinkRefused, issue_link, use_link
-from apps.exports.models import ExportChunk, ExportJob, Format, Reach, Status
-from apps.exports.working import Outcome
+from apps.exports.models import ExportChunk, ExportJob, ExportReach, ExportStatus, Format
+from apps.exports.working import ExportOutcome
 from apps.history.states import NewState
 from apps.history.turns import NewTurn
 from apps.ingest.candidates import Proposal
@@ -65,12 +65,14 @@ def say(scope: Scope, *texts: str) -> list[int]:
 
 
 def start(scope: Scope, **filters: Any) -> ExportJob:
-    reach = Reach.FILTERED if filters else Reach.ALL
-    return services.start_export(scope, format_=Format.JSONL, reach=reach, filters=Filters(**filters), now=NOW).job
+    reach = ExportReach.FILTERED if filters else ExportReach.ALL
+    return services.start_export(
+        scope, format_=Format.JSONL, reach=reach, filters=ExportFilters(**filters), now=NOW
+    ).job
 
 
 def finish(scope: Scope, job: ExportJob) -> ExportJob:
-    while working.work(scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW) == Outcome.BUSY:
+    while working.work(scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW) == ExportOutcome.BUSY:
         pass
     return read(scope, job)
 
@@ -146,7 +148,7 @@ def run(scope: Scope, job: ExportJob, *, kill_at: int | None) -> int:
     raise AssertionError("the child ended before it was done")
 
 
-def test_worker_that_is_killed_leaves_a_file_that_comes_out_the_same(acme: Opened) -> None:
+def test_worker_that_is_killed_leaves_a_file_that_comes_out_the_same(acme: OpenedTenant) -> None:
     for person in ("alice", "bob"):
         say(make_scope(acme, person), DOG, HOME, WORK, "I like to swim in the sea.")
     whole = start(acme.scope)
@@ -158,7 +160,7 @@ def test_worker_that_is_killed_leaves_a_file_that_comes_out_the_same(acme: Opene
         run(acme.scope, job, kill_at=int(statements * part) // 2 + 3)
     done = finish(acme.scope, job)
 
-    assert done.status == Status.COMPLETED
+    assert done.status == ExportStatus.COMPLETED
     assert file_of(acme.scope, done) == expected
     assert len(lines(expected)) == 8
     export = services.get_export(acme.scope, done.public_id)
@@ -171,7 +173,7 @@ def ended(*_: object, **__: object) -> Any:
 
 
 def test_export_that_ends_one_worker_after_the_other_fails_in_the_end(
-    acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, globex: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """None of them lives to say so: the attempt is counted before."""
     say(make_scope(acme), DOG)
@@ -184,12 +186,12 @@ def test_export_that_ends_one_worker_after_the_other_fails_in_the_end(
         assert read(acme.scope, job).attempts == attempt
     working.work(acme.scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW)
 
-    assert (read(acme.scope, job).status, read(acme.scope, job).error) == (Status.FAILED, "worker_failed")
+    assert (read(acme.scope, job).status, read(acme.scope, job).error) == (ExportStatus.FAILED, "worker_failed")
     assert read(globex.scope, other).attempts == 0
 
 
 def test_what_keeps_the_keys_from_being_reached_is_no_fault_of_the_export(
-    acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, globex: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say(make_scope(acme), DOG)
     job, other = start(acme.scope), start(globex.scope)
@@ -199,7 +201,7 @@ def test_what_keeps_the_keys_from_being_reached_is_no_fault_of_the_export(
             with pytest.raises(Unavailable):
                 working.work(acme.scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW)
 
-    assert finish(acme.scope, job).status == Status.COMPLETED
+    assert finish(acme.scope, job).status == ExportStatus.COMPLETED
     assert read(globex.scope, other).attempts == 0
 
 
@@ -211,7 +213,7 @@ def raising(error: Exception) -> Callable[..., Any]:
 
 
 def test_words_looked_for_are_in_no_log_and_no_message(
-    acme: Opened, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
     sent: list[Any] = []
@@ -240,7 +242,7 @@ def fail_with(words: str) -> Callable[..., Any]:
 
 
 def test_file_turns_with_the_keys_and_one_that_is_being_made_goes_on(
-    acme: Opened, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "BATCH_ROWS", 1)
     say(make_scope(acme), DOG, WORK)
@@ -249,7 +251,7 @@ def test_file_turns_with_the_keys_and_one_that_is_being_made_goes_on(
     working.export_part(acme.scope, under_way.pk, now=NOW)
 
     turning = rotation.rotate(acme.scope, reason="test", now=NOW)
-    assert rotation.work(turning.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.Outcome.OVER
+    assert rotation.work(turning.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.RotationOutcome.OVER
     done = finish(acme.scope, under_way)
 
     with tenant_transaction(acme.scope):
@@ -283,7 +285,7 @@ def purged(tenant: Scope, ids: Sequence[int]) -> None:
 
 
 @pytest.mark.parametrize("how", ERASURES)
-def test_file_goes_when_something_in_it_is_erased_and_no_other_does(acme: Opened, how: str) -> None:
+def test_file_goes_when_something_in_it_is_erased_and_no_other_does(acme: OpenedTenant, how: str) -> None:
     alice, bob = make_scope(acme), make_scope(acme, "bob")
     ids = say(alice, DOG, HOME)
     say(bob, WORK)
@@ -294,7 +296,7 @@ def test_file_goes_when_something_in_it_is_erased_and_no_other_does(acme: Opened
 
     gone = services.get_export(acme.scope, everybodys.public_id)
     assert (gone.job.status, gone.result, gone.problem) == (
-        Status.EXPIRED, None, "Something that was in the file was erased, and so the file is gone.",
+        ExportStatus.EXPIRED, None, "Something that was in the file was erased, and so the file is gone.",
     )  # fmt: skip
     assert pieces(acme.scope) == 1
     with pytest.raises(LinkRefused):
@@ -308,7 +310,7 @@ def test_file_goes_when_something_in_it_is_erased_and_no_other_does(acme: Opened
     assert WORK in anew
 
 
-def test_export_of_one_person_leaves_with_them(acme: Opened) -> None:
+def test_export_of_one_person_leaves_with_them(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     say(alice, DOG)
     job = finish(acme.scope, start(acme.scope, user_id="alice", q="sofa"))
@@ -319,7 +321,7 @@ def test_export_of_one_person_leaves_with_them(acme: Opened) -> None:
     assert pieces(acme.scope) == 0
 
 
-def test_exports_of_a_project_go_with_what_is_in_it(acme: Opened) -> None:
+def test_exports_of_a_project_go_with_what_is_in_it(acme: OpenedTenant) -> None:
     project = make_project(acme.scope, "other")
     project_id = get_project(acme.scope, project).pk
     alice = make_scope(acme, project_id=project_id)
@@ -334,7 +336,7 @@ def test_exports_of_a_project_go_with_what_is_in_it(acme: Opened) -> None:
     assert pieces(acme.scope) == 0
 
 
-def test_erased_tenant_leaves_no_job(acme: Opened, globex: Opened) -> None:
+def test_erased_tenant_leaves_no_job(acme: OpenedTenant, globex: OpenedTenant) -> None:
     for opened in (acme, globex):
         say(make_scope(opened), DOG)
         finish(opened.scope, start(opened.scope))
@@ -350,7 +352,9 @@ def test_erased_tenant_leaves_no_job(acme: Opened, globex: Opened) -> None:
     assert pieces(globex.scope) == 1
 
 
-def test_export_under_way_begins_anew_without_what_was_erased(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_under_way_begins_anew_without_what_was_erased(
+    acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reading, "BATCH_ROWS", 1)
     ids = say(make_scope(acme), DOG, WORK)
     job = start(acme.scope)
@@ -359,12 +363,14 @@ def test_export_under_way_begins_anew_without_what_was_erased(acme: Opened, monk
 
     erase(acme.scope, Target.memories(ids[:1]))
 
-    assert (read(acme.scope, job).status, pieces(acme.scope)) == (Status.PENDING, 0)
+    assert (read(acme.scope, job).status, pieces(acme.scope)) == (ExportStatus.PENDING, 0)
     done = finish(acme.scope, job)
     assert [line["text"] for line in lines(file_of(acme.scope, done))] == [WORK]
 
 
-def test_erasure_waits_for_a_part_that_has_read_what_it_erases(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_erasure_waits_for_a_part_that_has_read_what_it_erases(
+    acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ids = say(make_scope(acme), DOG, WORK)
     job = start(acme.scope)
     has_read, may_write = threading.Event(), threading.Event()
@@ -395,7 +401,7 @@ def test_erasure_waits_for_a_part_that_has_read_what_it_erases(acme: Opened, mon
     exporting.join(60)
     erasing.join(60)
 
-    assert (read(acme.scope, job).status, pieces(acme.scope)) == (Status.PENDING, 0)
+    assert (read(acme.scope, job).status, pieces(acme.scope)) == (ExportStatus.PENDING, 0)
     assert [line["text"] for line in lines(file_of(acme.scope, finish(acme.scope, job)))] == [WORK]
 
 
@@ -408,7 +414,7 @@ def is_somebody_waiting() -> bool:
     return bool(row and row[0])
 
 
-def test_shredded_space_is_left_out(acme: Opened) -> None:
+def test_shredded_space_is_left_out(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     say(alice, DOG)
     say(make_scope(acme, "bob"), WORK)
@@ -425,7 +431,7 @@ def test_shredded_space_is_left_out(acme: Opened) -> None:
 # -- the file of a person ----------------------------------------------------------------------------------------------
 
 
-def settle(acme: Opened) -> Scope:
+def settle(acme: OpenedTenant) -> Scope:
     """Alice, of whom something of every kind is kept."""
     alice = make_scope(acme)
     (home,) = say(alice, "I live in Lisbon with my sister Ana.")
@@ -447,12 +453,12 @@ def settle(acme: Opened) -> Scope:
     return alice
 
 
-def handed_over(acme: Opened, alice: Scope) -> list[Any]:
+def handed_over(acme: OpenedTenant, alice: Scope) -> list[Any]:
     asked, _ = subject_requests.open_request(alice, PrivacyKind.ACCESS, now=NOW)
     return lines(b"".join(subject_requests.hand_over(acme.scope, asked.id, now=NOW)))
 
 
-def test_everything_that_is_kept_of_a_person_is_in_their_file(acme: Opened) -> None:
+def test_everything_that_is_kept_of_a_person_is_in_their_file(acme: OpenedTenant) -> None:
     alice = settle(acme)
     say(make_scope(acme, "bob"), WORK)
     say(make_scope(acme, environment=Environment.STAGING), HOME)
@@ -498,7 +504,7 @@ def test_no_table_of_a_space_is_forgotten() -> None:
     assert exported & left_out.keys() == set()
 
 
-def test_file_of_a_person_is_sealed_under_their_own_key_and_goes_with_them(acme: Opened) -> None:
+def test_file_of_a_person_is_sealed_under_their_own_key_and_goes_with_them(acme: OpenedTenant) -> None:
     alice = settle(acme)
     asked, _ = subject_requests.open_request(alice, PrivacyKind.EXPORT, now=NOW)
     begun = subject_requests.prepare_file(acme.scope, asked.id, now=NOW)
@@ -511,7 +517,7 @@ def test_file_of_a_person_is_sealed_under_their_own_key_and_goes_with_them(acme:
     with tenant_transaction(acme.scope):
         spaces = set(ExportChunk.objects.within(acme.scope).values_list("space_id", flat=True))
         jobs = ExportJob.objects.within(acme.scope).count()
-    assert (begun.state, again.state, done.status) == ("in_progress", "in_progress", Status.COMPLETED)
+    assert (begun.state, again.state, done.status) == ("in_progress", "in_progress", ExportStatus.COMPLETED)
     assert (spaces, jobs) == ({alice.space.id}, 1)
     assert services.list_exports(acme.scope, limit=10) == ([], 0)  # for people, and for no key
     with pytest.raises(services.ExportNotFound):
@@ -524,7 +530,7 @@ def test_file_of_a_person_is_sealed_under_their_own_key_and_goes_with_them(acme:
         use_link(link.public_id, link.token, now=NOW)
 
 
-def test_request_is_completed_when_its_file_was_taken_whole(acme: Opened) -> None:
+def test_request_is_completed_when_its_file_was_taken_whole(acme: OpenedTenant) -> None:
     alice = settle(acme)
     asked, _ = subject_requests.open_request(alice, PrivacyKind.ACCESS, now=NOW)
     subject_requests.prepare_file(acme.scope, asked.id, now=NOW)
@@ -543,7 +549,7 @@ def test_request_is_completed_when_its_file_was_taken_whole(acme: Opened) -> Non
     assert subject_requests.list_requests(acme.scope, now=NOW) == [after]
 
 
-def test_nothing_of_a_person_is_made_for_a_key(acme: Opened) -> None:
+def test_nothing_of_a_person_is_made_for_a_key(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     say(alice, DOG)
     asked, _ = subject_requests.open_request(alice, PrivacyKind.ACCESS, now=NOW)

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.edges.decisions import (
-    Decision,
+    ContradictionDecision,
+    ContradictionVerdict,
     DecisionNotFound,
     DecisionResolved,
     DecisionUnclear,
-    Verdict,
     WinnerUnknown,
     list_decisions,
     resolve,
@@ -44,7 +44,7 @@ KEY_TOO = "The spare key lies under the blue flower pot by the gate and the door
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     return make_scope(acme)
 
 
@@ -196,7 +196,7 @@ def cities(scope: Scope) -> tuple[int, int]:
     return lisbon, porto
 
 
-def only(scope: Scope) -> Decision:
+def only(scope: Scope) -> ContradictionDecision:
     ((decision,), total) = list_decisions(scope, limit=10, now=NOW)
     assert total == 1
     return decision
@@ -217,7 +217,9 @@ def test_older_memory_may_win_and_is_current_again(scope: Scope, cities: tuple[i
     lisbon, porto = cities
 
     decision = resolve(
-        scope, Verdict(decision_id=only(scope).id, winner_id=lisbon, resolution="moved back", note="she said"), now=NOW
+        scope,
+        ContradictionVerdict(decision_id=only(scope).id, winner_id=lisbon, resolution="moved back", note="she said"),
+        now=NOW,
     )
 
     assert (decision.winner_id, decision.resolved_at) == (lisbon, NOW)
@@ -239,7 +241,9 @@ def test_newer_memory_stands_where_it_wins_or_nobody_is_named(
 ) -> None:
     lisbon, porto = cities
 
-    decision = resolve(scope, Verdict(decision_id=only(scope).id, winner_id=porto if named else None), now=NOW)
+    decision = resolve(
+        scope, ContradictionVerdict(decision_id=only(scope).id, winner_id=porto if named else None), now=NOW
+    )
 
     assert decision.winner_id == porto
     assert decision.resolution is not None
@@ -250,20 +254,20 @@ def test_newer_memory_stands_where_it_wins_or_nobody_is_named(
 def test_decided_again_changes_nothing_and_otherwise_is_refused(scope: Scope, cities: tuple[int, int]) -> None:
     lisbon, porto = cities
     name = only(scope).id
-    first = resolve(scope, Verdict(decision_id=name, winner_id=lisbon), now=NOW)
+    first = resolve(scope, ContradictionVerdict(decision_id=name, winner_id=lisbon), now=NOW)
 
-    again = resolve(scope, Verdict(decision_id=name, winner_id=lisbon), now=NOW + timedelta(hours=1))
+    again = resolve(scope, ContradictionVerdict(decision_id=name, winner_id=lisbon), now=NOW + timedelta(hours=1))
 
     assert again == first
-    assert resolve(scope, Verdict(decision_id=name), now=NOW) == first
+    assert resolve(scope, ContradictionVerdict(decision_id=name), now=NOW) == first
     with pytest.raises(DecisionResolved):
-        resolve(scope, Verdict(decision_id=name, winner_id=porto), now=NOW)
+        resolve(scope, ContradictionVerdict(decision_id=name, winner_id=porto), now=NOW)
     assert validity(scope, lisbon) == ("current", None)
 
 
 def test_said_anew_it_is_open_again(scope: Scope, cities: tuple[int, int]) -> None:
     lisbon, porto = cities
-    resolve(scope, Verdict(decision_id=only(scope).id, winner_id=lisbon), now=NOW)
+    resolve(scope, ContradictionVerdict(decision_id=only(scope).id, winner_id=lisbon), now=NOW)
 
     say(scope, "I live in Porto.")
 
@@ -276,7 +280,7 @@ def test_winner_takes_the_place_of_the_loser_and_no_more(scope: Scope) -> None:
     decisions, _ = list_decisions(scope, limit=10, now=NOW)
     (older,) = (one for one in decisions if one.memory_ids == (porto, lisbon))
 
-    resolve(scope, Verdict(decision_id=older.id, winner_id=lisbon), now=NOW)
+    resolve(scope, ContradictionVerdict(decision_id=older.id, winner_id=lisbon), now=NOW)
 
     assert validity(scope, faro) == ("current", None)
     assert validity(scope, lisbon) == ("superseded", faro)
@@ -291,7 +295,7 @@ def test_winner_that_a_third_memory_replaced_does_not_win(scope: Scope) -> None:
     (stated,) = (one for one in decisions if one.memory_ids == (other, lisbon))
 
     with pytest.raises(WinnerSuperseded):
-        resolve(scope, Verdict(decision_id=stated.id, winner_id=lisbon), now=NOW)
+        resolve(scope, ContradictionVerdict(decision_id=stated.id, winner_id=lisbon), now=NOW)
 
     assert (validity(scope, other), validity(scope, porto)) == (("current", None), ("current", None))
 
@@ -300,7 +304,7 @@ def test_stated_contradiction_is_settled_too(scope: Scope) -> None:
     one, other = say(scope, KEY, "Granite is an igneous rock made of quartz and feldspar.")
     connect(scope, [NewEdge(from_id=one, to_id=other, type="contradiction", metadata={"why": "x"})], now=NOW)
 
-    resolve(scope, Verdict(winner_id=one), now=NOW)
+    resolve(scope, ContradictionVerdict(winner_id=one), now=NOW)
 
     assert (validity(scope, one), validity(scope, other)) == (("current", None), ("superseded", one))
     (edge,) = edges_of(scope, [one], now=NOW)
@@ -308,7 +312,7 @@ def test_stated_contradiction_is_settled_too(scope: Scope) -> None:
 
 
 def test_decision_that_is_not_there_or_not_yours_is_not_found(
-    acme: Opened, scope: Scope, cities: tuple[int, int]
+    acme: OpenedTenant, scope: Scope, cities: tuple[int, int]
 ) -> None:
     name = only(scope).id
     strangers = (make_scope(acme, "bob"), make_scope(make_tenant("globex")), replace(scope, spaces=()))
@@ -316,10 +320,10 @@ def test_decision_that_is_not_there_or_not_yours_is_not_found(
     for stranger in strangers:
         assert list_decisions(stranger, limit=10, now=NOW) == ([], 0)
         with pytest.raises(DecisionNotFound):
-            resolve(stranger, Verdict(decision_id=name), now=NOW)
+            resolve(stranger, ContradictionVerdict(decision_id=name), now=NOW)
     for unknown in ("dec_0", "dec_999999999", "dec_x", "7", "", f"dec_{2**70}", "dec_²"):
         with pytest.raises(DecisionNotFound):
-            resolve(scope, Verdict(decision_id=unknown), now=NOW)
+            resolve(scope, ContradictionVerdict(decision_id=unknown), now=NOW)
     assert only(scope).resolved_at is None
 
 
@@ -327,11 +331,11 @@ def test_what_does_not_say_which_is_refused(scope: Scope, cities: tuple[int, int
     (other,) = say(scope, KEY)
 
     with pytest.raises(DecisionUnclear):
-        resolve(scope, Verdict(), now=NOW)
+        resolve(scope, ContradictionVerdict(), now=NOW)
     with pytest.raises(DecisionUnclear):
-        resolve(scope, Verdict(winner_id=other), now=NOW)
+        resolve(scope, ContradictionVerdict(winner_id=other), now=NOW)
     with pytest.raises(WinnerUnknown):
-        resolve(scope, Verdict(decision_id=only(scope).id, winner_id=other), now=NOW)
+        resolve(scope, ContradictionVerdict(decision_id=only(scope).id, winner_id=other), now=NOW)
 
 
 def test_gone_memory_hides_its_decisions(scope: Scope, cities: tuple[int, int]) -> None:
@@ -342,14 +346,14 @@ def test_gone_memory_hides_its_decisions(scope: Scope, cities: tuple[int, int]) 
 
 
 @pytest.mark.django_db(databases="__all__", transaction=True)
-def test_of_two_who_decide_at_once_one_is_told_that_it_is_decided(acme: Opened) -> None:
+def test_of_two_who_decide_at_once_one_is_told_that_it_is_decided(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     cities = say(scope, "I live in Lisbon.", "I live in Porto.")
     name = only(scope).id
 
     def decide(winner_id: int) -> str:
         try:
-            resolve(scope, Verdict(decision_id=name, winner_id=winner_id), now=NOW)
+            resolve(scope, ContradictionVerdict(decision_id=name, winner_id=winner_id), now=NOW)
         except DecisionResolved:
             return "refused"
         finally:

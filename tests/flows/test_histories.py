@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import pytest
 from django.db import connection
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest import services
@@ -184,7 +184,7 @@ def check_rows(scope: Scope, rows: dict[int, str], told: str) -> None:
             end = mine[end.superseded_by_id]
 
 
-def test_histories_are_what_their_log_says(acme: Opened, capsys: pytest.CaptureFixture[str]) -> None:
+def test_histories_are_what_their_log_says(acme: OpenedTenant, capsys: pytest.CaptureFixture[str]) -> None:
     compared = 0
     for seed in range(HISTORIES):
         log = random_log(random.Random(seed))

@@ -8,7 +8,7 @@ from typing import TypeVar
 import pytest
 from django.db import connections
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.history import states, turns
@@ -44,7 +44,7 @@ def at_once(task: Callable[[int], T]) -> list[T]:
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Iterator[Scope]:
+def scope(acme: OpenedTenant) -> Iterator[Scope]:
     yield make_scope(acme)
     read_log.flush()
 

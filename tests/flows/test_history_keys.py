@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import key_version_of
@@ -55,11 +55,11 @@ def versions(scope: Scope) -> set[int]:
 
 def turn_keys(scope: Scope, **how: Any) -> None:
     asked = rotation.rotate(scope, reason="test", now=NOW, **how)
-    assert rotation.work(asked.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.Outcome.OVER
+    assert rotation.work(asked.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.RotationOutcome.OVER
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Iterator[Scope]:
+def scope(acme: OpenedTenant) -> Iterator[Scope]:
     scope = make_scope(acme)
     append(scope)
     states.put(scope, PUT, now=NOW)
@@ -112,7 +112,7 @@ def test_row_that_does_not_open_is_put_aside_and_the_rest_is_done(scope: Scope) 
     assert (listed.table, listed.record_id) == ("history_turn", broken.pk)
 
 
-def test_sealed_space_keeps_state_and_searches_it(acme: Opened) -> None:
+def test_sealed_space_keeps_state_and_searches_it(acme: OpenedTenant) -> None:
     set_policy(acme.tenant, new_spaces="sealed", actor="test", now=NOW)
     sealed = make_scope(acme, "sealed")
     append(sealed)
@@ -123,7 +123,7 @@ def test_sealed_space_keeps_state_and_searches_it(acme: Opened) -> None:
     assert [item.key for item in listed.items] == [item.key for item in found.items] == ["profile"]
 
 
-def test_shredding_a_space_takes_all_of_it(acme: Opened) -> None:
+def test_shredding_a_space_takes_all_of_it(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     append_history(scope, "alice", "s1", SAID, source="api", metadata={}, extract=True, now=NOW)
     take_turn(scope, "alice", Turn(text=Plaintext("My dog is called Rex."), source="chat"), now=NOW)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import OutboxEvent
 from apps.core.scoping import tenant_transaction
 from apps.imports import working
-from apps.imports.models import ImportChunk, Status
+from apps.imports.models import ImportChunk, ImportStatus
 from apps.imports.services import Import, cancel_import, get_import, start_import
 from apps.imports.tasks import work
 from apps.ingest import pipeline
@@ -90,7 +90,7 @@ def seen(scope: Scope, job: str) -> Import:
 
 
 def test_a_batch_is_taken_apart_after_a_worker_and_its_record_left_out_after_two_more(
-    acme: Opened, quiet: None, reading: Reading
+    acme: OpenedTenant, quiet: None, reading: Reading
 ) -> None:
     scope = make_scope(acme)
     job = begin(scope, sentences(60, line=POISONED, poison=HANGS))
@@ -113,12 +113,12 @@ def test_a_batch_is_taken_apart_after_a_worker_and_its_record_left_out_after_two
     turn()
 
     done = seen(scope, job)
-    assert (done.job.status, done.job.created, stored(scope)) == (Status.COMPLETED, 59, 59)
+    assert (done.job.status, done.job.created, stored(scope)) == (ImportStatus.COMPLETED, 59, 59)
     assert [error["line"] for error in done.errors] == [POISONED]
 
 
 def test_a_record_whose_worker_was_lost_once_among_others_and_once_alone_comes_in(
-    acme: Opened, quiet: None, reading: Reading, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, quiet: None, reading: Reading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Machines are switched off, too."""
     scope = make_scope(acme)
@@ -132,7 +132,7 @@ def test_a_record_whose_worker_was_lost_once_among_others_and_once_alone_comes_i
     assert (seen(scope, job).job.created, seen(scope, job).errors) == (25, [])
 
 
-def test_losses_never_set_a_job_aside(acme: Opened, quiet: None, reading: Reading) -> None:
+def test_losses_never_set_a_job_aside(acme: OpenedTenant, quiet: None, reading: Reading) -> None:
     """Not for a day, as other work is: its parts are dealt with one by one."""
     scope = make_scope(acme)
     job = begin(scope, sentences(1, line=1, poison=HANGS))
@@ -143,12 +143,12 @@ def test_losses_never_set_a_job_aside(acme: Opened, quiet: None, reading: Readin
     turn()
     turn()
 
-    assert seen(scope, job).job.status == Status.COMPLETED
+    assert seen(scope, job).job.status == ImportStatus.COMPLETED
     assert [error["line"] for error in seen(scope, job).errors] == [1]
 
 
 def test_a_job_that_is_cancelled_while_a_batch_is_read_stores_nothing_of_it_and_waits_for_nobody(
-    acme: Opened, quiet: None, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, quiet: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scope = make_scope(acme)
     job = begin(scope, sentences(100))
@@ -166,12 +166,14 @@ def test_a_job_that_is_cancelled_while_a_batch_is_read_stores_nothing_of_it_and_
     for _ in range(3):
         turn()
 
-    assert asked == [Status.CANCELLED]
+    assert asked == [ImportStatus.CANCELLED]
     assert (stored(scope), seen(scope, job).job.created, chunks(scope)) == (0, 0, [])
     assert not OutboxEvent.objects.filter(kind=working.KIND).exists()
 
 
-def test_a_job_of_which_the_outbox_knows_nothing_is_asked_for(acme: Opened, globex: Opened, quiet: None) -> None:
+def test_a_job_of_which_the_outbox_knows_nothing_is_asked_for(
+    acme: OpenedTenant, globex: OpenedTenant, quiet: None
+) -> None:
     """Of an earlier version, say.  Another tenant's work of the same number is not it."""
     scope = make_scope(acme)
     job = begin(scope, sentences(3))

@@ -17,7 +17,7 @@ import pytest
 from django.db import Error, connection, connections
 
 from apps.adapters.embedders.fake import FailingEmbedder
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit import leases
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -67,7 +67,7 @@ def lead(scope: Scope, name: str) -> Life:
 
 
 @pytest.fixture
-def lives(acme: Opened, globex: Opened) -> Iterator[list[Life]]:
+def lives(acme: OpenedTenant, globex: OpenedTenant) -> Iterator[list[Life]]:
     people = product((acme, globex), ("alice", "bob"), (Environment.PRODUCTION, Environment.STAGING))
     yield [
         lead(
@@ -208,7 +208,7 @@ def counts(cursor: Any, where: str, *values: object) -> dict[str, int]:
 
 
 def test_row_security_shows_one_tenant_and_without_one_nothing(
-    lives: list[Life], acme: Opened, superuser_url: str, monkeypatch: pytest.MonkeyPatch
+    lives: list[Life], acme: OpenedTenant, superuser_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with connection.cursor() as cursor:
         without_tenant = counts(cursor, "tenant_id is not null")
@@ -237,7 +237,7 @@ def test_row_security_shows_one_tenant_and_without_one_nothing(
     ],
 )  # fmt: skip
 def test_row_security_takes_no_row_of_another_tenant(
-    lives: list[Life], acme: Opened, globex: Opened, statement: str, is_refused: bool
+    lives: list[Life], acme: OpenedTenant, globex: OpenedTenant, statement: str, is_refused: bool
 ) -> None:
     sql = statement.format(acme=acme.scope.tenant_id, globex=globex.scope.tenant_id)
     with tenant_transaction(acme.scope):
@@ -406,7 +406,7 @@ def spoil(memory_id: int, superuser_url: str) -> None:
         cursor.execute("update memories_memory set text_ct = text_ct || 'x' where id = %s", [memory_id])
 
 
-def test_a_spoiled_turn_leaves_the_turn_after_it_readable(acme: Opened, superuser_url: str) -> None:
+def test_a_spoiled_turn_leaves_the_turn_after_it_readable(acme: OpenedTenant, superuser_url: str) -> None:
     scope = make_scope(acme)
     first = remember(scope, "The ferry to Naxos leaves at dawn.", session_id="s")
     remember(scope, "Breakfast on board is included.", session_id="s")
@@ -416,7 +416,7 @@ def test_a_spoiled_turn_leaves_the_turn_after_it_readable(acme: Opened, superuse
     read_log.flush()
 
 
-def test_an_add_beside_a_spoiled_row_is_stored(acme: Opened, superuser_url: str) -> None:
+def test_an_add_beside_a_spoiled_row_is_stored(acme: OpenedTenant, superuser_url: str) -> None:
     scope = make_scope(acme)
     for text in ("I live in Lisbon.", "The ferry to Naxos leaves at dawn."):
         spoil(remember(scope, text).memory_ids[0], superuser_url)
@@ -429,7 +429,7 @@ def test_an_add_beside_a_spoiled_row_is_stored(acme: Opened, superuser_url: str)
 
 
 def test_a_spoiled_row_does_not_hold_up_the_work_behind_it(
-    acme: Opened, superuser_url: str, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, superuser_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scope = make_scope(acme)
     with monkeypatch.context() as down:
@@ -445,7 +445,7 @@ def test_a_spoiled_row_does_not_hold_up_the_work_behind_it(
 
 
 def test_one_tenant_s_trouble_does_not_hold_up_another_s_work(
-    acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, globex: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as down:
         down.setattr(pipeline_context, "get_embedder", FailingEmbedder)

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto import lifecycle
@@ -85,13 +85,13 @@ def versions_of(scope: Scope) -> dict[str, set[int]]:
 
 def finish(one: KeyRotation, *, now: datetime = NOW) -> KeyRotation:
     """No other worker is at it, so there is nothing to wait for."""
-    assert rotation.work(one.pk, seconds=60, workers=1, clock=lambda: now) == rotation.Outcome.OVER
+    assert rotation.work(one.pk, seconds=60, workers=1, clock=lambda: now) == rotation.RotationOutcome.OVER
     one.refresh_from_db()
     return one
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Iterator[Scope]:
+def scope(acme: OpenedTenant) -> Iterator[Scope]:
     scope = make_scope(acme)
     remember(scope, *SAID[:3])
     remember(scope, *SAID[3:], session_id="chat-1", client_ref="import-1")
@@ -262,7 +262,7 @@ def test_a_second_rotation_waits_for_the_first(scope: Scope) -> None:
         rotation.rotate(scope, reason="test", now=NOW)
 
 
-def test_other_tenants_are_left_alone(scope: Scope, globex: Opened) -> None:
+def test_other_tenants_are_left_alone(scope: Scope, globex: OpenedTenant) -> None:
     theirs = make_scope(globex)
     remember(theirs, *SAID)
 
@@ -279,8 +279,8 @@ def test_as_many_work_at_once_as_may_and_no_more(scope: Scope, superuser_url: st
     with psycopg.connect(superuser_url.rsplit("/", 1)[0] + f"/{database}") as other:
         other.execute("select pg_advisory_xact_lock(%s, %s)", name)
 
-        assert rotation.work(one.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.Outcome.BUSY
-        assert rotation.work(one.pk, seconds=60, workers=2, clock=lambda: NOW) == rotation.Outcome.OVER
+        assert rotation.work(one.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.RotationOutcome.BUSY
+        assert rotation.work(one.pk, seconds=60, workers=2, clock=lambda: NOW) == rotation.RotationOutcome.OVER
 
 
 # --- the trigger ----------------------------------------------------------------------------------------------------
@@ -351,7 +351,7 @@ def test_rows_that_were_left_behind_are_found_and_done(scope: Scope) -> None:
 
 
 def test_rows_that_were_left_behind_are_asked_for_once_whatever_another_tenant_does(
-    scope: Scope, globex: Opened
+    scope: Scope, globex: OpenedTenant
 ) -> None:
     theirs = make_scope(globex)
     remember(theirs, SAID[0])
@@ -414,7 +414,7 @@ def state_of(scope: Scope, version: int, kind: KeyKind = KeyKind.ROOT) -> str:
 # --- by schedule ----------------------------------------------------------------------------------------------------
 
 
-def test_an_old_key_is_rotated_by_schedule_once(scope: Scope, acme: Opened) -> None:
+def test_an_old_key_is_rotated_by_schedule_once(scope: Scope, acme: OpenedTenant) -> None:
     now = acme.tenant.created_at + timedelta(days=365, minutes=1)
 
     for _ in range(3):
@@ -476,7 +476,7 @@ def test_after_a_compromise_what_was_known_is_known_again(scope: Scope) -> None:
     assert not ref.is_stored
 
 
-def test_a_key_and_what_is_broken_are_counted_for_one_tenant(scope: Scope, globex: Opened) -> None:
+def test_a_key_and_what_is_broken_are_counted_for_one_tenant(scope: Scope, globex: OpenedTenant) -> None:
     for one in (scope, make_scope(globex)):
         integrity.note(one, DecryptError("tag"), 1, space_id=one.space.id, now=NOW)
     integrity.flush()
@@ -510,7 +510,7 @@ def test_a_compromise_takes_over_the_rotation_that_is_under_way(scope: Scope) ->
     first.refresh_from_db()
     assert (first.state, second.state) == ("overtaken", "done")
     assert versions_of(scope) == {"said": {3}, "sealed": {3}}
-    assert rotation.work(first.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.Outcome.OVER
+    assert rotation.work(first.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.RotationOutcome.OVER
 
 
 # --- rewrapping -----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from apps.adapters.kms.fake import FakeKms
 from apps.adapters.registry import get_kms
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.crypto import keyring
 from apps.crypto.models import TenantKey
@@ -36,7 +36,7 @@ def kms(settings: Any) -> Iterator[FakeKms]:
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Iterator[Scope]:
+def scope(acme: OpenedTenant) -> Iterator[Scope]:
     scope = make_scope(acme, now=datetime.now(UTC))
     texts = ("My dog Biscuit sleeps on the blue sofa.", "Parcel 17 went to the harbour office in Lisbon.")
     remember(scope, [Proposal(text=Plaintext(text), importance=0.7) for text in texts], now=datetime.now(UTC))
@@ -80,7 +80,7 @@ def test_a_dry_run_counts_and_changes_nothing(scope: Scope) -> None:
     assert say_json("status")[0]["active"] == 1
 
 
-def test_all_tenants_at_once(scope: Scope, globex: Opened) -> None:
+def test_all_tenants_at_once(scope: Scope, globex: OpenedTenant) -> None:
     said = say_json("rotate", "--all", "--wait")
 
     assert sorted((one["tenant"], one["state"], one["to"]) for one in said) == [
@@ -103,7 +103,7 @@ def test_nothing_of_a_key_is_shown(scope: Scope) -> None:
         assert bytes(row.check_value).hex() not in shown
 
 
-def test_with_several_tenants_one_must_be_named(scope: Scope, globex: Opened) -> None:
+def test_with_several_tenants_one_must_be_named(scope: Scope, globex: OpenedTenant) -> None:
     with pytest.raises(CommandError, match="Say whose with --tenant") as refused:
         say("rotate")
     assert refused.value.returncode == 2

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 from django.db import connection, connections
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
@@ -136,7 +136,7 @@ def traces(scope: Scope, ids: list[int]) -> dict[str, int]:
     return {table: count for table, count in found.items() if count}
 
 
-def test_an_erasure_killed_at_any_statement_is_carried_through(acme: Opened) -> None:
+def test_an_erasure_killed_at_any_statement_is_carried_through(acme: OpenedTenant) -> None:
     chance = random.Random(20261122)
     lengths = {}
     for verb in ("memories", "space"):
@@ -175,7 +175,7 @@ def test_an_erasure_killed_at_any_statement_is_carried_through(acme: Opened) -> 
         assert verify(receipt.to_json(), receipt_log.public_keys()).receipt["phase"] == "deleted"
 
 
-def test_a_purge_killed_at_any_statement_is_carried_through(acme: Opened) -> None:
+def test_a_purge_killed_at_any_statement_is_carried_through(acme: OpenedTenant) -> None:
     chance = random.Random(7)
     scope = make_scope(acme)
     run(asked_of("memories", scope, say(scope)), kill_at=None, now=NOW)
@@ -192,7 +192,7 @@ def test_a_purge_killed_at_any_statement_is_carried_through(acme: Opened) -> Non
         assert {one.state for one in list_erasures(acme.scope, limit=1_000)} == {ErasureState.PURGED}
 
 
-def test_a_sweep_killed_at_any_statement_is_carried_through(acme: Opened) -> None:
+def test_a_sweep_killed_at_any_statement_is_carried_through(acme: OpenedTenant) -> None:
     """Every other one is killed while it deletes what is past its time, the rest while they remove for good."""
     chance = random.Random(90)
     deleting, removing = NOW + timedelta(days=91), NOW + timedelta(days=99)

@@ -11,13 +11,13 @@ import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
 from django.db import connection, connections
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit import leases
 from apps.audit.leases import Lease, LeaseLost
 from apps.audit.models import AuditEvent, OutboxEvent
 from apps.audit.services import enqueue, record, try_again
 from apps.core.scoping import tenant_transaction
-from apps.projects.outbox import LONGEST_BATCH, Kind, Turns
+from apps.projects.outbox import LONGEST_BATCH, OutboxKind, RoundRobin
 from apps.projects.scope import Scope
 from tests.makers import NOW
 
@@ -27,7 +27,7 @@ KIND = "a test's"
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     return acme.scope
 
 
@@ -56,8 +56,8 @@ def work() -> Work:
 
 
 @pytest.fixture
-def turns(work: Work) -> Turns:
-    return Turns({KIND: Kind(do=work)})
+def turns(work: Work) -> RoundRobin:
+    return RoundRobin({KIND: OutboxKind(do=work)})
 
 
 def ask(scope: Scope, *subject_ids: int, kind: str = KIND, **more: Any) -> None:
@@ -140,7 +140,7 @@ def never_waiting() -> Iterator[None]:
 
 
 def test_asking_for_what_somebody_is_at_waits_for_nobody_and_it_is_done_once_more(
-    scope: Scope, work: Work, turns: Turns, never_waiting: None
+    scope: Scope, work: Work, turns: RoundRobin, never_waiting: None
 ) -> None:
     """The worker has written what it does, and not committed it."""
     ask(scope, 1, 2)
@@ -167,7 +167,7 @@ def test_asking_for_what_somebody_is_at_waits_for_nobody_and_it_is_done_once_mor
     assert waiting() == []
 
 
-def test_what_is_asked_for_again_for_later_waits_until_then(scope: Scope, turns: Turns) -> None:
+def test_what_is_asked_for_again_for_later_waits_until_then(scope: Scope, turns: RoundRobin) -> None:
     later = timedelta(minutes=10)
     ask(scope, 1)
     lease = take(scope)
@@ -187,7 +187,7 @@ def test_the_attempt_is_counted_before_the_work(scope: Scope) -> None:
     assert row(1).attempts == 1
 
 
-def test_what_somebody_else_has_taken_over_is_done_once(scope: Scope, work: Work, turns: Turns) -> None:
+def test_what_somebody_else_has_taken_over_is_done_once(scope: Scope, work: Work, turns: RoundRobin) -> None:
     """A worker that stood still for longer than its lease finds its work gone, and undoes its own."""
     ask(scope, 1)
 
@@ -218,14 +218,14 @@ def test_a_lease_that_is_somebody_else_s_crosses_nothing_off(scope: Scope) -> No
 # -- in turn -----------------------------------------------------------------------------------------------------------
 
 
-def test_tenants_and_kinds_take_turns(acme: Opened, globex: Opened) -> None:
+def test_tenants_and_kinds_take_turns(acme: OpenedTenant, globex: OpenedTenant) -> None:
     """However much the one has asked for, and however long before."""
     done: list[tuple[int, str, int]] = []
 
-    def note(kind: str) -> Kind:
-        return Kind(do=lambda scope, ids, now: done.append((scope.tenant_id, kind, len(ids))))
+    def note(kind: str) -> OutboxKind:
+        return OutboxKind(do=lambda scope, ids, now: done.append((scope.tenant_id, kind, len(ids))))
 
-    turns = Turns({"one": note("one"), "two": note("two")})
+    turns = RoundRobin({"one": note("one"), "two": note("two")})
     for kind in ("one", "two"):
         ask(acme.scope, *range(1, 101), kind=kind)
     ask(globex.scope, 1, kind="one", now=NOW + timedelta(minutes=1))
@@ -239,7 +239,7 @@ def test_tenants_and_kinds_take_turns(acme: Opened, globex: Opened) -> None:
     ]
 
 
-def test_only_who_has_due_work_that_nobody_is_at_has_a_turn(acme: Opened, globex: Opened) -> None:
+def test_only_who_has_due_work_that_nobody_is_at_has_a_turn(acme: OpenedTenant, globex: OpenedTenant) -> None:
     ask(acme.scope, 1, now=NOW + timedelta(hours=1))
     ask(globex.scope, 2, 3)
 
@@ -248,8 +248,10 @@ def test_only_who_has_due_work_that_nobody_is_at_has_a_turn(acme: Opened, globex
     assert leases.turns([KIND, "another"], now=NOW) == []
 
 
-def test_a_round_that_is_cut_short_goes_on_behind_the_last(acme: Opened, globex: Opened, work: Work) -> None:
-    turns = Turns({KIND: Kind(do=work, batch=1)})
+def test_a_round_that_is_cut_short_goes_on_behind_the_last(
+    acme: OpenedTenant, globex: OpenedTenant, work: Work
+) -> None:
+    turns = RoundRobin({KIND: OutboxKind(do=work, batch=1)})
     for one in (acme, globex):
         ask(one.scope, 1, 2)
 
@@ -260,7 +262,7 @@ def test_a_round_that_is_cut_short_goes_on_behind_the_last(acme: Opened, globex:
 
 
 def test_a_turn_that_takes_long_takes_fewer_the_next_time(
-    scope: Scope, work: Work, turns: Turns, monkeypatch: pytest.MonkeyPatch
+    scope: Scope, work: Work, turns: RoundRobin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("apps.projects.outbox.TURN_SECONDS", 0.0)
     ask(scope, *range(1, 41))
@@ -284,7 +286,7 @@ def test_two_workers_never_have_the_same(scope: Scope) -> None:
 
 
 def test_work_of_a_worker_that_was_killed_is_taken_up_at_once_and_each_piece_alone(
-    scope: Scope, work: Work, turns: Turns
+    scope: Scope, work: Work, turns: RoundRobin
 ) -> None:
     """Its connection is gone; there is no wait until its lease runs out."""
     ask(scope, 1, 2, 3)
@@ -298,7 +300,7 @@ def test_work_of_a_worker_that_was_killed_is_taken_up_at_once_and_each_piece_alo
 
 
 def test_work_of_a_worker_that_lives_is_left_to_it_until_its_lease_runs_out(
-    scope: Scope, work: Work, turns: Turns
+    scope: Scope, work: Work, turns: RoundRobin
 ) -> None:
     ask(scope, 1)
     take(scope)
@@ -307,7 +309,7 @@ def test_work_of_a_worker_that_lives_is_left_to_it_until_its_lease_runs_out(
     assert turns.drain(now=NOW + leases.LEASE) == 1
 
 
-def test_behind_a_pooler_only_the_lease_says_who_lives(scope: Scope, turns: Turns, settings: Any) -> None:
+def test_behind_a_pooler_only_the_lease_says_who_lives(scope: Scope, turns: RoundRobin, settings: Any) -> None:
     settings.DATABASE_PREPARE = False
     ask(scope, 1)
     elsewhere(lambda: take(scope))
@@ -318,7 +320,7 @@ def test_behind_a_pooler_only_the_lease_says_who_lives(scope: Scope, turns: Turn
 
 @pytest.mark.parametrize("reason", ["worker_lost", "out_of_time"])
 def test_what_ends_its_worker_is_set_aside_the_third_time_and_its_neighbours_go_through(
-    reason: str, scope: Scope, work: Work, turns: Turns, caplog: pytest.LogCaptureFixture
+    reason: str, scope: Scope, work: Work, turns: RoundRobin, caplog: pytest.LogCaptureFixture
 ) -> None:
     ends = {"worker_lost": SystemExit, "out_of_time": SoftTimeLimitExceeded}[reason]
 
@@ -355,7 +357,9 @@ def set_aside(scope: Scope, subject_id: int) -> None:
         leases.reclaim([KIND], now=NOW)
 
 
-def test_what_was_set_aside_is_not_brought_back_by_asking_for_it_but_a_day_later(scope: Scope, turns: Turns) -> None:
+def test_what_was_set_aside_is_not_brought_back_by_asking_for_it_but_a_day_later(
+    scope: Scope, turns: RoundRobin
+) -> None:
     """A schedule asks every minute for what is not done."""
     set_aside(scope, 1)
     ask(scope, 1)
@@ -365,7 +369,7 @@ def test_what_was_set_aside_is_not_brought_back_by_asking_for_it_but_a_day_later
     assert waiting() == []
 
 
-def test_an_operator_has_what_was_set_aside_tried_again(scope: Scope, turns: Turns) -> None:
+def test_an_operator_has_what_was_set_aside_tried_again(scope: Scope, turns: RoundRobin) -> None:
     set_aside(scope, 1)
 
     assert try_again(scope, row(1).pk, actor="test", now=NOW)
@@ -381,7 +385,7 @@ def test_what_somebody_is_at_is_not_tried_again_beside_them(scope: Scope) -> Non
     assert not try_again(scope, row(1).pk, actor="test", now=NOW)
 
 
-def test_a_worker_that_is_told_to_end_leaves_its_work_as_it_was(scope: Scope, work: Work, turns: Turns) -> None:
+def test_a_worker_that_is_told_to_end_leaves_its_work_as_it_was(scope: Scope, work: Work, turns: RoundRobin) -> None:
     def end() -> None:
         raise SystemExit
 
@@ -396,7 +400,7 @@ def test_a_worker_that_is_told_to_end_leaves_its_work_as_it_was(scope: Scope, wo
 # -- jobs, a part at a time --------------------------------------------------------------------------------------------
 
 
-def test_a_job_gives_way_after_each_part(acme: Opened, globex: Opened) -> None:
+def test_a_job_gives_way_after_each_part(acme: OpenedTenant, globex: OpenedTenant) -> None:
     parts = {acme.tenant.pk: 3, globex.tenant.pk: 1}
     done: list[tuple[int, int]] = []
 
@@ -404,7 +408,7 @@ def test_a_job_gives_way_after_each_part(acme: Opened, globex: Opened) -> None:
         done.append((scope.tenant_id, position))
         return position + 1 if position + 1 < parts[scope.tenant_id] else None
 
-    turns = Turns({"job": Kind(job=part)})
+    turns = RoundRobin({"job": OutboxKind(job=part)})
     for one in (acme, globex):
         ask(one.scope, 7, kind="job")
 
@@ -415,7 +419,9 @@ def test_a_job_gives_way_after_each_part(acme: Opened, globex: Opened) -> None:
     assert waiting() == []
 
 
-def test_a_job_that_fails_waits_longer_each_time_and_holds_up_no_other(acme: Opened, globex: Opened) -> None:
+def test_a_job_that_fails_waits_longer_each_time_and_holds_up_no_other(
+    acme: OpenedTenant, globex: OpenedTenant
+) -> None:
     done: list[int] = []
 
     def part(scope: Scope, job_id: int, position: int, now: datetime) -> None:
@@ -423,7 +429,7 @@ def test_a_job_that_fails_waits_longer_each_time_and_holds_up_no_other(acme: Ope
             raise RuntimeError
         done.append(scope.tenant_id)
 
-    turns = Turns({"job": Kind(job=part)})
+    turns = RoundRobin({"job": OutboxKind(job=part)})
     for one in (acme, globex):
         ask(one.scope, 7, kind="job")
     turns.drain(now=NOW)
@@ -445,7 +451,7 @@ def test_a_job_that_is_asked_for_again_begins_again(scope: Scope) -> None:
             ask(scope, 7, kind="job")
         return position + 1 if position < 1 else None
 
-    turns = Turns({"job": Kind(job=part)})
+    turns = RoundRobin({"job": OutboxKind(job=part)})
     ask(scope, 7, kind="job")
     while turns.drain(now=NOW):
         pass

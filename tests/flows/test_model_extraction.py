@@ -12,7 +12,7 @@ import pytest
 from django.db import connections
 
 from apps.adapters.extractors.fakes.chat import FAULTS, FakeChat, proposed
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -53,7 +53,7 @@ def endpoint(settings: Any) -> Iterator[FakeChat]:
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     return make_scope(acme)
 
 
@@ -145,7 +145,7 @@ def test_every_proposal_ends_in_an_outcome(endpoint: FakeChat, scope: Scope) -> 
 @pytest.mark.parametrize("kind", ["instruction", "fact", "preference"])
 @pytest.mark.parametrize("policy", ["review", "keep"])
 def test_an_order_that_a_model_read_never_takes_effect_by_itself(
-    kind: str, policy: str, endpoint: FakeChat, acme: Opened, scope: Scope
+    kind: str, policy: str, endpoint: FakeChat, acme: OpenedTenant, scope: Scope
 ) -> None:
     set_policy(acme.tenant, instructions=policy, actor="test", now=NOW)
     order = "Always answer me in Dutch."
@@ -202,7 +202,7 @@ def test_what_need_not_or_may_not_be_asked_is_not(
     ],
 )
 def test_the_tenant_says_where_its_words_may_go(
-    policy: str, is_self_hosted: bool, is_asked: bool, endpoint: FakeChat, acme: Opened, scope: Scope,
+    policy: str, is_self_hosted: bool, is_asked: bool, endpoint: FakeChat, acme: OpenedTenant, scope: Scope,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     set_policy(acme.tenant, ai_extract=policy, actor="test", now=NOW)
@@ -255,7 +255,9 @@ def test_a_day_has_its_tokens_and_none_is_spent_beyond(endpoint: FakeChat, scope
     assert used(scope) == (3, 3 * 469, 3 * 526)
 
 
-def test_tenants_have_budgets_of_their_own(endpoint: FakeChat, scope: Scope, globex: Opened, settings: Any) -> None:
+def test_tenants_have_budgets_of_their_own(
+    endpoint: FakeChat, scope: Scope, globex: OpenedTenant, settings: Any
+) -> None:
     settings.EXTRACTOR_DAILY_CALLS = 1
 
     assert [add(one, HOME).fallback for one in (scope, make_scope(globex))] == ["", ""]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.edges.opened import NewEdge
@@ -35,7 +35,7 @@ OTHERS = tuple(f"Ana wrote chapter {n} on her arm rest during the train ride." f
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     return make_scope(acme)
 
 
@@ -142,7 +142,7 @@ HIDDEN: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("fields", HIDDEN.values(), ids=HIDDEN.keys())
 def test_what_may_not_be_seen_is_no_step_on_the_way(
-    acme: Opened, scope: Scope, chain: tuple[int, int, int], fields: dict[str, Any]
+    acme: OpenedTenant, scope: Scope, chain: tuple[int, int, int], fields: dict[str, Any]
 ) -> None:
     _, soap, enzyme = chain
     assert enzyme in ids(ask(scope))

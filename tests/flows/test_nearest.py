@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from apps.adapters.registry import get_embedder
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_space
@@ -26,7 +26,7 @@ WANTED = 3
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     found = make_scope(acme)
     said = [Proposal(text=Plaintext(text), importance=0.6, deduplicate=False) for text in SAID]
     for at in range(0, len(said), 40):

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 
 from apps.adapters.embedders.fake import FailingEmbedder
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import OutboxEvent
 from apps.core import broker
 from apps.core.plaintext import Plaintext
@@ -45,7 +45,7 @@ def proposals(numbers: range) -> list[Proposal]:
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Iterator[Scope]:
+def scope(acme: OpenedTenant) -> Iterator[Scope]:
     yield make_scope(acme)
     read_log.flush()
 
@@ -228,7 +228,7 @@ def test_with_the_broker_unreachable_an_add_answers_and_is_found_by_its_words(
 
 
 def test_with_the_broker_unreachable_the_api_answers_201_and_finds_it_at_once(
-    acme: Opened, client: Client, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, client: Client, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.STATIC_ROOT = str(tmp_path)  # the web application warns about one that is not there
     monkeypatch.setattr(broker, "_quiet_until", 0.0)

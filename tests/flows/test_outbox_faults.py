@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from apps.adapters.embedders.fake import FailingEmbedder, FakeEmbedder
 from apps.adapters.errors import AdapterError
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import OutboxEvent
 from apps.audit.services import enqueue
 from apps.core.plaintext import Plaintext
@@ -44,7 +44,7 @@ class Picky(FakeEmbedder):
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Iterator[Scope]:
+def scope(acme: OpenedTenant) -> Iterator[Scope]:
     yield make_scope(acme)
     read_log.flush()
 
@@ -251,7 +251,7 @@ def test_a_memory_erased_while_it_is_embedded_gets_no_vector(scope: Scope, monke
 
 
 def test_a_tenant_that_cannot_be_swept_holds_up_no_other(
-    acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    acme: OpenedTenant, globex: OpenedTenant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     swept: list[int] = []
 
@@ -270,7 +270,7 @@ def test_a_tenant_that_cannot_be_swept_holds_up_no_other(
 
 
 def test_counts_of_one_tenant_that_cannot_be_written_take_no_other_along(
-    acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, globex: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[int] = []
 
@@ -287,7 +287,9 @@ def test_counts_of_one_tenant_that_cannot_be_written_take_no_other_along(
     assert written == [globex.scope.tenant_id]
 
 
-def test_accesses_are_counted_in_the_order_of_ids_and_for_this_tenant_only(acme: Opened, globex: Opened) -> None:
+def test_accesses_are_counted_in_the_order_of_ids_and_for_this_tenant_only(
+    acme: OpenedTenant, globex: OpenedTenant
+) -> None:
     mine, theirs = make_scope(acme), make_scope(globex)
     ids = remember(mine, "The parcel went to the harbour office.", "My dog Biscuit sleeps on the blue sofa.")
     (foreign,) = remember(theirs, "The parcel went to the harbour office.")
@@ -302,7 +304,7 @@ def test_accesses_are_counted_in_the_order_of_ids_and_for_this_tenant_only(acme:
         assert Memory.objects.within(theirs).get().access_count == 0
 
 
-def test_two_who_count_the_same_memories_at_once_both_count(acme: Opened) -> None:
+def test_two_who_count_the_same_memories_at_once_both_count(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     ids = remember(scope, *(f"Parcel {number} went to the harbour office." for number in range(20)))
     barrier = threading.Barrier(4)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.edges.decisions import Verdict, list_decisions, resolve
+from apps.edges.decisions import ContradictionVerdict, list_decisions, resolve
 from apps.ingest import pipeline
 from apps.ingest.candidates import PartClaim, Proposal
 from apps.ingest.services import remember
@@ -66,7 +66,7 @@ def _several_claims(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Iterator[Scope]:
+def scope(acme: OpenedTenant) -> Iterator[Scope]:
     yield make_scope(acme)
     read_log.flush()
 
@@ -242,7 +242,7 @@ def test_and_after_every_handle_was_keyed_anew(scope: Scope) -> None:
     assert say(reread_space(scope), YORK, day=1) == york
 
 
-def test_erased_it_is_not_learnt_again_as_it_was_said(acme: Opened, scope: Scope) -> None:
+def test_erased_it_is_not_learnt_again_as_it_was_said(acme: OpenedTenant, scope: Scope) -> None:
     york = say(scope, YORK, day=0)
     say(scope, HULL, day=1)
     word = Authorisation(principal=SYSTEM, method="command line")
@@ -258,7 +258,7 @@ def test_somebody_decides_that_it_was_no_change(scope: Scope) -> None:
     york, hull = say(scope, YORK, day=0), say(scope, HULL, day=1)
     ((decision,), _) = list_decisions(scope, limit=5, now=NOW + 2 * DAY)
 
-    resolve(scope, Verdict(decision_id=decision.id, winner_id=york), now=NOW + 2 * DAY)
+    resolve(scope, ContradictionVerdict(decision_id=decision.id, winner_id=york), now=NOW + 2 * DAY)
 
     assert (shown(scope, york), read(scope, york).ended) == (YORK, [])
     assert (read(scope, hull).validity, read(scope, hull).superseded_by) == ("superseded", york)
@@ -270,7 +270,7 @@ def test_or_that_it_was_one(scope: Scope) -> None:
     york, hull = say(scope, YORK, day=0), say(scope, HULL, day=1)
     ((decision,), _) = list_decisions(scope, limit=5, now=NOW + 2 * DAY)
 
-    resolve(scope, Verdict(decision_id=decision.id, winner_id=hull), now=NOW + 2 * DAY)
+    resolve(scope, ContradictionVerdict(decision_id=decision.id, winner_id=hull), now=NOW + 2 * DAY)
 
     assert shown(scope, york) == "I … with my wife Anna, and I work at the mill."
     assert read(scope, hull).validity == "current"
@@ -306,7 +306,7 @@ def test_brought_back_it_yields_to_a_part_of_another_memory(scope: Scope) -> Non
     assert (read(scope, hull).validity, read(scope, hull).superseded_by) == ("superseded", york)
 
 
-def erase_topic(acme: Opened, memory_id: int) -> None:
+def erase_topic(acme: OpenedTenant, memory_id: int) -> None:
     word = Authorisation(principal=SYSTEM, method="command line")
     start_erasure(acme.scope, Target.topic(memory_id), authorised=word, now=NOW + 9 * DAY)
 
@@ -316,7 +316,7 @@ def left(scope: Scope) -> set[int]:
         return set(Memory.objects.within_tenant(scope).values_list("pk", flat=True))
 
 
-def test_a_topic_goes_with_what_says_it_among_other_things(acme: Opened, scope: Scope) -> None:
+def test_a_topic_goes_with_what_says_it_among_other_things(acme: OpenedTenant, scope: Scope) -> None:
     york, hull, dairy = (say(scope, text, day=day) for day, text in enumerate([YORK, HULL, "I work at the dairy."]))
     other = say(scope, "Anna plays the oboe.", day=3)
 
@@ -326,7 +326,7 @@ def test_a_topic_goes_with_what_says_it_among_other_things(acme: Opened, scope: 
     assert york not in left(scope)
 
 
-def test_the_topics_of_what_says_several_things_are_all_of_them(acme: Opened, scope: Scope) -> None:
+def test_the_topics_of_what_says_several_things_are_all_of_them(acme: OpenedTenant, scope: Scope) -> None:
     hull, dairy, york = (say(scope, text, day=day) for day, text in enumerate([HULL, "I work at the dairy.", YORK]))
     other = say(scope, "Anna plays the oboe.", day=3)
 

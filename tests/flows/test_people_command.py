@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from apps.accounts import enrolment
 from apps.accounts.models import User
 from apps.accounts.session_store import SessionStore
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.scoping import tenant_transaction
 from apps.tenants.members import reach_of
@@ -31,7 +31,7 @@ def say_json(*arguments: str) -> Any:
     return json.loads(say(*arguments, "--json"))
 
 
-def test_person_is_added_with_a_password_that_is_shown_once(acme: Opened) -> None:
+def test_person_is_added_with_a_password_that_is_shown_once(acme: OpenedTenant) -> None:
     added = say_json("add", "Carol@Example.com", "--role", "admin")
 
     person = authenticate(username="carol@example.com", password=added["password"])
@@ -48,7 +48,7 @@ def test_person_is_added_with_a_password_that_is_shown_once(acme: Opened) -> Non
         ]
 
 
-def test_people_are_listed_with_their_roles_and_factors(acme: Opened, globex: Opened) -> None:
+def test_people_are_listed_with_their_roles_and_factors(acme: OpenedTenant, globex: OpenedTenant) -> None:
     say("add", "carol@example.com", "--role", "owner", "--tenant", "acme")
     say("add", "zoe@example.com", "--role", "owner", "--tenant", "globex")
 
@@ -58,7 +58,7 @@ def test_people_are_listed_with_their_roles_and_factors(acme: Opened, globex: Op
     assert "zoe" not in say("list", "--tenant", "acme")
 
 
-def test_person_who_is_removed_reaches_nothing(acme: Opened) -> None:
+def test_person_who_is_removed_reaches_nothing(acme: OpenedTenant) -> None:
     say("add", "carol@example.com", "--role", "owner")
     say("add", "dave@example.com", "--role", "billing")
 
@@ -69,7 +69,7 @@ def test_person_who_is_removed_reaches_nothing(acme: Opened) -> None:
         say("remove", "carol@example.com")
 
 
-def test_person_who_is_started_over_gets_another_password(acme: Opened) -> None:
+def test_person_who_is_started_over_gets_another_password(acme: OpenedTenant) -> None:
     before = say_json("add", "carol@example.com", "--role", "owner")["password"]
 
     after = say_json("reset", "carol@example.com")["password"]
@@ -79,7 +79,7 @@ def test_person_who_is_started_over_gets_another_password(acme: Opened) -> None:
     assert AuditEvent.objects.filter(action="account.reset").count() == 1
 
 
-def test_code_comes_with_the_account_and_another_ends_it(acme: Opened) -> None:
+def test_code_comes_with_the_account_and_another_ends_it(acme: OpenedTenant) -> None:
     first = say_json("add", "carol@example.com", "--role", "owner")["enrolment_code"]
     person, request = User.objects.get(email="carol@example.com"), HttpRequest()
     request.session = SessionStore()
@@ -94,14 +94,14 @@ def test_code_comes_with_the_account_and_another_ends_it(acme: Opened) -> None:
     assert "works once" in say("code", "carol@example.com")
 
 
-def test_code_is_for_nobody_who_has_a_second_factor(acme: Opened) -> None:
+def test_code_is_for_nobody_who_has_a_second_factor(acme: OpenedTenant) -> None:
     owner = make_person(acme.tenant)
 
     with pytest.raises(CommandError, match="people reset"):
         say("code", owner.user.email)
 
 
-def test_who_is_there_already_keeps_what_they_have_and_the_host_is_told(acme: Opened) -> None:
+def test_who_is_there_already_keeps_what_they_have_and_the_host_is_told(acme: OpenedTenant) -> None:
     User.objects.create_user("dave@example.com", "a password that somebody else knows")
 
     said = say("add", "dave@example.com", "--role", "admin")
@@ -110,7 +110,7 @@ def test_who_is_there_already_keeps_what_they_have_and_the_host_is_told(acme: Op
     assert "people reset" in said
 
 
-def test_nobody_is_removed_or_started_over_who_is_not_there(acme: Opened) -> None:
+def test_nobody_is_removed_or_started_over_who_is_not_there(acme: OpenedTenant) -> None:
     for verb in ("remove", "reset", "code"):
         with pytest.raises(CommandError, match="Nobody with this address"):
             say(verb, "nobody@example.com")

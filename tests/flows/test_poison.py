@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import OutboxEvent
 from apps.imports import working
-from apps.imports.models import Status
+from apps.imports.models import ImportStatus
 from apps.imports.services import get_import
 from apps.imports.tasks import work
 from apps.projects.scope import Scope
@@ -37,7 +37,7 @@ def ready(scope: Scope) -> None:
     ("poison", "reason"), [(KILLS, "worker_lost"), (HANGS, "out_of_time"), (ENDURES, "worker_lost")]
 )
 def test_a_poison_record_is_named_and_everything_else_is_done_within_a_minute(
-    poison: str, reason: str, acme: Opened, globex: Opened, pgmq_url: str
+    poison: str, reason: str, acme: OpenedTenant, globex: OpenedTenant, pgmq_url: str
 ) -> None:
     with canaries.broker(pgmq_url), worker(pgmq_url, settings="tests.poison.settings", processes=1):
         ready(globex.scope)
@@ -54,9 +54,13 @@ def test_a_poison_record_is_named_and_everything_else_is_done_within_a_minute(
             work.apply_async(expires=2)  # as the schedule does
             time.sleep(1)
 
-    assert (done["other"].job.status, done["other"].job.created, stored(globex.scope)) == (Status.COMPLETED, 150, 151)
+    assert (done["other"].job.status, done["other"].job.created, stored(globex.scope)) == (
+        ImportStatus.COMPLETED,
+        150,
+        151,
+    )
     job = done["poisoned"].job
-    assert (job.status, job.created, job.rejected, job.processed_records) == (Status.COMPLETED, 249, 1, 250)
+    assert (job.status, job.created, job.rejected, job.processed_records) == (ImportStatus.COMPLETED, 249, 1, 250)
     assert stored(acme.scope) == 249
     (error,) = done["poisoned"].errors
     assert error["line"] == POISONED

@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
@@ -61,7 +61,7 @@ def run(*arguments: str, **options: Any) -> str:
     return output.getvalue()
 
 
-def test_a_person_is_deleted_everywhere_and_the_receipt_is_the_evidence(acme: Opened) -> None:
+def test_a_person_is_deleted_everywhere_and_the_receipt_is_the_evidence(acme: OpenedTenant) -> None:
     alice, bob = make_scope(acme), make_scope(acme, "bob")
     say(alice, DOG)
     say(make_scope(acme, environment=Environment.STAGING), HOME)
@@ -82,7 +82,7 @@ def test_a_person_is_deleted_everywhere_and_the_receipt_is_the_evidence(acme: Op
         delete_person(acme.scope, asked.id, authorised=WORD, now=NOW)
 
 
-def test_all_that_is_kept_is_handed_over_of_every_environment_and_of_nobody_else(acme: Opened) -> None:
+def test_all_that_is_kept_is_handed_over_of_every_environment_and_of_nobody_else(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     say(alice, DOG)
     say(make_scope(acme, environment=Environment.STAGING), HOME)
@@ -100,7 +100,7 @@ def test_all_that_is_kept_is_handed_over_of_every_environment_and_of_nobody_else
     assert (before.state, after.state, after.records) == (PrivacyState.PENDING, PrivacyState.COMPLETED, len(lines))
 
 
-def test_one_that_was_left_half_way_is_in_progress_and_can_be_done_again(acme: Opened) -> None:
+def test_one_that_was_left_half_way_is_in_progress_and_can_be_done_again(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     say(alice, DOG, HOME)
     asked, _ = open_request(alice, PrivacyKind.ACCESS, now=NOW)
@@ -117,7 +117,7 @@ def test_one_that_was_left_half_way_is_in_progress_and_can_be_done_again(acme: O
     assert (done.state, done.attempts) == (PrivacyState.COMPLETED, 2)
 
 
-def test_what_a_hold_forbids_fails_and_is_tried_again(acme: Opened) -> None:
+def test_what_a_hold_forbids_fails_and_is_tried_again(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     say(alice, DOG)
     asked, _ = open_request(alice, PrivacyKind.DELETE, now=NOW)
@@ -132,7 +132,7 @@ def test_what_a_hold_forbids_fails_and_is_tried_again(acme: Opened) -> None:
     assert delete_person(acme.scope, asked.id, authorised=WORD, now=NOW).state == PrivacyState.COMPLETED
 
 
-def test_after_thirty_days_it_is_overdue(acme: Opened) -> None:
+def test_after_thirty_days_it_is_overdue(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     open_request(alice, PrivacyKind.ACCESS, now=NOW)
 
@@ -141,7 +141,9 @@ def test_after_thirty_days_it_is_overdue(acme: Opened) -> None:
     assert late.is_overdue
 
 
-def test_a_key_opens_and_follows_its_end_users_requests_and_carries_none_out(acme: Opened, globex: Opened) -> None:
+def test_a_key_opens_and_follows_its_end_users_requests_and_carries_none_out(
+    acme: OpenedTenant, globex: OpenedTenant
+) -> None:
     say(make_scope(acme), DOG)
     alice = Caller(make_api_key(acme.scope, scopes=["privacy:request"]).text, end_user="alice")
     opened = alice("POST", URL, {"type": "delete"})
@@ -171,7 +173,9 @@ def test_a_key_opens_and_follows_its_end_users_requests_and_carries_none_out(acm
     assert find_end_user(acme.scope, "alice") is not None
 
 
-def test_somebody_at_the_host_carries_them_out(acme: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_somebody_at_the_host_carries_them_out(
+    acme: OpenedTenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     alice = make_scope(acme)
     say(alice, DOG)
     assert "There are no requests" in run("list")

@@ -13,12 +13,12 @@ import psycopg
 import pytest
 from django.db import connections
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.exports.filters import Filters
+from apps.exports.filters import ExportFilters
 from apps.exports.making import make_now
-from apps.exports.models import Format, Reach
+from apps.exports.models import ExportReach, Format
 from apps.exports.services import start_export
 from apps.history.turns import NewTurn
 from apps.ingest import work
@@ -99,14 +99,14 @@ def targets(scope: Scope, chance: random.Random) -> tuple[Target, bool]:
 
 
 def test_nothing_of_random_histories_is_left_in_any_table_or_file(
-    acme: Opened, superusers: list[psycopg.Connection[Any]]
+    acme: OpenedTenant, superusers: list[psycopg.Connection[Any]]
 ) -> None:
     chance = random.Random(20261122)
     people = [(f"person {number}", make_scope(acme, f"person {number}")) for number in range(ERASURES)]
     for name, scope in people:
         live(scope, name, chance)
     work_off()
-    everybody = start_export(acme.scope, format_=Format.JSONL, reach=Reach.ALL, filters=Filters(), now=NOW)
+    everybody = start_export(acme.scope, format_=Format.JSONL, reach=ExportReach.ALL, filters=ExportFilters(), now=NOW)
     make_now(acme.scope, everybody.job.pk, now=NOW)
     for one in superusers:
         one.execute("analyze")  # as autovacuum does: what rows say is in the planner's statistics then
@@ -147,7 +147,9 @@ def purge_until(waits: set[str], *, rewrite: bool = False, told: Told = lambda t
     raise AssertionError(f"still waiting: {done.waits}")
 
 
-def test_nothing_is_left_of_a_table_that_is_empty_now(acme: Opened, superusers: list[psycopg.Connection[Any]]) -> None:
+def test_nothing_is_left_of_a_table_that_is_empty_now(
+    acme: OpenedTenant, superusers: list[psycopg.Connection[Any]]
+) -> None:
     scope = make_scope(acme)
     say(scope, *(f"I moved to {place} {number} days ago." for number, place in enumerate(PLACES)))
     work_off()
@@ -166,7 +168,7 @@ def test_nothing_is_left_of_a_table_that_is_empty_now(acme: Opened, superusers: 
 
 
 def test_statistics_wait_for_whoever_looks_at_what_they_were(
-    acme: Opened, superusers: list[psycopg.Connection[Any]]
+    acme: OpenedTenant, superusers: list[psycopg.Connection[Any]]
 ) -> None:
     erase_one(acme)
     main, _ = superusers
@@ -200,17 +202,17 @@ def look_since(somebody: psycopg.Connection[Any], horizon: int) -> None:
     raise AssertionError("somebody's transaction does not end")
 
 
-def erase_one(acme: Opened, *, now: datetime = NOW) -> str:
+def erase_one(acme: OpenedTenant, *, now: datetime = NOW) -> str:
     """The erasure's id."""
     (dog,) = say(make_scope(acme), f"My dog Biscuit sleeps on sofa {random.randrange(1_000_000)}.")
     return start_erasure(acme.scope, Target.memories([dog]), authorised=WORD, now=now).id
 
 
-def phases(acme: Opened, erasure: str) -> list[Phase]:
+def phases(acme: OpenedTenant, erasure: str) -> list[Phase]:
     return [one.phase for one in get_erasure(acme.scope, erasure).receipts]
 
 
-def test_each_phase_has_a_receipt_that_refers_to_the_first(acme: Opened) -> None:
+def test_each_phase_has_a_receipt_that_refers_to_the_first(acme: OpenedTenant) -> None:
     erasure = erase_one(acme)
 
     purge_all(now=NOW + timedelta(hours=1))
@@ -229,7 +231,7 @@ def test_each_phase_has_a_receipt_that_refers_to_the_first(acme: Opened) -> None
     assert expire_backups(now=NOW + timedelta(days=70)) == 0
 
 
-def test_one_purge_serves_all_that_was_erased_before_it_and_nothing_after(acme: Opened) -> None:
+def test_one_purge_serves_all_that_was_erased_before_it_and_nothing_after(acme: OpenedTenant) -> None:
     before = [erase_one(acme), erase_one(acme)]
     after = erase_one(acme, now=NOW + timedelta(hours=2))
 
@@ -241,7 +243,7 @@ def test_one_purge_serves_all_that_was_erased_before_it_and_nothing_after(acme: 
 
 
 def test_who_still_looks_at_it_holds_the_purge_up_and_the_next_one_goes_on(
-    acme: Opened, superusers: list[psycopg.Connection[Any]]
+    acme: OpenedTenant, superusers: list[psycopg.Connection[Any]]
 ) -> None:
     (dog,) = say(make_scope(acme), "My dog Biscuit sleeps on the blue sofa.")
     main, _ = superusers
@@ -260,7 +262,7 @@ def test_who_still_looks_at_it_holds_the_purge_up_and_the_next_one_goes_on(
 
 
 def test_a_purge_that_was_killed_goes_on_with_the_tables_that_are_left(
-    acme: Opened, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     erase_one(acme)
     tables: list[str] = []
@@ -282,7 +284,7 @@ def test_a_purge_that_was_killed_goes_on_with_the_tables_that_are_left(
     assert {*kept, *rest} == {table for _, table in disk_purge._tables()}
 
 
-def test_two_do_not_purge_at_once(acme: Opened) -> None:
+def test_two_do_not_purge_at_once(acme: OpenedTenant) -> None:
     erase_one(acme)
     refused: list[BaseException] = []
 
@@ -304,7 +306,9 @@ def test_two_do_not_purge_at_once(acme: Opened) -> None:
     assert len(refused) == 1
 
 
-def test_a_large_table_is_reindexed_while_everybody_works_and_the_receipt_says_so(acme: Opened, settings: Any) -> None:
+def test_a_large_table_is_reindexed_while_everybody_works_and_the_receipt_says_so(
+    acme: OpenedTenant, settings: Any
+) -> None:
     settings.PURGE_REWRITE_MB = 0
     erasure = erase_one(acme)
 
@@ -315,7 +319,7 @@ def test_a_large_table_is_reindexed_while_everybody_works_and_the_receipt_says_s
     assert receipt["phases"]["purged"]["tables_reindexed"] == done.reindexed
 
 
-def test_a_role_that_may_not_vacuum_says_so(acme: Opened, superusers: list[psycopg.Connection[Any]]) -> None:
+def test_a_role_that_may_not_vacuum_says_so(acme: OpenedTenant, superusers: list[psycopg.Connection[Any]]) -> None:
     erase_one(acme)
     main, _ = superusers
     main.execute("revoke maintain on memories_memory from memsync_app")

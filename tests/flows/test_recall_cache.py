@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.adapters.registry import get_embedder
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.edges.opened import NewEdge
@@ -43,7 +43,7 @@ def _nothing_kept_from_before() -> Iterator[None]:
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     return make_scope(acme)
 
 
@@ -118,7 +118,9 @@ def test_another_question_is_searched_for(
     assert len(searches) == 2
 
 
-def test_nobody_else_is_answered_from_it(acme: Opened, globex: Opened, scope: Scope, ids: list[int]) -> None:
+def test_nobody_else_is_answered_from_it(
+    acme: OpenedTenant, globex: OpenedTenant, scope: Scope, ids: list[int]
+) -> None:
     strangers = [make_scope(acme, "bob"), make_scope(globex)]
     for stranger in strangers:
         remember(stranger, "Bees live behind the mill.")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.edges.opened import NewEdge
 from apps.edges.services import connect
@@ -19,7 +19,7 @@ from apps.memories.spaces import reread_space
 from apps.projects.scope import Scope
 from apps.recall.results import Filters
 from apps.recall.retrieval import RETRIEVERS
-from apps.recall.retrievers.dense import Dense
+from apps.recall.retrievers.dense import DenseRetriever
 from apps.recall.services import UnknownLeg, recall
 from apps.tenants.models import Profile
 from tests.makers import NOW, make_project, make_scope
@@ -46,7 +46,7 @@ def found(scope: Scope, question: str, legs: Sequence[str], **options: Any) -> l
 
 
 @pytest.fixture(params=[Profile.SEARCHABLE, Profile.SEALED])
-def scope(acme: Opened, request: pytest.FixtureRequest) -> Scope:
+def scope(acme: OpenedTenant, request: pytest.FixtureRequest) -> Scope:
     scope = make_scope(acme)
     if request.param == Profile.SEALED:
         set_profile(scope, scope.space.id, Profile.SEALED, now=NOW)
@@ -79,7 +79,7 @@ def test_a_leg_is_named_where_it_alone_found_something(scope: Scope) -> None:
     assert hit.explanation.legs == {"slot": {"rank": 1, "score": 1.0}}
 
 
-def test_entities_are_found_by_any_of_their_names(acme: Opened) -> None:
+def test_entities_are_found_by_any_of_their_names(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     say(scope, *SAID, ("Priya Sharma is my manager.", NOW))
 
@@ -89,7 +89,7 @@ def test_entities_are_found_by_any_of_their_names(acme: Opened) -> None:
     assert "I live in Porto." not in by_name
 
 
-def test_a_sealed_space_keeps_no_entities_and_says_so(acme: Opened) -> None:
+def test_a_sealed_space_keeps_no_entities_and_says_so(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     set_profile(scope, scope.space.id, Profile.SEALED, now=NOW)
     scope = reread_space(scope)
@@ -101,7 +101,7 @@ def test_a_sealed_space_keeps_no_entities_and_says_so(acme: Opened) -> None:
 
 
 @pytest.mark.parametrize("leg", ["slot", "temporal", "entity"])
-def test_the_whole_filter_holds_inside_a_leg(acme: Opened, leg: str) -> None:
+def test_the_whole_filter_holds_inside_a_leg(acme: OpenedTenant, leg: str) -> None:
     scope = make_scope(acme)
     say(scope, *SAID, ("My sister Priya lives in Oslo.", NOW), tags=("home",))
     question = "Where did Priya and my sister live in May 2026, and where do I live?"
@@ -115,7 +115,7 @@ def test_the_whole_filter_holds_inside_a_leg(acme: Opened, leg: str) -> None:
 
 
 @pytest.mark.parametrize("leg", ["slot", "temporal", "entity"])
-def test_no_leg_reaches_another_space_project_or_tenant(acme: Opened, globex: Opened, leg: str) -> None:
+def test_no_leg_reaches_another_space_project_or_tenant(acme: OpenedTenant, globex: OpenedTenant, leg: str) -> None:
     mine, other_user, other_tenant = make_scope(acme), make_scope(acme, "bob"), make_scope(globex)
     for one in (other_user, other_tenant):
         say(one, *SAID)
@@ -127,7 +127,7 @@ def test_no_leg_reaches_another_space_project_or_tenant(acme: Opened, globex: Op
     assert found(other_user, question, [leg])
 
 
-def test_a_day_is_found_beside_the_same_day_of_others(acme: Opened, globex: Opened) -> None:
+def test_a_day_is_found_beside_the_same_day_of_others(acme: OpenedTenant, globex: OpenedTenant) -> None:
     mine = make_scope(acme)
     for scope in (mine, make_scope(acme, "bob"), make_scope(globex)):
         say(scope, *SAID)
@@ -169,16 +169,16 @@ def test_legs_are_cut_when_the_time_is_up_and_something_is_found(scope: Scope, m
     assert nothing.legs_cut in ([], ["slot"])
 
 
-def test_the_budget_counts_from_the_start_of_the_query(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_budget_counts_from_the_start_of_the_query(acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch) -> None:
     scope = make_scope(acme)
     say(scope, *SAID)
-    usual = Dense.rank
+    usual = DenseRetriever.rank
 
-    def slow(self: Dense, search: Any, *, limit: int) -> Any:
+    def slow(self: DenseRetriever, search: Any, *, limit: int) -> Any:
         time.sleep(0.2)
         return usual(self, search, limit=limit)
 
-    monkeypatch.setattr(Dense, "rank", slow)
+    monkeypatch.setattr(DenseRetriever, "rank", slow)
     with override_settings(RECALL_BUDGET_MS=150.0):
         answer = recall(scope, Plaintext("lemon tree"), now=NOW)
 

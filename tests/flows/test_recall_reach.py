@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest import services
@@ -23,7 +23,7 @@ from tests.makers import NOW, make_project, make_scope
 pytestmark = pytest.mark.django_db(databases="__all__")
 
 
-def projects(tenant: Opened) -> tuple[Scope, Scope, Scope]:
+def projects(tenant: OpenedTenant) -> tuple[Scope, Scope, Scope]:
     """One end user in two projects, and across them."""
     ids = [get_project(tenant.scope, make_project(tenant.scope, name)).pk for name in ("red", "blue")]
     red, blue, all_ = (make_scope(tenant, project_id=project_id) for project_id in (*ids, None))
@@ -44,7 +44,7 @@ def alike(one: Recall, other: Recall) -> bool:
     return [hit.score for hit in one.hits] == pytest.approx([hit.score for hit in other.hits], abs=1e-4)
 
 
-def test_the_turn_before_in_another_project_does_not_weigh_in(acme: Opened) -> None:
+def test_the_turn_before_in_another_project_does_not_weigh_in(acme: OpenedTenant) -> None:
     red, blue, everywhere = projects(acme)
     bob = make_scope(acme, "bob", project_id=blue.project_id)
     remember(red, "The heron nests beside the northern lock.", session_id="talk")
@@ -57,7 +57,7 @@ def test_the_turn_before_in_another_project_does_not_weigh_in(acme: Opened) -> N
     assert len(ask(everywhere, "where does the heron nest?").hits) == 2
 
 
-def test_who_speaks_in_another_project_is_nobody_here(acme: Opened) -> None:
+def test_who_speaks_in_another_project_is_nobody_here(acme: OpenedTenant) -> None:
     red, blue, _ = projects(acme)
     bob = make_scope(acme, "bob", project_id=blue.project_id)
     remember(red, "The heron nests beside the northern lock.", speaker="Caroline")
@@ -70,7 +70,7 @@ def test_who_speaks_in_another_project_is_nobody_here(acme: Opened) -> None:
 
 
 @pytest.mark.parametrize("swept", [True, False])
-def test_who_spoke_only_in_what_is_gone_is_nobody(acme: Opened, swept: bool) -> None:
+def test_who_spoke_only_in_what_is_gone_is_nobody(acme: OpenedTenant, swept: bool) -> None:
     alice, bob = make_scope(acme), make_scope(acme, "bob")
     later = NOW + timedelta(hours=1)
     remember(alice, "The heron nests beside the northern lock.", speaker="Caroline", ttl_minutes=1)
@@ -85,7 +85,7 @@ def test_who_spoke_only_in_what_is_gone_is_nobody(acme: Opened, swept: bool) -> 
 
 
 @pytest.mark.parametrize("profile", ["default", "memorysync", "rrf"])
-def test_one_project_sees_its_rows_and_those_of_none_in_every_profile(acme: Opened, profile: str) -> None:
+def test_one_project_sees_its_rows_and_those_of_none_in_every_profile(acme: OpenedTenant, profile: str) -> None:
     red, blue, everywhere = projects(acme)
     of_red, of_blue, of_none = (
         remember(scope, f"The heron nests beside the {place} lock.")
@@ -103,7 +103,7 @@ def test_one_project_sees_its_rows_and_those_of_none_in_every_profile(acme: Open
         assert set(Memory.objects.within(red).values_list("pk", flat=True)) == {of_red, of_none}
 
 
-def test_an_answer_is_as_long_as_was_asked_for(acme: Opened) -> None:
+def test_an_answer_is_as_long_as_was_asked_for(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     remember_all(scope, [f"Heron {number} nests at the northern lock." for number in range(110)])
 
@@ -112,7 +112,7 @@ def test_an_answer_is_as_long_as_was_asked_for(acme: Opened) -> None:
     assert len(found.hits) == 100
 
 
-def test_what_only_metadata_tell_is_looked_for_further_down(acme: Opened) -> None:
+def test_what_only_metadata_tell_is_looked_for_further_down(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     remember_all(scope, [f"Heron {number} nests at the northern lock." for number in range(FEWEST + 8)])
     marked = remember(scope, "A heron needs fish.", metadata={"ring": 7})

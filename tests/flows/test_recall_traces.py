@@ -16,7 +16,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import override_settings
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.encrypted_tables import TABLES
@@ -82,7 +82,9 @@ def say_json(*arguments: str) -> Any:
 
 
 @pytest.mark.parametrize("profile", [Profile.SEARCHABLE, Profile.SEALED])
-def test_replay_after_many_more_writes_gives_the_same_ids_in_the_same_order(acme: Opened, profile: Profile) -> None:
+def test_replay_after_many_more_writes_gives_the_same_ids_in_the_same_order(
+    acme: OpenedTenant, profile: Profile
+) -> None:
     chance, scope = random.Random(6), make_scope(acme)
     if profile == Profile.SEALED:
         set_profile(scope, scope.space.id, profile, now=NOW)
@@ -106,7 +108,7 @@ def test_replay_after_many_more_writes_gives_the_same_ids_in_the_same_order(acme
     assert later[0] != next(iter(answers.values()))
 
 
-def test_nothing_is_kept_until_it_is_wanted(acme: Opened) -> None:
+def test_nothing_is_kept_until_it_is_wanted(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     say(scope, ["Ann painted the fence."])
 
@@ -117,7 +119,7 @@ def test_nothing_is_kept_until_it_is_wanted(acme: Opened) -> None:
     assert list_traces(scope) == []
 
 
-def test_a_share_of_them_is_kept(acme: Opened) -> None:
+def test_a_share_of_them_is_kept(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     say(scope, ["Ann painted the fence."])
 
@@ -129,7 +131,7 @@ def test_a_share_of_them_is_kept(acme: Opened) -> None:
     assert kept == {True, False}
 
 
-def test_a_trace_has_no_word_and_is_sealed(acme: Opened) -> None:
+def test_a_trace_has_no_word_and_is_sealed(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     say(scope, ["Ann hid the platinum spoon."])
     answer = ask(scope, "Where is the platinum spoon?")
@@ -145,7 +147,7 @@ def test_a_trace_has_no_word_and_is_sealed(acme: Opened) -> None:
     assert "recall_recalltrace" in tables_of_a_space()
 
 
-def test_what_became_of_the_answer_is_said(acme: Opened) -> None:
+def test_what_became_of_the_answer_is_said(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     say(scope, ["I live in Lisbon."])
     answer = ask(scope, "Where do I live?")
@@ -158,7 +160,7 @@ def test_what_became_of_the_answer_is_said(acme: Opened) -> None:
     assert one.became == {ids(answer)[0]: "superseded"}
 
 
-def test_traces_are_nobody_elses(acme: Opened, globex: Opened) -> None:
+def test_traces_are_nobody_elses(acme: OpenedTenant, globex: OpenedTenant) -> None:
     mine, bobs, theirs = make_scope(acme), make_scope(acme, "bob"), make_scope(globex)
     for scope in (mine, bobs, theirs):
         say(scope, ["Ann painted the fence."])
@@ -174,7 +176,7 @@ def test_traces_are_nobody_elses(acme: Opened, globex: Opened) -> None:
     assert one.became == {}
 
 
-def test_traces_are_let_go_after_some_days(acme: Opened, globex: Opened) -> None:
+def test_traces_are_let_go_after_some_days(acme: OpenedTenant, globex: OpenedTenant) -> None:
     mine, theirs = make_scope(acme), make_scope(globex)
     for scope in (mine, theirs):
         say(scope, ["Ann painted the fence."])
@@ -189,7 +191,7 @@ def test_traces_are_let_go_after_some_days(acme: Opened, globex: Opened) -> None
     assert len(list_traces(theirs)) in (0, 1), "by the clock of the worker"
 
 
-def test_a_trace_of_a_space_that_is_gone_is_not_kept(acme: Opened) -> None:
+def test_a_trace_of_a_space_that_is_gone_is_not_kept(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     say(scope, ["Ann painted the fence."])
     ask(scope, "the fence")
@@ -201,7 +203,7 @@ def test_a_trace_of_a_space_that_is_gone_is_not_kept(acme: Opened) -> None:
     assert list_traces(scope) == []
 
 
-def test_the_command_lists_shows_and_replays(acme: Opened) -> None:
+def test_the_command_lists_shows_and_replays(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     say(scope, ["Ann painted the fence.", "Ben sold a violin."])
     answer = ask(scope, "Who painted the fence?")
@@ -223,7 +225,7 @@ def test_the_command_lists_shows_and_replays(acme: Opened) -> None:
 
 
 def test_the_command_tells_what_would_be_answered_in_another_order(
-    acme: Opened, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scope = make_scope(acme)
     say(scope, ["Ann painted the fence.", "Ben sold a violin."])
@@ -245,6 +247,6 @@ def _usual(features: Any, weights: Any) -> Any:
 
 
 @pytest.mark.parametrize("words", [["show", "nonsense"], ["replay"], ["replay", "--since", "soon"]])
-def test_the_command_refuses_what_it_does_not_understand(acme: Opened, words: list[str]) -> None:
+def test_the_command_refuses_what_it_does_not_understand(acme: OpenedTenant, words: list[str]) -> None:
     with pytest.raises(CommandError):
         call_command("recall", *words)

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.projects.scope import Scope
-from apps.retention.receipts import Verdict
+from apps.retention.receipts import ReceiptVerdict
 from tests.makers import NOW, make_scope
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +44,7 @@ def verify(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_a_receipt_is_downloaded_and_checked_with_its_keys_alone(acme: Opened, tmp_path: Path) -> None:
+def test_a_receipt_is_downloaded_and_checked_with_its_keys_alone(acme: OpenedTenant, tmp_path: Path) -> None:
     alice = make_scope(acme)
     dog, home = say(alice, "My dog Biscuit sleeps on the blue sofa.", "I live in Lisbon.")
     run("shred", "memory", str(home), "--yes", "--json")
@@ -62,16 +62,16 @@ def test_a_receipt_is_downloaded_and_checked_with_its_keys_alone(acme: Opened, t
     assert (said["verdict"], said["target"]["memory_ids"]) == ("genuine", [dog])
     assert said["receipt"]["authorised"]["method"] == "command line"
     assert "What was erased: memories:" in verify(*checked).stdout
-    assert verify(*checked, "--target", f"memories:{home}").returncode == Verdict.WRONG_TARGET
+    assert verify(*checked, "--target", f"memories:{home}").returncode == ReceiptVerdict.WRONG_TARGET
     file.write_text(file.read_text().replace('"memories": 1', '"memories": 2'))
     forged = verify(*checked)
-    assert forged.returncode == Verdict.BAD_SIGNATURE
+    assert forged.returncode == ReceiptVerdict.BAD_SIGNATURE
     assert forged.stderr.startswith("memsync: bad_signature: the signature does not fit")
     assert verify(tmp_path / "none", "--keys", keys).returncode == 2
-    assert verify(keys, "--keys", keys).returncode == Verdict.MALFORMED
+    assert verify(keys, "--keys", keys).returncode == ReceiptVerdict.MALFORMED
 
 
-def test_receipts_are_listed_and_shown(acme: Opened) -> None:
+def test_receipts_are_listed_and_shown(acme: OpenedTenant) -> None:
     assert "Nothing was erased." in run("receipt", "list")
     assert "Nothing was erased." in run("receipt", "checkpoint")
     (dog,) = say(make_scope(acme), "My dog Biscuit sleeps on the blue sofa.")
@@ -89,7 +89,7 @@ def test_receipts_are_listed_and_shown(acme: Opened) -> None:
 
 
 def test_shredding_asks_shows_and_keeps_its_hands_off_when_it_is_not_confirmed(
-    acme: Opened, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (dog,) = say(make_scope(acme), "My dog Biscuit sleeps on the blue sofa.")
     monkeypatch.setattr("builtins.input", lambda _: "no")
@@ -107,7 +107,7 @@ def test_shredding_asks_shows_and_keeps_its_hands_off_when_it_is_not_confirmed(
 
 
 @pytest.mark.parametrize("verb", ["space", "person", "project", "tenant"])
-def test_each_thing_is_shredded_by_its_name(acme: Opened, verb: str) -> None:
+def test_each_thing_is_shredded_by_its_name(acme: OpenedTenant, verb: str) -> None:
     say(make_scope(acme, project_id=acme.project.pk), "My dog Biscuit sleeps on the blue sofa.")
     said = {
         "space": ["--user", "alice"], "person": ["alice"], "project": [acme.project.public_id], "tenant": ["acme"],
@@ -120,7 +120,7 @@ def test_each_thing_is_shredded_by_its_name(acme: Opened, verb: str) -> None:
     assert json.loads(run("shred", "resume", "--json"))["carried_through"] == 0
 
 
-def test_the_example_of_the_documentation_checks_a_receipt(acme: Opened, tmp_path: Path) -> None:
+def test_the_example_of_the_documentation_checks_a_receipt(acme: OpenedTenant, tmp_path: Path) -> None:
     (dog,) = say(make_scope(acme), "My dog Biscuit sleeps on the blue sofa.")
     receipt = json.loads(run("shred", "memory", str(dog), "--yes", "--json"))["receipt"]
     (tmp_path / "keys.json").write_text(run("receipt", "keys"))

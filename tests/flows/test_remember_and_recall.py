@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from apps.adapters.embedders.fake import FailingEmbedder
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest import pipeline_context, services, work
@@ -28,7 +28,7 @@ DOG = "My dog Biscuit sleeps on the blue sofa."
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     return make_scope(acme)
 
 
@@ -228,7 +228,7 @@ def test_refresh_gives_every_memory_a_fresh_vector(scope: Scope) -> None:
 
 
 def test_refresh_goes_on_a_part_at_a_time_and_leaves_other_spaces_alone(
-    acme: Opened, scope: Scope, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(work, "REFRESHED", 1)
     mine = {outcome.memory_ids[0] for outcome in remember(scope, DIET, DOG)}
@@ -273,7 +273,7 @@ def test_filters_hold_inside_every_leg(scope: Scope) -> None:
     assert texts(by_source) == texts(by_tag) == ["The red bicycle of Marta stands in the hall."]
 
 
-def test_another_end_user_environment_or_tenant_finds_nothing(scope: Scope, acme: Opened) -> None:
+def test_another_end_user_environment_or_tenant_finds_nothing(scope: Scope, acme: OpenedTenant) -> None:
     remember(scope, DOG)
     globex = make_tenant("globex")
     others: Sequence[Scope] = (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -39,7 +39,7 @@ def kept_until(scope: Scope, memory_id: int, *, now: datetime) -> datetime | Non
     return get_memory(scope, memory_id, now=now).kept_until
 
 
-def test_what_is_said_again_in_the_same_or_nearly_the_same_words_is_kept_for_longer(acme: Opened) -> None:
+def test_what_is_said_again_in_the_same_or_nearly_the_same_words_is_kept_for_longer(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     (first,) = remember(scope, "The bus to the airport leaves at ten past six.", importance=0.6)[0].memory_ids
     assert kept_until(scope, first, now=NOW) == NOW + 90 * DAY
@@ -54,7 +54,7 @@ def test_what_is_said_again_in_the_same_or_nearly_the_same_words_is_kept_for_lon
     assert statuses(scope, [first]) == ["active"]
 
 
-def test_what_a_question_brings_back_is_kept_for_longer_at_most_once_an_hour(acme: Opened) -> None:
+def test_what_a_question_brings_back_is_kept_for_longer_at_most_once_an_hour(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     (one,) = remember(scope, "The bus to the airport leaves at ten past six.", importance=0.6)[0].memory_ids
     asked = NOW + 50 * DAY
@@ -67,7 +67,7 @@ def test_what_a_question_brings_back_is_kept_for_longer_at_most_once_an_hour(acm
     assert kept_until(scope, one, now=asked) == asked + 90 * DAY + timedelta(hours=1)
 
 
-def test_a_recall_renews_and_a_look_by_id_does_not(acme: Opened) -> None:
+def test_a_recall_renews_and_a_look_by_id_does_not(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     (one,) = remember(scope, "The bus to the airport leaves at ten past six.", importance=0.6)[0].memory_ids
 
@@ -83,7 +83,7 @@ def test_a_recall_renews_and_a_look_by_id_does_not(acme: Opened) -> None:
     assert until >= before + 90 * DAY
 
 
-def test_a_question_about_another_time_renews_what_held_then(acme: Opened) -> None:
+def test_a_question_about_another_time_renews_what_held_then(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     (lisbon,) = remember(scope, "I live in Lisbon.")[0].memory_ids
     (porto,) = remember(scope, "I live in Porto.", now=NOW + 10 * DAY)[0].memory_ids
@@ -99,7 +99,7 @@ def test_a_question_about_another_time_renews_what_held_then(acme: Opened) -> No
     assert used[porto] is None
 
 
-def test_what_is_brought_back_counts_from_then_unless_its_time_is_over_all_the_same(acme: Opened) -> None:
+def test_what_is_brought_back_counts_from_then_unless_its_time_is_over_all_the_same(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     (one,) = remember(scope, "The bus to the airport leaves at ten past six.", importance=0.6)[0].memory_ids
     sweep(acme.scope, now=NOW + 90 * DAY)
@@ -114,7 +114,7 @@ def test_what_is_brought_back_counts_from_then_unless_its_time_is_over_all_the_s
     assert statuses(scope, [one]) == ["soft_deleted"]
 
 
-def test_kept_for_good_is_kept_for_good(acme: Opened, settings: Any) -> None:
+def test_kept_for_good_is_kept_for_good(acme: OpenedTenant, settings: Any) -> None:
     scope, bob = make_scope(acme), make_scope(acme, "bob")
     (hers,) = remember(scope, "The bus to the airport leaves at ten past six.", importance=0.6)[0].memory_ids
     (his,) = remember(bob, "The bus to the airport leaves at ten past six.", importance=0.6)[0].memory_ids
@@ -132,7 +132,7 @@ def test_kept_for_good_is_kept_for_good(acme: Opened, settings: Any) -> None:
     assert in_force(acme.scope, project_id=None)["active_days"].word == "keep"
 
 
-def test_a_summary_made_anew_is_as_fresh_as_that(acme: Opened) -> None:
+def test_a_summary_made_anew_is_as_fresh_as_that(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     texts = [f"Maria Lopez visited {city} by train." for city in ("Lisbon", "Porto", "Braga", "Faro")]
     ids = [remember(scope, text, importance=0.6, tags=("travel",))[0].memory_ids[0] for text in texts]
@@ -147,7 +147,7 @@ def test_a_summary_made_anew_is_as_fresh_as_that(acme: Opened) -> None:
     assert kept_until(scope, made, now=NOW + 50 * DAY) == NOW + 90 * DAY
 
 
-def test_who_may_loosen_says_so_and_the_trail_says_which_rule_went_which_way(acme: Opened) -> None:
+def test_who_may_loosen_says_so_and_the_trail_says_which_rule_went_which_way(acme: OpenedTenant) -> None:
     scope, space = acme.scope, make_scope(acme).space.id
     set_policy(
         scope, Level.TENANT, 0, {"active_days": KEEP, "active_from": AgeFrom.STORED, "grace_days": 3}, loosens=True,

@@ -7,7 +7,7 @@ import pytest
 
 from apps.adapters.registry import get_reranker
 from apps.adapters.rerankers.fakes.rerank import FakeRerank
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -36,14 +36,14 @@ def endpoint(settings: Any) -> Iterator[FakeRerank]:
 
 
 @pytest.fixture
-def tenant(acme: Opened) -> Opened:
+def tenant(acme: OpenedTenant) -> OpenedTenant:
     services.remember(
         make_scope(acme), [Proposal(text=Plaintext(text), importance=0.6, deduplicate=False) for text in TEXTS], now=NOW
     )
     return acme
 
 
-def ask(tenant: Opened, **options: Any) -> Recall:
+def ask(tenant: OpenedTenant, **options: Any) -> Recall:
     return recall(make_scope(tenant), Plaintext(QUERY), now=NOW, **{"profile": "salience"} | options)
 
 
@@ -51,13 +51,15 @@ def texts(found: Recall) -> list[str]:
     return [hit.memory.text.reveal() for hit in found.hits]
 
 
-def calls(tenant: Opened) -> list[str]:
+def calls(tenant: OpenedTenant) -> list[str]:
     with tenant_transaction(tenant.scope):
         rows = AuditEvent.objects.filter(tenant_id=tenant.scope.tenant_id, action="ai.rerank").order_by("pk")
         return [row.reason for row in rows]
 
 
-def test_what_it_likes_comes_first_with_factors_that_sum_to_the_score(tenant: Opened, endpoint: FakeRerank) -> None:
+def test_what_it_likes_comes_first_with_factors_that_sum_to_the_score(
+    tenant: OpenedTenant, endpoint: FakeRerank
+) -> None:
     found = ask(tenant)
 
     assert texts(found)[0] == LIKED
@@ -72,21 +74,21 @@ def test_what_it_likes_comes_first_with_factors_that_sum_to_the_score(tenant: Op
     assert calls(tenant) == ["ok"]
 
 
-def test_without_one_recall_is_as_ever(tenant: Opened) -> None:
+def test_without_one_recall_is_as_ever(tenant: OpenedTenant) -> None:
     found = ask(tenant)
 
     assert texts(found)[0] == TEXTS[0]
     assert "rerank" not in (*found.legs, *found.legs_cut)
 
 
-def test_a_profile_that_is_not_named_is_not_read(tenant: Opened, endpoint: FakeRerank) -> None:
+def test_a_profile_that_is_not_named_is_not_read(tenant: OpenedTenant, endpoint: FakeRerank) -> None:
     found = ask(tenant, profile="default")
 
     assert texts(found)[0] == TEXTS[0]
     assert not endpoint.requests
 
 
-def test_any_profile_can_be_named(tenant: Opened, endpoint: FakeRerank, settings: Any) -> None:
+def test_any_profile_can_be_named(tenant: OpenedTenant, endpoint: FakeRerank, settings: Any) -> None:
     settings.RERANKER_PROFILES = ["default"]
 
     assert texts(ask(tenant, profile="default"))[0] == LIKED
@@ -94,7 +96,7 @@ def test_any_profile_can_be_named(tenant: Opened, endpoint: FakeRerank, settings
 
 @pytest.mark.parametrize("fault", ["down", "slow", "missing", "throttled_429"])
 def test_one_that_fails_is_named_as_cut_and_the_answer_is_as_without(
-    fault: str, tenant: Opened, endpoint: FakeRerank, settings: Any
+    fault: str, tenant: OpenedTenant, endpoint: FakeRerank, settings: Any
 ) -> None:
     settings.RERANKER_SECONDS = 0.3
     endpoint.break_with(fault)
@@ -110,7 +112,7 @@ def test_one_that_fails_is_named_as_cut_and_the_answer_is_as_without(
 
 @pytest.mark.parametrize("policy", ["deny", "self_hosted_only"])
 def test_a_tenant_that_does_not_let_it_read_is_not_read(
-    policy: str, tenant: Opened, endpoint: FakeRerank, monkeypatch: pytest.MonkeyPatch
+    policy: str, tenant: OpenedTenant, endpoint: FakeRerank, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_policy(tenant.tenant, ai_rerank=policy, actor="test", now=NOW)
     monkeypatch.setattr(get_reranker(), "is_self_hosted", False)
@@ -124,7 +126,7 @@ def test_a_tenant_that_does_not_let_it_read_is_not_read(
 
 
 def test_only_the_best_are_read_and_the_others_stay_behind_them(
-    tenant: Opened, endpoint: FakeRerank, settings: Any
+    tenant: OpenedTenant, endpoint: FakeRerank, settings: Any
 ) -> None:
     settings.RERANKER_TEXTS = 2
     plain = [hit.memory.id for hit in ask(tenant, profile="rrf").hits]
@@ -137,6 +139,6 @@ def test_only_the_best_are_read_and_the_others_stay_behind_them(
     assert found.hits[-1].explanation.factors["rerank"] == 0
 
 
-def test_nothing_found_is_not_read(acme: Opened, endpoint: FakeRerank) -> None:
+def test_nothing_found_is_not_read(acme: OpenedTenant, endpoint: FakeRerank) -> None:
     assert ask(acme).hits == []
     assert not endpoint.requests

@@ -3,7 +3,7 @@
 import pytest
 from django.db.models import F
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.models import TenantKeyState
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 SAID = ("My dog Biscuit sleeps on the blue sofa.", "I am allergic to penicillin.")
 
 
-def said_by(opened: Opened) -> Scope:
+def said_by(opened: OpenedTenant) -> Scope:
     scope = make_scope(opened)
     remember(scope, [Proposal(text=Plaintext(text), importance=0.7) for text in SAID], now=NOW)
     return scope
@@ -32,7 +32,7 @@ def key_state(scope: Scope) -> tuple[int, list[int]]:
     return state.active_version, state.live_versions
 
 
-def test_rows_of_every_tenant_are_counted_once_and_opened(acme: Opened, globex: Opened) -> None:
+def test_rows_of_every_tenant_are_counted_once_and_opened(acme: OpenedTenant, globex: OpenedTenant) -> None:
     for opened in (acme, globex):
         said_by(opened)
 
@@ -42,7 +42,7 @@ def test_rows_of_every_tenant_are_counted_once_and_opened(acme: Opened, globex: 
     assert (found.memories_without_key, found.spaces_without_salt) == (0, 0)
 
 
-def test_key_versions_of_a_backup_become_those_of_the_keyring(acme: Opened, globex: Opened) -> None:
+def test_key_versions_of_a_backup_become_those_of_the_keyring(acme: OpenedTenant, globex: OpenedTenant) -> None:
     mine, other = said_by(acme), said_by(globex)
     before = key_state(mine)
     rotation.rotate(mine, reason="test", now=NOW)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.edges.services import NewEdge, connect
 from apps.ingest.candidates import ReviewedExtraction
@@ -45,7 +45,7 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 
 
 def test_a_run_that_stops_within_a_batch_leaves_nothing_half_and_the_next_ends_it(
-    acme: Opened, monkeypatch: pytest.MonkeyPatch, settings: Any
+    acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     settings.RETENTION_BATCH = 3
     ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id) for _ in range(10)])
@@ -76,7 +76,7 @@ def test_a_run_that_stops_within_a_batch_leaves_nothing_half_and_the_next_ends_i
         assert noted.count() == 10
 
 
-def test_a_run_that_lost_its_lease_changes_nothing_more(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_lost_its_lease_changes_nothing_more(acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id)])
     real, once = retention_sweep._due, itertools.count()
 
@@ -89,13 +89,13 @@ def test_a_run_that_lost_its_lease_changes_nothing_more(acme: Opened, monkeypatc
         return found
 
     monkeypatch.setattr(retention_sweep, "_due", slow)
-    with pytest.raises(retention_sweep.LeaseLost):
+    with pytest.raises(retention_sweep.SweepLeaseLost):
         sweep(acme.scope, now=NOW + 90 * DAY)
 
     assert statuses(acme.scope, ids) == ["active"]
 
 
-def test_a_run_in_slices_goes_on_where_it_was_and_missed_runs_are_one(acme: Opened, settings: Any) -> None:
+def test_a_run_in_slices_goes_on_where_it_was_and_missed_runs_are_one(acme: OpenedTenant, settings: Any) -> None:
     settings.RETENTION_BATCH = 2
     ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id, made=day) for day in range(6)])
 
@@ -117,7 +117,7 @@ sweep(find_tenant_scope("acme"), now=datetime.fromisoformat("{now}"), told=lambd
 
 
 @pytest.mark.django_db(transaction=True, databases="__all__")
-def test_whenever_a_run_is_killed_the_next_goes_on_and_the_end_is_the_same(acme: Opened) -> None:
+def test_whenever_a_run_is_killed_the_next_goes_on_and_the_end_is_the_same(acme: OpenedTenant) -> None:
     ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id) for _ in range(60)])
     for batches in (1, 2, 3, 1):
         kill_after(batches, now=NOW + 90 * DAY)
@@ -153,7 +153,7 @@ def kill_after(batches: int, *, now: datetime) -> None:
 
 
 def test_the_schedule_rings_for_every_open_tenant_and_again_until_all_is_done(
-    acme: Opened, globex: Opened, settings: Any, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, globex: OpenedTenant, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.RETENTION_BATCH, settings.RETENTION_PAUSE = 2, 0.0
     long_ago = -300
@@ -175,7 +175,7 @@ def test_the_schedule_rings_for_every_open_tenant_and_again_until_all_is_done(
     tasks.sweep_tenant(0)
 
 
-def test_a_batch_reads_what_it_takes_however_much_there_is(acme: Opened, settings: Any) -> None:
+def test_a_batch_reads_what_it_takes_however_much_there_is(acme: OpenedTenant, settings: Any) -> None:
     """A million rows that are due, or that have left already, must not be read again for each batch."""
     settings.RETENTION_BATCH = 100
     space = make_scope(acme).space.id
@@ -207,7 +207,7 @@ def lose_lease(scope: Scope) -> None:
 # -- what goes along ---------------------------------------------------------------------------------------------------
 
 
-def test_what_is_gone_for_good_takes_along_all_that_was_made_of_it(acme: Opened) -> None:
+def test_what_is_gone_for_good_takes_along_all_that_was_made_of_it(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     (kept,) = remember(scope, "The bus to the airport leaves at ten past six.", importance=0.6, now=NOW + 50 * DAY)
     (gone,) = remember(scope, "Maria Lopez works at Initech in Lisbon.", tags=("work",))
@@ -255,7 +255,7 @@ def mentions(scope: Scope, ids: Sequence[int]) -> int:
 # -- policies ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_policy_can_be_made_stricter_and_not_looser(acme: Opened) -> None:
+def test_a_policy_can_be_made_stricter_and_not_looser(acme: OpenedTenant) -> None:
     scope, space = acme.scope, make_scope(acme).space.id
     set_policy(scope, Level.TENANT, 0, {"active_days": 60}, now=NOW)
     set_policy(scope, Level.SPACE, space, {"active_days": 30, "superseded_max_count": 3}, now=NOW)
@@ -281,7 +281,7 @@ def test_a_policy_can_be_made_stricter_and_not_looser(acme: Opened) -> None:
     assert in_force(scope, project_id=None)["active_days"].value == 365
 
 
-def test_policies_and_runs_of_another_tenant_change_nothing_here(acme: Opened, globex: Opened) -> None:
+def test_policies_and_runs_of_another_tenant_change_nothing_here(acme: OpenedTenant, globex: OpenedTenant) -> None:
     set_policy(globex.scope, Level.TENANT, 0, {"active_days": 1, "superseded_max_count": 1}, now=NOW)
     set_policy(globex.scope, Level.PROJECT, globex.project.pk, {"archive_days": 0}, now=NOW)
     set_policy(acme.scope, Level.PROJECT, acme.project.pk, {"archive_days": 0}, now=NOW)
@@ -300,7 +300,7 @@ def test_policies_and_runs_of_another_tenant_change_nothing_here(acme: Opened, g
     assert in_force(acme.scope, project_id=None)["active_days"].value == 90
 
 
-def test_a_task_lasts_no_longer_than_the_strictest_level_says(acme: Opened) -> None:
+def test_a_task_lasts_no_longer_than_the_strictest_level_says(acme: OpenedTenant) -> None:
     scope = make_scope(acme, project_id=acme.project.pk)
     assert ends(scope, "Water the plants on the balcony.", ttl_minutes=1440) == NOW + DAY
     set_policy(acme.scope, Level.TENANT, 0, {"task_ttl_seconds": 3_600}, now=NOW)
@@ -314,7 +314,7 @@ def test_a_task_lasts_no_longer_than_the_strictest_level_says(acme: Opened) -> N
     assert ends(bob, "Call the dentist about the tooth.") == NOW + timedelta(hours=1)
 
 
-def test_of_three_generations_the_newest_replaced_one_stays_beside_the_active(acme: Opened) -> None:
+def test_of_three_generations_the_newest_replaced_one_stays_beside_the_active(acme: OpenedTenant) -> None:
     """Seed 000's own number: superseded_max_count 1."""
     scope = make_scope(acme, project_id=acme.project.pk)
     set_policy(acme.scope, Level.TENANT, 0, {"superseded_max_count": 1}, now=NOW)
@@ -342,7 +342,7 @@ def ends(scope: Scope, text: str, *, type_: str = "task", **fields: Any) -> date
         return Memory.objects.within(scope).get(pk=one.memory_ids[0]).expires_at
 
 
-def test_the_tier_says_when_it_was_last_recalled(acme: Opened, globex: Opened, settings: Any) -> None:
+def test_the_tier_says_when_it_was_last_recalled(acme: OpenedTenant, globex: OpenedTenant, settings: Any) -> None:
     settings.RETENTION_BATCH = 1
     theirs = lay(globex.scope, [Line(globex.project.pk, make_scope(globex).space.id)])
     ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id, made=day) for day in (0, 200)])
@@ -372,7 +372,9 @@ def tiers(scope: Scope, ids: Sequence[int]) -> list[str]:
 # -- legal holds -------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_held_stays_whatever_its_time_and_goes_when_it_is_let_go(acme: Opened, globex: Opened) -> None:
+def test_what_is_held_stays_whatever_its_time_and_goes_when_it_is_let_go(
+    acme: OpenedTenant, globex: OpenedTenant
+) -> None:
     alice, bob = make_scope(acme, "alice"), make_scope(acme, "bob")
     lines = [Line(acme.project.pk, alice.space.id), Line(acme.project.pk, bob.space.id)]
     hers, his = lay(acme.scope, lines)
@@ -410,7 +412,7 @@ def test_what_is_held_stays_whatever_its_time_and_goes_when_it_is_let_go(acme: O
     assert holds.list_holds(globex.scope, lifted=True) == []
 
 
-def test_of_two_holds_the_other_still_holds(acme: Opened) -> None:
+def test_of_two_holds_the_other_still_holds(acme: OpenedTenant) -> None:
     space = make_scope(acme).space.id
     (one,) = lay(acme.scope, [Line(acme.project.pk, space)])
     first = holds.hold(acme.scope, Level.MEMORY, one, case="a", now=NOW)
@@ -423,7 +425,7 @@ def test_of_two_holds_the_other_still_holds(acme: Opened) -> None:
 
 
 def test_a_hold_on_a_tenant_is_for_every_memory_of_it_and_of_no_other(
-    acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, globex: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(holds, "BATCH", 1)
     (theirs,) = lay(globex.scope, [Line(globex.project.pk, make_scope(globex).space.id)])
@@ -444,7 +446,7 @@ def held(scope: Scope) -> list[int]:
         return list(rows.order_by("pk").values_list("pk", flat=True))
 
 
-def test_a_hold_on_a_memory_keeps_its_space_and_no_other(acme: Opened, globex: Opened) -> None:
+def test_a_hold_on_a_memory_keeps_its_space_and_no_other(acme: OpenedTenant, globex: OpenedTenant) -> None:
     alice, bob = make_scope(acme, "alice"), make_scope(acme, "bob")
     hers, _ = lay(acme.scope, [Line(acme.project.pk, alice.space.id), Line(acme.project.pk, bob.space.id)])
     (theirs,) = lay(globex.scope, [Line(globex.project.pk, make_scope(globex).space.id)])
@@ -464,7 +466,7 @@ def test_a_hold_on_a_memory_keeps_its_space_and_no_other(acme: Opened, globex: O
 # -- the preview -------------------------------------------------------------------------------------------------------
 
 
-def test_the_preview_says_what_then_happens(acme: Opened) -> None:
+def test_the_preview_says_what_then_happens(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     say(acme.scope, {("tenant", 0): {"active_days": 20}, ("space", alice.space.id): {"event_max_age_seconds": 864_000}})
     home = acme.project.pk

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest import services as ingest
@@ -221,7 +221,7 @@ def remember(scope: Scope, *texts: str, now: datetime = NOW, **fields: Any) -> l
 # -- 200 days ----------------------------------------------------------------------------------------------------------
 
 
-def test_each_row_leaves_on_its_day_and_nothing_comes_back(acme: Opened) -> None:
+def test_each_row_leaves_on_its_day_and_nothing_comes_back(acme: OpenedTenant) -> None:
     alice, bob = make_scope(acme, "alice"), make_scope(acme, "bob")
     web = get_project(acme.scope, make_project(acme.scope, "web")).pk
     home, hers, his = acme.project.pk, alice.space.id, bob.space.id
@@ -306,7 +306,7 @@ def test_each_row_leaves_on_its_day_and_nothing_comes_back(acme: Opened) -> None
     ]
 
 
-def test_archived_in_between_where_a_policy_archives(acme: Opened) -> None:
+def test_archived_in_between_where_a_policy_archives(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     say(acme.scope, {("tenant", 0): {"active_days": 40, "archive_days": 60}})
     (one,) = lay(acme.scope, [Line(acme.project.pk, alice.space.id)])
@@ -335,7 +335,7 @@ some_rules = st.fixed_dictionaries({}, optional=RULE)
 
 @given(data=st.data())
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-def test_random_policies_do_what_a_naive_reading_of_them_does(acme: Opened, data: st.DataObject) -> None:
+def test_random_policies_do_what_a_naive_reading_of_them_does(acme: OpenedTenant, data: st.DataObject) -> None:
     number = next(EXAMPLES)
     tenant = make_tenant(f"random-{number}")
     scope, spaces = tenant.scope, [make_scope(tenant, name).space.id for name in ("alice", "bob")]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
@@ -31,13 +31,13 @@ def answer(*arguments: str) -> Any:
 
 
 @pytest.fixture
-def memory(acme: Opened) -> int:
+def memory(acme: OpenedTenant) -> int:
     now = datetime.now(UTC) - timedelta(days=80)
     (one,) = remember(make_scope(acme), [Proposal(text=Plaintext(SAID), importance=0.6)], now=now)
     return one.memory_ids[0]
 
 
-def test_policy_is_shown_and_made_stricter_and_looser_only_when_said(acme: Opened) -> None:
+def test_policy_is_shown_and_made_stricter_and_looser_only_when_said(acme: OpenedTenant) -> None:
     project = acme.project.public_id
     assert answer("set", "--active-days", "40", "--project", project)["rules"] == {"active_days": 40}
     with pytest.raises(CommandError, match="keep more than what holds"):

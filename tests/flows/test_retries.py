@@ -17,7 +17,7 @@ from psycopg.errors import DeadlockDetected, SerializationFailure
 
 from apps.adapters.embedders.fake import FakeEmbedder
 from apps.apikeys.models import ApiKey
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import OutboxEvent
 from apps.core import retries
 from apps.core.plaintext import Plaintext
@@ -95,7 +95,7 @@ def test_who_is_further_out_does_not_multiply_the_tries() -> None:
     assert failing.calls == TRIES
 
 
-def test_what_was_committed_before_is_not_done_twice(acme: Opened) -> None:
+def test_what_was_committed_before_is_not_done_twice(acme: OpenedTenant) -> None:
     written: list[int] = []
 
     def two_transactions() -> None:
@@ -168,7 +168,9 @@ def in_a_circle(scope: Scope, memory_id: int) -> Iterator[None]:
         running.result(timeout=20)
 
 
-def test_an_add_that_is_given_up_goes_through_and_embeds_once(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_add_that_is_given_up_goes_through_and_embeds_once(
+    acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scope = make_scope(acme)
     said = Proposal(text=Plaintext("The parcel went to the harbour office."), importance=0.6)
     ((memory_id,),) = [outcome.memory_ids for outcome in services.remember(scope, [said], now=NOW)]
@@ -200,7 +202,7 @@ def test_an_add_that_is_given_up_goes_through_and_embeds_once(acme: Opened, monk
 # -- every way in ------------------------------------------------------------------------------------------------------
 
 
-def test_a_command_that_is_given_up_goes_through_once(acme: Opened) -> None:
+def test_a_command_that_is_given_up_goes_through_once(acme: OpenedTenant) -> None:
     with commits_fail(1) as seen:
         call_command("key", "issue", "--tenant", "acme", "--name", "once", stdout=StringIO())
 
@@ -209,7 +211,9 @@ def test_a_command_that_is_given_up_goes_through_once(acme: Opened) -> None:
         assert ApiKey.objects.within(acme.scope).filter(name="once").count() == 1
 
 
-def test_a_task_that_is_given_up_goes_through(acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_that_is_given_up_goes_through(
+    acme: OpenedTenant, globex: OpenedTenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And no tenant is left out, however many there are."""
     failing = [Failing(1), Failing(1)]
     answers = {acme.scope.tenant_id: failing[0], globex.scope.tenant_id: failing[1]}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto import encrypted_tables
@@ -19,9 +19,9 @@ from apps.ingest.models import DerivedFact, ReviewItem, ReviewState
 from apps.ingest.review import (
     AlreadyDecided,
     CandidateNotFound,
-    Verdict,
+    ReviewFilter,
+    ReviewVerdict,
     Waiting,
-    Wanted,
     WordingRefused,
     decide,
     decide_all,
@@ -48,11 +48,11 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 
 ORDER = "Always answer me in Dutch."
 LATER = NOW + timedelta(hours=1)
-ACCEPT, REJECT = Verdict(accept=True), Verdict(accept=False)
+ACCEPT, REJECT = ReviewVerdict(accept=True), ReviewVerdict(accept=False)
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     return make_scope(acme, project_id=default_project(acme.scope).pk)
 
 
@@ -72,7 +72,7 @@ def added(scope: Scope, text: str, *, now: datetime = NOW, **fields: object) -> 
 
 
 def queue(scope: Scope, *, now: datetime = NOW, state: ReviewState | None = ReviewState.PENDING) -> list[Waiting]:
-    return list(list_candidates(scope, Wanted(state=state), limit=100, now=now).candidates)
+    return list(list_candidates(scope, ReviewFilter(state=state), limit=100, now=now).candidates)
 
 
 def held(scope: Scope, text: str = ORDER, *, now: datetime = NOW) -> Waiting:
@@ -142,7 +142,7 @@ def test_the_project_says_what_of_the_unsure_waits(
     [("review", "off", "pending"), ("keep", "by_door", "created"), ("keep", "all", "pending")],
 )
 def test_the_tenant_says_whether_instructions_wait(
-    acme: Opened, scope: Scope, instructions: str, review: str, decision: str
+    acme: OpenedTenant, scope: Scope, instructions: str, review: str, decision: str
 ) -> None:
     set_policy(acme.tenant, instructions=instructions, actor="test", now=NOW)
     policy(scope, review)
@@ -235,7 +235,7 @@ def test_an_accepted_candidate_is_remembered_as_it_was_said(scope: Scope) -> Non
 
 
 def test_an_accepted_candidate_may_be_worded_anew_and_pinned(scope: Scope) -> None:
-    verdict = Verdict(accept=True, text=Plaintext("Answer me in Dutch when I write in Dutch."), pinned=True)
+    verdict = ReviewVerdict(accept=True, text=Plaintext("Answer me in Dutch when I write in Dutch."), pinned=True)
 
     done = decide(scope, held(scope).id, verdict, now=LATER)
 
@@ -248,7 +248,7 @@ def test_what_may_never_be_stored_is_refused_in_new_words_too(scope: Scope, text
     waiting = held(scope)
 
     with pytest.raises(WordingRefused):
-        decide(scope, waiting.id, Verdict(accept=True, text=Plaintext(text)), now=LATER)
+        decide(scope, waiting.id, ReviewVerdict(accept=True, text=Plaintext(text)), now=LATER)
 
     assert get_candidate(scope, waiting.id, now=LATER) == waiting
 
@@ -337,7 +337,7 @@ def test_what_nobody_looked_at_expires(scope: Scope) -> None:
     assert told(scope, ORDER, now=end).counts == {"pending": 1}
 
 
-def test_the_schedule_lets_go_in_every_tenant(acme: Opened, globex: Opened) -> None:
+def test_the_schedule_lets_go_in_every_tenant(acme: OpenedTenant, globex: OpenedTenant) -> None:
     long_ago = datetime.now(UTC) - timedelta(days=31)
     scopes = [make_scope(one, now=long_ago) for one in (acme, globex)]
     ids = [held(scope, now=long_ago).id for scope in scopes]
@@ -351,7 +351,7 @@ def test_the_schedule_lets_go_in_every_tenant(acme: Opened, globex: Opened) -> N
 
 
 @pytest.mark.parametrize("verdict", [ACCEPT, REJECT])
-def test_deciding_again_changes_nothing_and_a_second_reviewer_is_told(scope: Scope, verdict: Verdict) -> None:
+def test_deciding_again_changes_nothing_and_a_second_reviewer_is_told(scope: Scope, verdict: ReviewVerdict) -> None:
     waiting = held(scope)
     done = decide(by(scope, 1), waiting.id, verdict, now=LATER)
 
@@ -378,7 +378,7 @@ def test_many_are_decided_each_by_itself(scope: Scope) -> None:
 # -- whose -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_reviewer_sees_everybody_of_the_environment_and_nobody_else(acme: Opened, globex: Opened) -> None:
+def test_a_reviewer_sees_everybody_of_the_environment_and_nobody_else(acme: OpenedTenant, globex: OpenedTenant) -> None:
     alice, bob = make_scope(acme), make_scope(acme, "bob")
     staging, other = make_scope(acme, environment=Environment.STAGING), make_scope(globex)
     mine = {held(alice).id, _told_by(bob, "bob")}
@@ -402,7 +402,7 @@ def _told_by(scope: Scope, end_user: str) -> int:
     return taken.outcome.review_ids[0]
 
 
-def test_accepted_for_everybody_it_is_remembered_where_it_was_said(acme: Opened) -> None:
+def test_accepted_for_everybody_it_is_remembered_where_it_was_said(acme: OpenedTenant) -> None:
     alice, bob = make_scope(acme), make_scope(acme, "bob")
     waiting = held(alice)
 
@@ -416,9 +416,9 @@ def test_pages_follow_each_other(scope: Scope) -> None:
     policy(scope, "all")
     ids = [added(scope, f"I lived in town number {number}.").review_ids[0] for number in range(5)]
 
-    first = list_candidates(scope, Wanted(), limit=2, now=NOW)
-    second = list_candidates(scope, Wanted(), before=first.next_before, limit=2, now=NOW)
-    third = list_candidates(scope, Wanted(), before=second.next_before, limit=2, now=NOW)
+    first = list_candidates(scope, ReviewFilter(), limit=2, now=NOW)
+    second = list_candidates(scope, ReviewFilter(), before=first.next_before, limit=2, now=NOW)
+    third = list_candidates(scope, ReviewFilter(), before=second.next_before, limit=2, now=NOW)
 
     assert [one.id for page in (first, second, third) for one in page.candidates] == ids[::-1]
     assert third.next_before is None
@@ -472,7 +472,7 @@ def test_what_waits_goes_on_waiting_when_the_keys_turn(is_compromise: bool, scop
     decide(scope, other.id, REJECT, now=NOW)
 
     asked = rotation.rotate(scope, reason="test", is_compromise=is_compromise, now=NOW)
-    assert rotation.work(asked.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.Outcome.OVER
+    assert rotation.work(asked.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.RotationOutcome.OVER
     scope = reread_space(scope)
 
     assert get_candidate(scope, waiting.id, now=NOW) == waiting

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest import services, work
@@ -90,7 +90,7 @@ def seal(scope: Scope) -> Scope:
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     return make_scope(acme)
 
 
@@ -123,7 +123,7 @@ def test_who_looked_up_the_space_before_it_was_sealed_writes_nothing_searchable(
     assert at_rest(scope) == NOTHING
 
 
-def test_space_made_searchable_again_answers_as_one_that_always_was(scope: Scope, acme: Opened) -> None:
+def test_space_made_searchable_again_answers_as_one_that_always_was(scope: Scope, acme: OpenedTenant) -> None:
     always, sealed = make_scope(acme, "bob"), seal(scope)
     remember(always)
     remember(sealed)
@@ -200,7 +200,7 @@ def test_foreign_space_is_no_space(scope: Scope) -> None:
         assert Space.objects.within(other).get().profile == Profile.SEARCHABLE
 
 
-def test_tenant_may_say_that_all_new_spaces_are_sealed(acme: Opened) -> None:
+def test_tenant_may_say_that_all_new_spaces_are_sealed(acme: OpenedTenant) -> None:
     before = make_scope(acme, "before")
     set_policy(acme.tenant, new_spaces="sealed", actor="test", now=NOW)
 
@@ -226,7 +226,7 @@ def test_row_that_fails_its_seal_is_left_out_and_the_rest_answers(scope: Scope) 
     assert len(hits) == len(SAID) - 1
 
 
-def test_project_of_the_scope_is_a_wall_here_too(acme: Opened, scope: Scope) -> None:
+def test_project_of_the_scope_is_a_wall_here_too(acme: OpenedTenant, scope: Scope) -> None:
     sealed = seal(scope)
     remember(replace(sealed, project_id=acme.project.pk))
 

@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 from django.db import DatabaseError, connection, connections
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.selectors import KeyUnknown, authenticate
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
@@ -99,7 +99,7 @@ def rows_left(scope: Scope, space_id: int | None = None) -> dict[str, int]:
 # -- a space ----------------------------------------------------------------------------------------------------------
 
 
-def test_shredded_space_is_gone_from_every_table_and_the_neighbour_is_whole(acme: Opened) -> None:
+def test_shredded_space_is_gone_from_every_table_and_the_neighbour_is_whole(acme: OpenedTenant) -> None:
     alice, bob = make_scope(acme, "alice"), make_scope(acme, "bob")
     say(alice, DOG, HOME)
     say(bob, DOG, HOME)
@@ -117,7 +117,7 @@ def test_shredded_space_is_gone_from_every_table_and_the_neighbour_is_whole(acme
     assert (event.count, event.reason, event.target) == (2, str(alice.space.uid), f"space:{alice.space.id}")
 
 
-def test_a_backup_of_the_rows_opens_no_more_even_in_a_process_that_held_the_keys(acme: Opened) -> None:
+def test_a_backup_of_the_rows_opens_no_more_even_in_a_process_that_held_the_keys(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     say(alice, DOG, HOME)
     kept, before = sealed_rows(alice), open_space(alice.tenant, alice.space)
@@ -134,7 +134,7 @@ def test_a_backup_of_the_rows_opens_no_more_even_in_a_process_that_held_the_keys
     assert opened(other, open_space(other.tenant, other.space), kept) == 0
 
 
-def test_what_the_person_says_next_is_in_a_new_space_under_a_new_salt(acme: Opened) -> None:
+def test_what_the_person_says_next_is_in_a_new_space_under_a_new_salt(acme: OpenedTenant) -> None:
     old = make_scope(acme)
     say(old, DOG)
     shred_space(old, old.space.uid, now=NOW)
@@ -148,7 +148,7 @@ def test_what_the_person_says_next_is_in_a_new_space_under_a_new_salt(acme: Open
     assert heard(old) == []
 
 
-def test_the_person_keeps_their_other_environment(acme: Opened) -> None:
+def test_the_person_keeps_their_other_environment(acme: OpenedTenant) -> None:
     production, staging = make_scope(acme), make_scope(acme, environment=Environment.STAGING)
     say(production, DOG)
     say(staging, HOME)
@@ -159,7 +159,7 @@ def test_the_person_keeps_their_other_environment(acme: Opened) -> None:
     assert make_scope(acme).space.owner_id == staging.space.owner_id
 
 
-def test_a_space_without_a_memory_never_gets_a_salt_again(acme: Opened) -> None:
+def test_a_space_without_a_memory_never_gets_a_salt_again(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
 
     shred_space(alice, alice.space.uid, now=NOW)
@@ -168,7 +168,9 @@ def test_a_space_without_a_memory_never_gets_a_salt_again(acme: Opened) -> None:
         open_space(alice.tenant, alice.space)
 
 
-def test_shredding_twice_is_refused_and_another_tenants_space_is_not_found(acme: Opened, globex: Opened) -> None:
+def test_shredding_twice_is_refused_and_another_tenants_space_is_not_found(
+    acme: OpenedTenant, globex: OpenedTenant
+) -> None:
     alice = make_scope(acme)
     say(alice, DOG)
     with pytest.raises(SpaceNotFound):
@@ -181,7 +183,7 @@ def test_shredding_twice_is_refused_and_another_tenants_space_is_not_found(acme:
     assert ErasureEntry.objects.count() == 1
 
 
-def test_plan_says_what_shredding_deletes_and_deletes_nothing(acme: Opened) -> None:
+def test_plan_says_what_shredding_deletes_and_deletes_nothing(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     say(alice, DOG, HOME)
 
@@ -194,7 +196,7 @@ def test_plan_says_what_shredding_deletes_and_deletes_nothing(acme: Opened) -> N
     assert done.rows == plan.rows
 
 
-def test_the_ledger_and_the_evidence_can_be_neither_changed_nor_deleted(acme: Opened) -> None:
+def test_the_ledger_and_the_evidence_can_be_neither_changed_nor_deleted(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     shred_space(alice, alice.space.uid, now=NOW)
 
@@ -229,7 +231,7 @@ STEPS_OF_A_SPACE = [
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(("module", "step"), STEPS_OF_A_SPACE, ids=[step for _, step in STEPS_OF_A_SPACE])
 def test_a_shredding_killed_at_any_step_is_finished_by_the_next_run(
-    acme: Opened, monkeypatch: pytest.MonkeyPatch, module: Any, step: str, is_done: bool
+    acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch, module: Any, step: str, is_done: bool
 ) -> None:
     alice, bob = make_scope(acme, "alice"), make_scope(acme, "bob")
     say(alice, DOG, HOME)
@@ -286,7 +288,7 @@ def at_once(tasks: list[Callable[[], Any]]) -> list[Any]:
         return [future.result(timeout=120) for future in [pool.submit(begin, task) for task in tasks]]
 
 
-def test_person_who_is_made_and_forgotten_while_they_are_met_is_met_all_the_same(acme: Opened) -> None:
+def test_person_who_is_made_and_forgotten_while_they_are_met_is_met_all_the_same(acme: OpenedTenant) -> None:
     with ThreadPoolExecutor(2) as others:
         begun: list[Any] = []
 
@@ -315,7 +317,7 @@ def elsewhere(task: Callable[[], Any]) -> Any:
         connections.close_all()
 
 
-def test_adds_and_questions_that_race_with_a_shredding_are_answered_and_leave_no_row_behind(acme: Opened) -> None:
+def test_adds_and_questions_that_race_with_a_shredding_are_answered_and_leave_no_row_behind(acme: OpenedTenant) -> None:
     caller = Caller(acme.keys[Environment.PRODUCTION])
     writers, rounds = 4, 8
     statuses: list[int] = []
@@ -359,7 +361,7 @@ def test_adds_and_questions_that_race_with_a_shredding_are_answered_and_leave_no
 
 
 def test_an_add_that_found_the_space_before_it_was_shredded_stores_in_the_new_one(
-    acme: Opened, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The attack: win the race between finding the space and writing, and get a row under a salt that is gone."""
     alice = make_scope(acme)
@@ -389,7 +391,7 @@ def test_an_add_that_found_the_space_before_it_was_shredded_stores_in_the_new_on
         assert Memory.objects.within_tenant(acme.scope).count() == 1
 
 
-def test_a_writer_who_was_faster_is_waited_for_and_then_deleted(acme: Opened) -> None:
+def test_a_writer_who_was_faster_is_waited_for_and_then_deleted(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     say(alice, HOME)
     has_written, may_commit = threading.Event(), threading.Event()
@@ -414,7 +416,7 @@ def test_a_writer_who_was_faster_is_waited_for_and_then_deleted(acme: Opened) ->
 # -- a tenant ----------------------------------------------------------------------------------------------------------
 
 
-def test_shredded_tenant_leaves_its_trail_and_nothing_else(acme: Opened, globex: Opened) -> None:
+def test_shredded_tenant_leaves_its_trail_and_nothing_else(acme: OpenedTenant, globex: OpenedTenant) -> None:
     alice, other = make_scope(acme), make_scope(globex)
     say(alice, DOG, HOME)
     say(other, DOG)
@@ -438,7 +440,7 @@ def test_shredded_tenant_leaves_its_trail_and_nothing_else(acme: Opened, globex:
     assert make_tenant("acme").tenant.uid != tenant.uid  # the name is free
 
 
-def test_no_process_opens_a_shredded_tenant_with_keys_it_held(acme: Opened) -> None:
+def test_no_process_opens_a_shredded_tenant_with_keys_it_held(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     say(alice, DOG)
     open_space(alice.tenant, alice.space)
@@ -465,7 +467,7 @@ STEPS_OF_A_TENANT = [
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize(("module", "step"), STEPS_OF_A_TENANT, ids=[step for _, step in STEPS_OF_A_TENANT])
 def test_the_shredding_of_a_tenant_killed_at_any_step_is_finished_by_the_next_run(
-    acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch, module: Any, step: str, is_done: bool
+    acme: OpenedTenant, globex: OpenedTenant, monkeypatch: pytest.MonkeyPatch, module: Any, step: str, is_done: bool
 ) -> None:
     alice, other = make_scope(acme), make_scope(globex)
     say(alice, DOG, HOME)
@@ -486,7 +488,7 @@ def test_the_shredding_of_a_tenant_killed_at_any_step_is_finished_by_the_next_ru
     assert resume(now=NOW).tenants == 0
 
 
-def test_adds_that_race_with_the_shredding_of_their_tenant_get_a_refusal_and_no_fault(acme: Opened) -> None:
+def test_adds_that_race_with_the_shredding_of_their_tenant_get_a_refusal_and_no_fault(acme: OpenedTenant) -> None:
     caller = Caller(acme.keys[Environment.PRODUCTION])
     caller.add(HOME)
     statuses: list[int] = []
@@ -517,7 +519,7 @@ def test_adds_that_race_with_the_shredding_of_their_tenant_get_a_refusal_and_no_
 # -- the ledger, once more ---------------------------------------------------------------------------------------------
 
 
-def test_every_table_of_a_space_says_so_in_a_column(acme: Opened) -> None:
+def test_every_table_of_a_space_says_so_in_a_column(acme: OpenedTenant) -> None:
     """A table whose rows hang off a space and do not say which would keep them when the space is shredded."""
     alice = make_scope(acme)
     say(alice, DOG, HOME)
@@ -532,7 +534,7 @@ def test_every_table_of_a_space_says_so_in_a_column(acme: Opened) -> None:
     }  # fmt: skip
 
 
-def test_an_erased_memory_is_erased_again_and_a_younger_one_of_its_id_is_not(acme: Opened) -> None:
+def test_an_erased_memory_is_erased_again_and_a_younger_one_of_its_id_is_not(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     first, second = say(alice, DOG, HOME)
     for memory_id, erased_at in ((first, NOW + timedelta(hours=1)), (second, NOW - timedelta(hours=1))):

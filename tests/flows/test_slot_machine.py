@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from apps.adapters.extractors.base import Proposed
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.edges.decisions import Decision, Verdict, list_decisions, resolve
+from apps.edges.decisions import ContradictionDecision, ContradictionVerdict, list_decisions, resolve
 from apps.edges.opened import NewEdge
 from apps.edges.services import UnknownRelationType, connect
 from apps.edges.types import CONFLICT
@@ -35,7 +35,7 @@ def day(number: float) -> datetime:
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     return make_scope(acme)
 
 
@@ -63,7 +63,7 @@ def recalled(scope: Scope, query: str = "where do I live?", *, on: float = 0) ->
     return {hit.memory.text.reveal() for hit in recall(scope, Plaintext(query), limit=20, now=day(on)).hits}
 
 
-def decisions(scope: Scope, *, on: float = 50) -> Sequence[Decision]:
+def decisions(scope: Scope, *, on: float = 50) -> Sequence[ContradictionDecision]:
     return list_decisions(scope, limit=10, is_open=True, now=day(on))[0]
 
 
@@ -137,7 +137,7 @@ def test_where_the_head_was_forgotten_an_earlier_value_is_revived_and_displaces_
     assert [held(scope, at) for at in (1, 6, 9)] == [lisbon.memory_ids, [], lisbon.memory_ids]
 
 
-def test_where_changes_are_disputed_both_stand_until_somebody_decides(acme: Opened, scope: Scope) -> None:
+def test_where_changes_are_disputed_both_stand_until_somebody_decides(acme: OpenedTenant, scope: Scope) -> None:
     set_policy(acme.tenant, changes="dispute", actor="test", now=NOW)
     lisbon, porto = say(scope, "I live in Lisbon."), say(scope, "I live in Porto.", on=5)
 
@@ -148,13 +148,13 @@ def test_where_changes_are_disputed_both_stand_until_somebody_decides(acme: Open
     assert say(scope, "I live in Porto.", on=6).counts == {"duplicate": 1}
 
     (decision,) = decisions(scope)
-    resolve(scope, Verdict(decision_id=decision.id, winner_id=porto.memory_ids[0]), now=day(7))
+    resolve(scope, ContradictionVerdict(decision_id=decision.id, winner_id=porto.memory_ids[0]), now=day(7))
 
     assert [row(scope, one).validity for one in (lisbon, porto)] == ["superseded", "current"]
     assert [held(scope, at) for at in (1, 6)] == [lisbon.memory_ids, porto.memory_ids]
 
 
-def test_where_changes_are_disputed_a_part_ends_nothing_either(acme: Opened, scope: Scope) -> None:
+def test_where_changes_are_disputed_a_part_ends_nothing_either(acme: OpenedTenant, scope: Scope) -> None:
     set_policy(acme.tenant, changes="dispute", actor="test", now=NOW)
     lisbon = say(scope, "I live in Lisbon.")
 
@@ -189,22 +189,22 @@ def test_the_same_in_more_words_that_go_sooner_ends_nothing(scope: Scope) -> Non
     assert row(scope, lisbon).validity == "current"
 
 
-def test_of_three_disputed_values_two_are_still_disputed_when_one_is_out(acme: Opened, scope: Scope) -> None:
+def test_of_three_disputed_values_two_are_still_disputed_when_one_is_out(acme: OpenedTenant, scope: Scope) -> None:
     set_policy(acme.tenant, changes="dispute", actor="test", now=NOW)
     said = [say(scope, f"I live in {city}.", on=at) for at, city in enumerate(("Lisbon", "Porto", "Braga"))]
     lisbon, porto, braga = (one.memory_ids[0] for one in said)
 
     between = {one.memory_ids: one.id for one in decisions(scope)}
     assert between.keys() == {(porto, lisbon), (braga, porto), (braga, lisbon)}
-    resolve(scope, Verdict(decision_id=between[(porto, lisbon)], winner_id=porto), now=day(7))
+    resolve(scope, ContradictionVerdict(decision_id=between[(porto, lisbon)], winner_id=porto), now=day(7))
     assert [row(scope, one).validity for one in (lisbon, porto, braga)] == ["superseded", "disputed", "disputed"]
-    resolve(scope, Verdict(decision_id=between[(braga, porto)], winner_id=porto), now=day(8))
+    resolve(scope, ContradictionVerdict(decision_id=between[(braga, porto)], winner_id=porto), now=day(8))
 
     assert [row(scope, one).validity for one in (lisbon, porto, braga)] == ["superseded", "current", "superseded"]
     assert held(scope, 9) == [porto]
 
 
-def test_what_stood_disputed_is_replaced_once_changes_replace_again(acme: Opened, scope: Scope) -> None:
+def test_what_stood_disputed_is_replaced_once_changes_replace_again(acme: OpenedTenant, scope: Scope) -> None:
     set_policy(acme.tenant, changes="dispute", actor="test", now=NOW)
     say(scope, "I live in Lisbon.")
     say(scope, "I live in Porto.", on=5)
@@ -228,8 +228,8 @@ def test_a_claim_against_a_limit_is_kept_beside_it_and_somebody_is_told(scope: S
     assert (decision.kind, decision.memory_ids) == ("conflict", (*claim.memory_ids, *limit.memory_ids))
 
     with pytest.raises(ConstraintStays):
-        resolve(scope, Verdict(decision_id=decision.id, winner_id=claim.memory_ids[0]), now=day(2))
-    resolve(scope, Verdict(decision_id=decision.id, winner_id=limit.memory_ids[0]), now=day(2))
+        resolve(scope, ContradictionVerdict(decision_id=decision.id, winner_id=claim.memory_ids[0]), now=day(2))
+    resolve(scope, ContradictionVerdict(decision_id=decision.id, winner_id=limit.memory_ids[0]), now=day(2))
 
     assert [row(scope, one).validity for one in (limit, claim)] == ["current", "superseded"]
 
@@ -310,7 +310,7 @@ def test_what_was_over_before_it_was_told_again_stays_over(scope: Scope) -> None
 def test_a_decision_for_the_older_says_that_the_newer_never_held(scope: Scope) -> None:
     lisbon, porto = say(scope, "I live in Lisbon."), say(scope, "I live in Porto.", on=5)
     (decision,) = decisions(scope)
-    resolve(scope, Verdict(decision_id=decision.id, winner_id=lisbon.memory_ids[0]), now=day(7))
+    resolve(scope, ContradictionVerdict(decision_id=decision.id, winner_id=lisbon.memory_ids[0]), now=day(7))
 
     assert [held(scope, at) for at in (1, 6, 8)] == [lisbon.memory_ids] * 3
     assert held(scope, 6, known_at=6) == porto.memory_ids

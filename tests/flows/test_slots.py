@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from apps.adapters.embedders.fake import FakeEmbedder
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import OutboxEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     return make_scope(acme)
 
 
@@ -275,7 +275,7 @@ BATCHES = st.lists(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(batches=BATCHES)
-def test_whatever_is_said_the_space_is_whole(acme: Opened, batches: Sequence[Any]) -> None:
+def test_whatever_is_said_the_space_is_whole(acme: OpenedTenant, batches: Sequence[Any]) -> None:
     """One current row a slot, chains that end, vectors and statistics that agree with their rows, nothing lost."""
     person = f"user {next(_PEOPLE)}"
     scopes = [make_scope(acme, person, project_id=project_id) for project_id in _projects(acme)]
@@ -299,7 +299,7 @@ def test_whatever_is_said_the_space_is_whole(acme: Opened, batches: Sequence[Any
     assert not _check_space(scopes[0], now)
 
 
-def _projects(tenant: Opened) -> list[int | None]:
+def _projects(tenant: OpenedTenant) -> list[int | None]:
     """None, and two projects, made once."""
     with tenant_transaction(tenant.scope):
         names = set(Project.objects.within(tenant.scope).values_list("name", flat=True))

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.prepared_sql import insert
 from apps.core.scoping import tenant_transaction
@@ -18,7 +18,7 @@ from tests.makers import NOW, make_scope
 pytestmark = pytest.mark.django_db(databases="__all__")
 
 
-def test_row_of_every_kind_of_column_is_written_as_by_django(acme: Opened) -> None:
+def test_row_of_every_kind_of_column_is_written_as_by_django(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     said = Proposal(text=Plaintext("Next week I fly to Oslo."), tags=("a", "b"), session_id="s", importance=0.6)
     remember(scope, [said], now=NOW)
@@ -43,7 +43,7 @@ def _anew(row: Memory) -> Memory:
     return row
 
 
-def test_bits_are_kept_and_ids_come_from_the_database(acme: Opened) -> None:
+def test_bits_are_kept_and_ids_come_from_the_database(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     remember(scope, [Proposal(text=Plaintext("I live in Lisbon."))], now=NOW)
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest import work
@@ -33,7 +33,7 @@ def work_off() -> None:
 
 
 @pytest.mark.parametrize("is_compromise", [False, True], ids=["by schedule", "after a compromise"])
-def test_cluster_and_its_summary_go_on_when_the_keys_turn(is_compromise: bool, acme: Opened) -> None:
+def test_cluster_and_its_summary_go_on_when_the_keys_turn(is_compromise: bool, acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     for food in FOODS[:3]:
         allergic(scope, food)
@@ -41,7 +41,7 @@ def test_cluster_and_its_summary_go_on_when_the_keys_turn(is_compromise: bool, a
     (before,), _ = list_clusters(scope, limit=5, now=NOW)
 
     asked = rotation.rotate(scope, reason="test", is_compromise=is_compromise, now=NOW)
-    assert rotation.work(asked.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.Outcome.OVER
+    assert rotation.work(asked.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.RotationOutcome.OVER
     scope = reread_space(scope)
     allergic(scope, FOODS[3])
     work_off()

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 from django.contrib.auth import authenticate as sign_in
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.selectors import KeyExpired, KeyRevoked, authenticate, list_keys
 from apps.audit.models import AuditEvent
 from apps.core.scoping import tenant_transaction
@@ -45,11 +45,11 @@ def test_tenant_opens_with_encryption_keys_a_default_project_and_one_api_key_per
     assert actions(opened.scope) == ["tenant.open", "project.create", *["api_key.issue"] * 3]
 
 
-def test_secrets_of_an_opened_tenant_do_not_print(acme: Opened) -> None:
+def test_secrets_of_an_opened_tenant_do_not_print(acme: OpenedTenant) -> None:
     assert not any(text in repr(acme) for text in acme.keys.values())
 
 
-def test_name_is_taken_once(acme: Opened, now: datetime) -> None:
+def test_name_is_taken_once(acme: OpenedTenant, now: datetime) -> None:
     with pytest.raises(tenants.TenantExists):
         make_tenant("acme")
 
@@ -62,13 +62,13 @@ def test_name_must_fit_into_a_path(name: str) -> None:
         make_tenant(name, organization="somebody")
 
 
-def test_one_organization_owns_several_tenants(acme: Opened) -> None:
+def test_one_organization_owns_several_tenants(acme: OpenedTenant) -> None:
     second = make_tenant("acme-research", organization="acme")
 
     assert second.tenant.organization == acme.tenant.organization
 
 
-def test_organization_is_not_guessed_where_two_have_the_name(acme: Opened, now: datetime) -> None:
+def test_organization_is_not_guessed_where_two_have_the_name(acme: OpenedTenant, now: datetime) -> None:
     tenants.open_organization("acme", now=now)
 
     with pytest.raises(OrganizationNotUnique):
@@ -83,21 +83,21 @@ def test_tenant_that_does_not_exist_is_not_found() -> None:
 # -- policy and end --------------------------------------------------------------------------------------------------
 
 
-def test_policy_is_kept_and_leaves_an_audit_row(acme: Opened, now: datetime) -> None:
+def test_policy_is_kept_and_leaves_an_audit_row(acme: OpenedTenant, now: datetime) -> None:
     tenants.set_policy(acme.tenant, key_deletes="retire", actor="account:7", now=now)
 
     assert get_tenant("acme").key_deletes == "retire"
     assert actions(acme.scope)[-1] == "tenant.policy key_deletes=retire"
 
 
-def test_unknown_policy_is_refused(acme: Opened, now: datetime) -> None:
+def test_unknown_policy_is_refused(acme: OpenedTenant, now: datetime) -> None:
     with pytest.raises(tenants.UnknownPolicy):
         tenants.set_policy(acme.tenant, key_deletes="erase", actor="account:7", now=now)
 
     assert get_tenant("acme").key_deletes == "deny"
 
 
-def test_tenant_closes_once(acme: Opened, now: datetime) -> None:
+def test_tenant_closes_once(acme: OpenedTenant, now: datetime) -> None:
     tenants.close_tenant(acme.tenant, actor="account:7", now=now)
 
     with pytest.raises(tenants.TenantAlreadyClosed):
@@ -108,7 +108,7 @@ def test_tenant_closes_once(acme: Opened, now: datetime) -> None:
 # -- projects --------------------------------------------------------------------------------------------------------
 
 
-def test_projects_of_another_tenant_are_as_if_they_were_not(acme: Opened, globex: Opened) -> None:
+def test_projects_of_another_tenant_are_as_if_they_were_not(acme: OpenedTenant, globex: OpenedTenant) -> None:
     theirs = make_project(globex.scope, "Secret plans")
 
     refusals = []
@@ -121,7 +121,7 @@ def test_projects_of_another_tenant_are_as_if_they_were_not(acme: Opened, globex
     assert [project.name for project in list_projects(acme.scope)] == ["Default"]
 
 
-def test_project_is_archived_and_comes_back(acme: Opened, now: datetime) -> None:
+def test_project_is_archived_and_comes_back(acme: OpenedTenant, now: datetime) -> None:
     public_id = make_project(acme.scope, "Chatbot")
 
     assert projects.archive(acme.scope, public_id, now=now).archived_at == now
@@ -131,20 +131,20 @@ def test_project_is_archived_and_comes_back(acme: Opened, now: datetime) -> None
     assert projects.unarchive(acme.scope, public_id, now=later).updated_at == now
 
 
-def test_default_project_stays(acme: Opened, now: datetime) -> None:
+def test_default_project_stays(acme: OpenedTenant, now: datetime) -> None:
     with pytest.raises(projects.DefaultProjectStays):
         projects.archive(acme.scope, acme.project.public_id, now=now)
 
 
 @pytest.mark.parametrize("name", ["", "  ", "n" * 201])
-def test_project_without_a_proper_name_is_refused(acme: Opened, now: datetime, name: str) -> None:
+def test_project_without_a_proper_name_is_refused(acme: OpenedTenant, now: datetime, name: str) -> None:
     with pytest.raises(projects.ProjectNameRefused):
         projects.create_project(acme.scope, name, now=now)
     with pytest.raises(projects.ProjectNameRefused):
         projects.rename(acme.scope, acme.project.public_id, name, now=now)
 
 
-def test_changes_of_projects_name_who_made_them(acme: Opened, now: datetime) -> None:
+def test_changes_of_projects_name_who_made_them(acme: OpenedTenant, now: datetime) -> None:
     scope = replace(acme.scope, principal=Principal(kind="account", id=7))
     project = projects.create_project(scope, "Chatbot", now=now)
     projects.rename(scope, project.public_id, "Assistant", now=now)
@@ -227,7 +227,7 @@ def test_new_probe_key_replaces_the_old_one(now: datetime) -> None:
     assert "probe_key" not in ensure_first_run(now=now)
 
 
-def test_tenants_that_are_there_already_stay_alone(acme: Opened, now: datetime) -> None:
+def test_tenants_that_are_there_already_stay_alone(acme: OpenedTenant, now: datetime) -> None:
     before = len(list_keys(acme.scope))
 
     said = ensure_first_run(now=now)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.errors import DomainError
 from apps.core.plaintext import Plaintext
@@ -28,7 +28,7 @@ from apps.recall.results import Filters
 from apps.recall.services import recall
 from apps.upkeep import retyping, rotation, type_changes
 from apps.upkeep.models import ChangeState, RowState, TypeChange, TypeChangeRow
-from apps.upkeep.rotation import Outcome
+from apps.upkeep.rotation import RotationOutcome
 from apps.upkeep.type_changes import (
     BadSources,
     BadTypeDefinition,
@@ -60,7 +60,7 @@ LATER = NOW + timedelta(minutes=1)
 
 
 @pytest.fixture
-def alice(acme: Opened) -> Scope:
+def alice(acme: OpenedTenant) -> Scope:
     return make_scope(acme)
 
 
@@ -109,7 +109,7 @@ def add_medication(scope: Scope, definition: Definition | None = None) -> TypeCh
 
 def finish(change: TypeChange, *, now: datetime = LATER) -> TypeChange:
     """No other worker is at it, and enough time has passed for its second look."""
-    assert retyping.work(change.pk, seconds=60, clock=lambda: now) == Outcome.OVER
+    assert retyping.work(change.pk, seconds=60, clock=lambda: now) == RotationOutcome.OVER
     change.refresh_from_db()
     return change
 
@@ -205,7 +205,7 @@ def test_memories_are_found_as_before_and_by_their_new_type(alice: Scope) -> Non
 def test_an_add_that_did_not_know_of_the_type_is_looked_at_again(alice: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
     remember(alice, *OTHERS)
     change = add_medication(alice)
-    assert retyping.work(change.pk, seconds=60, clock=lambda: NOW) == Outcome.BUSY
+    assert retyping.work(change.pk, seconds=60, clock=lambda: NOW) == RotationOutcome.BUSY
     for_scope = PipelineContext.for_scope
     unaware = lambda *given, **named: replace(for_scope(*given, **named), types=Registry())  # noqa: E731
     with monkeypatch.context() as patched:
@@ -218,7 +218,7 @@ def test_an_add_that_did_not_know_of_the_type_is_looked_at_again(alice: Scope, m
     assert row(alice, late).type == "medication"
 
 
-def test_another_tenant_has_no_part_in_it(alice: Scope, globex: Opened) -> None:
+def test_another_tenant_has_no_part_in_it(alice: Scope, globex: OpenedTenant) -> None:
     theirs = make_scope(globex)
     (memory_id,) = remember(theirs, MEDICINES[0])
 
@@ -229,7 +229,7 @@ def test_another_tenant_has_no_part_in_it(alice: Scope, globex: Opened) -> None:
     assert row(theirs, remember(theirs, "I take 5 mg of melatonin at night.")[0]).type == "fact"
 
 
-def test_another_tenants_type_of_the_same_name_is_another_type(alice: Scope, globex: Opened) -> None:
+def test_another_tenants_type_of_the_same_name_is_another_type(alice: Scope, globex: OpenedTenant) -> None:
     theirs = make_scope(globex)
     added = [finish(add_medication(scope)) for scope in (alice, theirs)]
 
@@ -246,7 +246,7 @@ def test_another_tenants_type_of_the_same_name_is_another_type(alice: Scope, glo
     assert "medication" in read_registry(theirs)
 
 
-def test_all_spaces_are_gone_through_in_small_batches(alice: Scope, acme: Opened, monkeypatch: Any) -> None:
+def test_all_spaces_are_gone_through_in_small_batches(alice: Scope, acme: OpenedTenant, monkeypatch: Any) -> None:
     monkeypatch.setattr(retyping, "LARGEST_BATCH", 2)
     monkeypatch.setattr(retyping, "SMALLEST_BATCH", 2)
     ids = [one for name in "abc" for one in remember(make_scope(acme, name), *MEDICINES, *OTHERS)]
@@ -350,7 +350,7 @@ def test_a_type_that_is_given_up_gives_its_memories_and_its_future_to_another(al
 
 
 def test_a_worker_that_dies_leaves_whole_batches_and_the_next_one_goes_on(
-    alice: Scope, acme: Opened, monkeypatch: pytest.MonkeyPatch
+    alice: Scope, acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retyping, "SMALLEST_BATCH", 1)
     ids = [one for name in "abc" for one in remember(make_scope(acme, name), *MEDICINES, *OTHERS)]
@@ -426,7 +426,7 @@ def test_undoing_a_sunset_brings_the_type_back(alice: Scope) -> None:
 def test_a_change_can_be_undone_while_it_is_under_way(alice: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
     remember(alice, *MEDICINES)
     change = add_medication(alice)
-    assert retyping.work(change.pk, seconds=60, clock=lambda: NOW) == Outcome.BUSY
+    assert retyping.work(change.pk, seconds=60, clock=lambda: NOW) == RotationOutcome.BUSY
 
     ask_to_undo(alice, change.pk, now=LATER)
     finish(change)
@@ -434,7 +434,7 @@ def test_a_change_can_be_undone_while_it_is_under_way(alice: Scope, monkeypatch:
     assert set(types(alice).values()) == {"fact"}
 
 
-def test_handles_are_made_anew_for_types_of_the_tenants_own(alice: Scope, acme: Opened) -> None:
+def test_handles_are_made_anew_for_types_of_the_tenants_own(alice: Scope, acme: OpenedTenant) -> None:
     (older,) = remember(alice, "I take 20 mg of lisinopril every morning.")
     finish(add_medication(alice))
     turned = rotation.rotate(acme.scope, reason="lost", is_compromise=True, now=NOW)
@@ -471,7 +471,7 @@ def test_a_type_that_cannot_be_is_refused(
         plan_addition(alice, name, definition, MEDICATION, sources=sources)
 
 
-def test_changes_that_make_no_sense_are_refused(alice: Scope, globex: Opened) -> None:
+def test_changes_that_make_no_sense_are_refused(alice: Scope, globex: OpenedTenant) -> None:
     change = finish(add_medication(alice))
 
     for attempt, error in (

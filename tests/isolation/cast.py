@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from apps.apikeys import services
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT
 from apps.projects.models import Project
 from apps.projects.scope import Environment
@@ -65,7 +65,7 @@ class Cast:
     expected: how many memories and spaces earlier sequences left in each.  writes: how often anything was remembered.
     """
 
-    opened: Mapping[str, Opened]
+    opened: Mapping[str, OpenedTenant]
     projects: Mapping[tuple[str, str], Project]
     texts: Mapping[tuple[str, str], str] = field(repr=False)
     sequences: int = 0
@@ -89,7 +89,7 @@ class Cast:
         return self.texts[key.tenant, key.role.name]
 
 
-def _issue(tenant: Opened, role: Role, side: Project, now: datetime) -> str:
+def _issue(tenant: OpenedTenant, role: Role, side: Project, now: datetime) -> str:
     before = now - timedelta(days=2) if role.name == "expired" else now
     issued = make_api_key(
         tenant.scope,

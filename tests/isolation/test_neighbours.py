@@ -12,7 +12,7 @@ import pytest
 from django.db import connection, connections
 
 from apps.adapters.registry import get_embedder
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_space
@@ -48,7 +48,7 @@ def remember(scope: Scope, *texts: str, **fields: Any) -> list[int]:
 
 
 def test_the_nearest_are_as_many_as_were_asked_for(
-    acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, globex: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nearest, "_SPARE", 0)
     mine, theirs = make_scope(acme), make_scope(globex)
@@ -63,7 +63,9 @@ def test_the_nearest_are_as_many_as_were_asked_for(
     assert {memory_id for memory_id, _ in found} == set(ids)
 
 
-def test_the_turn_after_is_the_next_of_ones_own(acme: Opened, globex: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_turn_after_is_the_next_of_ones_own(
+    acme: OpenedTenant, globex: OpenedTenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(options, "candidates_per_retriever", lambda limit: 1)
     mine, theirs = make_scope(acme), make_scope(globex)
     remember(mine, TALK[0], session_id="talk")
@@ -75,7 +77,7 @@ def test_the_turn_after_is_the_next_of_ones_own(acme: Opened, globex: Opened, mo
     assert [hit.memory.text.reveal() for hit in found.hits] == list(TALK[:2])
 
 
-def test_a_relation_leads_to_what_nothing_else_finds(acme: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relation_leads_to_what_nothing_else_finds(acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(options, "candidates_per_retriever", lambda limit: 1)
     mine = make_scope(acme)
     heron, boats = remember(mine, TALK[0], TALK[4])
@@ -86,7 +88,7 @@ def test_a_relation_leads_to_what_nothing_else_finds(acme: Opened, monkeypatch: 
     assert {hit.memory.id for hit in found.hits} == {heron, boats}
 
 
-def test_a_hundred_old_receipts_of_ones_own_go_with_each_turn(acme: Opened, globex: Opened) -> None:
+def test_a_hundred_old_receipts_of_ones_own_go_with_each_turn(acme: OpenedTenant, globex: OpenedTenant) -> None:
     mine, theirs = make_scope(acme), make_scope(globex)
     for scope in (theirs, mine):
         with tenant_transaction(scope):
@@ -120,7 +122,9 @@ def impatient() -> Iterator[None]:
 
 @pytest.mark.django_db(transaction=True, databases="__all__")
 @pytest.mark.usefixtures("impatient")
-def test_counting_accesses_waits_for_no_row_of_somebody_else(acme: Opened, globex: Opened, superuser_url: str) -> None:
+def test_counting_accesses_waits_for_no_row_of_somebody_else(
+    acme: OpenedTenant, globex: OpenedTenant, superuser_url: str
+) -> None:
     mine, theirs = make_scope(acme), make_scope(globex)
     (own,), (foreign,) = remember(mine, TALK[0]), remember(theirs, TALK[0])
     name = connections["default"].settings_dict["NAME"]

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from django.db import connection, connections
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
@@ -74,7 +74,7 @@ class Statement:
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     found = make_scope(acme, project_id=acme.project.pk)
     said = [
         Proposal(text=Plaintext(text), importance=0.6, session_id="talk", speaker="Hannah")

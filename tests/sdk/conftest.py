@@ -16,7 +16,7 @@ from django.conf import settings
 from memorysync import AsyncMemorySyncClient, MemorySyncClient
 from memorysync.control_plane import AsyncControlPlaneClient, ControlPlaneClient
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from apps.recall import read_log
 
@@ -91,7 +91,7 @@ def published(request: pytest.FixtureRequest) -> Iterator[Make]:
 
 
 @pytest.fixture
-def make(published: Make, live_server: Any, acme: Opened) -> Make:
+def make(published: Make, live_server: Any, acme: OpenedTenant) -> Make:
     """A client of acme's production key for alice, unless told otherwise."""
 
     def client(key: str = acme.keys[Environment.PRODUCTION], end_user_id: str | None = "alice", **options: Any) -> Any:

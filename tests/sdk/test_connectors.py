@@ -9,7 +9,7 @@ import pytest
 from memorysync import AsyncMemorySyncClient, MemorySyncClient, NotFoundError, ServerError
 from memorysync.control_plane import ControlPlaneClient
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 
 pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
@@ -84,7 +84,7 @@ async def _caught(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize("ask", [sync_answers, async_answers], ids=["sync", "async"])
-def test_every_connector_method_is_answered(ask: Any, live_server: Any, acme: Opened) -> None:
+def test_every_connector_method_is_answered(ask: Any, live_server: Any, acme: OpenedTenant) -> None:
     names = every_method()
     assert len(names) == 80
 
@@ -98,7 +98,7 @@ def test_every_connector_method_is_answered(ask: Any, live_server: Any, acme: Op
 
 
 def test_control_plane_client_is_told_of_a_plan_without_limits_and_of_no_integrations(
-    live_server: Any, acme: Opened
+    live_server: Any, acme: OpenedTenant
 ) -> None:
     with ControlPlaneClient(live_server.url, access_token=acme.keys[Environment.PRODUCTION]) as client:
         plan, integrations = client.get_current_plan(), client.list_integrations()

@@ -9,7 +9,7 @@ from memorysync import AuthError, MemorySyncClient, NotFoundError, RateLimitErro
 from memorysync.control_plane import ControlPlaneClient
 
 from apps.accounts.models import BearerSession
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from tests.makers import make_api_key
 from tests.sdk.conftest import Make, refused
@@ -31,7 +31,7 @@ def make(published: Make, live_server: Any) -> Make:
 
 
 @pytest.fixture
-def ann(acme: Opened) -> Person:
+def ann(acme: OpenedTenant) -> Person:
     return make_person(acme.tenant, factor=False)
 
 
@@ -45,7 +45,7 @@ def token_of(client: Any, person: Person) -> str:
     return str(client.login(person.user.email, person.password)["tokens"]["access_token"])
 
 
-def with_second_factor(make: Make, acme: Opened) -> Any:
+def with_second_factor(make: Make, acme: OpenedTenant) -> Any:
     """The client has no method for the second step; the session is opened by hand."""
     eve = make_person(acme.tenant, email="eve@acme.example", factor=False)
     client = make(token_of(make(), eve))
@@ -91,7 +91,7 @@ def test_wrong_password_and_too_many_of_them(make: Make, ann: Person) -> None:
     assert late.retry_after_seconds > 0
 
 
-def test_whoever_has_a_second_factor_is_asked_for_it(make: Make, acme: Opened) -> None:
+def test_whoever_has_a_second_factor_is_asked_for_it(make: Make, acme: OpenedTenant) -> None:
     eve = make_person(acme.tenant)
 
     login = make().login(eve.user.email, eve.password)
@@ -142,7 +142,7 @@ def test_sessions_are_listed_revoked_and_ended(make: Make, ann: Person) -> None:
     refused(AuthError, third.me)
 
 
-def test_organizations(owner: Any, ann: Person, acme: Opened, settings: Any) -> None:
+def test_organizations(owner: Any, ann: Person, acme: OpenedTenant, settings: Any) -> None:
     settings.SIGNUP = True
 
     made = owner.create_organization("Initech", domain="initech.example")
@@ -152,7 +152,7 @@ def test_organizations(owner: Any, ann: Person, acme: Opened, settings: Any) -> 
     assert [one["organization_id"] for one in listed] == [acme.tenant.organization_id, made["organization_id"]]
 
 
-def test_projects_from_making_to_archiving(owner: Any, acme: Opened, live_server: Any) -> None:
+def test_projects_from_making_to_archiving(owner: Any, acme: OpenedTenant, live_server: Any) -> None:
     project = owner.create_project("Support")
 
     assert project["tenant_id"] == "acme"
@@ -170,7 +170,7 @@ def test_projects_from_making_to_archiving(owner: Any, acme: Opened, live_server
     refused(NotFoundError, lambda: owner.rename_project("a/b c", "Mine"))
 
 
-def test_empty_project_is_deleted_by_whoever_shows_a_second_factor(make: Make, owner: Any, acme: Opened) -> None:
+def test_empty_project_is_deleted_by_whoever_shows_a_second_factor(make: Make, owner: Any, acme: OpenedTenant) -> None:
     project = owner.create_project("Support")["id"]
     eve = with_second_factor(make, acme)
 
@@ -179,7 +179,7 @@ def test_empty_project_is_deleted_by_whoever_shows_a_second_factor(make: Make, o
     refused(NotFoundError, lambda: eve.delete_project(project))
 
 
-def test_keys_are_tested_and_revoked(owner: Any, acme: Opened, globex: Opened) -> None:
+def test_keys_are_tested_and_revoked(owner: Any, acme: OpenedTenant, globex: OpenedTenant) -> None:
     good, other, foreign = make_api_key(acme.scope), make_api_key(acme.scope), make_api_key(globex.scope)
 
     tested = owner.test_api_key(good.key.pk)

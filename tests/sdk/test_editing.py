@@ -3,7 +3,7 @@
 import pytest
 from memorysync import AuthError, NotFoundError, ValidationError
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from tests.makers import make_api_key
 from tests.sdk.conftest import Make, refused
@@ -35,7 +35,7 @@ def test_update_clears_with_empty_values(make: Make) -> None:
     assert (cleared.tags, cleared.metadata, cleared.source) == ([], {}, None)
 
 
-def test_update_reaches_nobody_elses_memory(make: Make, acme: Opened, globex: Opened) -> None:
+def test_update_reaches_nobody_elses_memory(make: Make, acme: OpenedTenant, globex: OpenedTenant) -> None:
     client = make()
     memory = client.add(TEXT, importance=0.7)
 

@@ -18,7 +18,7 @@ from memorysync.control_plane import AsyncControlPlaneClient, ControlPlaneClient
 from apps.accounts.models import User
 from apps.adapters.senders.base import Answered
 from apps.adapters.senders.fake import FakeSender
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.exports import working
 from apps.exports.models import ExportJob
@@ -86,10 +86,10 @@ def somebody(published: Make, live_server: Any, settings: Any, done: set[str]) -
     return person
 
 
-def tenant_of(email: str) -> Opened:
+def tenant_of(email: str) -> OpenedTenant:
     reach = choose_reach(User.objects.get(email=email).pk, None)
     scope = scope_in(reach.tenant)
-    return Opened(reach.tenant, default_project(scope), scope, {})
+    return OpenedTenant(reach.tenant, default_project(scope), scope, {})
 
 
 def deliver(status: int) -> None:
@@ -98,7 +98,7 @@ def deliver(status: int) -> None:
     dispatcher.work(seconds=0.2, clock=lambda: datetime.now(UTC), sender=sender)
 
 
-def do_everything(person: Person, opened: Opened) -> None:
+def do_everything(person: Person, opened: OpenedTenant) -> None:
     sessions(person)
     projects(person)
     keys(person)
@@ -157,7 +157,7 @@ def webhooks(person: Person) -> None:
     assert person.delete_webhook(hook) is None
 
 
-def exports(person: Person, opened: Opened) -> None:
+def exports(person: Person, opened: OpenedTenant) -> None:
     alice = make_scope(opened, "alice", now=datetime.now(UTC))
     say(alice, "The spare key lies under the blue flower pot.")
     first = person.create_export(format="jsonl", scope="all")["job"]["id"]
@@ -170,7 +170,7 @@ def exports(person: Person, opened: Opened) -> None:
     assert "blue flower pot" in httpx.get(person.get_export_download_url(job)["download_url"]).text
 
 
-def finish(opened: Opened) -> None:
+def finish(opened: OpenedTenant) -> None:
     with tenant_transaction(opened.scope):
         ids = list(ExportJob.objects.within(opened.scope).order_by("pk").values_list("pk", flat=True))
     for job_id in ids:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from memorysync import AsyncControlPlaneClient, ControlPlaneClient, NotFoundError, ValidationError
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.exports import working
 from apps.exports.models import ExportJob
@@ -25,7 +25,7 @@ Control = Callable[..., Any]
 
 
 @pytest.fixture(params=[ControlPlaneClient, AsyncControlPlaneClient], ids=["sync", "async"])
-def control(request: pytest.FixtureRequest, live_server: Any, acme: Opened) -> Control:
+def control(request: pytest.FixtureRequest, live_server: Any, acme: OpenedTenant) -> Control:
     """Calls one method of either client, with a key of acme's that may export."""
     key = make_api_key(acme.scope, scopes=["exports:read", "exports:write"]).text
 
@@ -44,7 +44,7 @@ def control(request: pytest.FixtureRequest, live_server: Any, acme: Opened) -> C
     return call
 
 
-def finish(acme: Opened) -> None:
+def finish(acme: OpenedTenant) -> None:
     """What a worker would do."""
     with tenant_transaction(acme.scope):
         ids = list(ExportJob.objects.within(acme.scope).order_by("pk").values_list("pk", flat=True))
@@ -52,7 +52,7 @@ def finish(acme: Opened) -> None:
         working.work(acme.scope.tenant_id, job_id, seconds=30, clock=lambda: datetime.now(UTC))
 
 
-def test_export_is_made_seen_and_taken_once(control: Control, make: Make, acme: Opened) -> None:
+def test_export_is_made_seen_and_taken_once(control: Control, make: Make, acme: OpenedTenant) -> None:
     make().add("I live in Lisbon.", importance=0.7, source="chat")
     make(end_user_id="bob").add("Bob keeps his bicycle in the cellar.", importance=0.7)
 
@@ -79,7 +79,7 @@ def test_export_is_made_seen_and_taken_once(control: Control, make: Make, acme: 
     assert listed["jobs"][0]["download_count"] == 1
 
 
-def test_export_is_cancelled_and_made_again(control: Control, make: Make, acme: Opened) -> None:
+def test_export_is_cancelled_and_made_again(control: Control, make: Make, acme: OpenedTenant) -> None:
     make().add("I live in Lisbon.", importance=0.7)
     job = control("create_export", scope="all")["job"]
 

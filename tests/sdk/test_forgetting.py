@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from memorysync import AuthError, ForgetFilters, MemorySyncError, NotFoundError
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import PERMISSIONS
 from apps.tenants.services import set_policy
 from tests.makers import make_api_key
@@ -20,7 +20,7 @@ BUS = "The bus to the airport leaves at ten past six."
 
 
 @pytest.fixture
-def deleter(make: Make, acme: Opened) -> Callable[..., Any]:
+def deleter(make: Make, acme: OpenedTenant) -> Callable[..., Any]:
     """Clients with a key that may delete, in a tenant whose owner allows it."""
     set_policy(acme.tenant, key_deletes="retire", actor="test", now=datetime.now(UTC))
     key = make_api_key(acme.scope, scopes=list(PERMISSIONS)).text

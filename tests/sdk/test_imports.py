@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from memorysync import NotFoundError, ValidationError
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.imports import working
 from apps.imports.models import ImportJob
@@ -20,7 +20,7 @@ RECORDS = [
 PAYLOAD = "\n".join(map(json.dumps, RECORDS)).encode()
 
 
-def finish(acme: Opened) -> None:
+def finish(acme: OpenedTenant) -> None:
     """What a worker would do."""
     with tenant_transaction(acme.scope):
         ids = list(ImportJob.objects.within(acme.scope).order_by("pk").values_list("pk", flat=True))
@@ -28,7 +28,7 @@ def finish(acme: Opened) -> None:
         working.work(acme.scope.tenant_id, job_id, seconds=30, clock=lambda: datetime.now(UTC))
 
 
-def test_file_is_imported_resumed_and_seen(make: Make, acme: Opened) -> None:
+def test_file_is_imported_resumed_and_seen(make: Make, acme: OpenedTenant) -> None:
     client = make()
 
     job = client.create_import(PAYLOAD, filename="boxes.jsonl")
@@ -45,7 +45,7 @@ def test_file_is_imported_resumed_and_seen(make: Make, acme: Opened) -> None:
     assert client.query("Where is the box number 3?", k=1).memories[0].text == RECORDS[3]["text"]
 
 
-def test_errors_are_reported_and_the_file_may_be_for_somebody_else(make: Make, acme: Opened) -> None:
+def test_errors_are_reported_and_the_file_may_be_for_somebody_else(make: Make, acme: OpenedTenant) -> None:
     payload = PAYLOAD + b"\n{broken"
 
     job = make().create_import(payload, filename="boxes.jsonl", continue_on_error=True, end_user_id="bob")
@@ -58,7 +58,7 @@ def test_errors_are_reported_and_the_file_may_be_for_somebody_else(make: Make, a
     assert len(make(end_user_id="bob").query("box").memories) == 5
 
 
-def test_cancelled_import_stores_nothing_more(make: Make, acme: Opened) -> None:
+def test_cancelled_import_stores_nothing_more(make: Make, acme: OpenedTenant) -> None:
     client = make()
     job = client.create_import(PAYLOAD, filename="boxes.jsonl")
 

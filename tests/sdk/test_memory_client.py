@@ -7,7 +7,7 @@ import pytest
 from memorysync import AuthError, BulkAddItem, NotFoundError, RateLimitError, ValidationError
 
 from apps.apikeys import limits
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from tests.sdk.conftest import Make, refused
 
@@ -129,7 +129,7 @@ def test_status_and_refresh(make: Make) -> None:
     assert refresh["job_id"]
 
 
-def test_project_of_the_client_keeps_memories_apart(make: Make, acme: Opened) -> None:
+def test_project_of_the_client_keeps_memories_apart(make: Make, acme: OpenedTenant) -> None:
     from tests.makers import make_project
 
     web = make(project_id=make_project(acme.scope, "web"))
@@ -145,7 +145,7 @@ def test_project_of_the_client_keeps_memories_apart(make: Make, acme: Opened) ->
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 
-def test_refusals_carry_status_message_and_request_id(make: Make, globex: Opened) -> None:
+def test_refusals_carry_status_message_and_request_id(make: Make, globex: OpenedTenant) -> None:
     client = make()
     memory = client.add(TEXT, importance=0.7)
 
@@ -165,7 +165,7 @@ def test_refusals_carry_status_message_and_request_id(make: Make, globex: Opened
         assert (absent.status_code, str(absent)) == (404, "Memory not found.")
 
 
-def acme_staging(tenant: Opened) -> str:
+def acme_staging(tenant: OpenedTenant) -> str:
     return tenant.keys[Environment.STAGING]
 
 
@@ -183,7 +183,7 @@ def test_rate_limit_tells_the_client_how_long_to_wait(
     make: Make, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.RATE_LIMIT_TIER = "free"
-    monkeypatch.setitem(limits.TIERS, "free", (limits.Window(60, 2),))  # type: ignore[arg-type]  # a dict in fact
+    monkeypatch.setitem(limits.TIERS, "free", (limits.RateWindow(60, 2),))  # type: ignore[arg-type]  # a dict in fact
     client = make()
 
     client.refresh()
@@ -203,7 +203,7 @@ def test_route_that_does_not_exist_is_not_found_and_no_redirect(make: Make) -> N
 # -- transport ---------------------------------------------------------------------------------------------------------
 
 
-def test_delete_carries_a_body_and_the_connection_lives_on(live_server: Any, acme: Opened) -> None:
+def test_delete_carries_a_body_and_the_connection_lives_on(live_server: Any, acme: OpenedTenant) -> None:
     headers = {"X-API-Key": acme.keys[Environment.PRODUCTION], "X-End-User-ID": "alice"}
     with httpx.Client(base_url=live_server.url, headers=headers) as client:
         refused = client.request("DELETE", "/memory/forget", json={"memory_ids": list(range(10_000))})
@@ -213,7 +213,7 @@ def test_delete_carries_a_body_and_the_connection_lives_on(live_server: Any, acm
     assert (refused.status_code, oversized.status_code, after.status_code) == (403, 413, 200)
 
 
-def test_body_in_chunks_is_refused_rather_than_lost(live_server: Any, acme: Opened) -> None:
+def test_body_in_chunks_is_refused_rather_than_lost(live_server: Any, acme: OpenedTenant) -> None:
     headers = {"X-API-Key": acme.keys[Environment.PRODUCTION], "X-End-User-ID": "alice"}
     with httpx.Client(base_url=live_server.url, headers=headers) as client:
         response = client.post("/memory/add", content=iter([b'{"text": "', b'hello"}']))

@@ -3,7 +3,7 @@
 import pytest
 from memorysync import AuthError, ValidationError
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from tests.makers import make_api_key
 from tests.sdk.conftest import Make
 
@@ -20,7 +20,7 @@ def test_get_ontology_needs_no_end_user(make: Make) -> None:
     assert ontology.max_custom_types == 32
 
 
-def test_update_ontology_replaces_one_vocabulary_and_leaves_the_other(make: Make, acme: Opened) -> None:
+def test_update_ontology_replaces_one_vocabulary_and_leaves_the_other(make: Make, acme: OpenedTenant) -> None:
     client = make(make_api_key(acme.scope, scopes=["*"]).text)
     client.update_ontology(content_types=["recipe"], relation_types=["treats"])
 
@@ -35,7 +35,7 @@ def test_update_ontology_replaces_one_vocabulary_and_leaves_the_other(make: Make
     assert client.update_ontology(content_types=[]).custom_content_types == []
 
 
-def test_update_ontology_refuses_bad_names_and_keys_without_the_scope(make: Make, acme: Opened) -> None:
+def test_update_ontology_refuses_bad_names_and_keys_without_the_scope(make: Make, acme: OpenedTenant) -> None:
     with pytest.raises(AuthError, match="ontology:write"):
         make().update_ontology(content_types=["recipe"])
     with pytest.raises(ValidationError):

@@ -4,7 +4,7 @@ import httpx
 import pytest
 from memorysync import NotFoundError, ValidationError
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from tests.sdk.conftest import Make
 
@@ -46,7 +46,7 @@ def test_create_relation_again_is_the_same_with_what_was_said_last(make: Make) -
     assert len(client.graph()["edges"]) == 1
 
 
-def test_create_relation_reaches_nobody_else(make: Make, globex: Opened) -> None:
+def test_create_relation_reaches_nobody_else(make: Make, globex: OpenedTenant) -> None:
     client = make()
     (mine,) = keep(client, RASH)
     for stranger in (make(end_user_id="bob"), make(globex.keys[Environment.PRODUCTION])):
@@ -83,7 +83,7 @@ def test_graph(make: Make) -> None:
         make(end_user_id="bob").graph(memory_id=rash)
 
 
-def test_query_finds_at_two_hops_what_depth_one_misses(make: Make, acme: Opened, live_server: object) -> None:
+def test_query_finds_at_two_hops_what_depth_one_misses(make: Make, acme: OpenedTenant, live_server: object) -> None:
     client = make()
     rash, soap, enzyme = keep(client, RASH, SOAP, ENZYME)
     keep(client, *(f"Ana wrote chapter {n} on her arm rest during the train ride." for n in range(8)))

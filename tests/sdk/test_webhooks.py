@@ -10,7 +10,7 @@ from memorysync.control_plane_types import Webhook, WebhookDelivery
 
 from apps.adapters.senders.base import Answered
 from apps.adapters.senders.fake import FakeSender
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from apps.tenants.models import Role
 from apps.webhooks import dispatcher
@@ -28,7 +28,7 @@ SCOPES = ["webhooks:read", "webhooks:write"]
 
 
 @pytest.fixture
-def make(published: Make, live_server: Any, acme: Opened) -> Make:
+def make(published: Make, live_server: Any, acme: OpenedTenant) -> Make:
     """A client with a key of acme's that may do everything with webhooks, unless told otherwise."""
 
     def client(key: str | None = None, **options: Any) -> Any:
@@ -50,7 +50,7 @@ def deliver(status: int = 200, body: bytes = b"thanks") -> FakeSender:
     return sender
 
 
-def say(acme: Opened, text: str = "The heron nests by the lock.") -> int:
+def say(acme: OpenedTenant, text: str = "The heron nests by the lock.") -> int:
     return remember(make_scope(acme), text, now=datetime.now(UTC))[0]
 
 
@@ -106,7 +106,7 @@ def test_delete_webhook(client: Any) -> None:
     refused(NotFoundError, lambda: client.get_webhook(made["id"]))
 
 
-def test_pause_and_resume_webhook(client: Any, acme: Opened) -> None:
+def test_pause_and_resume_webhook(client: Any, acme: OpenedTenant) -> None:
     made = client.create_webhook("my service", URL, WANTED)
 
     assert client.pause_webhook(made["id"])["enabled"] is False
@@ -145,7 +145,7 @@ def test_test_webhook_and_get_webhook_delivery(client: Any) -> None:
     refused(ValidationError, lambda: client.test_webhook(made["id"], event_type="memory.imagined"))
 
 
-def test_list_webhook_deliveries(client: Any, acme: Opened) -> None:
+def test_list_webhook_deliveries(client: Any, acme: OpenedTenant) -> None:
     made = client.create_webhook("my service", URL, WANTED)
     memory_ids = [say(acme, f"Parcel {number} went to harbour office {number}.") for number in range(3)]
     deliver()
@@ -159,7 +159,7 @@ def test_list_webhook_deliveries(client: Any, acme: Opened) -> None:
     refused(ValidationError, lambda: client.list_webhook_deliveries(made["id"], status="imagined"))
 
 
-def test_get_latest_webhook_delivery(client: Any, acme: Opened) -> None:
+def test_get_latest_webhook_delivery(client: Any, acme: OpenedTenant) -> None:
     made = client.create_webhook("my service", URL, WANTED)
     assert client.get_latest_webhook_delivery(made["id"]) is None
 
@@ -169,7 +169,7 @@ def test_get_latest_webhook_delivery(client: Any, acme: Opened) -> None:
     assert client.get_latest_webhook_delivery(made["id"])["payload"]["data"]["memory_id"] == memory_id
 
 
-def test_list_recent_webhook_deliveries(client: Any, acme: Opened) -> None:
+def test_list_recent_webhook_deliveries(client: Any, acme: OpenedTenant) -> None:
     one, other = (client.create_webhook(name, URL, WANTED) for name in ("one", "other"))
     say(acme)
     deliver()
@@ -182,7 +182,7 @@ def test_list_recent_webhook_deliveries(client: Any, acme: Opened) -> None:
     assert len({delivery["event_id"] for delivery in every["deliveries"]}) == 1
 
 
-def test_retry_and_replay(client: Any, acme: Opened) -> None:
+def test_retry_and_replay(client: Any, acme: OpenedTenant) -> None:
     made = client.create_webhook("my service", URL, WANTED)
     say(acme)
     deliver(410)
@@ -211,7 +211,7 @@ def test_get_webhook_event_types(client: Any) -> None:
     assert {name.partition(".")[0] for name in found["categories"]["memory"]} == {"memory"}
 
 
-def test_get_webhook_health(client: Any, acme: Opened) -> None:
+def test_get_webhook_health(client: Any, acme: OpenedTenant) -> None:
     client.create_webhook("my service", URL, WANTED)
     say(acme)
     deliver()
@@ -232,7 +232,7 @@ def test_an_address_that_may_not_be_is_refused(client: Any, url: str) -> None:
     assert client.list_webhooks()["endpoints"] == []
 
 
-def test_a_webhook_of_a_project_is_of_no_other(make: Make, acme: Opened) -> None:
+def test_a_webhook_of_a_project_is_of_no_other(make: Make, acme: OpenedTenant) -> None:
     mine, other = make_project(acme.scope, "mine"), make_project(acme.scope, "other")
     made = make().create_webhook("my service", URL, WANTED, project_id=mine)
 
@@ -242,7 +242,7 @@ def test_a_webhook_of_a_project_is_of_no_other(make: Make, acme: Opened) -> None
 
 
 @pytest.mark.parametrize("who", ["another tenant", "another environment"])
-def test_a_webhook_is_nobody_elses(who: str, make: Make, acme: Opened, globex: Opened) -> None:
+def test_a_webhook_is_nobody_elses(who: str, make: Make, acme: OpenedTenant, globex: OpenedTenant) -> None:
     made = make().create_webhook("my service", URL, WANTED)
     sent = make().test_webhook(made["id"])
     stranger = make(
@@ -272,7 +272,7 @@ def test_a_webhook_is_nobody_elses(who: str, make: Make, acme: Opened, globex: O
     assert make().get_webhook(made["id"])["enabled"] is True
 
 
-def test_a_key_that_may_read_may_not_write(make: Make, acme: Opened) -> None:
+def test_a_key_that_may_read_may_not_write(make: Make, acme: OpenedTenant) -> None:
     reader = make(make_api_key(acme.scope, scopes=["webhooks:read"]).text)
 
     assert reader.list_webhooks()["endpoints"] == []
@@ -280,7 +280,7 @@ def test_a_key_that_may_read_may_not_write(make: Make, acme: Opened) -> None:
 
 
 def test_people_do_it_as_their_role_lets_them_and_get_secrets_after_a_second_factor_alone(
-    make: Make, acme: Opened
+    make: Make, acme: OpenedTenant
 ) -> None:
     def signed_in(role: str, **how: Any) -> Any:
         found = sign_in(make_person(acme.tenant, role, **how))

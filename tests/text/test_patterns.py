@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from text import letters, patterns
-from text.syntax import Unsupported
+from text.syntax import UnsupportedSyntax
 
 PATTERNS = [
     (r"\bfoo\b", 0),
@@ -78,7 +78,7 @@ def test_groups_are_filled_into_templates() -> None:
 
 @pytest.mark.parametrize("pattern", [r"(a)\1", r"(?P<q>['\"]).*(?P=q)", r"(?>a+)b", r"a*+b", r"(a)?(?(1)b|c)"])
 def test_what_is_not_linear_is_refused_when_it_is_compiled(pattern: str) -> None:
-    with pytest.raises(Unsupported):
+    with pytest.raises(UnsupportedSyntax):
         patterns.compile(pattern)
 
 

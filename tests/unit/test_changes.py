@@ -3,7 +3,7 @@
 import pytest
 
 from apps.adapters.classifiers.base import RELATIONS, ChangeScores, WordScore
-from apps.ingest.changes import Change, Effect, Sureness, change_of, may_change, says_nothing
+from apps.ingest.changes import Effect, StatementChange, Sureness, change_of, may_change, says_nothing
 
 YORK = "I live in York, with my wife Anna."
 HULL = "We moved to Hull."
@@ -20,7 +20,7 @@ def scores(earlier: str, *over: str, **relations: float) -> ChangeScores:
     return ChangeScores(relations=dict.fromkeys(RELATIONS, 0.0) | relations, words=words)
 
 
-def words_of(change: Change | None, earlier: str) -> list[str]:
+def words_of(change: StatementChange | None, earlier: str) -> list[str]:
     return [earlier[start:end] for start, end in change.words] if change else []
 
 
@@ -57,13 +57,13 @@ def test_no_clause_ends_in_the_place_of_the_one_that_is_spoken_of() -> None:
     earlier = "I take metformin every morning, and my dog is called Rex."
     over = scores(earlier, "metformin", "every", "morning", ends=0.9)
 
-    assert change_of("Our dog died last week.", earlier, over, SURENESS) == Change(effect=Effect.OUTDATES)
+    assert change_of("Our dog died last week.", earlier, over, SURENESS) == StatementChange(effect=Effect.OUTDATES)
 
 
 def test_where_nothing_is_left_to_say_all_of_it_ends() -> None:
     change = change_of(HULL, "I live in York.", scores("I live in York.", "York", replaces=0.9), SURENESS)
 
-    assert change == Change(effect=Effect.ENDS)
+    assert change == StatementChange(effect=Effect.ENDS)
 
 
 def test_what_is_marked_already_is_not_ended_twice() -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.recall import latency_histogram, read_log
 from apps.recall.models import RecallPace
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 NOON = datetime(2026, 11, 22, 12, 34, tzinfo=UTC)
 
 
-def test_a_recall_is_counted_in_its_hour_with_the_others(acme: Opened) -> None:
+def test_a_recall_is_counted_in_its_hour_with_the_others(acme: OpenedTenant) -> None:
     for _ in range(3):
         recall(make_scope(acme, now=NOON), Plaintext("Where is the key?"), now=NOON)
 

@@ -208,9 +208,11 @@ def _never(*_: object) -> object:
     raise AssertionError("this must not be called")
 
 
-def _graph_with_words_shuffled(build: Callable[[weights.Weights], bytes]) -> Callable[[weights.Weights], bytes]:
-    def build_wrongly(good: weights.Weights) -> bytes:
-        return build(weights.Weights(good.words[::-1], good.positions, good.norm, good.layers))
+def _graph_with_words_shuffled(
+    build: Callable[[weights.ModelWeights], bytes],
+) -> Callable[[weights.ModelWeights], bytes]:
+    def build_wrongly(good: weights.ModelWeights) -> bytes:
+        return build(weights.ModelWeights(good.words[::-1], good.positions, good.norm, good.layers))
 
     return build_wrongly
 

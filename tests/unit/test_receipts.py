@@ -20,8 +20,8 @@ from apps.retention.receipts import (
     NO_HASH,
     KeySet,
     PublicKey,
+    ReceiptVerdict,
     Refuted,
-    Verdict,
     canonical,
     commitment,
     key_id_of,
@@ -109,12 +109,12 @@ def raw(file: dict[str, Any]) -> bytes:
 
 def verdict(
     file: bytes, *, keys: KeySet = KEYS, target: str | None = "memories:4", older: str | None = KEPT
-) -> Verdict:
+) -> ReceiptVerdict:
     try:
         verify(file, keys, target=target, older=older)
     except Refuted as refuted:
         return refuted.verdict
-    return Verdict.GENUINE
+    return ReceiptVerdict.GENUINE
 
 
 # -- genuine ----------------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def test_a_receipt_is_genuine_whatever_its_place_in_the_log() -> None:
             for since in range(1, length + 1):
                 file = raw(log.file(index, since=since))
                 found = verdict(file, target=f"memories:{index}", older=log.checkpoint(since))
-                assert found == Verdict.GENUINE, (length, index, since)
+                assert found == ReceiptVerdict.GENUINE, (length, index, since)
 
 
 def test_without_what_it_is_about_it_is_genuine_and_tells_nobody() -> None:
@@ -138,7 +138,7 @@ def test_without_what_it_is_about_it_is_genuine_and_tells_nobody() -> None:
 
     assert genuine.target is None
     assert "memory_ids" not in json.dumps(file)
-    assert verdict(raw(file), older=None) == Verdict.WRONG_TARGET
+    assert verdict(raw(file), older=None) == ReceiptVerdict.WRONG_TARGET
 
 
 def test_keys_come_back_as_they_were_written() -> None:
@@ -163,44 +163,44 @@ def changed(path: str, value: Any) -> bytes:
     return raw(file)
 
 
-REFUTED: list[tuple[str, bytes, Verdict]] = [
-    ("no JSON", b"{", Verdict.MALFORMED),
-    ("a list", b"[]", Verdict.MALFORMED),
-    ("another format", changed("format", "memsync receipt 2"), Verdict.MALFORMED),
-    ("a field too many", changed("receipt.note", ""), Verdict.MALFORMED),
-    ("an upper-case digit", raw(HERE.file(4)).replace(b'"nonce": "04', b'"nonce": "0A'), Verdict.MALFORMED),
-    ("a count", changed("receipt.counts", {"memories": 2, "terms": 5}), Verdict.BAD_SIGNATURE),
-    ("its time", changed("receipt.issued_at", (WHEN - timedelta(hours=1)).isoformat()), Verdict.BAD_SIGNATURE),
-    ("whose word", changed("receipt.authorised", {"principal": "cd", "method": "x"}), Verdict.BAD_SIGNATURE),
-    ("another's target", changed("disclosure", HERE.file(5)["disclosure"]), Verdict.WRONG_TARGET),
-    ("another receipt", changed("receipt", HERE.file(5)["receipt"]), Verdict.WRONG_TARGET),
-    ("another place", changed("log.index", 5), Verdict.NOT_IN_LOG),
-    ("another's path", changed("log.path", HERE.file(5)["log"]["path"]), Verdict.NOT_IN_LOG),
-    ("no path", changed("log.path", []), Verdict.NOT_IN_LOG),
-    ("a log that ends before it", changed("log.checkpoint", HERE.checkpoint(4)), Verdict.NOT_IN_LOG),
-    ("another's log", changed("log", OTHER_DEPLOYMENT.file(4)["log"]), Verdict.NOT_IN_LOG),
-    ("another's key in the log", changed("log", FORGED.file(4)["log"]), Verdict.UNKNOWN_KEY),
-    ("forged whole", raw(FORGED.file(4)), Verdict.UNKNOWN_KEY),
-    ("in our log, and not signed by us", raw(Log(signer=THEIRS, length=7).file(4)), Verdict.BAD_SIGNATURE),
-    ("another deployment's", raw(OTHER_DEPLOYMENT.file(4)), Verdict.UNKNOWN_KEY),
-    ("a checkpoint of whatever", changed("log.checkpoint", KEPT.replace("3", "7", 1)), Verdict.BAD_SIGNATURE),
-    ("no proof of growth", changed("growth", {"since": 3, "path": []}), Verdict.LOG_REWRITTEN),
-    ("growth since when", changed("growth", HERE.file(4, since=2)["growth"]), Verdict.LOG_REWRITTEN),
+REFUTED: list[tuple[str, bytes, ReceiptVerdict]] = [
+    ("no JSON", b"{", ReceiptVerdict.MALFORMED),
+    ("a list", b"[]", ReceiptVerdict.MALFORMED),
+    ("another format", changed("format", "memsync receipt 2"), ReceiptVerdict.MALFORMED),
+    ("a field too many", changed("receipt.note", ""), ReceiptVerdict.MALFORMED),
+    ("an upper-case digit", raw(HERE.file(4)).replace(b'"nonce": "04', b'"nonce": "0A'), ReceiptVerdict.MALFORMED),
+    ("a count", changed("receipt.counts", {"memories": 2, "terms": 5}), ReceiptVerdict.BAD_SIGNATURE),
+    ("its time", changed("receipt.issued_at", (WHEN - timedelta(hours=1)).isoformat()), ReceiptVerdict.BAD_SIGNATURE),
+    ("whose word", changed("receipt.authorised", {"principal": "cd", "method": "x"}), ReceiptVerdict.BAD_SIGNATURE),
+    ("another's target", changed("disclosure", HERE.file(5)["disclosure"]), ReceiptVerdict.WRONG_TARGET),
+    ("another receipt", changed("receipt", HERE.file(5)["receipt"]), ReceiptVerdict.WRONG_TARGET),
+    ("another place", changed("log.index", 5), ReceiptVerdict.NOT_IN_LOG),
+    ("another's path", changed("log.path", HERE.file(5)["log"]["path"]), ReceiptVerdict.NOT_IN_LOG),
+    ("no path", changed("log.path", []), ReceiptVerdict.NOT_IN_LOG),
+    ("a log that ends before it", changed("log.checkpoint", HERE.checkpoint(4)), ReceiptVerdict.NOT_IN_LOG),
+    ("another's log", changed("log", OTHER_DEPLOYMENT.file(4)["log"]), ReceiptVerdict.NOT_IN_LOG),
+    ("another's key in the log", changed("log", FORGED.file(4)["log"]), ReceiptVerdict.UNKNOWN_KEY),
+    ("forged whole", raw(FORGED.file(4)), ReceiptVerdict.UNKNOWN_KEY),
+    ("in our log, and not signed by us", raw(Log(signer=THEIRS, length=7).file(4)), ReceiptVerdict.BAD_SIGNATURE),
+    ("another deployment's", raw(OTHER_DEPLOYMENT.file(4)), ReceiptVerdict.UNKNOWN_KEY),
+    ("a checkpoint of whatever", changed("log.checkpoint", KEPT.replace("3", "7", 1)), ReceiptVerdict.BAD_SIGNATURE),
+    ("no proof of growth", changed("growth", {"since": 3, "path": []}), ReceiptVerdict.LOG_REWRITTEN),
+    ("growth since when", changed("growth", HERE.file(4, since=2)["growth"]), ReceiptVerdict.LOG_REWRITTEN),
 ]
 
 
 @pytest.mark.parametrize(("file", "why"), [case[1:] for case in REFUTED], ids=[case[0] for case in REFUTED])
-def test_what_was_changed_is_refuted_and_why(file: bytes, why: Verdict) -> None:
+def test_what_was_changed_is_refuted_and_why(file: bytes, why: ReceiptVerdict) -> None:
     assert verdict(file) == why
 
 
 def test_a_log_that_was_built_anew_does_not_continue_the_one_that_was_kept() -> None:
     rebuilt = Log(issued_at=WHEN + timedelta(minutes=1))
 
-    assert verdict(raw(rebuilt.file(4)), older=KEPT) == Verdict.LOG_REWRITTEN
-    assert verdict(raw(rebuilt.file(4)), older=HERE.checkpoint(7)) == Verdict.LOG_REWRITTEN
-    assert verdict(raw(Log(length=6).file(4)), older=HERE.checkpoint(7)) == Verdict.LOG_REWRITTEN
-    assert verdict(raw(rebuilt.file(4)), older=rebuilt.checkpoint(3)) == Verdict.GENUINE
+    assert verdict(raw(rebuilt.file(4)), older=KEPT) == ReceiptVerdict.LOG_REWRITTEN
+    assert verdict(raw(rebuilt.file(4)), older=HERE.checkpoint(7)) == ReceiptVerdict.LOG_REWRITTEN
+    assert verdict(raw(Log(length=6).file(4)), older=HERE.checkpoint(7)) == ReceiptVerdict.LOG_REWRITTEN
+    assert verdict(raw(rebuilt.file(4)), older=rebuilt.checkpoint(3)) == ReceiptVerdict.GENUINE
 
 
 def test_a_key_that_is_out_of_use_signs_nothing_new_and_nothing_from_before() -> None:
@@ -209,16 +209,16 @@ def test_a_key_that_is_out_of_use_signs_nothing_new_and_nothing_from_before() ->
     begun = replace(KEYS, keys=(replace(key, not_before=WHEN + timedelta(seconds=1)),))
     turned = replace(KEYS, keys=(replace(key, not_after=WHEN + timedelta(days=1)),))
 
-    assert verdict(raw(HERE.file(4)), keys=ended) == Verdict.EXPIRED_KEY
-    assert verdict(raw(HERE.file(4)), keys=begun) == Verdict.EXPIRED_KEY
-    assert verdict(raw(HERE.file(4)), keys=turned) == Verdict.GENUINE
+    assert verdict(raw(HERE.file(4)), keys=ended) == ReceiptVerdict.EXPIRED_KEY
+    assert verdict(raw(HERE.file(4)), keys=begun) == ReceiptVerdict.EXPIRED_KEY
+    assert verdict(raw(HERE.file(4)), keys=turned) == ReceiptVerdict.GENUINE
 
 
 def test_a_name_that_is_there_twice_is_refused() -> None:
     twice = raw(HERE.file(4)).replace(b'"v": 1', b'"v": 1, "v": 1', 1)
 
-    assert verdict(twice) == Verdict.MALFORMED
-    assert verdict(raw(HERE.file(4)).replace(b'"v": 1', b'"v": 1.0', 1)) == Verdict.MALFORMED
+    assert verdict(twice) == ReceiptVerdict.MALFORMED
+    assert verdict(raw(HERE.file(4)).replace(b'"v": 1', b'"v": 1.0', 1)) == ReceiptVerdict.MALFORMED
 
 
 # -- whatever is changed ----------------------------------------------------------------------------------------------
@@ -305,14 +305,14 @@ def says_the_same(file: bytes) -> bool:
 
 
 def test_thousands_of_changes_are_all_found() -> None:
-    assert verdict(TEXT) == Verdict.GENUINE
+    assert verdict(TEXT) == ReceiptVerdict.GENUINE
     chance, tried, accepted = random.Random(20261122), 0, []
     while tried < MUTATIONS:
         file = chance.choice(WAYS)(chance)
         if says_the_same(file):
             continue
         tried += 1
-        if verdict(file) == Verdict.GENUINE:
+        if verdict(file) == ReceiptVerdict.GENUINE:
             accepted.append(file)
 
     assert accepted == []
@@ -326,4 +326,4 @@ def test_each_look_is_needed(guard: str, monkeypatch: pytest.MonkeyPatch) -> Non
     # The log that was not signed by us is not the one that was kept.
     found = [verdict(file) for _, file, _ in REFUTED] + [verdict(file, older=None) for _, file, _ in REFUTED]
 
-    assert Verdict.GENUINE in found
+    assert ReceiptVerdict.GENUINE in found

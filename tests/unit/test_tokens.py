@@ -29,7 +29,7 @@ def test_minted_key_has_its_environments_prefix_and_is_recognised(environment: E
     text, kid = tokens.mint(environment)
 
     assert re.fullmatch(prefix + r"[0-9A-Za-z]{11}_[0-9A-Za-z]{49}", text)
-    assert tokens.parse(text) == tokens.Parsed(environment=environment, kid=kid)
+    assert tokens.parse(text) == tokens.ParsedKey(environment=environment, kid=kid)
 
 
 def test_two_keys_share_neither_kid_nor_secret() -> None:

@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Browser, sync_playwright
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Scope
 from tests.makers import make_scope
 from tests.web.browsers import CHROMIUM
@@ -22,13 +22,13 @@ def _static_root() -> None:
 
 
 @pytest.fixture
-def alice_scope(acme: Opened) -> Scope:
+def alice_scope(acme: OpenedTenant) -> Scope:
     """At work in the space of the end user alice, by the real clock."""
     return make_scope(acme, "alice", now=datetime.now(UTC))
 
 
 @pytest.fixture
-def owner(acme: Opened) -> Person:
+def owner(acme: OpenedTenant) -> Person:
     return make_person(acme.tenant)
 
 

@@ -9,7 +9,7 @@ from django.core.cache import cache
 from django.test import Client
 
 from apps.apikeys.models import ApiKey
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT, PERMISSIONS
 from apps.apikeys.quota import set_quota, take
 from apps.apikeys.selectors import KeyRevoked, authenticate, list_keys
@@ -47,7 +47,7 @@ def text_of(answer: Any) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", page).replace("&#x27;", "'").split())
 
 
-def key_of(tenant: Opened, key_id: int) -> ApiKey:
+def key_of(tenant: OpenedTenant, key_id: int) -> ApiKey:
     return next(one for one in list_keys(tenant.scope) if one.pk == key_id)
 
 
@@ -61,7 +61,7 @@ def made_by(answer: Any) -> str:
 # -- keys ------------------------------------------------------------------------------------------------------------
 
 
-def test_key_is_made_works_and_is_shown_this_once(browser: Client, acme: Opened) -> None:
+def test_key_is_made_works_and_is_shown_this_once(browser: Client, acme: OpenedTenant) -> None:
     project = make_project(acme.scope, "Support")
 
     answer = browser.post(f"{KEYS}/new", FORM | {"project": project})
@@ -81,7 +81,7 @@ def test_key_is_made_works_and_is_shown_this_once(browser: Client, acme: Opened)
     assert text not in str(vars(cache))
 
 
-def test_making_and_rotating_ask_who_it_is_and_revoking_does_not(owner: Person, acme: Opened) -> None:
+def test_making_and_rotating_ask_who_it_is_and_revoking_does_not(owner: Person, acme: OpenedTenant) -> None:
     client = owner.show_factor()
     key = make_api_key(acme.scope).key
 
@@ -92,7 +92,7 @@ def test_making_and_rotating_ask_who_it_is_and_revoking_does_not(owner: Person, 
     assert key_of(acme, key.pk).revoked_at is not None
 
 
-def test_key_that_cannot_be_is_not_made_and_the_form_stays(browser: Client, acme: Opened) -> None:
+def test_key_that_cannot_be_is_not_made_and_the_form_stays(browser: Client, acme: OpenedTenant) -> None:
     before = len(list_keys(acme.scope))
     refused: list[tuple[dict[str, Any], str]] = [
         ({"scopes": []}, "needs at least one scope"),
@@ -110,7 +110,7 @@ def test_key_that_cannot_be_is_not_made_and_the_form_stays(browser: Client, acme
     assert len(list_keys(acme.scope)) == before
 
 
-def test_developer_is_offered_and_given_no_more_than_the_role_allows(acme: Opened) -> None:
+def test_developer_is_offered_and_given_no_more_than_the_role_allows(acme: OpenedTenant) -> None:
     developer = make_person(acme.tenant, Role.DEVELOPER).show_factor(ago=1)
     wide = make_api_key(acme.scope, scopes=["memory:delete"]).key
 
@@ -128,7 +128,7 @@ def test_developer_is_offered_and_given_no_more_than_the_role_allows(acme: Opene
     )
 
 
-def test_key_is_rotated_with_grace_and_at_once(browser: Client, acme: Opened) -> None:
+def test_key_is_rotated_with_grace_and_at_once(browser: Client, acme: OpenedTenant) -> None:
     lenient, leaked = make_api_key(acme.scope, name="lenient"), make_api_key(acme.scope, name="leaked")
 
     later = browser.post(f"{KEYS}/{lenient.key.pk}/rotate", {"grace": "86400"})
@@ -144,7 +144,7 @@ def test_key_is_rotated_with_grace_and_at_once(browser: Client, acme: Opened) ->
     assert browser.post(f"{KEYS}/{leaked.key.pk}/rotate", {"grace": "0"}).status_code == 409
 
 
-def test_many_keys_are_revoked_after_they_were_shown(browser: Client, acme: Opened, globex: Opened) -> None:
+def test_many_keys_are_revoked_after_they_were_shown(browser: Client, acme: OpenedTenant, globex: OpenedTenant) -> None:
     first, second, kept = (make_api_key(acme.scope, name=name).key for name in ("first", "second", "kept"))
     foreign = make_api_key(globex.scope, name="theirs").key
     ids = [first.pk, second.pk, foreign.pk]
@@ -167,7 +167,7 @@ def test_many_keys_are_revoked_after_they_were_shown(browser: Client, acme: Open
     assert browser.post(f"{KEYS}/revoke", {"id": first.pk}).status_code == 404
 
 
-def test_key_says_whether_it_would_be_let_in(browser: Client, acme: Opened, globex: Opened) -> None:
+def test_key_says_whether_it_would_be_let_in(browser: Client, acme: OpenedTenant, globex: OpenedTenant) -> None:
     key = make_api_key(acme.scope, scopes=["memory:*"], expires_in=timedelta(days=3)).key
 
     shown = text_of(browser.get(f"{KEYS}/{key.pk}"))
@@ -182,7 +182,7 @@ def test_key_says_whether_it_would_be_let_in(browser: Client, acme: Opened, glob
     assert browser.get(f"{KEYS}/{foreign.pk}").status_code == browser.get(f"{KEYS}/{2**53 - 1}").status_code == 404
 
 
-def test_keys_come_in_pages(monkeypatch: pytest.MonkeyPatch, browser: Client, acme: Opened) -> None:
+def test_keys_come_in_pages(monkeypatch: pytest.MonkeyPatch, browser: Client, acme: OpenedTenant) -> None:
     monkeypatch.setattr(keys, "PAGE", 2)  # of those three that the tenant was opened with, and this one
     make_api_key(acme.scope, name="latest")
 
@@ -196,7 +196,7 @@ def test_keys_come_in_pages(monkeypatch: pytest.MonkeyPatch, browser: Client, ac
     assert 'rel="next"' not in second.content.decode()
 
 
-def test_tenant_without_keys_is_told_what_one_is(browser: Client, acme: Opened) -> None:
+def test_tenant_without_keys_is_told_what_one_is(browser: Client, acme: OpenedTenant) -> None:
     with tenant_transaction(acme.scope):
         ApiKey.objects.within(acme.scope).update(revoked_at=now())
 
@@ -212,13 +212,13 @@ def test_tenant_without_keys_is_told_what_one_is(browser: Client, acme: Opened) 
 TEAM = "/app/t/acme/team"
 
 
-def role_of(person: Person, tenant: Opened) -> tuple[str, bool] | None:
+def role_of(person: Person, tenant: OpenedTenant) -> tuple[str, bool] | None:
     """And whether it is suspended."""
     row = Membership.objects.filter(user=person.user, organization=tenant.tenant.organization).first()
     return (row.role, row.suspended_at is not None) if row else None
 
 
-def test_team_is_listed_with_what_each_role_may(browser: Client, acme: Opened, globex: Opened) -> None:
+def test_team_is_listed_with_what_each_role_may(browser: Client, acme: OpenedTenant, globex: OpenedTenant) -> None:
     make_person(acme.tenant, Role.ANALYST, factor=False)
     make_person(globex.tenant, Role.ADMIN)
 
@@ -235,7 +235,7 @@ def test_team_is_listed_with_what_each_role_may(browser: Client, acme: Opened, g
         assert ["yes" in cell for cell in cells] == [name in GRANTS[role] for role in Role.values], words
 
 
-def test_member_is_given_another_role_suspended_brought_back_and_removed(browser: Client, acme: Opened) -> None:
+def test_member_is_given_another_role_suspended_brought_back_and_removed(browser: Client, acme: OpenedTenant) -> None:
     dev = make_person(acme.tenant, Role.DEVELOPER)
     page = f"{TEAM}/{dev.user.pk}"
 
@@ -254,7 +254,7 @@ def test_member_is_given_another_role_suspended_brought_back_and_removed(browser
     assert browser.get(page).status_code == 404
 
 
-def test_change_of_nothing_or_to_nothing_is_refused(browser: Client, acme: Opened) -> None:
+def test_change_of_nothing_or_to_nothing_is_refused(browser: Client, acme: OpenedTenant) -> None:
     dev = make_person(acme.tenant, Role.DEVELOPER)
 
     for form in ({}, {"status": "gone"}, {"role": "admin", "status": "suspended"}, {"role": "king"}):
@@ -262,7 +262,7 @@ def test_change_of_nothing_or_to_nothing_is_refused(browser: Client, acme: Opene
     assert role_of(dev, acme) == ("developer", False)
 
 
-def test_team_is_changed_by_whoever_has_just_shown_a_factor(owner: Person, acme: Opened) -> None:
+def test_team_is_changed_by_whoever_has_just_shown_a_factor(owner: Person, acme: OpenedTenant) -> None:
     dev, client = make_person(acme.tenant, Role.DEVELOPER), owner.show_factor()
 
     for answer in (
@@ -274,7 +274,7 @@ def test_team_is_changed_by_whoever_has_just_shown_a_factor(owner: Person, acme:
 
 
 def test_admin_changes_no_owner_and_makes_none_and_the_last_owner_stays(
-    browser: Client, owner: Person, acme: Opened, globex: Opened
+    browser: Client, owner: Person, acme: OpenedTenant, globex: OpenedTenant
 ) -> None:
     admin, dev = make_person(acme.tenant, Role.ADMIN), make_person(acme.tenant, Role.DEVELOPER)
     client, stranger = admin.show_factor(ago=1), make_person(globex.tenant, Role.ADMIN)
@@ -292,7 +292,7 @@ def test_admin_changes_no_owner_and_makes_none_and_the_last_owner_stays(
     assert (role_of(owner, acme), role_of(dev, acme)) == (("owner", False), ("developer", False))
 
 
-def test_whoever_changes_themselves_is_led_where_they_may_go(browser: Client, acme: Opened) -> None:
+def test_whoever_changes_themselves_is_led_where_they_may_go(browser: Client, acme: OpenedTenant) -> None:
     other = make_person(acme.tenant, email="second@acme.example").show_factor(ago=1)
     me = Membership.objects.get(user__email="second@acme.example").user_id
 
@@ -308,7 +308,7 @@ def test_whoever_changes_themselves_is_led_where_they_may_go(browser: Client, ac
 PROJECTS = "/app/t/acme/projects"
 
 
-def test_project_is_made_renamed_archived_and_brought_back(browser: Client, acme: Opened) -> None:
+def test_project_is_made_renamed_archived_and_brought_back(browser: Client, acme: OpenedTenant) -> None:
     browser.post(f"{PROJECTS}/new", {"name": "Support"})
     made = next(one for one in list_projects(acme.scope) if one.name == "Support")
     page = f"{PROJECTS}/{made.public_id}"
@@ -328,7 +328,7 @@ def test_project_is_made_renamed_archived_and_brought_back(browser: Client, acme
     assert browser.post(f"{PROJECTS}/{acme.project.public_id}/archive").status_code == 409
 
 
-def test_project_goes_when_it_is_empty_and_after_a_step_up(browser: Client, owner: Person, acme: Opened) -> None:
+def test_project_goes_when_it_is_empty_and_after_a_step_up(browser: Client, owner: Person, acme: OpenedTenant) -> None:
     full, empty = (get_project(acme.scope, make_project(acme.scope, name)) for name in ("Full", "Empty"))
     say(make_scope(acme, "alice", project_id=full.pk, now=now()), "The spare key lies under the flower pot.")
     pinned = make_api_key(acme.scope, project_id=empty.pk).key
@@ -346,7 +346,7 @@ def test_project_goes_when_it_is_empty_and_after_a_step_up(browser: Client, owne
     assert key_of(acme, pinned.pk).revoked_at is not None
 
 
-def test_analyst_sees_projects_and_changes_none(acme: Opened, globex: Opened) -> None:
+def test_analyst_sees_projects_and_changes_none(acme: OpenedTenant, globex: OpenedTenant) -> None:
     analyst, theirs = make_person(acme.tenant, Role.ANALYST).show_factor(ago=1), make_project(globex.scope, "Theirs")
 
     assert "<form" not in analyst.get(PROJECTS).content.decode().split("<main")[1]
@@ -358,7 +358,9 @@ def test_analyst_sees_projects_and_changes_none(acme: Opened, globex: Opened) ->
 # -- usage and settings ----------------------------------------------------------------------------------------------
 
 
-def test_usage_counts_what_was_brought_recalled_and_stored(acme: Opened, globex: Opened, alice_scope: Scope) -> None:
+def test_usage_counts_what_was_brought_recalled_and_stored(
+    acme: OpenedTenant, globex: OpenedTenant, alice_scope: Scope
+) -> None:
     staging = make_scope(acme, "alice", environment=Environment.STAGING, now=now())
     say(alice_scope, "The spare key lies under the flower pot.", "The attic light switch is behind the door.")
     say(staging, "My bicycle has the frame number WX-4711.")
@@ -396,7 +398,7 @@ def test_usage_of_nothing_says_so(browser: Client) -> None:
     assert "memsync tenant quota acme --mode strict" in shown
 
 
-def test_settings_say_which_rules_hold(browser: Client, acme: Opened) -> None:
+def test_settings_say_which_rules_hold(browser: Client, acme: OpenedTenant) -> None:
     set_policy(acme.tenant, actor="command:0", now=now(), key_deletes="retire")
 
     shown = text_of(browser.get(SETTINGS))
@@ -414,7 +416,7 @@ def test_every_rule_of_a_tenant_has_a_page_that_changes_it() -> None:
     assert {name: set(said) for name, said in THEN.items()} == {name: set(POLICIES[name].values) for name in QUESTIONS}
 
 
-def test_owner_changes_a_rule_after_a_look_and_a_step_up(owner: Person, acme: Opened) -> None:
+def test_owner_changes_a_rule_after_a_look_and_a_step_up(owner: Person, acme: OpenedTenant) -> None:
     browser = owner.show_factor()
     page = browser.get(SETTINGS).content.decode()
     assert f"{SETTINGS}/change?rule=key_deletes&amp;value=retire" in page
@@ -439,14 +441,14 @@ def test_owner_changes_a_rule_after_a_look_and_a_step_up(owner: Person, acme: Op
 @pytest.mark.parametrize(
     ("rule", "value"), [("key_deletes", "purge"), ("break_glass", "notify"), ("name", "x"), ("", "")]
 )
-def test_rule_that_is_none_is_refused(browser: Client, acme: Opened, rule: str, value: str) -> None:
+def test_rule_that_is_none_is_refused(browser: Client, acme: OpenedTenant, rule: str, value: str) -> None:
     asked = {"rule": rule, "value": value}
     assert browser.get(f"{SETTINGS}/change", asked).status_code == 422
     assert browser.post(f"{SETTINGS}/change", asked).status_code == 422
     assert get_tenant("acme").break_glass == "ask"
 
 
-def test_what_of_a_project_waits_for_review_is_set(browser: Client, acme: Opened) -> None:
+def test_what_of_a_project_waits_for_review_is_set(browser: Client, acme: OpenedTenant) -> None:
     page = f"{PROJECTS}/{acme.project.public_id}"
     assert 'value="by_door"\n                                        selected' in browser.get(page).content.decode()
 
@@ -463,7 +465,7 @@ def test_what_of_a_project_waits_for_review_is_set(browser: Client, acme: Opened
 AT_MOST = {"/keys": 7, "/keys/new": 8, "/team": 7, "/projects": 7, "/usage": 15, "/settings": 5}
 
 
-def test_statements_of_a_page_are_few_and_do_not_grow(browser: Client, acme: Opened) -> None:
+def test_statements_of_a_page_are_few_and_do_not_grow(browser: Client, acme: OpenedTenant) -> None:
     asked: dict[str, list[int]] = {}
     for there in range(2):
         for number in range(5 * there):

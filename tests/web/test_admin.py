@@ -21,7 +21,7 @@ from apps.accounts.services import make_operator as new_operator
 from apps.adapters.kms.local import LocalKeyring
 from apps.apikeys.models import ApiKey, KeyOffer
 from apps.apikeys.offers import hand_out
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.selectors import KeyRevoked, TenantClosed, authenticate, list_keys
 from apps.audit.models import AuditEvent, OutboxEvent
 from apps.breakglass.models import Grant
@@ -90,7 +90,7 @@ def operator(ana: Person) -> Client:
 
 
 @pytest.fixture
-def memories(acme: Opened, now: Any) -> list[int]:
+def memories(acme: OpenedTenant, now: Any) -> list[int]:
     """Ids of two memories of an end user, the newer one in place of the older."""
     scope = make_scope(acme, "wilhelmina@example.org", now=now)
     for text in SAID:
@@ -115,7 +115,7 @@ def memories(acme: Opened, now: Any) -> list[int]:
 
 
 @pytest.fixture
-def nothing_opens(ana: Person, memories: list[int], globex: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_opens(ana: Person, memories: list[int], globex: OpenedTenant, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is much to see, and any code that unwraps a key or opens a ciphertext fails the test."""
     keyring.forget_all()
     for owner, name in (
@@ -164,7 +164,7 @@ def test_operator_signs_in_with_a_second_factor_and_sees_the_overview(ana: Perso
     assert ana.client.get("/admin/login/?next=/admin/tenants/tenant/")["Location"] == "/admin/tenants/tenant/"
 
 
-def test_operators_password_alone_opens_nothing(ana: Person, acme: Opened) -> None:
+def test_operators_password_alone_opens_nothing(ana: Person, acme: OpenedTenant) -> None:
     """H3: one phished password was all tenants' texts."""
     key = list_keys(acme.scope)[0]
     names = ("index", "tenants_tenant_changelist", "apikeys_apikey_issue")
@@ -229,7 +229,7 @@ def test_person_who_is_no_operator_sees_nothing() -> None:
         assert client.get(reverse(f"admin:{name}")).status_code == 302
 
 
-def test_operator_without_rights_can_neither_look_nor_issue(acme: Opened) -> None:
+def test_operator_without_rights_can_neither_look_nor_issue(acme: OpenedTenant) -> None:
     client = make_operator("dave@example.org", may=False).show_factor()
     key = list_keys(acme.scope)[0]
 
@@ -306,7 +306,7 @@ def pages() -> Iterator[tuple[str, list[Any]]]:
 
 
 def test_every_page_works_with_all_opening_forbidden_and_shows_nothing_that_was_said(
-    nothing_opens: None, operator: Client, acme: Opened
+    nothing_opens: None, operator: Client, acme: OpenedTenant
 ) -> None:
     OutboxEvent.objects.create(
         tenant_id=acme.tenant.pk, kind="embed", subject_id=1, run_after=datetime.now(UTC), created_at=datetime.now(UTC)
@@ -318,7 +318,7 @@ def test_every_page_works_with_all_opening_forbidden_and_shows_nothing_that_was_
         assert not [word for word in (*WORDS, *secrets) if word.lower() in shown.lower()], name
 
 
-def test_no_page_was_forgotten(nothing_opens: None, person: User, acme: Opened) -> None:
+def test_no_page_was_forgotten(nothing_opens: None, person: User, acme: OpenedTenant) -> None:
     OutboxEvent.objects.create(
         tenant_id=acme.tenant.pk, kind="embed", subject_id=1, run_after=datetime.now(UTC), created_at=datetime.now(UTC)
     )
@@ -335,7 +335,7 @@ def test_no_page_was_forgotten(nothing_opens: None, person: User, acme: Opened) 
     assert there - visited - closed - NOT_PAGES == set()
 
 
-def test_pages_that_would_write_past_the_services_are_closed(operator: Client, acme: Opened) -> None:
+def test_pages_that_would_write_past_the_services_are_closed(operator: Client, acme: OpenedTenant) -> None:
     for model in set(ROWS) - {User}:
         label = f"{model._meta.app_label}_{model._meta.model_name}"
         assert operator.get(reverse(f"admin:{label}_add")).status_code == 403, label
@@ -412,7 +412,7 @@ def test_pages_and_roles_agree_on_what_is_sealed() -> None:
 # -- tenants and projects --------------------------------------------------------------------------------------------
 
 
-def test_tenants_page_counts_what_it_holds(operator: Client, acme: Opened, memories: list[int]) -> None:
+def test_tenants_page_counts_what_it_holds(operator: Client, acme: OpenedTenant, memories: list[int]) -> None:
     shown = page(operator, "tenants_tenant_change", acme.tenant.pk)
 
     assert "superseded" in shown
@@ -421,7 +421,7 @@ def test_tenants_page_counts_what_it_holds(operator: Client, acme: Opened, memor
 
 
 def test_what_is_too_much_to_count_is_estimated(
-    operator: Client, acme: Opened, memories: list[int], monkeypatch: pytest.MonkeyPatch
+    operator: Client, acme: OpenedTenant, memories: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memsync.overview.COUNTED", -1)
 
@@ -464,7 +464,7 @@ def test_list_counts_no_further_than_it_leads(
     assert "more than 1</div>" in page(operator, "memories_memory_changelist")
 
 
-def test_keys_can_be_forbidden_every_delete_and_only_that(operator: Client, acme: Opened, now: Any) -> None:
+def test_keys_can_be_forbidden_every_delete_and_only_that(operator: Client, acme: OpenedTenant, now: Any) -> None:
     set_policy(acme.tenant, key_deletes="retire", actor="command:0", now=now)
     url = reverse("admin:tenants_tenant_tighten", args=[acme.tenant.pk])
 
@@ -475,7 +475,7 @@ def test_keys_can_be_forbidden_every_delete_and_only_that(operator: Client, acme
     assert Tenant.objects.get(name="acme").key_deletes == "deny"
 
 
-def test_tenant_is_closed_with_the_operators_password(operator: Client, acme: Opened, now: Any) -> None:
+def test_tenant_is_closed_with_the_operators_password(operator: Client, acme: OpenedTenant, now: Any) -> None:
     url = reverse("admin:tenants_tenant_close", args=[acme.tenant.pk])
 
     operator.post(url, {"password": "wrong"})
@@ -486,7 +486,7 @@ def test_tenant_is_closed_with_the_operators_password(operator: Client, acme: Op
         authenticate(acme.keys[Environment.PRODUCTION], now=now)
 
 
-def test_project_is_made_archived_and_brought_back(operator: Client, acme: Opened, globex: Opened) -> None:
+def test_project_is_made_archived_and_brought_back(operator: Client, acme: OpenedTenant, globex: OpenedTenant) -> None:
     operator.post(reverse("admin:projects_project_create"), {"tenant": acme.tenant.pk, "name": "Chatbot"})
     (project,) = [one for one in list_projects(acme.scope) if one.name == "Chatbot"]
 
@@ -499,7 +499,7 @@ def test_project_is_made_archived_and_brought_back(operator: Client, acme: Opene
     assert [one.name for one in list_projects(globex.scope)] == ["Default"]
 
 
-def test_refusal_of_a_service_is_told_on_the_page(operator: Client, acme: Opened) -> None:
+def test_refusal_of_a_service_is_told_on_the_page(operator: Client, acme: OpenedTenant) -> None:
     url = reverse("admin:projects_project_archive", args=[acme.project.pk])
 
     assert "The default project cannot be archived" in operator.post(url, follow=True).content.decode()
@@ -508,7 +508,7 @@ def test_refusal_of_a_service_is_told_on_the_page(operator: Client, acme: Opened
 # -- keys ------------------------------------------------------------------------------------------------------------
 
 
-def fields(acme: Opened, **change: object) -> dict[str, object]:
+def fields(acme: OpenedTenant, **change: object) -> dict[str, object]:
     return {
         "tenant": acme.tenant.pk,
         "name": "from the admin",
@@ -520,7 +520,7 @@ def fields(acme: Opened, **change: object) -> dict[str, object]:
     } | change
 
 
-def test_key_is_issued_and_its_secret_shown_once(operator: Client, acme: Opened, person: User) -> None:
+def test_key_is_issued_and_its_secret_shown_once(operator: Client, acme: OpenedTenant, person: User) -> None:
     project = get_project(acme.scope, make_project(acme.scope, "Chatbot"))
 
     answer = operator.post(reverse("admin:apikeys_apikey_issue"), fields(acme, project=project.pk))
@@ -538,7 +538,9 @@ def test_key_is_issued_and_its_secret_shown_once(operator: Client, acme: Opened,
     assert row.actor == f"account:{person.pk}"
 
 
-def test_form_for_a_tenant_s_key_offers_its_projects_alone(operator: Client, acme: Opened, globex: Opened) -> None:
+def test_form_for_a_tenant_s_key_offers_its_projects_alone(
+    operator: Client, acme: OpenedTenant, globex: OpenedTenant
+) -> None:
     for opened in (acme, globex):
         make_project(opened.scope, "Chatbot")
 
@@ -547,7 +549,7 @@ def test_form_for_a_tenant_s_key_offers_its_projects_alone(operator: Client, acm
     assert set(re.findall(r"\w+: Chatbot", answer.content.decode())) == {"acme: Chatbot"}
 
 
-def test_forms_say_what_their_button_does(operator: Client, acme: Opened) -> None:
+def test_forms_say_what_their_button_does(operator: Client, acme: OpenedTenant) -> None:
     key = list_keys(acme.scope)[0].pk
 
     for name, arguments, button in (
@@ -559,13 +561,15 @@ def test_forms_say_what_their_button_does(operator: Client, acme: Opened) -> Non
         assert re.search(rf'<button type="submit"[^>]*>\s*{button}\s*</button>', page(operator, name, *arguments)), name
 
 
-def test_key_is_not_pinned_to_another_tenants_project(operator: Client, acme: Opened, globex: Opened) -> None:
+def test_key_is_not_pinned_to_another_tenants_project(
+    operator: Client, acme: OpenedTenant, globex: OpenedTenant
+) -> None:
     answer = operator.post(reverse("admin:apikeys_apikey_issue"), fields(acme, project=globex.project.pk))
 
     assert "There is no such project." in answer.content.decode()
 
 
-def test_key_is_revoked_by_a_post_and_not_by_a_look(operator: Client, acme: Opened) -> None:
+def test_key_is_revoked_by_a_post_and_not_by_a_look(operator: Client, acme: OpenedTenant) -> None:
     issued = make_api_key(acme.scope)
     url = reverse("admin:apikeys_apikey_revoke", args=[issued.key.pk])
 
@@ -577,7 +581,7 @@ def test_key_is_revoked_by_a_post_and_not_by_a_look(operator: Client, acme: Open
         authenticate(issued.text, now=datetime.now(UTC))
 
 
-def test_several_keys_are_revoked_at_once(operator: Client, acme: Opened, globex: Opened) -> None:
+def test_several_keys_are_revoked_at_once(operator: Client, acme: OpenedTenant, globex: OpenedTenant) -> None:
     leaked = [make_api_key(acme.scope), make_api_key(globex.scope)]
 
     operator.post(
@@ -591,7 +595,7 @@ def test_several_keys_are_revoked_at_once(operator: Client, acme: Opened, globex
     authenticate(acme.keys[Environment.PRODUCTION], now=datetime.now(UTC))
 
 
-def test_a_rotation_is_shown_with_its_own_tenant(operator: Client, acme: Opened, globex: Opened) -> None:
+def test_a_rotation_is_shown_with_its_own_tenant(operator: Client, acme: OpenedTenant, globex: OpenedTenant) -> None:
     ask_for_rotation(globex.scope, reason="test", now=datetime.now(UTC))
 
     shown = page(operator, "crypto_tenantkeystate_changelist")
@@ -599,7 +603,7 @@ def test_a_rotation_is_shown_with_its_own_tenant(operator: Client, acme: Opened,
     assert (shown.count("none yet"), shown.count("asked: 0 of 0 rows")) == (1, 1)
 
 
-def test_keys_are_found_by_state(operator: Client, acme: Opened) -> None:
+def test_keys_are_found_by_state(operator: Client, acme: OpenedTenant) -> None:
     issued = make_api_key(acme.scope, name="left over")
     operator.post(reverse("admin:apikeys_apikey_revoke", args=[issued.key.pk]))
 
@@ -612,7 +616,7 @@ def test_keys_are_found_by_state(operator: Client, acme: Opened) -> None:
 
 
 def test_rows_that_do_not_open_are_listed_and_looked_at_again_by_the_worker(
-    operator: Client, person: User, acme: Opened, memories: list[int], now: datetime
+    operator: Client, person: User, acme: OpenedTenant, memories: list[int], now: datetime
 ) -> None:
     listed = QuarantinedRow._default_manager.using("operator").get()
     url = reverse("admin:memories_quarantinedrow_look_again", args=[listed.pk])
@@ -640,7 +644,9 @@ def trail_of(scope: Scope, *actions: str) -> list[tuple[str, str, str, str]]:
         return [(row.actor, row.action, row.target, row.reason) for row in rows]
 
 
-def test_work_that_fails_is_tried_again_at_once(operator: Client, person: User, acme: Opened, now: datetime) -> None:
+def test_work_that_fails_is_tried_again_at_once(
+    operator: Client, person: User, acme: OpenedTenant, now: datetime
+) -> None:
     waits = {"tenant_id": acme.tenant.pk, "kind": "embed", "run_after": now + timedelta(hours=9), "created_at": now}
     failed = OutboxEvent.objects.create(subject_id=1, attempts=7, error="temporary", **waits)
     quiet = OutboxEvent.objects.create(subject_id=2, **waits)
@@ -657,7 +663,7 @@ def test_work_that_fails_is_tried_again_at_once(operator: Client, person: User, 
 
 
 def test_a_delivery_that_was_given_up_is_sent_again_under_its_ids(
-    operator: Client, person: User, acme: Opened, now: datetime
+    operator: Client, person: User, acme: OpenedTenant, now: datetime
 ) -> None:
     told = create_webhook(acme.scope, name="a hook", url="https://hooks.example/x", wanted=["memory.created"], now=now)
     delivery = send_a_test(acme.scope, told.row.pk, "memory.created", now=now)
@@ -683,7 +689,7 @@ def test_a_delivery_that_was_given_up_is_sent_again_under_its_ids(
 
 
 def test_a_hold_is_set_and_lifted_with_the_password(
-    operator: Client, person: User, acme: Opened, now: datetime
+    operator: Client, person: User, acme: OpenedTenant, now: datetime
 ) -> None:
     scope = make_scope(acme, "alice", now=now)
     new = reverse("admin:retention_hold_hold")
@@ -705,7 +711,7 @@ def test_a_hold_is_set_and_lifted_with_the_password(
     ]
 
 
-def test_a_tenant_is_suspended_and_resumed_as_it_was(operator: Client, person: User, acme: Opened) -> None:
+def test_a_tenant_is_suspended_and_resumed_as_it_was(operator: Client, person: User, acme: OpenedTenant) -> None:
     owner = make_person(acme.tenant)
     suspend, resume = (reverse(f"admin:tenants_tenant_{name}", args=[acme.tenant.pk]) for name in ("suspend", "resume"))
 
@@ -733,7 +739,7 @@ def test_a_tenant_is_suspended_and_resumed_as_it_was(operator: Client, person: U
 # -- the first page --------------------------------------------------------------------------------------------------
 
 
-def test_first_page_draws_what_happened(operator: Client, acme: Opened) -> None:
+def test_first_page_draws_what_happened(operator: Client, acme: OpenedTenant) -> None:
     at = datetime.now(UTC)
     scope = make_scope(acme, "alice", now=at)
     for text in SAID:
@@ -761,7 +767,7 @@ def test_first_page_draws_what_happened(operator: Client, acme: Opened) -> None:
 
 
 def test_a_count_that_takes_too_long_is_left_out(
-    operator: Client, acme: Opened, monkeypatch: pytest.MonkeyPatch
+    operator: Client, acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(figures, "PATIENCE_MS", 20)
     monkeypatch.setattr(figures, "_QUEUE", "select 'slow', 1, 0, null::float from (select pg_sleep(0.5)) s")
@@ -809,7 +815,7 @@ def test_operator_makes_another_who_enrols_with_a_code_and_a_password(operator: 
     assert "has a passkey or an authenticator" in operator.post(ask, {"password": PASSWORD}).content.decode()
 
 
-def test_operator_becomes_nobody_who_has_a_role(operator: Client, acme: Opened) -> None:
+def test_operator_becomes_nobody_who_has_a_role(operator: Client, acme: OpenedTenant) -> None:
     """H3 the long way round: neither their password, nor the code for their first passkey."""
     owner = make_person(acme.tenant, factor=False)
     Membership.objects.filter(user=owner.user).update(suspended_at=datetime.now(UTC))
@@ -836,7 +842,7 @@ def _flattened(patterns: Any) -> Iterator[Any]:
             yield pattern
 
 
-def test_operator_says_what_of_a_project_waits_for_review(operator: Client, acme: Opened) -> None:
+def test_operator_says_what_of_a_project_waits_for_review(operator: Client, acme: OpenedTenant) -> None:
     url = reverse("admin:projects_project_review_what", args=[acme.project.pk])
 
     shown, answer = operator.get(url), operator.post(url, {"review": "all"})

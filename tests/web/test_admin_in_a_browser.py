@@ -8,7 +8,7 @@ from django.conf import settings
 from playwright.sync_api import Browser, Page, expect
 
 from apps.accounts import services
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Scope
 from apps.recall import latency_histogram
 from apps.retention.retention_sweep import sweep
@@ -32,7 +32,7 @@ def faults_of(page: Page, name: str) -> list[str]:
 
 
 def test_operators_pages_have_no_serious_fault(
-    page: Page, acme: Opened, alice_scope: Scope, monkeypatch: pytest.MonkeyPatch
+    page: Page, acme: OpenedTenant, alice_scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = services.make_operator("ana@operators.example", actor="command:0", now=datetime.now(UTC))
     now = datetime.now(UTC)
@@ -93,7 +93,7 @@ def links_of_the_menu() -> list[str]:
 
 
 def test_every_page_of_the_menu_does_without_evaluating_strings(
-    page: Page, acme: Opened, alice_scope: Scope, complaints: list[str]
+    page: Page, acme: OpenedTenant, alice_scope: Scope, complaints: list[str]
 ) -> None:
     """The browser says so of whatever its policy forbids, and of every expression that cannot be read."""
     say(alice_scope, "The spare key lies under the flower pot.")
@@ -107,7 +107,7 @@ def test_every_page_of_the_menu_does_without_evaluating_strings(
         assert (answer.status, complaints) == (200, []), link
 
 
-def test_what_the_theme_s_scripts_do_is_done(page: Page, acme: Opened, complaints: list[str]) -> None:
+def test_what_the_theme_s_scripts_do_is_done(page: Page, acme: OpenedTenant, complaints: list[str]) -> None:
     signed_in(page)
     page.goto("/admin/apikeys/apikey/")
 
@@ -144,7 +144,7 @@ def test_what_the_theme_s_scripts_do_is_done(page: Page, acme: Opened, complaint
     assert complaints == []
 
 
-def test_lists_are_searched_filtered_and_worked_at(page: Page, acme: Opened, complaints: list[str]) -> None:
+def test_lists_are_searched_filtered_and_worked_at(page: Page, acme: OpenedTenant, complaints: list[str]) -> None:
     signed_in(page)
     page.goto("/admin/apikeys/apikey/")
     rows = page.locator("#result_list tbody tr")
@@ -175,7 +175,7 @@ def test_lists_are_searched_filtered_and_worked_at(page: Page, acme: Opened, com
     assert complaints == []
 
 
-def test_menu_of_the_account_and_colours_work(page: Page, acme: Opened, complaints: list[str]) -> None:
+def test_menu_of_the_account_and_colours_work(page: Page, acme: OpenedTenant, complaints: list[str]) -> None:
     signed_in(page)
     page.goto("/admin/apikeys/apikey/issue/")
 

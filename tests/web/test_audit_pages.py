@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.test import Client
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit import selectors
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
@@ -63,7 +63,9 @@ def settle() -> None:
         cursor.execute("set constraints all deferred")
 
 
-def test_trail_is_narrowed_by_what_who_when_and_how_it_ended(browser: Client, acme: Opened, globex: Opened) -> None:
+def test_trail_is_narrowed_by_what_who_when_and_how_it_ended(
+    browser: Client, acme: OpenedTenant, globex: OpenedTenant
+) -> None:
     note(acme.scope, "webhook.create", target="webhook:7", ago=3)
     note(acme.scope, "webhook.delete", actor="api_key:99", target="webhook:8")
     note(acme.scope, "export.create", outcome="denied", target="export:9")
@@ -86,7 +88,7 @@ def test_trail_is_narrowed_by_what_who_when_and_how_it_ended(browser: Client, ac
 
 
 def test_trail_comes_in_pages_that_keep_what_was_asked(
-    monkeypatch: pytest.MonkeyPatch, browser: Client, acme: Opened
+    monkeypatch: pytest.MonkeyPatch, browser: Client, acme: OpenedTenant
 ) -> None:
     monkeypatch.setattr(audit, "PAGE", 3)
     for number in range(5):
@@ -100,7 +102,7 @@ def test_trail_comes_in_pages_that_keep_what_was_asked(
 
 
 def test_rare_filter_reads_so_many_rows_and_goes_on(
-    monkeypatch: pytest.MonkeyPatch, browser: Client, acme: Opened
+    monkeypatch: pytest.MonkeyPatch, browser: Client, acme: OpenedTenant
 ) -> None:
     note(acme.scope, "types.add", target="type:1")
     for _ in range(6):
@@ -114,7 +116,7 @@ def test_rare_filter_reads_so_many_rows_and_goes_on(
     assert "type:1" in text_of(browser.get(f"{PAGE}?{further}"))
 
 
-def test_actors_have_names_for_those_who_may_know_them(owner: Person, acme: Opened) -> None:
+def test_actors_have_names_for_those_who_may_know_them(owner: Person, acme: OpenedTenant) -> None:
     key = make_api_key(acme.scope, name="the assistant").key
     note(acme.scope, "types.add", actor=f"api_key:{key.pk}")
     note(acme.scope, "types.add", actor=f"account:{owner.user.pk}")
@@ -128,7 +130,7 @@ def test_actors_have_names_for_those_who_may_know_them(owner: Person, acme: Open
     assert owner.user.email not in by_analyst.replace("analyst@acme.example", "")
 
 
-def test_whole_chain_is_checked_and_the_page_says_how_far(browser: Client, acme: Opened) -> None:
+def test_whole_chain_is_checked_and_the_page_says_how_far(browser: Client, acme: OpenedTenant) -> None:
     note(acme.scope, "types.add")
     checkpoints.take_checkpoint(now=now(), at_once=True)
     note(acme.scope, "types.add")
@@ -143,7 +145,7 @@ def test_whole_chain_is_checked_and_the_page_says_how_far(browser: Client, acme:
 
 
 def test_rows_of_a_long_chain_are_checked_from_the_end(
-    monkeypatch: pytest.MonkeyPatch, browser: Client, acme: Opened
+    monkeypatch: pytest.MonkeyPatch, browser: Client, acme: OpenedTenant
 ) -> None:
     for _ in range(6):
         note(acme.scope, "types.add")
@@ -165,7 +167,7 @@ TAMPERINGS = {
 
 @pytest.mark.django_db(transaction=True, databases="__all__")
 @pytest.mark.parametrize("kind", TAMPERINGS)
-def test_what_was_tampered_with_is_named(kind: str, browser: Client, acme: Opened, superuser_url: str) -> None:
+def test_what_was_tampered_with_is_named(kind: str, browser: Client, acme: OpenedTenant, superuser_url: str) -> None:
     for _ in range(3):
         note(acme.scope, "types.add")
     checkpoints.take_checkpoint(now=now(), at_once=True)
@@ -179,7 +181,7 @@ def test_what_was_tampered_with_is_named(kind: str, browser: Client, acme: Opene
     assert kind in shown
 
 
-def test_own_copy_is_what_the_command_line_checks(browser: Client, acme: Opened, tmp_path: Path) -> None:
+def test_own_copy_is_what_the_command_line_checks(browser: Client, acme: OpenedTenant, tmp_path: Path) -> None:
     note(acme.scope, "types.add")
     checkpoints.take_checkpoint(now=now(), at_once=True)
 
@@ -212,7 +214,7 @@ def test_receipts_are_listed_and_their_keys_taken(browser: Client, owner: Person
 
 
 @pytest.mark.parametrize("page", AT_MOST)
-def test_statements_of_a_page_are_few_and_do_not_grow(page: str, browser: Client, acme: Opened) -> None:
+def test_statements_of_a_page_are_few_and_do_not_grow(page: str, browser: Client, acme: OpenedTenant) -> None:
     browser.get(page)
     for number in range(20):
         note(acme.scope, "types.add", actor=f"api_key:{number}")

@@ -11,7 +11,7 @@ from django.db import DatabaseError, connection, transaction
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.breakglass import reading, services
 from apps.breakglass.models import Grant
@@ -177,7 +177,7 @@ def test_without_its_row_of_the_trail_nothing_is_opened(
 
 
 def test_where_the_tenant_wants_to_be_told_alone_two_operators_are_enough(
-    ana: Person, ben: Person, acme: Opened, owner: Person, alice_scope: Scope, ids: list[int]
+    ana: Person, ben: Person, acme: OpenedTenant, owner: Person, alice_scope: Scope, ids: list[int]
 ) -> None:
     browser = owner.show_factor(ago=1)
     browser.post("/app/t/acme/break-glass/policy", {"break_glass": "notify"})
@@ -219,7 +219,7 @@ def test_a_second_operator_whose_factor_is_of_today_is_none(asked: int, alice_sc
 
 
 def test_an_operator_who_owns_the_tenant_too_says_one_yes_and_no_more(
-    ana: Person, ben: Person, acme: Opened, asked: int, alice_scope: Scope
+    ana: Person, ben: Person, acme: OpenedTenant, asked: int, alice_scope: Scope
 ) -> None:
     for person in (ana, ben):
         give_role(acme.tenant, person.user.pk, Role.OWNER, actor="command:0", now=now())
@@ -230,7 +230,7 @@ def test_an_operator_who_owns_the_tenant_too_says_one_yes_and_no_more(
     assert row_of(alice_scope, asked).opened_at is None
 
 
-def test_owners_alone_allow_and_owners_and_admins_alone_see(acme: Opened, asked: int, alice_scope: Scope) -> None:
+def test_owners_alone_allow_and_owners_and_admins_alone_see(acme: OpenedTenant, asked: int, alice_scope: Scope) -> None:
     statuses = {}
     for role in (Role.ADMIN, Role.DEVELOPER, Role.ANALYST, Role.BILLING):
         person = make_person(acme.tenant, role)
@@ -354,7 +354,7 @@ def test_a_question_that_nobody_answers_lapses(
 
 
 def test_it_is_ended_early_for_good_by_the_asker_any_operator_and_the_tenant(
-    ana: Person, ben: Person, acme: Opened, alice_scope: Scope, ids: list[int]
+    ana: Person, ben: Person, acme: OpenedTenant, alice_scope: Scope, ids: list[int]
 ) -> None:
     set_policy(acme.tenant, actor="account:1", now=now(), break_glass="notify")
     admin = make_person(acme.tenant, Role.ADMIN)
@@ -386,7 +386,7 @@ def test_what_was_refused_opens_no_more(ben: Person, owner: Person, asked: int, 
 
 
 def test_another_space_of_the_tenant_stays_shut(
-    ana: Person, acme: Opened, granted: int, ids: list[int], alice_scope: Scope
+    ana: Person, acme: OpenedTenant, granted: int, ids: list[int], alice_scope: Scope
 ) -> None:
     (of_bob,) = say(make_scope(acme, "bob", now=now()), "Bob keeps his passport in the freezer.")
 
@@ -400,7 +400,7 @@ def test_another_space_of_the_tenant_stays_shut(
 
 
 def test_another_space_stays_shut_without_the_filter_because_its_key_is_another(
-    ana: Person, acme: Opened, granted: int, monkeypatch: pytest.MonkeyPatch
+    ana: Person, acme: OpenedTenant, granted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (of_bob,) = say(make_scope(acme, "bob", now=now()), "Bob keeps his passport in the freezer.")
     monkeypatch.setattr(MemoryQuerySet, "within", lambda self, scope: self.filter(tenant_id=scope.tenant_id))
@@ -413,7 +413,7 @@ def test_another_space_stays_shut_without_the_filter_because_its_key_is_another(
 
 
 def test_another_tenant_has_no_such_grant_and_its_memories_stay_shut(
-    ana: Person, globex: Opened, granted: int, ids: list[int], alice_scope: Scope
+    ana: Person, globex: OpenedTenant, granted: int, ids: list[int], alice_scope: Scope
 ) -> None:
     zoe = make_scope(globex, "zoe", now=now())
     (of_zoe,) = say(zoe, "Zoe hides the ring in the piano.")
@@ -437,7 +437,7 @@ def test_tampered_numbers_open_nothing(ana: Person, granted: int, ids: list[int]
 
 
 def test_the_tenants_word_holds_for_what_is_open(
-    ana: Person, ben: Person, acme: Opened, alice_scope: Scope, ids: list[int]
+    ana: Person, ben: Person, acme: OpenedTenant, alice_scope: Scope, ids: list[int]
 ) -> None:
     set_policy(acme.tenant, actor="account:1", now=now(), break_glass="notify")
     grant_id = ask(ana, alice_scope)
@@ -452,7 +452,7 @@ def test_the_tenants_word_holds_for_what_is_open(
 
 
 def test_under_deny_nothing_is_asked_approved_or_allowed(
-    ana: Person, ben: Person, owner: Person, acme: Opened, asked: int, alice_scope: Scope
+    ana: Person, ben: Person, owner: Person, acme: OpenedTenant, asked: int, alice_scope: Scope
 ) -> None:
     set_policy(acme.tenant, actor="account:1", now=now(), break_glass="deny")
 
@@ -464,17 +464,17 @@ def test_under_deny_nothing_is_asked_approved_or_allowed(
     assert [row[1:] for row in trail(alice_scope)][-1] == ("allow", f"grant:{asked}", "denied", "BREAK_GLASS_DENIED")
 
 
-def test_a_tenant_asks_its_owners_unless_they_said_otherwise(acme: Opened) -> None:
+def test_a_tenant_asks_its_owners_unless_they_said_otherwise(acme: OpenedTenant) -> None:
     assert services.policy_of(acme.scope) == "ask"
 
 
-def test_a_closed_tenant_has_no_such_pages(ana: Person, acme: Opened, granted: int, ids: list[int]) -> None:
+def test_a_closed_tenant_has_no_such_pages(ana: Person, acme: OpenedTenant, granted: int, ids: list[int]) -> None:
     close_tenant(acme.tenant, actor="command:0", now=now())
 
     assert read(ana, granted, ids[0])[0] == 404
 
 
-def test_leave_is_good_once_and_for_one_grant(ana: Person, ben: Person, acme: Opened, asked: int) -> None:
+def test_leave_is_good_once_and_for_one_grant(ana: Person, ben: Person, acme: OpenedTenant, asked: int) -> None:
     bob = make_scope(acme, "bob", now=now())
     other = ask(ana, bob)
     client = ben.show_factor(ago=1)
@@ -534,7 +534,7 @@ def test_one_question_for_a_space_at_a_time(ana: Person, asked: int, alice_scope
     assert answer.status_code == 409
 
 
-def test_only_an_owner_loosens_it_and_the_host_does_not(acme: Opened) -> None:
+def test_only_an_owner_loosens_it_and_the_host_does_not(acme: OpenedTenant) -> None:
     from django.core.management import CommandError, call_command
 
     with pytest.raises(CommandError, match="Only an owner"):

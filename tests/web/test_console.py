@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 from playwright.sync_api import Browser, Page, expect
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
@@ -44,7 +44,7 @@ def live(scope: Scope) -> None:
 
 
 @pytest.fixture
-def nora(acme: Opened) -> Scope:
+def nora(acme: OpenedTenant) -> Scope:
     scope = make_scope(acme, "nora", now=datetime.now(UTC))
     live(scope)
     return scope
@@ -115,7 +115,7 @@ def test_as_of_and_review_work_without_javascript(
     assert complaints == []
 
 
-def test_first_steps_are_shown_where_nothing_is(page: Page, acme: Opened, complaints: list[str]) -> None:
+def test_first_steps_are_shown_where_nothing_is(page: Page, acme: OpenedTenant, complaints: list[str]) -> None:
     page.goto("/app/t/acme")
     expect(page.get_by_role("heading", name="Remember the first thing")).to_be_visible()
     check(page, "overview-empty")
@@ -133,7 +133,7 @@ def test_first_steps_are_shown_where_nothing_is(page: Page, acme: Opened, compla
 
 
 def test_what_stood_before_the_console_has_no_serious_fault_either(
-    page: Page, acme: Opened, nora: Scope, complaints: list[str]
+    page: Page, acme: OpenedTenant, nora: Scope, complaints: list[str]
 ) -> None:
     make_person(acme.tenant, "admin")
     for name, address in (("requests", "/app/t/acme/requests"), ("erasures", "/app/t/acme/erasures"),

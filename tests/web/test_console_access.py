@@ -8,7 +8,7 @@ from django.core.cache import cache
 from playwright.sync_api import Browser, Page, expect
 
 from apps.apikeys.offers import hand_out
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.quota import set_quota, take
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
@@ -37,7 +37,7 @@ def step_up(page: Page, owner: Person, *, steps: int = 1) -> None:
 
 
 def test_person_changes_a_role_and_removes_somebody(
-    page: Page, owner: Person, acme: Opened, complaints: list[str]
+    page: Page, owner: Person, acme: OpenedTenant, complaints: list[str]
 ) -> None:
     make_person(acme.tenant, "developer", email="dana@acme.example")
     make_person(acme.tenant, "analyst", email="ben@acme.example", factor=False)
@@ -65,7 +65,7 @@ def test_person_changes_a_role_and_removes_somebody(
 
 
 def test_person_makes_archives_and_deletes_a_project(
-    page: Page, owner: Person, acme: Opened, complaints: list[str]
+    page: Page, owner: Person, acme: OpenedTenant, complaints: list[str]
 ) -> None:
     page.goto("/app/t/acme/projects")
     check(page, "projects")
@@ -91,7 +91,7 @@ def test_person_makes_archives_and_deletes_a_project(
 
 
 def test_usage_and_settings_are_drawn_without_javascript(
-    chromium: Browser, live_server: Any, owner: Person, acme: Opened, complaints: list[str]
+    chromium: Browser, live_server: Any, owner: Person, acme: OpenedTenant, complaints: list[str]
 ) -> None:
     page = signed_in(chromium, live_server, owner, complaints, java_script_enabled=False)
     page.goto("/app/t/acme/usage")
@@ -112,7 +112,7 @@ def test_usage_and_settings_are_drawn_without_javascript(
 
 
 def test_usage_and_settings_have_no_serious_fault(
-    page: Page, owner: Person, acme: Opened, complaints: list[str]
+    page: Page, owner: Person, acme: OpenedTenant, complaints: list[str]
 ) -> None:
     page.goto("/app/t/acme/usage")
     check(page, "usage-empty")
@@ -131,7 +131,7 @@ def test_usage_and_settings_have_no_serious_fault(
     assert complaints == []
 
 
-def use(acme: Opened) -> None:
+def use(acme: OpenedTenant) -> None:
     """A month of use by a user's programs."""
     production, staging = (
         make_scope(acme, "nora", environment=one, now=datetime.now(UTC))
@@ -148,7 +148,7 @@ def use(acme: Opened) -> None:
 
 
 def test_owner_makes_the_key_that_an_operator_made_ready(
-    page: Page, owner: Person, acme: Opened, complaints: list[str]
+    page: Page, owner: Person, acme: OpenedTenant, complaints: list[str]
 ) -> None:
     ana = scope_in(acme.tenant, principal=Principal(kind="account", id=make_operator("ana@operators.example").user.pk))
     asked = {"name": "nightly export", "environment": Environment.PRODUCTION, "days": 30}

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from playwright.sync_api import Browser, Page
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.exports import working
 from apps.projects.policies import Level
 from apps.projects.scope import Scope
@@ -35,8 +35,8 @@ def test_other_pages_have_no_serious_fault(
     chromium: Browser,
     live_server: Any,
     owner: Person,
-    acme: Opened,
-    globex: Opened,
+    acme: OpenedTenant,
+    globex: OpenedTenant,
     alice_scope: Scope,
     complaints: list[str],
 ) -> None:
@@ -76,7 +76,7 @@ def test_other_pages_have_no_serious_fault(
 
 
 def test_first_page_of_who_works_for_several(
-    chromium: Browser, live_server: Any, owner: Person, globex: Opened, complaints: list[str]
+    chromium: Browser, live_server: Any, owner: Person, globex: OpenedTenant, complaints: list[str]
 ) -> None:
     page = opened(chromium, live_server, owner, complaints)
     give_role(globex.tenant, owner.user.pk, "analyst", actor="command:0", now=datetime.now(UTC))

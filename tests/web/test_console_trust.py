@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from apps.adapters.senders.base import Answered
 from apps.adapters.senders.fake import FakeSender, Sent
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.models import Level
 from apps.projects.policies import set_policy
 from apps.projects.scope import Scope
@@ -36,7 +36,7 @@ def _shipped(tmp_path: Any, settings: Any) -> None:
 
 
 @pytest.fixture
-def nora(acme: Opened) -> Scope:
+def nora(acme: OpenedTenant) -> Scope:
     """Of whom memories are known that are of several ages."""
     scope = make_scope(acme, "nora", now=datetime.now(UTC))
     for text, days in zip(SAID, (85, 71, 40, 0), strict=True):
@@ -57,7 +57,7 @@ def step_up(page: Page, owner: Person, *, steps: int = 1) -> None:
 
 
 def test_person_changes_retention_and_sees_what_goes(
-    page: Page, owner: Person, acme: Opened, nora: Scope, complaints: list[str]
+    page: Page, owner: Person, acme: OpenedTenant, nora: Scope, complaints: list[str]
 ) -> None:
     set_policy(acme.scope, Level.SPACE, nora.space.id, {"active_days": 80, "grace_days": 3}, now=datetime.now(UTC))
     sweep(acme.scope, now=datetime.now(UTC) - timedelta(days=6))
@@ -108,7 +108,7 @@ def test_person_changes_retention_and_sees_what_goes(
 
 
 def test_person_reads_the_trail_and_checks_it(
-    page: Page, owner: Person, acme: Opened, nora: Scope, complaints: list[str]
+    page: Page, owner: Person, acme: OpenedTenant, nora: Scope, complaints: list[str]
 ) -> None:
     page.goto("/app/t/acme/receipts")
     check(page, "receipts-empty")
@@ -136,7 +136,7 @@ def test_person_reads_the_trail_and_checks_it(
 
 
 def test_person_makes_a_webhook_tests_it_and_replays_what_failed(
-    page: Page, owner: Person, acme: Opened, complaints: list[str]
+    page: Page, owner: Person, acme: OpenedTenant, complaints: list[str]
 ) -> None:
     sender = FakeSender()
     page.goto("/app/t/acme/webhooks")
@@ -195,7 +195,7 @@ def _answer(status: int, _: Sent) -> Answered:
 
 
 def test_export_is_followed_and_the_trail_read_without_javascript(
-    chromium: Browser, live_server: Any, owner: Person, acme: Opened, nora: Scope, complaints: list[str]
+    chromium: Browser, live_server: Any, owner: Person, acme: OpenedTenant, nora: Scope, complaints: list[str]
 ) -> None:
     page = signed_in(chromium, live_server, owner, complaints, java_script_enabled=False)
 

@@ -20,7 +20,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from apps.accounts import stepup
 from apps.accounts.stepup import StepUp
 from apps.api import connectors
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import PERMISSIONS
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory
@@ -164,7 +164,7 @@ def test_what_keys_may_do_is_listed_and_nothing_else() -> None:
 class World:
     """What there is to be deleted, created again for each attempt, and the pages' forms as the owner was shown them."""
 
-    acme: Opened
+    acme: OpenedTenant
     scope: Scope
     ids: list[int] = field(default_factory=list)
     request_id: int = 0
@@ -205,7 +205,7 @@ TYPED: dict[str, Callable[[World], Any]] = {
 
 
 @pytest.fixture
-def world(acme: Opened) -> World:
+def world(acme: OpenedTenant) -> World:
     return World(acme, make_scope(acme, "alice", now=datetime.now(UTC)))
 
 
@@ -214,8 +214,8 @@ Who = Callable[["Cast"], Client]
 
 @dataclass(frozen=True)
 class Cast:
-    acme: Opened
-    globex: Opened
+    acme: OpenedTenant
+    globex: OpenedTenant
     tenants_owner: Person
 
     @property
@@ -302,7 +302,7 @@ SKIPPED = {("web_erase_tenant", "admin, step-up 1 s")}  # a tenant is erased onc
 
 
 @pytest.fixture
-def cast(acme: Opened, globex: Opened, owner: Person) -> Cast:
+def cast(acme: OpenedTenant, globex: OpenedTenant, owner: Person) -> Cast:
     return Cast(acme, globex, owner)
 
 

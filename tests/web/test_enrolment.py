@@ -12,7 +12,7 @@ from apps.accounts import enrolment, second_factors
 from apps.accounts.models import EnrolmentCode
 from apps.accounts.services import start_over
 from apps.apikeys.models import RateWindow
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from tests.web.people import Person, code_of, enrol, give_password, make_person, note, text, to_page
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -27,7 +27,7 @@ def try_code(person: Person, code: str, password: str | None = None) -> Any:
     return person.client.post("/app/step-up", data)
 
 
-def test_first_authenticator_is_added_with_the_password_and_the_code_of_the_account(acme: Opened) -> None:
+def test_first_authenticator_is_added_with_the_password_and_the_code_of_the_account(acme: OpenedTenant) -> None:
     person = make_person(acme.tenant, "admin", factor=False)
     give_password(person)
     assert to_page(person.client.get(ADD)) == "/app/step-up"
@@ -48,7 +48,7 @@ def test_first_authenticator_is_added_with_the_password_and_the_code_of_the_acco
 
 
 def test_stolen_password_of_somebody_without_a_factor_adds_none_and_opens_nothing(
-    acme: Opened, globex: Opened, owner: Person
+    acme: OpenedTenant, globex: OpenedTenant, owner: Person
 ) -> None:
     """L1: the password was enough to enrol an authenticator of the thief's own, and then to read and delete."""
     victim = make_person(acme.tenant, "admin", factor=False)
@@ -73,7 +73,7 @@ def test_stolen_password_of_somebody_without_a_factor_adds_none_and_opens_nothin
     assert second_factors.factors_of(victim.user.pk) == []
 
 
-def test_code_without_the_password_adds_nothing(acme: Opened) -> None:
+def test_code_without_the_password_adds_nothing(acme: OpenedTenant) -> None:
     person = make_person(acme.tenant, "admin", factor=False)
     give_password(person)
 
@@ -83,7 +83,7 @@ def test_code_without_the_password_adds_nothing(acme: Opened) -> None:
 
 
 @pytest.mark.parametrize("end", ["expired", "replaced", "reset"])
-def test_code_that_is_over_adds_nothing_also_where_it_was_shown_before(end: str, acme: Opened) -> None:
+def test_code_that_is_over_adds_nothing_also_where_it_was_shown_before(end: str, acme: OpenedTenant) -> None:
     person, now = make_person(acme.tenant, "admin", factor=False), datetime.now(UTC)
     give_password(person)
     assert try_code(person, person.enrolment_code).status_code == 302
@@ -101,7 +101,7 @@ def test_code_that_is_over_adds_nothing_also_where_it_was_shown_before(end: str,
         assert try_code(person, person.enrolment_code).status_code == 422
 
 
-def test_code_adds_one_factor_of_two_who_show_it_at_once(acme: Opened) -> None:
+def test_code_adds_one_factor_of_two_who_show_it_at_once(acme: OpenedTenant) -> None:
     person = make_person(acme.tenant, "admin", factor=False)
     thief = Person(person.user, person.password, Client(), enrolment_code=person.enrolment_code)
     for one in (person, thief):

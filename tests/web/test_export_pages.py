@@ -8,13 +8,13 @@ import orjson
 import pytest
 from django.test import Client
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.exports import services
-from apps.exports.filters import Filters
-from apps.exports.models import Format, Reach
+from apps.exports.filters import ExportFilters
+from apps.exports.models import ExportReach, Format
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.projects.scope import Environment, Scope
@@ -61,7 +61,7 @@ def texts_of(file: Any) -> set[str]:
 
 
 def test_export_is_asked_for_watched_and_taken_once(
-    browser: Client, owner: Person, acme: Opened, alice_scope: Scope
+    browser: Client, owner: Person, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     say(alice_scope, KEY, SWITCH)
     assert "Nothing was exported from production" in text_of(browser.get(f"{PAGE}?{IN}"))
@@ -104,7 +104,7 @@ FILTERS: dict[str, tuple[dict[str, Any], set[str]]] = {
 
 @pytest.mark.parametrize("name", FILTERS)
 def test_only_what_passes_the_filters_is_in_the_file(
-    name: str, browser: Client, acme: Opened, alice_scope: Scope
+    name: str, browser: Client, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     form, expected = FILTERS[name]
     say(alice_scope, KEY, SWITCH)
@@ -118,7 +118,7 @@ def test_only_what_passes_the_filters_is_in_the_file(
 
 
 def test_words_and_names_stand_in_no_address_and_are_shown_to_whoever_may_see_exports(
-    browser: Client, acme: Opened, alice_scope: Scope
+    browser: Client, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     answer = browser.post(f"{PAGE}/new?{IN}", {"format": "csv", "q": "flower pot", "user_id": "alice"})
 
@@ -130,7 +130,7 @@ def test_words_and_names_stand_in_no_address_and_are_shown_to_whoever_may_see_ex
 
 
 def test_export_is_of_the_environment_and_the_project_that_were_chosen(
-    browser: Client, acme: Opened, alice_scope: Scope
+    browser: Client, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     public = make_project(acme.scope, "Garden")
     in_garden = replace(alice_scope, project_id=get_project(acme.scope, public).pk)
@@ -156,7 +156,7 @@ def test_export_is_of_the_environment_and_the_project_that_were_chosen(
         ({"source": "x" * 65}, "at most 64 characters"),
     ],
 )
-def test_what_cannot_be_asked_for_is_said(form: dict[str, str], said: str, browser: Client, acme: Opened) -> None:
+def test_what_cannot_be_asked_for_is_said(form: dict[str, str], said: str, browser: Client, acme: OpenedTenant) -> None:
     answer = browser.post(f"{PAGE}/new?{IN}", {"format": "jsonl"} | form)
 
     assert answer.status_code == 422
@@ -177,7 +177,7 @@ def test_five_at_a_time_and_then_the_page_says_so(browser: Client) -> None:
 # -- stopping, repeating, linking ------------------------------------------------------------------------------------
 
 
-def test_export_is_stopped_and_made_anew(browser: Client, acme: Opened, alice_scope: Scope) -> None:
+def test_export_is_stopped_and_made_anew(browser: Client, acme: OpenedTenant, alice_scope: Scope) -> None:
     say(alice_scope, KEY)
     public_id = start(browser)
 
@@ -194,7 +194,7 @@ def test_export_is_stopped_and_made_anew(browser: Client, acme: Opened, alice_sc
     assert "It was over already" in text_of(browser.get(late["Location"]))
 
 
-def test_link_wants_a_step_up_and_looking_at_its_page_makes_none(owner: Person, acme: Opened) -> None:
+def test_link_wants_a_step_up_and_looking_at_its_page_makes_none(owner: Person, acme: OpenedTenant) -> None:
     client = owner.show_factor(ago=1)
     public_id = start(client)
     finish(acme)
@@ -208,7 +208,7 @@ def test_link_wants_a_step_up_and_looking_at_its_page_makes_none(owner: Person, 
     assert stale.post(f"{PAGE}/{public_id}/link?{IN}")["Location"].startswith("/app/step-up")
 
 
-def test_analysts_export_and_developers_do_not(acme: Opened) -> None:
+def test_analysts_export_and_developers_do_not(acme: OpenedTenant) -> None:
     analyst = make_person(acme.tenant, Role.ANALYST).show_factor(ago=1)
     public_id = start(analyst)
     finish(acme)
@@ -218,12 +218,12 @@ def test_analysts_export_and_developers_do_not(acme: Opened) -> None:
     assert developer.get(f"{PAGE}/{public_id}?{IN}").status_code == 403
 
 
-def test_exports_of_another_tenant_look_absent(browser: Client, globex: Opened) -> None:
+def test_exports_of_another_tenant_look_absent(browser: Client, globex: OpenedTenant) -> None:
     theirs = services.start_export(
         globex.scope,
         format_=Format.JSONL,
-        reach=Reach.ALL,
-        filters=Filters(),
+        reach=ExportReach.ALL,
+        filters=ExportFilters(),
         now=now(),
     ).job.public_id
 
@@ -233,7 +233,7 @@ def test_exports_of_another_tenant_look_absent(browser: Client, globex: Opened) 
     assert theirs not in browser.get(f"{PAGE}?{IN}").content.decode()
 
 
-def test_past_exports_come_in_pages(monkeypatch: pytest.MonkeyPatch, browser: Client, acme: Opened) -> None:
+def test_past_exports_come_in_pages(monkeypatch: pytest.MonkeyPatch, browser: Client, acme: OpenedTenant) -> None:
     monkeypatch.setattr("apps.web.exports.PAGE", 2)
     ids = [start(browser) for _ in range(3)]
 

@@ -16,7 +16,7 @@ from django.core.management import call_command
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from apps.adapters.senders.fake import FakeSender
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
@@ -112,7 +112,7 @@ def test_everything_but_passkeys_works_without_javascript(
 # -- 1 and 2: signing up, signing in, second factors ----------------------------------------------------------------
 
 
-def sign_up_and_in(page: Page) -> Opened:
+def sign_up_and_in(page: Page) -> OpenedTenant:
     page.goto("/app/")
     check(page, "sign-in-open")
     page.get_by_role("link", name="Sign up").click()
@@ -134,7 +134,7 @@ def sign_up_and_in(page: Page) -> Opened:
     page.goto(f"/app/t/{tenant.name}")
     expect(page.get_by_text("Until then nothing but this page opens")).to_be_visible()
     scope = scope_in(tenant)
-    return Opened(tenant=tenant, project=list_projects(scope)[0], scope=scope, keys={})
+    return OpenedTenant(tenant=tenant, project=list_projects(scope)[0], scope=scope, keys={})
 
 
 def enrol_both_factors(page: Page) -> None:
@@ -229,7 +229,7 @@ def recall_it(page: Page) -> None:
 # -- 5: rotating and revoking ---------------------------------------------------------------------------------------
 
 
-def rotate_and_revoke(page: Page, base: str, opened: Opened, text: str) -> None:
+def rotate_and_revoke(page: Page, base: str, opened: OpenedTenant, text: str) -> None:
     make_api_key(opened.scope, name="nightly import", environment=Environment.STAGING, scopes=["memory:add"])
     page.get_by_role("link", name="API keys").click()
     check(page, "keys")
@@ -397,7 +397,7 @@ def erase_and_verify(page: Page, bob: Scope, directory: Path) -> None:
 # -- 10: telling others, taking along, checking ---------------------------------------------------------------------
 
 
-def tell_export_and_check(page: Page, opened: Opened) -> None:
+def tell_export_and_check(page: Page, opened: OpenedTenant) -> None:
     sign_in_anew(page)
     sender = FakeSender()
     page.get_by_role("link", name="Webhooks").click()

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from apps.apikeys.models import ApiKey, KeyOffer
 from apps.apikeys.offers import OfferNotFound, OfferOver, accept, decline, get_offer, hand_out, list_offers
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import PERMISSIONS, READS_NO_CONTENT, expand
 from apps.apikeys.selectors import KeyRevoked, authenticate, get_key, list_keys
 from apps.audit.models import AuditEvent
@@ -48,7 +48,7 @@ def operator(ana: Person) -> Client:
 
 
 @pytest.fixture
-def owner(acme: Opened) -> Person:
+def owner(acme: OpenedTenant) -> Person:
     return make_person(acme.tenant)
 
 
@@ -58,7 +58,7 @@ def boss(owner: Person) -> Client:
     return owner.show_factor(ago=1)
 
 
-def fields(acme: Opened, **change: object) -> dict[str, object]:
+def fields(acme: OpenedTenant, **change: object) -> dict[str, object]:
     return {
         "tenant": acme.tenant.pk,
         "name": "support bot",
@@ -76,7 +76,7 @@ def link_in(answer: Any) -> str:
     return str(path)
 
 
-def offered(operator: Client, acme: Opened, **change: object) -> str:
+def offered(operator: Client, acme: OpenedTenant, **change: object) -> str:
     return link_in(operator.post(reverse(ISSUE), fields(acme, **change)))
 
 
@@ -89,7 +89,7 @@ def rotate(operator: Client, key: ApiKey) -> Any:
     return operator.post(url, {"hours": 0, "password": PASSWORD})
 
 
-def trail(acme: Opened, action: str) -> list[tuple[str, str, str]]:
+def trail(acme: OpenedTenant, action: str) -> list[tuple[str, str, str]]:
     with tenant_transaction(acme.tenant):
         rows = AuditEvent.objects.filter(action=action).order_by("id")
         return [(row.actor, row.target.split(":")[0], row.reason) for row in rows]
@@ -99,7 +99,7 @@ def trail(acme: Opened, action: str) -> list[tuple[str, str, str]]:
 
 
 def test_operator_is_shown_no_key_of_a_tenant_with_an_owner(
-    operator: Client, ana: Person, owner: Person, acme: Opened
+    operator: Client, ana: Person, owner: Person, acme: OpenedTenant
 ) -> None:
     """H3: whatever the scopes.  Kept is what was asked for, and no key."""
     before = [key.pk for key in list_keys(acme.scope)]
@@ -122,7 +122,7 @@ def test_operator_is_shown_no_key_of_a_tenant_with_an_owner(
 
 
 def test_operator_makes_a_key_that_reads_no_content_where_nobody_owns_the_tenant(
-    operator: Client, ana: Person, acme: Opened
+    operator: Client, ana: Person, acme: OpenedTenant
 ) -> None:
     (shown,) = keys_in(operator.post(reverse(ISSUE), fields(acme, scopes=sorted(READS_NO_CONTENT))))
 
@@ -135,7 +135,7 @@ def test_operator_makes_a_key_that_reads_no_content_where_nobody_owns_the_tenant
     assert not KeyOffer.everyone.exists()
 
 
-def test_no_wildcard_counts_as_reading_no_content(ana: Person, acme: Opened) -> None:
+def test_no_wildcard_counts_as_reading_no_content(ana: Person, acme: OpenedTenant) -> None:
     scope = scope_in(acme.tenant, principal=Principal(kind="account", id=ana.user.pk))
     for wildcard in ("*", "memory:*"):
         assert not expand([wildcard], is_pinned=False) <= READS_NO_CONTENT
@@ -143,7 +143,7 @@ def test_no_wildcard_counts_as_reading_no_content(ana: Person, acme: Opened) -> 
             hand_out(scope, name="x", environment=Environment.STAGING, scopes=[wildcard], days=1, now=datetime.now(UTC))
 
 
-def test_key_that_reads_content_is_not_rotated_by_an_operator_either(operator: Client, acme: Opened) -> None:
+def test_key_that_reads_content_is_not_rotated_by_an_operator_either(operator: Client, acme: OpenedTenant) -> None:
     reads, blind = make_api_key(acme.scope), make_api_key(acme.scope, scopes=["projects:read"])
 
     assert keys_in(rotate(operator, reads.key)) == set()
@@ -155,7 +155,7 @@ def test_key_that_reads_content_is_not_rotated_by_an_operator_either(operator: C
     assert "revoked already" in rotate(operator, blind.key).content.decode()
 
 
-def test_owner_who_cannot_sign_in_is_no_owner(operator: Client, owner: Person, acme: Opened) -> None:
+def test_owner_who_cannot_sign_in_is_no_owner(operator: Client, owner: Person, acme: OpenedTenant) -> None:
     for change in ({"suspended_at": datetime.now(UTC)}, {"role": Role.ADMIN}):
         before = Membership.objects.filter(user=owner.user).values(*change)[0]
         Membership.objects.filter(user=owner.user).update(**change)
@@ -177,14 +177,14 @@ def test_owner_who_cannot_sign_in_is_no_owner(operator: Client, owner: Person, a
     ],
 )
 def test_wrong_form_offers_nothing(
-    operator: Client, owner: Person, acme: Opened, change: dict[str, object], message: str
+    operator: Client, owner: Person, acme: OpenedTenant, change: dict[str, object], message: str
 ) -> None:
     assert message in operator.post(reverse(ISSUE), fields(acme, **change)).content.decode()
     assert not KeyOffer.everyone.exists()
 
 
 def test_operator_sees_what_became_of_an_offer_and_nothing_of_the_key(
-    operator: Client, boss: Client, acme: Opened
+    operator: Client, boss: Client, acme: OpenedTenant
 ) -> None:
     path = offered(operator, acme)
     (made,) = keys_in(boss.post(path))
@@ -202,7 +202,7 @@ def test_operator_sees_what_became_of_an_offer_and_nothing_of_the_key(
 
 
 def test_owner_looks_at_it_and_makes_it_once(
-    operator: Client, ana: Person, boss: Client, owner: Person, acme: Opened
+    operator: Client, ana: Person, boss: Client, owner: Person, acme: OpenedTenant
 ) -> None:
     project = get_project(acme.scope, make_project(acme.scope, "Chatbot"))
     path = offered(operator, acme, project=project.pk)
@@ -230,7 +230,7 @@ def test_owner_looks_at_it_and_makes_it_once(
     assert "support bot" not in text(boss.get("/app/t/acme/keys?state=past"))
 
 
-def test_owner_rotates_what_was_offered(operator: Client, boss: Client, acme: Opened) -> None:
+def test_owner_rotates_what_was_offered(operator: Client, boss: Client, acme: OpenedTenant) -> None:
     old = make_api_key(acme.scope, name="nightly")
     path = link_in(rotate(operator, old.key))
     assert f"{old.key.prefix}…" in text(boss.get(path))
@@ -242,7 +242,7 @@ def test_owner_rotates_what_was_offered(operator: Client, boss: Client, acme: Op
         authenticate(old.text, now=datetime.now(UTC))
 
 
-def test_owner_declines(operator: Client, boss: Client, acme: Opened) -> None:
+def test_owner_declines(operator: Client, boss: Client, acme: OpenedTenant) -> None:
     path = offered(operator, acme)
     before = len(list_keys(acme.scope))
 
@@ -253,7 +253,7 @@ def test_owner_declines(operator: Client, boss: Client, acme: Opened) -> None:
     assert len(trail(acme, "api_key.decline")) == 1
 
 
-def test_offer_ends_after_three_days(owner: Person, ana: Person, acme: Opened) -> None:
+def test_offer_ends_after_three_days(owner: Person, ana: Person, acme: OpenedTenant) -> None:
     now = datetime.now(UTC)
     scope = scope_in(acme.tenant, principal=Principal(kind="account", id=ana.user.pk))
     made = hand_out(scope, name="x", environment=Environment.STAGING, scopes=["memory:read"], days=1, now=now)
@@ -270,7 +270,7 @@ def test_offer_ends_after_three_days(owner: Person, ana: Person, acme: Opened) -
 
 
 def test_link_opens_to_owners_of_this_tenant_alone(
-    operator: Client, owner: Person, acme: Opened, globex: Opened
+    operator: Client, owner: Person, acme: OpenedTenant, globex: OpenedTenant
 ) -> None:
     path = offered(operator, acme)
     strangers = [
@@ -289,7 +289,7 @@ def test_link_opens_to_owners_of_this_tenant_alone(
 
 
 def test_offer_of_another_tenant_and_an_absent_one_look_alike(
-    operator: Client, owner: Person, acme: Opened, globex: Opened
+    operator: Client, owner: Person, acme: OpenedTenant, globex: OpenedTenant
 ) -> None:
     offer_id = int(offered(operator, acme).rsplit("/", 1)[1])
     theirs: Scope = globex.scope

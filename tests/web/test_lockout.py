@@ -10,7 +10,7 @@ from django.core import signing
 from django.test import Client
 
 from apps.apikeys.models import RateWindow
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from tests.web.people import SIGN_IN, Person, give_code, give_password, make_person, to_page
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -70,7 +70,9 @@ def test_guesses_from_many_addresses_slow_an_unknown_browser_down_and_stop_nobod
     assert signs_in(known)
 
 
-def test_address_that_guesses_at_many_names_stops_there_and_a_known_browser_passes(known: Person, acme: Opened) -> None:
+def test_address_that_guesses_at_many_names_stops_there_and_a_known_browser_passes(
+    known: Person, acme: OpenedTenant
+) -> None:
     bob = make_person(acme.tenant, "admin")
     answers = [guess(f"nobody{number}@example.org", 1, address=HERE)[0] for number in range(30)]
 
@@ -113,7 +115,7 @@ def test_whoever_has_the_password_and_guesses_codes_does_not_keep_its_owner_out(
     assert to_page(give_code(known, known.code(steps=1))) == "/app/"
 
 
-def test_api_counts_the_name_where_it_is_guessed(acme: Opened) -> None:
+def test_api_counts_the_name_where_it_is_guessed(acme: OpenedTenant) -> None:
     ann = make_person(acme.tenant, factor=False)
 
     def login(password: str, address: str) -> int:
@@ -155,7 +157,7 @@ def known_cookie_of(person: Person) -> str:
     return value
 
 
-def test_cookie_is_good_for_its_account_alone_and_cannot_be_made(known: Person, acme: Opened) -> None:
+def test_cookie_is_good_for_its_account_alone_and_cannot_be_made(known: Person, acme: OpenedTenant) -> None:
     bob = make_person(acme.tenant, "admin")
     theirs, mine = known_cookie_of(bob), known.client.cookies[COOKIE].value
     entry = [known.user.pk, "x" * 22, known.user.password_mark().hex()]
@@ -179,7 +181,7 @@ def test_new_password_ends_what_was_known(known: Person) -> None:
     assert give_password(known, "another password altogether").status_code == 429
 
 
-def test_one_browser_knows_several_accounts(known: Person, acme: Opened) -> None:
+def test_one_browser_knows_several_accounts(known: Person, acme: OpenedTenant) -> None:
     bob = make_person(acme.tenant, "admin")
     mine = Person(bob.user, bob.password, known.client, bob.seed)
     known_cookie_of(mine)

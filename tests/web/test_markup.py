@@ -13,7 +13,7 @@ from django.urls import URLPattern
 
 from apps.accounts.models import User
 from apps.apikeys.offers import hand_out
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
@@ -37,7 +37,7 @@ ROOT = Path(settings.BASE_DIR)
 
 
 @pytest.fixture
-def numbers(owner: Person, acme: Opened) -> dict[str, object]:
+def numbers(owner: Person, acme: OpenedTenant) -> dict[str, object]:
     """A tenant in which everything is called so; what a page's address may ask for."""
     now = datetime.now(UTC)
     Organization.objects.filter(tenants=acme.tenant).update(name=MARKUP)
@@ -82,7 +82,7 @@ def addresses(numbers: dict[str, object]) -> Iterator[str]:
 
 
 def test_names_and_labels_are_shown_as_text_in_the_console(
-    owner: Person, acme: Opened, numbers: dict[str, object]
+    owner: Person, acme: OpenedTenant, numbers: dict[str, object]
 ) -> None:
     browser = owner.show_factor(ago=1)
     seen, showing = 0, 0
@@ -99,7 +99,7 @@ def test_names_and_labels_are_shown_as_text_in_the_console(
     assert showing > 20
 
 
-def test_names_and_labels_are_shown_as_text_to_operators(acme: Opened, numbers: dict[str, object]) -> None:
+def test_names_and_labels_are_shown_as_text_to_operators(acme: OpenedTenant, numbers: dict[str, object]) -> None:
     operator: Client = make_operator("ana@operators.example").show_factor(ago=1)
     showing = set()
 

@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.charts import bars, rounded_up
 from apps.core.plaintext import Plaintext
@@ -94,7 +94,7 @@ def older_in(page: Any) -> str:
 
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("role", Role.values)
-def test_readers_read_and_billing_does_not(name: str, role: str, acme: Opened, alice_scope: Scope) -> None:
+def test_readers_read_and_billing_does_not(name: str, role: str, acme: OpenedTenant, alice_scope: Scope) -> None:
     (memory_id,) = say(alice_scope, KEY)
     person = make_person(acme.tenant, role).show_factor()
 
@@ -117,7 +117,7 @@ def test_strangers_and_those_without_a_second_factor_see_nothing(name: str, owne
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_what_is_another_tenants_looks_absent(name: str, browser: Client, globex: Opened) -> None:
+def test_what_is_another_tenants_looks_absent(name: str, browser: Client, globex: OpenedTenant) -> None:
     theirs = make_scope(globex, "zoe", now=now())
     (memory_id,) = say(theirs, SWITCH)
 
@@ -132,7 +132,7 @@ def test_what_is_another_tenants_looks_absent(name: str, browser: Client, globex
     assert posted.status_code == 404
 
 
-def test_navigation_leads_where_the_role_may_go(acme: Opened) -> None:
+def test_navigation_leads_where_the_role_may_go(acme: OpenedTenant) -> None:
     def places(role: str) -> list[str]:
         shown = make_person(acme.tenant, role).show_factor().get("/app/t/acme").content.decode()
         menu = shown[shown.index('class="places"') : shown.index("</nav>", shown.index('class="places"'))]
@@ -145,7 +145,7 @@ def test_navigation_leads_where_the_role_may_go(acme: Opened) -> None:
         assert set(places(role)) == {"Overview", "People and spaces", "Review"} | granted
 
 
-def test_other_tenants_of_a_person_are_one_click_away(owner: Person, globex: Opened) -> None:
+def test_other_tenants_of_a_person_are_one_click_away(owner: Person, globex: OpenedTenant) -> None:
     assert "globex" not in owner.show_factor().get("/app/t/acme").content.decode()
 
     give_role(globex.tenant, owner.user.pk, Role.ANALYST, actor="command:0", now=now())
@@ -153,7 +153,7 @@ def test_other_tenants_of_a_person_are_one_click_away(owner: Person, globex: Ope
     assert 'href="/app/t/globex"' in owner.client.get("/app/t/acme").content.decode()
 
 
-def test_links_keep_the_environment(browser: Client, acme: Opened) -> None:
+def test_links_keep_the_environment(browser: Client, acme: OpenedTenant) -> None:
     say(make_scope(acme, "alice", environment=Environment.STAGING, now=now()), KEY)
 
     shown = browser.get("/app/t/acme").content.decode()
@@ -179,7 +179,7 @@ def test_colours_are_chosen_kept_and_lead_back(browser: Client) -> None:
 # -- the overview ----------------------------------------------------------------------------------------------------
 
 
-def test_overview_counts_by_type_standing_and_outcome(browser: Client, alice_scope: Scope, acme: Opened) -> None:
+def test_overview_counts_by_type_standing_and_outcome(browser: Client, alice_scope: Scope, acme: OpenedTenant) -> None:
     remember(alice_scope, [Proposal(text=Plaintext("I live in Porto."))], now=now() - timedelta(days=40))
     for text in ("I live in Lisbon.", KEY, KEY, "ok thanks!"):
         remember(alice_scope, [Proposal(text=Plaintext(text))], now=now())
@@ -199,7 +199,7 @@ def test_overview_counts_by_type_standing_and_outcome(browser: Client, alice_sco
 
 
 def test_overview_counts_requests_to_forget_for_those_who_decide(
-    browser: Client, acme: Opened, alice_scope: Scope
+    browser: Client, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     (memory_id,) = say(alice_scope, KEY)
     ask(alice_scope, MemorySelection(memory_ids=(memory_id,)), now=now())
@@ -217,7 +217,7 @@ def test_overview_shows_the_first_steps_where_nothing_is(browser: Client) -> Non
     assert "memsync key issue --tenant acme" in shown
 
 
-def test_overview_begins_where_memories_are(browser: Client, acme: Opened) -> None:
+def test_overview_begins_where_memories_are(browser: Client, acme: OpenedTenant) -> None:
     say(make_scope(acme, "alice", environment=Environment.DEVELOPMENT, now=now()), KEY)
 
     assert KEY in text_of(browser.get("/app/t/acme"))
@@ -259,7 +259,7 @@ def test_tags_and_sessions_are_looked_for_without_standing_in_an_address(browser
     assert browser.get(f"{address(alice_scope, '/delete')}?{narrowed.split('?')[1]}").status_code == 409
 
 
-def test_hidden_filter_opens_in_its_own_space_alone(browser: Client, acme: Opened, alice_scope: Scope) -> None:
+def test_hidden_filter_opens_in_its_own_space_alone(browser: Client, acme: OpenedTenant, alice_scope: Scope) -> None:
     bob = make_scope(acme, "bob", now=now())
     narrowed = browser.post(address(alice_scope), {"tag": "garden"})["Location"]
 
@@ -312,7 +312,7 @@ def test_page_of_a_rare_filter_reads_so_many_rows_and_goes_on(
 
 
 def test_spaces_come_in_pages_with_counts_and_the_last_memory(
-    monkeypatch: pytest.MonkeyPatch, browser: Client, acme: Opened
+    monkeypatch: pytest.MonkeyPatch, browser: Client, acme: OpenedTenant
 ) -> None:
     monkeypatch.setattr(browsing, "COUNTED", 2)
     for number in range(27):
@@ -550,7 +550,9 @@ def test_decision_is_taken_back_and_leaves_nothing(verdict: str, browser: Client
     assert ORDER in text_of(browser.get(address(alice_scope)))
 
 
-def test_decision_is_taken_back_in_time_by_whoever_made_it(browser: Client, acme: Opened, alice_scope: Scope) -> None:
+def test_decision_is_taken_back_in_time_by_whoever_made_it(
+    browser: Client, acme: OpenedTenant, alice_scope: Scope
+) -> None:
     first, second = tell(alice_scope, ORDER, OTHER_ORDER)
     decide(browser, refuse=first)
     decide(browser, refuse=second)
@@ -588,7 +590,7 @@ def test_many_are_decided_at_once_and_each_refusal_is_said(browser: Client, alic
     assert decide(browser, all="burn").status_code == 400
 
 
-def test_readers_see_the_queue_and_decide_nothing(acme: Opened, alice_scope: Scope) -> None:
+def test_readers_see_the_queue_and_decide_nothing(acme: OpenedTenant, alice_scope: Scope) -> None:
     (candidate_id,) = tell(alice_scope, ORDER)
     reader = make_person(acme.tenant, Role.ANALYST).show_factor(ago=1)
 
@@ -602,7 +604,7 @@ def test_readers_see_the_queue_and_decide_nothing(acme: Opened, alice_scope: Sco
 
 
 def test_candidates_of_another_tenant_and_environment_are_not_decided(
-    browser: Client, acme: Opened, globex: Opened
+    browser: Client, acme: OpenedTenant, globex: OpenedTenant
 ) -> None:
     theirs, staging = (
         make_scope(globex, "zoe", now=now()),
@@ -640,7 +642,7 @@ AT_MOST = {
 
 @pytest.mark.parametrize("name", PAGES)
 def test_statements_of_a_page_are_few_and_do_not_grow(
-    name: str, browser: Client, acme: Opened, alice_scope: Scope
+    name: str, browser: Client, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     for text in ("I live in Porto.", "I live in Lisbon.", "My sister Ana works at Acme.", KEY):
         remember(alice_scope, [Proposal(text=Plaintext(text), importance=0.9)], now=now())

@@ -12,11 +12,11 @@ from django.test import Client
 from django.urls import URLPattern, reverse
 
 from apps.apikeys.offers import hand_out
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.breakglass.services import OPERATOR
 from apps.breakglass.services import ask as ask_to_read
-from apps.exports.filters import Filters
-from apps.exports.models import Format, Reach
+from apps.exports.filters import ExportFilters
+from apps.exports.models import ExportReach, Format
 from apps.exports.services import start_export
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import scope_in
@@ -60,7 +60,7 @@ def may(role: str, pattern: URLPattern) -> bool:
 
 
 @pytest.mark.parametrize("role", Role.values)
-def test_role_is_shown_what_it_may_see_and_nothing_else(role: str, acme: Opened) -> None:
+def test_role_is_shown_what_it_may_see_and_nothing_else(role: str, acme: OpenedTenant) -> None:
     client = make_person(acme.tenant, role).show_factor(ago=1)
 
     for pattern, method in pages():
@@ -108,13 +108,13 @@ def of_buttons() -> list[URLPattern]:
 
 
 @pytest.fixture
-def there(acme: Opened, alice_scope: Scope, owner: Person) -> dict[str, Any]:
+def there(acme: OpenedTenant, alice_scope: Scope, owner: Person) -> dict[str, Any]:
     """What is in an address, of things that exist; of what has no page of its own, any number."""
     now = datetime.now(UTC)
     endpoint = create_webhook(
         acme.scope, name="a hook", url="https://hooks.example/x", wanted=["memory.created"], now=now
     ).row
-    export = start_export(acme.scope, format_=Format.JSONL, reach=Reach.ALL, filters=Filters(), now=now)
+    export = start_export(acme.scope, format_=Format.JSONL, reach=ExportReach.ALL, filters=ExportFilters(), now=now)
     ana = scope_in(acme.tenant, principal=Principal(kind=OPERATOR, id=make_operator("ana@operators.example").user.pk))
     offer = hand_out(ana, name="a bot", environment=Environment.STAGING, scopes=["memory:read"], days=30, now=now)
     grant = ask_to_read(ana, alice_scope.space.id, reason="Doubles since Tuesday.", ticket="OPS-17", now=now)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -71,7 +71,7 @@ def browser(owner: Person) -> Client:
 
 
 def test_person_sees_the_tenants_people_by_their_names_and_what_was_said(
-    browser: Client, alice_scope: Scope, globex: Opened
+    browser: Client, alice_scope: Scope, globex: OpenedTenant
 ) -> None:
     say(alice_scope, KEY)
     say(make_scope(globex, "zoe", now=now()), SWITCH)
@@ -100,7 +100,7 @@ def test_looking_is_audited(browser: Client, owner: Person, alice_scope: Scope) 
         ]
 
 
-def test_environments_are_apart(browser: Client, acme: Opened) -> None:
+def test_environments_are_apart(browser: Client, acme: OpenedTenant) -> None:
     staging = make_scope(acme, "alice", environment=Environment.STAGING, now=now())
     say(staging, KEY)
 
@@ -148,7 +148,9 @@ def test_filter_that_is_not_understood_is_said_so(query: str, browser: Client, a
     assert browser.get(address(alice_scope, f"?{query}")).status_code == 400
 
 
-def test_project_narrows_to_its_own_and_to_those_of_none(browser: Client, acme: Opened, alice_scope: Scope) -> None:
+def test_project_narrows_to_its_own_and_to_those_of_none(
+    browser: Client, acme: OpenedTenant, alice_scope: Scope
+) -> None:
     other = make_project(acme.scope, "other", now=now())
     say(make_scope(acme, "alice", project_id=acme.project.pk, now=now()), KEY)
     say(alice_scope, SWITCH)
@@ -183,7 +185,7 @@ def test_what_was_said_is_shown_as_text(browser: Client, alice_scope: Scope) -> 
         assert "<img src=x" not in shown
 
 
-def test_reader_is_shown_no_deleting_and_nothing_deleted(acme: Opened, alice_scope: Scope) -> None:
+def test_reader_is_shown_no_deleting_and_nothing_deleted(acme: OpenedTenant, alice_scope: Scope) -> None:
     kept, gone = say(alice_scope, KEY, SWITCH)
     soft_delete_selection(alice_scope, MemorySelection(memory_ids=(gone,)), now=now())
     reader = make_person(acme.tenant, Role.ANALYST).show_factor(ago=1)
@@ -306,7 +308,7 @@ def test_filters_outlast_a_step_up(owner: Person, alice_scope: Scope) -> None:
         assert answer["Location"].endswith("%2Fdelete%3Fsource%3Dnotes")
 
 
-def test_another_space_is_not_found_by_its_number(browser: Client, globex: Opened) -> None:
+def test_another_space_is_not_found_by_its_number(browser: Client, globex: OpenedTenant) -> None:
     theirs = make_scope(globex, "zoe", now=now())
     (memory_id,) = say(theirs, SWITCH)
 
@@ -316,7 +318,9 @@ def test_another_space_is_not_found_by_its_number(browser: Client, globex: Opene
     assert browser.get(f"/app/t/acme/spaces/{2**70}").status_code == 404
 
 
-def test_memory_of_another_space_is_not_found_below_ones_own(browser: Client, acme: Opened, alice_scope: Scope) -> None:
+def test_memory_of_another_space_is_not_found_below_ones_own(
+    browser: Client, acme: OpenedTenant, alice_scope: Scope
+) -> None:
     bob = make_scope(acme, "bob", now=now())
     (theirs,) = say(bob, SWITCH)
 
@@ -359,7 +363,7 @@ def test_request_is_refused_and_nothing_goes(browser: Client, alice_scope: Scope
     assert "is refused" in text_of(browser.get(f"/app/t/acme/requests/{one.id}/confirm"))
 
 
-def test_requests_of_another_tenant_are_not_there(browser: Client, globex: Opened) -> None:
+def test_requests_of_another_tenant_are_not_there(browser: Client, globex: OpenedTenant) -> None:
     theirs = make_scope(globex, "zoe", now=now())
     (memory_id,) = say(theirs, KEY)
     one, _ = ask(theirs, MemorySelection(memory_ids=(memory_id,)), now=now())
@@ -383,7 +387,7 @@ def receipts_on(browser: Client, page: str) -> list[str]:
 
 
 def test_person_is_erased_everywhere_and_the_receipt_says_on_whose_word(
-    browser: Client, acme: Opened, alice_scope: Scope
+    browser: Client, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     staging = make_scope(acme, "alice", environment=Environment.STAGING, now=now())
     bob = make_scope(acme, "bob", now=now())
@@ -427,7 +431,7 @@ def test_one_memory_is_erased_and_cannot_be_brought_back(browser: Client, alice_
     assert SWITCH not in text_of(browser.get(address(alice_scope, "?status=deleted")))
 
 
-def test_project_is_erased_and_stays_usable(browser: Client, acme: Opened, alice_scope: Scope) -> None:
+def test_project_is_erased_and_stays_usable(browser: Client, acme: OpenedTenant, alice_scope: Scope) -> None:
     project = make_project(acme.scope, "other", now=now())
     inside = make_scope(acme, "alice", project_id=get_project(acme.scope, project).pk, now=now())
     (theirs,) = say(inside, KEY)
@@ -453,7 +457,7 @@ def test_what_is_held_is_not_erased_and_the_page_says_by_what(browser: Client, a
 
 
 def test_receipts_of_an_erased_tenant_remain_and_are_nobody_elses(
-    browser: Client, alice_scope: Scope, globex: Opened
+    browser: Client, alice_scope: Scope, globex: OpenedTenant
 ) -> None:
     say(alice_scope, KEY)
 
@@ -469,7 +473,7 @@ def test_receipts_of_an_erased_tenant_remain_and_are_nobody_elses(
     assert stranger.get(f"/app/t/globex/erasures/{done['Location'].rsplit('/', 1)[1]}").status_code == 404
 
 
-def test_reader_sees_no_erasures(acme: Opened, alice_scope: Scope) -> None:
+def test_reader_sees_no_erasures(acme: OpenedTenant, alice_scope: Scope) -> None:
     reader = make_person(acme.tenant, Role.DEVELOPER).show_factor(ago=1)
 
     for page in ("/app/t/acme/erasures", "/app/t/acme/erase", address(alice_scope, "/erase")):
@@ -480,7 +484,7 @@ def test_reader_sees_no_erasures(acme: Opened, alice_scope: Scope) -> None:
 
 
 def test_file_of_a_person_is_made_and_its_link_is_shown_once(
-    browser: Client, owner: Person, acme: Opened, alice_scope: Scope
+    browser: Client, owner: Person, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     say(alice_scope, KEY)
     asked, _ = subject_requests.open_request(alice_scope, PrivacyKind.ACCESS, now=now())
@@ -504,7 +508,7 @@ def test_file_of_a_person_is_made_and_its_link_is_shown_once(
 
 
 def test_file_of_a_person_is_for_whoever_may_decide_and_has_stepped_up(
-    owner: Person, acme: Opened, globex: Opened, alice_scope: Scope
+    owner: Person, acme: OpenedTenant, globex: OpenedTenant, alice_scope: Scope
 ) -> None:
     say(alice_scope, KEY)
     asked, _ = subject_requests.open_request(alice_scope, PrivacyKind.ACCESS, now=now())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -43,7 +43,9 @@ def holds_now(scope: Scope, rule: str = "active_days", **of: Any) -> int | None:
 # -- what holds ------------------------------------------------------------------------------------------------------
 
 
-def test_each_levels_word_is_shown_and_the_strictest_wins(browser: Client, acme: Opened, alice_scope: Scope) -> None:
+def test_each_levels_word_is_shown_and_the_strictest_wins(
+    browser: Client, acme: OpenedTenant, alice_scope: Scope
+) -> None:
     public_id = make_project(acme.scope, "Garden")
     set_policy(acme.scope, Level.TENANT, 0, {"active_days": 60}, now=now())
     project = get_project(acme.scope, public_id)
@@ -71,7 +73,7 @@ def test_end_user_is_found_without_standing_in_an_address(browser: Client, alice
     assert "There is nobody of this name" in text_of(browser.get(strange["Location"]))
 
 
-def test_projects_and_spaces_of_another_tenant_look_absent(browser: Client, globex: Opened) -> None:
+def test_projects_and_spaces_of_another_tenant_look_absent(browser: Client, globex: OpenedTenant) -> None:
     theirs = make_scope(globex, "zoe", now=now())
 
     for query in (f"project={globex.project.public_id}", f"space={theirs.space.id}", "project=no", f"space={2**62}"):
@@ -83,7 +85,7 @@ def test_projects_and_spaces_of_another_tenant_look_absent(browser: Client, glob
 
 
 def test_stricter_policy_is_shown_before_it_holds_and_holds_after(
-    browser: Client, owner: Person, acme: Opened, alice_scope: Scope
+    browser: Client, owner: Person, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     (old,) = say(alice_scope, KEY, now=now() - timedelta(days=30))
     (new,) = say(alice_scope, SWITCH)
@@ -114,7 +116,7 @@ def changes_of(scope: Scope) -> list[tuple[str, str]]:
 
 
 def test_policy_of_a_project_and_of_a_person_holds_there_alone(
-    browser: Client, acme: Opened, alice_scope: Scope
+    browser: Client, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     public_id = make_project(acme.scope, "Garden")
     for query in (f"project={public_id}&level=project", f"space={alice_scope.space.id}&level=space"):
@@ -139,7 +141,7 @@ def renewed(browser: Client) -> Client:
 
 
 def test_an_owner_keeps_memories_for_longer_and_for_good(
-    browser: Client, owner: Person, acme: Opened, alice_scope: Scope
+    browser: Client, owner: Person, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     (old,) = say(alice_scope, KEY, now=now() - timedelta(days=100))
     change = f"{PAGE}/change?level=tenant&active_days=&active_days_unit=keep&active_from=stored"
@@ -160,7 +162,7 @@ def test_an_owner_keeps_memories_for_longer_and_for_good(
     assert "Memories are kept for good" in text_of(browser.get(PAGE))
 
 
-def test_an_admin_shortens_and_only_an_owner_lengthens(acme: Opened) -> None:
+def test_an_admin_shortens_and_only_an_owner_lengthens(acme: OpenedTenant) -> None:
     admin = make_person(acme.tenant, Role.ADMIN).show_factor(ago=1)
 
     page = admin.get(PAGE)
@@ -191,7 +193,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("query", REFUSED)
-def test_senseless_policies_are_refused_with_a_sentence(query: str, browser: Client, acme: Opened) -> None:
+def test_senseless_policies_are_refused_with_a_sentence(query: str, browser: Client, acme: OpenedTenant) -> None:
     answer = browser.get(f"{PAGE}/change?level=tenant&{query}")
 
     assert REFUSED[query] in text_of(browser.get(answer["Location"]))
@@ -203,7 +205,7 @@ def test_level_that_was_not_named_is_refused(browser: Client) -> None:
         assert browser.get(f"{PAGE}/change?level={level}&active_days=9").status_code == 422
 
 
-def test_leave_is_for_exactly_the_rules_that_were_shown(browser: Client, acme: Opened) -> None:
+def test_leave_is_for_exactly_the_rules_that_were_shown(browser: Client, acme: OpenedTenant) -> None:
     nonce = assertion_in(browser.get(f"{PAGE}/change?level=tenant&active_days=10"))
 
     other = browser.post(f"{PAGE}/change?level=tenant&active_days=1", {"assertion": nonce})
@@ -219,7 +221,7 @@ def test_without_a_step_up_nothing_is_changed(owner: Person) -> None:
     assert answer["Location"].startswith("/app/step-up?next=%2Fapp%2Ft%2Facme%2Fretention%2Fchange%3Flevel")
 
 
-def test_readers_are_shown_no_form(acme: Opened) -> None:
+def test_readers_are_shown_no_form(acme: OpenedTenant) -> None:
     reader = make_person(acme.tenant, Role.DEVELOPER).show_factor(ago=1)
 
     assert "Shorten retention" not in text_of(reader.get(PAGE))
@@ -228,7 +230,9 @@ def test_readers_are_shown_no_form(acme: Opened) -> None:
 # -- what goes next --------------------------------------------------------------------------------------------------
 
 
-def test_preview_says_what_goes_when_why_and_by_whose_word(browser: Client, acme: Opened, alice_scope: Scope) -> None:
+def test_preview_says_what_goes_when_why_and_by_whose_word(
+    browser: Client, acme: OpenedTenant, alice_scope: Scope
+) -> None:
     (first,) = say(alice_scope, KEY, now=now() - timedelta(days=80))
     remember(alice_scope, [Proposal(text=Plaintext(SWITCH), importance=0.9, ttl_minutes=60)], now=now())
     say(make_scope(acme, "al", environment=Environment.STAGING, now=now()), KEY, now=now() - timedelta(days=80))
@@ -246,7 +250,7 @@ def test_preview_says_what_goes_when_why_and_by_whose_word(browser: Client, acme
 
 
 def test_notice_of_what_goes_within_a_week_stands_on_the_first_page(
-    browser: Client, acme: Opened, alice_scope: Scope
+    browser: Client, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     say(alice_scope, KEY, now=now() - timedelta(days=85))
     say(make_scope(acme, "al", environment=Environment.STAGING, now=now()), KEY, now=now() - timedelta(days=80))
@@ -261,7 +265,7 @@ def test_notice_of_what_goes_within_a_week_stands_on_the_first_page(
     assert said in text_of(browser.get(PAGE))
 
 
-def test_what_a_hold_keeps_is_counted_apart(browser: Client, acme: Opened, alice_scope: Scope) -> None:
+def test_what_a_hold_keeps_is_counted_apart(browser: Client, acme: OpenedTenant, alice_scope: Scope) -> None:
     say(alice_scope, KEY, now=now() - timedelta(days=100))
     holds.hold(acme.scope, Level.SPACE, alice_scope.space.id, case="2026-117", now=now())
 
@@ -271,7 +275,7 @@ def test_what_a_hold_keeps_is_counted_apart(browser: Client, acme: Opened, alice
 
 
 def test_holds_are_shown_and_their_cases_to_those_who_may_delete(
-    browser: Client, acme: Opened, alice_scope: Scope
+    browser: Client, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     assert "Nothing is held" in text_of(browser.get(f"{PAGE}/holds"))
     row = holds.hold(acme.scope, Level.SPACE, alice_scope.space.id, case="2026-117", now=now())
@@ -288,7 +292,7 @@ def test_holds_are_shown_and_their_cases_to_those_who_may_delete(
 
 
 @pytest.mark.parametrize("page", AT_MOST)
-def test_statements_of_a_page_are_few_and_do_not_grow(page: str, browser: Client, acme: Opened) -> None:
+def test_statements_of_a_page_are_few_and_do_not_grow(page: str, browser: Client, acme: OpenedTenant) -> None:
     browser.get(page)
     for number in range(4):
         bob = make_scope(acme, f"bob-{number}", now=now())

@@ -8,7 +8,7 @@ from django.test import Client
 
 from apps.accounts.models import BrowserSession
 from apps.accounts.session_store import SessionStore
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from tests.web.people import Person, make_person, text, to_page
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 HERE = "/app/sign-in"
 
 
-def test_what_the_database_keeps_of_a_session_opens_none(owner: Person, acme: Opened) -> None:
+def test_what_the_database_keeps_of_a_session_opens_none(owner: Person, acme: OpenedTenant) -> None:
     """An attacker who reads every table has no cookie that works."""
     client = owner.show_factor(ago=1)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
@@ -48,7 +48,7 @@ def test_session_that_was_ended_is_not_written_again_by_a_request_under_way(owne
     assert not BrowserSession.objects.filter(user=owner.user).exists()
 
 
-def test_sessions_of_others_and_of_an_older_password_are_not_listed(owner: Person, globex: Opened) -> None:
+def test_sessions_of_others_and_of_an_older_password_are_not_listed(owner: Person, globex: OpenedTenant) -> None:
     make_person(globex.tenant).show_factor()
     elsewhere = Person(owner.user, owner.password, Client(), owner.seed)
     elsewhere.show_factor()

@@ -15,7 +15,7 @@ from apps.accounts import second_factors
 from apps.accounts.models import BrowserSession
 from apps.accounts.services import start_over
 from apps.accounts.session_store import digest_of
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.crypto.services import DecryptError
 from apps.tenants.members import LastOwner, NotAMember, give_role, reach_of, take_role
@@ -65,7 +65,7 @@ def test_password_alone_opens_no_page_for_somebody_with_a_second_factor(owner: P
     assert to_page(owner.client.get("/app/t/acme")) == HERE
 
 
-def test_somebody_without_second_factor_is_sent_to_add_one(acme: Opened) -> None:
+def test_somebody_without_second_factor_is_sent_to_add_one(acme: OpenedTenant) -> None:
     person = make_person(acme.tenant, "admin", factor=False)
     assert to_page(give_password(person)) == "/app/"
 
@@ -229,7 +229,7 @@ def test_last_factor_stays(owner: Person) -> None:
     assert second_factors.has_second_factor(owner.user.pk)
 
 
-def test_somebody_elses_passkey_is_not_there(owner: Person, globex: Opened) -> None:
+def test_somebody_elses_passkey_is_not_there(owner: Person, globex: OpenedTenant) -> None:
     stranger = make_person(globex.tenant)
     theirs = Authenticator.objects.create(user=stranger.user, type="webauthn", data={"name": "x", "credential": {}})
 
@@ -239,7 +239,7 @@ def test_somebody_elses_passkey_is_not_there(owner: Person, globex: Opened) -> N
     assert Authenticator.objects.filter(pk=theirs.pk).exists()
 
 
-def test_seeds_are_sealed_at_rest_and_while_they_are_shown(acme: Opened) -> None:
+def test_seeds_are_sealed_at_rest_and_while_they_are_shown(acme: OpenedTenant) -> None:
     person = make_person(acme.tenant)
     stored = str(person.factor().data)
     assert person.seed is not None
@@ -502,13 +502,15 @@ def test_other_sessions_can_be_ended(owner: Person) -> None:
 # -- roles -----------------------------------------------------------------------------------------------------------
 
 
-def test_role_counts_in_every_tenant_of_the_organization_and_in_no_other(acme: Opened, globex: Opened) -> None:
+def test_role_counts_in_every_tenant_of_the_organization_and_in_no_other(
+    acme: OpenedTenant, globex: OpenedTenant
+) -> None:
     person = make_person(acme.tenant, "analyst")
 
     assert [(reach.tenant.name, reach.role) for reach in reach_of(person.user.pk)] == [("acme", "analyst")]
 
 
-def test_last_owner_stays(acme: Opened) -> None:
+def test_last_owner_stays(acme: OpenedTenant) -> None:
     now, first = datetime.now(UTC), make_person(acme.tenant)
     with pytest.raises(LastOwner):
         take_role(acme.tenant, first.user.pk, actor="command:0", now=now)
@@ -525,7 +527,7 @@ def test_last_owner_stays(acme: Opened) -> None:
         take_role(acme.tenant, second.user.pk, actor="command:0", now=now)
 
 
-def test_billing_reads_no_memories(acme: Opened) -> None:
+def test_billing_reads_no_memories(acme: OpenedTenant) -> None:
     client = make_person(acme.tenant, "billing").show_factor(ago=1)
 
     assert client.get("/app/t/acme").status_code == 403

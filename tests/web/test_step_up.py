@@ -13,7 +13,7 @@ from apps.accounts import stepup
 from apps.accounts.models import Assertion
 from apps.accounts.session_store import SessionStore
 from apps.accounts.stepup import AssertionRefused, StepUpRequired, StepUpSpent, issue_assertion, use_assertion
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.clock import database_time
 from tests.web.people import OF_WHOM, RECORDS, Person, make_person
 
@@ -108,13 +108,13 @@ def test_factor_that_was_taken_away_counts_no_more(owner: Person) -> None:
     assert not counts(request)
 
 
-def test_somebody_elses_factor_does_not_count(owner: Person, globex: Opened) -> None:
+def test_somebody_elses_factor_does_not_count(owner: Person, globex: OpenedTenant) -> None:
     stranger = make_person(globex.tenant)
 
     assert not counts(asked(owner, record(owner, id=stranger.factor().pk)))
 
 
-def test_records_of_another_person_in_the_same_session_do_not_count(owner: Person, globex: Opened) -> None:
+def test_records_of_another_person_in_the_same_session_do_not_count(owner: Person, globex: OpenedTenant) -> None:
     request = asked(owner, record(owner))
     request.session[OF_WHOM] = str(make_person(globex.tenant).user.pk)
 
@@ -135,7 +135,7 @@ def test_session_that_nobody_opened_properly_does_not_count(owner: Person) -> No
     assert not counts(request)
 
 
-def test_person_with_nothing_to_show_is_refused(acme: Opened) -> None:
+def test_person_with_nothing_to_show_is_refused(acme: OpenedTenant) -> None:
     person = make_person(acme.tenant, "admin", factor=False)
     request = asked(person, {"method": "password", "at": time.time(), "reauthenticated": True})
 
@@ -233,7 +233,7 @@ def test_leave_of_one_session_is_worth_nothing_in_another(owner: Person) -> None
         use_assertion(there, nonce, **WHAT)
 
 
-def test_leave_of_one_person_is_worth_nothing_to_another(owner: Person, acme: Opened) -> None:
+def test_leave_of_one_person_is_worth_nothing_to_another(owner: Person, acme: OpenedTenant) -> None:
     other = make_person(acme.tenant, "admin")
     mine, theirs = asked(owner, record(owner)), asked(other, record(other))
     theirs.session["name"] = mine.session["name"]

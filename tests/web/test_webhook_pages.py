@@ -11,7 +11,7 @@ from django.test import Client
 
 from apps.adapters.senders.base import Answered
 from apps.adapters.senders.fake import FakeSender
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Environment, Scope
@@ -49,7 +49,7 @@ def sender() -> FakeSender:
     return FakeSender()
 
 
-def make(scope: Scope, *, name: str = "my service", **more: Any) -> services.Endpoint:
+def make(scope: Scope, *, name: str = "my service", **more: Any) -> services.OpenedEndpoint:
     return services.create(scope, name=name, url=URL, wanted=TYPES, now=now(), **more)
 
 
@@ -58,7 +58,7 @@ def work(sender: FakeSender, *, later: float = 0) -> None:
         pass
 
 
-def send_tests(scope: Scope, endpoint: services.Endpoint, count: int = 1) -> list[int]:
+def send_tests(scope: Scope, endpoint: services.OpenedEndpoint, count: int = 1) -> list[int]:
     return [deliveries.test(scope, endpoint.row.pk, TYPES[0], now=now()).pk for _ in range(count)]
 
 
@@ -72,7 +72,7 @@ def actions(scope: Scope) -> list[tuple[str, str]]:
 
 
 def test_webhook_is_made_as_it_was_asked_for_and_its_secret_shown_once(
-    browser: Client, owner: Person, acme: Opened
+    browser: Client, owner: Person, acme: OpenedTenant
 ) -> None:
     assert "Nobody is told of anything yet" in text_of(browser.get(f"{PAGE}?{IN}"))
 
@@ -133,7 +133,7 @@ def test_snippet_that_is_shown_accepts_what_is_sent_and_nothing_else(
     ],
 )
 def test_what_the_service_refuses_is_said_beside_the_form(
-    change: dict[str, Any], said: str, browser: Client, acme: Opened
+    change: dict[str, Any], said: str, browser: Client, acme: OpenedTenant
 ) -> None:
     endpoint = make(acme.scope)
 
@@ -145,7 +145,7 @@ def test_what_the_service_refuses_is_said_beside_the_form(
     assert services.get(acme.scope, endpoint.row.pk).row.events == list(TYPES)
 
 
-def test_webhook_is_of_the_environment_and_the_project_that_were_chosen(browser: Client, acme: Opened) -> None:
+def test_webhook_is_of_the_environment_and_the_project_that_were_chosen(browser: Client, acme: OpenedTenant) -> None:
     public_id = make_project(acme.scope, "Garden")
 
     browser.post(f"{PAGE}/new?environment=staging", FORM | {"project": public_id})
@@ -159,7 +159,7 @@ def test_webhook_is_of_the_environment_and_the_project_that_were_chosen(browser:
     assert browser.post(f"{PAGE}/new?{IN}", FORM | {"project": "proj_absent"}).status_code == 404
 
 
-def test_webhook_is_changed_paused_resumed_and_deleted(browser: Client, acme: Opened) -> None:
+def test_webhook_is_changed_paused_resumed_and_deleted(browser: Client, acme: OpenedTenant) -> None:
     endpoint = make(acme.scope)
     page = f"{PAGE}/{endpoint.row.pk}"
 
@@ -182,7 +182,7 @@ def test_webhook_is_changed_paused_resumed_and_deleted(browser: Client, acme: Op
 
 
 def test_new_secret_is_shown_once_and_the_old_one_signs_for_a_day(
-    browser: Client, acme: Opened, sender: FakeSender
+    browser: Client, acme: OpenedTenant, sender: FakeSender
 ) -> None:
     endpoint = make(acme.scope)
     page = f"{PAGE}/{endpoint.row.pk}"
@@ -199,7 +199,7 @@ def test_new_secret_is_shown_once_and_the_old_one_signs_for_a_day(
     assert "X-MemorySync-Signature-Previous" in sender.sent[0].headers
 
 
-def test_making_and_turning_secrets_wants_a_step_up(owner: Person, acme: Opened) -> None:
+def test_making_and_turning_secrets_wants_a_step_up(owner: Person, acme: OpenedTenant) -> None:
     endpoint = make(acme.scope)
     client = owner.show_factor()
 
@@ -213,7 +213,9 @@ def test_making_and_turning_secrets_wants_a_step_up(owner: Person, acme: Opened)
 # -- deliveries ------------------------------------------------------------------------------------------------------
 
 
-def test_delivery_is_followed_from_the_test_to_the_answer(browser: Client, acme: Opened, sender: FakeSender) -> None:
+def test_delivery_is_followed_from_the_test_to_the_answer(
+    browser: Client, acme: OpenedTenant, sender: FakeSender
+) -> None:
     endpoint = make(acme.scope)
 
     sent = browser.post(f"{PAGE}/{endpoint.row.pk}/test?{IN}", {"event_type": "memory.deleted"})
@@ -230,7 +232,7 @@ def test_delivery_is_followed_from_the_test_to_the_answer(browser: Client, acme:
     assert '"test": true' in tried.replace("&quot;", '"')
 
 
-def test_dead_letters_are_found_and_sent_again(browser: Client, acme: Opened, sender: FakeSender) -> None:
+def test_dead_letters_are_found_and_sent_again(browser: Client, acme: OpenedTenant, sender: FakeSender) -> None:
     endpoint = make(acme.scope)
     page = f"{PAGE}/{endpoint.row.pk}"
     first, second = send_tests(acme.scope, endpoint, 2)
@@ -253,7 +255,7 @@ def test_dead_letters_are_found_and_sent_again(browser: Client, acme: Opened, se
 
 
 def test_deliveries_come_in_pages_that_keep_their_state(
-    monkeypatch: pytest.MonkeyPatch, browser: Client, acme: Opened
+    monkeypatch: pytest.MonkeyPatch, browser: Client, acme: OpenedTenant
 ) -> None:
     monkeypatch.setattr("apps.web.webhooks.PAGE", 2)
     endpoint = make(acme.scope)
@@ -269,7 +271,7 @@ def test_deliveries_come_in_pages_that_keep_their_state(
     assert shown(f"{PAGE}/{endpoint.row.pk}?{older_in(first)}") == [ids[0]]
 
 
-def test_webhooks_and_deliveries_of_another_tenant_look_absent(browser: Client, globex: Opened) -> None:
+def test_webhooks_and_deliveries_of_another_tenant_look_absent(browser: Client, globex: OpenedTenant) -> None:
     endpoint = make(globex.scope)
     (delivery_id,) = send_tests(globex.scope, endpoint)
 
@@ -282,7 +284,7 @@ def test_webhooks_and_deliveries_of_another_tenant_look_absent(browser: Client, 
     assert [one.row.name for one in services.list_endpoints(globex.scope)] == ["my service"]
 
 
-def test_developers_have_webhooks_and_analysts_none(acme: Opened) -> None:
+def test_developers_have_webhooks_and_analysts_none(acme: OpenedTenant) -> None:
     make(acme.scope)
 
     assert "my service" in text_of(make_person(acme.tenant, Role.DEVELOPER).show_factor().get(f"{PAGE}?{IN}"))
@@ -290,7 +292,7 @@ def test_developers_have_webhooks_and_analysts_none(acme: Opened) -> None:
 
 
 @pytest.mark.parametrize("page", AT_MOST)
-def test_statements_of_a_page_are_few_and_do_not_grow(page: str, browser: Client, acme: Opened) -> None:
+def test_statements_of_a_page_are_few_and_do_not_grow(page: str, browser: Client, acme: OpenedTenant) -> None:
     project = get_project(acme.scope, make_project(acme.scope, "Garden"))
     endpoint = make(acme.scope)
     (delivery_id,) = send_tests(acme.scope, endpoint)

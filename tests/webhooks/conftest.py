@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from apps.adapters.senders.fake import FakeSender, Sent
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.ingest import services as ingest
 from apps.ingest.candidates import Proposal
@@ -59,18 +59,18 @@ def work(clock: Clock, sender: FakeSender) -> Callable[[], int]:
 
 
 @pytest.fixture
-def scope(acme: Opened) -> Scope:
+def scope(acme: OpenedTenant) -> Scope:
     return make_scope(acme)
 
 
 @pytest.fixture
-def admin(acme: Opened) -> Scope:
+def admin(acme: OpenedTenant) -> Scope:
     return replace(acme.scope, project_id=None)
 
 
 def make_endpoint(
     scope: Scope, *, wanted: Sequence[str] = TYPES, now: datetime = NOW, **more: Any
-) -> services.Endpoint:
+) -> services.OpenedEndpoint:
     return services.create(scope, **{"name": "a hook", "url": ADDRESS, "wanted": wanted, "now": NOW} | more)
 
 

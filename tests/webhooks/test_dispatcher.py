@@ -13,7 +13,7 @@ from django.db import connection
 
 from apps.adapters.senders.base import AddressRefused, Answered, SendFailed
 from apps.adapters.senders.fake import FakeSender, Sent
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import OutboxEvent
 from apps.core.errors import DomainError
 from apps.core.scoping import tenant_transaction
@@ -44,7 +44,7 @@ def newest(admin: Scope, clock: Clock) -> WebhookDelivery:
     return deliveries.page(admin, number=1, size=1, now=clock.now).deliveries[0].row
 
 
-def one_delivery(admin: Scope, scope: Scope, **more: object) -> services.Endpoint:
+def one_delivery(admin: Scope, scope: Scope, **more: object) -> services.OpenedEndpoint:
     endpoint = make_endpoint(admin, wanted=["memory.created"], **more)
     remember(scope, TEXT)
     return endpoint
@@ -328,7 +328,7 @@ def test_of_an_endpoint_that_is_deleted_nothing_stays(
 
 
 def test_an_endpoint_of_a_project_says_which_and_so_does_what_it_is_told(
-    admin: Scope, scope: Scope, acme: Opened, sender: FakeSender, work: Work
+    admin: Scope, scope: Scope, acme: OpenedTenant, sender: FakeSender, work: Work
 ) -> None:
     public_id = make_project(acme.scope, "mine")
     project_id = get_project(acme.scope, public_id).pk

@@ -13,7 +13,7 @@ from apps.accounts.services import meet_person
 from apps.adapters.senders.fake import FakeSender
 from apps.apikeys import limits, quota
 from apps.apikeys import services as keys
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import OutboxEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -140,7 +140,7 @@ def test_each_endpoint_is_told_under_the_same_event_id(
 
 @pytest.mark.parametrize("where", ["tenant", "environment", "project"])
 def test_nobody_is_told_of_what_happens_elsewhere(
-    where: str, admin: Scope, scope: Scope, acme: Opened, globex: Opened, sender: FakeSender, work: Work
+    where: str, admin: Scope, scope: Scope, acme: OpenedTenant, globex: OpenedTenant, sender: FakeSender, work: Work
 ) -> None:
     there = {
         "tenant": globex.scope,
@@ -210,7 +210,7 @@ def test_an_event_of_somebody_who_was_erased_meanwhile_is_not_told(
 
 
 def test_another_persons_space_is_told_with_their_number(
-    admin: Scope, acme: Opened, sender: FakeSender, work: Work
+    admin: Scope, acme: OpenedTenant, sender: FakeSender, work: Work
 ) -> None:
     make_endpoint(admin, wanted=["memory.created"])
     bob = make_scope(acme, "bob")
@@ -269,7 +269,7 @@ def test_a_quota_that_runs_out_is_told(admin: Scope, sender: FakeSender, work: W
 
 
 def test_a_key_that_asks_too_often_is_told_of_once_a_minute(
-    admin: Scope, acme: Opened, sender: FakeSender, work: Work, clock: Clock
+    admin: Scope, acme: OpenedTenant, sender: FakeSender, work: Work, clock: Clock
 ) -> None:
     make_endpoint(admin)
     program = replace(admin, principal=Principal(kind="api_key", id=7))
@@ -282,7 +282,7 @@ def test_a_key_that_asks_too_often_is_told_of_once_a_minute(
     assert told(sender) == [("api.rate_limited", {"api_key_id": 7, "actor": "api_key:7"})] * 2
 
 
-def test_members_are_told_of(admin: Scope, acme: Opened, sender: FakeSender, work: Work) -> None:
+def test_members_are_told_of(admin: Scope, acme: OpenedTenant, sender: FakeSender, work: Work) -> None:
     make_endpoint(admin)
     person, _ = meet_person("carol@acme.example", actor="command:0", now=datetime.now(UTC))
 
@@ -315,7 +315,7 @@ def test_what_is_erased_is_told_once_more_and_what_was_told_of_it_is_gone(
 
 
 def test_what_is_to_be_told_of_a_person_goes_with_them(
-    admin: Scope, scope: Scope, acme: Opened, sender: FakeSender, work: Work, clock: Clock
+    admin: Scope, scope: Scope, acme: OpenedTenant, sender: FakeSender, work: Work, clock: Clock
 ) -> None:
     make_endpoint(admin)
     remember(scope, "The heron nests by the lock.")

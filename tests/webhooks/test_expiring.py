@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from apps.adapters.senders.fake import FakeSender
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.scoping import tenant_transaction
 from apps.memories.services import renew
@@ -129,7 +129,11 @@ def test_a_policy_that_takes_memories_at_once_is_told_before_it_does(
 
 
 def test_each_environment_and_project_hears_of_its_own(
-    admin: Scope, acme: Opened, globex: Opened, sender: FakeSender, notified: Callable[[datetime], list[dict[str, Any]]]
+    admin: Scope,
+    acme: OpenedTenant,
+    globex: OpenedTenant,
+    sender: FakeSender,
+    notified: Callable[[datetime], list[dict[str, Any]]],
 ) -> None:
     shop = make_project(acme.scope, "web")
     web = get_project(acme.scope, shop).pk

@@ -7,7 +7,7 @@ import pytest
 
 from apps.adapters.senders.base import Answered
 from apps.adapters.senders.fake import FakeSender
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import OutboxEvent
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import key_version_of
@@ -34,7 +34,7 @@ def sender() -> FakeSender:
 
 def turn_keys(scope: Scope, **how: Any) -> None:
     asked = rotation.rotate(scope, reason="test", now=NOW, **how)
-    assert rotation.work(asked.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.Outcome.OVER
+    assert rotation.work(asked.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.RotationOutcome.OVER
 
 
 def versions(scope: Scope) -> set[int]:
@@ -88,7 +88,7 @@ def test_a_secret_that_was_moved_to_another_endpoint_opens_nowhere(
 
 
 def test_of_a_person_who_is_shredded_no_delivery_stays(
-    admin: Scope, scope: Scope, acme: Opened, sender: FakeSender, work: Work, clock: Clock
+    admin: Scope, scope: Scope, acme: OpenedTenant, sender: FakeSender, work: Work, clock: Clock
 ) -> None:
     make_endpoint(admin, wanted=["memory.created"])
     bob = make_scope(acme, "bob")
@@ -106,7 +106,7 @@ def test_of_a_person_who_is_shredded_no_delivery_stays(
 
 
 def test_one_tenants_lost_keys_hold_up_nobody_else(
-    admin: Scope, scope: Scope, globex: Opened, sender: FakeSender, work: Work, monkeypatch: pytest.MonkeyPatch
+    admin: Scope, scope: Scope, globex: OpenedTenant, sender: FakeSender, work: Work, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     theirs = make_scope(globex)
     for one, there in ((admin, scope), (globex.scope, theirs)):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
-from apps.apikeys.onboarding import Opened
+from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import OutboxEvent
 from apps.core.scoping import tenant_transaction
 from apps.projects import services as projects
@@ -115,7 +115,7 @@ def test_an_endpoint_that_goes_while_it_is_paused_or_resumed_is_not_found(
 
 
 def test_an_endpoint_that_goes_while_it_is_told_of_something_holds_up_no_other_tenant(
-    acme: Opened, globex: Opened, admin: Scope, scope: Scope, monkeypatch: pytest.MonkeyPatch
+    acme: OpenedTenant, globex: OpenedTenant, admin: Scope, scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint_id = make_endpoint(admin, wanted=["memory.created"]).row.pk
     make_endpoint(globex.scope, wanted=["memory.created"])

@@ -65,7 +65,7 @@ def sender(receiver: Receiver, settings: object) -> HttpSender:
 @pytest.fixture
 def endpoint(
     admin: Scope, receiver: Receiver, sender: HttpSender, monkeypatch: pytest.MonkeyPatch
-) -> services.Endpoint:
+) -> services.OpenedEndpoint:
     monkeypatch.setattr(services, "get_sender", lambda: sender)
     return make_endpoint(admin, url=receiver.url, wanted=["memory.created"])
 
@@ -75,7 +75,7 @@ def work(sender: HttpSender, *, seconds: float = 0.5) -> int:
 
 
 def test_what_the_documentation_checks_is_what_we_sign(
-    scope: Scope, endpoint: services.Endpoint, receiver: Receiver, sender: HttpSender
+    scope: Scope, endpoint: services.OpenedEndpoint, receiver: Receiver, sender: HttpSender
 ) -> None:
     remember(scope, "The heron nests by the lock.")
     work(sender)
@@ -91,7 +91,7 @@ def test_what_the_documentation_checks_is_what_we_sign(
 
 
 def test_a_receiver_that_knows_the_old_secret_alone_takes_what_the_new_one_signs(
-    admin: Scope, scope: Scope, endpoint: services.Endpoint, receiver: Receiver, sender: HttpSender
+    admin: Scope, scope: Scope, endpoint: services.OpenedEndpoint, receiver: Receiver, sender: HttpSender
 ) -> None:
     renewed = services.rotate_secret(admin, endpoint.row.pk, now=datetime.now(UTC))
     remember(scope, "The heron nests by the lock.")
@@ -103,7 +103,7 @@ def test_a_receiver_that_knows_the_old_secret_alone_takes_what_the_new_one_signs
 
 
 def test_a_redirect_inside_is_not_followed_and_tried_again(
-    admin: Scope, scope: Scope, endpoint: services.Endpoint, receiver: Receiver, sender: HttpSender
+    admin: Scope, scope: Scope, endpoint: services.OpenedEndpoint, receiver: Receiver, sender: HttpSender
 ) -> None:
     receiver.status, receiver.headers = 302, {"Location": "http://169.254.169.254/latest/meta-data/"}
 
@@ -116,7 +116,7 @@ def test_a_redirect_inside_is_not_followed_and_tried_again(
 
 
 def test_a_name_that_points_inside_by_now_is_not_sent_to(
-    admin: Scope, scope: Scope, endpoint: services.Endpoint, receiver: Receiver
+    admin: Scope, scope: Scope, endpoint: services.OpenedEndpoint, receiver: Receiver
 ) -> None:
     remember(scope, "The heron nests by the lock.")
 
@@ -127,7 +127,12 @@ def test_a_name_that_points_inside_by_now_is_not_sent_to(
 
 
 def test_a_slow_receiver_holds_up_itself_alone(
-    admin: Scope, scope: Scope, endpoint: services.Endpoint, receiver: Receiver, sender: HttpSender, settings: object
+    admin: Scope,
+    scope: Scope,
+    endpoint: services.OpenedEndpoint,
+    receiver: Receiver,
+    sender: HttpSender,
+    settings: object,
 ) -> None:
     settings.WEBHOOK_SECONDS = 0.5  # type: ignore[attr-defined]
     receiver.write = lambda _: time.sleep(2)
@@ -175,7 +180,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 @pytest.mark.e2e
 def test_workers_that_are_killed_lose_nothing_and_what_comes_twice_has_the_same_event_id(
-    admin: Scope, scope: Scope, endpoint: services.Endpoint, receiver: Receiver
+    admin: Scope, scope: Scope, endpoint: services.OpenedEndpoint, receiver: Receiver
 ) -> None:
     now = datetime.now(UTC)
     for start in range(0, MANY, 20):

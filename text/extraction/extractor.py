@@ -16,7 +16,7 @@ from text.extraction import code, injection, roles, small_talk
 from text.extraction import secrets as credentials
 from text.extraction.assertion import asks, is_condition, is_played, is_quoted, is_supposed
 from text.extraction.commands import has_order
-from text.extraction.finding import ORDER, Decision, Finding, Part
+from text.extraction.finding import ORDER, ClaimPart, Decision, Finding
 from text.extraction.reasons import Reason
 from text.extraction.slots import Claim, Clause, claims_of, order_claim, signature
 from text.extraction.subjects import spoken_of, who_of
@@ -315,8 +315,8 @@ def _order_alone(low: str, span: Span, claims: Sequence[Claim]) -> Iterator[Clai
         yield claim
 
 
-def _part(claim: Claim) -> Part:
-    return Part(
+def _part(claim: Claim) -> ClaimPart:
+    return ClaimPart(
         start=claim.start,
         end=claim.end,
         key=claim.key[:64],

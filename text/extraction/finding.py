@@ -12,7 +12,7 @@ Decision = Literal["keep", "discarded_low_signal", "discarded_transient", "disca
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ClaimPart:
     """A claim: its words, text[start:end] of the turn, its key and value.
 
     type: of a statement that is this claim and nothing else.
@@ -25,7 +25,7 @@ class Part:
     many_valued: bool = False
     type: str = "fact"
 
-    def moved(self, by: int) -> "Part":
+    def moved(self, by: int) -> "ClaimPart":
         """As in a text that begins so many characters earlier; below 0: later."""
         return replace(self, start=self.start + by, end=self.end + by)
 
@@ -65,14 +65,14 @@ class Finding:
     redacted: bool = False
     worth: float = 1.0
     closes: tuple[tuple[str, str | None], ...] = ()
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ClaimPart, ...] = ()
 
     @property
-    def claims(self) -> tuple[Part, ...]:
+    def claims(self) -> tuple[ClaimPart, ...]:
         """Its parts; of one that is a single claim, the whole of it."""
         if self.key is None:
             return self.parts
-        whole = Part(
+        whole = ClaimPart(
             start=self.start,
             end=self.end,
             key=self.key,

@@ -16,7 +16,7 @@ import numpy as np
 from apps.adapters.embedders.minilm import graph_file
 from apps.adapters.embedders.minilm.loading import WrongGraphError
 from apps.adapters.embedders.minilm.reference import encode_tokens
-from apps.adapters.embedders.minilm.weights import Array, Layer, Linear, Weights, map_safetensors, read_weights
+from apps.adapters.embedders.minilm.weights import Array, Layer, Linear, ModelWeights, map_safetensors, read_weights
 from apps.adapters.errors import AdapterError
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ def read_tuned(name: str, folder: Path = FOLDER) -> Tuned:
     )
 
 
-def merged(base: Weights, tuned: Tuned) -> Weights:
+def merged(base: ModelWeights, tuned: Tuned) -> ModelWeights:
     """The encoder's weights with ours added to them."""
     return replace(base, layers=tuple(_layer(layer, number, tuned) for number, layer in enumerate(base.layers)))
 
@@ -89,7 +89,7 @@ def load_encoder(tuned: Tuned, model_folder: Path, cache_folder: Path | None) ->
     return numpy_encoder(tuned, read_weights(model_folder))
 
 
-def numpy_encoder(tuned: Tuned, base: Weights) -> Encode:
+def numpy_encoder(tuned: Tuned, base: ModelWeights) -> Encode:
     weights = merged(base, tuned)
     return lambda ids: encode_tokens(weights, [ids])
 
@@ -104,7 +104,7 @@ def _load_onnx(tuned: Tuned, model_folder: Path, cache_folder: Path | None) -> E
     )
 
 
-def _build_checked(tuned: Tuned, base: Weights) -> bytes:
+def _build_checked(tuned: Tuned, base: ModelWeights) -> bytes:
     # Imported here, because onnx takes long to import and only a build needs it.
     from apps.adapters.embedders.minilm.onnx_graph import build_token_graph
     from apps.adapters.embedders.minilm.runtime import OnnxTokens

@@ -16,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from apps.adapters.documents.kinds import Kind, kind_of
+from apps.adapters.documents.kinds import DocumentKind, kind_of
 from apps.adapters.documents.limits import CPU_SECONDS, MAX_CHARACTERS, MEMORY_BYTES, NICENESS
 from apps.adapters.documents.refusals import DocumentBroken, DocumentTooLarge, DocumentTooSlow
 from apps.core.errors import DomainError
@@ -58,7 +58,7 @@ def _refusal(refusal: DomainError) -> dict[str, Any]:
     return {"refused": type(refusal).__name__, "message": refusal.message}
 
 
-def _pieces(kind: Kind, content: bytes) -> Iterator[str]:
+def _pieces(kind: DocumentKind, content: bytes) -> Iterator[str]:
     pieces: Iterator[str] = import_module(f"{READERS}.{kind.value}").read(content)
     return pieces
 

@@ -11,7 +11,7 @@ from apps.adapters.documents.archives import checked_names
 from apps.adapters.documents.refusals import DocumentBroken, DocumentEncrypted, DocumentUnsupported
 
 
-class Kind(StrEnum):
+class DocumentKind(StrEnum):
     PDF = "pdf"
     DOCX = "docx"
     PPTX = "pptx"
@@ -22,7 +22,11 @@ class Kind(StrEnum):
 
 
 # The part that makes an Office file one, with or without macros, which are never run here.
-OFFICE_PARTS: Final = {"word/document.xml": Kind.DOCX, "ppt/presentation.xml": Kind.PPTX, "xl/workbook.xml": Kind.XLSX}
+OFFICE_PARTS: Final = {
+    "word/document.xml": DocumentKind.DOCX,
+    "ppt/presentation.xml": DocumentKind.PPTX,
+    "xl/workbook.xml": DocumentKind.XLSX,
+}
 BINARY_NAMES: Final = {
     ".pdf": "PDF",
     ".docx": "DOCX", ".docm": "DOCX",
@@ -35,10 +39,10 @@ HTML_BEGINNINGS: Final = (b"<!doctype html", b"<html")
 BYTE_ORDER_MARKS: Final = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-def kind_of(name: str, content: bytes) -> Kind:
+def kind_of(name: str, content: bytes) -> DocumentKind:
     """Raises a refusal for what is not read, is broken, or is an archive built to exhaust."""
     if b"%PDF-" in content[:1024]:
-        return Kind.PDF
+        return DocumentKind.PDF
     if content.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _office_kind(content)
     if content.startswith(OLE):
@@ -49,13 +53,13 @@ def kind_of(name: str, content: bytes) -> Kind:
     if not _is_text(content):
         raise DocumentUnsupported
     if suffix in {".csv", ".tsv"}:
-        return Kind.CSV
+        return DocumentKind.CSV
     if suffix in {".html", ".htm", ".xhtml"} or content[:1024].lstrip().lower().startswith(HTML_BEGINNINGS):
-        return Kind.HTML
-    return Kind.TEXT
+        return DocumentKind.HTML
+    return DocumentKind.TEXT
 
 
-def _office_kind(content: bytes) -> Kind:
+def _office_kind(content: bytes) -> DocumentKind:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = checked_names(archive)

@@ -14,7 +14,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from apps.adapters.errors import AdapterError
 from apps.adapters.kms.base import KeyMismatch, KeyRefused, KeyUnavailable, Wrapped, bound
-from apps.adapters.kms.remote import CONNECT_SECONDS, TIMEOUT_SECONDS, PerProcess, RemoteKeys, require_tls
+from apps.adapters.kms.remote import CONNECT_SECONDS, TIMEOUT_SECONDS, ForkAware, RemoteKeys, require_tls
 
 try:
     import boto3.session
@@ -87,7 +87,7 @@ class AwsKms(RemoteKeys):
             )
             return session.client("kms", endpoint_url=endpoint, config=config)
 
-        self._client: Final = PerProcess(client)
+        self._client: Final = ForkAware(client)
 
     def _wrap(self, key: bytes, ctx: Mapping[str, str]) -> Wrapped:
         context = _context(ctx)

@@ -18,7 +18,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from apps.adapters.errors import AdapterError
 from apps.adapters.kms.base import KeyMismatch, KeyRefused, KeyUnavailable, Wrapped, bound
-from apps.adapters.kms.remote import CONNECT_SECONDS, TIMEOUT_SECONDS, PerProcess, RemoteKeys, require_tls
+from apps.adapters.kms.remote import CONNECT_SECONDS, TIMEOUT_SECONDS, ForkAware, RemoteKeys, require_tls
 
 try:
     import google.auth
@@ -75,7 +75,7 @@ class GoogleKms(RemoteKeys):
             )
             return AuthorizedSession(credentials)  # type: ignore[no-untyped-call]  # half of google-auth has no types
 
-        self._session: Final = PerProcess(session)
+        self._session: Final = ForkAware(session)
 
     def _wrap(self, key: bytes, ctx: Mapping[str, str]) -> Wrapped:
         version = self._current_version()

@@ -97,7 +97,7 @@ class RemoteKeys(ABC):
             raise KeyMismatch
 
 
-class PerProcess(Generic[T]):
+class ForkAware(Generic[T]):
     """Made on first use, and again in a forked child, which must not share its parent's connections.
 
     Two threads may each make one at first; one of the two is forgotten.

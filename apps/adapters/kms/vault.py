@@ -16,7 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from apps.adapters.errors import AdapterError
 from apps.adapters.kms.base import KeyMismatch, KeyRefused, KeyUnavailable, Wrapped, bound
-from apps.adapters.kms.remote import CONNECT_SECONDS, TIMEOUT_SECONDS, PerProcess, RemoteKeys, require_tls
+from apps.adapters.kms.remote import CONNECT_SECONDS, TIMEOUT_SECONDS, ForkAware, RemoteKeys, require_tls
 
 try:
     import hvac
@@ -78,7 +78,7 @@ class VaultTransit(RemoteKeys):
             return made
 
         client()  # to say at the start what is wrong with the address
-        self._client: Final = PerProcess(client)
+        self._client: Final = ForkAware(client)
 
     def _wrap(self, key: bytes, ctx: Mapping[str, str]) -> Wrapped:
         if not self._is_derived:

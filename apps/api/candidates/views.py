@@ -16,9 +16,9 @@ from apps.ingest.review import (
     REASONS,
     STATES,
     CandidateNotFound,
-    Verdict,
+    ReviewFilter,
+    ReviewVerdict,
     Waiting,
-    Wanted,
     decide,
     decide_all,
     get_candidate,
@@ -105,7 +105,7 @@ class ReviewView(ApiView):
         space = find_end_user(scope, named)
         return scope.in_spaces(space) if space else None
 
-    def decided(self, candidate_id: int, verdict: Verdict) -> Response:
+    def decided(self, candidate_id: int, verdict: ReviewVerdict) -> Response:
         scope = self.queue(writes=True)
         if scope is None:
             raise CandidateNotFound
@@ -122,7 +122,7 @@ class CandidatesView(ReviewView):
         scope, limit = self.queue(fields.get("end_user_id")), fields["limit"]
         if scope is None:
             return Response({"candidates": [], "next_cursor": None})
-        wanted = Wanted.of(status=fields.get("status"), reason=fields.get("reason"))
+        wanted = ReviewFilter.of(status=fields.get("status"), reason=fields.get("reason"))
         page = list_candidates(scope, wanted, before=fields.get("cursor"), limit=limit, now=now)
         return Response({"candidates": [_body(one) for one in page.candidates], "next_cursor": page.next_before})
 
@@ -156,7 +156,7 @@ class AcceptView(ReviewView):
         """
         fields = self.read(AcceptInput)
         text = Plaintext(fields["text"]) if "text" in fields else None
-        return self.decided(candidate_id, Verdict(accept=True, text=text, pinned=fields["pinned"]))
+        return self.decided(candidate_id, ReviewVerdict(accept=True, text=text, pinned=fields["pinned"]))
 
 
 class RejectView(ReviewView):
@@ -165,7 +165,7 @@ class RejectView(ReviewView):
     @operation("reject_candidate", request=None, responses=CandidateOutput)
     def post(self, request: Request, candidate_id: int) -> Response:
         """Do not remember it.  Its text is gone at once, and the same said again does not come back to the queue."""
-        return self.decided(candidate_id, Verdict(accept=False))
+        return self.decided(candidate_id, ReviewVerdict(accept=False))
 
 
 class BulkDecideView(ReviewView):
@@ -180,7 +180,7 @@ class BulkDecideView(ReviewView):
     def post(self, request: Request) -> Response:
         """The same verdict on up to a hundred, each by itself; results follow the order of the ids."""
         fields, scope = self.read(BulkDecideInput), self.queue(writes=True)
-        verdict = Verdict(accept=fields["action"] == "accept", pinned=fields["pinned"])
+        verdict = ReviewVerdict(accept=fields["action"] == "accept", pinned=fields["pinned"])
         ids: list[int] = fields["candidate_ids"]
         results: list[tuple[int, Waiting | DomainError]] = (
             decide_all(scope, ids, verdict, now=self.now()) if scope else [(one, CandidateNotFound()) for one in ids]

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts import api_sessions, second_factors
-from apps.accounts.api_sessions import SignInRefused, Tokens
+from apps.accounts.api_sessions import SessionTokens, SignInRefused
 from apps.accounts.services import person_of_id
 from apps.api.fields import Input, Label, Text
 from apps.api.operations import operation
@@ -342,5 +342,5 @@ def _opened(view: OpenView, person: "User", *, method: str) -> dict[str, Any]:
     }
 
 
-def _tokens(tokens: Tokens) -> dict[str, str]:
+def _tokens(tokens: SessionTokens) -> dict[str, str]:
     return {"access_token": tokens.access, "refresh_token": tokens.refresh, "token_type": "bearer"}

@@ -11,7 +11,7 @@ from apps.api.fields import Choice, Label, Moment, Parameters, WholeInQuery
 from apps.api.operations import operation
 from apps.api.v1.quota import QuotaOutput, QuotaView
 from apps.api.views import ControlView
-from apps.audit.selectors import Wanted, list_events
+from apps.audit.selectors import AuditFilter, list_events
 from apps.tenants.services import POLICIES
 
 MOST: Final = 200
@@ -119,7 +119,7 @@ class TrailView(ControlView):
         """The tenant's audit trail, newest first, in the words of the control-plane client; `GET /v1/audit/events`
         gives whole rows, as they are chained."""
         fields = self.read_parameters(TrailInput)
-        wanted = Wanted(
+        wanted = AuditFilter(
             action=fields.get("action"),
             actor=fields.get("actor"),
             outcome=OUTCOMES[fields["success"]] if "success" in fields else None,

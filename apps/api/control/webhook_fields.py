@@ -12,7 +12,7 @@ from apps.webhooks import services
 from apps.webhooks.deliveries import Delivery, rate
 from apps.webhooks.events import TYPES
 from apps.webhooks.fanout import hash_of, shown_id
-from apps.webhooks.services import Endpoint
+from apps.webhooks.services import OpenedEndpoint
 
 ALGORITHMS: Final = ("hmac-sha256", "hmac-sha512")
 STATUSES: Final = ("pending", "retrying", "delivered", "failed", "dead_letter")
@@ -227,7 +227,7 @@ def _time(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
 
 
-def webhook_body(one: Endpoint) -> dict[str, Any]:
+def webhook_body(one: OpenedEndpoint) -> dict[str, Any]:
     row = one.row
     return {
         "id": row.pk,
@@ -265,7 +265,7 @@ def webhook_body(one: Endpoint) -> dict[str, Any]:
     }
 
 
-def created_body(one: Endpoint) -> dict[str, Any]:
+def created_body(one: OpenedEndpoint) -> dict[str, Any]:
     return webhook_body(one) | {"secret": one.secret}
 
 

@@ -16,7 +16,7 @@ from apps.api.fields import Choice, ClampedInQuery, Flag, Input, Label, Moment, 
 from apps.api.operations import operation
 from apps.api.permissions import OPEN
 from apps.api.views import ApiView, OpenView
-from apps.exports.filters import Filters
+from apps.exports.filters import ExportFilters
 from apps.exports.links import Download, LinkRefused, issue_link, use_link
 from apps.exports.services import Export, cancel_export, get_export, list_exports, retry_export, start_export
 from apps.retention.subject_requests import note_taken
@@ -116,7 +116,7 @@ class ExportsView(ApiView):
             self.scope(),
             format_=fields["format"],
             reach=fields["scope"],
-            filters=Filters(**fields.get("filters", {})),
+            filters=ExportFilters(**fields.get("filters", {})),
             now=self.now(),
         )
         return Response(_started(started), status=202)

@@ -16,7 +16,7 @@ from apps.api.parsers import parse
 from apps.core.errors import DomainError, Invalid
 from apps.core.plaintext import Plaintext
 from apps.exports.formats import COLUMNS
-from apps.imports.records import EXPORTED, EndUserUnnamed, Record
+from apps.imports.records import EXPORTED, EndUserUnnamed, ImportRecord
 from apps.ingest.candidates import ImportedMemory, KeptEdge, Proposal
 from apps.memories.types import TYPES
 
@@ -70,7 +70,7 @@ class ExportedInput(Input):
     edges = ExportedEdgeInput(many=True, required=False)
 
 
-def read_record(raw: bytes, *, end_user: str | None, since: datetime) -> Record:
+def read_record(raw: bytes, *, end_user: str | None, since: datetime) -> ImportRecord:
     """Raises an Invalid whose message names the field and quotes nothing, or TooLarge for its metadata."""
     try:
         record = parse(raw)
@@ -87,7 +87,7 @@ def read_record(raw: bytes, *, end_user: str | None, since: datetime) -> Record:
     if whose is None or not whose.strip():
         raise EndUserUnnamed
     made = _exported(fields, record, since=since) if is_exported else proposal(fields, deduplicate=True)
-    return Record(end_user=whose, proposal=made)
+    return ImportRecord(end_user=whose, proposal=made)
 
 
 def _exported(fields: Mapping[str, Any], record: Mapping[str, Any], *, since: datetime) -> Proposal:

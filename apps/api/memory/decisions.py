@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from apps.api.fields import Choice, ClampedInQuery, Input, Label, Parameters, Text, Whole
 from apps.api.operations import operation
 from apps.api.views import ApiView
-from apps.edges.decisions import Decision, Verdict, list_decisions, resolve
+from apps.edges.decisions import ContradictionDecision, ContradictionVerdict, list_decisions, resolve
 from apps.recall import read_log
 
 
@@ -77,7 +77,7 @@ class ResolveView(ApiView):
     def post(self, request: Request) -> Response:
         """Decide which of two memories holds: the other is superseded by it.  Said again it changes nothing."""
         fields = self.read(ResolveInput)
-        verdict = Verdict(
+        verdict = ContradictionVerdict(
             decision_id=fields.get("decision_id"),
             winner_id=fields.get("winning_memory_id"),
             resolution=fields.get("resolution"),
@@ -86,7 +86,7 @@ class ResolveView(ApiView):
         return Response(_body(resolve(self.reader(writes=True), verdict, now=self.now())))
 
 
-def _body(decision: Decision) -> dict[str, Any]:
+def _body(decision: ContradictionDecision) -> dict[str, Any]:
     return {
         "decision_id": decision.id,
         "status": "resolved" if decision.resolved_at else "open",

@@ -17,7 +17,7 @@ from apps.api.memory.representations import MemoryOutput, memory_body
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.edges.selectors import edges_of
-from apps.memories.exporting import Batch, Exported, export_batches
+from apps.memories.exporting import ExportBatch, Exported, export_batches
 from apps.projects.scope import Scope
 
 
@@ -64,7 +64,7 @@ class ExportView(ApiView):
         return StreamingHttpResponse(_pieces(scope, ready, now=now), content_type="application/json")
 
 
-def _pieces(scope: Scope, batches: Iterator[Batch], *, now: datetime) -> Iterator[bytes]:
+def _pieces(scope: Scope, batches: Iterator[ExportBatch], *, now: datetime) -> Iterator[bytes]:
     user_id = scope.space.owner_id if scope.spaces else 0  # the wire has an integer there, also for a stranger
     yield b'{"user_id":%d,"generated_at":%b,"memories":[' % (user_id, orjson.dumps(now))
     count = unreadable = 0
@@ -76,7 +76,7 @@ def _pieces(scope: Scope, batches: Iterator[Batch], *, now: datetime) -> Iterato
     yield b'],"count":%d,"unreadable":%d}' % (count, unreadable)
 
 
-def _rows(scope: Scope, batch: Batch, *, now: datetime) -> list[bytes]:
+def _rows(scope: Scope, batch: ExportBatch, *, now: datetime) -> list[bytes]:
     """Each edge with the later of its two memories, where an import knows them both."""
     edges: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for edge in reversed(edges_of(scope, [one.memory.id for one in batch.memories], now=now)):

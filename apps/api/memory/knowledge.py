@@ -11,7 +11,7 @@ from apps.api.fields import Choice, ClampedInQuery, Label, Parameters
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.recall.intelligence import Insight
-from apps.recall.knowledge import RECENT, Knowledge, Report, intelligence, knowledge_stats
+from apps.recall.knowledge import RECENT, Knowledge, KnowledgeReport, intelligence, knowledge_stats
 
 OWN_SCOPE = "user"
 
@@ -130,7 +130,7 @@ def _stats_body(known: Knowledge) -> dict[str, Any]:
     }
 
 
-def _report_body(report: Report) -> dict[str, Any]:
+def _report_body(report: KnowledgeReport) -> dict[str, Any]:
     lifetime = _insight_body(report.lifetime)
     return {
         **{name: lifetime[name] for name in ("themes", "entities", "patterns")},

@@ -8,7 +8,7 @@ from rest_framework import serializers
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import STORED, DecisionMade, Outcome
 from apps.memories.opened import OpenedMemory
-from apps.memories.parts import Part
+from apps.memories.parts import MemoryPart
 from apps.recall.results import Explanation
 from text.digest import TextDigest, digest_of
 
@@ -69,7 +69,7 @@ def memory_body(
     return body
 
 
-def _ended_body(part: Part, words: Plaintext) -> dict[str, Any]:
+def _ended_body(part: MemoryPart, words: Plaintext) -> dict[str, Any]:
     return {
         "text": words.reveal(),
         "ended_at": part.ended_at,

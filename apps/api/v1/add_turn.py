@@ -19,7 +19,7 @@ from text.extraction.roles import OTHER_LABELS, USER_LABELS
 ROLES: Final = ("user", *sorted(USER_LABELS - {"user"}), *sorted(OTHER_LABELS))
 
 
-class Role(Choice):
+class TurnRole(Choice):
     """Who spoke, in any case."""
 
     def to_internal_value(self, data: Any) -> str:
@@ -32,7 +32,7 @@ class AddTurnInput(IdentityInput, WriteInput):
 
     text = Text()
     source = Label(default="chat", help_text="A label in clear.")  # type: ignore[assignment]  # the wire's name, not DRF's
-    role = Role(choices=ROLES, required=False)
+    role = TurnRole(choices=ROLES, required=False)
     speaker = Label(required=False, max_length=256)
     occurred_at = Moment(required=False)
     session_id = Label(required=False, max_length=256)

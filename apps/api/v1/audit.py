@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from apps.api.fields import Choice, Label, Moment, Parameters, WholeInQuery
 from apps.api.operations import operation
 from apps.api.views import ApiView
-from apps.audit.selectors import Wanted, list_events
+from apps.audit.selectors import AuditFilter, list_events
 
 MOST: Final = 200
 
@@ -60,7 +60,7 @@ class EventsView(ApiView):
         """
         fields = dict(self.read_parameters(EventsInput))
         limit, before = fields.pop("limit"), fields.pop("cursor", None)
-        found = list_events(self.scope(), Wanted(**fields), before=before, limit=limit + 1)
+        found = list_events(self.scope(), AuditFilter(**fields), before=before, limit=limit + 1)
         shown = found[:limit]
         return Response(
             {

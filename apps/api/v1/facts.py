@@ -16,7 +16,7 @@ from apps.ingest.candidates import StatedFact
 from apps.ingest.facts import contradictions, query_facts, record_fact
 from apps.memories.claims import Fact
 from apps.recall import read_log
-from text.predicates import Claim
+from text.predicates import PredicateClaim
 
 SUBJECT, PREDICATE, OBJECT = 256, 64, 1_024  # characters
 
@@ -94,7 +94,7 @@ class FactsView(ApiView):
         fields, now = self.read(FactInput), self.now()
         scope, end_user = self.scope(writes=True), self.end_user(fields.get("end_user_id"))
         stated = StatedFact(
-            claim=Claim.stated(fields["subject"], fields["predicate"], fields["object"]),
+            claim=PredicateClaim.stated(fields["subject"], fields["predicate"], fields["object"]),
             valid_from=fields.get("valid_from"),
             valid_to=fields.get("valid_to"),
         )

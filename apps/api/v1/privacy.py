@@ -11,7 +11,7 @@ from apps.api.fields import Choice, Input, Parameters, WholeInQuery
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.retention.states import PrivacyKind, PrivacyState
-from apps.retention.subject_requests import Asked, list_requests, open_request
+from apps.retention.subject_requests import SubjectRequestInfo, list_requests, open_request
 
 KINDS: Final = [kind.value for kind in PrivacyKind]
 STATES: Final = [state.value for state in PrivacyState]
@@ -73,7 +73,7 @@ class PrivacyRequestsView(ApiView):
         return Response(_body(asked), status=201 if is_new else 200)
 
 
-def _body(one: Asked) -> dict[str, Any]:
+def _body(one: SubjectRequestInfo) -> dict[str, Any]:
     return {
         "id": one.id,
         "user_id": one.end_user_id,

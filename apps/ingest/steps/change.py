@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from apps.ingest.candidates import MADE, Candidate, FoundChange
+from apps.ingest.candidates import MADE, FoundChange, MemoryCandidate
 from apps.ingest.changes import Effect, may_end, says_nothing
 from apps.ingest.memory_state import MemoryState
 from apps.ingest.snapshot import SpaceSnapshot
@@ -12,7 +12,7 @@ from apps.tenants.models import Changes
 from text.marking import marked
 
 
-def change(candidate: Candidate, snapshot: SpaceSnapshot) -> None:
+def change(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
     """End, or mark as possibly outdated, what a candidate that was stored makes untrue."""
     if candidate.decision not in MADE or candidate.memory_id is None:
         return
@@ -29,7 +29,7 @@ def change(candidate: Candidate, snapshot: SpaceSnapshot) -> None:
                 _apply(candidate, found, known, snapshot)
 
 
-def _apply(candidate: Candidate, found: FoundChange, known: MemoryState, snapshot: SpaceSnapshot) -> None:
+def _apply(candidate: MemoryCandidate, found: FoundChange, known: MemoryState, snapshot: SpaceSnapshot) -> None:
     """What its type may not end, what is trusted more, and what the tenant wants to decide by itself is only marked."""
     assert candidate.memory_id is not None  # noqa: S101  (the caller looked)
     is_more_trusted = snapshot.trust(candidate) < known.trust
@@ -54,14 +54,14 @@ def _apply(candidate: Candidate, found: FoundChange, known: MemoryState, snapsho
     candidate.decision, candidate.replaces_id = "superseding", known.id
 
 
-def _mark(candidate: Candidate, known: MemoryState, *, is_doubted: bool = True) -> None:
+def _mark(candidate: MemoryCandidate, known: MemoryState, *, is_doubted: bool = True) -> None:
     """Leave a decision to make between the two, and say that the older may be outdated."""
     candidate.against = [*candidate.against, known.id]
     if is_doubted:
         known.outdated_by = candidate.memory_id
 
 
-def close_what_says_nothing(candidates: Sequence[Candidate], snapshot: SpaceSnapshot) -> None:
+def close_what_says_nothing(candidates: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> None:
     """Supersede what has lost so many words that the rest says nothing: "I live in …"."""
     emptied = [known for known in snapshot.by_id.values() if known.ended and known.is_current]
     if not emptied:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from apps.ingest.candidates import Candidate
+from apps.ingest.candidates import MemoryCandidate
 from apps.memories.registry import Registry
 from apps.memories.types import TYPES
 
 
-def classify(candidates: Sequence[Candidate], types: Registry) -> None:
+def classify(candidates: Sequence[MemoryCandidate], types: Registry) -> None:
     """What comes from elsewhere as it was keeps its type, unless that was sunset here."""
     for candidate in candidates:
         if not candidate.is_wanted:

@@ -15,7 +15,7 @@ from apps.adapters.registry import get_classifier
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError
-from apps.ingest.candidates import Candidate, FoundChange
+from apps.ingest.candidates import FoundChange, MemoryCandidate
 from apps.ingest.changes import Sureness, changes_among, may_change
 from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.relatedness import NEAREST
@@ -52,7 +52,7 @@ class _Earlier:
     ended: Sequence[Span]
 
 
-def compare(candidates: Sequence[Candidate], tools: PipelineContext) -> None:
+def compare(candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> None:
     """Fill in what each candidate changes of what is at rest and of what the batch said before it.
 
     Nothing where there is no classifier, or it fails: then the slots alone know of changes.
@@ -73,7 +73,7 @@ def compare(candidates: Sequence[Candidate], tools: PipelineContext) -> None:
         logger.warning("the classifier failed; what the slots say stands", extra={"error": type(error).__name__})
 
 
-def _may_change(candidate: Candidate) -> bool:
+def _may_change(candidate: MemoryCandidate) -> bool:
     """Whether the user, or the person who speaks, asserts something by it."""
     proposal = candidate.proposal
     return (
@@ -89,7 +89,7 @@ def _may_change(candidate: Candidate) -> bool:
     )
 
 
-def _changes(candidate: Candidate, earlier: Sequence[_Earlier], classifier: Classifier) -> Iterator[FoundChange]:
+def _changes(candidate: MemoryCandidate, earlier: Sequence[_Earlier], classifier: Classifier) -> Iterator[FoundChange]:
     texts = [(one.text.reveal(), one.cosine) for one in earlier]
     found = changes_among(candidate.text.reveal(), texts, classifier, _SURENESS, worth=candidate.worth)
     for place, change in found:
@@ -100,7 +100,7 @@ def _changes(candidate: Candidate, earlier: Sequence[_Earlier], classifier: Clas
         )
 
 
-def _nearest(candidates: Sequence[Candidate], tools: PipelineContext) -> list[list[_Earlier]]:
+def _nearest(candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> list[list[_Earlier]]:
     """For each candidate the nearest memories that hold, said by the same person."""
     found: list[list[_Earlier]] = []
     with tenant_transaction(tools.scope):
@@ -124,7 +124,7 @@ def _nearest(candidates: Sequence[Candidate], tools: PipelineContext) -> list[li
     return found
 
 
-def _cosines(candidate: Candidate, tools: PipelineContext) -> list[tuple[int, float]]:
+def _cosines(candidate: MemoryCandidate, tools: PipelineContext) -> list[tuple[int, float]]:
     assert candidate.vector is not None  # noqa: S101  (``_may_change`` looked)
     return nearest(
         tools.scope,
@@ -154,7 +154,7 @@ def _opened(row: Memory, cosine: float, tools: PipelineContext) -> _Earlier | No
         return None
 
 
-def _of_candidate(candidate: Candidate, later: Candidate) -> _Earlier:
+def _of_candidate(candidate: MemoryCandidate, later: MemoryCandidate) -> _Earlier:
     assert candidate.vector is not None  # noqa: S101  (``_may_change`` looked)
     assert later.vector is not None  # noqa: S101
     return _Earlier(

@@ -12,7 +12,7 @@ from typing import Final
 
 from apps.edges.opened import NewEdge
 from apps.edges.types import CONFLICT, CONTRADICTION
-from apps.ingest.candidates import MADE, STORED, Candidate
+from apps.ingest.candidates import MADE, STORED, MemoryCandidate
 from apps.ingest.memory_state import MemoryState, SlotHolder
 from apps.ingest.models import IngestReceipt
 from apps.ingest.neighbours import SIMILAR, last_of_sessions, nearest_to
@@ -27,7 +27,7 @@ SIBLINGS_AT_MOST: Final = 20  # of one text
 SIBLING_CONFIDENCE: Final = 0.5  # what was said in one breath need not be about one thing
 
 
-def connect(batch: Sequence[Sequence[Candidate]], snapshot: SpaceSnapshot) -> list[NewEdge]:
+def connect(batch: Sequence[Sequence[MemoryCandidate]], snapshot: SpaceSnapshot) -> list[NewEdge]:
     """The edges of a batch whose candidates are decided; each name once, the surest first."""
     every = [one for each in batch for one in each if one.decision in STORED and one.memory_id is not None]
     # What comes from elsewhere has the edges that it had there, and no others.
@@ -47,7 +47,7 @@ def connect(batch: Sequence[Sequence[Candidate]], snapshot: SpaceSnapshot) -> li
     return list(by_name.values())
 
 
-def _kept(moved: Sequence[Candidate], snapshot: SpaceSnapshot) -> list[NewEdge]:
+def _kept(moved: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> list[NewEdge]:
     """The edges that memories had elsewhere, where both ends are here."""
     wanted = [edge for one in moved if one.proposal.kept for edge in one.proposal.kept.edges]
     if not wanted:
@@ -87,7 +87,7 @@ def _edge(from_id: int | None, to_id: int, type_: str, confidence: float) -> New
     )
 
 
-def _replacing(one: Candidate, snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
+def _replacing(one: MemoryCandidate, snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
     """To the row that it replaced: another value contradicts it; the same value in other words is derived from it, and
     supports it where someone else said so."""
     older = snapshot.by_id.get(one.replaces_id or 0)
@@ -105,7 +105,7 @@ def _replacing(one: Candidate, snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
             yield _edge(mine.id, older.id, "supports", one.extractor_confidence)
 
 
-def _opposing(one: Candidate) -> Iterator[NewEdge]:
+def _opposing(one: MemoryCandidate) -> Iterator[NewEdge]:
     """To what it is against and does not replace: what stands disputed beside it, is trusted more, or is a limit."""
     for other in one.against:
         yield _edge(one.memory_id, other, CONTRADICTION, one.extractor_confidence)
@@ -113,7 +113,7 @@ def _opposing(one: Candidate) -> Iterator[NewEdge]:
         yield _edge(one.memory_id, limit, CONFLICT, one.extractor_confidence)
 
 
-def _details(new: Sequence[Candidate], snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
+def _details(new: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
     """To what names the subject of its key: ``user.dog.rex.breed`` is a detail of ``user.dog.name``, where there is no
     ``user.dog.rex``."""
     project_id = snapshot.scope.project_id
@@ -135,7 +135,7 @@ def _subjects(key: str | None) -> list[str]:
     return [path for beginning in beginnings for path in (beginning, f"{beginning}.name")]
 
 
-def _siblings(candidates: Sequence[Candidate]) -> Iterator[NewEdge]:
+def _siblings(candidates: Sequence[MemoryCandidate]) -> Iterator[NewEdge]:
     """From the later facts of one text to its first."""
     ids = [one.memory_id for one in candidates if one.decision in MADE]
     first, *later = [memory_id for memory_id in ids if memory_id is not None] or [0]
@@ -144,7 +144,7 @@ def _siblings(candidates: Sequence[Candidate]) -> Iterator[NewEdge]:
             yield _edge(memory_id, first, "derived_from", SIBLING_CONFIDENCE)
 
 
-def _similar(new: Sequence[Candidate], snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
+def _similar(new: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
     """Where the proposal is compared at all: ``deduplicate=False`` turns off whatever goes by similar meaning."""
     for one in new:
         if not one.proposal.deduplicate:
@@ -164,7 +164,7 @@ def _stands(memory_id: int, snapshot: SpaceSnapshot) -> bool:
     return known is None or known.is_current
 
 
-def _continuing(new: Sequence[Candidate], snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
+def _continuing(new: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> Iterator[NewEdge]:
     """To the memory before it in its session, said shortly before and about something near."""
     before = last_of_sessions(snapshot, new)
     for one in new:

@@ -1,6 +1,6 @@
 """The same thing again: refuse it, and say which memory it is."""
 
-from apps.ingest.candidates import Candidate
+from apps.ingest.candidates import MemoryCandidate
 from apps.ingest.changes import Effect
 from apps.ingest.memory_state import MemoryState
 from apps.ingest.neighbours import near_duplicate
@@ -11,7 +11,7 @@ from text.extraction.reasons import Reason
 NEAR = 0.95  # cosine of MiniLM vectors above which two texts may be one; the words then decide
 
 
-def honour_reference(candidates: list[Candidate], snapshot: SpaceSnapshot) -> bool:
+def honour_reference(candidates: list[MemoryCandidate], snapshot: SpaceSnapshot) -> bool:
     """Whether the proposal carries a reference that stored something before: then it is that again, whatever it says.
 
     Its candidates become one for each memory that the first one stored.  A hard promise, which nothing turns off.
@@ -21,7 +21,7 @@ def honour_reference(candidates: list[Candidate], snapshot: SpaceSnapshot) -> bo
     if ids is None:
         return False
     again = [
-        Candidate(proposal=proposal, text=proposal.text, type=candidates[0].type, text_mac=candidates[0].text_mac)
+        MemoryCandidate(proposal=proposal, text=proposal.text, type=candidates[0].type, text_mac=candidates[0].text_mac)
         for _ in ids
     ]
     for candidate, memory_id in zip(again, ids, strict=True):
@@ -30,7 +30,7 @@ def honour_reference(candidates: list[Candidate], snapshot: SpaceSnapshot) -> bo
     return True
 
 
-def _was_erased(candidate: Candidate, snapshot: SpaceSnapshot) -> bool:
+def _was_erased(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:
     erased_at = snapshot.erased_at.get(candidate.text_mac)
     if erased_at is None:
         return False
@@ -40,7 +40,7 @@ def _was_erased(candidate: Candidate, snapshot: SpaceSnapshot) -> bool:
     return proposal.source_kind == "auto" and not proposal.is_meant
 
 
-def dedupe(candidate: Candidate, snapshot: SpaceSnapshot) -> None:
+def dedupe(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
     """Refuse what is already there: the same words, or nearly the same meaning with no word that is new.
 
     Off where the proposal says ``deduplicate=False``.  What was erased is not learnt again passively, nor from what was
@@ -72,7 +72,7 @@ def dedupe(candidate: Candidate, snapshot: SpaceSnapshot) -> None:
         candidate.refuse("discarded_redundant", Reason.NEAR_DUPLICATE, known.id)
 
 
-def _said_before(candidate: Candidate, snapshot: SpaceSnapshot) -> MemoryState | None:
+def _said_before(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> MemoryState | None:
     """What says the same in other words and stands for it, of what no caller asked to have remembered as it is."""
     if candidate.slot is not None or candidate.parts or candidate.closed or candidate.proposal.is_meant:
         return None

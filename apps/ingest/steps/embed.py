@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from apps.ingest.candidates import Candidate
+from apps.ingest.candidates import MemoryCandidate
 from apps.ingest.pipeline_context import PipelineContext
 from apps.memories.embedding import embed_within
 
 
-def embed(candidates: Sequence[Candidate], tools: PipelineContext) -> None:
+def embed(candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> None:
     """Fill in the vector of each candidate still wanted that the budget reaches."""
     if tools.embed_seconds <= 0:
         return

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from apps.ingest.candidates import Candidate, ImportedMemory
+from apps.ingest.candidates import ImportedMemory, MemoryCandidate
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.speakers import speaker_key
 from apps.memories.lookup_keys import LookupValues, public_id
@@ -11,7 +11,7 @@ from apps.memories.sealing import Readable, seal_into
 from apps.memories.types import confidence
 
 
-def encrypt(candidate: Candidate, snapshot: SpaceSnapshot) -> Memory:
+def encrypt(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> Memory:
     """The memory's row, not yet saved.  The candidate has its id."""
     assert candidate.memory_id is not None  # noqa: S101  (``supersede`` gave it one)
     known = snapshot.by_id[candidate.memory_id]
@@ -87,7 +87,7 @@ def _keep(row: Memory, kept: ImportedMemory, *, is_vouched: bool, now: datetime)
     row.event_at, row.event_precision = kept.event_at, kept.event_precision
 
 
-def _handles(candidate: Candidate, snapshot: SpaceSnapshot) -> LookupValues:
+def _handles(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> LookupValues:
     proposal = candidate.proposal
     # What accumulates is another row each time it is stated, and has another public id.
     is_same = candidate.slot and proposal.deduplicate and not proposal.kept and not _is_restatement(candidate, snapshot)
@@ -100,7 +100,7 @@ def _handles(candidate: Candidate, snapshot: SpaceSnapshot) -> LookupValues:
     )
 
 
-def _is_restatement(candidate: Candidate, snapshot: SpaceSnapshot) -> bool:
+def _is_restatement(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:
     """Whether an older row has the value already: said again in more words it is stored, and is another memory."""
     assert candidate.slot is not None  # noqa: S101  (the caller looked)
     assert candidate.memory_id is not None  # noqa: S101  (``supersede`` gave it one)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from apps.core.plaintext import Plaintext
 from apps.edges.ontology import get_ontology
 from apps.entities.statements import StatementContext
-from apps.ingest.candidates import Candidate
+from apps.ingest.candidates import MemoryCandidate
 from apps.ingest.costs import budget_for
 from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.speakers import is_user, participant
@@ -13,14 +13,14 @@ from text.budget import TooCostly, checkpoint
 from text.extraction.entities import read_entities
 from text.extraction.entities.endpoints import type_of
 from text.extraction.extractor import TOO_COSTLY
-from text.extraction.finding import Part
+from text.extraction.finding import ClaimPart
 from text.letters import kept
 from text.mentions import Mention, Mentions, RelationMention
-from text.predicates import Claim, canonical
+from text.predicates import PredicateClaim, canonical
 from text.vocabulary import RELATIONS, relation_of
 
 
-def extract_entities(candidates: Sequence[Candidate], tools: PipelineContext) -> None:
+def extract_entities(candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> None:
     """Read who it is about.  A sealed space keeps no entities, so there nothing is read."""
     if not tools.cipher.is_searchable:
         return
@@ -42,15 +42,15 @@ def extract_entities(candidates: Sequence[Candidate], tools: PipelineContext) ->
                 candidate.reason = TOO_COSTLY
 
 
-def _claims_of(candidate: Candidate) -> Iterator[Part]:
+def _claims_of(candidate: MemoryCandidate) -> Iterator[ClaimPart]:
     if candidate.key is not None and candidate.value is not None:
         end, many = len(candidate.text), candidate.many_valued
-        yield Part(start=0, end=end, key=candidate.key, value=candidate.value, many_valued=many)
+        yield ClaimPart(start=0, end=end, key=candidate.key, value=candidate.value, many_valued=many)
     for one in candidate.parts:
-        yield Part(start=one.start, end=one.end, key=one.key, value=one.value, many_valued=one.many_valued)
+        yield ClaimPart(start=one.start, end=one.end, key=one.key, value=one.value, many_valued=one.many_valued)
 
 
-def said_of(candidate: Candidate) -> StatementContext | None:
+def said_of(candidate: MemoryCandidate) -> StatementContext | None:
     """What a candidate that is stored says of entities; None where it says nothing."""
     if not candidate.about or candidate.memory_id is None:
         return None
@@ -66,7 +66,7 @@ def said_of(candidate: Candidate) -> StatementContext | None:
     )
 
 
-def _stated(claim: Claim, also: Iterable[str]) -> Mentions:
+def _stated(claim: PredicateClaim, also: Iterable[str]) -> Mentions:
     """A fact that is stated as one: between two entities where its predicate is a relation, else about one."""
     relation = relation_of(claim.predicate, also)
     owner, _, role = claim.about.partition(".")

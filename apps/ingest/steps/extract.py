@@ -4,26 +4,26 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from apps.core.plaintext import Plaintext
-from apps.ingest.candidates import Candidate, ImportedMemory, PartClaim, Passage, Proposal, ReviewedExtraction
+from apps.ingest.candidates import ImportedMemory, MemoryCandidate, PartClaim, Passage, Proposal, ReviewedExtraction
 from apps.ingest.costs import budget_for
 from apps.ingest.model_output_check import findings_of
 from apps.ingest.speakers import is_user, participant
 from apps.ingest.weighing import weighed
 from text import patterns
 from text.budget import TooCostly
-from text.bullet_lists import Line, is_heading, lines_of, unlisted
+from text.bullet_lists import ListLine, is_heading, lines_of, unlisted
 from text.extraction.extractor import TOO_COSTLY, policy_refusal, read_turn
-from text.extraction.finding import Finding, Part
+from text.extraction.finding import ClaimPart, Finding
 from text.extraction.reasons import Reason
 from text.extraction.subjects import slug
 from text.letters import kept
-from text.predicates import Claim, canonical, predicate_of
+from text.predicates import PredicateClaim, canonical, predicate_of
 from text.sentences import Span, fold, sentences
 
 _SLUG = patterns.compile(r"[^\w]+")
 
 
-def extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
+def extract(proposal: Proposal, *, now: datetime) -> list[MemoryCandidate]:
     """The proposal's candidates, kept and refused, in the order of the text; never empty.
 
     An explicit proposal is kept whole, as said; what someone other than the user said is then a reference, not a fact.
@@ -37,7 +37,7 @@ def extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
         return [_unread(proposal)]
 
 
-def _extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
+def _extract(proposal: Proposal, *, now: datetime) -> list[MemoryCandidate]:
     if proposal.kept is not None:
         return [_as_it_was(proposal, proposal.kept, now=now)]
     if proposal.reviewed is not None:
@@ -73,16 +73,16 @@ def _extract(proposal: Proposal, *, now: datetime) -> list[Candidate]:
     return found
 
 
-def _refused(proposal: Proposal, findings: Sequence[Finding]) -> list[Candidate]:
+def _refused(proposal: Proposal, findings: Sequence[Finding]) -> list[MemoryCandidate]:
     found = [_candidate(proposal, finding, is_others=not is_user(proposal), has_slot=False) for finding in findings]
     found[0].spent = proposal.reading
     return found
 
 
-def _unread(proposal: Proposal) -> Candidate:
+def _unread(proposal: Proposal) -> MemoryCandidate:
     """The whole text, of which nothing is known; refused where policy never lets it be stored."""
     is_others = not is_user(proposal)
-    candidate = Candidate(
+    candidate = MemoryCandidate(
         proposal=proposal,
         text=proposal.text,
         type="reference" if is_others else "fact",
@@ -96,7 +96,7 @@ def _unread(proposal: Proposal) -> Candidate:
     return _unless_forbidden(candidate)
 
 
-def _passages(proposal: Proposal, finding: Finding, lines: Sequence[Line]) -> list[Passage]:
+def _passages(proposal: Proposal, finding: Finding, lines: Sequence[ListLine]) -> list[Passage]:
     """The lines that a finding touches, with the sentences of each that it holds."""
     text = proposal.text.reveal()
 
@@ -116,8 +116,8 @@ def _holds(finding: Finding, one: Span, text: str) -> bool:
     return is_inside and any(map(str.isalnum, text[one.start : one.end]))
 
 
-def _candidate(proposal: Proposal, finding: Finding, *, is_others: bool, has_slot: bool) -> Candidate:
-    candidate = Candidate(
+def _candidate(proposal: Proposal, finding: Finding, *, is_others: bool, has_slot: bool) -> MemoryCandidate:
+    candidate = MemoryCandidate(
         proposal=proposal,
         text=Plaintext(proposal.text.reveal()[finding.start : finding.end]),
         type=finding.type,
@@ -143,7 +143,7 @@ def _candidate(proposal: Proposal, finding: Finding, *, is_others: bool, has_slo
     return candidate
 
 
-def _part(part: Part, finding: Finding, proposal: Proposal) -> PartClaim:
+def _part(part: ClaimPart, finding: Finding, proposal: Proposal) -> PartClaim:
     return PartClaim(
         start=part.start - finding.start,
         end=part.end - finding.start,
@@ -154,10 +154,10 @@ def _part(part: Part, finding: Finding, proposal: Proposal) -> PartClaim:
     )
 
 
-def _as_it_was(proposal: Proposal, kept: ImportedMemory, *, now: datetime) -> Candidate:
+def _as_it_was(proposal: Proposal, kept: ImportedMemory, *, now: datetime) -> MemoryCandidate:
     """The whole text under the type and key that it had.  What may never be stored is refused here too."""
     value = _value_of(proposal, kept.key, now=now) if kept.key is not None else None
-    candidate = Candidate(
+    candidate = MemoryCandidate(
         proposal=proposal,
         text=proposal.text,
         type=kept.type,
@@ -175,19 +175,19 @@ def _value_of(proposal: Proposal, key: str, *, now: datetime) -> str | None:
     return finding.value if finding.key == key else None
 
 
-def _unless_forbidden(candidate: Candidate) -> Candidate:
+def _unless_forbidden(candidate: MemoryCandidate) -> MemoryCandidate:
     """The candidate, refused where policy never lets its text be stored, no matter who says what it is."""
     if refusal := policy_refusal(candidate.text.reveal()):
         candidate.refuse("discarded_policy", refusal)
     return candidate
 
 
-def _as_stated(proposal: Proposal, claim: Claim) -> Candidate:
+def _as_stated(proposal: Proposal, claim: PredicateClaim) -> MemoryCandidate:
     """A fact under the key by which extraction would know it.  What may never be stored is refused here too."""
     is_many = predicate_of(claim.predicate).is_many
     value = slug(claim.object) or canonical(claim.object)
     key = f"{claim.about}.{claim.attribute}"
-    candidate = Candidate(
+    candidate = MemoryCandidate(
         proposal=proposal,
         text=proposal.text,
         type="fact",
@@ -199,10 +199,10 @@ def _as_stated(proposal: Proposal, claim: Claim) -> Candidate:
     return _unless_forbidden(candidate)
 
 
-def _as_reviewed(proposal: Proposal, read: ReviewedExtraction) -> Candidate:
+def _as_reviewed(proposal: Proposal, read: ReviewedExtraction) -> MemoryCandidate:
     """What a person has let through: sure to be as it was read, or, where they edited it, as it is to be read now."""
     (finding, *_) = read_turn(proposal.text.reveal(), role="user", now=read.said_at, keep_whole=True)
-    candidate = Candidate(
+    candidate = MemoryCandidate(
         proposal=proposal,
         text=proposal.text,
         type=read.type,

@@ -10,7 +10,7 @@ from apps.edges.opened import NewEdge
 from apps.edges.services import write_edges
 from apps.entities.resolving import resolve as resolve_entities
 from apps.ingest import models
-from apps.ingest.candidates import MADE, STORED, Candidate
+from apps.ingest.candidates import MADE, STORED, MemoryCandidate
 from apps.ingest.memory_state import ClaimState, MemoryState
 from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.snapshot import SpaceSnapshot
@@ -22,7 +22,7 @@ from apps.memories.claims import PartOfMemory
 from apps.memories.embedding import vector_row
 from apps.memories.indexing_mode import check_room
 from apps.memories.models import Memory, MemoryClaim, MemoryTransition, MemoryVector
-from apps.memories.parts import Part
+from apps.memories.parts import MemoryPart
 from apps.memories.sealing import open_memory
 from apps.memories.services import renew
 from apps.memories.spaces import write_counts
@@ -33,7 +33,10 @@ _EVIDENCE = ("pk", "tenant_id", "source_strength", "repetition_count", "extracto
 
 
 def index(
-    batch: Sequence[Sequence[Candidate]], edges: Sequence[NewEdge], snapshot: SpaceSnapshot, tools: PipelineContext
+    batch: Sequence[Sequence[MemoryCandidate]],
+    edges: Sequence[NewEdge],
+    snapshot: SpaceSnapshot,
+    tools: PipelineContext,
 ) -> None:
     """Write what was decided.  batch: the candidates of each proposal.  In the transaction that locked the snapshot."""
     candidates = [candidate for one in batch for candidate in one]
@@ -85,7 +88,7 @@ def _end_parts(known: MemoryState, snapshot: SpaceSnapshot) -> None:
     """Take the words that are over out of a memory that holds otherwise."""
     row = Memory.objects.within_tenant(snapshot.scope).get(pk=known.id)
     made = [
-        Part(
+        MemoryPart(
             start=one.start, end=one.end, ended_at=one.at, known_from=snapshot.now, by=one.by, claim_id=one.claim_id
         )
         for one in known.ended
@@ -106,7 +109,7 @@ def _write_claims(changed: Sequence[ClaimState], snapshot: SpaceSnapshot) -> Non
 
 
 def _write_new(
-    new: Sequence[Candidate], edges: Sequence[NewEdge], snapshot: SpaceSnapshot, tools: PipelineContext
+    new: Sequence[MemoryCandidate], edges: Sequence[NewEdge], snapshot: SpaceSnapshot, tools: PipelineContext
 ) -> list[int]:
     """New memories and all that hangs on them; which of them wait for their vector."""
     rows = [encrypt(one, snapshot) for one in new]
@@ -140,7 +143,7 @@ def _write_new(
     return [row.pk for row, vector in zip(rows, vectors, strict=True) if vector is None]
 
 
-def _write_parts(new: Sequence[Candidate], snapshot: SpaceSnapshot) -> None:
+def _write_parts(new: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> None:
     """The claims of new memories that say more than one thing."""
     made = [
         (part, said, said.claim)
@@ -167,7 +170,7 @@ def _write_parts(new: Sequence[Candidate], snapshot: SpaceSnapshot) -> None:
         part.claim_id = claim_id
 
 
-def _join_clusters(new: Sequence[Candidate], snapshot: SpaceSnapshot, tools: PipelineContext) -> None:
+def _join_clusters(new: Sequence[MemoryCandidate], snapshot: SpaceSnapshot, tools: PipelineContext) -> None:
     topics = {
         one.memory_id: topic
         for one in new
@@ -216,7 +219,7 @@ def _write_change(known: MemoryState, snapshot: SpaceSnapshot) -> None:
     vectors.update(live=known.is_current, expires_at=known.expires_at)
 
 
-def _write_history(new: Sequence[Candidate], changed: Sequence[MemoryState], snapshot: SpaceSnapshot) -> None:
+def _write_history(new: Sequence[MemoryCandidate], changed: Sequence[MemoryState], snapshot: SpaceSnapshot) -> None:
     def transition(memory_id: int, event: str, other_id: int | None) -> MemoryTransition:
         return MemoryTransition(
             tenant_id=snapshot.scope.tenant_id,
@@ -251,7 +254,7 @@ def _write_history(new: Sequence[Candidate], changed: Sequence[MemoryState], sna
     insert(rows)
 
 
-def _write_decisions(batch: Sequence[Sequence[Candidate]], snapshot: SpaceSnapshot) -> None:
+def _write_decisions(batch: Sequence[Sequence[MemoryCandidate]], snapshot: SpaceSnapshot) -> None:
     """One row a candidate, with a keyed digest and no text; and one for each reference that stored something."""
     insert(
         models.Candidate(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from apps.ingest.candidates import Candidate
+from apps.ingest.candidates import MemoryCandidate
 from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.speakers import participant, speaker_key
 from apps.memories.lookup_keys import slot_in_group, slot_mac, text_mac, value_mac
@@ -10,7 +10,7 @@ from apps.memories.types import TYPES
 from text.words import normalised, terms
 
 
-def add_lookup_keys(candidates: Sequence[Candidate], tools: PipelineContext) -> None:
+def add_lookup_keys(candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> None:
     """Fill in the handles.  A slot belongs to a project, where there is one; a text, to its speaker.
 
     Macs are keyed with the space's identity key, which does not rotate with the data key.

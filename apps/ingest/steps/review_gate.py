@@ -9,7 +9,7 @@ from django.conf import settings
 
 from apps.core.prepared_sql import insert
 from apps.core.sequences import take_ids
-from apps.ingest.candidates import Candidate
+from apps.ingest.candidates import MemoryCandidate
 from apps.ingest.models import CONTENT, ReviewItem, ReviewState
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.waiting import packed
@@ -21,7 +21,7 @@ UNSURE: Final = 0.50  # below it what was extracted waits (design: the seed's ow
 MOST_WAITING: Final = 1_000  # in one space; what comes beyond is refused
 
 
-def review_reason(candidate: Candidate, snapshot: SpaceSnapshot) -> str:
+def review_reason(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> str:
     """``low_confidence`` or ``policy`` for what the project wants to have looked at; empty for what it does not."""
     if candidate.proposal.is_meant:
         return ""
@@ -33,7 +33,7 @@ def review_reason(candidate: Candidate, snapshot: SpaceSnapshot) -> str:
     return Reason.POLICY if policy == Review.ALL else ""
 
 
-def initial_confidence(candidate: Candidate) -> float:
+def initial_confidence(candidate: MemoryCandidate) -> float:
     """The confidence that a memory of it would begin with."""
     return confidence(
         source_strength=candidate.source_strength,
@@ -50,7 +50,7 @@ class Queue:
     snapshot: SpaceSnapshot
     _room: int | None = None
 
-    def take(self, candidate: Candidate) -> None:
+    def take(self, candidate: MemoryCandidate) -> None:
         """Give a candidate that waits its number in the queue, which may be one that says the same.
 
         What a person rejected before is refused, and what there is no room for.
@@ -68,7 +68,7 @@ class Queue:
         else:
             candidate.refuse("discarded_policy", Reason.REVIEW_FULL)
 
-    def _met(self, candidate: Candidate) -> tuple[str, int | None]:
+    def _met(self, candidate: MemoryCandidate) -> tuple[str, int | None]:
         """What waits or was rejected and says the same: its state and number."""
         for other in self.snapshot.waiting:
             if other.text_mac == candidate.text_mac:
@@ -88,7 +88,7 @@ class Queue:
         return self._room >= 0
 
 
-def write_waiting(candidates: Sequence[Candidate], snapshot: SpaceSnapshot) -> None:
+def write_waiting(candidates: Sequence[MemoryCandidate], snapshot: SpaceSnapshot) -> None:
     """Keep what waits, sealed.  In the transaction that locked the snapshot."""
     insert(
         ReviewItem(

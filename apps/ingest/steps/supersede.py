@@ -7,7 +7,7 @@ held until the next thing did.  Who is trusted less replaces nothing of who is t
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from apps.ingest.candidates import Candidate, ImportedMemory
+from apps.ingest.candidates import ImportedMemory, MemoryCandidate
 from apps.ingest.memory_state import MemoryState, SlotHolder, SlotPosition
 from apps.ingest.orders import is_own_style_wish
 from apps.ingest.snapshot import SpaceSnapshot, outlasts
@@ -17,7 +17,7 @@ from apps.tenants.models import Changes, Instructions
 from text.extraction.reasons import Reason
 
 
-def supersede(candidate: Candidate, snapshot: SpaceSnapshot) -> None:
+def supersede(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
     """Decide what a candidate that is still wanted does to the slot it claims, and place it on the snapshot."""
     if not candidate.is_wanted:
         return
@@ -55,14 +55,14 @@ def supersede(candidate: Candidate, snapshot: SpaceSnapshot) -> None:
             candidate.conflicts = [limit.id]
 
 
-def close(candidate: Candidate, snapshot: SpaceSnapshot) -> None:
+def close(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
     """Close the claims that the candidate says are over, whichever row stands for the candidate."""
     if candidate.memory_id is not None:
         for slot, value in candidate.closed:
             _close(slot, value, candidate, by=candidate.memory_id, snapshot=snapshot)
 
 
-def _close(slot: bytes, value: bytes | None, candidate: Candidate, *, by: int, snapshot: SpaceSnapshot) -> None:
+def _close(slot: bytes, value: bytes | None, candidate: MemoryCandidate, *, by: int, snapshot: SpaceSnapshot) -> None:
     at = snapshot.said_at(candidate)
     there = snapshot.place(slot, at).here
     if there is None or there.holder.id == by:
@@ -81,7 +81,7 @@ def _close(slot: bytes, value: bytes | None, candidate: Candidate, *, by: int, s
         known.periods.change(stretch, end=at, now=snapshot.now)
 
 
-def reaffirm(candidate: Candidate, known: MemoryState, snapshot: SpaceSnapshot) -> None:
+def reaffirm(candidate: MemoryCandidate, known: MemoryState, snapshot: SpaceSnapshot) -> None:
     """The row says what the candidate says, and may learn from it that it held earlier than was known."""
     at, until = snapshot.said_at(candidate), snapshot.until(candidate)
     if candidate.slot is None or candidate.slot != known.slot:
@@ -109,7 +109,7 @@ def _end_if_over(known: MemoryState, snapshot: SpaceSnapshot) -> None:
         known.validity, known.reason = "superseded", "ended"
 
 
-def _take_in(candidate: Candidate, kept: ImportedMemory, snapshot: SpaceSnapshot) -> None:
+def _take_in(candidate: MemoryCandidate, kept: ImportedMemory, snapshot: SpaceSnapshot) -> None:
     """A memory from elsewhere, as it was there; what is newer here stays, and what is trusted more."""
     place = (
         snapshot.place(candidate.slot, snapshot.said_at(candidate)) if candidate.slot is not None else SlotPosition()
@@ -131,7 +131,7 @@ def _take_in(candidate: Candidate, kept: ImportedMemory, snapshot: SpaceSnapshot
         candidate.decision, candidate.replaces_id = "superseding", older.id
 
 
-def _meets_itself(candidate: Candidate, place: SlotPosition, snapshot: SpaceSnapshot) -> bool:
+def _meets_itself(candidate: MemoryCandidate, place: SlotPosition, snapshot: SpaceSnapshot) -> bool:
     """Whether the slot has, or had, this very value: then the old row stands for it, unless none says all of it."""
     assert candidate.slot is not None  # noqa: S101  (the caller looked)
     there = [known for known in snapshot.in_slot(candidate.slot) if known.value_mac == candidate.value_mac]
@@ -166,7 +166,7 @@ def _meets_itself(candidate: Candidate, place: SlotPosition, snapshot: SpaceSnap
     return False
 
 
-def _said_part(candidate: Candidate, held: SlotHolder, snapshot: SpaceSnapshot) -> bool:
+def _said_part(candidate: MemoryCandidate, held: SlotHolder, snapshot: SpaceSnapshot) -> bool:
     """Whether it states a time in which a part of a memory held, which is over, and says no more than that did."""
     return (
         not isinstance(held, MemoryState)
@@ -176,7 +176,7 @@ def _said_part(candidate: Candidate, held: SlotHolder, snapshot: SpaceSnapshot) 
     )
 
 
-def _repeats(candidate: Candidate, memories: Iterable[MemoryState], snapshot: SpaceSnapshot) -> bool:
+def _repeats(candidate: MemoryCandidate, memories: Iterable[MemoryState], snapshot: SpaceSnapshot) -> bool:
     """Whether one of these memories says all that the candidate says: then it is said once more."""
     if not candidate.proposal.deduplicate:
         return False
@@ -188,7 +188,7 @@ def _repeats(candidate: Candidate, memories: Iterable[MemoryState], snapshot: Sp
     return False
 
 
-def _repeats_a_part(candidate: Candidate, snapshot: SpaceSnapshot) -> bool:
+def _repeats_a_part(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:
     """Of a candidate that says several things: whether one that stands says all of it."""
     same = [
         known.memory
@@ -199,7 +199,7 @@ def _repeats_a_part(candidate: Candidate, snapshot: SpaceSnapshot) -> bool:
     return _repeats(candidate, {id(known): known for known in same}.values(), snapshot)
 
 
-def _displaced_by_parts(candidate: Candidate, snapshot: SpaceSnapshot) -> list[SlotHolder]:
+def _displaced_by_parts(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> list[SlotHolder]:
     at = snapshot.said_at(candidate)
     return [
         known
@@ -209,7 +209,7 @@ def _displaced_by_parts(candidate: Candidate, snapshot: SpaceSnapshot) -> list[S
     ]
 
 
-def _place_parts(candidate: Candidate, known: MemoryState, snapshot: SpaceSnapshot) -> None:
+def _place_parts(candidate: MemoryCandidate, known: MemoryState, snapshot: SpaceSnapshot) -> None:
     """Each of several claims takes its place in its slot: what stood there is over, or is known of a later time.
 
     Where two are of one slot, the last that is said holds.
@@ -236,7 +236,7 @@ def _place_parts(candidate: Candidate, known: MemoryState, snapshot: SpaceSnapsh
             candidate.decision, candidate.replaces_id = "superseding", candidate.replaces_id or older.id
 
 
-def _says_all_of(candidate: Candidate, older: SlotHolder, snapshot: SpaceSnapshot) -> bool:
+def _says_all_of(candidate: MemoryCandidate, older: SlotHolder, snapshot: SpaceSnapshot) -> bool:
     """Whether a memory that is one claim and nothing else is said again, in more words."""
     return (
         isinstance(older, MemoryState)
@@ -247,7 +247,7 @@ def _says_all_of(candidate: Candidate, older: SlotHolder, snapshot: SpaceSnapsho
     )
 
 
-def _revive(candidate: Candidate, earlier: MemoryState, place: SlotPosition, snapshot: SpaceSnapshot) -> None:
+def _revive(candidate: MemoryCandidate, earlier: MemoryState, place: SlotPosition, snapshot: SpaceSnapshot) -> None:
     at = snapshot.said_at(candidate)
     for older in _displace(place, by=earlier.id, at=at, snapshot=snapshot, reason="revive"):
         if older.value_mac != candidate.value_mac:
@@ -258,7 +258,7 @@ def _revive(candidate: Candidate, earlier: MemoryState, place: SlotPosition, sna
     candidate.refuse("revived", Reason.SAME_VALUE, earlier.id)
 
 
-def _put_before(candidate: Candidate, known: MemoryState, place: SlotPosition, snapshot: SpaceSnapshot) -> None:
+def _put_before(candidate: MemoryCandidate, known: MemoryState, place: SlotPosition, snapshot: SpaceSnapshot) -> None:
     """What held earlier: history already, between what held before it and what is known of the time after."""
     assert place.after is not None  # noqa: S101  (the caller looked)
     at, end = known.said_at, place.after.stretch.start
@@ -291,7 +291,7 @@ def _cut(place: SlotPosition, *, by: int, at: datetime, snapshot: SpaceSnapshot)
         older.superseded_by = by
 
 
-def _must_wait(candidate: Candidate, displaced: Iterable[SlotHolder], snapshot: SpaceSnapshot) -> bool:
+def _must_wait(candidate: MemoryCandidate, displaced: Iterable[SlotHolder], snapshot: SpaceSnapshot) -> bool:
     """Whether it would take effect by an authority that it does not have; then a person has to review it first."""
     if any(snapshot.trust(candidate) < known.trust for known in displaced):
         candidate.refuse("pending", Reason.LESS_TRUSTED)
@@ -302,7 +302,7 @@ def _must_wait(candidate: Candidate, displaced: Iterable[SlotHolder], snapshot: 
     return not candidate.is_wanted
 
 
-def _may_order(candidate: Candidate, snapshot: SpaceSnapshot) -> bool:
+def _may_order(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:
     """Whether an instruction takes effect immediately: asked for as such, or by one who answers for it."""
     proposal = candidate.proposal
     if snapshot.trust(candidate) >= Trust.STATED:
@@ -317,6 +317,6 @@ def _may_order(candidate: Candidate, snapshot: SpaceSnapshot) -> bool:
     return policy == Instructions.KEEP or (policy == Instructions.STYLE and is_own_style_wish(candidate))
 
 
-def _is_disputed(candidate: Candidate, snapshot: SpaceSnapshot) -> bool:
+def _is_disputed(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> bool:
     """A claim may be; an order or a limit is never half in force."""
     return candidate.kind.group == "claim" and snapshot.policy.changes == Changes.DISPUTE

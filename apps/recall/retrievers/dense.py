@@ -8,7 +8,7 @@ from apps.recall.search import Ranking, Search
 SURE: Final = 10  # of the best, as many as an answer has: nothing nearer was passed over
 
 
-class Dense:
+class DenseRetriever:
     name = "dense"
 
     def rank(self, search: Search, *, limit: int) -> Ranking:

@@ -5,7 +5,7 @@ from apps.entities.selectors import entities_named_in
 from apps.recall.search import Ranking, Search
 
 
-class Entity:
+class EntityRetriever:
     name = "entity"
 
     def rank(self, search: Search, *, limit: int) -> Ranking:

@@ -4,7 +4,7 @@ from apps.memories import postings
 from apps.recall.search import Ranking, Search
 
 
-class Lexical:
+class LexicalRetriever:
     name = "lexical"
 
     def rank(self, search: Search, *, limit: int) -> Ranking:

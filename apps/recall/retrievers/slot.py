@@ -5,7 +5,7 @@ from apps.recall.search import Ranking, Search
 from text.question_slots import asked_claims
 
 
-class Slot:
+class SlotRetriever:
     name = "slot"
 
     def rank(self, search: Search, *, limit: int) -> Ranking:

@@ -5,7 +5,7 @@ from apps.recall.question import windows
 from apps.recall.search import Ranking, Search
 
 
-class Temporal:
+class TemporalRetriever:
     name = "temporal"
 
     def rank(self, search: Search, *, limit: int) -> Ranking:

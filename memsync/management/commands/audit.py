@@ -20,8 +20,8 @@ from rich.table import Table
 
 from apps.audit.chain import Entry, NotAnEntry
 from apps.audit.checkpoint_statement import Head, NotACheckpoint, Proof, Signed
-from apps.audit.selectors import Wanted, all_entries, all_heads, count_rows, list_events
-from apps.audit.verify import Finding, Report, trusted, verify
+from apps.audit.selectors import AuditFilter, all_entries, all_heads, count_rows, list_events
+from apps.audit.verify import VerificationFinding, VerificationReport, trusted, verify
 from apps.core.admin import OPERATOR
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
@@ -107,7 +107,7 @@ class Command(PlainCommand):
         if not report.is_whole:
             raise CommandError(f"The audit trail is not whole: {_sentence(report.findings[0])}", returncode=1)
 
-    def _verify_database(self, options: dict[str, Any]) -> Report:
+    def _verify_database(self, options: dict[str, Any]) -> VerificationReport:
         # Files first: what they have seen has been committed, so the snapshot that is opened next has it too.
         given = _checkpoints_of_files(options)
         chain = get_tenant(options["tenant"]).pk if options["tenant"] else None
@@ -135,7 +135,7 @@ class Command(PlainCommand):
         report.findings = findings + report.findings
         return report
 
-    def _verify_file(self, options: dict[str, Any]) -> Report:
+    def _verify_file(self, options: dict[str, Any]) -> VerificationReport:
         if options["key"] is None:
             raise CommandError(
                 "Say with --key whose signature to look for; `memsync audit key` shows it.", returncode=2
@@ -152,10 +152,10 @@ class Command(PlainCommand):
         wrong = _wrong_with(proof, options["key"])
         report = verify(entries, known=[proof.head] if proof and not wrong else [])
         if wrong:
-            report.findings.insert(0, Finding(kind="checkpoint", chain=None, seq=0, detail=wrong))
+            report.findings.insert(0, VerificationFinding(kind="checkpoint", chain=None, seq=0, detail=wrong))
         return report
 
-    def _draw(self, report: Report) -> None:
+    def _draw(self, report: VerificationReport) -> None:
         if report.findings:
             table = Table("chain", "row", "id", "what", "why", box=SIMPLE_HEAD)
             for one in report.findings:
@@ -174,7 +174,7 @@ class Command(PlainCommand):
             self.stdout.write(line.decode(), ending="")
 
     def list(self, options: dict[str, Any]) -> None:
-        wanted = Wanted(
+        wanted = AuditFilter(
             action=options["action"],
             actor=options["actor"],
             outcome=options["outcome"],
@@ -246,10 +246,10 @@ def _heads_of_newest(given: list[Signed], good: list[Signed]) -> list[Head] | No
     return checkpoints.heads_at(newest, using=OPERATOR) if newest else []
 
 
-def _unfounded(given: list[Signed]) -> Finding:
+def _unfounded(given: list[Signed]) -> VerificationFinding:
     number = max(one.statement.number for one in given)
     detail = "what this database kept of it and of those before is not what it signs"
-    return Finding(kind="checkpoint", chain=None, seq=number, detail=detail)
+    return VerificationFinding(kind="checkpoint", chain=None, seq=number, detail=detail)
 
 
 @contextmanager
@@ -306,12 +306,12 @@ def _name_of(chain: int) -> str:
     return f"tenant {chain}" if chain else "deployment"
 
 
-def _sentence(one: Finding) -> str:
+def _sentence(one: VerificationFinding) -> str:
     where = f"checkpoint {one.seq}" if one.chain is None else f"{_name_of(one.chain)}, row {one.seq}"
     return f"{where}: {one.kind}, {one.detail}."
 
 
-def _described(report: Report) -> dict[str, Any]:
+def _described(report: VerificationReport) -> dict[str, Any]:
     return {
         "whole": report.is_whole,
         "rows": report.rows,

@@ -24,7 +24,7 @@ from apps.tenants.selectors import find_first_tenant, get_tenant
 from memsync.demo import conversation, questions
 from memsync.demo.doors import ClientDoor, Door, DoorShut, ServiceDoor
 from memsync.demo.pages import pages
-from memsync.demo.replay import Report, replay
+from memsync.demo.replay import DemoReport, replay
 from memsync.management.plain import PlainCommand, add_json, operator, url
 from memsync.ops import smoke_test
 
@@ -65,7 +65,7 @@ class Command(PlainCommand):
                 self.say(page)
             self._say_where(where)
 
-    def _replay(self, door: Door, options: dict[str, Any]) -> Report:
+    def _replay(self, door: Door, options: dict[str, Any]) -> DemoReport:
         turns = conversation()
         with Progress(
             SpinnerColumn(), TextColumn("{task.description}"), console=Console(stderr=True), transient=True,
@@ -132,7 +132,7 @@ def _for_end_user(scope: Scope, end_user: str, *, now: datetime) -> Scope:
     return scope.in_spaces(meet_end_user(scope, end_user, now=now))
 
 
-def _described(report: Report) -> dict[str, Any]:
+def _described(report: DemoReport) -> dict[str, Any]:
     return {
         "turns": report.turns,
         "counts": report.counts,

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from memsync.management.plain import PlainCommand, add_json
 from memsync.ops.doctor.examination import PATIENCE, examine
-from memsync.ops.doctor.findings import Finding, State
+from memsync.ops.doctor.findings import DoctorFinding, State
 
 COLOURS: Final = {State.OK: "green", State.WARN: "yellow", State.FAIL: "red"}
 
@@ -37,7 +37,7 @@ class Command(PlainCommand):
         if _fails(findings):
             sys.exit(1)
 
-    def _show(self, findings: list[Finding]) -> None:
+    def _show(self, findings: list[DoctorFinding]) -> None:
         table = Table(box=None, show_header=False, padding=(0, 1))
         for finding in findings:
             colour = COLOURS[finding.state]
@@ -48,5 +48,5 @@ class Command(PlainCommand):
         self.say("  ".join(f"{counts[state]} {state}" for state in State))
 
 
-def _fails(findings: list[Finding]) -> bool:
+def _fails(findings: list[DoctorFinding]) -> bool:
     return any(finding.state is State.FAIL for finding in findings)

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from apps.apikeys.models import ApiKey
 from apps.apikeys.permissions import CROSS_PROJECT_READ, DEFAULT, IN_NO_WILDCARD, PERMISSIONS
-from apps.apikeys.selectors import KeyNotFound, list_keys, state_of
+from apps.apikeys.selectors import ApiKeyNotFound, list_keys, state_of
 from apps.apikeys.services import DEFAULT_GRACE, DEFAULT_LIFETIME, Issued, issue, revoke, rotate
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project, scope_in
@@ -170,7 +170,7 @@ def _find(scope: Scope, named: str) -> ApiKey:
         if named in (str(key.pk), key.kid, key.prefix) or named.startswith(f"{key.prefix}_"):
             return key
     shown = "_".join(named.split("_")[:3])  # the user may have given the whole key, and terminals are recorded
-    raise KeyNotFound(f"{scope.tenant.name} has no key {shown}; `memsync key list` shows those it has.")
+    raise ApiKeyNotFound(f"{scope.tenant.name} has no key {shown}; `memsync key list` shows those it has.")
 
 
 def _described(key: ApiKey, *, now: datetime) -> dict[str, Any]:

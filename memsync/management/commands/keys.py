@@ -141,10 +141,10 @@ class Command(PlainCommand):
                 outcome = rotation.work(one.pk, seconds=TURN_SECONDS, workers=workers, clock=timezone.now)
                 one.refresh_from_db()
                 bar.update(line, completed=one.rows_done + one.rows_quarantined, total=max(1, one.rows_total))
-                if outcome == rotation.Outcome.OVER:
+                if outcome == rotation.RotationOutcome.OVER:
                     bar.update(line, completed=max(1, one.rows_total))
                     return
-                if outcome == rotation.Outcome.BUSY:
+                if outcome == rotation.RotationOutcome.BUSY:
                     time.sleep(PAUSE_SECONDS)
 
     # -- status --------------------------------------------------------------------------------------------------------

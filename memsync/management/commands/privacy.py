@@ -13,7 +13,7 @@ from rich.table import Table
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
 from apps.retention.erasing import COMMAND_LINE, Authorisation
-from apps.retention.subject_requests import Asked, delete_person, hand_over, list_requests
+from apps.retention.subject_requests import SubjectRequestInfo, delete_person, hand_over, list_requests
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
 
 
@@ -86,14 +86,14 @@ class Command(PlainCommand):
         else:
             self.say(f"{count} lines in {options['to']}.")
 
-    def tell(self, one: Asked, options: dict[str, Any]) -> None:
+    def tell(self, one: SubjectRequestInfo, options: dict[str, Any]) -> None:
         if options["json"]:
             self.say_json(_line(one))
         else:
             self.say(f"Erased {one.records} memories. Receipts: {', '.join(one.evidence)}")
 
 
-def _line(one: Asked) -> dict[str, Any]:
+def _line(one: SubjectRequestInfo) -> dict[str, Any]:
     return {
         "request": one.id,
         "person": one.end_user_id,

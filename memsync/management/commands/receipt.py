@@ -12,7 +12,7 @@ from rich.table import Column, Table
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
 from apps.retention import receipt_log
-from apps.retention.receipts import Genuine, Refuted, Verdict, name_of, read_keys, verify
+from apps.retention.receipts import Genuine, ReceiptVerdict, Refuted, name_of, read_keys, verify
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
 
 UNREADABLE = 2
@@ -136,7 +136,7 @@ class Command(PlainCommand):
 
 
 def _codes() -> str:
-    return ", ".join(f"{one.value} ({one.name.lower().replace('_', ' ')})" for one in Verdict if one.value)
+    return ", ".join(f"{one.value} ({one.name.lower().replace('_', ' ')})" for one in ReceiptVerdict if one.value)
 
 
 def _read(path: Path) -> bytes:

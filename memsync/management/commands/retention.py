@@ -29,7 +29,7 @@ from apps.projects.scope import Scope
 from apps.projects.selectors import SpaceNotFound, get_project, scope_in
 from apps.retention.holds import hold, lift, list_holds
 from apps.retention.models import Hold
-from apps.retention.previewing import Change, Leaving, preview, preview_change
+from apps.retention.previewing import Leaving, PolicyChange, preview, preview_change
 from apps.retention.retention_sweep import Swept, sweep
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator
 
@@ -123,7 +123,7 @@ class Command(PlainCommand):
         else:
             self.say(f"The policy of {_whose(level, target_id)} is at revision {policy.revision}.")
 
-    def _show_change(self, change: Change, rules: Iterable[str], *, as_json: bool) -> None:
+    def _show_change(self, change: PolicyChange, rules: Iterable[str], *, as_json: bool) -> None:
         if as_json:
             after = [_told_rule(one) for one in change.after.values()]
             self.say_json({"rules": after, "going": [asdict(one) for one in change.going]})

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from apps.apikeys.onboarding import Opened, open_tenant
+from apps.apikeys.onboarding import OpenedTenant, open_tenant
 from apps.apikeys.quota import METERS, MODES, quota_mode, set_quota, standings
 from apps.projects.policies import in_force, in_words
 from apps.projects.system import find_tenant_scope
@@ -161,7 +161,7 @@ class Command(PlainCommand):
         self.say(table)
 
 
-def _described(opened: Opened) -> dict[str, Any]:
+def _described(opened: OpenedTenant) -> dict[str, Any]:
     """As `memsync up --json` says it; there is no sign-in for one tenant, and nothing was started."""
     return {
         "url": url(),
@@ -175,7 +175,7 @@ def _described(opened: Opened) -> dict[str, Any]:
     }
 
 
-def _drawn(opened: Opened) -> Panel:
+def _drawn(opened: OpenedTenant) -> Panel:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")

@@ -21,7 +21,7 @@ from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
 from apps.upkeep import retyping, type_changes
 from apps.upkeep.models import AT_WORK, ChangeState, TypeChange
-from apps.upkeep.rotation import Outcome
+from apps.upkeep.rotation import RotationOutcome
 from apps.upkeep.tasks import tend_types
 from apps.upkeep.type_changes import Definition, Planned
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator
@@ -236,7 +236,7 @@ class Command(PlainCommand):
                 change.refresh_from_db()
                 is_undone = change.state in (ChangeState.UNDOING, ChangeState.UNDONE)
                 bar.update(line, completed=change.rows_restored + change.rows_kept if is_undone else change.rows_seen)
-                if outcome == Outcome.BUSY:
+                if outcome == RotationOutcome.BUSY:
                     time.sleep(PAUSE_SECONDS)
 
 

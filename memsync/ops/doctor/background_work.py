@@ -14,13 +14,13 @@ from apps.audit.models import OutboxEvent
 from apps.audit.tasks import OF_THE_DOCTOR, answer
 from apps.core.broker import notify
 from apps.ingest.tasks import drain
-from memsync.ops.doctor.findings import HINTS, Finding, Visit, fail, ok, warn
+from memsync.ops.doctor.findings import HINTS, DoctorFinding, Visit, fail, ok, warn
 
 LATE_WARN, LATE_FAIL = timedelta(minutes=5), timedelta(hours=1)
 QUEUE_WARN: Final = 10_000
 
 
-def check_broker(visit: Visit) -> Iterator[Finding]:
+def check_broker(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether the broker answers, and how many messages wait there."""
     with ThreadPoolExecutor(1) as pool:  # as a request does it: in another thread than the one that set Django up
         scheme, waiting = pool.submit(_look_into_the_queue).result()
@@ -40,7 +40,7 @@ def _look_into_the_queue() -> tuple[str, int]:
         return str(connection.transport_cls), int(queue.message_count)
 
 
-def check_outbox(visit: Visit) -> Iterator[Finding]:
+def check_outbox(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether work of the outbox waits too long or fails."""
     rows = OutboxEvent.objects.exclude(kind=OF_THE_DOCTOR)
     count, failing = rows.count(), rows.exclude(error="").count()
@@ -57,7 +57,7 @@ def check_outbox(visit: Visit) -> Iterator[Finding]:
         yield ok("outbox", said)
 
 
-def check_worker_and_beat(visit: Visit) -> Iterator[Finding]:
+def check_worker_and_beat(visit: Visit) -> Iterator[DoctorFinding]:
     """A row of no tenant in the outbox, which no message announces: beat must, and a worker must take it out.
 
     When beat does not, we send the message ourselves, to know which of the two is missing.
@@ -82,7 +82,7 @@ def check_worker_and_beat(visit: Visit) -> Iterator[Finding]:
         OutboxEvent.objects.filter(pk=row.pk).delete()
 
 
-def check_queues(visit: Visit) -> Iterator[Finding]:
+def check_queues(visit: Visit) -> Iterator[DoctorFinding]:
     """A row of no tenant for each queue, and a message there to take it out; the rows are not due, so that only who
     takes the message does."""
     queues = [queue.name for queue in drain.app.conf.task_queues]

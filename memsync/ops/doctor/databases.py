@@ -8,25 +8,25 @@ from django.core.checks import ERROR, Tags, run_checks
 from django.db import connections
 
 from memsync import checks
-from memsync.ops.doctor.findings import GIB, HINTS, Finding, Visit, fail, ok, warn
+from memsync.ops.doctor.findings import GIB, HINTS, DoctorFinding, Visit, fail, ok, warn
 
 SKEW_WARN, SKEW_FAIL = timedelta(seconds=1), timedelta(seconds=30)
 ROOM: Final = 0.8  # of the connections that a server takes
 
 
-def check_settings(visit: Visit) -> Iterator[Finding]:
+def check_settings(visit: Visit) -> Iterator[DoctorFinding]:
     """What Django's system checks say of the settings."""
     yield from _checked("settings", run_checks(), "as they should be")
 
 
-def check_walls(visit: Visit) -> Iterator[Finding]:
+def check_walls(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether row-level security, roles and grants keep tenants apart."""
     messages = run_checks(tags=[Tags.database], databases=list(checks.DATABASES))
     tables = len(checks.tenant_tables())
     yield from _checked("walls", messages, f"row-level security is forced on {tables} tables; roles and logs are right")
 
 
-def _checked(part: str, messages: list[Any], well: str) -> Iterator[Finding]:
+def _checked(part: str, messages: list[Any], well: str) -> Iterator[DoctorFinding]:
     loud = [message for message in messages if not message.is_silenced()]
     for message in loud:
         make = fail if message.level >= ERROR else warn
@@ -35,7 +35,7 @@ def _checked(part: str, messages: list[Any], well: str) -> Iterator[Finding]:
         yield ok(part, well)
 
 
-def check_database(visit: Visit) -> Iterator[Finding]:
+def check_database(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether the main database answers, and what it is."""
     with connections["default"].cursor() as cursor:
         cursor.execute(
@@ -46,7 +46,7 @@ def check_database(visit: Visit) -> Iterator[Finding]:
     yield ok("database", f"PostgreSQL {server}, pgvector {pgvector}, as {role}, {size / GIB:.2f} GiB")
 
 
-def check_keyring_database(visit: Visit) -> Iterator[Finding]:
+def check_keyring_database(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether the keyring database answers, and what it is."""
     with connections["keyring"].cursor() as cursor:
         cursor.execute("select current_setting('server_version'), current_user::text")
@@ -54,7 +54,7 @@ def check_keyring_database(visit: Visit) -> Iterator[Finding]:
     yield ok("keyring", f"PostgreSQL {server}, as {role}")
 
 
-def check_free_connections(visit: Visit) -> Iterator[Finding]:
+def check_free_connections(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether the data's server has connections left for who comes next."""
     with connections["default"].cursor() as cursor:
         cursor.execute(
@@ -70,7 +70,7 @@ def check_free_connections(visit: Visit) -> Iterator[Finding]:
         yield ok("connections", said)
 
 
-def check_clock(visit: Visit) -> Iterator[Finding]:
+def check_clock(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether the clocks of this machine and of the database agree."""
     before = datetime.now(UTC)
     with connections["default"].cursor() as cursor:

@@ -5,11 +5,11 @@ from datetime import datetime
 from typing import Final
 
 from memsync.ops.doctor import background_work, databases, keys_and_models, machine
-from memsync.ops.doctor.findings import HINTS, Finding, Visit, fail
+from memsync.ops.doctor.findings import HINTS, DoctorFinding, Visit, fail
 
 PATIENCE: Final = 8.0  # seconds; beat rings every two
 
-PARTS: Final[dict[str, Callable[[Visit], Iterator[Finding]]]] = {
+PARTS: Final[dict[str, Callable[[Visit], Iterator[DoctorFinding]]]] = {
     "versions": machine.check_versions,
     "files": machine.check_files,
     "disk": machine.check_disk,
@@ -33,7 +33,7 @@ PARTS: Final[dict[str, Callable[[Visit], Iterator[Finding]]]] = {
 }
 
 
-def examine(*, now: datetime, patience: float = PATIENCE) -> Iterator[Finding]:
+def examine(*, now: datetime, patience: float = PATIENCE) -> Iterator[DoctorFinding]:
     """Every finding, in the order in which one would mend them: files, settings, databases, keys, work."""
     for part, look in PARTS.items():
         try:

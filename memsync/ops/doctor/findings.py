@@ -36,7 +36,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     part: str
     state: State
     said: str
@@ -51,13 +51,13 @@ class Visit:
     patience: float
 
 
-def ok(part: str, said: str) -> Finding:
-    return Finding(part, State.OK, said)
+def ok(part: str, said: str) -> DoctorFinding:
+    return DoctorFinding(part, State.OK, said)
 
 
-def warn(part: str, said: str, hint: str) -> Finding:
-    return Finding(part, State.WARN, said, hint)
+def warn(part: str, said: str, hint: str) -> DoctorFinding:
+    return DoctorFinding(part, State.WARN, said, hint)
 
 
-def fail(part: str, said: str, hint: str) -> Finding:
-    return Finding(part, State.FAIL, said, hint)
+def fail(part: str, said: str, hint: str) -> DoctorFinding:
+    return DoctorFinding(part, State.FAIL, said, hint)

@@ -12,10 +12,10 @@ from apps.core.admin import OPERATOR
 from apps.crypto import inspection
 from apps.memories.models import QuarantinedRow
 from apps.upkeep.binding import list_unbound
-from memsync.ops.doctor.findings import HINTS, Finding, Visit, fail, ok, warn
+from memsync.ops.doctor.findings import HINTS, DoctorFinding, Visit, fail, ok, warn
 
 
-def check_key_provider(visit: Visit) -> Iterator[Finding]:
+def check_key_provider(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether the key provider wraps and unwraps a key."""
     began = time.perf_counter()
     try:
@@ -27,7 +27,7 @@ def check_key_provider(visit: Visit) -> Iterator[Finding]:
     yield ok("key provider", f"{get_kms().name} wraps and unwraps ({milliseconds:.0f} ms)")
 
 
-def check_keys(visit: Visit) -> Iterator[Finding]:
+def check_keys(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether the active keys of all tenants unwrap, and how old the oldest is."""
     found = inspection.unwrap_active_keys()
     if found.opened < found.all:
@@ -46,7 +46,7 @@ def check_keys(visit: Visit) -> Iterator[Finding]:
         yield ok("keys", said)
 
 
-def check_rows_that_grant(visit: Visit) -> Iterator[Finding]:
+def check_rows_that_grant(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether keys, roles, tenants and people are as the service wrote them."""
     found = Counter(one.kind for one in list_unbound())
     if found:
@@ -57,7 +57,7 @@ def check_rows_that_grant(visit: Visit) -> Iterator[Finding]:
         yield ok("rows that grant", "keys, roles, tenants and people are as the service wrote them")
 
 
-def check_quarantine(visit: Visit) -> Iterator[Finding]:
+def check_quarantine(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether rows failed their seal."""
     count = QuarantinedRow._default_manager.using(OPERATOR).count()
     if count:
@@ -70,7 +70,7 @@ def check_quarantine(visit: Visit) -> Iterator[Finding]:
         yield ok("quarantine", "no row failed its seal")
 
 
-def check_embedder(visit: Visit) -> Iterator[Finding]:
+def check_embedder(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether the embedder makes vectors, and how long it takes."""
     embedder = get_embedder()
     began = time.perf_counter()
@@ -79,7 +79,7 @@ def check_embedder(visit: Visit) -> Iterator[Finding]:
     yield ok("embedder", f"{embedder.id}: {vectors.shape[1]} dimensions, {milliseconds:.0f} ms with loading")
 
 
-def check_classifier(visit: Visit) -> Iterator[Finding]:
+def check_classifier(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether the classifier reads a text, and how long it takes."""
     classifier = get_classifier()
     if classifier is None:

@@ -10,19 +10,19 @@ from pathlib import Path
 from django.conf import settings
 
 from memsync import instance
-from memsync.ops.doctor.findings import GIB, Finding, Visit, fail, ok, warn
+from memsync.ops.doctor.findings import GIB, DoctorFinding, Visit, fail, ok, warn
 
 FREE_WARN, FREE_FAIL = 2 * GIB, GIB // 4
 
 
-def check_versions(visit: Visit) -> Iterator[Finding]:
+def check_versions(visit: Visit) -> Iterator[DoctorFinding]:
     """The versions of memsync, Python and the libraries that matter most."""
     names = ("django", "celery", "cryptography", "psycopg")
     of_libraries = ", ".join(f"{name} {version(name)}" for name in names)
     yield ok("versions", f"memsync {version('memsync')}, Python {platform.python_version()}, {of_libraries}")
 
 
-def check_files(visit: Visit) -> Iterator[Finding]:
+def check_files(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether secrets, keys and data can be read by their owner alone."""
     home = Path(settings.MEMSYNC_HOME)
     private = [home, home / instance.SECRETS_FILE, home / instance.INSTANCE_FILE, home / "logs", home / "postgres"]
@@ -38,7 +38,7 @@ def check_files(visit: Visit) -> Iterator[Finding]:
         yield ok("files", f"{len(there)} files and directories of {home} are their owner's alone")
 
 
-def check_disk(visit: Visit) -> Iterator[Finding]:
+def check_disk(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether the disk of the home has space left."""
     home = Path(settings.MEMSYNC_HOME)
     free = shutil.disk_usage(home if home.exists() else home.anchor).free
@@ -51,7 +51,7 @@ def check_disk(visit: Visit) -> Iterator[Finding]:
         yield ok("disk", said)
 
 
-def check_processes(visit: Visit) -> Iterator[Finding]:
+def check_processes(visit: Visit) -> Iterator[DoctorFinding]:
     """Those of `memsync up`, where it runs here; elsewhere only their starter knows them."""
     running = instance.running().get("processes", {})
     for name, process in running.items():

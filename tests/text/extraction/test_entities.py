@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.makers import NOW
 from text.extraction.entities import read_entities
 from text.extraction.extractor import read_turn
-from text.extraction.finding import Part
+from text.extraction.finding import ClaimPart
 from text.mentions import Mention, RelationMention
 
 
@@ -103,14 +103,14 @@ def test_an_office_among_the_names_is_a_role() -> None:
 
 
 def test_the_users_own_name_is_theirs() -> None:
-    (one,) = read_entities("My name is Bram", [Part(start=0, end=15, key="user.name", value="bram")]).named
+    (one,) = read_entities("My name is Bram", [ClaimPart(start=0, end=15, key="user.name", value="bram")]).named
 
     assert (one.is_user, one.name) == (True, "Bram")
 
 
 @given(st.text(max_size=300), st.text(max_size=40), st.text(max_size=40))
 def test_no_text_is_too_strange(text: str, key: str, value: str) -> None:
-    reading = read_entities(text, [Part(start=0, end=len(text), key=key, value=value)])
+    reading = read_entities(text, [ClaimPart(start=0, end=len(text), key=key, value=value)])
 
     assert all(one.subject in reading.named for one in reading.told)
 

@@ -7,7 +7,7 @@ from typing import Final
 from text import patterns
 from text.extraction.entities.endpoints import type_of
 from text.extraction.entities.tables import COLLEAGUES, NO_NAMES, NO_PERSONS, ROLES
-from text.extraction.finding import Part
+from text.extraction.finding import ClaimPart
 from text.extraction.lexicon import BOSS, REPORTEE
 from text.extraction.subjects import slug
 from text.mentions import Mention, RelationMention
@@ -45,7 +45,7 @@ _ROLE_KEYS: Final = {slug(role): role for role in ROLES if role not in NO_PERSON
 _ENTITY_KEYS: Final = _ATTRIBUTES.keys() | _LISTED.keys() | _ROLE_KEYS.keys()
 
 
-def relations_of(claim: Part, plain: str, low: str) -> Iterator[RelationMention]:
+def relations_of(claim: ClaimPart, plain: str, low: str) -> Iterator[RelationMention]:
     key, value, many_valued = claim.key, claim.value, claim.many_valued
     parts = key.split(".")
     if len(parts) < 2 or DENIED.search(low, claim.start, claim.end):

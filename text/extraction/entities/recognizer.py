@@ -9,7 +9,7 @@ from text.extraction import language
 from text.extraction.entities.claims import DENIED, OWN_NAME, USER, relation, relations_of, surface
 from text.extraction.entities.endpoints import End, ends_of
 from text.extraction.entities.tables import OFFICES, SAME_ROLE, VERBS
-from text.extraction.finding import Part
+from text.extraction.finding import ClaimPart
 from text.extraction.lexicon import OCCUPATIONS
 from text.extraction.subjects import is_name, slug
 from text.mentions import MOST_NAMED, NOBODY, Mention, Mentions, RelationMention
@@ -56,7 +56,7 @@ _IS_A = patterns.compile(
 _AT_WORK = patterns.compile(r" (?:at|for|with) (?:the )?$")
 
 
-def read_entities(text: str, claims: Iterable[Part] = ()) -> Mentions:
+def read_entities(text: str, claims: Iterable[ClaimPart] = ()) -> Mentions:
     """Of one kept statement.  claims: those that it makes, their words text[start:end].  Never an exception."""
     claims = list(claims)
     plain = fold(text[:MOST_READ])
@@ -70,7 +70,7 @@ def read_entities(text: str, claims: Iterable[Part] = ()) -> Mentions:
     for claim in claims:
         if len(claims) == 1 and claim.key in OWN_NAME and (name := surface(claim.value, plain)):
             return Mentions(named=[Mention(is_user=True, name=name, type=PERSON)])
-    reader = _Reader(plain, low, ends)
+    reader = _MentionReader(plain, low, ends)
     told = reader.read()
     for claim in claims:
         for one in relations_of(claim, plain, low):
@@ -95,7 +95,7 @@ def _once(named: Iterable[Mention]) -> list[Mention]:
     return [one for one in every if one.is_sure or not one.name or one.name.lower() not in sure][:MOST_NAMED]
 
 
-class _Reader:
+class _MentionReader:
     """One statement while it is read; an end of which more is stated is put back richer."""
 
     def __init__(self, plain: str, low: str, ends: list[End]) -> None:

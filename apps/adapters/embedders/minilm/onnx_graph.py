@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from apps.adapters.embedders.minilm.graph_file import INPUT, OUTPUT
-from apps.adapters.embedders.minilm.weights import DIMENSIONS, HEADS, LAYER_NORM_EPSILON, Layer, Linear, Norm, Weights
+from apps.adapters.embedders.minilm.weights import (
+    DIMENSIONS,
+    HEADS,
+    LAYER_NORM_EPSILON,
+    Layer,
+    Linear,
+    ModelWeights,
+    Norm,
+)
 
 # Operators that onnxruntime adds to the standard: fused and quantised forms.
 _EXTENSIONS: Final = "com.microsoft"
@@ -25,7 +33,7 @@ _IR_VERSION: Final = 9
 _LARGEST_WEIGHT: Final = 64
 
 
-def build_graph(weights: Weights) -> bytes:
+def build_graph(weights: ModelWeights) -> bytes:
     """The serialised graph.  Input: ids, int64, shape (1, tokens).  Output: vector, float32, shape (1, 384), unit."""
     graph = _Graph()
     tokens = _add_layers(graph, weights)
@@ -36,14 +44,14 @@ def build_graph(weights: Weights) -> bytes:
     return graph.serialise([1, DIMENSIONS])
 
 
-def build_token_graph(weights: Weights) -> bytes:
+def build_token_graph(weights: ModelWeights) -> bytes:
     """The same without the mean.  Output: float32, shape (1, tokens, 384), what the last layer makes of each token."""
     graph = _Graph()
     graph.add("Identity", [_add_layers(graph, weights)], outputs=[OUTPUT])
     return graph.serialise([1, "tokens", DIMENSIONS])
 
 
-def _add_layers(graph: "_Graph", weights: Weights) -> str:
+def _add_layers(graph: "_Graph", weights: ModelWeights) -> str:
     tokens = _embed_words(graph, weights)
     for layer in weights.layers:
         tokens = _add_layer(graph, tokens, layer)
@@ -88,7 +96,7 @@ class _Graph:
         return serialised
 
 
-def _embed_words(graph: _Graph, weights: Weights) -> str:
+def _embed_words(graph: _Graph, weights: ModelWeights) -> str:
     # One scale per word: a single one for 30,000 words would be set by the few largest.
     quantised, scales = _quantise(weights.words, axis=1)
     steps = graph.add("Gather", [graph.constant(quantised), INPUT])

@@ -17,8 +17,8 @@ from apps.adapters.embedders.minilm.weights import (
     Array,
     Layer,
     Linear,
+    ModelWeights,
     Norm,
-    Weights,
 )
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 
@@ -35,7 +35,7 @@ class NumpyRuntime:
 
     name = "numpy"
 
-    def __init__(self, weights: Weights, tokenizer: WordPiece) -> None:
+    def __init__(self, weights: ModelWeights, tokenizer: WordPiece) -> None:
         self._weights = weights
         self._tokenizer = tokenizer
 
@@ -57,7 +57,7 @@ class NumpyRuntime:
         return sums
 
 
-def encode_tokens(weights: Weights, ids: list[list[int]]) -> Array:
+def encode_tokens(weights: ModelWeights, ids: list[list[int]]) -> Array:
     """What the last layer makes of each token, text after text.  ids: as of ``_embed_batch``.  Shape (tokens, 384)."""
     lengths = [len(row) for row in ids]
     words: Array = weights.words[np.concatenate(ids)]

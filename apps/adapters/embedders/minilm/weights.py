@@ -61,7 +61,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Weights:
+class ModelWeights:
     """words: (vocabulary, 384).  positions: (512, 384), token type 0 already added, since it is the only type used."""
 
     words: Array
@@ -88,7 +88,7 @@ def read_vocabulary(folder: Path) -> list[str]:
     return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
-def read_weights(folder: Path) -> Weights:
+def read_weights(folder: Path) -> ModelWeights:
     """The weights, mapped from the file, so that pages are read when first used.  Raises AdapterError."""
     path = folder / "model.safetensors"
     _verify(path, WEIGHTS_SHA256)
@@ -113,7 +113,7 @@ def read_weights(folder: Path) -> Weights:
         )
 
     token_type = tensors["embeddings.token_type_embeddings.weight"][0]
-    return Weights(
+    return ModelWeights(
         words=tensors["embeddings.word_embeddings.weight"],
         positions=tensors["embeddings.position_embeddings.weight"] + token_type,
         norm=norm("embeddings.LayerNorm"),

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from apps.adapters import fake_model
 from apps.adapters.fake_model import FakeModel
-from apps.adapters.kms.fakes.service import Answer
+from apps.adapters.kms.fakes.service import FakeAnswer
 
 # How a real endpoint fails, and what it fails with.
 FAULTS: Final = (
@@ -42,16 +42,16 @@ class FakeChat(FakeModel):
         told = json.loads(body["messages"][-1]["content"])
         return self._completion(self._content(told["turn"]))
 
-    def answer_throttled(self) -> Answer:
+    def answer_throttled(self) -> FakeAnswer:
         self.calls["chat"] += 1
-        return Answer(429, {"error": {"message": "Rate limit reached", "type": "requests", "code": "rate_limit"}})
+        return FakeAnswer(429, {"error": {"message": "Rate limit reached", "type": "requests", "code": "rate_limit"}})
 
-    def answer_denied(self) -> Answer:
-        return Answer(401, {"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}})
+    def answer_denied(self) -> FakeAnswer:
+        return FakeAnswer(401, {"error": {"message": "Incorrect API key provided", "code": "invalid_api_key"}})
 
-    def answer_failed(self) -> Answer:
+    def answer_failed(self) -> FakeAnswer:
         self.calls["chat"] += 1
-        return Answer(500, {"error": {"message": "The server had an error", "type": "server_error"}})
+        return FakeAnswer(500, {"error": {"message": "The server had an error", "type": "server_error"}})
 
     def _completion(self, content: str) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}

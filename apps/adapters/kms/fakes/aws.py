@@ -11,7 +11,7 @@ import os
 from typing import Any, Final
 
 from apps.adapters.kms.fakes.sealing import Changed, seal, unseal
-from apps.adapters.kms.fakes.service import Answer, FakeService, Request
+from apps.adapters.kms.fakes.service import FakeAnswer, FakeService, Request
 
 _TARGET: Final = "TrentService."
 _ID_BYTES: Final = 32
@@ -40,7 +40,7 @@ class FakeAws(FakeService):
         self._materials[self._current] = material
         return self._current.hex()
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> FakeAnswer:
         operation = request.headers.get("x-amz-target", "").removeprefix(_TARGET)
         self.calls[operation] += 1
         if f"Credential={self.access_key_id}/" not in request.headers.get("authorization", ""):
@@ -63,16 +63,16 @@ class FakeAws(FakeService):
         except Changed:
             return _refuse("InvalidCiphertextException")
 
-    def answer_throttled(self) -> Answer:
+    def answer_throttled(self) -> FakeAnswer:
         return _refuse("ThrottlingException", "Rate exceeded")
 
-    def answer_denied(self) -> Answer:
+    def answer_denied(self) -> FakeAnswer:
         return _refuse("AccessDeniedException", "User is not authorized to perform this")
 
-    def answer_failed(self) -> Answer:
-        return Answer(500, {"__type": "KMSInternalException", "message": "internal"})
+    def answer_failed(self) -> FakeAnswer:
+        return FakeAnswer(500, {"__type": "KMSInternalException", "message": "internal"})
 
-    def _describe(self, sent: dict[str, Any]) -> Answer:
+    def _describe(self, sent: dict[str, Any]) -> FakeAnswer:
         metadata = {
             "Arn": self.arn,
             "KeyId": self.arn.rpartition("/")[2],
@@ -80,19 +80,21 @@ class FakeAws(FakeService):
             "KeyState": "Enabled" if self.enabled else "Disabled",
             "CurrentKeyMaterialId": self._current.hex(),
         }
-        return Answer(200, {"KeyMetadata": metadata})
+        return FakeAnswer(200, {"KeyMetadata": metadata})
 
-    def _encrypt(self, sent: dict[str, Any]) -> Answer:
+    def _encrypt(self, sent: dict[str, Any]) -> FakeAnswer:
         blob = self._sealed(base64.b64decode(sent["Plaintext"]), self._context(sent, "EncryptionContext"))
-        return Answer(200, {"CiphertextBlob": blob, "KeyId": self.arn, "EncryptionAlgorithm": "SYMMETRIC_DEFAULT"})
+        return FakeAnswer(200, {"CiphertextBlob": blob, "KeyId": self.arn, "EncryptionAlgorithm": "SYMMETRIC_DEFAULT"})
 
-    def _decrypt(self, sent: dict[str, Any]) -> Answer:
+    def _decrypt(self, sent: dict[str, Any]) -> FakeAnswer:
         text, material = self._opened(sent, "EncryptionContext")
-        return Answer(200, {"Plaintext": base64.b64encode(text).decode(), "KeyId": self.arn, "KeyMaterialId": material})
+        return FakeAnswer(
+            200, {"Plaintext": base64.b64encode(text).decode(), "KeyId": self.arn, "KeyMaterialId": material}
+        )
 
-    def _re_encrypt(self, sent: dict[str, Any]) -> Answer:
+    def _re_encrypt(self, sent: dict[str, Any]) -> FakeAnswer:
         text, material = self._opened(sent, "SourceEncryptionContext")
-        return Answer(
+        return FakeAnswer(
             200,
             {
                 "CiphertextBlob": self._sealed(text, self._context(sent, "DestinationEncryptionContext")),
@@ -119,5 +121,5 @@ class FakeAws(FakeService):
         return json.dumps([self.arn, sorted(sent.get(name, {}).items())]).encode()
 
 
-def _refuse(kind: str, message: str | None = None) -> Answer:
-    return Answer(400, {"__type": kind, "message": message})
+def _refuse(kind: str, message: str | None = None) -> FakeAnswer:
+    return FakeAnswer(400, {"__type": kind, "message": message})

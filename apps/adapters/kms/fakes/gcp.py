@@ -11,7 +11,7 @@ import os
 from typing import Any, Final
 
 from apps.adapters.kms.fakes.sealing import Changed, seal, unseal
-from apps.adapters.kms.fakes.service import Answer, FakeService, Request
+from apps.adapters.kms.fakes.service import FakeAnswer, FakeService, Request
 
 _EMAIL: Final = "memsync@memsync-tests.iam.gserviceaccount.com"
 _VERSION_BYTES: Final = 4
@@ -55,7 +55,7 @@ class FakeGoogle(FakeService):
             "universe_domain": "memsync.invalid",
         }
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> FakeAnswer:
         name, _, operation = request.path.removeprefix("/v1/").partition(":")
         self.calls[operation or "get"] += 1
         if _issuer(request.headers.get("authorization", "")) != _EMAIL:
@@ -68,22 +68,22 @@ class FakeGoogle(FakeService):
         if operation == "decrypt" and not version:
             return self._decrypt(request.json())
         if not operation:
-            return Answer(200, {"name": self.key, "purpose": "ENCRYPT_DECRYPT", "primary": self._primary()})
+            return FakeAnswer(200, {"name": self.key, "purpose": "ENCRYPT_DECRYPT", "primary": self._primary()})
         return _refuse(404, "NOT_FOUND", "no such method")
 
-    def answer_throttled(self) -> Answer:
+    def answer_throttled(self) -> FakeAnswer:
         return _refuse(429, "RESOURCE_EXHAUSTED", "Quota exceeded")
 
-    def answer_denied(self) -> Answer:
+    def answer_denied(self) -> FakeAnswer:
         return _refuse(403, "PERMISSION_DENIED", "Permission denied on resource")
 
-    def answer_failed(self) -> Answer:
+    def answer_failed(self) -> FakeAnswer:
         return _refuse(503, "UNAVAILABLE", "The service is currently unavailable.")
 
     def _primary(self) -> dict[str, str]:
         return {"name": self._path(len(self._versions)), "state": "ENABLED", "algorithm": "GOOGLE_SYMMETRIC_ENCRYPTION"}
 
-    def _encrypt(self, sent: dict[str, Any], version: int) -> Answer:
+    def _encrypt(self, sent: dict[str, Any], version: int) -> FakeAnswer:
         if version in self.disabled:
             return self._refuse_disabled(version)
         plaintext, associated = _decode(sent, "plaintext"), _decode(sent, "additionalAuthenticatedData")
@@ -91,7 +91,7 @@ class FakeGoogle(FakeService):
             return _refuse(400, "INVALID_ARGUMENT", "The checksum in field plaintext_crc32c did not match the data.")
         sealed = seal(self._versions[version - 1], associated, plaintext)
         blob = version.to_bytes(_VERSION_BYTES, "big") + sealed
-        return Answer(
+        return FakeAnswer(
             200,
             {
                 "name": self._path(version),
@@ -102,7 +102,7 @@ class FakeGoogle(FakeService):
             },
         )
 
-    def _decrypt(self, sent: dict[str, Any]) -> Answer:
+    def _decrypt(self, sent: dict[str, Any]) -> FakeAnswer:
         blob, associated = _decode(sent, "ciphertext"), _decode(sent, "additionalAuthenticatedData")
         if not self.loses_fields and not _arrived(sent, ciphertext=blob, additionalAuthenticatedData=associated):
             return _refuse(400, "INVALID_ARGUMENT", "The checksum in field ciphertext_crc32c did not match the data.")
@@ -116,12 +116,12 @@ class FakeGoogle(FakeService):
         except Changed:
             return _refuse(400, "INVALID_ARGUMENT", "Decryption failed: the ciphertext is invalid.")
         is_primary = version == len(self._versions)
-        return Answer(200, {**self._sent_off("plaintext", plaintext), "usedPrimary": is_primary})
+        return FakeAnswer(200, {**self._sent_off("plaintext", plaintext), "usedPrimary": is_primary})
 
     def _path(self, version: int) -> str:
         return f"{self.key}/cryptoKeyVersions/{version}"
 
-    def _refuse_disabled(self, version: int) -> Answer:
+    def _refuse_disabled(self, version: int) -> FakeAnswer:
         said = f"{self._path(version)} is not enabled, current state is: DISABLED."
         return _refuse(400, "FAILED_PRECONDITION", said)
 
@@ -158,5 +158,5 @@ def _decode(sent: dict[str, Any], name: str) -> bytes:
     return base64.b64decode(sent.get(name) or "", validate=True)
 
 
-def _refuse(code: int, status: str, message: str) -> Answer:
-    return Answer(code, {"error": {"code": code, "message": message, "status": status}})
+def _refuse(code: int, status: str, message: str) -> FakeAnswer:
+    return FakeAnswer(code, {"error": {"code": code, "message": message, "status": status}})

@@ -26,7 +26,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FakeAnswer:
     status: int
     content: Mapping[str, Any] = field(repr=False)
     location: str = ""
@@ -59,17 +59,17 @@ class FakeService:
         self._port = 0
         self.bring_up()
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> FakeAnswer:
         """What the service says to a request that reaches it."""
         raise NotImplementedError
 
-    def answer_throttled(self) -> Answer:
+    def answer_throttled(self) -> FakeAnswer:
         raise NotImplementedError
 
-    def answer_denied(self) -> Answer:
+    def answer_denied(self) -> FakeAnswer:
         raise NotImplementedError
 
-    def answer_failed(self) -> Answer:
+    def answer_failed(self) -> FakeAnswer:
         raise NotImplementedError
 
     @property
@@ -149,19 +149,19 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.do_GET()
 
-    def _answer(self, service: FakeService, request: Request) -> Answer:
+    def _answer(self, service: FakeService, request: Request) -> FakeAnswer:
         if service.fail_next > 0:
             service.fail_next -= 1
             return service.answer_failed()
         if service.redirect_to:
-            return Answer(307, {}, location=service.redirect_to + request.path)
+            return FakeAnswer(307, {}, location=service.redirect_to + request.path)
         if service.throttled:
             return service.answer_throttled()
         if service.denied:
             return service.answer_denied()
         return service.answer(request)
 
-    def _send(self, service: FakeService, answer: Answer) -> None:
+    def _send(self, service: FakeService, answer: FakeAnswer) -> None:
         body = json.dumps(answer.content).encode()
         self.send_response(answer.status)
         self.send_header("Content-Type", service.content_type)

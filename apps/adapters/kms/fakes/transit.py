@@ -10,7 +10,7 @@ import os
 from typing import Any, Final
 
 from apps.adapters.kms.fakes.sealing import Changed, seal, unseal
-from apps.adapters.kms.fakes.service import Answer, FakeService, Request
+from apps.adapters.kms.fakes.service import FakeAnswer, FakeService, Request
 
 _AUTHENTICATION_FAILED: Final = "cipher: message authentication failed"
 
@@ -37,7 +37,7 @@ class FakeTransit(FakeService):
         self._versions.append(os.urandom(32))
         return len(self._versions)
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> FakeAnswer:
         if self.sealed:
             return _refuse(503, "Vault is sealed")
         operation, _, name = request.path.removeprefix(f"/v1/{self.mount}/").partition("/")
@@ -45,7 +45,7 @@ class FakeTransit(FakeService):
         if request.headers.get("x-vault-token") != self.token:
             return self.answer_denied()
         if operation == "keys" and request.method == "GET":
-            return self._describe() if name == self.key else Answer(404, {"errors": []})
+            return self._describe() if name == self.key else FakeAnswer(404, {"errors": []})
         if name != self.key:  # the policy allows no one to make a key by encrypting with it
             return self.answer_denied() if operation == "encrypt" else _refuse(400, "encryption key not found")
         try:
@@ -57,16 +57,16 @@ class FakeTransit(FakeService):
             return _refuse(400, "failed to base64-decode what was sent")
         return _refuse(404, "unsupported path")
 
-    def answer_throttled(self) -> Answer:
+    def answer_throttled(self) -> FakeAnswer:
         return _refuse(429, "request path: rate limit quota exceeded")
 
-    def answer_denied(self) -> Answer:
+    def answer_denied(self) -> FakeAnswer:
         return _refuse(403, "1 error occurred:\n\t* permission denied\n\n")
 
-    def answer_failed(self) -> Answer:
+    def answer_failed(self) -> FakeAnswer:
         return _refuse(500, "internal error")
 
-    def _describe(self) -> Answer:
+    def _describe(self) -> FakeAnswer:
         return _data(
             name=self.key,
             type="aes256-gcm96",
@@ -77,14 +77,14 @@ class FakeTransit(FakeService):
             min_encryption_version=0,
         )
 
-    def _encrypt(self, sent: dict[str, Any]) -> Answer:
+    def _encrypt(self, sent: dict[str, Any]) -> FakeAnswer:
         if self.derived and not sent.get("context"):
             return _refuse(400, "missing 'context' for key derivation")
         version = len(self._versions)
         blob = seal(self._secret(version, sent), _decode(sent, "associated_data"), _decode(sent, "plaintext"))
         return _data(ciphertext=f"vault:v{version}:{base64.b64encode(blob).decode()}", key_version=version)
 
-    def _decrypt(self, sent: dict[str, Any]) -> Answer:
+    def _decrypt(self, sent: dict[str, Any]) -> FakeAnswer:
         prefix, _, rest = str(sent.get("ciphertext", "")).partition("vault:v")
         number, _, text = rest.partition(":")
         if prefix or not number.isdecimal():
@@ -110,9 +110,11 @@ def _decode(sent: dict[str, Any], name: str) -> bytes:
     return base64.b64decode(sent.get(name) or "", validate=True)
 
 
-def _data(**fields: Any) -> Answer:
-    return Answer(200, {"request_id": "fake", "lease_id": "", "renewable": False, "lease_duration": 0, "data": fields})
+def _data(**fields: Any) -> FakeAnswer:
+    return FakeAnswer(
+        200, {"request_id": "fake", "lease_id": "", "renewable": False, "lease_duration": 0, "data": fields}
+    )
 
 
-def _refuse(status: int, said: str) -> Answer:
-    return Answer(status, {"errors": [said]})
+def _refuse(status: int, said: str) -> FakeAnswer:
+    return FakeAnswer(status, {"errors": [said]})

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from apps.adapters import fake_model
 from apps.adapters.fake_model import FakeModel
-from apps.adapters.kms.fakes.service import Answer
+from apps.adapters.kms.fakes.service import FakeAnswer
 
 FAULTS: Final = (
     "not_json",
@@ -36,14 +36,14 @@ class FakeRerank(FakeModel):
         self.likes = likes
         super().__init__()
 
-    def answer_throttled(self) -> Answer:
-        return Answer(429, {"message": "too many requests"})
+    def answer_throttled(self) -> FakeAnswer:
+        return FakeAnswer(429, {"message": "too many requests"})
 
-    def answer_denied(self) -> Answer:
-        return Answer(401, {"message": "invalid key"})
+    def answer_denied(self) -> FakeAnswer:
+        return FakeAnswer(401, {"message": "invalid key"})
 
-    def answer_failed(self) -> Answer:
-        return Answer(500, {"message": "internal error"})
+    def answer_failed(self) -> FakeAnswer:
+        return FakeAnswer(500, {"message": "internal error"})
 
     def answer_body(self, body: dict[str, Any]) -> dict[str, Any]:
         if self.fault == "no_results":
