@@ -12,7 +12,7 @@ from typing import Any, Final
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
-from apps.memories.spaces import meet_end_user
+from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Scope
 from apps.recall.services import recall
 from benchmarks.recall import embed_the_rest
@@ -138,7 +138,7 @@ def run(scope: Scope, *, limit: int, now: datetime, say: Callable[[str], object]
     lost: list[str] = []
     stale = count = 0
     for count, (changing, beside) in enumerate(pairs(limit), 1):
-        mine = scope.in_spaces(meet_end_user(scope, f"bystander-{count}-{now.timestamp()}", now=now))
+        mine = scope.in_spaces(get_or_create_end_user(scope, f"bystander-{count}-{now.timestamp()}", now=now))
         said = f"{changing.said}, and {beside.said}." if count % 2 else f"{beside.said}, and {changing.said}."
         _tell(mine, said[0].upper() + said[1:], now=now)
         _tell(mine, changing.changed, now=now + timedelta(days=9))

@@ -7,20 +7,16 @@ shape in which a service leaves it.
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final
 
-from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
-
-from apps.accounts.models import User
-from apps.accounts.services import make_operator, meet_person
+from apps.accounts.services import get_or_create_person
 from apps.apikeys.services import issue, revoke
 from apps.breakglass import services as breakglass
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.services import open_tenant
 from apps.exports.filters import ExportFilters
 from apps.exports.models import ExportReach, Format
@@ -29,13 +25,14 @@ from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.ingest.turns import Turn, take_turn
 from apps.memories.models import Memory
-from apps.memories.spaces import EXTERNAL_ID, meet_end_user
+from apps.memories.spaces import EXTERNAL_ID, get_or_create_end_user
 from apps.projects.models import Space
 from apps.projects.policies import Level, set_policy
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import scope_in
 from apps.projects.services import create_project
-from apps.retention.erasing import Authorisation, Target, start_erasure
+from apps.retention.erasure_targets import Target
+from apps.retention.erasure_workflow import Authorisation, start_erasure
 from apps.retention.holds import hold, lift
 from apps.retention.requests import ask
 from apps.retention.soft_deletion import MemorySelection
@@ -50,6 +47,7 @@ from apps.webhooks.services import create as create_webhook
 from apps.webhooks.services import pause
 from benchmarks.instance import Instance, superuser
 from benchmarks.latency import Caller, scope_of, sentences
+from benchmarks.people import Person, create_operator, create_person
 from benchmarks.population import crowd, fill
 from memsync.demo.conversation import conversation
 
@@ -125,15 +123,6 @@ from (select number, now() - interval '20 days' * (1 - number::float / %(rows)s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Person:
-    """A user who signs in.  seed: of their authenticator."""
-
-    user: Any
-    password: str = field(repr=False)
-    seed: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Filled:
     """ids: what an address of a page may name, by the name of its part; waiting_grant: one that is not approved yet."""
 
@@ -172,9 +161,9 @@ def fill_tenant(running: Instance, *, rows: int, readable: int, audit_rows: int,
     took("what they left")
     _audit(there, audit_rows)
     took("audit trail")
-    owner, operator, second = _person(at, "owner@pages.example"), _operator("one"), _operator("two")
+    owner, operator, second = create_person(at, "owner@pages.example"), create_operator("one"), create_operator("two")
     for number in range(MEMBERS):
-        person, _ = meet_person(f"member{number}@pages.example", actor="command:0", now=now)
+        person, _ = get_or_create_person(f"member{number}@pages.example", actor="command:0", now=now)
         give_role(get_tenant(running.tenant), person.pk, Role.ANALYST, actor="command:0", now=now)
     scope = replace(at, principal=Principal(kind="account", id=owner.user.pk))
     ids: dict[str, int | str] = {
@@ -215,7 +204,7 @@ def _name_owners(scope: Scope) -> None:
         known = EndUser.objects.within(scope).values("pk")
         spaces = list(Space.objects.within(scope).exclude(owner_id__in=known).values_list("pk", flat=True))
         cipher = open_tenant(scope.tenant, writing=True)
-        ids = take_ids(len(spaces), sequence="tenants_enduser_id_seq")
+        ids = reserve_ids(len(spaces), sequence="tenants_enduser_id_seq")
         macs = [cipher.identity_mac("end_user", f"someone-{one}") for one in ids]
         sealed = [cipher.seal(EXTERNAL_ID, one, f"someone-{one}".encode()) for one in ids]
     with superuser() as cursor:
@@ -246,7 +235,7 @@ def _talk(there: Scope, *, now: datetime) -> list[Scope]:
             remember(there, [proposal], now=now)
     said, people = sentences(), []
     for number in range(PEOPLE):
-        scope = there.in_spaces(meet_end_user(there, f"person-{number}", now=now))
+        scope = there.in_spaces(get_or_create_end_user(there, f"person-{number}", now=now))
         remember(scope, [Proposal(text=Plaintext(text), importance=0.6) for text in itertools.islice(said, 3)], now=now)
         people.append(scope)
     return people
@@ -258,27 +247,6 @@ def _audit(scope: Scope, rows: int) -> None:
             asked = {"tenant": scope.tenant_id, "space": scope.space.id, "at": start, "all": rows}
             cursor.execute(_AUDIT, asked | {"rows": min(AUDIT_BATCH, rows - start)})
             cursor.connection.commit()
-
-
-def _person(scope: Scope, email: str) -> Person:
-    user, made = meet_person(email, actor="command:0", now=datetime.now(UTC))
-    assert made is not None, "nobody of this name was there"
-    give_role(get_tenant(scope.tenant.name), user.pk, Role.OWNER, actor="command:0", now=datetime.now(UTC))
-    return Person(user=user, password=made.password, seed=_enrol(user))
-
-
-def _operator(name: str) -> Person:
-    made = make_operator(f"{name}@operators.example", actor="command:0", now=datetime.now(UTC))
-    user = User.objects.get(email=f"{name}@operators.example")
-    seed = _enrol(user)
-    Authenticator.objects.filter(user=user).update(created_at=datetime.now(UTC) - timedelta(days=2))
-    return Person(user=user, password=made.password, seed=seed)
-
-
-def _enrol(user: Any) -> str:
-    seed: str = generate_totp_secret()
-    TOTP.activate(user, seed)
-    return seed
 
 
 def _told(scope: Scope) -> int:

@@ -20,7 +20,7 @@ from apps.crypto.services import open_space
 from apps.imports.models import ImportChunk
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.sealing import open_text
-from apps.memories.spaces import list_spaces, meet_end_user
+from apps.memories.spaces import get_or_create_end_user, list_spaces
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
 from benchmarks.instance import Instance
@@ -150,4 +150,4 @@ def _found(scope: Scope) -> tuple[Counter[tuple[str, str]], int, int]:
 
 
 def _space_of(scope: Scope, name: str) -> int:
-    return meet_end_user(scope, name, now=datetime.now(UTC)).id
+    return get_or_create_end_user(scope, name, now=datetime.now(UTC)).id

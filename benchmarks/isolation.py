@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.adapters.registry import get_embedder
-from apps.apikeys.onboarding import open_tenant
+from apps.apikeys.onboarding import provision_tenant
 from apps.core.plaintext import Plaintext
 from apps.crypto.services import SpaceCipher, open_space
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.nearest import signs
-from apps.memories.spaces import meet_end_user
+from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Scope
 from apps.tenants.models import Organization
 from text.words import terms
@@ -69,8 +69,8 @@ def open_askers(tenants: int, texts: Sequence[str], *, now: datetime) -> list[As
     owner = Organization.objects.create(name="isolation", created_at=now)
     askers = []
     for number in range(tenants):
-        opened = open_tenant(owner, f"isolation-{number}", now=now)
-        scope = opened.scope.in_spaces(meet_end_user(opened.scope, "the same person", now=now))
+        opened = provision_tenant(owner, f"isolation-{number}", now=now)
+        scope = opened.scope.in_spaces(get_or_create_end_user(opened.scope, "the same person", now=now))
         for at in range(0, len(texts), _BATCH):
             batch = [
                 Proposal(text=Plaintext(text), importance=0.6, deduplicate=False) for text in texts[at : at + _BATCH]

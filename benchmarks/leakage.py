@@ -24,7 +24,7 @@ from apps.adapters.embedders.base import Embedder
 from apps.adapters.registry import get_embedder
 from apps.crypto.envelope import padded_size
 from apps.crypto.services import SpaceCipher, open_space
-from apps.memories.spaces import meet_end_user
+from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Scope
 from benchmarks import vector_attacks, word_attacks
 from benchmarks.recall import Haystack, read
@@ -89,7 +89,7 @@ class _Spaces:
     def another(self) -> SpaceCipher:
         self._made += 1
         name = f"leakage/{self._name}/{self._made}/{self._now.timestamp()}"
-        return open_space(self._scope.tenant, meet_end_user(self._scope, name, now=self._now))
+        return open_space(self._scope.tenant, get_or_create_end_user(self._scope, name, now=self._now))
 
 
 # -- words -------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.models import Memory
-from apps.memories.spaces import meet_end_user
+from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Scope
 from apps.recall.services import recall
 from benchmarks.recall import embed_the_rest
@@ -46,7 +46,7 @@ def run(scope: Scope, *, now: datetime) -> dict[str, Any]:
     made: dict[str, Asked] = {"gated": Asked(), "everything kept": Asked()}
     for author in lives:
         for name, asked in made.items():
-            space = meet_end_user(scope, f"{author.id}/{name}/{now.timestamp()}", now=now)
+            space = get_or_create_end_user(scope, f"{author.id}/{name}/{now.timestamp()}", now=now)
             _live(scope.in_spaces(space), author, asked, is_gated=name == "gated", now=now)
     return {
         "lives": len(lives),

@@ -15,13 +15,13 @@ def run(running: Instance, *, guesses: int = GUESSES) -> dict[str, Any]:
 
     {"guesses", "refused": those answered 429, "owner gets in": with password and code, in the browser that knows them}
     """
-    from apps.accounts.services import meet_person
+    from apps.accounts.services import get_or_create_person
     from apps.tenants.members import give_role
     from apps.tenants.models import Role
     from apps.tenants.selectors import get_tenant
 
     now = datetime.now(UTC)
-    person, made = meet_person(EMAIL, actor="command:0", now=now)
+    person, made = get_or_create_person(EMAIL, actor="command:0", now=now)
     assert made is not None, "nobody of this name was there"
     give_role(get_tenant(running.tenant), person.pk, Role.OWNER, actor="command:0", now=now)
     with Browser(running.url) as owner, Browser(running.url) as stranger:

@@ -24,7 +24,7 @@ from typing import Any, Final
 import httpx
 import orjson
 
-from apps.apikeys.onboarding import OpenedTenant, open_tenant
+from apps.apikeys.onboarding import OpenedTenant, provision_tenant
 from apps.audit.models import OutboxEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -91,7 +91,7 @@ def run(running: Instance, file: Path, *, runs: int, records: int, kills: int, s
     """runs: of loading the dialogues.  records: of the import.  kills: of processes of the workers."""
     organization = Organization.objects.create(name="Benchmarks", created_at=datetime.now(UTC))
     tenants = {
-        name: open_tenant(organization, name, now=datetime.now(UTC))
+        name: provision_tenant(organization, name, now=datetime.now(UTC))
         for name in ("dialogues", "adders", "importer", "watched")
     }
     seen, stop = Seen(), threading.Event()

@@ -58,7 +58,7 @@ REASONS: Final[Mapping[str, str]] = {
     "mfa_login_webauthn": "answers a script, with a challenge for a passkey",
     "mfa_remove_webauthn": "needs a passkey, which needs a browser",
     "mfa_activate_totp": "leads to the account where there is an authenticator",
-    "account_inactive": "says 403, to somebody who is switched off",
+    "account_inactive": "says 403, to a user whose account is disabled",
     "mfa_view_recovery_codes": "shows codes once, when they were made",
 }
 ADMIN_LOOKS_FOR: Final = ("", "q=17")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from apps.adapters.registry import get_embedder
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.services import SpaceCipher, open_space
 from apps.memories import postings
 from apps.memories.lookup_keys import text_mac
@@ -132,7 +132,7 @@ def _write(
     notes: bool,
 ) -> list[int]:
     """The ids of what was written."""
-    ids = take_ids(len(texts), sequence="memories_memory_id_seq")
+    ids = reserve_ids(len(texts), sequence="memories_memory_id_seq")
     words = [terms(text) for text in texts]
     sealed = [cipher.seal(TEXT, one, Plaintext(text)) for one, text in zip(ids, texts, strict=True)]
     digests = [text_mac(cipher, Plaintext(text), voice="") for text in texts]

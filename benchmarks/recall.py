@@ -27,7 +27,7 @@ from apps.ingest.services import remember
 from apps.memories.embedding import embed_memories
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.sealing import open_text
-from apps.memories.spaces import meet_end_user
+from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Scope
 from apps.recall.question import ask, words_that_may_name
 from apps.recall.ranking import ASSISTANT_CHAT, DIALOGUE
@@ -102,7 +102,7 @@ def run(path: Path, scope: Scope, *, gated: bool, profile: str | None, ways: Seq
     """
     report = Report(file=path.name, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
     for haystack in read(path):
-        space = meet_end_user(scope, f"{path.stem}/{haystack.name}/{now.timestamp()}", now=now)
+        space = get_or_create_end_user(scope, f"{path.stem}/{haystack.name}/{now.timestamp()}", now=now)
         ids = _load(scope.in_spaces(space), haystack, report, gated=gated, now=now)
         embed_the_rest(scope.in_spaces(space), ids, now=now)
         _question(scope.in_spaces(space), haystack, ids, report, profile=profile, ways=ways, now=now)

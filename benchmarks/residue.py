@@ -44,7 +44,8 @@ def run(running: Instance, *, people: int) -> dict[str, Any]:
     """Half of so many people are erased; after each step, how many of the erased values are still in the files."""
     from apps.projects.scope import Environment, Principal
     from apps.projects.system import find_tenant_scope
-    from apps.retention.erasing import Authorisation, Target, start_erasure
+    from apps.retention.erasure_targets import Target
+    from apps.retention.erasure_workflow import Authorisation, start_erasure
 
     names = [f"person {number}" for number in range(people)]
     for name in names:
@@ -69,8 +70,8 @@ def run(running: Instance, *, people: int) -> dict[str, Any]:
         steps: dict[str, Callable[[], object]] = {
             "the erasure": lambda: None,
             "vacuum": lambda: on_both("vacuum (index_cleanup on)"),
-            "a purge that builds indexes anew": _purge,
-            "tables written anew": lambda: on_both("vacuum full"),
+            "a purge that rebuilds indexes": _purge,
+            "tables rewritten": lambda: on_both("vacuum full"),
         }
         for name, do in steps.items():
             do()

@@ -23,7 +23,7 @@ from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.models import Memory
 from apps.memories.phrase_rules import PhraseRule
-from apps.memories.spaces import meet_end_user
+from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
 from apps.upkeep import retyping
@@ -116,7 +116,7 @@ def _done(change: TypeChange) -> int:
 def _fill(scope: Scope, rows: int) -> None:
     numbers = iter(range(rows))
     for name in range(-(-rows // SPACE_ROWS)):
-        space = meet_end_user(scope, f"person-{name}", now=datetime.now(UTC))
+        space = get_or_create_end_user(scope, f"person-{name}", now=datetime.now(UTC))
         mine = itertools.islice(numbers, SPACE_ROWS)
         while batch := list(itertools.islice(mine, BATCH)):
             proposals = [Proposal(text=Plaintext(_text(number)), importance=0.6) for number in batch]

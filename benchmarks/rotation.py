@@ -21,13 +21,13 @@ from typing import Any, TypeVar
 from django.db import DatabaseError, connections
 from psycopg.sql import SQL, Identifier
 
-from apps.apikeys.onboarding import open_tenant
+from apps.apikeys.onboarding import provision_tenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.reencryption import reseal_batch
-from apps.memories.spaces import meet_end_user
+from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
 from apps.recall import read_log
@@ -111,7 +111,7 @@ def _rotate(
         + [(share, "look") for share in (0.25, 0.5, 0.75)]
     )
     done = {"kill": 0, "restart": 0}
-    say(f"turned; {job.rows_total:,} rows to seal anew")
+    say(f"turned; {job.rows_total:,} rows to re-encrypt")
     started, paused = time.monotonic(), 0.0
     workers.start()
     while job.state in OPEN:
@@ -143,7 +143,7 @@ def _rotate(
     mixed.append(count_mixed(scope))
     return {
         "to": job.to_version,
-        "rows sealed anew": job.rows_done,
+        "rows re-encrypted": job.rows_done,
         "quarantined": job.rows_quarantined,
         "kills": done["kill"],
         "restarts": done["restart"],
@@ -175,7 +175,7 @@ def _restart_database(load: Load) -> None:
 def _pace(scope: Scope, workers: "Workers", rows: int, say: Say) -> dict[str, Any]:
     """The same rows re-sealed by a bare loop and through the job, by turns; rows per second."""
     say(f"measuring the pace with {rows:,} rows")
-    tenant = open_tenant(Tenant.objects.get(pk=scope.tenant_id).organization, "pace", now=datetime.now(UTC))
+    tenant = provision_tenant(Tenant.objects.get(pk=scope.tenant_id).organization, "pace", now=datetime.now(UTC))
     mine = replace(tenant.scope, environment=Environment.DEVELOPMENT)
     _fill(mine, rows)
     bare, job = [], []
@@ -254,7 +254,7 @@ def _fill(scope: Scope, rows: int) -> tuple[dict[int, str], list[Scope]]:
 
 
 def _space(scope: Scope, name: str, *, now: datetime) -> Scope:
-    return scope.in_spaces(meet_end_user(scope, name, now=now))
+    return scope.in_spaces(get_or_create_end_user(scope, name, now=now))
 
 
 def _ask_all(spaces: Sequence[Scope], questions: int, *, now: datetime) -> Fixed:

@@ -13,7 +13,7 @@ from apps.crypto.services import open_space
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.indexing_mode import set_profile
-from apps.memories.spaces import meet_end_user, reread_space
+from apps.memories.spaces import get_or_create_end_user, reread_space
 from apps.projects.scope import Scope
 from apps.tenants.models import Profile
 from benchmarks.recall import Haystack, embed_the_rest
@@ -41,7 +41,7 @@ def look(haystack: Haystack, scope: Scope, *, now: datetime) -> list[Look]:
 
 
 def _look(name: str, texts: list[str], profile: Profile, scope: Scope, *, now: datetime) -> Look:
-    space = meet_end_user(scope, f"leakage/stored/{name}/{profile}/{now.timestamp()}", now=now)
+    space = get_or_create_end_user(scope, f"leakage/stored/{name}/{profile}/{now.timestamp()}", now=now)
     if profile != Profile.SEARCHABLE:
         set_profile(scope, space.id, profile, now=now)
     inside = reread_space(scope.in_spaces(space))

@@ -18,7 +18,7 @@ from django.views.decorators.cache import never_cache
 
 from apps.accounts import second_factors
 from apps.core.retries import retried
-from memsync import overview
+from memsync import admin_cards
 
 if TYPE_CHECKING:  # unfold ships no types
     from django.contrib.admin import AdminSite as UnfoldAdminSite
@@ -52,11 +52,11 @@ class MemsyncAdminSite(UnfoldAdminSite):
         return csp_replace(POLICY)(super().admin_view(retried(view), cacheable))
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        return super().index(request, {"overview": overview.gather(now=timezone.now()), **(extra_context or {})})
+        return super().index(request, {"overview": admin_cards.gather(now=timezone.now()), **(extra_context or {})})
 
-    def about_tenant(self, tenant: Any) -> overview.AboutTenant:
+    def about_tenant(self, tenant: Any) -> admin_cards.AboutTenant:
         """For a tenant's page: what it holds, which only apps above ``tenants`` know."""
-        return overview.about_tenant(tenant.pk, now=timezone.now())
+        return admin_cards.about_tenant(tenant.pk, now=timezone.now())
 
     def has_permission(self, request: HttpRequest) -> bool:
         """An operator who has shown a passkey or a code in this session."""

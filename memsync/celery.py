@@ -1,4 +1,4 @@
-"""The Celery application and the beat schedule.  Messages are doorbells: the work itself is rows in the outbox."""
+"""The Celery application and the beat schedule. Messages only notify workers: the work itself is rows in the outbox."""
 
 import logging.config
 import os
@@ -49,7 +49,7 @@ class Retried(Task):  # type: ignore[misc]  # Celery ships no types
             return retried(super().__call__)(*args, **kwargs)
 
 
-class Doorbells(Celery):  # type: ignore[misc]
+class IdOnlyCelery(Celery):  # type: ignore[misc]
     """Sends tasks whose arguments are ids: messages lie readable in the broker, arguments twice over."""
 
     def send_task(self, name: str, args: Any = None, kwargs: Any = None, *rest: Any, **options: Any) -> Any:
@@ -71,7 +71,7 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-app = Doorbells("memsync", task_cls=Retried)
+app = IdOnlyCelery("memsync", task_cls=Retried)
 app.set_default()  # by itself it would be that of the importing thread alone
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
@@ -89,10 +89,10 @@ app.conf.beat_schedule = {
     "sign the audit trail": {"task": "audit.checkpoint", "schedule": 10.0},
     "close what nobody reviewed": {"task": "ingest.expire_candidates", "schedule": 300.0},
     "close requests to forget": {"task": "retention.expire_requests", "schedule": 3600.0},
-    "let go of old counts of requests": {"task": "apikeys.sweep_windows", "schedule": 3600.0},
+    "delete old request counts": {"task": "apikeys.sweep_windows", "schedule": 3600.0},
     "delete sessions that have expired": {"task": "accounts.sweep_sessions", "schedule": 3600.0},
-    "let go of old traces": {"task": "recall.sweep_traces", "schedule": 3600.0},
-    "let go of what was kept long enough": {
+    "delete old recall traces": {"task": "recall.sweep_traces", "schedule": 3600.0},
+    "apply retention rules": {
         "task": "retention.sweep",
         "schedule": 900.0,
         "options": {"expires": 900.0},
@@ -106,7 +106,7 @@ app.conf.beat_schedule = {
     },
     "go on with changes of types": {"task": "types.tend", "schedule": 15.0},
     "tell others": {"task": "webhooks.work", "schedule": 2.0, "options": {"expires": 2.0}},
-    "let go of old deliveries": {"task": "webhooks.sweep", "schedule": 3600.0},
+    "delete old webhook deliveries": {"task": "webhooks.sweep", "schedule": 3600.0},
     "tend the keys": {"task": "keys.tend", "schedule": 60.0},
 }
 

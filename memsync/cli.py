@@ -41,7 +41,7 @@ HELP = """memsync: encrypted memory for AI agents
   memsync tenant ...    create and list tenants; say what their keys may delete
   memsync people ...    say who signs in to the browser, and as what
   memsync key ...       issue, list, rotate and revoke API keys
-  memsync keys ...      rotate, watch, wrap anew and destroy the keys that memories are sealed under
+  memsync keys ...      rotate, watch, rewrap and destroy the keys that memories are encrypted under
   memsync space ...     list spaces; seal the sensitive ones, so that nothing of them is searchable at rest
   memsync types ...     add, split and give up types of memories, and take what is there along
   memsync recall ...    list, show and replay traces of recalls

@@ -12,7 +12,7 @@ import pytest
 from django.core.cache import cache
 
 from apps.apikeys.onboarding import OpenedTenant
-from apps.crypto import keyring
+from apps.crypto import key_cache
 from apps.memories import integrity
 from apps.recall import read_log
 from apps.retention import receipt_log
@@ -68,7 +68,7 @@ def _no_count_outlives_a_test() -> Iterator[None]:
 def _no_key_outlives_a_test() -> Iterator[None]:
     """Rows of keys are rolled back with the test; a process that still held them would use keys that never were."""
     yield
-    keyring.forget_all()
+    key_cache.forget_all()
 
 
 SLOWEST = 100

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from apps.apikeys import onboarding, services
 from apps.apikeys.permissions import DEFAULT
-from apps.memories.spaces import meet_end_user
+from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Environment, Scope
 from apps.projects.services import create_project
 from apps.tenants.models import Instructions
@@ -24,7 +24,7 @@ def make_tenant(name: str, *, organization: str | None = None, now: datetime | N
     """
     now = now or datetime.now(UTC)
     owner = find_organization(organization or name) or open_organization(organization or name, now=now)
-    opened = onboarding.open_tenant(owner, name, now=now)
+    opened = onboarding.provision_tenant(owner, name, now=now)
     opened.tenant.instructions = Instructions.REVIEW
     opened.tenant.save(update_fields=["instructions"])
     return opened
@@ -68,4 +68,4 @@ def make_scope(
 ) -> Scope:
     """The scope of a request for one end user, who is created here if need be."""
     scope = replace(tenant.scope, environment=environment, project_id=project_id, permissions=frozenset(DEFAULT))
-    return scope.in_spaces(meet_end_user(scope, end_user, now=now))
+    return scope.in_spaces(get_or_create_end_user(scope, end_user, now=now))

@@ -13,7 +13,7 @@ import pytest
 from django.db import transaction
 
 from apps.apikeys.onboarding import OpenedTenant
-from apps.crypto import keyring
+from apps.crypto import key_cache
 from tests.makers import make_tenant
 
 
@@ -21,7 +21,7 @@ from tests.makers import make_tenant
 def taken_back() -> Iterator[None]:
     """What happens inside is undone afterwards; so a test undoes its own, inside of that of its module."""
     with ExitStack() as around:
-        around.callback(keyring.forget_all)
+        around.callback(key_cache.forget_all)
         for alias in ("default", "keyring"):
             around.enter_context(transaction.atomic(using=alias))
             around.callback(transaction.set_rollback, True, using=alias)

@@ -36,7 +36,7 @@ class HasSecondFactor(Conflict):
 
 
 class CodeNeeded(Forbidden):
-    """The one-time code was used, replaced or is too old. Ask whoever runs this server for another."""
+    """The one-time code was used, replaced or is too old. Ask the server's operator for another."""
 
     code = "ENROLMENT_CODE_NEEDED"
 

@@ -77,11 +77,11 @@ class EnrolmentCode(BaseModel):
 
 
 class Assertion(BaseModel):
-    """Leave for one deed that cannot be taken back, given after a step-up and used at most once.
+    """Permission for one action that cannot be undone, granted after a step-up and used at most once.
 
     binding: SHA-256 over action, target, count and a nonce that only the browser's page has.  session: SHA-256 of the
     session's own name.  authenticated_at: when the step-up was, in seconds since 1970, as the session has it; one
-    step-up carries one such deed.
+    step-up permits one such action.
     """
 
     user = models.ForeignKey(User, models.CASCADE, related_name="+")

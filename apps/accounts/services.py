@@ -21,7 +21,7 @@ class PersonNotFound(NotFound):
 
 
 class PersonExists(Conflict):
-    """Somebody with this address signs in here already."""
+    """An account with this address exists already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,9 @@ def make_operator(email: str, *, actor: str, now: datetime) -> Credentials:
         return Credentials(password, enrolment.give_code(made, actor=actor, now=now))
 
 
-def meet_person(email: str, *, full_name: str = "", actor: str, now: datetime) -> tuple[User, Credentials | None]:
+def get_or_create_person(
+    email: str, *, full_name: str = "", actor: str, now: datetime
+) -> tuple[User, Credentials | None]:
     """The person with this address; and what they sign in with, where they were made just now."""
     with transaction.atomic():
         there = User.objects.select_for_update().filter(email=_address(email)).first()

@@ -9,7 +9,7 @@ passwords for as good as a passkey.  This one says no unless everything is as it
 - at most ``MAX_AGE_SECONDS`` ago by the database's clock, and not more than ``SKEW_SECONDS`` from now.
 
 What cannot be taken back (many memories at once, a person, a project, a tenant) takes an assertion as well: leave for
-one deed, bound to what exactly is to be done and used once.
+one action, bound to exactly what is to be done and used once.
 """
 
 import hashlib
@@ -40,11 +40,11 @@ class StepUpRequired(Forbidden):
 
 
 class StepUpSpent(StepUpRequired):
-    """This confirmation has carried one such deed already: confirm again."""
+    """This confirmation has been used for such an action already: confirm again."""
 
 
 class AssertionRefused(Forbidden):
-    """What was confirmed is not what is asked for now, or it was done already. Look at it again and confirm anew."""
+    """The confirmed action differs from this request, or was performed already. Check it and confirm again."""
 
     code = "ASSERTION_REFUSED"
 
@@ -109,7 +109,7 @@ def has_just_added_factor(request: HttpRequest) -> bool:
 def issue_assertion(request: HttpRequest, *, action: str, target: str, count: int) -> str:
     """Leave to do this once, for the page that asks for the last word: a nonce, which is kept nowhere here.
 
-    Raises StepUpRequired; StepUpSpent where the step-up has carried such a deed.
+    Raises StepUpRequired; StepUpSpent where the step-up was used for such an action.
     """
     step_up = require_step_up(request)
     session, nonce = _session(request), secrets.token_urlsafe(32)

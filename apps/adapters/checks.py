@@ -28,7 +28,7 @@ def check_kms(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Error]:
     if provider.name == "fake" and not settings.DEBUG:
         return [
             Error(
-                "The key provider is the one for tests: whoever reads its source can open every key.",
+                "The key provider is the one for tests: anyone who reads its source can unwrap every key.",
                 hint="Name a key service in KMS_BACKEND (docs/key-providers.md).",
                 id="memsync.E011",
             )

@@ -57,7 +57,7 @@ class KeyInQuery(Malformed):
 class ApiKeyAuthentication(BaseAuthentication):
     """``X-API-Key: ms_…``, or the same key as a bearer token.
 
-    ``request.user`` becomes the key's Scope, which reaches nobody's space yet, and ``request.auth`` what else the key
+    ``request.user`` becomes the key's Scope, which has no space yet, and ``request.auth`` what else the key
     says.
     """
 
@@ -153,7 +153,7 @@ def _refuse_another_key(request: Request, judged: str) -> None:
 
 
 def _is_signed_in(request: Request) -> bool:
-    """A cookie of nobody does no harm; a person's session beside a key leaves open for whom the request speaks."""
+    """An anonymous cookie does no harm; a person's session beside a key is ambiguous about the caller."""
     if settings.SESSION_COOKIE_NAME not in request.COOKIES:
         return False
     person = getattr(request._request, "user", None)

@@ -32,7 +32,7 @@ def check_settings(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Err
         ),
         "E104": (
             settings.REST_FRAMEWORK.get("DEFAULT_PERMISSION_CLASSES") == DENYING,
-            "A view that forgets to say who may call it would let somebody in.",
+            "A view that forgets to say who may call it would admit callers without permission.",
             f"Set REST_FRAMEWORK['DEFAULT_PERMISSION_CLASSES'] = {DENYING}.",
         ),
     }

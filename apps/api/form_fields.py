@@ -6,7 +6,8 @@ import orjson
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.api.fields import Input, MetadataOfSaid
+from apps.api.collection_fields import MetadataOfSaid
+from apps.api.input_serializers import Input
 from apps.api.multipart import SentFile
 from apps.api.parsers import parse
 from apps.core.errors import DomainError

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 
 from drf_spectacular.utils import extend_schema
 
-from apps.api.fields import Input, Parameters
+from apps.api.input_serializers import Input, Parameters
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 

@@ -11,7 +11,8 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 
 from apps.api.errors import STATUSES
-from apps.api.fields import LABEL, Input
+from apps.api.fields import LABEL
+from apps.api.input_serializers import Input
 from apps.api.permissions import PERSON
 from apps.apikeys.permissions import PERMISSIONS
 from apps.tenants.grants import GRANTED
@@ -173,7 +174,7 @@ class ApiSchema(AutoSchema):
         schema: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
         said_by = next(one for one in type(serializer).__mro__ if one.__doc__)
         if said_by.__module__ == Input.__module__:
-            schema.pop("description", None)  # what a base class says is for whoever writes one
+            schema.pop("description", None)  # a base class's docstring is for developers
         return schema | _rules(serializer, schema["properties"]) if isinstance(serializer, Input) else schema
 
     def _get_request_for_media_type(self, serializer: Any, direction: Any = "request") -> tuple[Any, bool]:

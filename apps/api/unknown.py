@@ -7,7 +7,7 @@ from typing import Final
 
 from rest_framework.exceptions import ErrorDetail
 
-NAMED_AT_MOST: Final = 10  # of one object; whoever sends a thousand sees by ten what is wrong
+NAMED_AT_MOST: Final = 10  # of one object; ten are enough to see what is wrong
 NAME: Final = re.compile(r"[A-Za-z0-9_.$-]{1,64}", re.ASCII)  # what is repeated; all else could be anything
 LISTED_AT_MOST: Final = 12  # of the known ones, where none is near
 
@@ -15,7 +15,7 @@ LISTED_AT_MOST: Final = 12  # of the known ones, where none is near
 def unknown_names(unknown: Sequence[str], known: Collection[str], *, kind: str) -> dict[str, ErrorDetail]:
     """What is said of the first of these, by their names.  kind: ``field``, ``filter`` or ``parameter``.
 
-    A name is repeated where it could be one, and else counted: an answer quotes nothing of what somebody said.
+    A name is repeated where it could be one, and else counted: an answer quotes no user content.
     """
     found: dict[str, ErrorDetail] = {}
     for name in unknown[:NAMED_AT_MOST]:

@@ -19,7 +19,8 @@ from apps.accounts.api_sessions import SignedIn
 from apps.api import metering, throttling
 from apps.api.authentication import ApiKeyAuthentication, BearerAuthentication, PersonAuthentication
 from apps.api.errors import LengthRequired, MethodNotAllowed, invalid
-from apps.api.fields import Input, Parameters, is_label
+from apps.api.fields import is_label
+from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import taken_by
 from apps.api.parsers import JSONOnly, StrictJSONParser
 from apps.api.permissions import HasPermission, InsufficientScope
@@ -95,7 +96,7 @@ class ApiView(APIView):
     people: ClassVar[Mapping[str, str]] = {}
     # Methods that a person may use only within minutes of showing who they are: what reveals, and what destroys.
     fresh: ClassVar[frozenset[str]] = frozenset()
-    # Of these, what takes away what is kept, or what somebody may: never with a password alone.
+    # Of these, what deletes data or takes away permissions: never with a password alone.
     destroys: ClassVar[frozenset[str]] = frozenset()
     # Those that say whose data is meant, besides the credential.
     headers_read: ClassVar[Collection[str]] = ("X-End-User-ID", "X-Project-ID")
@@ -191,7 +192,7 @@ class ApiView(APIView):
 
     def scope(self, *, writes: bool = False) -> Scope:
         """The key's tenant and environment, and one project: of the header, else of the key, else the default one.
-        Nobody's space yet.
+        No space yet.
 
         writes: it is to change what the project has.  Raises ProjectNotFound, ProjectBeyondKey, ProjectArchived.
         """
@@ -277,7 +278,7 @@ class ApiView(APIView):
 
 
 class ControlView(ApiView):
-    """For what is about the tenant and about nobody's memories.  Named projects and end users are passed over: clients
+    """For routes about the tenant, not about memories.  Named projects and end users are passed over: clients
     send the header of a project with everything."""
 
     headers_read: ClassVar = ()
@@ -290,7 +291,7 @@ class ControlView(ApiView):
 
 
 class PersonView(ApiView):
-    """For whoever signed in, about themselves; its table says PERSON.  ``request.user`` is their ``SignedIn``."""
+    """For the signed-in user, about themselves; its table says PERSON.  ``request.user`` is their ``SignedIn``."""
 
     headers_read: ClassVar = ()
     authentication_classes = (PersonAuthentication,)

@@ -58,7 +58,7 @@ class PasswordRefused(Invalid):
     code = "PASSWORD_REFUSED"
 
 
-def open_tenant(
+def provision_tenant(
     organization: Organization,
     name: str,
     *,
@@ -73,7 +73,7 @@ def open_tenant(
     Raises TenantNameRefused, TenantExists or KeysUnavailable.
     """
     with transaction.atomic():
-        tenant = tenants.open_tenant(organization, name, actor=principal.label, now=now)
+        tenant = tenants.create_tenant(organization, name, actor=principal.label, now=now)
         create_tenant_keys(tenant, now=now)
         scope = scope_in(tenant, principal=principal)
         project = create_project(scope, "Default", is_default=True, now=now)
@@ -125,7 +125,7 @@ def found_organization(person_id: int, name: str, *, domain: str = "", now: date
     with transaction.atomic():
         organization = tenants.open_organization(name, domain=domain, now=now)
         tenant_name = tenants.name_for_tenant(organization.name)
-        opened = open_tenant(organization, tenant_name, principal=principal, with_keys=False, now=now)
+        opened = provision_tenant(organization, tenant_name, principal=principal, with_keys=False, now=now)
         give_role(opened.tenant, person_id, Role.OWNER, actor=principal.label, now=now)
     return opened
 

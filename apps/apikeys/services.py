@@ -13,7 +13,7 @@ from apps.apikeys.selectors import ApiKeyNotFound
 from apps.audit.services import record
 from apps.core.errors import Conflict, Forbidden, Invalid
 from apps.core.scoping import tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.projects.models import Project
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import ProjectNotFound
@@ -226,7 +226,7 @@ def _make(
 ) -> Issued:
     text, kid = tokens.mint(environment)
     active = pepper()
-    (key_id,) = take_ids(1, sequence="apikeys_apikey_id_seq")  # first: it is bound into the row
+    (key_id,) = reserve_ids(1, sequence="apikeys_apikey_id_seq")  # first: it is bound into the row
     key = ApiKey(
         id=key_id,
         tenant_id=scope.tenant_id,

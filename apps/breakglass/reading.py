@@ -11,10 +11,10 @@ from typing import Final
 
 from apps.accounts.services import is_operator
 from apps.breakglass.models import Grant, GrantStatus
-from apps.breakglass.services import GlassDenied, GrantNotFound, denials_noted, locked, note, policy_of
+from apps.breakglass.services import BreakGlassForbidden, GrantNotFound, denials_noted, locked, note, policy_of
 from apps.core.errors import Conflict, Forbidden, LimitReached
 from apps.core.scoping import tenant_transaction
-from apps.memories.browsing import Shown, look_at_all
+from apps.memories.memory_list import MemoryRow, look_at_all
 from apps.memories.models import Memory
 from apps.memories.selectors import MemoryNotFound
 from apps.projects.models import Space
@@ -32,7 +32,7 @@ class GrantOver(Conflict):
 
 
 class OperatorGone(Forbidden):
-    """Whoever asked for this grant, or whoever approved it, is no operator any more."""
+    """The operator who requested this grant, or the one who approved it, is no longer an operator."""
 
     code = "OPERATOR_GONE"
 
@@ -75,7 +75,7 @@ def list_records(scope: Scope, grant_id: int, *, limit: int, before: int | None 
     return Records(records=page, next_before=page[-1].id if len(found) > limit else None)
 
 
-def open_records(scope: Scope, grant_id: int, memory_ids: Sequence[int], *, now: datetime) -> list[Shown]:
+def open_records(scope: Scope, grant_id: int, memory_ids: Sequence[int], *, now: datetime) -> list[MemoryRow]:
     """These memories of the grant's space, in the order given; all of them are noted, and then they are opened.
 
     Raises GrantNotFound for a grant that is absent, another tenant's or another operator's; GlassDenied, GrantOver,
@@ -111,9 +111,9 @@ def _open_grant(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
         raise GrantNotFound
     policy = policy_of(scope)
     if policy == BreakGlass.DENY:
-        raise GlassDenied
+        raise BreakGlassForbidden
     if policy == BreakGlass.ASK and grant.allowed_by is None:
-        raise GlassDenied
+        raise BreakGlassForbidden
     if grant.standing(now=now) != GrantStatus.OPEN:
         raise GrantOver
     if not is_operator(grant.asked_by) or not is_operator(grant.approved_by or 0):

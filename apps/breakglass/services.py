@@ -1,7 +1,7 @@
 """Asking for leave to read a space, saying yes to it, and ending it.
 
 scope: of the person acting, at work in the tenant; an operator is the principal ``operator:7``, a person of the tenant
-``account:3``.  Each deed, and each that is refused, is a row of the tenant's audit trail.
+``account:3``.  Each action, and each refusal, is a row of the tenant's audit trail.
 """
 
 import re
@@ -35,7 +35,7 @@ class GrantNotFound(NotFound):
     code = "GRANT_NOT_FOUND"
 
 
-class GlassDenied(Forbidden):
+class BreakGlassForbidden(Forbidden):
     """This tenant lets no operator read its memories. One of its owners can say otherwise, in the console."""
 
     code = "BREAK_GLASS_DENIED"
@@ -52,7 +52,7 @@ class AlreadyAsked(Conflict):
 
 
 class SecondOperatorRequired(Forbidden):
-    """Somebody else has to say yes: an operator who did not ask, whose second factor was enrolled a day ago or more."""
+    """Another operator has to approve: one who did not request it, with a second factor enrolled at least a day ago."""
 
     code = "SECOND_OPERATOR_REQUIRED"
 
@@ -68,7 +68,7 @@ def ask(scope: Scope, space_id: int, *, reason: str, ticket: str, now: datetime)
     reason, ticket = " ".join(reason.split()), ticket.strip()
     with denials_noted(scope, "break_glass.ask", f"space:{space_id}", now=now), tenant_transaction(scope):
         if policy_of(scope) == BreakGlass.DENY:
-            raise GlassDenied
+            raise BreakGlassForbidden
         if not Space.objects.within(scope).filter(pk=space_id).exists():
             raise SpaceNotFound
         if not LEAST_REASON <= len(reason) <= MOST_REASON or not _TICKET.fullmatch(ticket):
@@ -95,7 +95,7 @@ def approve(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
     with denials_noted(scope, "break_glass.approve", f"grant:{grant_id}", now=now), tenant_transaction(scope):
         grant = locked(scope, grant_id)
         if policy_of(scope) == BreakGlass.DENY:
-            raise GlassDenied
+            raise BreakGlassForbidden
         if person in (grant.asked_by, grant.allowed_by) or not is_operator(person):
             raise SecondOperatorRequired
         if not second_factors.has_had_second_factor(person, since=now - SETTLED):
@@ -114,7 +114,7 @@ def allow(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
     with denials_noted(scope, "break_glass.allow", f"grant:{grant_id}", now=now), tenant_transaction(scope):
         grant = locked(scope, grant_id)
         if policy_of(scope) == BreakGlass.DENY:
-            raise GlassDenied
+            raise BreakGlassForbidden
         if person in (grant.asked_by, grant.approved_by):
             raise SecondOperatorRequired
         if grant.standing(now=now) not in WAITING or grant.allowed_by is not None:
@@ -160,7 +160,7 @@ def note(scope: Scope, action: str, target: str, *, reason: str, count: int = 1,
 
 @contextmanager
 def denials_noted(scope: Scope, action: str, target: str, *, now: datetime) -> Iterator[None]:
-    """What is refused inside leaves a row as well, in a transaction of its own, because that of the deed is undone."""
+    """What is refused inside leaves a row as well, in a transaction of its own, because that of the action is rolled back."""
     try:
         yield
     except DomainError as error:

@@ -3,7 +3,7 @@
 from apps.core.prepared_sql import prepared_cursor
 
 
-def take_ids(count: int, *, sequence: str) -> list[int]:
+def reserve_ids(count: int, *, sequence: str) -> list[int]:
     """As many ids of this sequence, ascending, that no other caller has or will get.  Inside a transaction."""
     if not count:
         return []

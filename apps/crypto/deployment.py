@@ -9,7 +9,7 @@ from django.conf import settings
 from apps.core.plaintext import Plaintext
 from apps.crypto import aead
 from apps.crypto.envelope import KEY_BYTES, Box, DecryptError, key_version_of
-from apps.crypto.keyring import UnwrappedKey, service_key
+from apps.crypto.key_cache import UnwrappedKey, service_key
 from apps.crypto.models import ServiceName
 
 _NOBODY: Final = uuid.UUID(int=0)  # stands where the envelope wants a tenant and a space

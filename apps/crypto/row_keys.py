@@ -11,7 +11,8 @@ from typing import Final
 from django.db import transaction
 
 from apps.crypto import aead, keyring
-from apps.crypto.keyring import KeysMissing, UnwrappedKey, service_key
+from apps.crypto.key_cache import UnwrappedKey, service_key
+from apps.crypto.keyring import KeysMissing
 from apps.crypto.models import InKeyring, KeyState, ServiceKey, ServiceName
 
 _KEYRING: Final = InKeyring.database

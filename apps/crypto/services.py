@@ -10,19 +10,18 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from apps.core.plaintext import Plaintext
-from apps.crypto import keyed_hashes, keyring
+from apps.crypto import key_cache, keyed_hashes, keyring
 from apps.crypto.envelope import DecryptError, PlaintextTooLarge, key_version_of
+from apps.crypto.key_cache import service_key
+from apps.crypto.key_derivation import SpaceKeys, SpaceLike
 from apps.crypto.keyring import (
     KeysExist,
     KeysMissing,
     KeysUnavailable,
-    SpaceKeys,
-    SpaceLike,
     SpaceShredded,
     TenantLike,
     Versions,
     create_tenant_keys,
-    service_key,
 )
 from apps.crypto.shredding import (
     destroy_all_salts,
@@ -173,7 +172,7 @@ class SpaceCipher:
             self._versions, self._is_reread = keyring.versions(self._tenant), True
         if version not in self._versions.live:
             raise DecryptError("key_version")
-        return keyring.space_keys(self._tenant, self._space, version=version, epoch=self._versions.epoch)
+        return key_cache.space_keys(self._tenant, self._space, version=version, epoch=self._versions.epoch)
 
 
 def open_space(
@@ -230,5 +229,5 @@ class _WholeTenant:
 
 
 def _cipher(tenant: TenantLike, space: SpaceLike, versions: Versions, version: int) -> SpaceCipher:
-    keys = keyring.space_keys(tenant, space, version=version, epoch=versions.epoch)
+    keys = key_cache.space_keys(tenant, space, version=version, epoch=versions.epoch)
     return SpaceCipher(tenant, space, versions, keys)

@@ -13,7 +13,7 @@ from django.db import connection
 from apps.adapters.errors import AdapterError
 from apps.adapters.registry import get_kms
 from apps.core.scoping import tenant_transaction
-from apps.crypto.keyring import KeysUnavailable, TenantLike, _InTenant
+from apps.crypto.keyring import KeysUnavailable, TenantId, TenantLike
 from apps.crypto.models import KeyKind, KeyState, ServiceKey, SpaceSecret, TenantKey, TenantKeyState
 
 logger = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ def drop_cached_keys(tenant: TenantLike) -> None:
 
     Waits for transactions that write under them, so that what is deleted after this is all there is.
     """
-    with tenant_transaction(_InTenant(tenant.id)), connection.cursor() as cursor:
+    with tenant_transaction(TenantId(tenant.id)), connection.cursor() as cursor:
         table = TenantKeyState._meta.db_table
         cursor.execute(f"update {table} set key_epoch = key_epoch + 1 where tenant_id = %s", [tenant.id])  # noqa: S608
 
@@ -94,7 +94,7 @@ def follow_keyring(tenant: TenantLike, *, now: datetime) -> None:
     active = roots.filter(state=KeyState.ACTIVE).values_list("version", flat=True).first()
     if active is None:
         return
-    with tenant_transaction(_InTenant(tenant.id)), connection.cursor() as cursor:
+    with tenant_transaction(TenantId(tenant.id)), connection.cursor() as cursor:
         table = TenantKeyState._meta.db_table
         cursor.execute(
             f"update {table} set active_version = %s, live_versions = %s, "  # noqa: S608

@@ -44,7 +44,7 @@ class DecisionNotFound(NotFound):
 
 
 class DecisionResolved(Conflict):
-    """This decision was resolved in favour of the other memory; state the contradiction anew to open it again."""
+    """This decision was resolved in favour of the other memory; state the contradiction again to reopen it."""
 
     code = "DECISION_RESOLVED"
 

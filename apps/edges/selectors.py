@@ -15,7 +15,7 @@ from apps.edges.reencryption import EDGE
 from apps.edges.sealing import open_metadata
 from apps.edges.types import CONTRADICTION, CORROBORATING, factor_of
 from apps.memories import integrity
-from apps.memories.lineage import FRESH
+from apps.memories.lineage import NOT_STALE
 from apps.projects.scope import Scope, SpaceRef
 
 NEIGHBOURS: Final = 10  # of one memory, the strongest; a hub passes no more on than anybody else
@@ -28,7 +28,7 @@ _SEEN: Final = f"""
     and (memory.expires_at is null or memory.expires_at > %(now)s)
     and (memory.retention_status = 'active' and memory.validity <> 'superseded'
          or not %(live)s and memory.retention_status in ('active', 'archived'))
-    and {FRESH.replace("%s", "%(now)s")}
+    and {NOT_STALE.replace("%s", "%(now)s")}
 """
 _COLUMNS: Final = (
     "edge.id, edge.space_id, edge.from_memory_id, edge.to_memory_id, edge.type, edge.confidence, edge.metadata_ct, "

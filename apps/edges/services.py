@@ -8,7 +8,7 @@ from apps.audit.services import record
 from apps.core.errors import Invalid, NotFound
 from apps.core.prepared_sql import Columns, insert, prepared_cursor
 from apps.core.scoping import tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.services import SpaceCipher, SpaceShredded, open_space
 from apps.edges.models import MemoryEdge
 from apps.edges.ontology import relation_types
@@ -121,7 +121,7 @@ def write_edges(
     fresh = [name for name in last if name not in rows]
     # What was found says nothing that would be sealed under its id: the database may number it.
     is_found = all(last[name].is_automatic and not last[name].metadata for name in fresh)
-    ids = [None] * len(fresh) if is_found else take_ids(len(fresh), sequence="edges_memoryedge_id_seq")
+    ids = [None] * len(fresh) if is_found else reserve_ids(len(fresh), sequence="edges_memoryedge_id_seq")
     for name, edge_id in zip(fresh, ids, strict=True):
         rows[name] = MemoryEdge(
             id=edge_id,

@@ -10,7 +10,7 @@ from django.db import connection
 
 from apps.core.prepared_sql import Columns, insert, prepared_cursor
 from apps.core.scoping import ScopedQuerySet
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.entities.models import ALIAS, CLAIM, Entity, EntityAlias, EntityClaim, EntityMention, How
 from apps.entities.reencryption import ALIASES, alias_mac
@@ -257,7 +257,7 @@ class EntityCache:
     def _next_id(self, table: str) -> int:
         ids = self._ids.setdefault(table, [])
         if not ids:
-            ids += take_ids(IDS_AT_ONCE, sequence=f"entities_{table}_id_seq")
+            ids += reserve_ids(IDS_AT_ONCE, sequence=f"entities_{table}_id_seq")
         return ids.pop(0)
 
     # --- writing ------------------------------------------------------------------------------------------------------

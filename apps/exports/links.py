@@ -30,7 +30,7 @@ from apps.apikeys.selectors import state_of
 from apps.audit.services import record
 from apps.core.errors import Conflict, NotFound, Unavailable
 from apps.core.scoping import tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.services import SpaceCipher, open_tenant
 from apps.exports.files import read_pieces
 from apps.exports.jobs import open_result
@@ -154,7 +154,7 @@ def _issue(scope: Scope, job: ExportJob, *, now: datetime) -> DownloadLink:
     result = open_result(cipher, job)
     if result is None or job.status != ExportStatus.COMPLETED or job.expires_at is None or job.expires_at <= now:
         raise ExportNotReady
-    (link_id,) = take_ids(1, sequence="exports_exportlink_id_seq")
+    (link_id,) = reserve_ids(1, sequence="exports_exportlink_id_seq")
     # Whole seconds, as in the token.
     until = min(now + timedelta(minutes=settings.EXPORT_LINK_MINUTES), job.expires_at).replace(microsecond=0)
     ExportLink.everyone.bulk_create(

@@ -23,7 +23,7 @@ from apps.entities.models import CLAIM as ENTITY_CLAIM
 from apps.exports import formats
 from apps.exports.models import ExportJob
 from apps.exports.reading import ExportPart, names_of, some_ids
-from apps.history import states, turns
+from apps.history import state_sealing, turns
 from apps.history.models import HistoryTurn, StateItem
 from apps.ingest.models import CLIENT_REF, CONTENT, Candidate, DerivedFact, IngestReceipt, ReviewItem
 from apps.memories.claims import CONTENT as CLAIM
@@ -225,8 +225,8 @@ _SECTIONS: Final[list[Section]] = [
         kind="state",
         model=StateItem,
         plain=("updated_at", "created_at"),
-        sealed={"item_ct": Seal(states.ITEM, "item", is_json=True, is_revised=True)},
-        table=states.STATE,
+        sealed={"item_ct": Seal(state_sealing.ITEM, "item", is_json=True, is_revised=True)},
+        table=state_sealing.STATE,
     ),
     Section(kind="derived", model=DerivedFact, plain=("source_id", "memory_id", "is_origin", "created_at")),
     Section(

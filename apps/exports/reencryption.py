@@ -15,7 +15,7 @@ class ExportJobs(SealedColumns):
     columns: ClassVar = {"filters_ct": FILTERS, "result_ct": RESULT}
 
     def ciphers(self, scope: Scope, rows: Sequence[Any]) -> dict[int | None, SpaceCipher]:
-        """A job belongs to the tenant's keys, whomever its file is of."""
+        """A job belongs to the tenant's keys, whichever end user its file covers."""
         cipher = open_tenant(scope.tenant)
         return {row.space_id: cipher for row in rows}
 

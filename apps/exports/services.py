@@ -13,14 +13,14 @@ from apps.audit.services import record
 from apps.core.errors import Conflict
 from apps.core.locks import lock
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.services import SpaceCipher, open_tenant
 from apps.exports import people
-from apps.exports.doorbell import ring
 from apps.exports.files import NOTHING, drop_file
 from apps.exports.filters import ExportFilters, check, matching
 from apps.exports.jobs import REASONS, ExportNotFound, ExportResult, open_filters, open_result, scope_of, seal_filters
 from apps.exports.models import OPEN, ExportJob, ExportReach, ExportStatus, Format
+from apps.exports.worker_notification import notify_worker
 from apps.memories.spaces import find_end_user
 from apps.projects.models import Project
 from apps.projects.scope import Scope
@@ -184,7 +184,7 @@ def retry_export(scope: Scope, public_id: str, *, now: datetime) -> Export:
         _check_open(scope)
         job.save()
         _record(scope, job, "export.retry", now=now)
-        transaction.on_commit(lambda: ring(scope.tenant_id, job.pk))
+        transaction.on_commit(lambda: notify_worker(scope.tenant_id, job.pk))
         return _seen(job, cipher, _projects(scope))
 
 
@@ -212,7 +212,7 @@ def _of_environment(scope: Scope) -> ScopedQuerySet[ExportJob]:
 def _new(
     scope: Scope, cipher: SpaceCipher, format_: Format, reach: ExportReach, filters: ExportFilters, *, now: datetime
 ) -> ExportJob:
-    (job_id,) = take_ids(1, sequence="exports_exportjob_id_seq")
+    (job_id,) = reserve_ids(1, sequence="exports_exportjob_id_seq")
     return ExportJob(
         id=job_id,
         tenant_id=scope.tenant_id,
@@ -231,7 +231,7 @@ def _new(
 def _begin(scope: Scope, job: ExportJob, *, now: datetime) -> None:
     ExportJob.everyone.bulk_create([job])
     _record(scope, job, "export.create", now=now)
-    transaction.on_commit(lambda: ring(scope.tenant_id, job.pk))
+    transaction.on_commit(lambda: notify_worker(scope.tenant_id, job.pk))
 
 
 def _check_open(scope: Scope) -> None:

@@ -10,7 +10,7 @@ SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
 
 @shared_task(name="exports.work", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
 def work(tenant_id: int, job_id: int, **_: object) -> None:
-    """Work at an export for a while, and ring again if that was not the end of it."""
+    """Work on an export for a while, and queue the task again if it is not finished."""
     outcome = working.work(tenant_id, job_id, seconds=SLICE_SECONDS, clock=timezone.now)
     if outcome == working.ExportOutcome.MORE:
         work.apply_async(kwargs={"tenant_id": tenant_id, "job_id": job_id})
@@ -18,7 +18,7 @@ def work(tenant_id: int, job_id: int, **_: object) -> None:
 
 @shared_task(name="exports.tend", ignore_result=True)  # type: ignore[untyped-decorator]
 def tend(**_: object) -> None:
-    """Ring for exports that have no worker, such as those of a worker that was killed; remove files past their time."""
+    """Queue tasks for exports without a worker, such as those of a killed worker; delete expired files."""
     for tenant_id, job_id in working.open_jobs():
         work.apply_async(kwargs={"tenant_id": tenant_id, "job_id": job_id})
     working.sweep(now=timezone.now())

@@ -24,7 +24,7 @@ from apps.audit.services import record
 from apps.core.errors import Unavailable
 from apps.core.retries import retried
 from apps.core.scoping import tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space, open_tenant
 from apps.exports import formats, people, reading
 from apps.exports.files import NOTHING, drop_file, read_pieces
@@ -175,7 +175,7 @@ def _write(
     space = part.space if part.lines else None  # a header has no space, and a space that was shredded seals nothing
     sealing = open_space(scope.tenant, space, writing=True) if space else cipher
     payloads = list(formats.pieces(lines, PIECE_BYTES))
-    ids = take_ids(len(payloads), sequence="exports_exportchunk_id_seq") if payloads else []
+    ids = reserve_ids(len(payloads), sequence="exports_exportchunk_id_seq") if payloads else []
     ExportChunk.everyone.bulk_create(
         ExportChunk(
             id=chunk_id,
@@ -244,7 +244,7 @@ def _note_failure(scope: Scope, job_id: int, reason: str, *, now: datetime) -> E
             drop_file(scope, [job.pk])
             begun = NOTHING | {"status": ExportStatus.PENDING, "attempts": job.attempts}
             ExportJob.objects.within(scope).filter(pk=job_id).update(**begun)
-        return ExportOutcome.BUSY  # not immediately: the task that tends the jobs rings again
+        return ExportOutcome.BUSY  # not immediately: the periodic task queues it again
 
 
 def _fail(scope: Scope, job: ExportJob, reason: str, *, now: datetime) -> ExportOutcome:

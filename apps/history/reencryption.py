@@ -7,8 +7,9 @@ import orjson
 from apps.core.plaintext import Plaintext
 from apps.crypto.encrypted_tables import SealedColumns
 from apps.crypto.services import DecryptError, SpaceCipher
-from apps.history import states
 from apps.history.models import HistoryTurn, StateItem
+from apps.history.state_lookup_keys import rekey
+from apps.history.state_sealing import EMBEDDING, ITEM, STATE, open_state
 from apps.history.turns import ABOUT, CONTENT, TURN, Handles, handles_of
 from apps.projects.scope import Scope, SpaceRef
 
@@ -32,9 +33,9 @@ class HistoryTurns(SealedColumns):
 
 
 class States(SealedColumns):
-    name = states.STATE
+    name = STATE
     model = StateItem
-    columns: ClassVar = {"item_ct": states.ITEM, "embedding_ct": states.EMBEDDING}
+    columns: ClassVar = {"item_ct": ITEM, "embedding_ct": EMBEDDING}
     revised = ("item_ct", "embedding_ct")
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
@@ -43,7 +44,7 @@ class States(SealedColumns):
         count = 0
         for row in StateItem.objects.within(scope).filter(space_id=space.id).order_by("pk").iterator(1_000):
             try:
-                states.rekey(row, states.open_state(row, before), after)
+                rekey(row, open_state(row, before), after)
             except DecryptError:
                 continue
             count += 1

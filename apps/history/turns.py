@@ -11,7 +11,7 @@ from django.db.models import F, Q
 from apps.audit.services import record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.encrypted_tables import report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.history.models import SEQUENCE, HistoryTurn
@@ -82,7 +82,7 @@ def append(
         mine = scope.in_spaces(space)
         drafts = [_draft(cipher, turn, session_id, source, metadata) for turn in turns]
         known = _stored(mine, drafts)
-        fresh = take_ids(len(drafts), sequence=SEQUENCE)
+        fresh = reserve_ids(len(drafts), sequence=SEQUENCE)
         added: list[HistoryTurn] = []
         answer: list[OpenedTurn] = []
         for draft in drafts:

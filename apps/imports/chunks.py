@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Final
 
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.services import SpaceCipher, open_space
 from apps.imports.models import PAYLOAD, ImportChunk, ImportJob
 from apps.imports.payload import PayloadLine, RecordBatch, unpacked
@@ -25,7 +25,7 @@ def write_chunks(
     own = _cipher_of(scope, job.space_id, writing=True) if job.space_id is not None else None
     waiting = iter(numbered)
     while some := list(islice(waiting, AT_ONCE)):
-        ids = take_ids(len(some), sequence="imports_importchunk_id_seq")
+        ids = reserve_ids(len(some), sequence="imports_importchunk_id_seq")
         ImportChunk.everyone.bulk_create(
             _chunk(job, cipher, own, chunk_id, number, batch, now=now)
             for chunk_id, (number, batch) in zip(ids, some, strict=True)

@@ -16,7 +16,7 @@ class ImportJobs(SealedColumns):
     revised = ("errors_ct",)
 
     def ciphers(self, scope: Scope, rows: Sequence[Any]) -> dict[int | None, SpaceCipher]:
-        """A job belongs to the tenant's keys, whomever its records are of."""
+        """A job belongs to the tenant's keys, whichever end users its records cover."""
         cipher = open_tenant(scope.tenant)
         return {row.space_id: cipher for row in rows}
 

@@ -13,7 +13,7 @@ from apps.audit.services import enqueue, record
 from apps.core.broker import notify
 from apps.core.errors import NotFound
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.services import open_tenant
 from apps.imports.chunks import write_chunks
 from apps.imports.jobs import Details, open_details, open_errors
@@ -23,7 +23,7 @@ from apps.imports.records import check_reference
 from apps.imports.tasks import work
 from apps.imports.working import KIND
 from apps.ingest.review import may_review
-from apps.memories.spaces import meet_end_user
+from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Scope
 
 
@@ -73,8 +73,8 @@ def start_import(
             check_reference(line)
     if not total:
         raise ImportEmpty
-    space = meet_end_user(scope, end_user, now=now) if end_user is not None else None
-    (job_id,) = take_ids(1, sequence="imports_importjob_id_seq")
+    space = get_or_create_end_user(scope, end_user, now=now) if end_user is not None else None
+    (job_id,) = reserve_ids(1, sequence="imports_importjob_id_seq")
     with tenant_transaction(scope):
         cipher = open_tenant(scope.tenant, writing=True)
         details = Details(filename=name, end_user=end_user, is_vouched=may_review(scope))

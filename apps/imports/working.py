@@ -244,7 +244,7 @@ def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCiphe
             if asked.kept is not None and asked.kept.pinned and not asked.is_vouched:
                 unpinned.add(line.number)
     for person in sorted(by_person):  # in one order, so that two imports do not wait for each other in a circle
-        erased_at = tombstones.hold_person(own, person)
+        erased_at = tombstones.block_person(own, person)
         if erased_at is not None and job.created_at <= erased_at:
             results |= dict.fromkeys(by_person[person])
             continue

@@ -11,14 +11,15 @@ from typing import Any, TypeVar
 from apps.core.retries import retried
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceShredded
-from apps.history import states, turns
-from apps.history.states import NewState, OpenedState, Put
+from apps.history import state_writes, turns
+from apps.history.state_sealing import OpenedState
+from apps.history.state_writes import NewState, Put
 from apps.history.turns import NewTurn, OpenedTurn
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.ingest.source_links import link, unlink
 from apps.ingest.turns import TURN_ORIGIN, Turn, proposal_of
-from apps.memories.spaces import meet_end_user
+from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Scope
 from text.extraction.roles import USER_LABELS
 from text.extraction.small_talk import is_filler
@@ -99,13 +100,13 @@ def delete_history(
 def put_state(
     scope: Scope, end_user: str, new: NewState, *, extract: bool, replace_facts: bool, now: datetime
 ) -> Stored:
-    """Put an object in its place; see ``apps.history.states.put``.
+    """Put an object in its place; see ``apps.history.state_writes.put``.
 
     extract: remember what its text says.  replace_facts: retire what was made of the value before.
     """
 
     def put(mine: Scope) -> Stored:
-        done = states.put(mine, new, now=now)
+        done = state_writes.put(mine, new, now=now)
         if not done.is_new:
             return Stored(put=done)
         gone = unlink(mine, [done.item.id], with_facts=True, now=now) if done.replaced and replace_facts else []
@@ -125,11 +126,11 @@ def delete_state(
     with_facts: bool,
     now: datetime,
 ) -> Deleted:
-    """As ``apps.history.states.delete``.  with_facts: see ``apps.ingest.source_links.unlink``."""
+    """As ``apps.history.state_writes.delete``.  with_facts: see ``apps.ingest.source_links.unlink``."""
     if not scope.spaces:
         return Deleted()
     with tenant_transaction(scope):
-        ids = states.delete(scope, namespace, keys, source=source, now=now)
+        ids = state_writes.delete(scope, namespace, keys, source=source, now=now)
         return Deleted(ids=ids, facts=unlink(scope, ids, with_facts=with_facts, now=now))
 
 
@@ -143,7 +144,7 @@ def _in_space(scope: Scope, end_user: str, change: Callable[[Scope], Answer], *,
 
 
 def _once(scope: Scope, end_user: str, change: Callable[[Scope], Answer], *, now: datetime) -> Answer:
-    mine = scope.in_spaces(meet_end_user(scope, end_user, now=now))
+    mine = scope.in_spaces(get_or_create_end_user(scope, end_user, now=now))
     return _change(mine, change)
 
 

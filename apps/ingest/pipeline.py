@@ -17,7 +17,7 @@ from apps.ingest.steps.change import change, close_what_says_nothing
 from apps.ingest.steps.classify import classify
 from apps.ingest.steps.compare import compare
 from apps.ingest.steps.connect import connect
-from apps.ingest.steps.dedupe import dedupe, honour_reference
+from apps.ingest.steps.dedupe import dedupe, replay_client_ref
 from apps.ingest.steps.embed import embed
 from apps.ingest.steps.entities import extract_entities
 from apps.ingest.steps.extract import extract
@@ -41,7 +41,7 @@ def run(proposals: Sequence[Proposal], tools: PipelineContext) -> list[list[Memo
         queue = Queue(snapshot)
         for one in batch:
             # One after the other, so that a later candidate of the batch sees what an earlier one stored.
-            if honour_reference(one, snapshot):
+            if replay_client_ref(one, snapshot):
                 continue
             for candidate in one:
                 dedupe(candidate, snapshot)

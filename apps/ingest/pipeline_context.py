@@ -15,7 +15,7 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, open_space, open_tenant
 from apps.memories.lifetimes import Lifetimes, rules_of
 from apps.memories.registry import Registry, registry_of
-from apps.memories.spaces import meet_end_user, space_of
+from apps.memories.spaces import get_or_create_end_user, space_of
 from apps.projects.policies import Policy, of_project, policies_for, strictest
 from apps.projects.scope import Scope
 
@@ -66,7 +66,7 @@ class PipelineContext:
                 there = scope.in_spaces(space)
                 return cls._in(there, cipher.of_space(space), embeds_later=embeds_later, now=now)
         return cls.for_scope(
-            scope.in_spaces(meet_end_user(scope, end_user, now=now)), embeds_later=embeds_later, now=now
+            scope.in_spaces(get_or_create_end_user(scope, end_user, now=now)), embeds_later=embeds_later, now=now
         )
 
     @classmethod

@@ -9,7 +9,7 @@ from django.db import connection
 
 from apps.crypto.encrypted_tables import SealedColumns
 from apps.crypto.services import SpaceCipher
-from apps.ingest import waiting
+from apps.ingest import review_storage
 from apps.ingest.models import CLIENT_REF, CONTENT, IngestReceipt, ReviewItem, ReviewState, TurnReceipt
 from apps.ingest.speakers import speaker_key
 from apps.memories.lookup_keys import text_mac
@@ -41,7 +41,7 @@ class Receipts(SealedColumns):
 
 
 class ReviewItems(SealedColumns):
-    name = waiting.TABLE
+    name = review_storage.TABLE
     model = ReviewItem
     columns: ClassVar = {"content_ct": CONTENT}
 
@@ -53,7 +53,7 @@ class ReviewItems(SealedColumns):
         mine.exclude(state=ReviewState.PENDING).update(digest=b"", content_ct=None, undo_until=None)
 
         def handles(row: ReviewItem) -> list[bytes]:
-            said = waiting.proposal_of(row, waiting.opened(row, before), text=None, pinned=False)
+            said = review_storage.proposal_of(row, review_storage.opened(row, before), text=None, pinned=False)
             return [text_mac(after, said.text, voice=speaker_key(said))]
 
         return self.remake(scope, mine.filter(state=ReviewState.PENDING), {"digest": "bytea"}, handles)

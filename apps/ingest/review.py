@@ -19,7 +19,7 @@ from apps.core.errors import Conflict, DomainError, Invalid, NotFound
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
-from apps.ingest import waiting
+from apps.ingest import review_storage
 from apps.ingest.candidates import DecisionMade
 from apps.ingest.models import ReviewItem, ReviewState
 from apps.ingest.services import remember
@@ -46,7 +46,7 @@ class CandidateNotFound(NotFound):
 
 
 class AlreadyDecided(Conflict):
-    """Somebody decided about this candidate already, or its time is over."""
+    """This candidate was decided already, or has expired."""
 
     code = "ALREADY_DECIDED"
 
@@ -255,8 +255,8 @@ def _undoable(scope: Scope, now: datetime) -> ScopedQuerySet[ReviewItem]:
 
 
 def _remember(inside: Scope, row: ReviewItem, verdict: ReviewVerdict, *, now: datetime) -> DecisionMade:
-    content = waiting.opened(row, open_space(inside.tenant, inside.space))
-    proposal = waiting.proposal_of(row, content, text=verdict.text, pinned=verdict.pinned)
+    content = review_storage.opened(row, open_space(inside.tenant, inside.space))
+    proposal = review_storage.proposal_of(row, content, text=verdict.text, pinned=verdict.pinned)
     # Vectors come from the outbox: an embedder that is slow must not hold the lock of the space.
     (outcome,) = remember(inside, [proposal], embeds_later=True, now=now)
     (made,) = outcome.decisions
@@ -315,7 +315,7 @@ def _open(scope: Scope, row: ReviewItem, cipher: SpaceCipher | None, *, now: dat
     try:
         return _opened(scope, row, cipher, now=now)
     except DecryptError as error:
-        integrity.note(scope, error, row.pk, space_id=row.space_id, table=waiting.TABLE, now=now)
+        integrity.note(scope, error, row.pk, space_id=row.space_id, table=review_storage.TABLE, now=now)
         return None
 
 
@@ -324,7 +324,7 @@ def _opened(scope: Scope, row: ReviewItem, cipher: SpaceCipher | None = None, *,
     is_over = row.state == ReviewState.PENDING and row.expires_at <= now
     content = None
     if row.content_ct is not None and row.state == ReviewState.PENDING and not is_over:
-        content = waiting.opened(row, cipher or open_space(scope.tenant, row.space.ref))
+        content = review_storage.opened(row, cipher or open_space(scope.tenant, row.space.ref))
     return Waiting(
         id=row.pk,
         state=ReviewState.EXPIRED if is_over else ReviewState(row.state),

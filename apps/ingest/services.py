@@ -41,8 +41,8 @@ def _remember(proposals: Sequence[Proposal], tools: PipelineContext, *, embeds_l
         batch = run(proposals, tools)
     except KeyRotated:
         # Keys turn at most once in a while: the second time the look and the lock agree.
-        anew = PipelineContext.for_scope(reread_space(tools.scope), embeds_later=embeds_later, now=tools.now)
-        batch = run(proposals, anew)
+        reread = PipelineContext.for_scope(reread_space(tools.scope), embeds_later=embeds_later, now=tools.now)
+        batch = run(proposals, reread)
     if any(one.vector is None and one.decision in MADE for each in batch for one in each):
         transaction.on_commit(partial(notify, drain))
     return [_outcome(candidates) for candidates in batch]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from apps.core.plaintext import Plaintext
 from apps.core.prepared_sql import pipelined, prepared_cursor
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.ingest.candidates import STORED, FoundChange, MemoryCandidate
 from apps.ingest.memory_state import ClaimState, MemoryState, SlotHolder, SlotPeriod, SlotPosition
@@ -138,7 +138,7 @@ class SpaceSnapshot:
             and outlasts(known.expires_at, self.end_of(candidate))
         )
 
-    def put_together(self, candidate: MemoryCandidate) -> MemoryState | None:
+    def match_passages(self, candidate: MemoryCandidate) -> MemoryState | None:
         """The first of the memories that a text in lines is made of, where it is made of nothing else.
 
         Lines with bullets are such as recall gives out: these are never new statements.
@@ -212,7 +212,7 @@ class SpaceSnapshot:
         row = None if known.is_new else self.row(known.id)
         return self.terms_of(known) if row is None else self.words(row, open_said)
 
-    def meet(self, candidate: MemoryCandidate, known: MemoryState) -> None:
+    def count_repetition(self, candidate: MemoryCandidate, known: MemoryState) -> None:
         """The known row stands for the candidate: it was said once more, and stays for as long as either was to stay.
 
         What one proposal says twice is said once.
@@ -338,7 +338,7 @@ class SpaceSnapshot:
                 execute_alike(alike, self.scope, self.space.pk, macs=macs, slots=slots)
                 wanted = [one.text_mac for one in candidates if one.is_wanted]
                 self.erased_at = texts_erased_at(self.scope, self.cipher, wanted)
-                self._ids = take_ids(len(wanted), sequence="memories_memory_id_seq")
+                self._ids = reserve_ids(len(wanted), sequence="memories_memory_id_seq")
             rows = [MEMORY.row(found) for found in alike.fetchall()]
         parts: dict[int, list[HeldClaim]] = {}
         if any(row.slot is None for row in rows):  # of one claim alone, a memory holds the slot itself

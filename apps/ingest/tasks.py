@@ -7,8 +7,8 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.core.broker import notify
-from apps.ingest import work
-from apps.ingest.waiting import expire_candidates
+from apps.ingest import relay
+from apps.ingest.review_storage import expire_candidates
 from apps.projects.outbox import HARD_LIMIT, SOFT_LIMIT
 from apps.projects.system import sweep_each_tenant
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 )
 def drain(**_: object) -> None:
     """Do due work until there is none; for a while, and then another task goes on."""
-    if work.turns.work(clock=timezone.now):
+    if relay.turns.work(clock=timezone.now):
         notify(drain)
 
 

@@ -15,7 +15,7 @@ from apps.ingest.candidates import Outcome, Proposal
 from apps.ingest.model import read_ahead
 from apps.ingest.models import TurnReceipt
 from apps.ingest.services import remember
-from apps.memories.spaces import meet_end_user
+from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Scope
 from text.extraction.roles import OTHER_LABELS, USER_LABELS, split_label
 from text.extraction.small_talk import is_filler
@@ -68,13 +68,13 @@ def take_turn(scope: Scope, end_user: str, turn: Turn, *, now: datetime) -> Turn
         return TurnTaken(status=LOW_VALUE)
     proposed = proposal_of(turn, text)
     try:
-        mine = scope.in_spaces(meet_end_user(scope, end_user, now=now))
+        mine = scope.in_spaces(get_or_create_end_user(scope, end_user, now=now))
         if not _is_told(mine, turn, now=now):  # or no model needs to be asked what it says
             (proposed,) = read_ahead(mine, [proposed], now=now)
         return _distil(mine, turn, proposed, now=now)
     except SpaceShredded:
         # Between the look and the lock: what is said now belongs to their new space.
-        return _distil(scope.in_spaces(meet_end_user(scope, end_user, now=now)), turn, proposed, now=now)
+        return _distil(scope.in_spaces(get_or_create_end_user(scope, end_user, now=now)), turn, proposed, now=now)
 
 
 def whose(turn: Turn) -> tuple[bool, Plaintext]:

@@ -10,7 +10,7 @@ from django.db import connection
 
 from apps.core.prepared_sql import insert, prepared_cursor
 from apps.core.scoping import tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.encrypted_tables import SealedColumns, write_columns
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity
@@ -40,7 +40,7 @@ def write(
     scope: Scope, space_id: int, claims: Mapping[int, PredicateClaim], cipher: SpaceCipher, *, now: datetime
 ) -> None:
     """claims: by the memory's id.  In the transaction that writes the memories."""
-    ids = take_ids(len(claims), sequence="memories_memoryclaim_id_seq")
+    ids = reserve_ids(len(claims), sequence="memories_memoryclaim_id_seq")
     insert(
         MemoryClaim(
             id=claim_id,
@@ -78,7 +78,7 @@ def write_parts(
     scope: Scope, space_id: int, parts: Sequence[PartOfMemory], cipher: SpaceCipher, *, now: datetime
 ) -> list[int]:
     """The ids of their rows, in order.  In the transaction that writes the memories."""
-    ids = take_ids(len(parts), sequence="memories_memoryclaim_id_seq")
+    ids = reserve_ids(len(parts), sequence="memories_memoryclaim_id_seq")
     insert(
         MemoryClaim(
             id=claim_id,

@@ -9,7 +9,7 @@ from django.db.models import Count
 from apps.audit.services import record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.services import SpaceCipher, SpaceShredded
 from apps.memories import revisions
 from apps.memories.feedback_aggregation import RECENT, Signal, Trend, moved, trend_of
@@ -93,7 +93,7 @@ def _note(
     *,
     now: datetime,
 ) -> None:
-    (feedback_id,) = take_ids(1, sequence="memories_memoryfeedback_id_seq")
+    (feedback_id,) = reserve_ids(1, sequence="memories_memoryfeedback_id_seq")
     MemoryFeedback.everyone.create(
         id=feedback_id,
         tenant_id=scope.tenant_id,

@@ -15,7 +15,7 @@ from apps.memories.models import SummarySource
 from apps.projects.scope import Scope
 
 # Whether ``memory`` is no summary, or one whose sources are all live.  Parameters: now.
-FRESH: Final = """(not memory.is_summary or not exists (
+NOT_STALE: Final = """(not memory.is_summary or not exists (
     select from memories_summarysource link where link.tenant_id = memory.tenant_id and link.summary_id = memory.id
       and not exists (
         select from memories_memory source where source.tenant_id = link.tenant_id and source.id = link.source_id

@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from apps.core.scoping import tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity
 from apps.memories.integrity import TRANSITION
@@ -61,7 +61,7 @@ class History:
 
 def write(scope: Scope, space: Space, changes: Sequence[FieldChange], cipher: SpaceCipher, *, now: datetime) -> None:
     """Note these changes, in order.  Inside the transaction that makes them, which has numbered the space's change."""
-    ids = take_ids(len(changes), sequence="memories_memorytransition_id_seq")
+    ids = reserve_ids(len(changes), sequence="memories_memorytransition_id_seq")
     MemoryTransition.everyone.bulk_create(
         MemoryTransition(
             id=row_id,

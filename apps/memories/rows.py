@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from apps.core.prepared_sql import Columns, prepared_cursor
-from apps.memories.lineage import FRESH
+from apps.memories.lineage import NOT_STALE
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope
@@ -23,7 +23,7 @@ select {_MEMORY.sql}, vector.id, vector.memory_id, vector.embedder
   left join memories_memoryvector vector on vector.tenant_id = memory.tenant_id and vector.memory_id = memory.id
  where memory.space_id = any(%s) and memory.environment = %s
    and (%s::bigint is null or memory.project_id is null or memory.project_id = %s)
-   and (memory.expires_at is null or memory.expires_at > %s) and {FRESH}"""  # noqa: S608  (names of our own columns)
+   and (memory.expires_at is null or memory.expires_at > %s) and {NOT_STALE}"""  # noqa: S608  (names of our own columns)
 
 
 def existing_rows(scope: Scope, ids: Sequence[int], *, now: datetime) -> list[Memory]:

@@ -8,7 +8,7 @@ from django.db.models import F
 from apps.core.clock import database_time
 from apps.core.prepared_sql import Columns, prepared_cursor
 from apps.core.scoping import tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space, open_tenant
 from apps.memories.integrity import END_USER, note
 from apps.projects.models import Space
@@ -146,7 +146,7 @@ def touch(scope: Scope, *space_ids: int) -> None:
     Space.objects.within(scope).filter(pk__in=space_ids).update(txid=F("txid") + 1)
 
 
-def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
+def get_or_create_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
     """The space of this end user, created on first use.  Two concurrent first uses get the same space.
 
     Raises DecryptError as ``find_end_user``.
@@ -161,7 +161,7 @@ def meet_end_user(scope: Scope, external_id: str, *, now: datetime) -> SpaceRef:
         # Once more where another request's row was there first, and was erased before it could be read.
         while (person := people.first()) is None:
             # The id comes first: it is bound into the seal of the caller's own id.
-            (person_id,) = take_ids(1, sequence="tenants_enduser_id_seq")
+            (person_id,) = reserve_ids(1, sequence="tenants_enduser_id_seq")
             sealed = cipher.seal(EXTERNAL_ID, person_id, external_id.encode())
             met = EndUser(
                 id=person_id,

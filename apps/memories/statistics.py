@@ -12,7 +12,7 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, open_space
 from apps.memories import integrity
 from apps.memories.lifetimes import lifetimes_of
-from apps.memories.lineage import FRESH
+from apps.memories.lineage import NOT_STALE
 from apps.memories.models import Memory, MemoryQuerySet, Retention
 from apps.memories.opened import OpenedMemory
 from apps.memories.sealing import open_memory
@@ -33,7 +33,7 @@ with mine as (
       and memory.retention_status in ('active', 'archived')
       and (memory.expires_at is null or memory.expires_at > %(now)s)
       and (%(project)s::bigint is null or memory.project_id is null or memory.project_id = %(project)s)
-      and {FRESH.replace("%s", "%(now)s")}
+      and {NOT_STALE.replace("%s", "%(now)s")}
 )
 select grouping(type, tier, source, status, validity), coalesce(type, tier, source, status, validity), count(*),
     count(*) filter (where is_embedded), count(*) filter (where is_summary), min(created_at), max(created_at)

@@ -19,7 +19,9 @@ from apps.projects.scope import Environment, Scope
 LAST: Final = timedelta(days=90)  # longer than anything waits in a queue
 
 
-def bury_texts(scope: Scope, space_id: int, cipher: SpaceCipher, digests: Iterable[bytes], *, now: datetime) -> None:
+def record_erased_texts(
+    scope: Scope, space_id: int, cipher: SpaceCipher, digests: Iterable[bytes], *, now: datetime
+) -> None:
     """digests: as ``text_mac`` makes them.  Inside the transaction that erases them, under the space's lock."""
     _write(scope, space_id, [_of_text(cipher, digest) for digest in digests], now=now)
 
@@ -45,7 +47,7 @@ def bury_person(scope: Scope, environment: str, external_mac: bytes, *, now: dat
     _write(scope, None, [_of_person(scope, environment, external_mac)], now=now)
 
 
-def hold_person(scope: Scope, external_id: str) -> datetime | None:
+def block_person(scope: Scope, external_id: str) -> datetime | None:
     """When this end user was erased in the scope's environment, if they were; until the transaction ends they are not.
 
     Inside the tenant's transaction.

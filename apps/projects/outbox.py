@@ -119,7 +119,7 @@ def _work(lease: Lease, kind: OutboxKind, now: datetime) -> None:
         else:
             _do(lease, lease.subject_ids, kind, scope, now)
     except LeaseLost:
-        logger.info("somebody else has taken work over", extra={"kind": lease.kind})
+        logger.info("another worker has taken the work over", extra={"kind": lease.kind})
 
 
 def _go_on(lease: Lease, kind: OutboxKind, job: Job, scope: Scope, now: datetime) -> None:

@@ -50,7 +50,7 @@ class AskedDate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """text: as it was asked.  voiced: to embed, names of participants put into the first person, the voice memories are
+    """text: as it was asked.  first_person: to embed, names of participants put into the first person, as memories are
     written in.
 
     terms: to look up, the participants' names left out.  actors: their keyed tokens.  expected: kinds of answer.
@@ -58,7 +58,7 @@ class Question:
     """
 
     text: Plaintext
-    voiced: Plaintext
+    first_person: Plaintext
     terms: Sequence[str]
     actors: frozenset[int]
     dates: Sequence[AskedDate]
@@ -68,11 +68,11 @@ class Question:
 
     @property
     def to_embed(self) -> list[Plaintext]:
-        """It as it is voiced and, where it opens as a question does, what is left without that: nearer to what memories
-        say (docs/adr/0020)."""
-        voiced = self.voiced.reveal()
-        stated = _OPENING.sub("", voiced).strip(" ?")
-        return [self.voiced, Plaintext(stated)] if stated and stated != voiced.strip(" ?") else [self.voiced]
+        """The question in the first person and, where it opens as a question does, what is left without that: nearer to
+        what memories say (docs/adr/0020)."""
+        asked = self.first_person.reveal()
+        stated = _OPENING.sub("", asked).strip(" ?")
+        return [self.first_person, Plaintext(stated)] if stated and stated != asked.strip(" ?") else [self.first_person]
 
     @property
     def has_time(self) -> bool:
@@ -100,7 +100,7 @@ def ask(
     words = terms(_without(text, participants)) or terms(text)
     return Question(
         text=Plaintext(text),
-        voiced=Plaintext(_in_first_person(text, participants)),
+        first_person=Plaintext(_in_first_person(text, participants)),
         terms=words,
         actors=actors,
         dates=asked_dates(text),

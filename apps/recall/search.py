@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.crypto.services import SpaceCipher
-from apps.memories.lineage import FRESH
+from apps.memories.lineage import NOT_STALE
 from apps.memories.postings import AskedTerms
 from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope, SpaceRef
@@ -95,7 +95,7 @@ def conditions(filters: Filters, scope: Scope, cipher: SpaceCipher, *, now: date
         asked.append(("memory.session_token = %s", cipher.session_token(filters.session_id)))
     moment = moment_of(filters, now=now)
     truth, at = true_sql("memory", moment, now=now)
-    always: list[tuple[str, Any]] = [(FRESH, now)]
+    always: list[tuple[str, Any]] = [(NOT_STALE, now)]
     if scope.project_id is not None:
         always.append(("(memory.project_id is null or memory.project_id = %s)", scope.project_id))
     every = always + asked

@@ -15,7 +15,7 @@ from django.conf import settings
 
 from apps.core.errors import NotFound
 from apps.core.scoping import tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.encrypted_tables import report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.memories.models import Memory
@@ -73,7 +73,7 @@ def keep(scope: Scope, space: SpaceRef, query_id: uuid.UUID, trace: Trace) -> No
     try:
         with tenant_transaction(scope):
             row, cipher = lock_space(here)
-            (trace_id,) = take_ids(1, sequence="recall_recalltrace_id_seq")
+            (trace_id,) = reserve_ids(1, sequence="recall_recalltrace_id_seq")
             said = orjson.dumps(trace.as_json(), option=orjson.OPT_NON_STR_KEYS)
             RecallTrace.everyone.create(
                 id=trace_id,

@@ -55,9 +55,7 @@ class NewHoldForm(forms.Form):
         widget=widgets.UnfoldAdminIntegerFieldWidget(),
         help_text="Number of the project, space or memory; empty for the whole tenant.",
     )
-    case = forms.CharField(
-        max_length=64, widget=widgets.UnfoldAdminTextInputWidget(), help_text="A reference only."
-    )
+    case = forms.CharField(max_length=64, widget=widgets.UnfoldAdminTextInputWidget(), help_text="A reference only.")
 
 
 @admin.register(Hold)

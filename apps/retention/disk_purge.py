@@ -53,7 +53,7 @@ _CUTOFF: Final = re.compile(r"removable cutoff: (\d+)")
 
 
 class PurgeUnderWay(Conflict):
-    """Somebody purges already; one at a time."""
+    """A purge is running already; one at a time."""
 
     code = "PURGE_UNDER_WAY"
 

@@ -177,7 +177,9 @@ def _erase(scope: Scope, space_id: int, memory_ids: Sequence[int], *, with_sourc
     ):
         _delete(scope, table, column, values)
     if cipher is not None:
-        tombstones.bury_texts(scope, space_id, cipher, _digests(row for row in locked if not row.is_summary), now=now)
+        tombstones.record_erased_texts(
+            scope, space_id, cipher, _digests(row for row in locked if not row.is_summary), now=now
+        )
     delete_rows(scope, every, now=now)
     _tend(scope, clusters, now=now)
     return len(chosen)

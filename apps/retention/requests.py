@@ -12,7 +12,7 @@ from apps.audit.services import record
 from apps.core.errors import Conflict, Forbidden, NotFound
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity
 from apps.memories.spaces import lock_space
@@ -232,7 +232,7 @@ def _in_state(state: RequestState, now: datetime) -> Q:
 def _new(
     scope: Scope, space: Space, choice: MemorySelection, reason: Plaintext | None, cipher: SpaceCipher, *, now: datetime
 ) -> ForgetRequest:
-    (request_id,) = take_ids(1, sequence="retention_forgetrequest_id_seq")
+    (request_id,) = reserve_ids(1, sequence="retention_forgetrequest_id_seq")
     return ForgetRequest(
         id=request_id,
         tenant_id=scope.tenant_id,

@@ -37,7 +37,7 @@ METHOD: Final = "retention_policy"
 
 
 class RunUnderway(Conflict):
-    """Somebody sweeps this tenant already; one run at a time."""
+    """A sweep of this tenant is running already; one at a time."""
 
     code = "RETENTION_UNDER_WAY"
 

@@ -2,7 +2,7 @@
 
 In this order, and each step may be done again.  A shredding that stopped anywhere is finished by ``resume``:
 
-1. the erasure ledger says so, and no restore can undo it (``apps.retention.erasing``);
+1. the erasure ledger says so, and no restore can undo it (``apps.retention.erasure_workflow``);
 2. no new request reaches it: the space is taken from its owner, who gets a new one with their next memory; the tenant
    is closed and its API keys revoked;
 3. salt or keys are destroyed: from here on no one can read it, wherever a copy of the rows may be;

@@ -20,7 +20,8 @@ from apps.exports.making import make_now
 from apps.exports.people import Seal, Section
 from apps.exports.services import Export, find_for_request, find_for_requests, start_for_person
 from apps.projects.scope import Scope, SpaceKind
-from apps.retention.erasing import Authorisation, Target, start_erasure
+from apps.retention.erasure_targets import Target
+from apps.retention.erasure_workflow import Authorisation, start_erasure
 from apps.retention.models import CHOICE, REASON, ForgetRequest, PrivacyRequest
 from apps.retention.requests import TABLE, PersonNeeded
 from apps.retention.states import PrivacyKind, PrivacyState

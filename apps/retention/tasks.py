@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from apps.memories.tombstones import forget_old
 from apps.projects.system import find_system_scope, sweep_each_tenant, system_scopes
-from apps.retention import disk_purge, erasing
+from apps.retention import disk_purge, erasure_workflow
 from apps.retention.requests import expire_requests
 from apps.retention.retention_sweep import RunUnderway, sweep, tier
 
@@ -29,14 +29,14 @@ def expire_due_requests(**_: object) -> None:
 
 @shared_task(name="retention.sweep")  # type: ignore[untyped-decorator]
 def sweep_tenants(**_: object) -> None:
-    """Ring for every tenant.  Rings that were missed are made good by the next: what is due stays due."""
+    """Queue a sweep for every tenant. A missed one is made up by the next: what is due stays due."""
     for scope in system_scopes():
         sweep_tenant.apply_async(kwargs={"tenant_id": scope.tenant_id}, expires=3600.0)
 
 
 @shared_task(name="retention.sweep_tenant")  # type: ignore[untyped-decorator]
 def sweep_tenant(tenant_id: int, **_: object) -> None:
-    """Take out what is due in one tenant, for a while, and ring again if that was not all."""
+    """Sweep what is due in one tenant, for a while, and queue the task again if that was not all."""
     scope = find_system_scope(tenant_id)
     if scope is None:
         return
@@ -63,7 +63,7 @@ def tier_memories(**_: object) -> None:
 def carry_through(**_: object) -> None:
     """Carry erasures through that were begun and stopped, and say of which the last backup is past its time."""
     now = timezone.now()
-    erasing.resume(begun_before=now - STOPPED_AFTER, now=now)
+    erasure_workflow.resume(begun_before=now - STOPPED_AFTER, now=now)
     disk_purge.expire_backups(now=now)
 
 

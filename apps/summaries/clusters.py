@@ -14,7 +14,7 @@ from django.db import connection
 from apps.audit.services import enqueue
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.encrypted_tables import report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories.models import Memory
@@ -177,7 +177,7 @@ def _meet(scope: Scope, space: Space, cipher: SpaceCipher, names: Iterable[_Name
     there = Cluster.objects.within(scope).filter(space_id=space.pk, topic_mac__in=macs)
     met = {macs[bytes(mac)]: cluster_id for mac, cluster_id in there.values_list("topic_mac", "pk")}
     new = [(mac, name) for mac, name in macs.items() if name not in met]
-    ids = take_ids(len(new), sequence="summaries_cluster_id_seq")
+    ids = reserve_ids(len(new), sequence="summaries_cluster_id_seq")
     Cluster.everyone.bulk_create(
         Cluster(
             id=cluster_id,

@@ -14,7 +14,7 @@ import orjson
 from apps.audit.services import enqueue, record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded
 from apps.edges.opened import NewEdge
 from apps.edges.services import write_edges
@@ -249,7 +249,7 @@ def _create(
     now: datetime,
 ) -> Memory:
     check_room(scope, space, 1)
-    (memory_id,) = take_ids(1, sequence="memories_memory_id_seq")
+    (memory_id,) = reserve_ids(1, sequence="memories_memory_id_seq")
     handles = LookupValues(voice=VOICE, once=str(memory_id))
     row = Memory(
         id=memory_id,

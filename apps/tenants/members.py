@@ -40,7 +40,7 @@ class OwnerRequired(Forbidden):
 
 
 class LastOwner(Conflict):
-    """An organization keeps one owner: make somebody else one first."""
+    """An organization needs at least one owner: make another member an owner first."""
 
     code = "LAST_OWNER"
 

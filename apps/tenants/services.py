@@ -11,7 +11,7 @@ from django.db.models import TextChoices
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid
 from apps.core.scoping import tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.tenants.models import (
     BreakGlass,
     Changes,
@@ -79,7 +79,7 @@ def name_for_tenant(organization: str) -> str:
     return f"{words or 'org'}-{secrets.token_hex(4)}"
 
 
-def open_tenant(organization: Organization, name: str, *, actor: str, now: datetime) -> Tenant:
+def create_tenant(organization: Organization, name: str, *, actor: str, now: datetime) -> Tenant:
     """The row alone.  A tenant that can be used has keys as well: see ``apps.apikeys.onboarding.open_tenant``.
 
     Raises TenantNameRefused or TenantExists.
@@ -88,7 +88,7 @@ def open_tenant(organization: Organization, name: str, *, actor: str, now: datet
         raise TenantNameRefused
     try:
         with transaction.atomic():
-            (tenant_id,) = take_ids(1, sequence="tenants_tenant_id_seq")  # first: it is bound into the row
+            (tenant_id,) = reserve_ids(1, sequence="tenants_tenant_id_seq")  # first: it is bound into the row
             tenant = Tenant(id=tenant_id, organization=organization, name=name, created_at=now)
             tenant.bind()
             tenant.save(force_insert=True)

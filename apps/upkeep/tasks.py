@@ -23,7 +23,7 @@ def checkpoint(**_: object) -> None:
 
 @shared_task(name="keys.tend", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
 def tend(**_: object) -> None:
-    """Do what falls due with keys, and ring for the rotations that want work."""
+    """Scheduled key maintenance; queue tasks for rotations that need work."""
     for due in key_scheduler.run_due_key_work(now=timezone.now()):
         for _worker in range(due.workers):
             turn.apply_async(kwargs={"rotation_id": due.rotation_id})
@@ -40,27 +40,27 @@ def rewrap(**_: object) -> None:
 
 @shared_task(name="keys.turn", ignore_result=True)  # type: ignore[untyped-decorator]
 def turn(rotation_id: int, **_: object) -> None:
-    """Work at a rotation for a while, and ring again if that was not the end of it."""
+    """Work on a rotation for a while, and queue the task again if it is not finished."""
     if _work(rotation_id) == rotation.RotationOutcome.MORE:
         turn.apply_async(kwargs={"rotation_id": rotation_id})
 
 
 @shared_task(name="types.tend", ignore_result=True)  # type: ignore[untyped-decorator]
 def tend_types(**_: object) -> None:
-    """Ring for the changes of types that want work."""
+    """Queue tasks for changes of types that need work."""
     for change_id in retyping.open_changes():
         retype.apply_async(kwargs={"change_id": change_id})
 
 
 @shared_task(name="types.turn", ignore_result=True)  # type: ignore[untyped-decorator]
 def retype(change_id: int, **_: object) -> None:
-    """Work at a change of types for a while, and ring again if that was not the end of it."""
+    """Work on a change of types for a while, and queue the task again if it is not finished."""
     if retyping.work(change_id, seconds=SLICE_SECONDS, clock=timezone.now) == rotation.RotationOutcome.MORE:
         retype.apply_async(kwargs={"change_id": change_id})
 
 
 def _work(rotation_id: int) -> rotation.RotationOutcome:
-    """A database that restarts is waited for: no one else may ring before the minute is over."""
+    """A database that restarts is waited for: no other task may be queued before the minute is over."""
     deadline, wait = time.monotonic() + PATIENCE_SECONDS, 0.1
     while True:
         try:

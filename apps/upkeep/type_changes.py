@@ -60,7 +60,7 @@ class BadTypeDefinition(Invalid):
     code = "BAD_TYPE_DEFINITION"
 
 
-class NothingTellsThem(Invalid):
+class NoMatchingRule(Invalid):
     """Say by which words, or under which keys, the memories are told that are to be of this type."""
 
     code = "NOTHING_TELLS_THEM"
@@ -84,7 +84,7 @@ class ChangeUnknown(NotFound):
     code = "TYPE_CHANGE_UNKNOWN"
 
 
-class ChangeBuiltUpon(Conflict):
+class ChangeHasDependents(Conflict):
     """A later change is about the same types: undo that one first."""
 
     code = "TYPE_CHANGE_BUILT_UPON"
@@ -145,7 +145,7 @@ def plan_split(
     if registry.now_called(name) != name:
         raise TypeSunset
     if not wordings:
-        raise NothingTellsThem
+        raise NoMatchingRule
     return _told(registry, ChangeKind.SPLIT, own.type if own else registry.get(name), sources, wordings, own=own)
 
 
@@ -208,7 +208,7 @@ def ask_to_undo(scope: Scope, change_id: int, *, now: datetime) -> TypeChange:
         names = {change.type, *change.sources} if change.kind == ChangeKind.SUNSET else {change.type}
         later = mine.filter(pk__gt=change_id).exclude(state=ChangeState.UNDONE)
         if any(names & {one.type, *one.sources} for one in later):
-            raise ChangeBuiltUpon
+            raise ChangeHasDependents
         TypeRule.objects.within(scope).filter(change_id=change_id).delete()
         if change.kind == ChangeKind.SUNSET:
             OwnType.objects.within(scope).filter(name__in=change.sources).update(replaced_by="")

@@ -8,18 +8,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from apps.accounts import stepup
-from apps.memories.browsing import look_at, owner_of
+from apps.memories.memory_list import look_at
+from apps.memories.space_list import owner_of
 from apps.projects.scope import SpaceKind
 from apps.projects.selectors import get_project, list_projects
-from apps.retention.erasing import (
-    Authorisation,
-    ErasureBlocked,
-    Target,
-    get_erasure,
-    list_erasures,
-    plan,
-    start_erasure,
-)
+from apps.retention.erasure_list import get_erasure, list_erasures
+from apps.retention.erasure_plan import ErasureBlocked, plan
+from apps.retention.erasure_targets import Target
+from apps.retention.erasure_workflow import Authorisation, start_erasure
 from apps.retention.receipt_log import get_receipt
 from apps.tenants.members import reach_of
 from apps.web.memories import find

@@ -9,7 +9,7 @@ from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.edges.graph import graph as memories_and_edges
 from apps.entities.selectors import picture
-from apps.memories.browsing import owner_of
+from apps.memories.space_list import owner_of
 from apps.projects.scope import Scope
 from apps.web.memories import find
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show

@@ -8,8 +8,8 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse
 
 from apps.ingest.outcomes import Day
-from apps.memories.browsing import Owner, owners_of, spaces_in
 from apps.memories.lifetimes import COUNTED, PLATFORM
+from apps.memories.space_list import Owner, owners_of, spaces_in
 from apps.projects.policies import DEFAULT, Level
 from apps.projects.scope import Environment
 from apps.projects.selectors import list_projects

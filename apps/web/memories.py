@@ -12,22 +12,21 @@ from apps.accounts import stepup
 from apps.core.errors import Conflict
 from apps.edges.selectors import edges_of
 from apps.entities.selectors import entities_in
-from apps.memories.browsing import (
-    Shown,
-    Standing,
+from apps.memories.memory_detail import get_memory_detail
+from apps.memories.memory_list import (
+    MemoryRow,
+    MemoryStatus,
     browse,
-    find_space,
     hide,
     labels_of,
     look_at,
     look_at_all,
-    owner_of,
     reveal_hidden,
 )
-from apps.memories.examining import examine
 from apps.memories.revisions import History, get_history
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.soft_delete import restore
+from apps.memories.space_list import find_space, owner_of
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project, list_projects
 from apps.retention.soft_deletion import MemorySelection, preview, soft_delete_selection
@@ -65,7 +64,9 @@ def memories(request: HttpRequest, at: PageContext, space_id: int) -> HttpRespon
     if request.method == "POST":
         return HttpResponseRedirect(_list(at, space_id, _hidden(request, scope, seeking).query))
     tag, session = _revealed(scope, seeking)
-    found = browse(scope, seeking.sought(tag=tag, session=session), limit=PAGE, before=seeking.before, now=at.now)
+    found = browse(
+        scope, seeking.memory_filter(tag=tag, session=session), limit=PAGE, before=seeking.before, now=at.now
+    )
     types, sources = labels_of(scope)
     return show(
         request,
@@ -84,7 +85,7 @@ def memories(request: HttpRequest, at: PageContext, space_id: int) -> HttpRespon
         types=sorted({*types, seeking.type} - {""}),
         sources=sorted({*sources, seeking.source} - {""}),
         projects=list_projects(at.scope),
-        standings=[one.value for one in Standing if one != Standing.DELETED or at.reach.may_delete],
+        standings=[one.value for one in MemoryStatus if one != MemoryStatus.DELETED or at.reach.may_delete],
         today=at.now.date(),
         next_query=following(seeking.query, found.next_before),
     )
@@ -96,7 +97,7 @@ def memory(request: HttpRequest, at: PageContext, space_id: int, memory_id: int)
     day = day_of(request.GET.get("as_of"))
     scope = find(at, space_id)
     shown = _look_at(at, scope, memory_id)
-    examined = examine(scope, memory_id, as_of=end_of(day) if day else None, now=at.now)
+    examined = get_memory_detail(scope, memory_id, as_of=end_of(day) if day else None, now=at.now)
     edges = edges_of(scope, [memory_id], limit=RELATIONS, now=at.now)
     others = [edge.to_id if edge.from_id == memory_id else edge.from_id for edge in edges]
     others += [*examined.sources, *examined.summaries]
@@ -200,7 +201,7 @@ def find(at: PageContext, space_id: int, seeking: MemoryFilters | None = None) -
     """At work in this space of the tenant, and in the project that was asked for.  Raises NotFound of either."""
     scope = at.scope
     if seeking is not None:
-        if seeking.standing == Standing.DELETED and not at.reach.may_delete:
+        if seeking.standing == MemoryStatus.DELETED and not at.reach.may_delete:
             raise MemoryNotFound
         if seeking.project:
             scope = replace(scope, project_id=get_project(scope, seeking.project).pk)
@@ -233,7 +234,7 @@ def _revealed(scope: Scope, seeking: MemoryFilters) -> tuple[str, str]:
         raise FilterRefused from None
 
 
-def _history(scope: Scope, memory_id: int, shown: Shown, *, now: datetime) -> History | None:
+def _history(scope: Scope, memory_id: int, shown: MemoryRow, *, now: datetime) -> History | None:
     """None of what is deleted: that is read no more, only brought back."""
     if shown.deleted_at is not None:
         return None

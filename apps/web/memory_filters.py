@@ -9,7 +9,7 @@ from django.utils.http import urlencode
 
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
-from apps.memories.browsing import Sought, Standing
+from apps.memories.memory_list import MemoryFilter, MemoryStatus
 from apps.retention.soft_deletion import MemorySelection
 
 LONGEST: Final = 64
@@ -23,10 +23,10 @@ class FilterRefused(Malformed):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFilters:
     """since, until: days, both included.  project: public id, or nothing for every project.  hidden: a tag or a
-    session, sealed (``browsing.hide``).  as_of: what held at the end of that day.  before: an id, where the page
+    session, sealed (``memory_list.hide``).  as_of: what held at the end of that day.  before: an id, where the page
     begins."""
 
-    standing: Standing = Standing.CURRENT
+    standing: MemoryStatus = MemoryStatus.CURRENT
     type: str = ""
     source: str = ""
     since: date | None = None
@@ -41,7 +41,7 @@ class MemoryFilters:
         """Raises FilterRefused."""
         try:
             return cls(
-                standing=Standing(given.get("status") or Standing.CURRENT),
+                standing=MemoryStatus(given.get("status") or MemoryStatus.CURRENT),
                 type=_label(given.get("type")),
                 source=_label(given.get("source")),
                 since=_day(given.get("since")),
@@ -80,12 +80,12 @@ class MemoryFilters:
 
     @property
     def can_be_deleted(self) -> bool:
-        """Whether all that passes can be named by a ``Choice``."""
-        return not self.hidden and self.as_of is None and self.standing != Standing.DELETED
+        """Whether all that passes can be named by a ``MemorySelection``."""
+        return not self.hidden and self.as_of is None and self.standing != MemoryStatus.DELETED
 
-    def sought(self, *, tag: str = "", session: str = "") -> Sought:
+    def memory_filter(self, *, tag: str = "", session: str = "") -> MemoryFilter:
         """tag, session: what ``hidden`` hides."""
-        return Sought(
+        return MemoryFilter(
             standing=self.standing,
             type=self.type,
             source=self.source,

@@ -9,8 +9,9 @@ from apps.accounts.services import person_of
 from apps.core.charts import bars
 from apps.ingest.outcomes import KINDS, outcomes
 from apps.ingest.review import count_waiting
-from apps.memories.browsing import newest_in, owners_of
-from apps.memories.tally import tally
+from apps.memories.memory_list import newest_in
+from apps.memories.space_list import owners_of
+from apps.memories.status_counts import count_statuses
 from apps.retention.requests import count_pending
 from apps.tenants.members import reach_of
 from apps.web.break_glass import waits_or_reads
@@ -47,7 +48,7 @@ def overview(request: HttpRequest, at: PageContext) -> HttpResponse:
     environment = environment_of(request, at)
     scope = inside(at, environment)
     name = f"{at.reach.tenant.pk}:{environment.value}"
-    held = get_or_count(f"tally:{name}", lambda: tally(scope), now=at.now)
+    held = get_or_count(f"tally:{name}", lambda: count_statuses(scope), now=at.now)
     became = get_or_count(
         f"outcomes:{name}:{at.now:%Y-%m-%d}", lambda: outcomes(scope, days=DAYS, now=at.now), now=at.now
     )

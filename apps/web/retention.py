@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from apps.accounts import stepup
-from apps.memories.browsing import Owner, find_space, owner_of
 from apps.memories.lifetimes import PURGED
+from apps.memories.space_list import Owner, find_space, owner_of
 from apps.memories.spaces import find_end_user
 from apps.projects.policies import (
     BOUNDS,

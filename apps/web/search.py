@@ -6,7 +6,8 @@ from django.http import HttpRequest, HttpResponse
 
 from apps.core.charts import bars
 from apps.core.plaintext import Plaintext
-from apps.memories.browsing import labels_of, owner_of
+from apps.memories.memory_list import labels_of
+from apps.memories.space_list import owner_of
 from apps.projects.scope import Scope
 from apps.recall.ranking import PROFILES
 from apps.recall.results import Filters, Hit

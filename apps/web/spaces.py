@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from apps.memories.browsing import list_residents
+from apps.memories.space_list import list_space_summaries
 from apps.memories.spaces import find_end_user
 from apps.web.environments import FIRST, environment_of, inside
 from apps.web.memories import following
@@ -27,7 +27,7 @@ def spaces(request: HttpRequest, at: PageContext) -> HttpResponse:
             return HttpResponseRedirect(reverse("web_memories", args=[at.tenant, space.id]))
         messages.warning(request, "No end user in this environment has this ID.")
     before = id_of(request.GET.get("before"))
-    found = list_residents(at.scope, environment, limit=PAGE, before=before, now=at.now)
+    found = list_space_summaries(at.scope, environment, limit=PAGE, before=before, now=at.now)
     return show(
         request,
         "spaces",

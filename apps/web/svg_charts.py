@@ -14,7 +14,7 @@ import numpy as np
 
 from apps.core.charts import Block, stacked
 from apps.ingest.outcomes import KINDS, Day
-from apps.memories.examining import Version
+from apps.memories.memory_detail import Version
 
 GRAPH_WIDTH, GRAPH_HEIGHT = 900.0, 620.0
 MARGIN: Final = 80.0  # kept clear for the names of nodes

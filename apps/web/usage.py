@@ -9,7 +9,7 @@ from apps.apikeys.quota import QuotaState, quota_mode, standings
 from apps.audit.selectors import count_by_day
 from apps.core.charts import Bar, bars
 from apps.ingest.outcomes import KINDS, Day, outcomes
-from apps.memories.tally import StatusCounts, tally
+from apps.memories.status_counts import StatusCounts, count_statuses
 from apps.projects.scope import Environment
 from apps.web.cached_counts import Counted, get_or_count
 from apps.web.environments import FIRST, inside
@@ -70,7 +70,7 @@ def _recalled(at: PageContext) -> list[Day]:
 
 
 def _stored(at: PageContext) -> dict[Environment, StatusCounts]:
-    return {environment: tally(inside(at, environment)) for environment in FIRST}
+    return {environment: count_statuses(inside(at, environment)) for environment in FIRST}
 
 
 def _chart(title: str, words: str, found: Counted[list[Day]], kinds: tuple[str, ...]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from apps.audit.services import enqueue
 from apps.core.scoping import tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.memories.read_events import Read
 from apps.projects.models import Project, Space
 from apps.projects.outbox import OutboxKind, RoundRobin
@@ -88,7 +88,7 @@ def write(scope: Scope, pairs: Sequence[tuple[EventPayload, WebhookEndpoint]], *
         .filter(pk__in={one.project_id for one, _ in pairs if one.project_id is not None})
         .values_list("pk", "public_id")
     )
-    ids = take_ids(len(pairs), sequence="webhooks_webhookdelivery_id_seq")
+    ids = reserve_ids(len(pairs), sequence="webhooks_webhookdelivery_id_seq")
     WebhookDelivery.everyone.bulk_create(
         WebhookDelivery(
             id=delivery_id,

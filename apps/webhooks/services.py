@@ -14,7 +14,7 @@ from apps.audit.services import enqueue, record
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.crypto.services import SpaceCipher, open_tenant
 from apps.projects.models import Project
 from apps.projects.scope import Scope
@@ -130,7 +130,7 @@ def create(
     _check_settings(settings)
     _check_address(url)
     secret = new_secret()
-    (endpoint_id,) = take_ids(1, sequence="webhooks_webhookendpoint_id_seq")
+    (endpoint_id,) = reserve_ids(1, sequence="webhooks_webhookendpoint_id_seq")
     with tenant_transaction(scope):
         if WebhookEndpoint.objects.within(scope).count() >= MOST_ENDPOINTS:
             raise TooManyWebhooks

@@ -11,7 +11,7 @@ from apps.webhooks import dispatcher
 
 logger = logging.getLogger(__name__)
 
-SLICE_SECONDS = 60.0  # a busy sender holds one process of the worker; beat rings for the next
+SLICE_SECONDS = 60.0  # a busy sender holds one process of the worker; beat queues the next task
 
 
 @shared_task(name="webhooks.work", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types

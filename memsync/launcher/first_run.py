@@ -7,8 +7,8 @@ from typing import Any, Final
 from django.db import transaction
 from django.utils import timezone
 
-from apps.accounts.services import Credentials, make_operator, meet_person, start_over
-from apps.apikeys.onboarding import FIRST_KEY, open_tenant
+from apps.accounts.services import Credentials, get_or_create_person, make_operator, start_over
+from apps.apikeys.onboarding import FIRST_KEY, provision_tenant
 from apps.apikeys.selectors import list_keys, state_of
 from apps.apikeys.services import issue, revoke, rotate
 from apps.core.locks import lock
@@ -52,7 +52,7 @@ def ensure_first_run(*, now: datetime, reissue: bool = False, probe_key: bool = 
             if reissue:
                 keys, operator, owner = _new_keys(scope, now=now), _make_operator(now=now), _make_owner(tenant, now=now)
         else:
-            opened = open_tenant(open_organization(NAME, now=now), NAME, now=now)
+            opened = provision_tenant(open_organization(NAME, now=now), NAME, now=now)
             tenant, scope, keys = opened.tenant, opened.scope, opened.keys
             operator, owner = _make_operator(now=now), _make_owner(tenant, now=now)
         said = {
@@ -74,7 +74,7 @@ def _make_operator(*, now: datetime) -> Credentials:
 
 def _make_owner(tenant: Tenant, *, now: datetime) -> Credentials:
     """One who is there starts over."""
-    person, made = meet_person(OWNER, full_name="Owner", actor=SYSTEM.label, now=now)
+    person, made = get_or_create_person(OWNER, full_name="Owner", actor=SYSTEM.label, now=now)
     give_role(tenant, person.pk, Role.OWNER, actor=SYSTEM.label, now=now)
     return made or start_over(person, actor=SYSTEM.label, now=now)
 

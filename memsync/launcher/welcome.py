@@ -45,7 +45,7 @@ def show(said: dict[str, Any], *, home: Path) -> None:
         call += " -H 'Content-Type: application/json' -d '{}'"
         console.print("Keys, passwords and codes are shown this once; the keys are valid for 90 days.")
         console.print(f"`{memsync} key issue` makes another, `{memsync} up --reissue` all of them, the passwords")
-        console.print("and the codes. A code is asked for once: whoever signs in first adds a passkey or an")
+        console.print("and the codes. A code is asked for once: the first user to sign in adds a passkey or an")
         console.print("authenticator with it.\n")
         console.print("Remember something, then ask for it:\n")
         print(call.format(f"{url}/memory/add", '{"text": "I moved to Lisbon in May and cycle to work."}'))

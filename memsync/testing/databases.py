@@ -38,7 +38,7 @@ begin
         return;
     end if;
     foreach one in array coalesce(touched, '{{}}') loop
-        execute format('lock table %s in exclusive mode', one);  -- wait for whoever still writes
+        execute format('lock table %s in exclusive mode', one);  -- wait for open writes
         execute format('delete from %s', one);
     end loop;
 end

@@ -9,7 +9,8 @@ import pytest
 from django.db import connections
 
 from apps.adapters.errors import AdapterError
-from apps.api.fields import MAX_TEXT, PLATFORM_OWNED
+from apps.api.fields import MAX_TEXT
+from apps.api.input_serializers import PLATFORM_OWNED
 from apps.api.memory.representations import MemoryOutput, SkipOutput, StoredOutput
 from apps.api.v1.status import StatusOutput
 from apps.api.views import ApiView

@@ -10,7 +10,8 @@ from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.projects.scope import Principal
-from apps.retention.erasing import Authorisation, Target, start_erasure
+from apps.retention.erasure_targets import Target
+from apps.retention.erasure_workflow import Authorisation, start_erasure
 from apps.retention.receipts import read_keys, verify
 from tests.api.conftest import Caller
 from tests.makers import make_api_key, make_scope

@@ -43,7 +43,7 @@ NO_TEXT = {
     "memsync/log_format.py": "sentences of our own",
     "memsync/management/plain.py": _ONE_WORD,
     "memsync/ops/manifest.py": "the name of a file of our own",
-    "memsync/overview.py": "what PostgreSQL says of a plan",
+    "memsync/admin_cards.py": "what PostgreSQL says of a plan",
     "text/patterns.py": "its flags and its escape, and no engine",
     "text/syntax.py": "its parser and its flags, and no engine",
 }

@@ -27,7 +27,7 @@ from apps.adapters.errors import AdapterError
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core import broker
 from apps.core.plaintext import Plaintext
-from apps.ingest import pipeline, pipeline_context, work
+from apps.ingest import pipeline, pipeline_context, relay
 from apps.ingest import services as ingest_services
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps import index
@@ -239,9 +239,9 @@ def test_failures_of_background_work_let_nothing_out(
             hunt("POST", "/memory/add", {"text": f"My dog {said} is old.", "importance": 0.6})
         with monkeypatch.context() as broken:
             broken.setattr(FailingEmbedder, "embed", failing(said, kind))
-            broken.setattr(work, "get_embedder", FailingEmbedder)
+            broken.setattr(relay, "get_embedder", FailingEmbedder)
             assert drain.apply().successful()
-            broken.setattr(work.turns, "drain", failing(said, kind))
+            broken.setattr(relay.turns, "drain", failing(said, kind))
             assert drain.apply().failed()
 
     assert everywhere(hunt, superuser_url, lines.getvalue()) == []

@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from apps.adapters.kms.base import KeyMismatch, KeyUnavailable
 from apps.adapters.kms.migrating import Moving
 from apps.adapters.registry import LocalKekNotAllowed, get_kms
-from apps.crypto import keyring, lifecycle
+from apps.crypto import key_cache, lifecycle
 from apps.crypto.services import open_for_tenant, seal_for_tenant
 from tests import makers
 from tests.contracts.key_providers import CTX, KEY, Local, Service, vault
@@ -115,7 +115,7 @@ def test_rewrap_leaves_no_tenants_key_behind_though_versions_are_called_alike(
 
     old.take_down()
     settings.KMS = new.setting()
-    keyring.forget_all()
+    key_cache.forget_all()
     assert lifecycle.rewrap(dry_run=True).done == 0
     assert open_for_tenant(acme, "tests.field", 1, seal_for_tenant(acme, "tests.field", 1, b"text")).reveal() == "text"
 

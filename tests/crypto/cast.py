@@ -7,7 +7,8 @@ from typing import Any
 from django.test import override_settings
 
 from apps.crypto.envelope import Context
-from apps.crypto.keyring import SpaceKeys, Versions
+from apps.crypto.key_derivation import SpaceKeys
+from apps.crypto.keyring import Versions
 from apps.crypto.services import SpaceCipher
 from apps.projects.scope import TenantRef
 

@@ -15,7 +15,7 @@ from apps.api.v1.recall import context_block
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.history.states import NewState
+from apps.history.state_writes import NewState
 from apps.history.turns import NewTurn
 from apps.imports.services import get_import, start_import
 from apps.imports.working import ImportOutcome as Worked

@@ -15,7 +15,7 @@ from apps.crypto.services import DecryptError, end_user_mac
 from apps.exports import people
 from apps.memories.models import QuarantinedRow
 from apps.memories.quarantine_retry import release
-from apps.memories.spaces import find_end_user, meet_end_user
+from apps.memories.spaces import find_end_user, get_or_create_end_user
 from apps.projects.scope import Environment, Scope
 from apps.upkeep import rotation
 from tests.api.conftest import Caller
@@ -71,7 +71,7 @@ def test_two_people_who_were_exchanged_are_answered_nothing(
         with pytest.raises(DecryptError):
             find_end_user(acme.scope, name)
         with pytest.raises(DecryptError):
-            meet_end_user(acme.scope, name, now=datetime.now(UTC))
+            get_or_create_end_user(acme.scope, name, now=datetime.now(UTC))
         answer = Caller(acme.keys[Environment.PRODUCTION], name)("POST", "/memory/query", {"query": "who am I"})
         assert (answer.status_code, b"I am" in answer.content) == (503, False)
     rows = listed(acme.scope)
@@ -94,7 +94,7 @@ def test_person_of_another_name_gets_no_space_of_theirs(
 
     staging = replace(acme.scope, environment=Environment.STAGING)
     with pytest.raises(DecryptError):
-        meet_end_user(staging, "cr3", now=datetime.now(UTC))
+        get_or_create_end_user(staging, "cr3", now=datetime.now(UTC))
 
 
 def test_space_of_another_is_in_nobodys_file(acme: OpenedTenant, two: tuple[Scope, Scope], attacker: Any) -> None:

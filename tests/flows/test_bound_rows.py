@@ -15,7 +15,7 @@ from apps.apikeys.models import ApiKey
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.selectors import KeyRevoked, KeyRowChanged, authenticate, list_keys
 from apps.core.scoping import tenant_transaction
-from apps.crypto import keyring, row_keys
+from apps.crypto import key_cache, keyring, row_keys
 from apps.crypto.models import KeyState, ServiceKey, ServiceName
 from apps.memories.spaces import find_end_user
 from apps.projects.scope import Environment, Scope
@@ -162,7 +162,7 @@ def test_changed_key_is_neither_rotated_nor_made_good_by_revoking_it(
     issued = make_api_key(acme.scope, now=now)
     attacker.execute("update apikeys_apikey set scopes = '{*}' where id = %s", [issued.key.pk])
 
-    with pytest.raises(services.KeyNotFound):
+    with pytest.raises(services.ApiKeyNotFound):
         services.rotate(acme.scope, issued.key.pk, now=now)
     services.revoke(acme.scope, issued.key.pk, now=now)
 
@@ -335,7 +335,7 @@ def forget_the_key(superuser_url: str) -> None:
     with psycopg.connect(url, autocommit=True) as one:
         one.execute("set session_replication_role = replica")
         one.execute("delete from crypto_servicekey where name = 'rows'")
-    keyring.forget_all()
+    key_cache.forget_all()
 
 
 def test_rows_of_an_earlier_version_are_bound_once(
@@ -390,7 +390,7 @@ def test_rows_of_an_older_key_stay_good(acme: OpenedTenant, now: datetime) -> No
     keyring.wrap_into(row, bytes(32))
     ServiceKey.objects.filter(name=ServiceName.ROWS, version=1).update(state=KeyState.READ_ONLY)
     row.save()
-    keyring.forget_all()
+    key_cache.forget_all()
 
     newer = make_api_key(acme.scope, now=now)
 

@@ -11,7 +11,7 @@ from apps.adapters.classifiers.base import RELATIONS
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.edges.decisions import ContradictionVerdict, list_decisions, resolve
-from apps.ingest import pipeline, work
+from apps.ingest import pipeline, relay
 from apps.ingest.candidates import Outcome, Proposal
 from apps.ingest.services import remember
 from apps.memories.opened import OpenedMemory
@@ -58,7 +58,7 @@ def stored(scope: Scope, text: str, *, day: int = 0, **proposed: Any) -> int:
     """As ``say`` of one text, until its vectors are there."""
     (outcome,) = say(scope, text, day=day, **proposed)
     assert outcome.is_stored, outcome
-    while work.drain(now=NOW + timedelta(days=day, minutes=1)):
+    while relay.process_due_events(now=NOW + timedelta(days=day, minutes=1)):
         pass
     return outcome.memory_ids[0]
 

@@ -22,7 +22,7 @@ from apps.memories.feedback_aggregation import Signal
 from apps.memories.models import Memory, MemoryPosting, MemoryTransition, MemoryVector
 from apps.memories.revisions import get_history
 from apps.memories.selectors import get_memory
-from apps.memories.spaces import meet_end_user
+from apps.memories.spaces import get_or_create_end_user
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.recall import read_log
@@ -124,7 +124,7 @@ def _end_of_chain(row: Memory, rows: dict[int, Memory]) -> int:
 
 
 def test_a_new_end_user_met_by_many_at_once_is_one_with_one_space_and_one_salt(acme: OpenedTenant) -> None:
-    spaces = at_once([lambda: meet_end_user(acme.scope, "carol", now=NOW)] * MANY)
+    spaces = at_once([lambda: get_or_create_end_user(acme.scope, "carol", now=NOW)] * MANY)
 
     assert len(set(spaces)) == 1
     with tenant_transaction(acme.scope):

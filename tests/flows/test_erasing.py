@@ -14,7 +14,7 @@ from apps.history.turns import NewTurn
 from apps.history.turns import read as read_history
 from apps.imports.services import start_import
 from apps.imports.working import work as work_imports
-from apps.ingest import work
+from apps.ingest import relay
 from apps.ingest.candidates import Proposal
 from apps.ingest.conversation_sync import append_history
 from apps.ingest.services import remember
@@ -26,18 +26,10 @@ from apps.projects.models import Level
 from apps.projects.scope import Environment, Principal, Scope
 from apps.recall.services import recall
 from apps.retention import holds, receipt_log
-from apps.retention.erasing import (
-    Authorisation,
-    Erased,
-    ErasureBlocked,
-    ErasureTargetNotFound,
-    NothingToErase,
-    Target,
-    get_erasure,
-    list_erasures,
-    plan,
-    start_erasure,
-)
+from apps.retention.erasure_list import Erased, get_erasure, list_erasures
+from apps.retention.erasure_plan import ErasureBlocked, plan
+from apps.retention.erasure_targets import ErasureTargetNotFound, NothingToErase, Target
+from apps.retention.erasure_workflow import Authorisation, start_erasure
 from apps.retention.models import ErasureState
 from apps.retention.receipts import verify
 from apps.summaries.clusters import list_clusters
@@ -66,7 +58,7 @@ def texts_of(scope: Scope) -> dict[int, str]:
 
 
 def work_off() -> None:
-    while work.drain(now=NOW + timedelta(seconds=1)):
+    while relay.process_due_events(now=NOW + timedelta(seconds=1)):
         pass
 
 

@@ -26,7 +26,7 @@ from apps.exports.filters import ExportFilters
 from apps.exports.links import ExportNotReady, LinkRefused, issue_link, use_link
 from apps.exports.models import ExportChunk, ExportJob, ExportReach, ExportStatus, Format
 from apps.exports.working import ExportOutcome
-from apps.history.states import NewState
+from apps.history.state_writes import NewState
 from apps.history.turns import NewTurn
 from apps.ingest.candidates import Proposal
 from apps.ingest.conversation_sync import append_history, put_state
@@ -38,7 +38,8 @@ from apps.memories.models import Memory
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import default_project, get_project
 from apps.retention import rows, subject_requests
-from apps.retention.erasing import Authorisation, Target, start_erasure
+from apps.retention.erasure_targets import Target
+from apps.retention.erasure_workflow import Authorisation, start_erasure
 from apps.retention.hard_delete import delete_rows
 from apps.retention.requests import PersonNeeded, ask
 from apps.retention.soft_deletion import MemorySelection

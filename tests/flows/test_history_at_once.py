@@ -11,9 +11,9 @@ from django.db import connections
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.history import states, turns
+from apps.history import state_writes, turns
 from apps.history.models import StateItem
-from apps.history.states import NewState
+from apps.history.state_writes import NewState
 from apps.history.turns import NewTurn
 from apps.ingest.conversation_sync import append_history, delete_history
 from apps.ingest.turns import Turn, take_turn
@@ -74,7 +74,7 @@ def test_same_turn_told_at_once_is_a_replay_for_all_but_one(scope: Scope) -> Non
 
 def test_puts_into_one_place_at_once_leave_one_object(scope: Scope) -> None:
     at_once(
-        lambda number: states.put(
+        lambda number: state_writes.put(
             scope, NewState(namespace=("n",), key="k", value={"n": number}, source="api", is_indexed=False), now=NOW
         )
     )

@@ -10,9 +10,9 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import key_version_of
-from apps.history import states, turns
+from apps.history import state_queries, state_writes, turns
 from apps.history.models import HistoryTurn, StateItem
-from apps.history.states import NewState
+from apps.history.state_writes import NewState
 from apps.history.turns import NewTurn
 from apps.ingest.conversation_sync import append_history
 from apps.ingest.models import DerivedFact, TurnReceipt
@@ -41,8 +41,8 @@ def append(scope: Scope) -> list[Any]:
 
 
 def everything(scope: Scope) -> tuple[Any, ...]:
-    listed = states.list_items(scope, ("users",), source="api", limit=10, now=NOW)
-    found = states.search(scope, Plaintext("which tone?"), (), source="api", limit=10, now=NOW)
+    listed = state_queries.list_items(scope, ("users",), source="api", limit=10, now=NOW)
+    found = state_queries.search(scope, Plaintext("which tone?"), (), source="api", limit=10, now=NOW)
     return turns.read(scope, "s1", source="api", limit=0, now=NOW), listed, found
 
 
@@ -62,8 +62,8 @@ def turn_keys(scope: Scope, **how: Any) -> None:
 def scope(acme: OpenedTenant) -> Iterator[Scope]:
     scope = make_scope(acme)
     append(scope)
-    states.put(scope, PUT, now=NOW)
-    states.put(scope, PLAIN, now=NOW)
+    state_writes.put(scope, PUT, now=NOW)
+    state_writes.put(scope, PLAIN, now=NOW)
     yield scope
     read_log.flush()
 
@@ -83,7 +83,7 @@ def test_between_two_keys_everything_is_read(scope: Scope) -> None:
 
     assert everything(scope) == before
     assert [turn.is_new for turn in append(scope)] == [False, False]
-    assert states.put(scope, PUT, now=NOW).is_new is False
+    assert state_writes.put(scope, PUT, now=NOW).is_new is False
 
 
 def test_after_a_compromise_what_was_known_is_known_again(scope: Scope) -> None:
@@ -94,9 +94,9 @@ def test_after_a_compromise_what_was_known_is_known_again(scope: Scope) -> None:
 
     assert everything(again) == before
     assert [turn.is_new for turn in append(again)] == [False, False]
-    assert states.put(again, PUT, now=NOW).is_new is False
-    assert states.list_namespaces(again, ("users",), source="api", max_depth=None, limit=9, now=NOW).total == 2
-    assert len(states.delete(again, ("users", "alice"), ["profile"], source="api", now=NOW)) == 1
+    assert state_writes.put(again, PUT, now=NOW).is_new is False
+    assert state_queries.list_namespaces(again, ("users",), source="api", max_depth=None, limit=9, now=NOW).total == 2
+    assert len(state_writes.delete(again, ("users", "alice"), ["profile"], source="api", now=NOW)) == 1
 
 
 def test_row_that_does_not_open_is_put_aside_and_the_rest_is_done(scope: Scope) -> None:
@@ -116,7 +116,7 @@ def test_sealed_space_keeps_state_and_searches_it(acme: OpenedTenant) -> None:
     set_policy(acme.tenant, new_spaces="sealed", actor="test", now=NOW)
     sealed = make_scope(acme, "sealed")
     append(sealed)
-    states.put(sealed, PUT, now=NOW)
+    state_writes.put(sealed, PUT, now=NOW)
 
     _, listed, found = everything(sealed)
 
@@ -127,7 +127,7 @@ def test_shredding_a_space_takes_all_of_it(acme: OpenedTenant) -> None:
     scope = make_scope(acme)
     append_history(scope, "alice", "s1", SAID, source="api", metadata={}, extract=True, now=NOW)
     take_turn(scope, "alice", Turn(text=Plaintext("My dog is called Rex."), source="chat"), now=NOW)
-    states.put(scope, PUT, now=NOW)
+    state_writes.put(scope, PUT, now=NOW)
     counted: tuple[Any, ...] = (HistoryTurn, StateItem, DerivedFact, TurnReceipt)
 
     def counts() -> list[bool]:

@@ -13,7 +13,7 @@ from apps.adapters.kms.fake import FakeKms
 from apps.adapters.registry import get_kms
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
-from apps.crypto import keyring
+from apps.crypto import key_cache
 from apps.crypto.models import TenantKey
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
@@ -28,11 +28,11 @@ pytestmark = pytest.mark.django_db(databases="__all__")
 @pytest.fixture(autouse=True)
 def kms(settings: Any) -> Iterator[FakeKms]:
     settings.KMS = {"BACKEND": "apps.adapters.kms.fake.FakeKms", "OPTIONS": {}}
-    keyring.forget_all()
+    key_cache.forget_all()
     fake = get_kms()
     assert isinstance(fake, FakeKms)
     yield fake
-    keyring.forget_all()
+    key_cache.forget_all()
 
 
 @pytest.fixture

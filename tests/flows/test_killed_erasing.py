@@ -23,7 +23,8 @@ from apps.memories.selectors import MemoryNotFound, get_memory
 from apps.projects.scope import Scope
 from apps.retention import receipt_log, replay, rows
 from apps.retention.disk_purge import Purged, PurgeUnderWay, rewrite_tables
-from apps.retention.erasing import list_erasures, resume
+from apps.retention.erasure_list import list_erasures
+from apps.retention.erasure_workflow import resume
 from apps.retention.models import ErasureState, Receipt, RetentionRun
 from apps.retention.receipts import verify
 from apps.retention.retention_sweep import sweep
@@ -45,7 +46,9 @@ django.setup()
 from django.db import connections
 from apps.projects.scope import Principal
 from apps.projects.system import find_system_scope
-from apps.retention import disk_purge, erasing, hard_delete, retention_sweep
+from apps.retention import disk_purge, hard_delete, retention_sweep
+from apps.retention.erasure_targets import Target
+from apps.retention.erasure_workflow import Authorisation, start_erasure
 hard_delete.BATCH = 2
 asked, now = json.loads(sys.argv[1]), datetime.fromisoformat(sys.argv[2])
 def wait(execute, sql, params, many, context):
@@ -61,10 +64,10 @@ with ExitStack() as stack:
     elif asked["verb"] == "sweep":
         retention_sweep.sweep(find_system_scope(asked["tenant"]), now=now)
     else:
-        by = erasing.Authorisation(principal=Principal(kind="account", id=3), method="session+webauthn")
-        what = {"memories": lambda: erasing.Target.memories(asked["ids"]),
-                "space": lambda: erasing.Target.space(uuid.UUID(asked["space"]))}[asked["verb"]]()
-        erasing.start_erasure(find_system_scope(asked["tenant"]), what, authorised=by, now=now)
+        by = Authorisation(principal=Principal(kind="account", id=3), method="session+webauthn")
+        what = {"memories": lambda: Target.memories(asked["ids"]),
+                "space": lambda: Target.space(uuid.UUID(asked["space"]))}[asked["verb"]]()
+        start_erasure(find_system_scope(asked["tenant"]), what, authorised=by, now=now)
 sys.stdout.write("done\\n")
 """
 

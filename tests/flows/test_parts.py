@@ -23,7 +23,8 @@ from apps.projects.scope import SYSTEM, Scope
 from apps.recall import read_log
 from apps.recall.results import Filters
 from apps.recall.services import recall
-from apps.retention.erasing import Authorisation, Target, start_erasure
+from apps.retention.erasure_targets import Target
+from apps.retention.erasure_workflow import Authorisation, start_erasure
 from apps.upkeep import rotation
 from tests.flows.test_key_rotation import finish
 from tests.makers import NOW, make_scope

@@ -20,7 +20,8 @@ from apps.memories.spaces import find_end_user
 from apps.projects.models import Level
 from apps.projects.scope import Environment, Principal, Scope
 from apps.retention import holds, receipt_log
-from apps.retention.erasing import Authorisation, ErasureBlocked
+from apps.retention.erasure_plan import ErasureBlocked
+from apps.retention.erasure_workflow import Authorisation
 from apps.retention.requests import PersonNeeded
 from apps.retention.states import PrivacyKind, PrivacyState
 from apps.retention.subject_requests import (

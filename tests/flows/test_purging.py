@@ -21,7 +21,7 @@ from apps.exports.making import make_now
 from apps.exports.models import ExportReach, Format
 from apps.exports.services import start_export
 from apps.history.turns import NewTurn
-from apps.ingest import work
+from apps.ingest import relay
 from apps.ingest.candidates import Proposal
 from apps.ingest.conversation_sync import append_history
 from apps.ingest.services import remember
@@ -30,7 +30,9 @@ from apps.projects.scope import Principal, Scope
 from apps.recall.services import recall
 from apps.retention import disk_purge, receipt_log
 from apps.retention.disk_purge import Purged, PurgeNotAllowed, PurgeUnderWay, Told, expire_backups, rewrite_tables
-from apps.retention.erasing import Authorisation, Target, get_erasure, start_erasure
+from apps.retention.erasure_list import get_erasure
+from apps.retention.erasure_targets import Target
+from apps.retention.erasure_workflow import Authorisation, start_erasure
 from apps.retention.models import ErasureState, Phase, Purge
 from apps.retention.receipts import verify
 from benchmarks import residue
@@ -62,7 +64,7 @@ def say(scope: Scope, *texts: str) -> list[int]:
 
 
 def work_off() -> None:
-    while work.drain(now=NOW + timedelta(seconds=1)):
+    while relay.process_due_events(now=NOW + timedelta(seconds=1)):
         pass
 
 

@@ -29,8 +29,9 @@ from apps.projects.policies import (
 )
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
-from apps.retention import erasing, holds, previewing, retention_sweep, tasks
-from apps.retention.erasing import ErasureBlocked, Target
+from apps.retention import erasure_plan, holds, previewing, retention_sweep, tasks
+from apps.retention.erasure_plan import ErasureBlocked
+from apps.retention.erasure_targets import Target
 from apps.retention.holds import CaseRefused, HeldTargetNotFound, HoldNotFound
 from apps.retention.models import RetentionRun
 from apps.retention.retention_sweep import RunUnderway, sweep, tier
@@ -398,7 +399,7 @@ def test_what_is_held_stays_whatever_its_time_and_goes_when_it_is_let_go(
     ]  # fmt: skip
     for target in (Target.space(alice.space.uid), Target.tenant()):
         with pytest.raises(ErasureBlocked):
-            erasing.plan(acme.scope, target)
+            erasure_plan.plan(acme.scope, target)
 
     with pytest.raises(HoldNotFound):
         holds.lift(globex.scope, row.pk, now=NOW)
@@ -451,7 +452,7 @@ def test_a_hold_on_a_memory_keeps_its_space_and_no_other(acme: OpenedTenant, glo
     hers, _ = lay(acme.scope, [Line(acme.project.pk, alice.space.id), Line(acme.project.pk, bob.space.id)])
     (theirs,) = lay(globex.scope, [Line(globex.project.pk, make_scope(globex).space.id)])
     holds.hold(globex.scope, Level.MEMORY, theirs, case="b", now=NOW)
-    erasing.plan(acme.scope, Target.tenant())
+    erasure_plan.plan(acme.scope, Target.tenant())
     holds.hold(acme.scope, Level.MEMORY, hers, case="a", now=NOW)
     with pytest.raises(HeldTargetNotFound):
         holds.hold(acme.scope, Level.MEMORY, theirs, case="a", now=NOW)
@@ -459,8 +460,8 @@ def test_a_hold_on_a_memory_keeps_its_space_and_no_other(acme: OpenedTenant, glo
         holds.hold(acme.scope, Level.TENANT, 0, case="about Mr. Smith", now=NOW)
 
     with pytest.raises(ErasureBlocked):
-        erasing.plan(acme.scope, Target.space(alice.space.uid))
-    erasing.plan(acme.scope, Target.space(bob.space.uid))
+        erasure_plan.plan(acme.scope, Target.space(alice.space.uid))
+    erasure_plan.plan(acme.scope, Target.space(bob.space.uid))
 
 
 # -- the preview -------------------------------------------------------------------------------------------------------

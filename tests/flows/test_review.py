@@ -12,7 +12,7 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto import encrypted_tables
 from apps.crypto.services import DecryptError
 from apps.history.turns import NewTurn
-from apps.ingest import waiting
+from apps.ingest import review_storage
 from apps.ingest.candidates import Outcome, Proposal
 from apps.ingest.conversation_sync import append_history, delete_history
 from apps.ingest.models import DerivedFact, ReviewItem, ReviewState
@@ -28,11 +28,11 @@ from apps.ingest.review import (
     get_candidate,
     list_candidates,
 )
+from apps.ingest.review_storage import expire_candidates
 from apps.ingest.services import remember
 from apps.ingest.steps import review_gate
 from apps.ingest.tasks import expire_due_candidates
 from apps.ingest.turns import Turn, take_turn
-from apps.ingest.waiting import expire_candidates
 from apps.memories.models import Memory, MemoryClaim
 from apps.memories.selectors import get_memory
 from apps.memories.spaces import reread_space
@@ -103,7 +103,11 @@ def test_an_instruction_in_a_turn_waits(scope: Scope) -> None:
     assert outcome.counts == {"pending": 1}
     assert (outcome.reason, outcome.memory_ids) == ("pending_review", [])
     (waiting,) = queue(scope)
-    assert (waiting.reason, waiting.type, waiting.state) == ("instruction", "instruction", ReviewState.PENDING)
+    assert (waiting.reason, waiting.type, waiting.state) == (
+        "instruction",
+        "instruction",
+        ReviewState.PENDING,
+    )
     assert waiting.text == Plaintext(ORDER)
     assert texts(scope, "Answer in Dutch?") == []
 
@@ -301,7 +305,7 @@ def test_each_claim_of_an_accepted_candidate_ends_what_it_contradicts(scope: Sco
 
 @pytest.mark.parametrize("closes", [None, ["user.employer", "google"], [["user.employer", "google"]]])
 def test_what_an_earlier_version_packed_is_read(closes: object) -> None:
-    read = waiting._closes(closes)
+    read = review_storage._closes(closes)
 
     assert read == ([] if closes is None else [("user.employer", "google")])
 
@@ -463,7 +467,7 @@ def test_what_waits_opens_only_as_itself(scope: Scope) -> None:
 
     assert [one.id for one in queue(scope)] == [second.id]
     with tenant_transaction(scope), pytest.raises(DecryptError):
-        encrypted_tables.OPENERS[waiting.TABLE](scope, first.id)
+        encrypted_tables.OPENERS[review_storage.TABLE](scope, first.id)
 
 
 @pytest.mark.parametrize("is_compromise", [False, True], ids=["by schedule", "after a compromise"])

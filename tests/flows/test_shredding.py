@@ -18,14 +18,14 @@ from apps.apikeys.selectors import KeyUnknown, authenticate
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.crypto import keyring
+from apps.crypto import key_cache
 from apps.crypto.models import KeyState, SpaceSecret, TenantKey
 from apps.crypto.services import DecryptError, KeysMissing, SpaceCipher, SpaceShredded, open_space
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember, remember_for
 from apps.memories.models import Memory
 from apps.memories.sealing import TEXT
-from apps.memories.spaces import find_end_user, meet_end_user
+from apps.memories.spaces import find_end_user, get_or_create_end_user
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.recall import read_log
@@ -243,7 +243,7 @@ def test_a_shredding_killed_at_any_step_is_finished_by_the_next_run(
     monkeypatch.undo()
     salt = SpaceSecret.objects.get(space_uid=alice.space.uid).salt
     if salt is None:
-        keyring.forget_all()  # another process, or this one in five minutes
+        key_cache.forget_all()  # another process, or this one in five minutes
         with pytest.raises(SpaceShredded):
             open_space(alice.tenant, alice.space)
 
@@ -295,7 +295,9 @@ def test_person_who_is_made_and_forgotten_while_they_are_met_is_met_all_the_same
         def between(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
             if begun or not sql.startswith('INSERT INTO "tenants_enduser"'):
                 return execute(sql, *rest)
-            theirs = others.submit(elsewhere, lambda: meet_end_user(acme.scope, "alice", now=NOW)).result(timeout=30)
+            theirs = others.submit(elsewhere, lambda: get_or_create_end_user(acme.scope, "alice", now=NOW)).result(
+                timeout=30
+            )
             done = execute(sql, *rest)
             # Ends only after us: it waits for those who write under the keys that it drops.
             begun.append(others.submit(elsewhere, lambda: shred_space(acme.scope, theirs.uid, now=NOW)))
@@ -304,7 +306,7 @@ def test_person_who_is_made_and_forgotten_while_they_are_met_is_met_all_the_same
             return done
 
         with connection.execute_wrapper(between):
-            mine = meet_end_user(acme.scope, "alice", now=NOW)
+            mine = get_or_create_end_user(acme.scope, "alice", now=NOW)
 
         assert begun.pop().result(timeout=30).kind == ErasedKind.SPACE
     assert find_end_user(acme.scope, "alice") == mine
@@ -352,7 +354,7 @@ def test_adds_and_questions_that_race_with_a_shredding_are_answered_and_leave_no
         people = set(EndUser.objects.within(acme.scope).values_list("pk", flat=True))
         assert {space.owner_id for space in Space.objects.within(acme.scope)} <= people
     # Every row that is left opens.
-    space = meet_end_user(acme.scope, "alice", now=NOW)
+    space = get_or_create_end_user(acme.scope, "alice", now=NOW)
     alice = acme.scope.in_spaces(space)
     kept = sealed_rows(alice)
     with tenant_transaction(acme.scope):

@@ -32,11 +32,11 @@ from apps.upkeep.rotation import RotationOutcome
 from apps.upkeep.type_changes import (
     BadSources,
     BadTypeDefinition,
-    ChangeBuiltUpon,
+    ChangeHasDependents,
     ChangeUnderway,
     ChangeUnknown,
     Definition,
-    NothingTellsThem,
+    NoMatchingRule,
     TypeBuiltIn,
     TypeExists,
     TypeSunset,
@@ -475,7 +475,7 @@ def test_changes_that_make_no_sense_are_refused(alice: Scope, globex: OpenedTena
     change = finish(add_medication(alice))
 
     for attempt, error in (
-        (lambda: plan_split(alice, "constraint", Definition(), (), sources=("fact",)), NothingTellsThem),
+        (lambda: plan_split(alice, "constraint", Definition(), (), sources=("fact",)), NoMatchingRule),
         (lambda: plan_split(alice, "constraint", Definition(), MEDICATION, sources=("constraint",)), BadSources),
         (lambda: plan_split(alice, "constraint", Definition(), MEDICATION, sources=()), BadSources),
         (lambda: plan_split(alice, "constraint", Definition(), (wording(),), sources=("fact",)), BadTypeRule),
@@ -501,7 +501,7 @@ def test_one_change_at_a_time_and_the_last_is_undone_first(alice: Scope) -> None
     with pytest.raises(ChangeUnderway):
         ask_to_undo(alice, first.pk, now=LATER)
     finish(second)
-    with pytest.raises(ChangeBuiltUpon):
+    with pytest.raises(ChangeHasDependents):
         ask_to_undo(alice, first.pk, now=LATER)
 
 

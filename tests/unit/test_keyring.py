@@ -18,8 +18,8 @@ from apps.adapters.registry import get_kms
 from apps.core.locks import TransactionRequired
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.crypto import keyring, services
-from apps.crypto.models import KeyState, ServiceKey, SpaceSecret, TenantKey, TenantKeyState
+from apps.crypto import key_cache, keyring, services
+from apps.crypto.models import KeyState, ServiceKey, ServiceName, SpaceSecret, TenantKey, TenantKeyState
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.tenants.models import Organization, Tenant
 
@@ -49,11 +49,11 @@ class TenantId:
 @pytest.fixture(autouse=True)
 def kms(settings: Any) -> Iterator[FakeKms]:
     settings.KMS = {"BACKEND": "apps.adapters.kms.fake.FakeKms", "OPTIONS": {}}
-    keyring.forget_all()
+    key_cache.forget_all()
     fake = get_kms()
     assert isinstance(fake, FakeKms)
     yield fake
-    keyring.forget_all()
+    key_cache.forget_all()
 
 
 @pytest.fixture
@@ -246,12 +246,12 @@ def test_raised_epoch_drops_the_keys_at_once(acme: Tenant, kms: FakeKms) -> None
 
 def test_keys_are_kept_for_five_minutes_at_most(acme: Tenant, kms: FakeKms) -> None:
     clock = Clock()
-    cache = keyring._Cache(clock)
+    cache = key_cache._Cache(clock)
     first = cache.space(acme.uid, HERE, 1, 1)
 
-    clock.seconds = keyring.KEEP_SECONDS * 0.79
+    clock.seconds = key_cache.KEEP_SECONDS * 0.79
     assert cache.space(acme.uid, HERE, 1, 1) is first
-    clock.seconds = keyring.KEEP_SECONDS
+    clock.seconds = key_cache.KEEP_SECONDS
     assert cache.space(acme.uid, HERE, 1, 1) is not first
     assert unwraps(kms) == 4
 
@@ -266,10 +266,10 @@ class Clock:
 def test_least_used_tenants_and_spaces_go_first(
     acme: Tenant, globex: Tenant, kms: FakeKms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keyring, "MAX_TENANTS", 2)
-    monkeypatch.setattr(keyring, "MAX_SPACES", 2)
+    monkeypatch.setattr(key_cache, "MAX_TENANTS", 2)
+    monkeypatch.setattr(key_cache, "MAX_SPACES", 2)
     initech = new_tenant("initech")
-    cache = keyring._Cache()
+    cache = key_cache._Cache()
     spaces = [Space(uuid.uuid4()) for _ in range(3)]
 
     cache.space(acme.uid, HERE, 1, 1)
@@ -285,21 +285,21 @@ def test_least_used_tenants_and_spaces_go_first(
 
 def test_forked_child_starts_without_keys(acme: Tenant) -> None:
     open_space(acme, HERE)
-    assert keyring._cache._tenants
+    assert key_cache._cache._tenants
 
     child = os.fork()
     if child == 0:
-        os._exit(len(keyring._cache._tenants) + len(keyring._cache._spaces))
+        os._exit(len(key_cache._cache._tenants) + len(key_cache._cache._spaces))
     _, status = os.waitpid(child, 0)
 
     assert os.waitstatus_to_exitcode(status) == 0
-    assert keyring._cache._tenants
+    assert key_cache._cache._tenants
 
 
 def test_dropped_keys_are_overwritten() -> None:
     root, identity = bytearray(b"r" * 32), bytearray(b"i" * 32)
 
-    held = keyring._TenantKeys(epoch=1, expires=0, roots={1: root}, identities={1: identity})
+    held = key_cache._TenantKeys(epoch=1, expires=0, roots={1: root}, identities={1: identity})
     assert "r" * 32 not in repr(held)
     del held
 
@@ -314,7 +314,7 @@ def test_provider_that_is_down_fails_closed_once_the_keys_are_gone(acme: Tenant,
     kms.down = True
 
     assert open_space(acme, HERE).open(FIELD, 7, blob) == TEXT
-    keyring.forget_all()
+    key_cache.forget_all()
     with pytest.raises(services.KeysUnavailable):
         open_space(acme, HERE)
 
@@ -342,7 +342,7 @@ def test_key_that_is_not_the_rows_is_refused(acme: Tenant) -> None:
 
 def test_deployment_is_part_of_the_key(acme: Tenant, settings: Any) -> None:
     open_space(acme, HERE)
-    keyring.forget_all()
+    key_cache.forget_all()
     settings.DEPLOYMENT_ID = "elsewhere"
 
     with pytest.raises(services.KeysUnavailable):
@@ -435,7 +435,7 @@ def test_space_of_another_tenant_is_refused(acme: Tenant, globex: Tenant) -> Non
 
 def test_service_key_is_made_once_and_kept_by_version(kms: FakeKms) -> None:
     pepper = services.service_key("pepper")
-    keyring.forget_all()
+    key_cache.forget_all()
 
     assert services.service_key("pepper") == services.service_key("pepper", 1) == pepper
     assert (pepper.version, len(pepper.key)) == (1, 32)
@@ -453,7 +453,7 @@ def test_all_who_ask_at_once_get_the_same(kms: FakeKms) -> None:
 
     def ask(_: int) -> tuple[bytes, bytes]:
         try:
-            return keyring.space_salt(tenant, HERE.uid), keyring._Cache().service(keyring.ServiceName.AUDIT, None).key
+            return keyring.space_salt(tenant, HERE.uid), key_cache._Cache().service(ServiceName.AUDIT, None).key
         finally:
             connections.close_all()
 

@@ -14,7 +14,7 @@ from apps.adapters.registry import get_kms
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.crypto import keyring, lifecycle, services
+from apps.crypto import key_cache, keyring, lifecycle, services
 from apps.crypto.lifecycle import KeyInUse, KeyNotFound, RowsRemain
 from apps.crypto.models import READING_WINDOW, KeyKind, ServiceKey, TenantKey, TenantKeyState
 from apps.crypto.services import DecryptError, KeysUnavailable, open_space
@@ -47,11 +47,11 @@ class Died(Exception):
 @pytest.fixture(autouse=True)
 def kms(settings: Any) -> Iterator[FakeKms]:
     settings.KMS = {"BACKEND": "apps.adapters.kms.fake.FakeKms", "OPTIONS": {}}
-    keyring.forget_all()
+    key_cache.forget_all()
     fake = get_kms()
     assert isinstance(fake, FakeKms)
     yield fake
-    keyring.forget_all()
+    key_cache.forget_all()
 
 
 def new_scope(name: str) -> Scope:
@@ -359,7 +359,7 @@ def test_what_is_sealed_is_counted_and_reported_when_the_keys_are_dropped(scope:
 def test_after_a_million_uses_the_keys_are_unwrapped_anew(
     scope: Scope, kms: FakeKms, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keyring, "MAX_USES", 10)
+    monkeypatch.setattr(key_cache, "MAX_USES", 10)
     cipher = open_space(scope.tenant, HERE)
     before = kms.calls["unwrap"]
 
@@ -405,7 +405,7 @@ def test_every_key_is_wrapped_anew_and_none_is_another(many: list[Scope], kms: F
     assert lifecycle.rewrap(dry_run=True).done == wrapped_by("1") == 9
     assert lifecycle.rewrap().done == 9
 
-    keyring.forget_all()
+    key_cache.forget_all()
     assert (wrapped_by("1"), wrapped_by("2")) == (0, 9)
     assert open_space(many[0].tenant, HERE).open(FIELD, 7, blobs[0]) == TEXT
     assert services.service_key("pepper").key == pepper

@@ -18,8 +18,8 @@ from apps.recall.question import (
 )
 
 
-def voiced(text: str, *names: str) -> str:
-    return ask(Plaintext(text), participants=names).voiced.reveal()
+def first_person(text: str, *names: str) -> str:
+    return ask(Plaintext(text), participants=names).first_person.reveal()
 
 
 @pytest.mark.parametrize(
@@ -34,11 +34,13 @@ def voiced(text: str, *names: str) -> str:
     ],
 )
 def test_the_one_person_named_is_put_into_the_first_person(asked: str, said: str) -> None:
-    assert voiced(asked, "caroline") == said
+    assert first_person(asked, "caroline") == said
 
 
 def test_of_two_people_pronouns_are_left_alone() -> None:
-    assert voiced("Did Caroline meet Melanie at her house?", "caroline", "melanie") == "Did I meet I at her house?"
+    assert (
+        first_person("Did Caroline meet Melanie at her house?", "caroline", "melanie") == "Did I meet I at her house?"
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,15 +59,15 @@ def test_of_two_people_pronouns_are_left_alone() -> None:
 def test_a_question_is_embedded_as_a_statement_too(asked: str, stated: list[str]) -> None:
     question = ask(Plaintext(asked), participants=("caroline",))
 
-    assert [one.reveal() for one in question.to_embed] == [question.voiced.reveal(), *stated]
+    assert [one.reveal() for one in question.to_embed] == [question.first_person.reveal(), *stated]
 
 
 def test_who_does_not_speak_here_stays_who_they_are() -> None:
-    assert voiced("What did Napoleon say to her?") == "What did Napoleon say to her?"
+    assert first_person("What did Napoleon say to her?") == "What did Napoleon say to her?"
 
 
 def test_a_name_of_signs_is_a_name_and_no_pattern() -> None:
-    assert voiced("What did a.c say? abc?", "a.c") == "What did I say? abc?"
+    assert first_person("What did a.c say? abc?", "a.c") == "What did I say? abc?"
 
 
 def test_names_are_not_looked_up_as_words_unless_there_is_nothing_else() -> None:
@@ -85,7 +87,7 @@ def test_the_rest_of_a_very_long_question_is_not_read() -> None:
     long = ask(Plaintext("parcel " * MAX_CHARACTERS + "heron"))
 
     assert "heron" not in long.terms
-    assert len(long.voiced.reveal()) == MAX_CHARACTERS
+    assert len(long.first_person.reveal()) == MAX_CHARACTERS
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from django.http import HttpResponse
 from django.test import Client
 
 from apps.accounts.models import BrowserSession, User
-from apps.accounts.services import meet_person
+from apps.accounts.services import get_or_create_person
 from apps.accounts.session_store import SessionStore
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
@@ -77,7 +77,9 @@ def kept_in_sessions() -> list[str]:
 
 
 def make_person(tenant: Tenant, role: str = Role.OWNER, *, email: str = "", factor: bool = True) -> Person:
-    user, made = meet_person(email or f"{role}@{tenant.name}.example", actor="command:0", now=datetime.now(UTC))
+    user, made = get_or_create_person(
+        email or f"{role}@{tenant.name}.example", actor="command:0", now=datetime.now(UTC)
+    )
     assert made is not None
     give_role(tenant, user.pk, role, actor="command:0", now=datetime.now(UTC))
     seed = generate_totp_secret() if factor else None

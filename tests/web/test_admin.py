@@ -29,7 +29,7 @@ from apps.breakglass.services import ask as ask_to_read
 from apps.core.admin import SEALED_TYPES, OperatorAdmin, sealed_fields
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.crypto import aead, envelope, keyring
+from apps.crypto import aead, envelope, key_cache, keyring
 from apps.crypto.models import TenantKeyState
 from apps.crypto.services import DecryptError
 from apps.ingest.candidates import Proposal
@@ -54,7 +54,7 @@ from apps.upkeep.rotation_requests import ask_for_rewrap, ask_for_rotation
 from apps.webhooks.deliveries import test as send_a_test
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint
 from apps.webhooks.services import create as create_webhook
-from memsync import figures
+from memsync import admin_charts
 from memsync.launcher.embedded import roles
 from tests.makers import make_api_key, make_project, make_scope
 from tests.web.people import Person, enrol, make_operator, make_person
@@ -117,12 +117,12 @@ def memories(acme: OpenedTenant, now: Any) -> list[int]:
 @pytest.fixture
 def nothing_opens(ana: Person, memories: list[int], globex: OpenedTenant, monkeypatch: pytest.MonkeyPatch) -> None:
     """There is much to see, and any code that unwraps a key or opens a ciphertext fails the test."""
-    keyring.forget_all()
+    key_cache.forget_all()
     for owner, name in (
         (LocalKeyring, "unwrap"),
         (keyring, "unwrap"),
-        (keyring, "space_keys"),
-        (keyring, "service_key"),
+        (key_cache, "space_keys"),
+        (key_cache, "service_key"),
         (envelope, "open_sealed"),
         (envelope, "_open"),
         (envelope.Box, "open"),
@@ -353,7 +353,7 @@ def test_no_admin_module_reaches_what_unwraps_or_opens() -> None:
     ]
     doors += ["apps.adapters.registry", "apps.adapters.kms.local", "apps.adapters.kms.base"]
     pages = [name for name in graph.modules if re.fullmatch(r"apps\.\w+\.admin", name)]
-    pages += ["memsync.admin_site", "memsync.figures", "memsync.overview", "memsync.admin_theme"]
+    pages += ["memsync.admin_site", "memsync.admin_charts", "memsync.admin_cards", "memsync.admin_theme"]
 
     found = {
         (start, door): chain
@@ -423,7 +423,7 @@ def test_tenants_page_counts_what_it_holds(operator: Client, acme: OpenedTenant,
 def test_what_is_too_much_to_count_is_estimated(
     operator: Client, acme: OpenedTenant, memories: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memsync.overview.COUNTED", -1)
+    monkeypatch.setattr("memsync.admin_cards.COUNTED", -1)
 
     assert "≈ " in page(operator, "index")
     assert "≈ " in page(operator, "tenants_tenant_change", acme.tenant.pk)
@@ -553,8 +553,8 @@ def test_forms_say_what_their_button_does(operator: Client, acme: OpenedTenant) 
     key = list_keys(acme.scope)[0].pk
 
     for name, arguments, button in (
-        ("apikeys_apikey_issue", [], "Go on"),
-        ("apikeys_apikey_rotate", [key], "Go on"),
+        ("apikeys_apikey_issue", [], "Continue"),
+        ("apikeys_apikey_rotate", [key], "Continue"),
         ("apikeys_apikey_revoke", [key], "Revoke the key"),
         ("tenants_tenant_close", [acme.tenant.pk], "Close the tenant"),
     ):
@@ -750,13 +750,13 @@ def test_first_page_draws_what_happened(operator: Client, acme: OpenedTenant) ->
         tenant_id=acme.tenant.pk, kind="resummarize", subject_id=9, error="temporary", run_after=at, created_at=at
     )
 
-    drawn = {one.name: one for one in figures.pictures(now=at)}
+    drawn = {one.name: one for one in admin_charts.pictures(now=at)}
     shown = page(operator, "index")
 
     assert list(drawn) == ["adds", "outcomes", "recall", "queue", "keys", "sweeps"]
     assert drawn["adds"].legend == [("memories made", "2")]
-    assert drawn["outcomes"].said == "stored 2, met again 0, waits 0, refused 0"
-    assert drawn["recall"].legend == [("half of them within", "7 ms"), ("95 of 100 within", "650 ms")]
+    assert drawn["outcomes"].said == "stored 2, duplicates 0, needs review 0, rejected 0"
+    assert drawn["recall"].legend == [("median (p50)", "7 ms"), ("p95", "650 ms")]
     assert {bar.name for bar in drawn["queue"].bars} >= {"resummarize"}
     assert drawn["queue"].is_alarming
     assert drawn["keys"].chart is not None
@@ -769,13 +769,13 @@ def test_first_page_draws_what_happened(operator: Client, acme: OpenedTenant) ->
 def test_a_count_that_takes_too_long_is_left_out(
     operator: Client, acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "PATIENCE_MS", 20)
-    monkeypatch.setattr(figures, "_QUEUE", "select 'slow', 1, 0, null::float from (select pg_sleep(0.5)) s")
+    monkeypatch.setattr(admin_charts, "PATIENCE_MS", 20)
+    monkeypatch.setattr(admin_charts, "_QUEUE", "select 'slow', 1, 0, null::float from (select pg_sleep(0.5)) s")
 
     shown = page(operator, "index")
 
-    assert "Counting it takes too long just now." in shown
-    assert shown.count("Counting it takes too long") == 1
+    assert "Counting takes too long at the moment." in shown
+    assert shown.count("Counting takes too long") == 1
 
 
 # -- people ----------------------------------------------------------------------------------------------------------
@@ -801,7 +801,7 @@ def test_operator_makes_another_who_enrols_with_a_code_and_a_password(operator: 
     User.objects.filter(pk=erin.pk).update(is_staff=True, is_superuser=True)
     ask = reverse("admin:accounts_user_enrol", args=[erin.pk])
 
-    assert "That is not your password" in operator.post(ask, {"password": "wrong"}).content.decode()
+    assert "This is not your password" in operator.post(ask, {"password": "wrong"}).content.decode()
     shown = operator.post(ask, {"password": PASSWORD})
 
     (code,) = set(re.findall(r"(?:[0-9A-Z]{5}-){3}[0-9A-Z]{5}", shown.content.decode()))

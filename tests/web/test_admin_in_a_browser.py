@@ -12,7 +12,7 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Scope
 from apps.recall import latency_histogram
 from apps.retention.retention_sweep import sweep
-from memsync import overview
+from memsync import admin_cards
 from memsync.admin_theme import UNFOLD
 from tests.web.browsers import MARKS, faults, open_page, shoot
 from tests.web.people import code_of, make_operator, say
@@ -45,7 +45,7 @@ def test_operators_pages_have_no_serious_fault(
     page.get_by_label("Password").fill(made.password)
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.goto("/admin/")
-    expect(page.get_by_text("opens to a passkey or an authenticator")).to_be_visible()
+    expect(page.get_by_text("requires a passkey or an authenticator")).to_be_visible()
     found = faults_of(page, "first-sign-in")
     page.get_by_role("link", name="Add an authenticator").click()
     found += faults_of(page, "first-factor")
@@ -54,9 +54,9 @@ def test_operators_pages_have_no_serious_fault(
     page.get_by_role("button", name="Confirm").click()
     seed = page.locator("code.seed").inner_text().replace(" ", "")
     page.locator("input[name=code]").fill(code_of(seed))
-    page.get_by_role("button", name="Add it").click()
-    page.get_by_role("link", name="I have kept them").click()
-    expect(page.get_by_text("Latest in the audit trail")).to_be_visible()
+    page.get_by_role("button", name="Add passkey").click()
+    page.get_by_role("link", name="I've saved them").click()
+    expect(page.get_by_text("Latest audit events")).to_be_visible()
     found += faults_of(page, "overview")
     page.goto("/admin/apikeys/apikey/")
     found += faults_of(page, "list")
@@ -72,7 +72,7 @@ def test_operators_pages_have_no_serious_fault(
     page.goto("/admin/audit/auditevent/add/")
     expect(page.get_by_role("heading", name="Forbidden")).to_be_visible()
     found += faults_of(page, "403")
-    monkeypatch.setattr(overview, "pictures", _fail)
+    monkeypatch.setattr(admin_cards, "pictures", _fail)
     page.goto("/admin/")
     expect(page.get_by_role("heading", name="Internal Server Error")).to_be_visible()
     found += faults_of(page, "500")

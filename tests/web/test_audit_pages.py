@@ -18,7 +18,8 @@ from apps.audit import selectors
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Scope
-from apps.retention.erasing import Authorisation, Target, start_erasure
+from apps.retention.erasure_targets import Target
+from apps.retention.erasure_workflow import Authorisation, start_erasure
 from apps.tenants.models import Role
 from apps.upkeep import audit_self_check, checkpoints
 from apps.web import audit
@@ -82,7 +83,7 @@ def test_trail_is_narrowed_by_what_who_when_and_how_it_ended(
     assert targets("outcome=denied") == {"export:9"}
     assert targets(f"until={today - timedelta(days=1)}") == {"webhook:7"}
     assert targets(f"since={today}") == {"webhook:8", "export:9"}
-    assert "Nothing passes these filters" in text_of(browser.get(f"{PAGE}?action=nothing"))
+    assert "No rows match these filters" in text_of(browser.get(f"{PAGE}?action=nothing"))
     assert browser.get(f"{PAGE}?since=soon").status_code == 400
     assert browser.get(f"{PAGE}?actor={'x' * 65}").status_code == 400
 
@@ -112,7 +113,7 @@ def test_rare_filter_reads_so_many_rows_and_goes_on(
     first = browser.get(f"{PAGE}?action=types.add")
     (further,) = re.findall(r'href="\?([^"]*before=\d+)"', first.content.decode().replace("&amp;", "&"))
 
-    assert "Nothing among the newest passes" in text_of(first)
+    assert "No match among the newest rows" in text_of(first)
     assert "type:1" in text_of(browser.get(f"{PAGE}?{further}"))
 
 
@@ -137,11 +138,11 @@ def test_whole_chain_is_checked_and_the_page_says_how_far(browser: Client, acme:
 
     shown = text_of(browser.post(f"{PAGE}/check"))
 
-    assert "The chain is whole" in shown
+    assert "The chain is intact" in shown
     rows, last, confirmed = (int(one) for one in re.search(
         r"(\d+) rows? 1–(\d+) of the chain 1 signed checkpoint (\d+) the last row", shown).groups())  # fmt: skip  # type: ignore[union-attr]
     assert rows == last == confirmed + 1
-    assert f"Rows after {confirmed} are in no checkpoint yet" in shown
+    assert f"Rows after {confirmed} are not in a checkpoint yet" in shown
 
 
 def test_rows_of_a_long_chain_are_checked_from_the_end(
@@ -153,9 +154,9 @@ def test_rows_of_a_long_chain_are_checked_from_the_end(
 
     shown = text_of(browser.post(f"{PAGE}/check"))
 
-    assert "The chain is whole" in shown
+    assert "The chain is intact" in shown
     assert "3 rows" in shown
-    assert "were not looked at: a page checks the newest" in shown
+    assert "were not checked: this page checks the newest rows" in shown
 
 
 TAMPERINGS = {
@@ -177,7 +178,7 @@ def test_what_was_tampered_with_is_named(kind: str, browser: Client, acme: Opene
 
     shown = text_of(browser.post(f"{PAGE}/check"))
 
-    assert "The chain is not whole" in shown
+    assert "The chain is not intact" in shown
     assert kind in shown
 
 

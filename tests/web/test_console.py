@@ -63,7 +63,7 @@ def signed_in(chromium: Browser, live_server: Any, person: Person, complaints: l
     page.get_by_label("Password").fill(person.password)
     page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_label("Code").fill(person.code())
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
     return page
 
@@ -76,7 +76,7 @@ def check(page: Page, name: str) -> None:
 
 def test_person_looks_at_what_is_remembered_and_at_its_graph(page: Page, nora: Scope, complaints: list[str]) -> None:
     page.goto("/app/t/acme")
-    expect(page.get_by_role("heading", name="What became of what was brought")).to_be_visible()
+    expect(page.get_by_role("heading", name="Outcomes")).to_be_visible()
     check(page, "overview")
 
     page.get_by_role("link", name="People and spaces").click()
@@ -100,15 +100,15 @@ def test_as_of_and_review_work_without_javascript(
     page.goto(f"/app/t/acme/spaces/{nora.space.id}")
     page.get_by_text("Filters and time").click()
     page.get_by_label("As of").fill(str(TODAY - timedelta(days=100)))
-    page.get_by_role("button", name="Show").click()
-    expect(page.get_by_text("What held at the end of")).to_be_visible()
+    page.get_by_role("button", name="Apply").click()
+    expect(page.get_by_text("Memories that were current at the end of")).to_be_visible()
     page.locator("article.memory a").first.click()
-    page.get_by_label("What was true at the end of").fill(str(TODAY - timedelta(days=100)))
+    page.get_by_label("Show the state at the end of").fill(str(TODAY - timedelta(days=100)))
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_text("The line marks")).to_be_visible()
     page.get_by_role("link", name="Review").click()
     page.get_by_label("Candidate").first.check()
-    page.get_by_role("button", name="Refuse those ticked").click()
+    page.get_by_role("button", name="Reject selected").click()
     expect(page.get_by_text("1 refused")).to_be_visible()
     page.get_by_role("button", name="Dark").click()
     expect(page.locator("html")).to_have_attribute("data-colours", "dark")
@@ -117,7 +117,7 @@ def test_as_of_and_review_work_without_javascript(
 
 def test_first_steps_are_shown_where_nothing_is(page: Page, acme: OpenedTenant, complaints: list[str]) -> None:
     page.goto("/app/t/acme")
-    expect(page.get_by_role("heading", name="Remember the first thing")).to_be_visible()
+    expect(page.get_by_role("heading", name="Store your first memory")).to_be_visible()
     check(page, "overview-empty")
     page.get_by_role("link", name="People and spaces").click()
     check(page, "spaces-empty")
@@ -155,21 +155,21 @@ def test_operator_breaks_the_glass_and_the_tenant_watches(
 
     at_ana.goto(f"/app/break-glass/acme/spaces/{nora.space.id}")
     check(at_ana, "glass-ask")
-    at_ana.get_by_label("Why").fill("Answers about Tuesday are wrong since the import.")
+    at_ana.get_by_label("Reason").fill("Answers about Tuesday are wrong since the import.")
     at_ana.get_by_label("Ticket").fill("OPS-17")
-    at_ana.get_by_role("button", name="Ask").click()
+    at_ana.get_by_role("button", name="Request access").click()
     expect(at_ana.get_by_text("waits for a second operator")).to_be_visible()
     grant = at_ana.url
     at_ben.goto(f"{grant}/approve")
     check(at_ben, "glass-approve")
     at_ben.get_by_role("button", name="Approve").click()
-    expect(at_ben.get_by_text("one of the tenant's owners has to allow it")).to_be_visible()
+    expect(at_ben.get_by_text("An owner of the tenant has to allow it")).to_be_visible()
     at_owner.goto("/app/t/acme")
-    at_owner.get_by_role("link", name="Look, and decide").click()
+    at_owner.get_by_role("link", name="Review request").click()
     at_owner.get_by_role("link", name="Allow").click()
     step_up(at_owner, owner)
     check(at_owner, "glass-allow")
-    at_owner.get_by_role("button", name="Allow it").click()
+    at_owner.get_by_role("button", name="Allow access").click()
     at_ana.goto(grant)
     check(at_ana, "glass-list")
     for number in range(3):
@@ -180,10 +180,10 @@ def test_operator_breaks_the_glass_and_the_tenant_watches(
     at_owner.reload()
     at_owner.get_by_text("3 opened").click()
     check(at_owner, "glass-tenant-open")
-    at_owner.get_by_role("button", name="End it now").click()
+    at_owner.get_by_role("button", name="End grant").click()
     at_ana.get_by_role("link", name="Back to the list").click()
     expect(at_ana.get_by_text("ended early")).to_be_visible()
-    at_owner.get_by_role("link", name="Set: Two operators").click()
+    at_owner.get_by_role("link", name="Change to: Two operators").click()
     check(at_owner, "glass-policy")
     assert complaints == []
 

@@ -31,8 +31,8 @@ def page(chromium: Browser, live_server: Any, owner: Person, complaints: list[st
 
 def step_up(page: Page, owner: Person, *, steps: int = 1) -> None:
     """Shown the next code: each works once."""
-    expect(page.get_by_role("heading", name="Confirm that it is you")).to_be_visible()
-    page.get_by_label("Code of your authenticator").fill(owner.code(steps=steps))
+    expect(page.get_by_role("heading", name="Confirm your identity")).to_be_visible()
+    page.get_by_label("Authenticator code").fill(owner.code(steps=steps))
     page.get_by_role("button", name="Confirm").click()
 
 
@@ -54,13 +54,13 @@ def test_person_changes_a_role_and_removes_somebody(
     expect(page.get_by_role("heading", name="dana@acme.example")).to_be_visible()
     check(page, "member")
     page.get_by_label("Analyst").check()
-    page.get_by_role("button", name="Give this role").click()
-    expect(page.get_by_text("is analyst now")).to_be_visible()
+    page.get_by_role("button", name="Change role").click()
+    expect(page.get_by_text("now has the role analyst")).to_be_visible()
     page.get_by_role("link", name="Change ben@acme.example").click()
     page.get_by_role("link", name="Remove…").click()
     check(page, "member-remove")
     page.get_by_role("button", name="Remove").click()
-    expect(page.get_by_text("is out of")).to_be_visible()
+    expect(page.get_by_text("was removed from")).to_be_visible()
     assert complaints == []
 
 
@@ -70,13 +70,13 @@ def test_person_makes_archives_and_deletes_a_project(
     page.goto("/app/t/acme/projects")
     check(page, "projects")
     for name in ("Customer support", "Travel assistant"):
-        page.get_by_label("A new project").fill(name)
-        page.get_by_role("button", name="Make it").click()
-        expect(page.get_by_text(f"{name} is there")).to_be_visible()
+        page.get_by_label("New project").fill(name)
+        page.get_by_role("button", name="Create project").click()
+        expect(page.get_by_text(f"{name} was created")).to_be_visible()
     say(make_scope(acme, "nora", project_id=acme.project.pk, now=datetime.now(UTC)), "The spare key lies at Ana's.")
     page.get_by_role("link", name="Customer support").click()
     check(page, "project")
-    page.get_by_role("button", name="Archive it").click()
+    page.get_by_role("button", name="Archive project").click()
     expect(page.get_by_text("Archived: its memories")).to_be_visible()
     check(page, "project-archived")
     page.get_by_role("link", name="Projects").first.click()
@@ -85,8 +85,8 @@ def test_person_makes_archives_and_deletes_a_project(
     page.get_by_role("link", name="Delete…").click()
     step_up(page, owner)
     check(page, "project-remove")
-    page.get_by_role("button", name="Delete it").click()
-    expect(page.get_by_text("Customer support is deleted")).to_be_visible()
+    page.get_by_role("button", name="Delete project").click()
+    expect(page.get_by_text("Customer support was deleted")).to_be_visible()
     assert complaints == []
 
 
@@ -95,18 +95,18 @@ def test_usage_and_settings_are_drawn_without_javascript(
 ) -> None:
     page = signed_in(chromium, live_server, owner, complaints, java_script_enabled=False)
     page.goto("/app/t/acme/usage")
-    expect(page.get_by_text("Nothing was used")).to_be_visible()
+    expect(page.get_by_text("No usage")).to_be_visible()
     use(acme)
     page.reload()
     expect(page.locator("svg.chart rect").first).to_be_visible()
     page.get_by_role("link", name="Settings").click()
-    page.get_by_role("link", name="Change to this… Both stand").click()
+    page.get_by_role("link", name="Change to this… Keep both").click()
     step_up(page, owner)
-    page.get_by_role("button", name="Set it").click()
-    expect(page.get_by_text("Set: Both stand, disputed")).to_be_visible()
+    page.get_by_role("button", name="Change setting").click()
+    expect(page.get_by_text("Changed to: Keep both")).to_be_visible()
     page.get_by_role("link", name="API keys").click()
     page.get_by_role("checkbox").first.check()
-    page.get_by_role("button", name="Revoke those ticked").click()
+    page.get_by_role("button", name="Revoke selected").click()
     expect(page.get_by_role("heading", name="Revoke")).to_be_visible()
     assert complaints == []
 
@@ -154,14 +154,14 @@ def test_owner_makes_the_key_that_an_operator_made_ready(
     asked = {"name": "nightly export", "environment": Environment.PRODUCTION, "days": 30}
     hand_out(ana, scopes=["memory:read", "exports:read"], **asked, now=datetime.now(UTC))  # type: ignore[arg-type]
     page.goto("/app/t/acme/keys")
-    expect(page.get_by_text("An operator made a key ready for you")).to_be_visible()
+    expect(page.get_by_text("An operator prepared a key for you")).to_be_visible()
     check(page, "keys-offered")
 
-    page.get_by_role("link", name="Look at it").click()
+    page.get_by_role("link", name="Show key").click()
     step_up(page, owner)
     expect(page.get_by_text("ana@operators.example")).to_be_visible()
     check(page, "key-offer")
-    page.get_by_role("button", name="Make the key").click()
+    page.get_by_role("button", name="Create key").click()
 
     expect(page.get_by_label("The key")).to_contain_text("ms_live_")
     check(page, "key-offer-made")

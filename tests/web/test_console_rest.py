@@ -65,7 +65,7 @@ def test_other_pages_have_no_serious_fault(
     export = subject_requests.files_of(acme.scope, [asked])[asked.id]
     working.work(acme.scope.tenant_id, export.job.pk, seconds=30, clock=lambda: datetime.now(UTC))
     page.goto("/app/t/acme/privacy")
-    page.get_by_role("button", name="Show a link").click()
+    page.get_by_role("button", name="Create link").click()
     check(page, "privacy")
     hold(acme.scope, Level.SPACE, alice_scope.space.id, case="2026-117", now=now)
     page.goto(f"/app/t/acme/spaces/{alice_scope.space.id}/erase")

@@ -13,7 +13,8 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.models import Level
 from apps.projects.policies import set_policy
 from apps.projects.scope import Scope
-from apps.retention.erasing import Authorisation, Target, start_erasure
+from apps.retention.erasure_targets import Target
+from apps.retention.erasure_workflow import Authorisation, start_erasure
 from apps.retention.holds import hold
 from apps.retention.retention_sweep import sweep
 from apps.upkeep import checkpoints
@@ -51,8 +52,8 @@ def page(chromium: Browser, live_server: Any, owner: Person, complaints: list[st
 
 def step_up(page: Page, owner: Person, *, steps: int = 1) -> None:
     """Shown the next code: each works once."""
-    expect(page.get_by_role("heading", name="Confirm that it is you")).to_be_visible()
-    page.get_by_label("Code of your authenticator").fill(owner.code(steps=steps))
+    expect(page.get_by_role("heading", name="Confirm your identity")).to_be_visible()
+    page.get_by_label("Authenticator code").fill(owner.code(steps=steps))
     page.get_by_role("button", name="Confirm").click()
 
 
@@ -76,7 +77,7 @@ def test_person_changes_retention_and_sees_what_goes(
     expect(page.get_by_text("set for the end user").first).to_be_visible()
     check(page, "retention-person")
 
-    page.get_by_role("link", name="What goes next").click()
+    page.get_by_role("link", name="Upcoming removals").click()
     expect(page.get_by_text("active for", exact=False).first).to_be_visible()
     check(page, "retention-next")
     page.get_by_role("link", name="7 days").click()
@@ -124,13 +125,13 @@ def test_person_reads_the_trail_and_checks_it(
     page.get_by_role("link", name="keys", exact=True).click()
     expect(page.locator(".trail > li").first).to_contain_text("api_key.")
     page.get_by_label("Action").fill("nothing")
-    page.get_by_role("button", name="Show").click()
-    expect(page.get_by_text("Nothing passes these filters")).to_be_visible()
+    page.get_by_role("button", name="Apply").click()
+    expect(page.get_by_text("No rows match these filters")).to_be_visible()
     check(page, "audit-empty")
 
     checkpoints.take_checkpoint(now=datetime.now(UTC), at_once=True)
-    page.get_by_role("button", name="Check the chain").click()
-    expect(page.get_by_role("heading", name="The chain is whole")).to_be_visible()
+    page.get_by_role("button", name="Verify chain").click()
+    expect(page.get_by_role("heading", name="The chain is intact")).to_be_visible()
     check(page, "audit-checked")
     assert complaints == []
 
@@ -141,22 +142,22 @@ def test_person_makes_a_webhook_tests_it_and_replays_what_failed(
     sender = FakeSender()
     page.goto("/app/t/acme/webhooks")
     check(page, "webhooks-empty")
-    page.get_by_role("link", name="Make the first one").click()
+    page.get_by_role("link", name="New webhook").click()
     step_up(page, owner)
     page.get_by_label("Name", exact=True).fill("The wiki")
     page.get_by_label("Address").fill("http://wiki.example.com/memsync")
     page.get_by_label("memory.deleted").check()
-    page.get_by_role("button", name="Make it").click()
+    page.get_by_role("button", name="Create webhook").click()
     expect(page.get_by_role("alert")).to_contain_text("begins with https://")
     page.locator("details > summary", has_text="Retries and signature").click()
     check(page, "webhook-form")
     page.get_by_label("Address").fill("https://wiki.example.com/memsync?token=4f1c")
-    page.get_by_role("button", name="Make it").click()
-    expect(page.get_by_role("heading", name="Keep this secret now")).to_be_visible()
+    page.get_by_role("button", name="Create webhook").click()
+    expect(page.get_by_role("heading", name="Save this secret now")).to_be_visible()
     check(page, "webhook-secret")
 
-    page.get_by_role("button", name="I have kept it").click()
-    expect(page.get_by_text("it is on its way")).to_be_visible()
+    page.get_by_role("button", name="I've saved it").click()
+    expect(page.get_by_text("the first one is due")).to_be_visible()
     check(page, "delivery-waiting")
     sender.answer = lambda _: Answered(status=410, body=b"no longer here")
     work(sender)
@@ -166,27 +167,27 @@ def test_person_makes_a_webhook_tests_it_and_replays_what_failed(
     page.get_by_role("link", name="The wiki").click()
     for status in (200, 200, 503):
         sender.answer = partial(_answer, status)
-        page.get_by_role("button", name="Send it").click()
+        page.get_by_role("button", name="Send test").click()
         work(sender)
         page.get_by_role("link", name="The wiki").click()
     check(page, "webhook")
     page.get_by_role("link", name="dead letters").click()
     expect(page.locator("#deliveries .rows > li")).to_have_count(1)
-    page.get_by_role("button", name="Send all of it again").click()
-    expect(page.get_by_text("1 sent again")).to_be_visible()
+    page.get_by_role("button", name="Resend all failed").click()
+    expect(page.get_by_text("1 queued again")).to_be_visible()
     page.get_by_role("button", name="Pause").click()
     check(page, "webhook-paused")
     page.get_by_role("link", name="New secret").click()
     check(page, "webhook-rotate")
-    page.get_by_role("button", name="Make it, and show it").click()
+    page.get_by_role("button", name="Create secret").click()
     check(page, "webhook-rotated")
     page.get_by_role("link", name="Webhooks", exact=True).first.click()
     check(page, "webhooks")
     page.get_by_role("link", name="The wiki").click()
     page.get_by_role("link", name="Delete").click()
     check(page, "webhook-delete")
-    page.get_by_role("button", name="Delete it").click()
-    expect(page.get_by_text("Nobody is told of anything yet")).to_be_visible()
+    page.get_by_role("button", name="Delete webhook").click()
+    expect(page.get_by_text("No webhooks yet")).to_be_visible()
     assert [line for line in complaints if "422" not in line] == []
 
 
@@ -200,12 +201,14 @@ def test_export_is_followed_and_the_trail_read_without_javascript(
     page = signed_in(chromium, live_server, owner, complaints, java_script_enabled=False)
 
     page.goto("/app/t/acme/exports/new?environment=production")
-    page.get_by_role("button", name="Make the file").click()
+    page.get_by_role("button", name="Create export").click()
     finish(acme)
-    expect(page.get_by_role("link", name="Get a link")).to_be_visible(timeout=15_000)  # the page asks again by itself
+    expect(page.get_by_role("link", name="Create download link")).to_be_visible(
+        timeout=15_000
+    )  # the page asks again by itself
     page.goto("/app/t/acme/audit")
     page.locator(".trail summary").first.click()
-    expect(page.get_by_text("Hash of the row before").first).to_be_visible()
-    page.get_by_role("button", name="Check the chain").click()
-    expect(page.get_by_role("heading", name="The chain is whole")).to_be_visible()
+    expect(page.get_by_text("Hash of the previous row").first).to_be_visible()
+    page.get_by_role("button", name="Verify chain").click()
+    expect(page.get_by_role("heading", name="The chain is intact")).to_be_visible()
     assert complaints == []

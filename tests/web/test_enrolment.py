@@ -40,7 +40,7 @@ def test_first_authenticator_is_added_with_the_password_and_the_code_of_the_acco
     assert "****" not in str(codes)
     assert person.client.get("/app/t/acme").status_code == 200
     again = text(person.client.get("/app/account/recovery-codes"))
-    assert "not shown again" in again
+    assert "cannot be shown again" in again
     assert not re.findall(r"<code>", again)
     assert to_page(person.client.get("/app/t/acme/spaces/1/memories/1/delete")) == "/app/step-up"  # adding is none
     assert Person(person.user, "", person.client, seed).code()

@@ -191,7 +191,7 @@ def test_export_is_stopped_and_made_anew(browser: Client, acme: OpenedTenant, al
     again = browser.post(f"{PAGE}/{public_id}/repeat?{IN}")
     assert "only one that failed" in text_of(browser.get(again["Location"]))
     late = browser.post(f"{PAGE}/{public_id}/cancel?{IN}")
-    assert "It was over already" in text_of(browser.get(late["Location"]))
+    assert "The export had ended already" in text_of(browser.get(late["Location"]))
 
 
 def test_link_wants_a_step_up_and_looking_at_its_page_makes_none(owner: Person, acme: OpenedTenant) -> None:
@@ -202,7 +202,7 @@ def test_link_wants_a_step_up_and_looking_at_its_page_makes_none(owner: Person, 
     asked = client.get(f"{PAGE}/{public_id}/link?{IN}")
     stale = owner.show_factor()
 
-    assert "Make a link to the file?" in text_of(asked)
+    assert "Create a download link?" in text_of(asked)
     assert "/file/" not in asked.content.decode()
     assert stale.get(f"{PAGE}/{public_id}/link?{IN}")["Location"].startswith("/app/step-up")
     assert stale.post(f"{PAGE}/{public_id}/link?{IN}")["Location"].startswith("/app/step-up")

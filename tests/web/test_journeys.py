@@ -95,16 +95,16 @@ def test_everything_but_passkeys_works_without_javascript(
     page.get_by_role("button", name="Sign in", exact=True).click()
     shoot(page, "sign-in-code")
     page.get_by_label("Code").fill(owner.code())
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     page.get_by_role("link", name="People and spaces").click()
     page.get_by_role("link", name="alice").click()
     page.get_by_role("link", name="Delete memory").first.click()
     shoot(page, "step-up-code")
-    page.get_by_label("Code of your authenticator").fill(owner.code(steps=1))
+    page.get_by_label("Authenticator code").fill(owner.code(steps=1))
     page.get_by_role("button", name="Confirm").click()
-    page.get_by_role("button", name="Delete it").click()
+    page.get_by_role("button", name="Delete memory").click()
 
-    expect(page.get_by_text("Deleted. It is out of every answer")).to_be_visible()
+    expect(page.get_by_text("Deleted. The memory is removed from search")).to_be_visible()
     assert there(alice_scope) == len(SAID) - 1
     assert complaints == []
 
@@ -128,11 +128,11 @@ def sign_up_and_in(page: Page) -> OpenedTenant:
     page.get_by_label("Email").fill(EMAIL)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
-    expect(page.get_by_text("Until then nothing but this page opens")).to_be_visible()
+    expect(page.get_by_text("Until then this is the only page you can open")).to_be_visible()
     check(page, "account-empty")
     tenant = Tenant.objects.get()
     page.goto(f"/app/t/{tenant.name}")
-    expect(page.get_by_text("Until then nothing but this page opens")).to_be_visible()
+    expect(page.get_by_text("Until then this is the only page you can open")).to_be_visible()
     scope = scope_in(tenant)
     return OpenedTenant(tenant=tenant, project=list_projects(scope)[0], scope=scope, keys={})
 
@@ -143,10 +143,10 @@ def enrol_both_factors(page: Page) -> None:
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Confirm").click()
     check(page, "add-passkey")
-    page.get_by_role("button", name="Add it").click()
+    page.get_by_role("button", name="Add passkey").click()
     expect(page.locator(".codes code")).to_have_count(10)
     check(page, "recovery-codes")
-    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="I've saved them").click()
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
 
     page.get_by_role("link", name="Account", exact=True).click()
@@ -154,7 +154,7 @@ def enrol_both_factors(page: Page) -> None:
     check(page, "add-codes")
     seed = page.locator("code.seed").inner_text().replace(" ", "")
     page.locator("input[name=code]").fill(code_of(seed))
-    page.get_by_role("button", name="Add it").click()
+    page.get_by_role("button", name="Add authenticator").click()
     page.get_by_role("link", name="Account", exact=True).click()
     expect(page.get_by_text("10 left")).to_be_visible()
     check(page, "account")
@@ -163,10 +163,10 @@ def enrol_both_factors(page: Page) -> None:
     page.get_by_label("Email").fill(EMAIL)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
-    expect(page.get_by_role("heading", name="Show that it is you")).to_be_visible()
+    expect(page.get_by_role("heading", name="Verify your identity")).to_be_visible()
     check(page, "sign-in-code")
     page.get_by_label("Code").fill(code_of(seed, steps=1))
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(page.get_by_role("heading", name="Overview")).to_be_visible()
 
 
@@ -174,14 +174,14 @@ def enrol_both_factors(page: Page) -> None:
 
 
 def make_key(page: Page) -> str:
-    expect(page.get_by_role("heading", name="Remember the first thing")).to_be_visible()
+    expect(page.get_by_role("heading", name="Store your first memory")).to_be_visible()
     check(page, "overview-empty")
-    page.get_by_role("link", name="Make another here").click()
+    page.get_by_role("link", name="Create another here").click()
     step_up(page)
     check(page, "key-make")
     page.get_by_label("Name").fill("my agent")
     page.get_by_label("projects:read").uncheck()
-    page.get_by_role("button", name="Make it").click()
+    page.get_by_role("button", name="Create key").click()
     expect(page.get_by_text("Copy it now.")).to_be_visible()
     assert "ms_live_" not in page.url
     check(page, "key-new")
@@ -214,7 +214,7 @@ def recall_it(page: Page) -> None:
     page.get_by_role("link", name="alice").click()
     check(page, "memories")
     page.keyboard.press("/")
-    expect(page.get_by_label("Ask what is remembered")).to_be_focused()
+    expect(page.get_by_label("Search memories")).to_be_focused()
     page.keyboard.type("What is she allergic to?")
     page.keyboard.press("Enter")
     first = page.locator(".hits > li").first
@@ -234,15 +234,15 @@ def rotate_and_revoke(page: Page, base: str, opened: OpenedTenant, text: str) ->
     page.get_by_role("link", name="API keys").click()
     check(page, "keys")
     page.get_by_role("link", name="my agent").click()
-    expect(page.get_by_text("It would be let in now")).to_be_visible()
+    expect(page.get_by_role("heading", name="Status active")).to_be_visible()
     assert page.get_by_text("projects:read").count() == 0
     check(page, "key")
     old = page.url.rsplit("/", 1)[1]
     page.get_by_role("link", name="Rotate…").click()
     check(page, "key-rotate")
     page.get_by_label("an hour").check()
-    page.get_by_role("button", name="Rotate it").click()
-    expect(page.get_by_text("goes on working until")).to_be_visible()
+    page.get_by_role("button", name="Rotate key").click()
+    expect(page.get_by_text("works until")).to_be_visible()
     check(page, "key-rotated")
     new = page.get_by_label("The key").inner_text()
     assert [status_of(base, one) for one in (text, new)] == [200, 200]
@@ -250,7 +250,7 @@ def rotate_and_revoke(page: Page, base: str, opened: OpenedTenant, text: str) ->
     page.get_by_role("link", name="API keys").first.click()
     page.locator(f"input[name=id][value='{old}']").check()
     page.get_by_label("Key nightly import").check()
-    page.get_by_role("button", name="Revoke those ticked").click()
+    page.get_by_role("button", name="Revoke selected").click()
     expect(page.get_by_role("heading", name="Revoke 2 keys?")).to_be_visible()
     check(page, "keys-revoke")
     assert status_of(base, text) == 200
@@ -271,20 +271,20 @@ def review(page: Page) -> None:
     expect(waiting).to_have_count(3)
     check(page, "review")
     page.get_by_role("button", name="Accept candidate").first.click()
-    expect(page.get_by_text("1 accepted and remembered")).to_be_visible()
+    expect(page.get_by_text("1 accepted and stored")).to_be_visible()
     expect(waiting).to_have_count(2)
     check(page, "review-undo")
     page.get_by_role("button", name="Undo the decision").click()
     expect(waiting).to_have_count(3)
 
-    page.get_by_text("Word it otherwise").first.click()
-    page.get_by_label("What to remember instead").first.fill("Answer in Dutch when I write in Dutch.")
-    page.get_by_role("button", name="in these words").first.click()
+    page.get_by_text("Edit and accept").first.click()
+    page.get_by_label("New text").first.fill("Answer in Dutch when I write in Dutch.")
+    page.get_by_role("button", name="Accept edited text").first.click()
     expect(waiting).to_have_count(2)
-    page.get_by_label("All of this page").check()
-    page.get_by_role("button", name="Refuse those ticked").click()
-    expect(page.get_by_text("2 refused")).to_be_visible()
-    expect(page.get_by_text("Nothing waits")).to_be_visible()
+    page.get_by_label("Select all on this page").check()
+    page.get_by_role("button", name="Reject selected").click()
+    expect(page.get_by_text("2 rejected")).to_be_visible()
+    expect(page.get_by_text("Nothing to review")).to_be_visible()
     check(page, "review-empty")
 
 
@@ -294,10 +294,10 @@ def travel_in_time(page: Page) -> None:
     page.get_by_role("link", name="replaced").click()
     check(page, "memories-replaced")
     page.locator("article.memory a").first.click()
-    expect(page.get_by_role("heading", name="What happened to it")).to_be_visible()
+    expect(page.get_by_role("heading", name="History")).to_be_visible()
     check(page, "memory")
 
-    field = page.get_by_label("What was true at the end of")
+    field = page.get_by_label("Show the state at the end of")
     first, last = field.get_attribute("min") or "", field.get_attribute("max") or ""
     early, late = (held_on(page, day) for day in (first, last))
     check(page, "memory-as-of")
@@ -308,52 +308,52 @@ def travel_in_time(page: Page) -> None:
 
 def held_on(page: Page, day: str) -> str:
     """The version that the page marks as true on that day."""
-    page.get_by_label("What was true at the end of").fill(day)
+    page.get_by_label("Show the state at the end of").fill(day)
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_text("The line marks the end of")).to_be_visible()
     held: Locator = page.locator(".versions > li.held")
     expect(held).to_have_count(1)
     expect(held.get_by_text("true on")).to_be_visible()
-    return held.locator(".said").inner_text().removeprefix("This one: ")
+    return held.locator(".said").inner_text().removeprefix("This memory: ")
 
 
 # -- 8 and 9: deleting, bringing back, erasing ----------------------------------------------------------------------
 
 
 def delete_and_bring_back(page: Page, bob: Scope) -> None:
-    sign_in_anew(page)
+    sign_in_again(page)
     page.get_by_role("link", name="People and spaces").click()
     page.get_by_role("link", name="bob").click()
     page.get_by_text("The spare key lies").click()
     page.get_by_role("link", name="Delete…").click()
-    expect(page.get_by_role("heading", name="Confirm that it is you")).to_be_visible()
+    expect(page.get_by_role("heading", name="Confirm your identity")).to_be_visible()
     check(page, "step-up")
     step_up(page)
     check(page, "delete-memory")
-    page.get_by_role("button", name="Delete it").click()
+    page.get_by_role("button", name="Delete memory").click()
     expect(page.locator("article.memory")).to_have_count(len(SAID) - 1)
     page.get_by_role("link", name="recently deleted").click()
     expect(page.get_by_text("The spare key lies")).to_be_visible()
     check(page, "deleted")
-    page.get_by_role("button", name="Bring back memory").click()
-    expect(page.get_by_text("It is back, as it was.")).to_be_visible()
+    page.get_by_role("button", name="Restore memory").click()
+    expect(page.get_by_text("Restored.")).to_be_visible()
     assert there(bob) == len(SAID)
 
     page.get_by_role("link", name="bob").click()
     page.get_by_text("Filters and time").click()
     page.get_by_label("Source").select_option("notes")
-    page.get_by_role("button", name="Show").click()
+    page.get_by_role("button", name="Apply").click()
     expect(page.locator("article.memory")).to_have_count(2)
     check(page, "memories-narrowed")
-    page.get_by_role("link", name="Delete all of this list…").click()
+    page.get_by_role("link", name="Delete all listed…").click()
     expect(page.get_by_role("heading", name="Delete 2 memories?")).to_be_visible()
     check(page, "delete-many")
     page.get_by_role("button", name="Delete 2").click()
     expect(page.get_by_text("2 deleted.")).to_be_visible()
     assert there(bob) == len(SAID) - 2
     page.get_by_role("link", name="recently deleted").click()
-    page.get_by_role("button", name="Bring back memory").first.click()
-    expect(page.get_by_text("It is back, as it was.")).to_be_visible()
+    page.get_by_role("button", name="Restore memory").first.click()
+    expect(page.get_by_text("Restored.")).to_be_visible()
     assert there(bob) == len(SAID) - 1
 
     # A user asked that a memory be forgotten: the confirmation of before was spent on the two.
@@ -372,11 +372,11 @@ def delete_and_bring_back(page: Page, bob: Scope) -> None:
 def erase_and_verify(page: Page, bob: Scope, directory: Path) -> None:
     page.get_by_role("link", name="People and spaces").click()
     page.get_by_role("link", name="bob").click()
-    page.get_by_role("link", name="Erase everything of theirs…").click()
+    page.get_by_role("link", name="Erase this end user…").click()
     step_up(page)
     check(page, "erase")
-    page.get_by_label("To go on").fill("bob")
-    page.get_by_role("button", name="Erase for good").click()
+    page.get_by_label("To continue").fill("bob")
+    page.get_by_role("button", name="Erase permanently").click()
     expect(page.get_by_text("Keep the receipt")).to_be_visible()
     check(page, "erasure")
     receipt = taken(page, page.get_by_role("link", name="Download").first, directory / "receipt.json")
@@ -385,7 +385,7 @@ def erase_and_verify(page: Page, bob: Scope, directory: Path) -> None:
     check(page, "erasures")
     page.get_by_role("link", name="Receipts").first.click()
     check(page, "receipts")
-    keys = taken(page, page.get_by_role("link", name="Download the keys"), directory / "keys.json")
+    keys = taken(page, page.get_by_role("link", name="Download keys"), directory / "keys.json")
 
     out = StringIO()
     call_command("receipt", "verify", str(receipt), "--keys", str(keys), "--json", stdout=out)
@@ -398,20 +398,20 @@ def erase_and_verify(page: Page, bob: Scope, directory: Path) -> None:
 
 
 def tell_export_and_check(page: Page, opened: OpenedTenant) -> None:
-    sign_in_anew(page)
+    sign_in_again(page)
     sender = FakeSender()
     page.get_by_role("link", name="Webhooks").click()
-    page.get_by_role("link", name="Make the first one").click()
+    page.get_by_role("link", name="New webhook").click()
     step_up(page)
     check(page, "webhook-form")
     page.get_by_label("Name", exact=True).fill("The wiki")
     page.get_by_label("Address").fill("https://wiki.example.com/memsync?token=4f1c")
     page.get_by_label("memory.deleted").check()
-    page.get_by_role("button", name="Make it").click()
-    expect(page.get_by_role("heading", name="Keep this secret now")).to_be_visible()
+    page.get_by_role("button", name="Create webhook").click()
+    expect(page.get_by_role("heading", name="Save this secret now")).to_be_visible()
     check(page, "webhook-secret")
-    page.get_by_role("button", name="I have kept it").click()
-    expect(page.get_by_text("it is on its way")).to_be_visible()
+    page.get_by_role("button", name="I've saved it").click()
+    expect(page.get_by_text("the first one is due")).to_be_visible()
     work(sender)
     expect(page.get_by_text("status 200")).to_be_visible()  # the page follows by itself
     check(page, "delivery")
@@ -419,20 +419,20 @@ def tell_export_and_check(page: Page, opened: OpenedTenant) -> None:
 
     page.get_by_role("link", name="Exports").click()
     check(page, "exports-empty")
-    page.get_by_role("link", name="Make the first one").click()
+    page.get_by_role("link", name="New export").click()
     page.get_by_label("End user").fill("alice")
     page.get_by_label("Words").fill("peanuts")
     check(page, "export-form")
-    page.get_by_role("button", name="Make the file").click()
-    expect(page.get_by_text("This page follows by itself")).to_be_visible()
+    page.get_by_role("button", name="Create export").click()
+    expect(page.get_by_text("This page updates by itself")).to_be_visible()
     check(page, "export-waiting")
     finish(opened)
-    page.get_by_role("link", name="Get a link").click()
+    page.get_by_role("link", name="Create download link").click()
     check(page, "export-link")
-    page.get_by_role("button", name="Make it, and show it").click()
+    page.get_by_role("button", name="Create link").click()
     check(page, "export-linked")
     with page.expect_download() as download:
-        page.get_by_role("link", name="Take the file now").click()
+        page.get_by_role("link", name="Download file").click()
     (line,) = Path(download.value.path()).read_bytes().splitlines()
     assert orjson.loads(line)["text"] == "I am allergic to peanuts."
     page.get_by_role("link", name="Exports", exact=True).first.click()
@@ -440,15 +440,15 @@ def tell_export_and_check(page: Page, opened: OpenedTenant) -> None:
 
     page.get_by_role("link", name="Audit trail").click()
     expect(page.locator(".trail > li").first).to_contain_text("export.")
-    page.get_by_role("button", name="Check the chain").click()
-    expect(page.get_by_role("heading", name="The chain is whole")).to_be_visible()
+    page.get_by_role("button", name="Verify chain").click()
+    expect(page.get_by_role("heading", name="The chain is intact")).to_be_visible()
     check(page, "audit-checked")
 
 
 # -- what they share ------------------------------------------------------------------------------------------------
 
 
-def sign_in_anew(page: Page) -> None:
+def sign_in_again(page: Page) -> None:
     """With the passkey alone, which is no step-up."""
     page.get_by_role("button", name="Sign out").click()
     page.get_by_role("button", name="Sign in with a passkey").click()
@@ -457,7 +457,7 @@ def sign_in_anew(page: Page) -> None:
 
 def step_up(page: Page) -> None:
     page.get_by_role("button", name="Use a passkey").click()
-    expect(page.get_by_role("heading", name="Confirm that it is you")).to_have_count(0)
+    expect(page.get_by_role("heading", name="Confirm your identity")).to_have_count(0)
 
 
 def copied(page: Page, snippet: str) -> str:

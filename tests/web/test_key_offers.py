@@ -171,7 +171,7 @@ def test_owner_who_cannot_sign_in_is_no_owner(operator: Client, owner: Person, a
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"password": "wrong"}, "That is not your password."),
+        ({"password": "wrong"}, "This is not your password."),
         ({"scopes": ["memory:erase"]}, "Select a valid choice."),
         ({"days": 366}, "Select a valid choice."),
     ],

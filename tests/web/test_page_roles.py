@@ -33,7 +33,7 @@ from tests.web.people import Person, make_operator, make_person, say
 
 pytestmark = pytest.mark.django_db(databases="__all__")
 
-TOO_LOW = "Your role in this tenant does not allow that"
+TOO_LOW = "Your role in this tenant does not allow this"
 ABSENT = {"IntConverter": 2**53 - 1, "StringConverter": "absent"}
 
 
@@ -144,7 +144,7 @@ def test_who_confirms_for_a_button_comes_back_to_a_page(there: dict[str, Any], o
         address = reverse(str(pattern.name), kwargs={name: there[name] for name in pattern.pattern.converters})
         asked = person.sign_in().post(f"{address}?environment=production")
         assert urlsplit(asked["Location"]).path == "/app/step-up", pattern.name
-        assert "Nothing is done yet" in person.client.get(asked["Location"]).content.decode(), pattern.name
+        assert "Nothing has been done yet" in person.client.get(asked["Location"]).content.decode(), pattern.name
         (back,) = parse_qs(urlsplit(asked["Location"]).query)["next"]
         assert address.startswith(back.removesuffix("?environment=production")), pattern.name
         page = person.show_factor(ago=1).get(back)

@@ -115,7 +115,7 @@ def test_end_user_is_found_by_their_id_without_naming_them_in_an_address(browser
     strange = browser.post("/app/t/acme/spaces", {"end_user": "bob", "environment": "production"})
 
     assert found["Location"] == address(alice_scope)
-    assert "There is nobody of this name" in text_of(strange)
+    assert "No end user in this environment has this ID" in text_of(strange)
 
 
 def test_list_can_be_narrowed_and_says_nothing_else(browser: Client, alice_scope: Scope) -> None:
@@ -368,7 +368,7 @@ def test_requests_of_another_tenant_are_not_there(browser: Client, globex: Opene
     (memory_id,) = say(theirs, KEY)
     one, _ = ask(theirs, MemorySelection(memory_ids=(memory_id,)), now=now())
 
-    assert "Nobody waits" in text_of(browser.get("/app/t/acme/requests"))
+    assert "No pending requests" in text_of(browser.get("/app/t/acme/requests"))
     assert browser.get(f"/app/t/acme/requests/{one.id}/confirm").status_code == 404
     assert browser.post(f"/app/t/acme/requests/{one.id}/refuse").status_code == 404
     assert get_request(theirs, one.id, now=now()).state == "pending"
@@ -489,14 +489,14 @@ def test_file_of_a_person_is_made_and_its_link_is_shown_once(
     say(alice_scope, KEY)
     asked, _ = subject_requests.open_request(alice_scope, PrivacyKind.ACCESS, now=now())
     page, place = "/app/t/acme/privacy", f"/app/t/acme/privacy/{asked.id}"
-    assert "Make the file" in text_of(browser.get(page))
+    assert "Create file" in text_of(browser.get(page))
 
     assert browser.post(f"{place}/file")["Location"] == page
     assert "file pending" in text_of(browser.get(page))
     export = find_for_request(acme.scope, asked.id)
     assert export is not None
     working.work(acme.scope.tenant_id, export.job.pk, seconds=30, clock=now)
-    assert "Show a link" in text_of(browser.get(page))
+    assert "Create link" in text_of(browser.get(page))
     shown = browser.post(f"{place}/link")
     (link,) = set(re.findall(r"/exports/exp_\w+/file/[\w-]+", shown.content.decode()))
 
@@ -523,4 +523,4 @@ def test_file_of_a_person_is_for_whoever_may_decide_and_has_stepped_up(
         assert "step-up" in stale.post(address)["Location"]
         assert stranger.post(f"/app/t/globex/privacy/{asked.id}/{what}").status_code in (404, 409)
     assert find_for_request(acme.scope, asked.id) is None
-    assert "Nobody has asked" in text_of(stranger.get("/app/t/globex/privacy"))
+    assert "No requests" in text_of(stranger.get("/app/t/globex/privacy"))

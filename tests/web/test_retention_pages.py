@@ -70,7 +70,7 @@ def test_end_user_is_found_without_standing_in_an_address(browser: Client, alice
     strange = browser.post(PAGE, {"end_user": "bob", "environment": "production"})
 
     assert found["Location"] == f"{PAGE}?space={alice_scope.space.id}"
-    assert "There is nobody of this name" in text_of(browser.get(strange["Location"]))
+    assert "No end user in this environment has this ID" in text_of(browser.get(strange["Location"]))
 
 
 def test_projects_and_spaces_of_another_tenant_look_absent(browser: Client, globex: OpenedTenant) -> None:
@@ -277,7 +277,7 @@ def test_what_a_hold_keeps_is_counted_apart(browser: Client, acme: OpenedTenant,
 def test_holds_are_shown_and_their_cases_to_those_who_may_delete(
     browser: Client, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
-    assert "Nothing is held" in text_of(browser.get(f"{PAGE}/holds"))
+    assert "No legal holds" in text_of(browser.get(f"{PAGE}/holds"))
     row = holds.hold(acme.scope, Level.SPACE, alice_scope.space.id, case="2026-117", now=now())
     holds.hold(acme.scope, Level.TENANT, 0, case="2026-118", now=now())
     holds.lift(acme.scope, row.pk, now=now())

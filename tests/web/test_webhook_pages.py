@@ -74,7 +74,7 @@ def actions(scope: Scope) -> list[tuple[str, str]]:
 def test_webhook_is_made_as_it_was_asked_for_and_its_secret_shown_once(
     browser: Client, owner: Person, acme: OpenedTenant
 ) -> None:
-    assert "Nobody is told of anything yet" in text_of(browser.get(f"{PAGE}?{IN}"))
+    assert "No webhooks yet" in text_of(browser.get(f"{PAGE}?{IN}"))
 
     made = browser.post(f"{PAGE}/new?{IN}", FORM)
 
@@ -193,7 +193,7 @@ def test_new_secret_is_shown_once_and_the_old_one_signs_for_a_day(
 
     (secret,) = set(re.findall(r"whsec_[\w-]{43}", shown))
     assert secret != endpoint.secret
-    assert "signs too until" in text_of(browser.get(f"{page}?{IN}"))
+    assert "also signs until" in text_of(browser.get(f"{page}?{IN}"))
     send_tests(acme.scope, endpoint)
     work(sender)
     assert "X-MemorySync-Signature-Previous" in sender.sent[0].headers
@@ -239,8 +239,8 @@ def test_dead_letters_are_found_and_sent_again(browser: Client, acme: OpenedTena
     sender.answer = lambda _: Answered(status=410, body=b"")
     work(sender)
     assert "2 dead letters" in text_of(browser.get(f"{PAGE}?{IN}"))
-    assert "There are none" not in text_of(browser.get(f"{page}?{IN}&state=dead_letter"))
-    assert "There are none" in text_of(browser.get(f"{page}?{IN}&state=delivered"))
+    assert "No deliveries." not in text_of(browser.get(f"{page}?{IN}&state=dead_letter"))
+    assert "No deliveries." in text_of(browser.get(f"{page}?{IN}&state=delivered"))
     sender.answer = lambda _: Answered(status=200, body=b"")
 
     again = browser.post(f"{page}/replay?{IN}")
@@ -249,7 +249,7 @@ def test_dead_letters_are_found_and_sent_again(browser: Client, acme: OpenedTena
 
     assert {deliveries.get(acme.scope, one, now=now()).row.status for one in (first, second)} == {"delivered"}
     assert len({one.headers["X-MemorySync-Event-ID"] for one in sender.sent}) == 2
-    assert "Nothing failed" in text_of(browser.get(browser.post(f"{page}/replay?{IN}")["Location"]))
+    assert "No failed deliveries" in text_of(browser.get(browser.post(f"{page}/replay?{IN}")["Location"]))
     refused = browser.post(f"{PAGE}/deliveries/{first}/again?{IN}")
     assert "This was delivered already" in text_of(browser.get(refused["Location"]))
 

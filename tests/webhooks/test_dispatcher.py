@@ -19,7 +19,7 @@ from apps.core.errors import DomainError
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project
-from apps.webhooks import deliveries, dispatcher, services
+from apps.webhooks import deliveries, dispatcher, retry_policy, services
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint
 from tests.makers import NOW, make_project
 from tests.webhooks.conftest import ADDRESS, Clock, make_endpoint, remember
@@ -155,13 +155,15 @@ def test_no_retry_waits_longer_than_the_endpoint_says(admin: Scope) -> None:
         admin, retry={"initial_delay_seconds": 60, "max_delay_seconds": 100, "backoff_multiplier": 5.0}
     )
 
-    assert all(timedelta(seconds=50) <= dispatcher.delay(endpoint.row, 9) <= timedelta(seconds=100) for _ in range(50))
+    assert all(
+        timedelta(seconds=50) <= retry_policy.delay(endpoint.row, 9) <= timedelta(seconds=100) for _ in range(50)
+    )
 
 
 def test_retries_are_spread(admin: Scope) -> None:
     endpoint = make_endpoint(admin)
 
-    assert len({dispatcher.delay(endpoint.row, 3) for _ in range(20)}) > 10
+    assert len({retry_policy.delay(endpoint.row, 3) for _ in range(20)}) > 10
 
 
 def test_a_status_that_the_endpoint_does_not_name_is_not_retried(

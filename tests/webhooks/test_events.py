@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.accounts.services import meet_person
+from apps.accounts.services import get_or_create_person
 from apps.adapters.senders.fake import FakeSender
 from apps.apikeys import limits, quota
 from apps.apikeys import services as keys
@@ -23,7 +23,8 @@ from apps.projects.selectors import get_project
 from apps.recall import read_log
 from apps.recall.services import recall
 from apps.retention import hard_delete
-from apps.retention.erasing import COMMAND_LINE, Authorisation, Target, start_erasure
+from apps.retention.erasure_targets import Target
+from apps.retention.erasure_workflow import COMMAND_LINE, Authorisation, start_erasure
 from apps.retention.hard_delete import note_steps
 from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
 from apps.tenants.members import give_role, take_role
@@ -284,7 +285,7 @@ def test_a_key_that_asks_too_often_is_told_of_once_a_minute(
 
 def test_members_are_told_of(admin: Scope, acme: OpenedTenant, sender: FakeSender, work: Work) -> None:
     make_endpoint(admin)
-    person, _ = meet_person("carol@acme.example", actor="command:0", now=datetime.now(UTC))
+    person, _ = get_or_create_person("carol@acme.example", actor="command:0", now=datetime.now(UTC))
 
     give_role(acme.tenant, person.pk, "analyst", actor="test:1", now=NOW)
     give_role(acme.tenant, person.pk, "admin", actor="test:1", now=NOW)

@@ -22,7 +22,7 @@ class DocumentEncrypted(Invalid):
 
 
 class DocumentHostile(Invalid):
-    """The file is built to exhaust whoever reads it."""
+    """The file is built to exhaust the resources of its reader."""
 
     code = "DOCUMENT_REFUSED"
 

@@ -17,7 +17,7 @@ Propose only what the user states as true of themselves, their people, their thi
 lastingly. Nothing that is imagined, asked, quoted, momentary, secret or said of the conversation itself. For small talk
 propose nothing: an empty list is right.
 quote: the words of the turn that say it, copied exactly, one clause or sentence.
-type: fact (true of somebody), preference (a taste or choice), instruction (how to treat the user), constraint (what
+type: fact (true of a person), preference (a taste or choice), instruction (how to treat the user), constraint (what
 must never or always be), event (what happened or will, once), decision, task (something to do), relation (how people
 belong together).
 key: what it is about, dotted, subject first, lower case: user.home.city, user.diet, user.sister.name; null for events,

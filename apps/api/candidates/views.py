@@ -7,7 +7,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, Flag, Ids, Input, Label, Parameters, Text, WholeInQuery
+from apps.api.collection_fields import Ids
+from apps.api.fields import Choice, Flag, Label, Text, WholeInQuery
+from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.errors import DomainError
@@ -72,7 +74,7 @@ class CandidateOutput(serializers.Serializer[Any]):
     expires_at = serializers.DateTimeField()
     decided_at = serializers.DateTimeField(allow_null=True)
     decided_by = serializers.CharField(allow_null=True)
-    decision = serializers.CharField(allow_null=True, help_text="What became of it when it was accepted.")
+    decision = serializers.CharField(allow_null=True, help_text="The decision when it was accepted.")
     memory_id = serializers.IntegerField(allow_null=True)
 
 

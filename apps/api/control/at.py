@@ -1,4 +1,4 @@
-"""Where somebody works: the tenant of a request that is about the tenant itself."""
+"""The tenant of a request that is about the tenant itself."""
 
 from typing import TYPE_CHECKING
 

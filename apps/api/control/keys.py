@@ -10,7 +10,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, Ids, Input, Label, Labels, Moment, Whole
+from apps.api.collection_fields import Ids, Labels
+from apps.api.fields import Choice, Label, Moment, Whole
+from apps.api.input_serializers import Input
 from apps.api.operations import operation
 from apps.api.views import ControlView
 from apps.apikeys import services

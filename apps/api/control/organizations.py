@@ -9,7 +9,8 @@ from rest_framework.response import Response
 
 from apps.accounts.second_factors import with_second_factor
 from apps.api.control.at import tenant_of
-from apps.api.fields import Choice, Input, Label
+from apps.api.fields import Choice, Label
+from apps.api.input_serializers import Input
 from apps.api.operations import operation
 from apps.api.permissions import PERSON
 from apps.api.views import ControlView, PersonView
@@ -95,7 +96,7 @@ class MembersView(ControlView):
 class MemberView(ControlView):
     permissions: ClassVar = {"PATCH": "team:write", "DELETE": "team:write"}
     fresh: ClassVar = frozenset({"PATCH", "DELETE"})
-    destroys: ClassVar = frozenset({"PATCH", "DELETE"})  # what somebody may
+    destroys: ClassVar = frozenset({"PATCH", "DELETE"})  # memberships and permissions
 
     @operation(
         "update_team_member",

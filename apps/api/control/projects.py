@@ -6,7 +6,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Input, Label
+from apps.api.fields import Label
+from apps.api.input_serializers import Input
 from apps.api.operations import operation
 from apps.api.views import ControlView
 from apps.apikeys.permissions import CROSS_PROJECT_READ

@@ -10,7 +10,8 @@ from rest_framework.response import Response
 from apps.accounts import api_sessions, second_factors
 from apps.accounts.api_sessions import SessionTokens, SignInRefused
 from apps.accounts.services import person_of_id
-from apps.api.fields import Input, Label, Text
+from apps.api.fields import Label, Text
+from apps.api.input_serializers import Input
 from apps.api.operations import operation
 from apps.api.permissions import OPEN, PERSON
 from apps.api.views import OpenView, PersonView
@@ -156,7 +157,7 @@ class LoginView(OpenView):
 
     @operation("login", request=LoginInput, responses=LoginOutput)
     def post(self, request: Request) -> Response:
-        """Sign in with a password; whoever has a second factor is asked for it next.
+        """Sign in with a password; a user with a second factor is asked for it next.
 
         An unknown address, a wrong password and a person who was switched off are refused alike.
         """

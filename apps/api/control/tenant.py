@@ -7,7 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.control.at import tenant_of
-from apps.api.fields import Choice, Label, Moment, Parameters, WholeInQuery
+from apps.api.fields import Choice, Label, Moment, WholeInQuery
+from apps.api.input_serializers import Parameters
 from apps.api.operations import operation
 from apps.api.v1.quota import QuotaOutput, QuotaView
 from apps.api.views import ControlView

@@ -7,7 +7,9 @@ from typing import Any, ClassVar, Final
 import orjson
 from rest_framework import serializers
 
-from apps.api.fields import Choice, Flag, Input, Label, Labels, Parameters, Text, Whole, WholeInQuery
+from apps.api.collection_fields import Labels
+from apps.api.fields import Choice, Flag, Label, Text, Whole, WholeInQuery
+from apps.api.input_serializers import Input, Parameters
 from apps.webhooks import services
 from apps.webhooks.deliveries import Delivery, rate
 from apps.webhooks.events import TYPES

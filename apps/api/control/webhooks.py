@@ -53,7 +53,7 @@ class WebhookView(ApiView):
     headers_read: ClassVar = ("X-Project-ID",)
 
     def reach(self, in_body: str | None = None) -> Scope:
-        """The environment of whoever asks; one project where the header, the body or the key names it, else all."""
+        """The caller's environment; one project where the header, the body or the key names it, else all."""
         named = self.request.headers.get("X-Project-ID", "").strip() or in_body
         return replace(self.caller, project_id=self.project_named(named).pk) if named else self.caller
 
@@ -184,7 +184,7 @@ class TestView(WebhookView):
                 "endpoint_id": row.endpoint_id,
                 "status": row.status,
                 "payload": orjson.loads(row.payload),
-                "message": "It is being sent; ask for the delivery to see what became of it.",
+                "message": "It is being sent; GET the delivery to see its result.",
             }
         )
 

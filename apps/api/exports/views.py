@@ -12,7 +12,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, ClampedInQuery, Flag, Input, Label, Moment, Parameters, Text
+from apps.api.fields import Choice, ClampedInQuery, Flag, Label, Moment, Text
+from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import operation
 from apps.api.permissions import OPEN
 from apps.api.views import ApiView, OpenView
@@ -151,7 +152,7 @@ class RetryExportView(ApiView):
 
     @operation("retry_export", request=None, responses={202: StartedExportOutput})
     def post(self, request: Request, job_id: str) -> Response:
-        """Make the file of an export anew that failed, was cancelled or has expired."""
+        """Retry an export that failed, was cancelled or has expired."""
         return Response(_started(retry_export(self.scope(), job_id, now=self.now())), status=202)
 
 

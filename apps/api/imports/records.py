@@ -8,8 +8,10 @@ from typing import Any, Final
 import orjson
 from rest_framework import serializers
 
+from apps.api.collection_fields import Metadata, Tags
 from apps.api.errors import invalid
-from apps.api.fields import Choice, Flag, Fraction, Input, Label, Metadata, Moment, Tags, Text
+from apps.api.fields import Choice, Flag, Fraction, Label, Moment, Text
+from apps.api.input_serializers import Input
 from apps.api.memory.add import RememberInput, proposal
 from apps.api.memory.export import ExportedOutput, ExportedRelationOutput
 from apps.api.parsers import parse
@@ -40,7 +42,7 @@ class ExportedEdgeInput(Input):
 class ExportedInput(Input):
     """A memory as ``GET /memory/export``, or a file of ``/exports``, has it.
 
-    What depends on ids, owner and index is made anew.
+    What depends on ids, owner and index is rebuilt.
     """
 
     passed_over = (*ExportedOutput().fields, *COLUMNS)

@@ -7,8 +7,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, ClampedInQuery, Label, Parameters
+from apps.api.fields import Choice, ClampedInQuery, Label
 from apps.api.form_fields import FormFile, FormFlag, FormInput
+from apps.api.input_serializers import Parameters
 from apps.api.multipart import FormParser, ImportFormParser
 from apps.api.operations import operation
 from apps.api.parsers import StrictJSONParser

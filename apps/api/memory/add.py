@@ -10,20 +10,9 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import (
-    OWNERS,
-    Flag,
-    Fraction,
-    Label,
-    MetadataOfSaid,
-    Moment,
-    Tags,
-    Text,
-    Whole,
-    WriteInput,
-    is_label,
-    read_moment,
-)
+from apps.api.collection_fields import MetadataOfSaid, Tags
+from apps.api.fields import Flag, Fraction, Label, Moment, Text, Whole, is_label, read_moment
+from apps.api.input_serializers import OWNERS, WriteInput
 from apps.api.memory.representations import SkipOutput, StoredOutput, decisions_body, memory_body, skip_body
 from apps.api.operations import operation
 from apps.api.views import ApiView

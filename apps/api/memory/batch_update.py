@@ -10,7 +10,8 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Input, Whole
+from apps.api.fields import Whole
+from apps.api.input_serializers import Input
 from apps.api.memory.items import EditInput, edit_of
 from apps.api.operations import operation
 from apps.api.views import ApiView

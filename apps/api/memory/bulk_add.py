@@ -10,7 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.errors import invalid
-from apps.api.fields import OWNERS, Flag, Input
+from apps.api.fields import Flag
+from apps.api.input_serializers import OWNERS, Input
 from apps.api.memory.add import RememberInput, proposal
 from apps.api.memory.representations import DecisionOutput, decisions_body
 from apps.api.operations import operation

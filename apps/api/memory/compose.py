@@ -7,7 +7,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import OWNERS, Input, Label, Text, Whole
+from apps.api.fields import Label, Text, Whole
+from apps.api.input_serializers import OWNERS, Input
 from apps.api.memory.query import MOST
 from apps.api.operations import operation
 from apps.api.views import ApiView

@@ -7,7 +7,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, ClampedInQuery, Input, Label, Parameters, Text, Whole
+from apps.api.fields import Choice, ClampedInQuery, Label, Text, Whole
+from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.edges.decisions import ContradictionDecision, ContradictionVerdict, list_decisions, resolve

@@ -7,12 +7,13 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, Parameters, WholeInQuery
+from apps.api.fields import Choice, WholeInQuery
+from apps.api.input_serializers import Parameters
 from apps.api.memory.selection import ChoiceInput, choice_of
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.plaintext import Plaintext
-from apps.memories.spaces import meet_end_user
+from apps.memories.spaces import get_or_create_end_user
 from apps.retention.requests import OpenedRequest, ask, cancel, get_request, list_requests
 from apps.retention.states import RequestState
 
@@ -70,7 +71,7 @@ class ForgetRequestsView(ApiView):
         """
         fields, now = self.read(ChoiceInput), self.now()
         scope = self.scope()
-        scope = scope.in_spaces(meet_end_user(scope, self.end_user(None), now=now))
+        scope = scope.in_spaces(get_or_create_end_user(scope, self.end_user(None), now=now))
         reason = fields.get("reason")
         asked, is_new = ask(scope, choice_of(fields), reason=Plaintext(reason) if reason else None, now=now)
         return Response(_body(asked), status=201 if is_new else 200)

@@ -6,7 +6,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import ClampedInQuery, Parameters, WholeInQuery
+from apps.api.fields import ClampedInQuery, WholeInQuery
+from apps.api.input_serializers import Parameters
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.edges.graph import Graph, graph, graph_around

@@ -9,7 +9,9 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Fraction, Label, Metadata, Tags, WriteInput
+from apps.api.collection_fields import Metadata, Tags
+from apps.api.fields import Fraction, Label
+from apps.api.input_serializers import WriteInput
 from apps.api.memory.representations import MemoryOutput, memory_body
 from apps.api.operations import operation
 from apps.api.views import ApiView

@@ -7,7 +7,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, ClampedInQuery, Label, Parameters
+from apps.api.fields import Choice, ClampedInQuery, Label
+from apps.api.input_serializers import Parameters
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.recall.intelligence import Insight

@@ -8,7 +8,8 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Input, Labels
+from apps.api.collection_fields import Labels
+from apps.api.input_serializers import Input
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.edges.ontology import CONTENT_TYPES, MAX_CUSTOM, NAME, Vocabularies, get_ontology, update_ontology

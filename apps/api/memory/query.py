@@ -8,7 +8,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import OWNERS, Choice, Flag, Input, Label, Metadata, Moment, OneOrMore, Tags, Text, Weights, Whole
+from apps.api.collection_fields import Metadata, OneOrMore, Tags, Weights
+from apps.api.fields import Choice, Flag, Label, Moment, Text, Whole
+from apps.api.input_serializers import OWNERS, Input
 from apps.api.memory.representations import FoundOutput, memory_body
 from apps.api.operations import operation
 from apps.api.views import ApiView

@@ -7,7 +7,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Fraction, Input, Label, Metadata, Parameters, Whole, WholeInQuery
+from apps.api.collection_fields import Metadata
+from apps.api.fields import Fraction, Label, Whole, WholeInQuery
+from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.edges.opened import Edge, NewEdge
@@ -91,7 +93,7 @@ class RelationsView(ApiView):
     def post(self, request: Request, memory_id: int) -> Response:
         """Relate one memory to another.  Said again, the relation takes the new confidence and metadata.
 
-        An absent memory and somebody else's look the same, at either end.
+        An absent memory and one of another end user look the same, at either end.
         """
         fields = self.read(RelationInput)
         edge = NewEdge(

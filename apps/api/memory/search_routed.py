@@ -7,7 +7,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import OWNERS, Choice, Flag, Input, Label, Text, Whole
+from apps.api.fields import Choice, Flag, Label, Text, Whole
+from apps.api.input_serializers import OWNERS, Input
 from apps.api.memory.query import MAX_QUERY, MOST, QueryEmpty
 from apps.api.memory.representations import FoundOutput, memory_body
 from apps.api.operations import operation

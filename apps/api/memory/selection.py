@@ -6,8 +6,10 @@ from typing import Any, ClassVar, Final
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
-from apps.api.fields import LABEL, Flag, Input, Label, Moment, Tags, Text, Whole
+from apps.api.collection_fields import Tags
+from apps.api.fields import LABEL, Flag, Label, Moment, Text, Whole
 from apps.api.fields import Choice as OneOf
+from apps.api.input_serializers import Input
 from apps.retention.soft_deletion import MemorySelection
 
 MOST_IDS: Final = 10_000

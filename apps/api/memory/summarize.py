@@ -7,7 +7,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import OWNERS, ClampedInQuery, Flag, Ids, Input, Label, Parameters
+from apps.api.collection_fields import Ids
+from apps.api.fields import ClampedInQuery, Flag, Label
+from apps.api.input_serializers import OWNERS, Input, Parameters
 from apps.api.memory.representations import MemoryOutput, SkipOutput, memory_body
 from apps.api.operations import operation
 from apps.api.views import ApiView
@@ -47,7 +49,7 @@ class SummarizeView(ApiView):
     def post(self, request: Request) -> Response:
         """Make a summary of memories: a memory of its own, made of their sentences, with `summary_of` edges to them.
 
-        When a source is forgotten, replaced or past its time, the summary is gone in the same instant, and made anew
+        When a source is forgotten, replaced or past its time, the summary is gone in the same instant, and rebuilt
         without it where at least three sources remain.
         """
         fields, now = self.read(SummarizeInput), self.now()

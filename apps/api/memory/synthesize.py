@@ -7,7 +7,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import OWNERS, Ids, Input, Label, Text, Whole
+from apps.api.collection_fields import Ids
+from apps.api.fields import Label, Text, Whole
+from apps.api.input_serializers import OWNERS, Input
 from apps.api.memory.query import MAX_QUERY, MOST, QueryEmpty
 from apps.api.operations import operation
 from apps.api.views import ApiView

@@ -9,7 +9,9 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, Flag, Label, MetadataOfSaid, Moment, Text, WriteInput
+from apps.api.collection_fields import MetadataOfSaid
+from apps.api.fields import Choice, Flag, Label, Moment, Text
+from apps.api.input_serializers import WriteInput
 from apps.api.operations import operation
 from apps.api.v1.body_identity import IdentityInput, NamedView
 from apps.core.plaintext import Plaintext

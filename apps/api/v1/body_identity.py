@@ -1,6 +1,7 @@
 """Whose data on this plane: a tenant and a user named in the body or the path, instead of in a header."""
 
-from apps.api.fields import Input, Label
+from apps.api.fields import Label
+from apps.api.input_serializers import Input
 from apps.api.views import MAX_END_USER_ID, ApiView
 from apps.memories.spaces import find_end_user, name_in_namespace
 from apps.projects.scope import Scope

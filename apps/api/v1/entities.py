@@ -8,7 +8,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, Input, Label, Parameters, Whole, WholeInQuery
+from apps.api.fields import Choice, Label, Whole, WholeInQuery
+from apps.api.input_serializers import Input, Parameters
 from apps.api.memory.representations import RetainedOutput
 from apps.api.operations import operation
 from apps.api.views import ApiView

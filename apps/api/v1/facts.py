@@ -8,7 +8,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Clamped, ClampedInQuery, Input, Label, Moment, Parameters, WriteInput
+from apps.api.fields import Clamped, ClampedInQuery, Label, Moment
+from apps.api.input_serializers import Input, Parameters, WriteInput
 from apps.api.memory.representations import DecisionOutput, RetainedOutput, decisions_body
 from apps.api.operations import operation
 from apps.api.views import ApiView

@@ -9,7 +9,9 @@ from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Clamped, Flag, Input, Label, MetadataOfSaid, Whole, WriteInput
+from apps.api.collection_fields import MetadataOfSaid
+from apps.api.fields import Clamped, Flag, Label, Whole
+from apps.api.input_serializers import Input, WriteInput
 from apps.api.operations import operation
 from apps.api.v1.body_identity import IdentityInput, NamedView
 from apps.api.v1.history_fields import AnyJson, AnyText, Entries, KeptIds, Name, WrittenMoment, fact_id, kept_id

@@ -5,7 +5,8 @@ from typing import Any, Final
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps.api.fields import MAX_TEXT, Labels, Text, read_moment
+from apps.api.collection_fields import Labels
+from apps.api.fields import MAX_TEXT, Text, read_moment
 
 PREFIX: Final = "h_"
 LONGEST_NAME: Final = 1_024  # characters of a session, a key or a segment of a namespace

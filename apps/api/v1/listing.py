@@ -1,4 +1,4 @@
-"""GET /v1/memory/{tenant}/{user}/list: everything that is remembered of somebody, newest first."""
+"""GET /v1/memory/{tenant}/{user}/list: all memories of an end user, newest first."""
 
 from typing import Any, ClassVar, Final
 from urllib.parse import unquote_to_bytes
@@ -9,7 +9,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.api.errors import invalid
-from apps.api.fields import LABEL, Parameters, WholeInQuery
+from apps.api.fields import LABEL, WholeInQuery
+from apps.api.input_serializers import Parameters
 from apps.api.memory.representations import RetainedOutput
 from apps.api.operations import operation
 from apps.api.v1.body_identity import IdentityInput, NamedView
@@ -55,7 +56,7 @@ class ListView(NamedView):
         responses=ListOutput,
     )
     def get(self, request: Request, tenant_id: str, user_id: str) -> Response:
-        """List what is remembered of somebody, newest first.
+        """List an end user's memories, newest first.
 
         In the path a slash that belongs to a name is sent as `%2F`; in the user's it may also stand as it is.
         """

@@ -1,4 +1,4 @@
-"""A person's requests about all that is kept of them: a key opens and follows them, somebody carries them out."""
+"""An end user's requests about all data stored about them: a key opens and follows them, a person of the tenant carries them out."""
 
 from typing import Any, ClassVar, Final
 
@@ -7,7 +7,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, Input, Parameters, WholeInQuery
+from apps.api.fields import Choice, WholeInQuery
+from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.retention.states import PrivacyKind, PrivacyState
@@ -66,7 +67,7 @@ class PrivacyRequestsView(ApiView):
     def post(self, request: Request) -> Response:
         """Open the end user's request for access, export or deletion of all that is kept of them.
 
-        Nothing changes until somebody of the tenant carries it out.  Answers 201, or 200 with the one that is open.
+        Nothing changes until a person of the tenant carries it out.  Answers 201, or 200 with the one that is open.
         """
         fields = self.read(PrivacyInput)
         asked, is_new = open_request(self.reader(), PrivacyKind(fields["type"]), now=self.now())

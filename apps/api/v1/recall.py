@@ -8,7 +8,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Labels, Text, Whole
+from apps.api.collection_fields import Labels
+from apps.api.fields import Text, Whole
 from apps.api.memory.query import MAX_QUERY, MOST
 from apps.api.memory.representations import RetainedOutput
 from apps.api.operations import operation

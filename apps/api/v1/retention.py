@@ -10,7 +10,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Choice, Flag, Input, Parameters, Whole, WholeInQuery
+from apps.api.fields import Choice, Flag, Whole, WholeInQuery
+from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.errors import Forbidden

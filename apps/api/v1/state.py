@@ -8,15 +8,18 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.fields import Clamped, Flag, Label, MetadataOfSaid, Text, WriteInput
+from apps.api.collection_fields import MetadataOfSaid
+from apps.api.fields import Clamped, Flag, Label, Text
+from apps.api.input_serializers import WriteInput
 from apps.api.memory.query import MAX_QUERY
 from apps.api.operations import operation
 from apps.api.v1.body_identity import IdentityInput, NamedView
 from apps.api.v1.history import DeletedOutput
 from apps.api.v1.history_fields import AnyText, JsonObject, Name, Names, fact_id, kept_id
 from apps.core.plaintext import Plaintext
-from apps.history import states
-from apps.history.states import NewState, OpenedState
+from apps.history import state_queries
+from apps.history.state_sealing import OpenedState
+from apps.history.state_writes import NewState
 from apps.ingest.conversation_sync import delete_state, put_state
 
 DEEPEST: Final = 20  # segments of a namespace
@@ -181,7 +184,7 @@ class GetStateView(NamedView):
     def post(self, request: Request) -> Response:
         """Read what lies in a place; `item` is null where nothing does."""
         fields = self.read(PlaceInput)
-        item = states.find(
+        item = state_queries.find(
             self.reader_of(fields["tenant_id"], fields["user_id"]),
             fields["namespace"],
             fields["key"],
@@ -205,7 +208,7 @@ class ListStateView(NamedView):
     def post(self, request: Request) -> Response:
         """List what lies in a namespace and below, changed last first."""
         fields = self.read(ListStateInput)
-        found = states.list_items(
+        found = state_queries.list_items(
             self.reader_of(fields["tenant_id"], fields["user_id"]),
             fields["namespace_prefix"],
             source=fields["source"],
@@ -234,7 +237,7 @@ class SearchStateView(NamedView):
         items changed last are looked at.
         """
         fields = self.read(SearchStateInput)
-        found = states.search(
+        found = state_queries.search(
             self.reader_of(fields["tenant_id"], fields["user_id"]),
             Plaintext(fields["query"][:MAX_QUERY]),
             fields["namespace_prefix"],
@@ -287,7 +290,7 @@ class NamespacesView(NamedView):
     def post(self, request: Request) -> Response:
         """List the namespaces that hold something, in the order of the alphabet."""
         fields = self.read(NamespacesInput)
-        found = states.list_namespaces(
+        found = state_queries.list_namespaces(
             self.reader_of(fields["tenant_id"], fields["user_id"]),
             fields["prefix"],
             source=fields["source"],

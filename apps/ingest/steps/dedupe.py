@@ -5,13 +5,13 @@ from apps.ingest.changes import Effect
 from apps.ingest.memory_state import MemoryState
 from apps.ingest.neighbours import near_duplicate
 from apps.ingest.snapshot import SpaceSnapshot
-from apps.ingest.steps.supersede import reaffirm
+from apps.ingest.steps.supersede import extend_validity
 from text.extraction.reasons import Reason
 
 NEAR = 0.95  # cosine of MiniLM vectors above which two texts may be one; the words then decide
 
 
-def honour_reference(candidates: list[MemoryCandidate], snapshot: SpaceSnapshot) -> bool:
+def replay_client_ref(candidates: list[MemoryCandidate], snapshot: SpaceSnapshot) -> bool:
     """Whether the proposal carries a reference that stored something before: then it is that again, whatever it says.
 
     Its candidates become one for each memory that the first one stored.  A hard promise, which nothing turns off.
@@ -55,16 +55,16 @@ def dedupe(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
         if known is not None and known.made_at < kept.since:
             candidate.refuse("duplicate", Reason.SAME_TEXT, known.id)
         return
-    if candidate.is_listed and (known := snapshot.put_together(candidate)):
+    if candidate.is_listed and (known := snapshot.match_passages(candidate)):
         # What recall gave out comes back: nothing is said by it, so that nothing is said once more either.
         candidate.refuse("duplicate", Reason.ECHO, known.id)
     elif known := snapshot.same_text(candidate):
-        reaffirm(candidate, known, snapshot)
-        snapshot.meet(candidate, known)
+        extend_validity(candidate, known, snapshot)
+        snapshot.count_repetition(candidate, known)
         candidate.refuse("duplicate", Reason.SAME_TEXT, known.id)
     elif known := snapshot.said_until_then(candidate):
         candidate.refuse("duplicate", Reason.SAME_TEXT, known.id)  # what of it has ended does not hold again by that
-    elif known := snapshot.put_together(candidate):
+    elif known := snapshot.match_passages(candidate):
         candidate.refuse("duplicate", Reason.ECHO, known.id)
     elif candidate.slot is None and (near := near_duplicate(snapshot, candidate, threshold=NEAR)):
         candidate.refuse("discarded_redundant", Reason.NEAR_DUPLICATE, near)

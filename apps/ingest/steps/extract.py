@@ -218,11 +218,11 @@ def _as_reviewed(proposal: Proposal, read: ReviewedExtraction) -> MemoryCandidat
         extractor_confidence=1.0,
     )
     if read.is_edited:
-        anew = _candidate(proposal, finding, is_others=False, has_slot=finding.type == read.type)
-        candidate.key, candidate.value, candidate.closes = anew.key, anew.value, anew.closes
-        candidate.many_valued, candidate.parts = anew.many_valued, anew.parts
-        candidate.event_at, candidate.event_range = anew.event_at, anew.event_range
-        candidate.event_precision = anew.event_precision
+        edited = _candidate(proposal, finding, is_others=False, has_slot=finding.type == read.type)
+        candidate.key, candidate.value, candidate.closes = edited.key, edited.value, edited.closes
+        candidate.many_valued, candidate.parts = edited.many_valued, edited.parts
+        candidate.event_at, candidate.event_range = edited.event_at, edited.event_range
+        candidate.event_precision = edited.event_precision
     if finding.decision == "discarded_policy":
         candidate.refuse(finding.decision, finding.reason)
     return candidate

@@ -5,7 +5,7 @@ from functools import partial as bound
 
 from apps.audit.services import enqueue, record
 from apps.core.prepared_sql import insert, pipelined
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.edges.opened import NewEdge
 from apps.edges.services import write_edges
 from apps.entities.resolving import resolve as resolve_entities
@@ -275,7 +275,7 @@ def _write_decisions(batch: Sequence[Sequence[MemoryCandidate]], snapshot: Space
         for candidates in batch
         for one in candidates
     )
-    ids = take_ids(len(snapshot.new_receipts), sequence="ingest_ingestreceipt_id_seq")
+    ids = reserve_ids(len(snapshot.new_receipts), sequence="ingest_ingestreceipt_id_seq")
     insert(
         models.IngestReceipt(
             id=receipt_id,

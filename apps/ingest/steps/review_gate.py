@@ -8,11 +8,11 @@ from typing import Final
 from django.conf import settings
 
 from apps.core.prepared_sql import insert
-from apps.core.sequences import take_ids
+from apps.core.sequences import reserve_ids
 from apps.ingest.candidates import MemoryCandidate
 from apps.ingest.models import CONTENT, ReviewItem, ReviewState
+from apps.ingest.review_storage import packed
 from apps.ingest.snapshot import SpaceSnapshot
-from apps.ingest.waiting import packed
 from apps.memories.types import confidence
 from apps.projects.models import Review
 from text.extraction.reasons import Reason
@@ -63,7 +63,7 @@ class Queue:
         elif state == ReviewState.PENDING:
             candidate.review_id = review_id
         elif self._has_room():
-            (candidate.review_id,) = take_ids(1, sequence="ingest_reviewitem_id_seq")
+            (candidate.review_id,) = reserve_ids(1, sequence="ingest_reviewitem_id_seq")
             self.snapshot.waiting.append(candidate)
         else:
             candidate.refuse("discarded_policy", Reason.REVIEW_FULL)

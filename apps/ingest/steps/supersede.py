@@ -81,7 +81,7 @@ def _close(slot: bytes, value: bytes | None, candidate: MemoryCandidate, *, by: 
         known.periods.change(stretch, end=at, now=snapshot.now)
 
 
-def reaffirm(candidate: MemoryCandidate, known: MemoryState, snapshot: SpaceSnapshot) -> None:
+def extend_validity(candidate: MemoryCandidate, known: MemoryState, snapshot: SpaceSnapshot) -> None:
     """The row says what the candidate says, and may learn from it that it held earlier than was known."""
     at, until = snapshot.said_at(candidate), snapshot.until(candidate)
     if candidate.slot is None or candidate.slot != known.slot:
@@ -147,8 +147,8 @@ def _meets_itself(candidate: MemoryCandidate, place: SlotPosition, snapshot: Spa
         if not candidate.proposal.deduplicate:
             return False
         if snapshot.says_nothing_new(candidate, standing):
-            reaffirm(candidate, standing, snapshot)
-            snapshot.meet(candidate, standing)
+            extend_validity(candidate, standing, snapshot)
+            snapshot.count_repetition(candidate, standing)
             candidate.refuse("merged", Reason.SAME_VALUE, standing.id)
             return True
     for earlier in reversed(rows):
@@ -157,8 +157,8 @@ def _meets_itself(candidate: MemoryCandidate, place: SlotPosition, snapshot: Spa
             continue
         if place.after is not None or held is earlier:
             if held is None:
-                reaffirm(candidate, earlier, snapshot)
-            snapshot.meet(candidate, earlier)
+                extend_validity(candidate, earlier, snapshot)
+            snapshot.count_repetition(candidate, earlier)
             candidate.refuse("merged", Reason.SAME_VALUE, earlier.id)
         elif not _must_wait(candidate, place.displaced, snapshot):
             _revive(candidate, earlier, place, snapshot)
@@ -182,7 +182,7 @@ def _repeats(candidate: MemoryCandidate, memories: Iterable[MemoryState], snapsh
         return False
     for known in memories:
         if snapshot.says_nothing_new(candidate, known):
-            snapshot.meet(candidate, known)
+            snapshot.count_repetition(candidate, known)
             candidate.refuse("merged", Reason.SAME_VALUE, known.id)
             return True
     return False
@@ -252,7 +252,7 @@ def _revive(candidate: MemoryCandidate, earlier: MemoryState, place: SlotPositio
     for older in _displace(place, by=earlier.id, at=at, snapshot=snapshot, reason="revive"):
         if older.value_mac != candidate.value_mac:
             candidate.replaces_id = older.id
-    snapshot.meet(candidate, earlier)
+    snapshot.count_repetition(candidate, earlier)
     earlier.validity, earlier.superseded_by, earlier.reason = "current", None, ""
     earlier.periods.begin(at, now=snapshot.now)
     candidate.refuse("revived", Reason.SAME_VALUE, earlier.id)

@@ -16,7 +16,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from apps.apikeys.permissions import DEFAULT
 from apps.apikeys.services import issue, revoke
-from apps.memories.spaces import meet_end_user
+from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import default_project, scope_in
 from apps.tenants.models import Tenant
@@ -129,7 +129,7 @@ def _for_end_user(scope: Scope, end_user: str, *, now: datetime) -> Scope:
         project_id=default_project(scope).pk,
         permissions=frozenset(DEFAULT),
     )
-    return scope.in_spaces(meet_end_user(scope, end_user, now=now))
+    return scope.in_spaces(get_or_create_end_user(scope, end_user, now=now))
 
 
 def _described(report: DemoReport) -> dict[str, Any]:

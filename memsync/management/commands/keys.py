@@ -1,4 +1,4 @@
-"""`memsync keys`: rotate, watch, wrap anew and destroy the keys that memories are sealed under."""
+"""`memsync keys`: rotate, watch, rewrap and destroy the keys that memories are encrypted under."""
 
 import time
 from argparse import ArgumentParser
@@ -30,7 +30,7 @@ COLOURS = {"active": "green", "pending": "cyan", "read_only": "yellow", "retired
 
 
 class Command(PlainCommand):
-    help = "Rotate, watch, wrap anew and destroy the keys that memories are sealed under."
+    help = "Rotate, watch, rewrap and destroy the keys that memories are encrypted under."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="rotate|status|rewrap|destroy|bind")
@@ -47,7 +47,7 @@ class Command(PlainCommand):
         turn.add_argument(
             "--compromised",
             action="store_true",
-            help="somebody else may have the key: replace the identity key too, and retire the old ones once no row "
+            help="the key may be compromised: replace the identity key too, and retire the old ones once no row "
             "is under them. Tokens and vectors in copies of the database that were taken before stay readable to them.",
         )
         turn.add_argument("--wait", action="store_true", help="take part in the work and return when it is done")
@@ -82,7 +82,7 @@ class Command(PlainCommand):
             help="make rows good again that fail their hash: keys, roles, tenants and people that were restored",
             description="API keys, roles, tenants and people whose row is not what the service wrote are refused. This "
             "lists them, and believes what they say from now on: after a restore, or an upgrade that was broken off. "
-            "Look at each; it is what somebody with access to the database wrote.",
+            "Inspect each; someone with access to the database wrote it.",
         )
         bind.add_argument("rows", nargs="*", metavar="KIND:ID", help="only these, such as api_key:12")
         bind.add_argument("--dry-run", action="store_true", help="only list them")
@@ -130,7 +130,7 @@ class Command(PlainCommand):
         if options["json"]:
             self.say_json({"rows": found})
         for name, rows in found.items() if not options["json"] else ():
-            self.say(f"[bold]{name}[/bold]: {rows:,} rows would be sealed anew.")
+            self.say(f"[bold]{name}[/bold]: {rows:,} rows would be re-encrypted.")
 
     def _see_it_through(self, scope: Scope, one: KeyRotation, options: dict[str, Any]) -> None:
         """Work at it, beside whatever workers there are."""

@@ -8,7 +8,7 @@ from django.utils import timezone
 from rich.table import Table
 
 from apps.accounts import enrolment, second_factors
-from apps.accounts.services import Credentials, get_person, meet_person, start_over
+from apps.accounts.services import Credentials, get_or_create_person, get_person, start_over
 from apps.tenants.members import give_role, list_members, take_role
 from apps.tenants.models import Role, Tenant
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator, url
@@ -21,27 +21,27 @@ class Command(PlainCommand):
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="add|list|remove|reset|code")
         add = verbs.add_parser(
             "add",
-            help="give somebody a role; who is new gets a password and a code",
-            description="Give somebody a role in the tenant's organization. Who is new gets a password, and a code "
+            help="give a user a role; a new user gets a password and a code",
+            description="Give a user a role in the tenant's organization. A new user gets a password, and a code "
             "that is asked for once, before the first passkey or authenticator. Both are shown once.",
         )
         add.add_argument("email")
         add.add_argument("--role", choices=Role.values, required=True)
         add.add_argument("--full-name", default="")
         listing = verbs.add_parser("list", help="list who has a role", description="List who has a role.")
-        remove = verbs.add_parser("remove", help="take somebody's role away", description="Take somebody's role away.")
+        remove = verbs.add_parser("remove", help="remove a user's role", description="Remove a user's role.")
         remove.add_argument("email")
         reset = verbs.add_parser(
             "reset",
-            help="start somebody over who has lost password, passkeys or codes",
-            description="Give somebody a new password and code, and take passkeys, authenticators and sessions away. "
+            help="reset a user who has lost password, passkeys or codes",
+            description="Give a user a new password and code, and remove passkeys, authenticators and sessions. "
             "Make sure who asks.",
         )
         reset.add_argument("email")
         code = verbs.add_parser(
             "code",
-            help="give somebody another code for their first passkey or authenticator",
-            description="Give somebody who has no passkey and no authenticator yet another code, in place of the one "
+            help="give a user another code for their first passkey or authenticator",
+            description="Give a user who has no passkey and no authenticator yet another code, in place of the one "
             "before. It is asked for once, after the password, and is good for 30 days. Make sure who asks.",
         )
         code.add_argument("email")
@@ -58,12 +58,12 @@ class Command(PlainCommand):
         tenant: Tenant = chosen_tenant(options["tenant"])
         actor, now = operator().label, timezone.now()
         with transaction.atomic():
-            person, made = meet_person(options["email"], full_name=options["full_name"], actor=actor, now=now)
+            person, made = get_or_create_person(options["email"], full_name=options["full_name"], actor=actor, now=now)
             give_role(tenant, person.pk, options["role"], actor=actor, now=now)
         self._tell(options, person.email, made, f"is {options['role']} in {tenant.organization}")
         if made is None and not options["json"]:
             self.say_whole(f"  The account is there since {person.created_at:%Y-%m-%d}: they sign in as before.")
-            self.say_whole("  Whoever made it may know its password; `memsync people reset` starts it over.")
+            self.say_whole("  Its creator may know its password; `memsync people reset` resets it.")
 
     def list(self, options: dict[str, Any]) -> None:
         tenant = chosen_tenant(options["tenant"])

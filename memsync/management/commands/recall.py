@@ -17,7 +17,7 @@ from memsync.management.plain import PlainCommand, add_json, chosen_tenant, oper
 
 ABOUT = (
     "A trace holds ids and numbers of one recall, and no word of the question or of a memory. None are kept until "
-    "RECALL_TRACE_SHARE says of how many recalls; they are let go after RECALL_TRACE_DAYS."
+    "RECALL_TRACE_SHARE sets the share of recalls; traces are deleted after RECALL_TRACE_DAYS."
 )
 
 

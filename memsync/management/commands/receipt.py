@@ -29,7 +29,7 @@ class Command(PlainCommand):
         take = verbs.add_parser(
             "download",
             help="write a receipt's file, complete in itself",
-            description="Write a receipt with its proof and, for whoever holds it, what it is about.",
+            description="Write a receipt with its proof and, for its holder, what it is about.",
         )
         take.add_argument("--to", type=Path, metavar="FILE", help="where to (default: the output)")
         take.add_argument(

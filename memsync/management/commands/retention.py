@@ -75,7 +75,7 @@ class Command(PlainCommand):
             which.add_argument("--space", type=int, metavar="ID", help="of this space (`memsync space list`)")
             if verb is begin:
                 which.add_argument("--memory", type=int, metavar="ID", help="of this memory")
-        begin.add_argument("--case", required=True, help="the reference of whoever asks for it; no names")
+        begin.add_argument("--case", required=True, help="reference of the case; no names")
         look.add_argument(
             "--within", type=duration, default=timedelta(days=30), help="how far ahead to look (default: 30d)"
         )

@@ -13,8 +13,10 @@ from apps.memories.spaces import find_end_user, list_spaces
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import SpaceNotFound, scope_in
-from apps.retention import disk_purge, erasing
-from apps.retention.erasing import COMMAND_LINE, Authorisation, Erased, Target, start_erasure
+from apps.retention import disk_purge, erasure_plan, erasure_workflow
+from apps.retention.erasure_list import Erased
+from apps.retention.erasure_targets import Target
+from apps.retention.erasure_workflow import COMMAND_LINE, Authorisation, start_erasure
 from apps.retention.replay import resume
 from apps.tenants.selectors import get_tenant
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
@@ -68,7 +70,7 @@ class Command(PlainCommand):
         purge = verbs.add_parser(
             "purge",
             help="take what was erased out of the files of the database, now",
-            description="Vacuum every table, write it anew, and issue the receipts of that; the worker does it hourly.",
+            description="Vacuum and rewrite every table, and issue the receipts; the worker does it hourly.",
         )
         purge.add_argument(
             "--rewrite", action="store_true", help="large tables too, which keeps everybody out while it lasts"
@@ -93,7 +95,7 @@ class Command(PlainCommand):
         scope = scope_in(tenant, principal=operator())
         target, said, what = self.chosen(scope, options)
         with_sources = bool(options.get("with_sources"))
-        plan = erasing.plan(scope, target, with_sources=with_sources)
+        plan = erasure_plan.plan(scope, target, with_sources=with_sources)
         if self.may_go_on(target, plan, said, what, options):
             done = start_erasure(
                 scope,
@@ -124,7 +126,7 @@ class Command(PlainCommand):
                 return Target.tenant(), scope.tenant.name, "the tenant's name"
 
     def resume(self, options: dict[str, Any]) -> None:
-        carried = erasing.resume(now=timezone.now())
+        carried = erasure_workflow.resume(now=timezone.now())
         done = resume(now=timezone.now())
         if options["json"]:
             self.say_json({**asdict(done), "carried_through": carried})
@@ -140,10 +142,10 @@ class Command(PlainCommand):
             self.say_json(asdict(done))
         else:
             self.say(
-                f"{done.erasures} erasures purged; {done.rewritten} tables written anew, {done.reindexed} reindexed."
+                f"{done.erasures} erasures purged; {done.rewritten} tables rewritten, {done.reindexed} reindexed."
             )
         if done.waits:
-            raise CommandError(f"Somebody is still reading {', '.join(done.waits)}: run it again.")
+            raise CommandError(f"A transaction still reads {', '.join(done.waits)}: run it again.")
 
     def may_go_on(self, target: Target, plan: Mapping[str, int], name: str, what: str, options: dict[str, Any]) -> bool:
         """Whether it shall be done.  Raises CommandError when it was not confirmed."""

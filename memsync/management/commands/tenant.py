@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from apps.apikeys.onboarding import OpenedTenant, open_tenant
+from apps.apikeys.onboarding import OpenedTenant, provision_tenant
 from apps.apikeys.quota import METERS, MODES, quota_mode, set_quota, standings
 from apps.projects.policies import in_force, in_words
 from apps.projects.system import find_tenant_scope
@@ -51,7 +51,7 @@ class Command(PlainCommand):
             metavar="NAME=VALUE",
             help="key_deletes=deny, the default, refuses all deletes, key_deletes=retire hides; "
             "new_spaces=searchable, the default, or new_spaces=sealed: of new end users nothing searchable is kept; "
-            "changes=replace, the default, or changes=dispute, which keeps both values until somebody decides; "
+            "changes=replace, the default, or changes=dispute, which keeps both values until a reviewer decides; "
             "instructions=style, the default: how users want to be answered takes effect when they say it, and other "
             "instructions wait; instructions=review: all wait; instructions=keep: all take effect at once; "
             "ai_extract=self_hosted_only, the default, allow or deny: which language model may read what is said; "
@@ -80,7 +80,7 @@ class Command(PlainCommand):
     def create(self, options: dict[str, Any]) -> None:
         now, owner = timezone.now(), options["organization"] or options["name"]
         organization = find_organization(owner) or open_organization(owner, now=now)
-        opened = open_tenant(organization, options["name"], principal=operator(), now=now)
+        opened = provision_tenant(organization, options["name"], principal=operator(), now=now)
         if options["json"]:
             self.say_json(_described(opened))
         else:

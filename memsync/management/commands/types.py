@@ -210,7 +210,7 @@ class Command(PlainCommand):
             if options["json"]:
                 self.say_json({"tenant": scope.tenant.name, "change": options["change"], "rows": count})
             else:
-                self.say(f"{count:,} memories would be as before, save those that somebody changed since.")
+                self.say(f"{count:,} memories would be as before, except those changed since.")
             return
         self._see_through(scope, type_changes.ask_to_undo(scope, options["change"], now=timezone.now()), options)
 

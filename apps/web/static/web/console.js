@@ -1,7 +1,7 @@
 /* What makes the pages quicker for those who have scripts. Each of them works without.
 
    [data-search]: the field that "/" goes to.  [data-copy]: a box whose text a button copies.  [data-all]: a box that
-   ticks all of its form.  [data-live]: a box that is fetched anew so many seconds apart, for as long as it says so.
+   ticks all of its form.  [data-live]: a box that is fetched again every so many seconds, as long as it has the attribute.
    [data-centre]: a box that is scrolled to its middle.  [data-slide]: a slider over days, beside the field that it fills. */
 "use strict";
 (function () {

@@ -17,7 +17,7 @@ from apps.crypto.models import TenantKeyState
 from apps.memories.models import Memory, MemoryVector, QuarantinedRow
 from apps.projects.models import Project
 from apps.tenants.models import EndUser, Tenant
-from memsync.figures import ChartPicture, pictures
+from memsync.admin_charts import ChartPicture, pictures
 
 # Counting more rows than these one by one would make the page wait; the planner's estimate is near enough.
 COUNTED: Final = 100_000

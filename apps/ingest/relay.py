@@ -7,7 +7,7 @@ from typing import Final
 from apps.adapters.registry import get_embedder
 from apps.audit.services import enqueue
 from apps.core.scoping import tenant_transaction
-from apps.history.states import embed_items
+from apps.history.state_writes import embed_items
 from apps.memories.embedding import embed_memories
 from apps.memories.models import Memory
 from apps.memories.quarantine_retry import release
@@ -18,7 +18,7 @@ from apps.summaries.services import tend_clusters, tend_summaries
 REFRESHED: Final = 5_000  # memories asked for in one transaction
 
 
-def drain(*, now: datetime, seconds: float = float("inf")) -> int:
+def process_due_events(*, now: datetime, seconds: float = float("inf")) -> int:
     """Due work of each tenant and kind in turn; how many pieces were taken.  seconds: see ``Turns.drain``."""
     return turns.drain(now=now, seconds=seconds)
 

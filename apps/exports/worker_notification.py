@@ -1,4 +1,4 @@
-"""Ringing for a worker.  The job is a row already: an unheard bell costs the seconds until the next look."""
+"""Worker notifications. The job is committed already: a lost message delays it until the next beat."""
 
 import logging
 
@@ -7,7 +7,7 @@ from apps.exports.tasks import work
 logger = logging.getLogger(__name__)
 
 
-def ring(tenant_id: int, job_id: int) -> None:
+def notify_worker(tenant_id: int, job_id: int) -> None:
     """Notify a worker that there is an export.  Never raises."""
     try:
         work.apply_async(kwargs={"tenant_id": tenant_id, "job_id": job_id})

@@ -32,7 +32,7 @@ class StatusCounts:
         return not (self.current or self.replaced or self.archived or self.deleted)
 
 
-def tally(scope: Scope) -> StatusCounts:
+def count_statuses(scope: Scope) -> StatusCounts:
     """Of the scope's environment.  Costs as much as it holds: frequent callers cache the answer."""
     with tenant_transaction(scope), connection.cursor() as cursor:
         cursor.execute(_TALLY, [scope.tenant_id, scope.environment.value])

@@ -82,7 +82,7 @@ class StoredVector:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examined:
+class MemoryDetail:
     """versions: of what it says, the oldest first, itself among them.  as_of: the time that was asked about.
 
     session, speaker: as the caller named them.  sources, summaries: ids of what it was made from, and of what was made
@@ -114,7 +114,7 @@ class Examined:
     salience: float
 
 
-def examine(scope: Scope, memory_id: int, *, as_of: datetime | None = None, now: datetime) -> Examined:
+def get_memory_detail(scope: Scope, memory_id: int, *, as_of: datetime | None = None, now: datetime) -> MemoryDetail:
     """Of a memory of the scope's one space, which its reader has looked at.  The audit trail says how many other
     versions were opened.  Raises MemoryNotFound, DecryptError."""
     with tenant_transaction(scope):
@@ -131,7 +131,7 @@ def examine(scope: Scope, memory_id: int, *, as_of: datetime | None = None, now:
         days = days_since(row.created_at, row.last_accessed_at, now=now)
         half_life = half_life_of(row.type)
         ending = lifetimes_of(scope, [scope.space.id]).next_step(row)
-        return Examined(
+        return MemoryDetail(
             versions=versions,
             as_of=as_of,
             session=handles.session,

@@ -1,0 +1,137 @@
+"""These fields take lists and objects: labels, tags, ids, weights and metadata."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import orjson
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
+
+from apps.api.fields import MESSAGES, NO_CONTROL, Whole, is_label, is_number, read_moment
+from apps.core.errors import TooLarge
+
+MAX_METADATA: Final = 64 * 1024  # bytes of JSON
+MAX_WEIGHT: Final = 1e6
+
+
+class Metadata(serializers.DictField):
+    """The caller's own object, kept as it is.  Raises TooLarge past 64 KiB of JSON."""
+
+    default_error_messages = MESSAGES
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            self.fail("object")
+        if len(orjson.dumps(data)) > MAX_METADATA:
+            raise TooLarge(f"metadata is larger than {MAX_METADATA} bytes of JSON")
+        return data
+
+
+class MetadataOfSaid(Metadata):
+    """Metadata of what is to be remembered: ``occurred_at``, where it stands in it, is a time."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        metadata = super().to_internal_value(data)
+        if metadata.get("occurred_at") is not None and read_moment(metadata["occurred_at"]) is None:
+            raise serializers.ValidationError({"occurred_at": [ErrorDetail(MESSAGES["moment"], "moment")]})
+        return metadata
+
+    def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
+        moment = {"type": "string", "nullable": True, "anyOf": [{"format": "date-time"}, {"format": "date"}]}
+        return {"properties": {"occurred_at": moment}}
+
+
+@extend_schema_field({"type": "array", "items": {"type": "string"}})
+class Labels(serializers.Field[tuple[str, ...], Any, Any, Any]):
+    """A list of labels, each once and in order.  choices: the only words allowed."""
+
+    default_error_messages = MESSAGES
+
+    def __init__(
+        self, *, max_items: int = 64, max_length: int = 64, choices: Sequence[str] = (), **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.max_items, self.max_length, self.choices = max_items, max_length, choices
+
+    def to_internal_value(self, data: Any) -> tuple[str, ...]:
+        if not isinstance(data, list):
+            self.fail("strings")
+        if len(data) > self.max_items:
+            self.fail("many", max_items=self.max_items)
+        for label in data:
+            if not isinstance(label, str):
+                self.fail("strings")
+            if len(label) > self.max_length:
+                self.fail("max_length", max_length=self.max_length)
+            if not is_label(label):
+                self.fail("control")
+            if self.choices and label not in self.choices:
+                self.fail("choice", choices=", ".join(self.choices))
+        return tuple(dict.fromkeys(data))
+
+    def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
+        return {"items": self._item(), "maxItems": self.max_items}
+
+    def _item(self) -> dict[str, Any]:
+        if self.choices:
+            return {"type": "string", "enum": list(self.choices)}
+        return {"type": "string", "maxLength": self.max_length, "pattern": NO_CONTROL}
+
+
+class Tags(Labels):
+    """Tags are lower-cased, and blank ones are dropped."""
+
+    def to_internal_value(self, data: Any) -> tuple[str, ...]:
+        tags = (tag.strip().lower() for tag in super().to_internal_value(data))
+        return tuple(dict.fromkeys(tag for tag in tags if tag))
+
+
+@extend_schema_field({})
+class OneOrMore(Labels):
+    """A list of labels, or one by itself."""
+
+    def to_internal_value(self, data: Any) -> tuple[str, ...]:
+        return super().to_internal_value([data] if isinstance(data, str) else data)
+
+    def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
+        return {"oneOf": [self._item(), {"type": "array", **super().published(mapped)}]}
+
+
+class Ids(serializers.ListField):
+    """A list of ids of memories, each once and in order; at least one."""
+
+    default_error_messages = MESSAGES | {
+        "not_a_list": "must be a list of ids",
+        "empty": "must hold at least one id",
+        "max_length": "must hold at most {max_length} ids",
+    }
+
+    def __init__(self, *, max_items: int, **options: Any) -> None:
+        super().__init__(child=Whole(min_value=1), allow_empty=False, max_length=max_items, **options)
+
+    def to_internal_value(self, data: Any) -> list[int]:
+        if not isinstance(data, list):
+            self.fail("not_a_list")
+        return list(super().to_internal_value(data))
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        # Repeated ids are left out once they have been counted, because that is how a reader of the published limit counts them.
+        ids = super().run_validation(data)
+        return list(dict.fromkeys(ids)) if isinstance(ids, list) else ids
+
+
+class Weights(serializers.DictField):
+    """How much each factor counts."""
+
+    default_error_messages = MESSAGES
+
+    def to_internal_value(self, data: Any) -> dict[str, float]:
+        if not isinstance(data, dict) or len(data) > 16:
+            self.fail("weights")
+        if not all(is_number(weight) and 0 <= weight <= MAX_WEIGHT for weight in data.values()):
+            self.fail("weights")
+        return {name: float(weight) for name, weight in data.items()}
+
+    def published(self, mapped: dict[str, Any]) -> dict[str, Any]:
+        return {"additionalProperties": {"type": "number", "minimum": 0, "maximum": MAX_WEIGHT}, "maxProperties": 16}

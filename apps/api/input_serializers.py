@@ -1,0 +1,68 @@
+"""Serializers read request bodies and query strings, and refuse names that they do not list."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
+
+from apps.api.unknown import unknown_names
+
+PLATFORM_OWNED: Final = frozenset(
+    {"retention_status", "vector_id", "extracted_type", "extracted_key", "retention_expires_at"}
+)
+# What a body never decides, and many clients send along: the credential says whose it is, and a header which project.
+OWNERS: Final = ("user_id", "project_id")
+
+
+class Input(serializers.Serializer[Any]):
+    """A request body.  A field that it does not list is refused, with the nearest one that it does; null means the same
+    as absent.
+
+    passed_over: fields that are known, and ignored.  never_null: fields where being left out means something, and null
+    does not.  The others are for the schema, and say what a class checks by itself.  some_of: at least one of these is
+    given.  one_of: exactly one is.  where_given: what then holds of others, as JSON Schema.
+    """
+
+    default_error_messages: ClassVar = {"invalid": "must be an object"}
+    never_null: ClassVar[frozenset[str]] = frozenset()
+    passed_over: ClassVar[tuple[str, ...]] = ()
+    kind: ClassVar = "field"
+    some_of: ClassVar[tuple[str, ...]] = ()
+    one_of: ClassVar[tuple[str, ...]] = ()
+    where_given: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict):
+            if unknown := [name for name in data if name not in self.fields and name not in self.passed_over]:
+                raise serializers.ValidationError(unknown_names(unknown, [*self.fields], kind=self.kind))
+            if nulls := [name for name in sorted(self.never_null & data.keys()) if data[name] is None]:
+                raise serializers.ValidationError({name: ErrorDetail("must not be null", "null") for name in nulls})
+            data = {name: value for name, value in data.items() if value is not None}
+        return super().to_internal_value(data)
+
+    def takes_null(self, name: str) -> bool:
+        return not self.fields[name].required and name not in self.never_null
+
+
+class Parameters(Input):
+    """A query string."""
+
+    kind = "parameter"
+
+    def takes_null(self, name: str) -> bool:
+        return False
+
+
+class WriteInput(Input):
+    """A body that stores something.  It may not name what only the platform sets."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict) and (named := PLATFORM_OWNED & data.keys()):
+            raise serializers.ValidationError(
+                {
+                    name: ErrorDetail("is set by the platform and cannot be written", "platform_owned")
+                    for name in sorted(named)
+                }
+            )
+        return super().to_internal_value(data)

@@ -1,0 +1,100 @@
+"""The root key and the identity key of a tenant give the keys of each space.
+
+::
+
+    PRK            = HKDF-Extract(salt of the space, root key of the tenant and version)
+    key of purpose = HKDF-Expand(PRK, "mem/1|" purpose "|" deployment "|" tenant "|" environment "|" space, size)
+
+Purposes under the root key: content (64 bytes), term, tag, vector (32).  Under the identity key: id (32).
+What belongs to a whole tenant has the tenant's uid for a space and no environment.
+"""
+
+import uuid
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol, final
+
+from django.conf import settings
+
+from apps.crypto import aead
+from apps.crypto.envelope import KEY_BYTES, Box
+from apps.crypto.vectors import Rotation
+
+
+class SpaceLike(Protocol):
+    @property
+    def uid(self) -> uuid.UUID: ...
+
+    @property
+    def environment(self) -> str: ...
+
+    @property
+    def identity_version(self) -> int: ...
+
+    @property
+    def is_sealed(self) -> bool: ...
+
+
+@dataclass(slots=True, eq=False)
+class Tally:
+    """How often a root key was used in this process.  Threads may lose a count to each other: it is an estimate."""
+
+    seals: int = 0
+    opens: int = 0
+
+
+@final
+class SpaceKeys:
+    """Everything derived for one space under one version of the root key and one of the identity key, ready to use."""
+
+    __slots__ = ("_rotations", "_vector_key", "box", "identity", "tag", "tally", "term", "version")
+
+    def __init__(
+        self,
+        *,
+        version: int,
+        root: bytearray,
+        identity: bytearray,
+        salt: bytes,
+        tenant: uuid.UUID,
+        space: SpaceLike,
+        tally: Tally | None = None,
+    ) -> None:
+        deployment, environment = settings.DEPLOYMENT_ID, space.environment
+        derive = partial(_derive, deployment=deployment, tenant=tenant, environment=environment, space=space.uid)
+        prk = aead.extract(salt, root)
+        self.version: Final = version
+        self.tally: Final = tally or Tally()
+        self.box: Final = Box(
+            derive(prk, "content", KEY_BYTES),
+            key_version=version,
+            deployment=deployment,
+            tenant=tenant,
+            environment=environment,
+            space=space.uid,
+        )
+        self.term: Final = aead.Mac(derive(prk, "term"))
+        self.tag: Final = aead.Mac(derive(prk, "tag"))
+        self.identity: Final = aead.Mac(derive(aead.extract(salt, identity), "id"))
+        self._vector_key: Final = derive(prk, "vector")
+        self._rotations: Final[dict[int, Rotation]] = {}
+
+    def rotation(self, dimensions: int) -> Rotation:
+        rotation = self._rotations.get(dimensions)
+        if rotation is None:
+            rotation = self._rotations[dimensions] = Rotation.from_key(self._vector_key, dimensions)
+        return rotation
+
+
+def _derive(
+    prk: bytes,
+    purpose: str,
+    size: int = aead.KEY_BYTES,
+    *,
+    deployment: str,
+    tenant: uuid.UUID,
+    environment: str,
+    space: uuid.UUID,
+) -> bytes:
+    # The deployment alone is free text; the uuids and the environment hold no bar, so nothing can be shifted.
+    return aead.expand(prk, f"mem/1|{purpose}|{deployment}|{tenant}|{environment}|{space}".encode(), size)

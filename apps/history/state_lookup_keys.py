@@ -1,0 +1,42 @@
+"""This module makes the keyed hashes by which items of framework state are found, and selects rows by them."""
+
+from collections.abc import Sequence
+
+from apps.core.scoping import ScopedQuerySet
+from apps.crypto.services import SpaceCipher
+from apps.history.models import StateItem
+from apps.history.state_sealing import OpenedState
+from apps.projects.scope import Scope
+
+
+def item_mac(cipher: SpaceCipher, source: str, namespace: Sequence[str], key: str) -> bytes:
+    """Of one place: a source, a namespace and a key."""
+    return cipher.identity_mac("state.item", source, *namespace, key)
+
+
+def namespace_mac(cipher: SpaceCipher, source: str, namespace: Sequence[str]) -> bytes:
+    """Of one namespace of a source."""
+    return cipher.identity_mac("state.namespace", source, *namespace)
+
+
+def prefix_macs(cipher: SpaceCipher, source: str, namespace: Sequence[str]) -> list[bytes]:
+    """Of a namespace and of each above it, the empty one first."""
+    return [namespace_mac(cipher, source, namespace[:depth]) for depth in range(len(namespace) + 1)]
+
+
+def rekey(row: StateItem, item: OpenedState, cipher: SpaceCipher) -> None:
+    """Remake the row's lookup keys."""
+    row.item_mac = item_mac(cipher, item.source, item.namespace, item.key)
+    row.namespace_mac = namespace_mac(cipher, item.source, item.namespace)
+    row.prefix_macs = prefix_macs(cipher, item.source, item.namespace)
+    row.save(update_fields=["item_mac", "namespace_mac", "prefix_macs"])
+
+
+def rows_of_space(scope: Scope) -> ScopedQuerySet[StateItem]:
+    """Every item of the scope's one space."""
+    return StateItem.objects.within(scope).filter(space_id=scope.space.id)
+
+
+def rows_below(scope: Scope, cipher: SpaceCipher, source: str, prefix: Sequence[str]) -> ScopedQuerySet[StateItem]:
+    """What lies in a namespace of a source and below it."""
+    return rows_of_space(scope).filter(prefix_macs__contains=[namespace_mac(cipher, source, prefix)])

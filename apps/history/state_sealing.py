@@ -1,0 +1,87 @@
+"""This module seals and opens an item of framework state: a JSON object under a source, a namespace and a key."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from apps.core.plaintext import Plaintext
+from apps.crypto.services import SpaceCipher
+from apps.history.models import StateItem
+
+STATE: Final = "history_state"  # by which broken rows are listed
+ITEM, EMBEDDING = "history_state.item", "history_state.embedding"  # the names bound into the seals
+Columns = tuple[bytes, bytes | None]  # the item's JSON, and its embedding at half precision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedState:
+    """An item as its owner may read it.  given_text: as it was put with it, if any.  score: of a search."""
+
+    id: int
+    namespace: tuple[str, ...]
+    key: str
+    value: Mapping[str, Any]
+    given_text: Plaintext | None
+    source: str
+    metadata: Mapping[str, Any]
+    is_indexed: bool
+    created_at: datetime
+    updated_at: datetime
+    score: float | None = None
+
+    @property
+    def text(self) -> Plaintext:
+        """What it is searched by."""
+        return searched_text(self.given_text, self.value)
+
+
+def open_columns(row: StateItem, cipher: SpaceCipher) -> Columns:
+    """Both sealed columns.  Raises DecryptError when either fails its seal."""
+    item = cipher.open_bytes(ITEM, row.pk, bytes(row.item_ct), revision=row.revision)
+    return item, None if row.embedding_ct is None else _open_embedding(row, cipher)
+
+
+def seal_columns(state_id: int, revision: int, opened: Columns, cipher: SpaceCipher) -> Columns:
+    item, embedding = opened
+    return (
+        cipher.seal(ITEM, state_id, item, revision=revision),
+        None if embedding is None else cipher.seal(EMBEDDING, state_id, embedding, revision=revision),
+    )
+
+
+def open_state(row: StateItem, cipher: SpaceCipher, *, score: float | None = None) -> OpenedState:
+    """Raises DecryptError when it fails its seal."""
+    item = orjson.loads(cipher.open_bytes(ITEM, row.pk, bytes(row.item_ct), revision=row.revision))
+    return OpenedState(
+        id=row.pk,
+        namespace=tuple(item["namespace"]),
+        key=item["key"],
+        value=item["value"],
+        given_text=None if item["text"] is None else Plaintext(item["text"]),
+        source=item["source"],
+        metadata=item["metadata"],
+        is_indexed=row.is_indexed,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        score=score,
+    )
+
+
+def open_embedding(row: StateItem, cipher: SpaceCipher) -> NDArray[np.float32]:
+    """Of a row that has one.  Raises DecryptError when it fails its seal."""
+    return np.frombuffer(_open_embedding(row, cipher), dtype="<f2").astype(np.float32)
+
+
+def _open_embedding(row: StateItem, cipher: SpaceCipher) -> bytes:
+    assert row.embedding_ct is not None  # noqa: S101  (the callers looked)
+    return cipher.open_bytes(EMBEDDING, row.pk, bytes(row.embedding_ct), revision=row.revision)
+
+
+def searched_text(given: Plaintext | None, value: Mapping[str, Any]) -> Plaintext:
+    """What an item is searched by: the text put with it, else its value's JSON."""
+    return Plaintext(orjson.dumps(value).decode()) if given is None else given

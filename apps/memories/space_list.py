@@ -1,0 +1,169 @@
+"""This module lists the spaces of a tenant, whose they are, and how many memories each holds."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection
+
+from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import open_tenant
+from apps.memories.lineage import NOT_STALE
+from apps.memories.spaces import EXTERNAL_ID
+from apps.projects.models import Space
+from apps.projects.scope import Environment, Scope, SpaceKind, SpaceRef
+from apps.projects.selectors import SpaceNotFound
+from apps.tenants.models import EndUser
+
+COUNTED: Final = 1_000  # memories of one space; beyond it there are just more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """A space and whose it is.  name: the tenant's own id for an end user; None for what belongs to no end user."""
+
+    space: SpaceRef
+    name: Plaintext | None
+
+    @property
+    def label(self) -> str:
+        """To be shown."""
+        return self.name.reveal() if self.name else f"{self.space.kind.value} {self.space.owner_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpaceSummary:
+    """A space as a list shows it.  count: of current memories, at most COUNTED.  last_at: of the newest memory."""
+
+    owner: Owner
+    count: int
+    has_more: bool
+    last_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpacePage:
+    """summaries: of this page, newest space first.  next_before: where to go on, if anything is left."""
+
+    summaries: Sequence[SpaceSummary]
+    next_before: int | None
+
+
+def list_space_summaries(
+    scope: Scope, environment: Environment, *, limit: int, before: int | None = None, now: datetime
+) -> SpacePage:
+    """Whose memories there are in an environment, newest first.  before: the id of a space; only older ones."""
+    with tenant_transaction(scope):
+        rows = Space.objects.within(scope).filter(environment=environment)
+        if before is not None:
+            rows = rows.filter(pk__lt=before)
+        found = [space.ref for space in rows.order_by("-pk")[: limit + 1]]
+        page = found[:limit]
+        owners, counts = _owners(scope, page), _counts(scope, page, now=now)
+    return SpacePage(
+        summaries=[
+            SpaceSummary(
+                owner=owners[space.id],
+                count=min(counts[space.id][0], COUNTED),
+                has_more=counts[space.id][0] > COUNTED,
+                last_at=counts[space.id][1],
+            )
+            for space in page
+        ],
+        next_before=page[-1].id if len(found) > limit else None,
+    )
+
+
+def environments_in_use(scope: Scope) -> set[Environment]:
+    """Those that hold a memory of the tenant."""
+    with tenant_transaction(scope), connection.cursor() as cursor:
+        cursor.execute(
+            "select name from unnest(%s::text[]) asked(name) where exists (select from memories_memory memory "
+            "where memory.tenant_id = %s and memory.environment = asked.name)",
+            [[one.value for one in Environment], scope.tenant_id],
+        )
+        return {Environment(name) for (name,) in cursor.fetchall()}
+
+
+def find_space(scope: Scope, space_id: int) -> Scope:
+    """The scope in this space of the tenant, and in its environment.  Raises SpaceNotFound."""
+    with tenant_transaction(scope):
+        space = Space.objects.within(scope).filter(pk=space_id).first() if 0 < space_id < 2**63 else None
+    if space is None:
+        raise SpaceNotFound
+    return inside(scope, space.ref)
+
+
+def spaces_in(scope: Scope, space_ids: Sequence[int]) -> list[SpaceRef]:
+    """Those of these that the tenant has."""
+    with tenant_transaction(scope):
+        return [space.ref for space in Space.objects.within(scope).filter(pk__in=space_ids)]
+
+
+def inside(scope: Scope, space: SpaceRef) -> Scope:
+    """The scope in this space, and in its environment."""
+    return type(scope)(
+        tenant=scope.tenant,
+        environment=space.environment,
+        principal=scope.principal,
+        project_id=scope.project_id,
+        permissions=scope.permissions,
+        spaces=(space,),
+    )
+
+
+def owner_of(scope: Scope, *, now: datetime) -> Owner:
+    """Whose the scope's one space is."""
+    with tenant_transaction(scope):
+        return _owners(scope, [scope.space])[scope.space.id]
+
+
+def owners_of(scope: Scope, spaces: Iterable[SpaceRef]) -> dict[int, Owner]:
+    """Whose these spaces of the tenant are, by the space's id."""
+    with tenant_transaction(scope):
+        return _owners(scope, {space.id: space for space in spaces}.values())
+
+
+def _owners(scope: Scope, spaces: Iterable[SpaceRef]) -> dict[int, Owner]:
+    """Inside the tenant's transaction."""
+    spaces = list(spaces)
+    people = {
+        row.pk: row
+        for row in EndUser.objects.within(scope).filter(
+            pk__in=[space.owner_id for space in spaces if space.kind == SpaceKind.END_USER]
+        )
+    }
+    cipher = open_tenant(scope.tenant) if people else None
+    found = {}
+    for space in spaces:
+        row = people.get(space.owner_id) if space.kind == SpaceKind.END_USER else None
+        name = cipher.open(EXTERNAL_ID, row.pk, bytes(row.external_ct)) if row and cipher else None
+        found[space.id] = Owner(space=space, name=name)
+    return found
+
+
+# Each space's own rows, along the index that begins with tenant and space, and no more of them than are counted.
+_COUNTS: Final = f"""
+select asked.id,
+    (select count(*) from (
+        select from memories_memory memory
+        where memory.tenant_id = %(tenant)s and memory.space_id = asked.id and memory.retention_status = 'active'
+          and memory.validity <> 'superseded' and (memory.expires_at is null or memory.expires_at > %(now)s)
+          and {NOT_STALE.replace("%s", "%(now)s")}
+        limit %(most)s) counted),
+    (select newest.created_at from memories_memory newest
+     where newest.tenant_id = %(tenant)s and newest.space_id = asked.id order by newest.id desc limit 1)
+from unnest(%(spaces)s::bigint[]) asked(id)
+"""  # noqa: S608  (ours)
+
+
+def _counts(scope: Scope, spaces: Sequence[SpaceRef], *, now: datetime) -> dict[int, tuple[int, datetime | None]]:
+    """Of each space how many are current, at most one more than COUNTED, and when its newest came.  Inside the tenant's
+    transaction."""
+    ids = [space.id for space in spaces]
+    asked: dict[str, Any] = {"tenant": scope.tenant_id, "spaces": ids, "most": COUNTED + 1, "now": now}
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNTS, asked)
+        return {space_id: (count, last_at) for space_id, count, last_at in cursor.fetchall()}
