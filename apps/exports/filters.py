@@ -23,7 +23,7 @@ _UNITS: Final[Mapping[str, timedelta]] = {
 
 
 class FiltersClash(Invalid):
-    """These filters and this scope do not go together."""
+    """These filters and this scope cannot be combined."""
 
     code = "EXPORT_FILTERS_CLASH"
 

@@ -45,19 +45,19 @@ TYPES: Final = {Format.CSV: "text/csv; charset=utf-8", Format.JSONL: "applicatio
 
 
 class LinkRefused(NotFound):
-    """This link was used, its time is over, or it was never good: ask for another."""
+    """This link was used, has expired or never existed: request another."""
 
     code = "EXPORT_LINK_REFUSED"
 
 
 class ExportNotReady(Conflict):
-    """This export has no file: it is not completed, or the file is gone."""
+    """This export has no file: it is not completed, or the file was deleted."""
 
     code = "EXPORT_NOT_READY"
 
 
 class FileGone(Unavailable):
-    """The file was removed while it was being read."""
+    """The file was deleted while it was being read."""
 
     code = "EXPORT_FILE_GONE"
 

@@ -29,13 +29,13 @@ MOST_OPEN: Final = 5  # of a tenant's environment at a time; each reads all that
 
 
 class TooManyExports(Conflict):
-    """Five exports of this environment are under way; wait for one to end, or cancel one."""
+    """Five exports of this environment are in progress; wait for one to end, or cancel one."""
 
     code = "TOO_MANY_EXPORTS"
 
 
 class ExportNotOver(Conflict):
-    """This export is completed or still under way: only one that failed, was cancelled or has expired is repeated."""
+    """This export is completed or in progress: only one that failed, was cancelled or has expired can be retried."""
 
     code = "EXPORT_NOT_OVER"
 

@@ -4,6 +4,8 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.exports import working
+from apps.exports.models import OPEN, ExportJob
+from apps.projects.system import open_jobs
 
 SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
 
@@ -19,6 +21,6 @@ def work(tenant_id: int, job_id: int, **_: object) -> None:
 @shared_task(name="exports.tend", ignore_result=True)  # type: ignore[untyped-decorator]
 def tend(**_: object) -> None:
     """Queue tasks for exports without a worker, such as those of a killed worker; delete expired files."""
-    for tenant_id, job_id in working.open_jobs():
+    for tenant_id, job_id in open_jobs(ExportJob.objects, OPEN):
         work.apply_async(kwargs={"tenant_id": tenant_id, "job_id": job_id})
     working.sweep(now=timezone.now())

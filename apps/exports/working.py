@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Final
@@ -32,7 +32,7 @@ from apps.exports.jobs import ExportResult, open_filters, scope_of, seal_result
 from apps.exports.models import OPEN, PAYLOAD, ExportChunk, ExportJob, ExportReach, ExportStatus, Format
 from apps.exports.reading import ExportPart
 from apps.projects.scope import Scope
-from apps.projects.system import find_system_scope, sweep_each_tenant, system_scopes
+from apps.projects.system import find_system_scope, sweep_each_tenant
 
 logger = logging.getLogger(__name__)
 
@@ -53,16 +53,6 @@ class ExportOutcome(Enum):
     WRITTEN = auto()
     BUSY = auto()
     OVER = auto()
-
-
-def open_jobs() -> Iterator[tuple[int, int]]:
-    """Tenant and job of every export that has not ended, oldest first in each tenant."""
-    for scope in system_scopes():
-        with tenant_transaction(scope):
-            ids = list(
-                ExportJob.objects.within(scope).filter(status__in=OPEN).order_by("pk").values_list("pk", flat=True)
-            )
-        yield from ((scope.tenant_id, job_id) for job_id in ids)
 
 
 def work(tenant_id: int, job_id: int, *, seconds: float, clock: Callable[[], datetime]) -> ExportOutcome:

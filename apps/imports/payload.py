@@ -19,13 +19,13 @@ BOM: Final = b"\xef\xbb\xbf"
 
 
 class ImportUnreadable(Invalid):
-    """The file is not what its name says: JSON where it ends in .json, else one JSON object a line."""
+    """The file does not match its name: it must be JSON if the name ends in .json, else one JSON object per line."""
 
     code = "IMPORT_UNREADABLE"
 
 
 class ImportEmpty(Invalid):
-    """The file holds no records."""
+    """The file has no records."""
 
     code = "IMPORT_EMPTY"
 

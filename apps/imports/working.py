@@ -10,7 +10,7 @@ that drops it has imported it.
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
@@ -39,7 +39,7 @@ from apps.ingest.services import remember_each
 from apps.memories import tombstones
 from apps.projects.outbox import TURN_SECONDS, OutboxKind, Postponed, RoundRobin
 from apps.projects.scope import Scope
-from apps.projects.system import find_system_scope, system_scopes
+from apps.projects.system import find_system_scope, open_jobs, system_scopes
 
 logger = logging.getLogger(__name__)
 
@@ -75,19 +75,9 @@ class ImportOutcome(Enum):
     OVER = auto()
 
 
-def open_jobs() -> Iterator[tuple[int, int]]:
-    """Tenant and job of every import that has not ended, oldest first in each tenant."""
-    for scope in system_scopes():
-        with tenant_transaction(scope):
-            ids = list(
-                ImportJob.objects.within(scope).filter(status__in=OPEN).order_by("pk").values_list("pk", flat=True)
-            )
-        yield from ((scope.tenant_id, job_id) for job_id in ids)
-
-
 def ask_for_work(*, now: datetime) -> None:
     """Ask the outbox for every open job of which it knows nothing: of an earlier version, or of a restored backup."""
-    for tenant_id, job_id in open_jobs():
+    for tenant_id, job_id in open_jobs(ImportJob.objects, OPEN):
         scope = find_system_scope(tenant_id)
         known = OutboxEvent.objects.filter(tenant_id=tenant_id, kind=KIND, subject_id=job_id)
         if scope is not None and not known.exists():

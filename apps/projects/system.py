@@ -1,9 +1,11 @@
 """Scopes for work that no one asked for by name: schedules and the outbox."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from apps.core.retries import retried
+from apps.core.scoping import ScopedManager, tenant_transaction
 from apps.projects.scope import SYSTEM, Environment, Scope, TenantRef
 from apps.tenants.models import Tenant
 
@@ -30,6 +32,15 @@ def sweep_each_tenant(sweep: Callable[[Scope], object], logger: logging.Logger) 
             retried(sweep)(scope)
         except Exception as error:  # noqa: BLE001  (whatever it is)
             logger.warning("a tenant was not swept", extra={"tenant": scope.tenant_id, "error": type(error).__name__})
+
+
+def open_jobs(jobs: ScopedManager[Any], statuses: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Tenant and id of every job that has one of these statuses, oldest first in each tenant."""
+    for scope in system_scopes():
+        with tenant_transaction(scope):
+            rows = jobs.within(scope).filter(status__in=statuses)
+            ids = list(rows.order_by("pk").values_list("pk", flat=True))
+        yield from ((scope.tenant_id, job_id) for job_id in ids)
 
 
 def find_system_scope(tenant_id: int) -> Scope | None:

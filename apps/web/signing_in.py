@@ -34,18 +34,24 @@ if TYPE_CHECKING:  # views import no models
     from apps.accounts.models import User
 
 
-class SignIn(LoginView):  # type: ignore[misc]  # allauth ships no types
+class ThrottledSignIn:
+    """A way to sign in whose attempts are counted; one that succeeds is not."""
+
+    attempt: login_throttle.Attempt
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        login_throttle.forgive(self.attempt)
+        response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
+        return response
+
+
+class SignIn(ThrottledSignIn, LoginView):  # type: ignore[misc]  # allauth ships no types
     template_name = "web/sign_in.html"
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         named = request.POST.get("login", "")
         self.attempt = _count_sign_in(request, named, devices.known_device(request, named))
         response: HttpResponseBase = super().post(request, *args, **kwargs)
-        return response
-
-    def form_valid(self, form: Any) -> HttpResponse:
-        login_throttle.forgive(self.attempt)
-        response: HttpResponse = super().form_valid(form)
         return response
 
     def form_invalid(self, form: Any) -> HttpResponse:
@@ -83,15 +89,10 @@ def sign_up(request: HttpRequest) -> HttpResponseBase:
     return show(request, "sign_up", status=422 if form.is_bound else 200, form=form)
 
 
-class SignInWithPasskey(LoginWebAuthnView):  # type: ignore[misc]  # allauth ships no types
+class SignInWithPasskey(ThrottledSignIn, LoginWebAuthnView):  # type: ignore[misc]  # allauth ships no types
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         self.attempt = _count_sign_in(request, "", devices.any_known_device(request))
         response: HttpResponseBase = super().post(request, *args, **kwargs)
-        return response
-
-    def form_valid(self, form: Any) -> HttpResponse:
-        login_throttle.forgive(self.attempt)
-        response: HttpResponse = super().form_valid(form)
         return response
 
     def form_invalid(self, form: Any) -> HttpResponse:

@@ -12,11 +12,12 @@ from django.test.utils import CaptureQueriesContext
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.imports import chunks, payload, working
-from apps.imports.models import ImportChunk, ImportJob
+from apps.imports.models import OPEN, ImportChunk, ImportJob
 from apps.imports.payload import BATCH_RECORDS
 from apps.imports.working import ImportOutcome
 from apps.memories.models import Memory
 from apps.projects.scope import Environment
+from apps.projects.system import open_jobs
 from apps.retention.retention_sweep import sweep
 from apps.tenants.models import EndUser
 from tests.api.conftest import Caller
@@ -384,7 +385,7 @@ def test_workers_are_told_of_the_open_jobs_of_each_tenant(
     for caller in (alice, Caller(globex.keys[Environment.PRODUCTION])):
         start(caller, jsonl(records(1)))
 
-    assert sorted(working.open_jobs()) == sorted((one.scope.tenant_id, newest(one)) for one in (acme, globex))
+    assert sorted(open_jobs(ImportJob.objects, OPEN)) == sorted((one.scope.tenant_id, newest(one)) for one in (acme, globex))
 
 
 def test_old_jobs_are_forgotten(acme: OpenedTenant, alice: Caller) -> None:
