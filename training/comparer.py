@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, gelu
 
 from apps.adapters.classifiers.base import CHANGES, RELATIONS
-from apps.adapters.embedders.minilm.weights import DIMENSIONS, Weights
+from apps.adapters.embedders.minilm.weights import DIMENSIONS, ModelWeights
 from training.changes import HOLDS, Change
 from training.encoder import DROPOUT, Encoder
 
@@ -24,7 +24,7 @@ _LASTING: Final = [number for number, name in enumerate(RELATIONS) if name not i
 
 
 class Comparer(nn.Module):
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: ModelWeights) -> None:
         super().__init__()
         self.encoder = Encoder(weights)
         self.dropout = nn.Dropout(DROPOUT)

@@ -14,7 +14,15 @@ import torch
 from torch import Tensor, nn
 
 from apps.adapters.classifiers.tokens import Tokens
-from apps.adapters.embedders.minilm.weights import DIMENSIONS, HEADS, LAYER_NORM_EPSILON, Layer, Linear, Norm, Weights
+from apps.adapters.embedders.minilm.weights import (
+    DIMENSIONS,
+    HEADS,
+    LAYER_NORM_EPSILON,
+    Layer,
+    Linear,
+    ModelWeights,
+    Norm,
+)
 
 RANK: Final = 16
 SCALE: Final = 2.0
@@ -73,7 +81,7 @@ class Block(nn.Module):
 class Encoder(nn.Module):
     """All six layers."""
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: ModelWeights) -> None:
         super().__init__()
         self.blocks = nn.ModuleList([Block(layer) for layer in weights.layers])
         self._words = torch.from_numpy(np.array(weights.words))

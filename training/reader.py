@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from apps.adapters.classifiers.base import OUTCOMES, TYPES
-from apps.adapters.embedders.minilm.weights import DIMENSIONS, Weights
+from apps.adapters.embedders.minilm.weights import DIMENSIONS, ModelWeights
 from training.encoder import DROPOUT, Encoder
 from training.turns import Turn
 
@@ -21,7 +21,7 @@ TYPE_WEIGHT: Final = 2.0
 
 
 class Reader(nn.Module):
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: ModelWeights) -> None:
         super().__init__()
         self.encoder = Encoder(weights)
         self.dropout = nn.Dropout(DROPOUT)

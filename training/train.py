@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from apps.adapters.classifiers.encoder import FOLDER
 from apps.adapters.embedders.local import LocalEmbedder
-from apps.adapters.embedders.minilm.weights import Weights, find_model_folder, read_vocabulary, read_weights
+from apps.adapters.embedders.minilm.weights import ModelWeights, find_model_folder, read_vocabulary, read_weights
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
 from training.changes import Change, changes_of, chatter_of, neighbours_of, others_of, told_in
 from training.comparer import Comparer
@@ -45,7 +45,7 @@ REPORT: Final = Path(__file__).parent / "report.json"
 class Plan:
     """How a model is trained.  examples: all that it learns from.  length: of an example, in tokens."""
 
-    make: Callable[[Weights], Reader | Comparer]
+    make: Callable[[ModelWeights], Reader | Comparer]
     examples: Callable[[WordPiece, random.Random], list[Any]]
     length: Callable[[Any], int]
     rate: float

@@ -51,7 +51,7 @@ class Sureness:
     """How sure the classifier must be, 0..1: of a change, to end words; that there may be one; of a repetition; of a
     word; and that the later statement is worth keeping at all, for anything to change by it."""
 
-    ends: float = 0.55
+    ends: float = 0.7
     outdates: float = 0.5
     repeats: float = 0.9
     word: float = 0.4
