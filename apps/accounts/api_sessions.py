@@ -18,6 +18,7 @@ from django.utils.crypto import constant_time_compare
 
 from apps.accounts import second_factors
 from apps.accounts.models import BearerSession, SpentRefresh, User
+from apps.audit.actions import AuditAction
 from apps.audit.origin import current
 from apps.audit.services import record
 from apps.core.clock import database_time
@@ -38,13 +39,13 @@ _MOST_CLIENT: Final = 128
 
 
 class TokenRefused(Unauthenticated):
-    """This token is not valid, or no longer: refresh it, or sign in again."""
+    """This token is invalid or has expired: refresh it, or sign in again."""
 
     code = "INVALID_TOKEN"
 
 
 class SignInRefused(Unauthenticated):
-    """E-mail address, password or code is not right."""
+    """E-mail address, password or code is wrong."""
 
     code = "SIGN_IN_REFUSED"
 
@@ -56,7 +57,7 @@ class SessionNotFound(NotFound):
 
 
 class FreshSignInRequired(Forbidden):
-    """Show who you are with a code of your authenticator (POST /auth/step-up), and try again within ten minutes."""
+    """Confirm your identity with an authenticator code (POST /auth/step-up), and try again within ten minutes."""
 
     code = "STEP_UP_REQUIRED"
     requires: ClassVar[tuple[str, ...]] = ("second_factor", "step_up")
@@ -155,7 +156,7 @@ def open_session(person: User, *, method: str, client: str, now: datetime) -> Se
             expires_at=now + LIFETIME,
         )
         User.objects.filter(pk=person.pk).update(last_login=now)
-        _record(session, "session.open", reason=f"bearer {method}", now=now)
+        _record(session, AuditAction.SESSION_OPEN, reason=f"bearer {method}", now=now)
     return SessionTokens(session.pk, access, refresh)
 
 
@@ -198,7 +199,7 @@ def step_up(signed_in: SignedIn, *, method: str, now: datetime) -> None:
         session = BearerSession.objects.get(pk=signed_in.session_id)
         session.method, session.proved_at = method, _proved_by(method)
         session.save(update_fields=["method", "proved_at"])
-        _record(session, "session.step_up", reason=f"bearer {method}", now=now)
+        _record(session, AuditAction.SESSION_STEP_UP, reason=f"bearer {method}", now=now)
 
 
 def show_password(signed_in: SignedIn, password: str, *, now: datetime) -> None:
@@ -214,7 +215,7 @@ def show_password(signed_in: SignedIn, password: str, *, now: datetime) -> None:
         session = BearerSession.objects.get(pk=signed_in.session_id)
         session.password_shown_at = database_time()
         session.save(update_fields=["password_shown_at"])
-        _record(session, "session.step_up", reason="bearer password", now=now)
+        _record(session, AuditAction.SESSION_STEP_UP, reason="bearer password", now=now)
 
 
 def require_fresh(signed_in: SignedIn, *, destroys: bool = True) -> None:
@@ -233,20 +234,20 @@ def require_fresh(signed_in: SignedIn, *, destroys: bool = True) -> None:
 def end_by_refresh_token(refresh: str, *, now: datetime) -> None:
     """Of a token that is unknown or spent nothing is said, and nothing done."""
     with transaction.atomic():
-        _end(BearerSession.objects.filter(refresh=digest(refresh)), "session.end", now=now)
+        _end(BearerSession.objects.filter(refresh=digest(refresh)), AuditAction.SESSION_END, now=now)
 
 
 def end_session(person_id: int, session_id: int, *, now: datetime) -> None:
     """Raises SessionNotFound for one that is absent, over, or another person's."""
     with transaction.atomic():
-        if not _end(BearerSession.objects.filter(user_id=person_id, pk=session_id), "session.end", now=now):
+        if not _end(BearerSession.objects.filter(user_id=person_id, pk=session_id), AuditAction.SESSION_END, now=now):
             raise SessionNotFound
 
 
 def end_all(person_id: int, *, now: datetime) -> int:
     """How many there were."""
     with transaction.atomic():
-        return _end(BearerSession.objects.filter(user_id=person_id), "session.end", now=now)
+        return _end(BearerSession.objects.filter(user_id=person_id), AuditAction.SESSION_END, now=now)
 
 
 def list_sessions(person_id: int, *, now: datetime) -> list[SessionInfo]:
@@ -307,12 +308,12 @@ def _end_where_spent(refresh: str, *, now: datetime) -> None:
     spent = SpentRefresh.objects.filter(digest=digest(refresh)).first()
     if spent is not None:
         family = BearerSession.objects.filter(pk=spent.session_id)
-        if _end(family, "session.reuse", reason="refresh token shown again", outcome="denied", now=now):
+        if _end(family, AuditAction.SESSION_REUSE, reason="refresh token shown again", outcome="denied", now=now):
             logger.warning("a spent refresh token was shown again: its session is over")
 
 
 def _end(
-    rows: QuerySet[BearerSession], action: str, *, reason: str = "bearer", outcome: str = "ok", now: datetime
+    rows: QuerySet[BearerSession], action: AuditAction, *, reason: str = "bearer", outcome: str = "ok", now: datetime
 ) -> int:
     ended = list(rows.select_for_update().filter(ended_at=None, expires_at__gt=now).order_by(F("pk")))
     for session in ended:
@@ -322,7 +323,7 @@ def _end(
     return len(ended)
 
 
-def _record(session: BearerSession, action: str, *, reason: str, outcome: str = "ok", now: datetime) -> None:
+def _record(session: BearerSession, action: AuditAction, *, reason: str, outcome: str = "ok", now: datetime) -> None:
     record(
         None,
         actor=f"account:{session.user_id}",

@@ -18,6 +18,7 @@ from django.http import HttpRequest
 
 from apps.accounts import second_factors
 from apps.accounts.models import EnrolmentCode, User
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, Forbidden
 
@@ -30,13 +31,13 @@ _ACCEPTED: Final = "enrolment"  # in the session: the digest of the code that wa
 
 
 class HasSecondFactor(Conflict):
-    """This account has a passkey or an authenticator. `memsync people reset` starts it over."""
+    """This account has a passkey or an authenticator already. `memsync people reset` resets it."""
 
     code = "SECOND_FACTOR_EXISTS"
 
 
 class CodeNeeded(Forbidden):
-    """The one-time code was used, replaced or is too old. Ask the server's operator for another."""
+    """The one-time code was used, replaced or has expired. Ask the server's operator for another."""
 
     code = "ENROLMENT_CODE_NEEDED"
 
@@ -49,7 +50,7 @@ def give_code(person: User, *, actor: str, now: datetime) -> str:
     kept = {"digest": _digest(code), "created_at": now, "expires_at": now + LIFETIME}
     with transaction.atomic():
         EnrolmentCode.objects.update_or_create(user=person, defaults=kept)
-        record(None, actor=actor, action="factor.code", target=f"account:{person.pk}", now=now)
+        record(None, actor=actor, action=AuditAction.FACTOR_CODE, target=f"account:{person.pk}", now=now)
     return code
 
 

@@ -10,12 +10,13 @@ from django.http import HttpRequest
 
 from apps.accounts import enrolment, second_factors
 from apps.accounts.models import User
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, NotFound
 
 
 class PersonNotFound(NotFound):
-    """Nobody with this address signs in here; `memsync people list` shows who does."""
+    """There is no account with this address; `memsync people list` shows the accounts."""
 
     code = "PERSON_NOT_FOUND"
 
@@ -93,7 +94,7 @@ def add_person(email: str, password: str, *, full_name: str = "", now: datetime)
         with transaction.atomic():
             person = User.objects.create_user(email, password, full_name=full_name.strip())
             actor = f"account:{person.pk}"
-            record(None, actor=actor, action="account.open", target=actor, reason="sign-up", now=now)
+            record(None, actor=actor, action=AuditAction.ACCOUNT_OPEN, target=actor, reason="sign-up", now=now)
     except IntegrityError as error:
         raise PersonExists from error
     return person
@@ -107,7 +108,7 @@ def start_over(person: User, *, actor: str, now: datetime) -> Credentials:
         second_factors.remove_all(person.pk)
         person.set_password(password)
         person.save(update_fields=["password"])
-        record(None, actor=actor, action="account.reset", target=f"account:{person.pk}", now=now)
+        record(None, actor=actor, action=AuditAction.ACCOUNT_RESET, target=f"account:{person.pk}", now=now)
         return Credentials(password, enrolment.give_code(person, actor=actor, now=now))
 
 

@@ -7,6 +7,7 @@ from typing import Final, Self
 
 from django.db import connection
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.projects.scope import Scope
@@ -95,7 +96,7 @@ def note_refused(scope: Scope, *, now: datetime) -> None:
     if take(f"told:{scope.principal.id}", TOLD, now=now).is_allowed:
         with tenant_transaction(scope):
             who = scope.principal.label
-            record(scope, actor=who, action="api_key.limited", target=who, outcome="denied", now=now)
+            record(scope, actor=who, action=AuditAction.API_KEY_LIMITED, target=who, outcome="denied", now=now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from django.utils.crypto import salted_hmac
 from apps.apikeys import limits
 from apps.apikeys.addresses import address_key
 from apps.apikeys.limits import RateWindow, take
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import LimitReached
 
@@ -35,7 +36,7 @@ Counter = tuple[str, Sequence[RateWindow]]
 
 
 class TooManyAttempts(LimitReached):
-    """Too many attempts. Wait a little, and try again."""
+    """Too many attempts. Wait, and try again."""
 
     code = "TOO_MANY_ATTEMPTS"
 
@@ -100,10 +101,10 @@ def is_first_use(person_id: int, code: str, *, now: datetime) -> bool:
 def note_refused_token(*, now: datetime) -> None:
     """One row a minute: guessing must not fill the trail."""
     if take("refused bearer", REFUSALS_NOTED, now=now).is_allowed:
-        note(None, "session.refused", reason="bearer", now=now)
+        note(None, AuditAction.SESSION_REFUSED, reason="bearer", now=now)
 
 
-def note(person_id: int | None, action: str, *, reason: str = "", now: datetime) -> None:
+def note(person_id: int | None, action: AuditAction, *, reason: str = "", now: datetime) -> None:
     """In the trail of no tenant.  person_id None: refused, and what was typed may be a password in the wrong box."""
     actor = f"account:{person_id}" if person_id else "anonymous"
     outcome = "ok" if person_id else "denied"

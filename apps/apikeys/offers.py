@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from apps.apikeys.models import KeyOffer
 from apps.apikeys.permissions import READS_NO_CONTENT
 from apps.apikeys.services import Issued, check_key, issue, rotate, usable_key
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, Forbidden, NotFound
 from apps.core.scoping import tenant_transaction
@@ -24,19 +25,19 @@ LASTS: Final = timedelta(hours=72)
 
 
 class OwnerSees(Forbidden):
-    """This tenant has no owner to send a link to, and the key would read content. Use `memsync key` on the host."""
+    """This tenant has no owner to receive a link, and the key could read content. Use `memsync key` on the host."""
 
     code = "KEY_READS_CONTENT"
 
 
 class OfferNotFound(NotFound):
-    """No key was offered here under this number."""
+    """There is no key offer with this number."""
 
     code = "KEY_OFFER_NOT_FOUND"
 
 
 class OfferOver(Conflict):
-    """This offer was taken or declined, or is more than three days old. Ask the operator for another."""
+    """This offer was accepted or declined, or has expired after three days. Ask the operator for another."""
 
     code = "KEY_OFFER_OVER"
 
@@ -132,7 +133,7 @@ def accept(scope: Scope, offer_id: int, *, now: datetime) -> Issued:
                 now=now,
             )
         KeyOffer.objects.within(scope).filter(pk=offer_id).update(key_id=issued.key.pk)
-        _record(scope, "api_key.accept", offer, reason=f"offered by account:{offer.offered_by}", now=now)
+        _record(scope, AuditAction.API_KEY_ACCEPT, offer, reason=f"offered by account:{offer.offered_by}", now=now)
     return issued
 
 
@@ -140,7 +141,7 @@ def decline(scope: Scope, offer_id: int, *, now: datetime) -> None:
     """Raises OfferNotFound, OfferOver."""
     with tenant_transaction(scope):
         offer = _decide(scope, offer_id, "declined_at", now=now)
-        _record(scope, "api_key.decline", offer, reason=f"offered by account:{offer.offered_by}", now=now)
+        _record(scope, AuditAction.API_KEY_DECLINE, offer, reason=f"offered by account:{offer.offered_by}", now=now)
 
 
 def state_of_offer(offer: KeyOffer, *, now: datetime) -> str:
@@ -156,7 +157,7 @@ def _offer(scope: Scope, offer: KeyOffer, *, now: datetime) -> KeyOffer:
     offer.tenant_id, offer.offered_by = scope.tenant_id, scope.principal.id
     offer.created_at, offer.expires_at = now, now + LASTS
     offer.save(force_insert=True)
-    _record(scope, "api_key.offer", offer, reason=f"{offer.environment}, {len(offer.scopes)} scopes", now=now)
+    _record(scope, AuditAction.API_KEY_OFFER, offer, reason=f"{offer.environment}, {len(offer.scopes)} scopes", now=now)
     return offer
 
 
@@ -180,6 +181,6 @@ def _check_blind(scopes: Sequence[str]) -> None:
         raise OwnerSees
 
 
-def _record(scope: Scope, action: str, offer: KeyOffer, *, reason: str, now: datetime) -> None:
+def _record(scope: Scope, action: AuditAction, offer: KeyOffer, *, reason: str, now: datetime) -> None:
     target = f"key_offer:{offer.pk}"
     record(scope, actor=scope.principal.label, action=action, target=target, reason=reason, now=now)

@@ -13,6 +13,7 @@ from typing import Final
 from django.db import connection
 
 from apps.apikeys.models import TenantQuota
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Invalid
 from apps.core.scoping import InTenant, tenant_transaction
@@ -51,7 +52,7 @@ def set_quota(
             defaults={"mode": mode, "adds": adds, "retrievals": retrievals},
             create_defaults={"mode": mode, "adds": adds, "retrievals": retrievals, "created_at": now},
         )
-        record(tenant, actor=actor, action="tenant.quota", reason=mode, now=now)
+        record(tenant, actor=actor, action=AuditAction.TENANT_QUOTA, reason=mode, now=now)
     _modes.pop(tenant.tenant_id, None)
 
 
@@ -83,7 +84,7 @@ def take(scope: InTenant, meter: str, *, actor: str, now: datetime) -> bool:
         row = cursor.fetchone()
         if row is not None and (percent := _threshold(*row)):
             target = f"meter:{meter}"
-            record(scope, actor=actor, action="quota.threshold", target=target, count=percent, now=now)
+            record(scope, actor=actor, action=AuditAction.QUOTA_THRESHOLD, target=target, count=percent, now=now)
         return row is not None
 
 

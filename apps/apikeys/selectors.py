@@ -11,6 +11,7 @@ from apps.apikeys import limits, tokens
 from apps.apikeys.models import ApiKey
 from apps.apikeys.pepper import pepper
 from apps.apikeys.permissions import expand
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import DomainError, Forbidden, NotFound, Unauthenticated
 from apps.core.prepared_sql import Columns, pipelined, prepared_cursor
@@ -194,6 +195,16 @@ def _note_refusal(key: ApiKey | None, refusal: DomainError, *, now: datetime) ->
     if not limits.take(f"refused {who}", _REFUSALS_NOTED, now=now).is_allowed:
         return
     with tenant_transaction(known) if known else transaction.atomic():
-        record(known, actor=who, action="api_key.refused", target=who, outcome="denied", reason=reason, now=now)
+        record(
+            known, actor=who, action=AuditAction.API_KEY_REFUSED, target=who, outcome="denied", reason=reason, now=now
+        )
         if isinstance(refusal, KeyRowChanged):
-            record(known, actor=who, action="integrity.failed", target=who, outcome="failed", reason="row_mac", now=now)
+            record(
+                known,
+                actor=who,
+                action=AuditAction.INTEGRITY_FAILED,
+                target=who,
+                outcome="failed",
+                reason="row_mac",
+                now=now,
+            )

@@ -10,6 +10,7 @@ from apps.apikeys.models import ApiKey
 from apps.apikeys.pepper import pepper
 from apps.apikeys.permissions import DEFAULT, PERMISSIONS, expand, unknown
 from apps.apikeys.selectors import ApiKeyNotFound
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, Forbidden, Invalid
 from apps.core.scoping import tenant_transaction
@@ -25,7 +26,7 @@ LONGEST_GRACE: Final = timedelta(days=30)
 
 
 class UnknownScopes(Invalid):
-    """A key's scopes must be among those that exist."""
+    """The key's scopes must be existing scopes."""
 
     code = "UNKNOWN_SCOPES"
 
@@ -55,7 +56,7 @@ class KeyAlreadyExpired(Conflict):
 
 
 class ScopesBeyondRole(Forbidden):
-    """Your role gives keys the scopes of the default set, and those that you have yourself."""
+    """Your role can give keys only the default scopes and scopes that you have yourself."""
 
     code = "SCOPES_BEYOND_ROLE"
 
@@ -88,7 +89,7 @@ def issue(
         project = check_key(scope, name=name, scopes=scopes, project_id=project_id, expires_at=expires_at, now=now)
         scopes = list(dict.fromkeys(scopes))
         issued = _make(scope, name.strip(), Environment(environment), scopes, project, expires_at, now)
-        _record(scope, "api_key.issue", issued.key, now=now)
+        _record(scope, AuditAction.API_KEY_ISSUE, issued.key, now=now)
     return issued
 
 
@@ -117,7 +118,7 @@ def revoke_pinned(scope: Scope, project_id: int, *, now: datetime) -> None:
         key.revoked_at = key.revoked_at or now
         _save(key, "project", "revoked_at", binds=was_bound)
         if was_live:
-            _record(scope, "api_key.revoke", key, reason="its project was deleted", now=now)
+            _record(scope, AuditAction.API_KEY_REVOKE, key, reason="its project was deleted", now=now)
 
 
 def revoke_every_key(scope: Scope, *, now: datetime) -> None:
@@ -160,7 +161,7 @@ def rotate(scope: Scope, key_id: int, *, grace: timedelta = DEFAULT_GRACE, now: 
         else:
             old.revoked_at = now
         _save(old, "expires_at", "revoked_at")
-        _record(scope, "api_key.rotate", old, reason=f"replaced by api_key:{issued.key.pk}", now=now)
+        _record(scope, AuditAction.API_KEY_ROTATE, old, reason=f"replaced by api_key:{issued.key.pk}", now=now)
     return issued
 
 
@@ -188,7 +189,7 @@ def revoke(scope: Scope, key_id: int, *, now: datetime) -> ApiKey:
             raise KeyAlreadyRevoked
         was_bound, key.revoked_at = key.is_bound(), now
         _save(key, "revoked_at", binds=was_bound)
-        _record(scope, "api_key.revoke", key, now=now)
+        _record(scope, AuditAction.API_KEY_REVOKE, key, now=now)
     return key
 
 
@@ -262,5 +263,5 @@ def _locked(scope: Scope, key_id: int) -> ApiKey:
     return key
 
 
-def _record(scope: Scope, action: str, key: ApiKey, *, reason: str = "", now: datetime) -> None:
+def _record(scope: Scope, action: AuditAction, key: ApiKey, *, reason: str = "", now: datetime) -> None:
     record(scope, actor=scope.principal.label, action=action, target=f"api_key:{key.pk}", reason=reason, now=now)

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from importlib.metadata import version
 from typing import Final
 
+from apps.audit.actions import AuditAction
 from apps.audit.leases import MOST_LOST
 from apps.audit.models import OutboxEvent
 from apps.audit.origin import current
@@ -17,7 +18,7 @@ def record(
     scope: InTenant | None,
     *,
     actor: str,
-    action: str,
+    action: AuditAction,
     target: str = "",
     outcome: str = "ok",
     reason: str = "",
@@ -60,7 +61,7 @@ def try_again(scope: InTenant, event_id: int, *, actor: str, now: datetime) -> b
             return False
         work.run_after, work.attempts, work.lost, work.error = now, 0, 0, ""
         work.save(update_fields=["run_after", "attempts", "lost", "error"])
-        record(scope, actor=actor, action="outbox.replay", target=f"{work.kind}:{work.subject_id}", now=now)
+        record(scope, actor=actor, action=AuditAction.OUTBOX_REPLAY, target=f"{work.kind}:{work.subject_id}", now=now)
     return True
 
 

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from django.db import DatabaseError, transaction
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.bound import BoundModel
 from apps.core.clock import database_time
@@ -48,8 +49,8 @@ def _tell(row: BoundModel, scope: InTenant | None, *, now: datetime) -> None:
     try:
         with transaction.atomic():
             record(
-                scope, actor="system:0", action="integrity.failed", target=target, outcome="failed", reason="row_mac",
-                now=now,
+                scope, actor="system:0", action=AuditAction.INTEGRITY_FAILED, target=target, outcome="failed",
+                reason="row_mac", now=now,
             )  # fmt: skip
     except DatabaseError:
         # In a snapshot nothing may be written: the next reader outside of one reports it.

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from apps.accounts.services import is_operator
+from apps.audit.actions import AuditAction
 from apps.breakglass.models import Grant, GrantStatus
 from apps.breakglass.services import BreakGlassForbidden, GrantNotFound, denials_noted, locked, note, policy_of
 from apps.core.errors import Conflict, Forbidden, LimitReached
@@ -26,7 +27,7 @@ MOST: Final = 200  # memories under one grant: it is for finding a fault, not fo
 
 
 class GrantOver(Conflict):
-    """This grant is not open: it waits, was ended, or its half hour is over. Nobody can extend it."""
+    """This grant is not open: it is pending, was ended or has expired. Grants cannot be extended."""
 
     code = "GRANT_NOT_OPEN"
 
@@ -63,14 +64,14 @@ def list_records(scope: Scope, grant_id: int, *, limit: int, before: int | None 
 
     Raises as ``open_records``.
     """
-    with denials_noted(scope, "break_glass.list", f"grant:{grant_id}", now=now), tenant_transaction(scope):
+    with denials_noted(scope, AuditAction.BREAK_GLASS_LIST, f"grant:{grant_id}", now=now), tenant_transaction(scope):
         grant = _open_grant(scope, grant_id, now=now)
         rows = Memory.objects.within(_inside(scope, grant)).existing(now)
         if before is not None:
             rows = rows.filter(pk__lt=before)
         fields = ("id", "type", "validity", "retention_status", "created_at")
         found = [BreakGlassRecord(**row) for row in rows.order_by("-pk").values(*fields)[: limit + 1]]
-        note(scope, "break_glass.list", f"space:{grant.space_id}", reason=f"grant:{grant_id}", now=now)
+        note(scope, AuditAction.BREAK_GLASS_LIST, f"space:{grant.space_id}", reason=f"grant:{grant_id}", now=now)
     page = found[:limit]
     return Records(records=page, next_before=page[-1].id if len(found) > limit else None)
 
@@ -82,7 +83,7 @@ def open_records(scope: Scope, grant_id: int, memory_ids: Sequence[int], *, now:
     OperatorGone, MemoryNotFound for any that is not there, TooManyOpened.
     """
     ids = list(dict.fromkeys(memory_ids))
-    with denials_noted(scope, "break_glass.open", f"grant:{grant_id}", now=now):
+    with denials_noted(scope, AuditAction.BREAK_GLASS_OPEN, f"grant:{grant_id}", now=now):
         there = _note_opened(scope, grant_id, ids, now=now)
     return look_at_all(there, ids, now=now)
 
@@ -98,7 +99,7 @@ def _note_opened(scope: Scope, grant_id: int, ids: Sequence[int], *, now: dateti
         if len(ids) > MOST_AT_ONCE or len(opened) > MOST:
             raise TooManyOpened(retry_after=1)
         for memory_id in ids:
-            note(scope, "break_glass.open", f"memory:{memory_id}", reason=f"grant:{grant_id}", now=now)
+            note(scope, AuditAction.BREAK_GLASS_OPEN, f"memory:{memory_id}", reason=f"grant:{grant_id}", now=now)
         grant.opened_ids = opened
         grant.save(update_fields=["opened_ids"])
     return there

@@ -12,6 +12,7 @@ from typing import Final
 
 from apps.accounts import second_factors
 from apps.accounts.services import is_operator
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.breakglass.models import LASTS as LASTS
 from apps.breakglass.models import WAITS, Grant, GrantStatus
@@ -36,7 +37,7 @@ class GrantNotFound(NotFound):
 
 
 class BreakGlassForbidden(Forbidden):
-    """This tenant lets no operator read its memories. One of its owners can say otherwise, in the console."""
+    """This tenant does not allow operators to read its memories. One of its owners can change this in the console."""
 
     code = "BREAK_GLASS_DENIED"
 
@@ -46,7 +47,7 @@ class ReasonRefused(Invalid):
 
 
 class AlreadyAsked(Conflict):
-    """You have asked for this space already; the grant is waiting or open."""
+    """You have requested this space already; the grant is pending or open."""
 
     code = "GRANT_ALREADY_ASKED"
 
@@ -58,7 +59,7 @@ class SecondOperatorRequired(Forbidden):
 
 
 class GrantDecided(Conflict):
-    """Nothing waits here for you any more: the grant was decided, refused, or its time is over."""
+    """This grant needs no decision any more: it was decided, rejected or has expired."""
 
     code = "GRANT_DECIDED"
 
@@ -66,7 +67,7 @@ class GrantDecided(Conflict):
 def ask(scope: Scope, space_id: int, *, reason: str, ticket: str, now: datetime) -> Grant:
     """Raises SpaceNotFound, GlassDenied, ReasonRefused, AlreadyAsked."""
     reason, ticket = " ".join(reason.split()), ticket.strip()
-    with denials_noted(scope, "break_glass.ask", f"space:{space_id}", now=now), tenant_transaction(scope):
+    with denials_noted(scope, AuditAction.BREAK_GLASS_ASK, f"space:{space_id}", now=now), tenant_transaction(scope):
         if policy_of(scope) == BreakGlass.DENY:
             raise BreakGlassForbidden
         if not Space.objects.within(scope).filter(pk=space_id).exists():
@@ -85,14 +86,14 @@ def ask(scope: Scope, space_id: int, *, reason: str, ticket: str, now: datetime)
             waits_until=now + WAITS,
             created_at=now,
         )
-        note(scope, "break_glass.ask", f"space:{space_id}", reason=f"{_name(grant)} {ticket}"[:64], now=now)
+        note(scope, AuditAction.BREAK_GLASS_ASK, f"space:{space_id}", reason=f"{_name(grant)} {ticket}"[:64], now=now)
     return grant
 
 
 def approve(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
     """As the second operator.  Raises GrantNotFound, GlassDenied, SecondOperatorRequired, GrantDecided."""
     person = scope.principal.id
-    with denials_noted(scope, "break_glass.approve", f"grant:{grant_id}", now=now), tenant_transaction(scope):
+    with denials_noted(scope, AuditAction.BREAK_GLASS_APPROVE, f"grant:{grant_id}", now=now), tenant_transaction(scope):
         grant = locked(scope, grant_id)
         if policy_of(scope) == BreakGlass.DENY:
             raise BreakGlassForbidden
@@ -104,14 +105,14 @@ def approve(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
             raise GrantDecided
         grant.approved_by, grant.approved_at = person, now
         _open_if_all_said_yes(scope, grant, now=now)
-        note(scope, "break_glass.approve", f"space:{grant.space_id}", reason=_name(grant), now=now)
+        note(scope, AuditAction.BREAK_GLASS_APPROVE, f"space:{grant.space_id}", reason=_name(grant), now=now)
     return grant
 
 
 def allow(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
     """As an owner of the tenant.  Raises GrantNotFound, GlassDenied, SecondOperatorRequired, GrantDecided."""
     person = scope.principal.id
-    with denials_noted(scope, "break_glass.allow", f"grant:{grant_id}", now=now), tenant_transaction(scope):
+    with denials_noted(scope, AuditAction.BREAK_GLASS_ALLOW, f"grant:{grant_id}", now=now), tenant_transaction(scope):
         grant = locked(scope, grant_id)
         if policy_of(scope) == BreakGlass.DENY:
             raise BreakGlassForbidden
@@ -121,7 +122,7 @@ def allow(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
             raise GrantDecided
         grant.allowed_by, grant.allowed_at = person, now
         _open_if_all_said_yes(scope, grant, now=now)
-        note(scope, "break_glass.allow", f"space:{grant.space_id}", reason=_name(grant), now=now)
+        note(scope, AuditAction.BREAK_GLASS_ALLOW, f"space:{grant.space_id}", reason=_name(grant), now=now)
     return grant
 
 
@@ -136,7 +137,8 @@ def end(scope: Scope, grant_id: int, *, now: datetime) -> Grant:
             raise GrantDecided
         grant.closed_by, grant.closed_at = scope.principal.label, now
         grant.save(update_fields=["closed_by", "closed_at"])
-        action = "break_glass.end" if grant.opened_at is not None else "break_glass.refuse"
+        is_opened = grant.opened_at is not None
+        action = AuditAction.BREAK_GLASS_END if is_opened else AuditAction.BREAK_GLASS_REFUSE
         note(scope, action, f"space:{grant.space_id}", reason=_name(grant), now=now)
     return grant
 
@@ -154,13 +156,13 @@ def locked(scope: Scope, grant_id: int) -> Grant:
     return there
 
 
-def note(scope: Scope, action: str, target: str, *, reason: str, count: int = 1, now: datetime) -> None:
+def note(scope: Scope, action: AuditAction, target: str, *, reason: str, count: int = 1, now: datetime) -> None:
     record(scope, actor=scope.principal.label, action=action, target=target, reason=reason, count=count, now=now)
 
 
 @contextmanager
-def denials_noted(scope: Scope, action: str, target: str, *, now: datetime) -> Iterator[None]:
-    """What is refused inside leaves a row as well, in a transaction of its own, because that of the action is rolled back."""
+def denials_noted(scope: Scope, action: AuditAction, target: str, *, now: datetime) -> Iterator[None]:
+    """A refusal inside also leaves a row, in its own transaction, because that of the action is rolled back."""
     try:
         yield
     except DomainError as error:

@@ -32,6 +32,7 @@ from django.db.models import F, Max, Q
 from apps.adapters.errors import AdapterError
 from apps.adapters.kms.base import Wrapped
 from apps.adapters.registry import get_kms
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, NotFound
 from apps.core.scoping import tenant_transaction
@@ -60,13 +61,13 @@ class KeyNotFound(NotFound):
 
 
 class KeyInUse(Conflict):
-    """This key version is in use: rotate first, and it becomes one that can be retired."""
+    """This key version is in use: rotate first, then it can be retired."""
 
     code = "KEY_IN_USE"
 
 
 class RowsRemain(Conflict):
-    """Rows are still sealed under this key version and would be lost with it."""
+    """Rows are still encrypted under this key version and would be lost with it."""
 
     code = "KEY_ROWS_REMAIN"
 
@@ -146,7 +147,7 @@ def flip(scope: Scope, version: int, *, reason: str, now: datetime) -> bool:
     if version in state.live_versions:
         return False
     _change(scope, active_version=version, live_versions=[*state.live_versions, version])
-    _note(scope, "key.rotate", version, reason=reason, now=now)
+    _note(scope, AuditAction.KEY_ROTATE, version, reason=reason, now=now)
     return True
 
 
@@ -182,7 +183,7 @@ def retire(scope: Scope, version: int, *, remaining: Callable[[], int], now: dat
         if count := remaining():
             raise RowsRemain(f"{count} rows are still sealed under version {version}.")
         if _withdraw(scope, state, version):
-            _note(scope, "key.retire", version, now=now)
+            _note(scope, AuditAction.KEY_RETIRE, version, now=now)
     retire_in_keyring(scope, version, now=now)
 
 
@@ -222,7 +223,7 @@ def destroy(
             _withdraw(scope, state, version)
         if row.state != KeyState.DESTROYED:
             # Before it is done: an attempt that leaves no trace would be worse than a trace of one that failed.
-            _note(scope, "key.destroy", version, reason=kind, now=now)
+            _note(scope, AuditAction.KEY_DESTROY, version, reason=kind, now=now)
     mine = TenantKey.objects.filter(pk=row.pk).exclude(state=KeyState.DESTROYED)
     mine.update(state=KeyState.DESTROYED, wrapped=None, destroyed_at=now)
     raise_epoch(scope)
@@ -258,7 +259,7 @@ def _change(scope: Scope, **values: Any) -> None:
     TenantKeyState.objects.within(scope).update(key_epoch=F("key_epoch") + 1, **values)
 
 
-def _note(scope: Scope, action: str, version: int, *, reason: str = "", now: datetime) -> None:
+def _note(scope: Scope, action: AuditAction, version: int, *, reason: str = "", now: datetime) -> None:
     record(scope, actor=scope.principal.label, action=action, target=f"key:{version}", reason=reason, now=now)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 import orjson
 from django.db import connection
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.core.plaintext import Plaintext
@@ -50,7 +51,7 @@ class DecisionResolved(Conflict):
 
 
 class DecisionUnclear(Invalid):
-    """decision_id: name the decision; what else was said fits none that is open, or more than one"""
+    """decision_id: name the decision; the other fields match no open decision, or more than one"""
 
     code = "DECISION_UNCLEAR"
 
@@ -131,7 +132,9 @@ def resolve(scope: Scope, verdict: ContradictionVerdict, *, now: datetime) -> Co
         resolve_in_favour_of(scope, winner_id, loser_id, now=now)
         said = verdict.resolution or ("kept_newer" if winner_id == ends[0] else "kept_older")
         _settle(row, winner_id, said, verdict.note, cipher, now=now)
-        record(scope, actor=scope.principal.label, action="decision.resolve", target=f"edge:{row.pk}", now=now)
+        record(
+            scope, actor=scope.principal.label, action=AuditAction.DECISION_RESOLVE, target=f"edge:{row.pk}", now=now
+        )
         return _opened(scope, row, cipher, now=now)
 
 

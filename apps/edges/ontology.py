@@ -7,6 +7,7 @@ from typing import Final
 
 from django.db import connection
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Invalid
 from apps.core.scoping import tenant_transaction
@@ -34,7 +35,7 @@ class BadTypeName(Invalid):
 
 
 class TooManyTypes(Invalid):
-    """At most 32 types may be added to each vocabulary."""
+    """At most 32 types can be added to each vocabulary."""
 
     code = "TOO_MANY_TYPES"
 
@@ -95,7 +96,7 @@ def update_ontology(
                 [scope.tenant_id, now, content, relations, content, relations],
             )
         count = len(content or ()) + len(relations or ())
-        record(scope, actor=scope.principal.label, action="ontology.update", count=count, now=now)
+        record(scope, actor=scope.principal.label, action=AuditAction.ONTOLOGY_UPDATE, count=count, now=now)
         return get_ontology(scope)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence, Set
 from datetime import datetime
 from typing import Final
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Invalid, NotFound
 from apps.core.prepared_sql import Columns, insert, prepared_cursor
@@ -67,7 +68,7 @@ def connect(scope: Scope, edges: Sequence[NewEdge], *, now: datetime) -> list[Ed
         record(
             scope,
             actor=scope.principal.label,
-            action="relation.create",
+            action=AuditAction.RELATION_CREATE,
             target=f"space:{scope.space.id}" if len(written) > 1 else f"edge:{written[0].pk}",
             count=len(written),
             now=now,
@@ -86,7 +87,9 @@ def disconnect(scope: Scope, memory_id: int, edge_id: int, *, now: datetime) -> 
         lock_space(scope)
         MemoryEdge.objects.within(scope).filter(pk=edge_id).delete()
         touch(scope, scope.space.id)
-        record(scope, actor=scope.principal.label, action="relation.delete", target=f"edge:{edge_id}", now=now)
+        record(
+            scope, actor=scope.principal.label, action=AuditAction.RELATION_DELETE, target=f"edge:{edge_id}", now=now
+        )
 
 
 def lock_space(scope: Scope) -> SpaceCipher:

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any, Final
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid
 from apps.core.scoping import tenant_transaction
@@ -22,7 +23,7 @@ _MOVES: Final[tuple[tuple[Any, str, str], ...]] = (
 
 
 class SameEntity(Invalid):
-    """with_entity_id: is this entity already"""
+    """with_entity_id: is the same entity"""
 
     code = "SAME_ENTITY"
 
@@ -54,7 +55,13 @@ def merge(scope: Scope, entity_id: int, other_id: int, *, now: datetime) -> int:
             mine.filter(pk=goes.pk).update(merged_into_id=stays.pk)
             mine.filter(pk=stays.pk).update(type=stays.type or goes.type, needs_review=False)
             touch(scope, scope.space.id)
-            record(scope, actor=scope.principal.label, action="entity.merge", target=f"entity:{stays.pk}", now=now)
+            record(
+                scope,
+                actor=scope.principal.label,
+                action=AuditAction.ENTITY_MERGE,
+                target=f"entity:{stays.pk}",
+                now=now,
+            )
     except SpaceShredded:
         raise EntityNotFound from None
     return stays.pk
@@ -77,7 +84,13 @@ def unmerge(scope: Scope, entity_id: int, *, now: datetime) -> int:
                 rows = model.objects.within(scope).filter(space_id=scope.space.id)
                 rows.filter(**{origin: entity_id}).update(**{end: entity_id})
             touch(scope, scope.space.id)
-            record(scope, actor=scope.principal.label, action="entity.unmerge", target=f"entity:{entity_id}", now=now)
+            record(
+                scope,
+                actor=scope.principal.label,
+                action=AuditAction.ENTITY_UNMERGE,
+                target=f"entity:{entity_id}",
+                now=now,
+            )
     except SpaceShredded:
         raise EntityNotFound from None
     return entity_id

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from django.db import connection
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_space, open_tenant
@@ -83,5 +84,5 @@ def discard(scope: Scope, *, memory_ids: Sequence[int] = (), space_ids: Sequence
         status=ExportStatus.EXPIRED, error="erased", result_ct=None, expires_at=now
     )
     drop_file(scope, found)
-    record(scope, actor=scope.principal.label, action="export.erase", count=len(found), now=now)
+    record(scope, actor=scope.principal.label, action=AuditAction.EXPORT_ERASE, count=len(found), now=now)
     return len(found)

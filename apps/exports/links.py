@@ -27,6 +27,7 @@ from django.db.models import F
 from apps.accounts.models import User
 from apps.apikeys.models import ApiKey
 from apps.apikeys.selectors import state_of
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, NotFound, Unavailable
 from apps.core.scoping import tenant_transaction
@@ -127,7 +128,7 @@ def use_link(public_id: str, token: str, *, now: datetime) -> Download:
         ):
             raise LinkRefused
         job = jobs.get()
-        _record(scope, issued_to, "export.download", job, now=now)
+        _record(scope, issued_to, AuditAction.EXPORT_DOWNLOAD, job, now=now)
     return download_of(scope, job)
 
 
@@ -169,7 +170,7 @@ def _issue(scope: Scope, job: ExportJob, *, now: datetime) -> DownloadLink:
             )
         ]
     )
-    _record(scope, scope.principal.label, "export.link", job, now=now)
+    _record(scope, scope.principal.label, AuditAction.EXPORT_LINK, job, now=now)
     return DownloadLink(
         public_id=job.public_id,
         token=_token(scope, cipher, job.public_id, link_id, int(until.timestamp())),
@@ -228,5 +229,5 @@ def _mac(cipher: SpaceCipher, public_id: str, link_id: int, until: int) -> bytes
     return cipher.identity_mac("export.link", public_id, str(link_id), str(until))
 
 
-def _record(scope: Scope, actor: str, action: str, job: ExportJob, *, now: datetime) -> None:
+def _record(scope: Scope, actor: str, action: AuditAction, job: ExportJob, *, now: datetime) -> None:
     record(scope, actor=actor, action=action, target=f"export:{job.pk}", count=job.rows, now=now)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models import Max
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict
 from apps.core.locks import lock
@@ -157,7 +158,7 @@ def cancel_export(scope: Scope, public_id: str, *, now: datetime) -> Export:
             job.status, job.completed_at = ExportStatus.CANCELLED, now
             job.save(update_fields=["status", "completed_at"])
             drop_file(scope, [job.pk])
-            _record(scope, job, "export.cancel", now=now)
+            _record(scope, job, AuditAction.EXPORT_CANCEL, now=now)
         return _seen(job, cipher, _projects(scope))
 
 
@@ -183,7 +184,7 @@ def retry_export(scope: Scope, public_id: str, *, now: datetime) -> Export:
             job.to_scan = rows.count()
         _check_open(scope)
         job.save()
-        _record(scope, job, "export.retry", now=now)
+        _record(scope, job, AuditAction.EXPORT_RETRY, now=now)
         transaction.on_commit(lambda: notify_worker(scope.tenant_id, job.pk))
         return _seen(job, cipher, _projects(scope))
 
@@ -230,7 +231,7 @@ def _new(
 
 def _begin(scope: Scope, job: ExportJob, *, now: datetime) -> None:
     ExportJob.everyone.bulk_create([job])
-    _record(scope, job, "export.create", now=now)
+    _record(scope, job, AuditAction.EXPORT_CREATE, now=now)
     transaction.on_commit(lambda: notify_worker(scope.tenant_id, job.pk))
 
 
@@ -254,7 +255,7 @@ def _seen(job: ExportJob, cipher: SpaceCipher, projects: Mapping[int | None, str
     )
 
 
-def _record(scope: Scope, job: ExportJob, action: str, *, now: datetime) -> None:
+def _record(scope: Scope, job: ExportJob, action: AuditAction, *, now: datetime) -> None:
     record(
         scope,
         actor=scope.principal.label,

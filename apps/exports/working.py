@@ -20,6 +20,7 @@ from django.db import InterfaceError, OperationalError, connection
 from django.db.models import F
 
 from apps.adapters.errors import AdapterError
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Unavailable
 from apps.core.retries import retried
@@ -124,7 +125,7 @@ def finish(scope: Scope, job_id: int, *, now: datetime) -> ExportOutcome:
         job.expires_at = now + timedelta(hours=settings.EXPORT_HOURS)
         seal_result(cipher, job, ExportResult(size_bytes=size, sha256=digest.hexdigest()))
         job.save(update_fields=["status", "completed_at", "expires_at", "filters_ct", "result_ct", "key_version"])
-        _record(scope, job, "export.end", job.status, now=now)
+        _record(scope, job, AuditAction.EXPORT_END, job.status, now=now)
     return ExportOutcome.OVER
 
 
@@ -138,7 +139,7 @@ def sweep(*, now: datetime) -> None:
                 job.status, job.error, job.result_ct = ExportStatus.EXPIRED, "past_its_time", None
                 job.save(update_fields=["status", "error", "result_ct"])
                 drop_file(scope, [job.pk])
-                _record(scope, job, "export.expire", job.error, now=now)
+                _record(scope, job, AuditAction.EXPORT_EXPIRE, job.error, now=now)
         # Not by Django, which would collect dependent rows and then delete by ids alone.
         with tenant_transaction(scope), connection.cursor() as cursor:
             cursor.execute(
@@ -241,11 +242,11 @@ def _fail(scope: Scope, job: ExportJob, reason: str, *, now: datetime) -> Export
     job.status, job.error, job.completed_at = ExportStatus.FAILED, reason, now
     job.save(update_fields=["status", "error", "completed_at"])
     drop_file(scope, [job.pk])
-    _record(scope, job, "export.end", job.status, now=now)
+    _record(scope, job, AuditAction.EXPORT_END, job.status, now=now)
     return ExportOutcome.OVER
 
 
-def _record(scope: Scope, job: ExportJob, action: str, reason: str, *, now: datetime) -> None:
+def _record(scope: Scope, job: ExportJob, action: AuditAction, reason: str, *, now: datetime) -> None:
     record(
         scope, actor=job.actor, action=action, target=f"export:{job.pk}", reason=str(reason), count=job.rows, now=now
     )

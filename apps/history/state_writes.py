@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from apps.adapters.embedders.base import Embedder
+from apps.audit.actions import AuditAction
 from apps.audit.services import enqueue, record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -67,7 +68,7 @@ def put(scope: Scope, new: NewState, *, now: datetime) -> Put:
         row.save(force_insert=not is_there, force_update=is_there)
         if new.is_indexed and vector is None:
             enqueue(mine, "embed_state", [row.pk], now=now)
-        _record(mine, "state.put", 1, now=now)
+        _record(mine, AuditAction.STATE_PUT, 1, now=now)
         return Put(item=open_state(row, cipher), is_new=True, replaced=is_there)
 
 
@@ -95,7 +96,7 @@ def delete(
         ids = list(rows.order_by("pk").values_list("pk", flat=True))
         rows_of_space(mine).filter(pk__in=ids).delete()
         if ids:
-            _record(mine, "state.delete", len(ids), now=now)
+            _record(mine, AuditAction.STATE_DELETE, len(ids), now=now)
     return ids
 
 
@@ -158,6 +159,6 @@ def _says_the_same(before: OpenedState, new: NewState) -> bool:
     return canonical(before, before.given_text) == canonical(new, new.text)
 
 
-def _record(scope: Scope, action: str, count: int, *, now: datetime) -> None:
+def _record(scope: Scope, action: AuditAction, count: int, *, now: datetime) -> None:
     target = f"space:{scope.space.id}"
     record(scope, actor=scope.principal.label, action=action, target=target, count=count, now=now)

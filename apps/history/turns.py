@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 from django.db.models import F, Q
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
@@ -95,7 +96,7 @@ def append(
             answer.append(open_turn(row, cipher, is_new=met is None))
         HistoryTurn.everyone.bulk_create(added)
         if added:
-            _record(mine, "history.append", len(added), now=now)
+            _record(mine, AuditAction.HISTORY_APPEND, len(added), now=now)
     return answer
 
 
@@ -237,10 +238,10 @@ def _delete(scope: Scope, rows: ScopedQuerySet[HistoryTurn], *, now: datetime) -
     ids = list(rows.order_by("pk").values_list("pk", flat=True))
     HistoryTurn.objects.within(scope).filter(pk__in=ids).delete()
     if ids:
-        _record(scope, "history.delete", len(ids), now=now)
+        _record(scope, AuditAction.HISTORY_DELETE, len(ids), now=now)
     return ids
 
 
-def _record(scope: Scope, action: str, count: int, *, now: datetime) -> None:
+def _record(scope: Scope, action: AuditAction, count: int, *, now: datetime) -> None:
     target = f"space:{scope.space.id}"
     record(scope, actor=scope.principal.label, action=action, target=target, count=count, now=now)

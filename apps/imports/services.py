@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import enqueue, record
 from apps.core.broker import notify
 from apps.core.errors import NotFound
@@ -97,7 +98,9 @@ def start_import(
         ImportJob.everyone.bulk_create([job])
         write_chunks(scope, job, enumerate(batches(lines_of(content, format_))), cipher, now=now)
         enqueue(scope, KIND, [job_id], now=now)
-        record(scope, actor=job.actor, action="import.create", target=f"import:{job_id}", count=total, now=now)
+        record(
+            scope, actor=job.actor, action=AuditAction.IMPORT_CREATE, target=f"import:{job_id}", count=total, now=now
+        )
         transaction.on_commit(partial(notify, work))
     return Import(job=job, filename=name, errors=[])
 
@@ -125,7 +128,9 @@ def cancel_import(scope: Scope, public_id: str, *, now: datetime) -> Import:
         if mine.update(status=ImportStatus.CANCELLED, completed_at=now):
             # A worker that is at one of them finds it gone in the end, and undoes what it has stored of it.
             ImportChunk.objects.within(scope).filter(job_id=job.pk).delete()
-            record(scope, actor=scope.principal.label, action="import.cancel", target=f"import:{job.pk}", now=now)
+            record(
+                scope, actor=scope.principal.label, action=AuditAction.IMPORT_CANCEL, target=f"import:{job.pk}", now=now
+            )
             job.refresh_from_db(from_queryset=ImportJob.objects.within(scope))
         return _opened(scope, job)
 

@@ -20,6 +20,7 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from django.db import InterfaceError, OperationalError, connection
 
 from apps.adapters.errors import AdapterError
+from apps.audit.actions import AuditAction
 from apps.audit.leases import OUT_OF_TIME, WORKER_LOST
 from apps.audit.models import OutboxEvent
 from apps.audit.services import enqueue, record
@@ -306,7 +307,7 @@ def _end(scope: Scope, job: ImportJob, status: ImportStatus, *, now: datetime) -
         record(
             scope,
             actor=job.actor,
-            action="import.end",
+            action=AuditAction.IMPORT_END,
             target=f"import:{job.pk}",
             reason=status.value,
             count=job.created,

@@ -17,6 +17,7 @@ from django.db import connection
 from apps.adapters.extractors.base import ExtractionFailed, Extractor
 from apps.adapters.extractors.chat import MOST_TEXT
 from apps.adapters.registry import get_extractor
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import ModelReading, Proposal
@@ -119,4 +120,4 @@ def _settle(scope: Scope, reserved: int, reading: ModelReading, *, now: datetime
             [0 if was_asked else 1, spent - reserved, reading.cost_micros, scope.tenant_id, now.date()],
         )
         if was_asked:
-            record(scope, actor=scope.principal.label, action="ai.extract", reason=reading.fallback, now=now)
+            record(scope, actor=scope.principal.label, action=AuditAction.AI_EXTRACT, reason=reading.fallback, now=now)

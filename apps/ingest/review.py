@@ -14,6 +14,7 @@ from typing import Final, Self
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, DomainError, Invalid, NotFound
 from apps.core.plaintext import Plaintext
@@ -52,13 +53,13 @@ class AlreadyDecided(Conflict):
 
 
 class NotUndoable(Conflict):
-    """Too late, or it changed more than one memory: put that right from the memory's own page."""
+    """Too late, or it changed more than one memory: correct that on the memory's own page."""
 
     code = "NOT_UNDOABLE"
 
 
 class WordingRefused(Invalid):
-    """text: holds what may not be remembered, such as a secret"""
+    """text: contains content that may not be stored, such as a secret"""
 
     code = "WORDING_REFUSED"
 
@@ -139,7 +140,7 @@ def list_candidates(
         found = list(rows.select_related("space").order_by("-pk")[: limit + 1])
         shown = found[:limit]
         if shown:
-            record(scope, actor=scope.principal.label, action="candidate.read", count=len(shown), now=now)
+            record(scope, actor=scope.principal.label, action=AuditAction.CANDIDATE_READ, count=len(shown), now=now)
     ciphers = _ciphers(scope, shown)
     return ReviewPage(
         candidates=[one for row in shown if (one := _open(scope, row, ciphers.get(row.space_id), now=now)) is not None],
@@ -151,7 +152,9 @@ def get_candidate(scope: Scope, candidate_id: int, *, now: datetime) -> Waiting:
     """Raises CandidateNotFound, DecryptError."""
     with tenant_transaction(scope):
         row = _get(scope, candidate_id)
-        record(scope, actor=scope.principal.label, action="candidate.read", target=f"candidate:{row.pk}", now=now)
+        record(
+            scope, actor=scope.principal.label, action=AuditAction.CANDIDATE_READ, target=f"candidate:{row.pk}", now=now
+        )
         return _opened(scope, row, now=now)
 
 
@@ -184,7 +187,7 @@ def decide(scope: Scope, candidate_id: int, verdict: ReviewVerdict, *, now: date
         row.save(
             update_fields=["state", "content_ct", "undo_until", "decided_at", "decided_by", "outcome", "memory_id"]
         )
-        action = "candidate.accept" if verdict.accept else "candidate.reject"
+        action = AuditAction.CANDIDATE_ACCEPT if verdict.accept else AuditAction.CANDIDATE_REJECT
         record(scope, actor=row.decided_by, action=action, target=f"candidate:{row.pk}", now=now)
         return _opened(scope, row, now=now)
 
@@ -240,7 +243,9 @@ def undo(scope: Scope, candidate_id: int, *, now: datetime) -> Waiting:
                 row.save(update_fields=["state", "undo_until", "decided_at", "decided_by", "outcome", "memory_id"])
         except IntegrityError:  # the same was said again, and waits
             raise NotUndoable from None
-        record(scope, actor=scope.principal.label, action="candidate.undo", target=f"candidate:{row.pk}", now=now)
+        record(
+            scope, actor=scope.principal.label, action=AuditAction.CANDIDATE_UNDO, target=f"candidate:{row.pk}", now=now
+        )
         return _opened(scope, row, now=now)
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import orjson
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -111,6 +112,6 @@ def expire_candidates(scope: Scope, *, now: datetime) -> int:
         due = rows.filter(state=ReviewState.PENDING, expires_at__lte=now)
         count = due.update(state=ReviewState.EXPIRED, content_ct=None, decided_at=now, decided_by=scope.principal.label)
         if count:
-            record(scope, actor=scope.principal.label, action="candidate.expire", count=count, now=now)
+            record(scope, actor=scope.principal.label, action=AuditAction.CANDIDATE_EXPIRE, count=count, now=now)
         rows.filter(undo_until__lte=now).update(content_ct=None, undo_until=None)
     return count

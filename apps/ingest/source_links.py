@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django.db import connection
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import STORED, Outcome
@@ -76,7 +77,7 @@ def _retire(scope: Scope, memory_ids: set[int], *, now: datetime) -> list[int]:
         record(
             scope,
             actor=scope.principal.label,
-            action="memory.forget",
+            action=AuditAction.MEMORY_FORGET,
             target=f"space:{space.pk}",
             reason="derived",
             count=len(rows),

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import enqueue, record
 from apps.core.admin import OPERATOR, Answer, OperatorAdmin, action, actor, display, link, mono, sealed_fields
 from apps.core.scoping import tenant_transaction
@@ -164,7 +165,13 @@ class QuarantinedRowAdmin(OperatorAdmin):
             scope = system_scope(listed.tenant)
             target = f"{listed.table}:{listed.record_id}"
             with tenant_transaction(scope):
-                record(scope, actor=actor(request), action="integrity.look_again", target=target, now=timezone.now())
+                record(
+                    scope,
+                    actor=actor(request),
+                    action=AuditAction.INTEGRITY_LOOK_AGAIN,
+                    target=target,
+                    now=timezone.now(),
+                )
                 enqueue(scope, "look_again", [listed.pk], now=timezone.now())
             self.message_user(request, "It leaves this list shortly if it can be decrypted.", messages.SUCCESS)
             return HttpResponseRedirect(self.list_url())

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
@@ -23,7 +24,7 @@ from apps.projects.scope import Scope
 
 
 class MemoryReadOnly(Conflict):
-    """This memory is archived, or was replaced by a newer one: it can be read and no longer changed."""
+    """This memory is archived or was replaced by a newer one: it can be read but not changed."""
 
     code = "MEMORY_READ_ONLY"
 
@@ -164,7 +165,7 @@ def _record(scope: Scope, changes: Sequence[FieldChange], *, now: datetime) -> N
     record(
         scope,
         actor=scope.principal.label,
-        action="memory.update",
+        action=AuditAction.MEMORY_UPDATE,
         target=target,
         reason=",".join(names),
         count=len(changes),

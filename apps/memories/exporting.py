@@ -7,6 +7,7 @@ from typing import Final
 
 from django.db.models import Count, Max
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
@@ -66,7 +67,7 @@ def _begin(scope: Scope, *, now: datetime) -> int:
         record(
             scope,
             actor=scope.principal.label,
-            action="memory.export",
+            action=AuditAction.MEMORY_EXPORT,
             target=f"space:{scope.space.id}",
             count=there["count"],
             now=now,

@@ -6,6 +6,7 @@ from typing import Final
 
 from django.db.models import Count
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -107,7 +108,7 @@ def _note(
     record(
         scope,
         actor=scope.principal.label,
-        action="memory.feedback",
+        action=AuditAction.MEMORY_FEEDBACK,
         target=f"memory:{row.pk}",
         reason=signal.value,
         now=now,

@@ -12,6 +12,7 @@ from typing import Final
 import orjson
 from django.db import connection
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
@@ -30,7 +31,7 @@ CAPACITY: Final = 2_000  # memories; opening that many takes some tenths of a se
 
 
 class SpaceFull(Conflict):
-    """A sealed space holds at most 2,000 memories, because recall opens all of them."""
+    """A sealed space holds at most 2,000 memories, because recall decrypts all of them."""
 
     code = "SPACE_FULL"
 
@@ -66,7 +67,7 @@ def set_profile(scope: Scope, space_id: int, profile: Profile, *, now: datetime)
         record(
             scope,
             actor=scope.principal.label,
-            action=f"space.{'seal' if profile == Profile.SEALED else 'unseal'}",
+            action=AuditAction.SPACE_SEAL if profile == Profile.SEALED else AuditAction.SPACE_UNSEAL,
             target=f"space:{space.pk}",
             count=count,
             now=now,

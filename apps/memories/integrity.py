@@ -14,6 +14,7 @@ from typing import Final
 
 from django.db import connections
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.locks import lock
 from apps.core.scoping import tenant_transaction
@@ -89,7 +90,7 @@ def quarantine(scope: Scope, rows: Iterable[Broken]) -> None:
         record(
             scope,
             actor=scope.principal.label,
-            action="integrity.failed",
+            action=AuditAction.INTEGRITY_FAILED,
             target=f"{row.table}:{row.record_id}",
             outcome="failed",
             reason=row.reason,

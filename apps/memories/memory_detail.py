@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Count
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -182,7 +183,7 @@ def _versions(
             found.append(Version(memory=memory, held_then=one.pk in held, stretches=begun))
     if len(found) > 1:
         others, actor = len(found) - 1, scope.principal.label
-        record(scope, actor=actor, action="memory.browse", target=f"memory:{row.pk}", count=others, now=now)
+        record(scope, actor=actor, action=AuditAction.MEMORY_BROWSE, target=f"memory:{row.pk}", count=others, now=now)
     return sorted(found, key=lambda one: ([start for start, _ in one.stretches], one.memory.id))
 
 

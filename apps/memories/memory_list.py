@@ -10,6 +10,7 @@ from typing import Final
 import orjson
 from django.db.models import Q
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -251,4 +252,4 @@ def _open(scope: Scope, rows: Sequence[Memory], lifetimes: Lifetimes, *, now: da
 
 
 def _record(scope: Scope, target: str, count: int, *, now: datetime) -> None:
-    record(scope, actor=scope.principal.label, action="memory.browse", target=target, count=count, now=now)
+    record(scope, actor=scope.principal.label, action=AuditAction.MEMORY_BROWSE, target=target, count=count, now=now)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.locks import lock
 from apps.crypto.encrypted_tables import OPENERS as OPENERS
@@ -27,7 +28,7 @@ def release(scope: Scope, row_ids: Sequence[int], *, now: datetime) -> int:
             continue
         target = f"{listed.table}:{listed.record_id}"
         QuarantinedRow.objects.within(scope).filter(pk=listed.pk).delete()
-        record(scope, actor=scope.principal.label, action="integrity.released", target=target, now=now)
+        record(scope, actor=scope.principal.label, action=AuditAction.INTEGRITY_RELEASED, target=target, now=now)
         released += 1
     return released
 

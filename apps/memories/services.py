@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from django.db import connection
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import enqueue, record
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory, MemoryVector
@@ -32,7 +33,7 @@ def request_refresh(scope: Scope, *, now: datetime) -> RefreshRequest:
         record(
             scope,
             actor=scope.principal.label,
-            action="memory.refresh",
+            action=AuditAction.MEMORY_REFRESH,
             target=",".join(f"space:{space.id}" for space in scope.spaces),
             count=count,
             now=now,
@@ -62,7 +63,7 @@ def expire(scope: Scope, *, now: datetime, ids: Collection[int] | None = None, l
             )
             MemoryVector.objects.within(scope).filter(memory_id__in=ids).update(live=False)
             _note(scope, ids, "soft_deleted", now=now)
-            record(scope, actor="system:0", action="memory.expire", count=len(ids), now=now)
+            record(scope, actor="system:0", action=AuditAction.MEMORY_EXPIRE, count=len(ids), now=now)
         return len(ids)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Q
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import enqueue, record
 from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
@@ -24,19 +25,19 @@ from apps.projects.scope import Scope
 
 
 class NotRestorable(Conflict):
-    """This memory was not deleted, or the time in which it could be restored is over."""
+    """This memory was not deleted, or can no longer be restored."""
 
     code = "NOT_RESTORABLE"
 
 
 class PastRetention(Conflict):
-    """By the retention in force its time is over, and it would be deleted again at once: loosen that rule first."""
+    """By the retention rules in force it has expired and would be deleted again at once: loosen that rule first."""
 
     code = "PAST_RETENTION"
 
 
 class RememberedAgain(Conflict):
-    """The same was remembered again since this memory was deleted."""
+    """The same content was stored again since this memory was deleted."""
 
     code = "REMEMBERED_AGAIN"
 
@@ -140,7 +141,7 @@ def _bring_back(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *,
         enqueue(scope, "embed", [row.pk], now=now)
     diff = _states(Retention.SOFT_DELETED, reported(row)) | diff
     revisions.write(scope, space, [FieldChange(memory_id=row.pk, event="restored", diff=diff)], cipher, now=now)
-    record(scope, actor=scope.principal.label, action="memory.restore", target=f"memory:{row.pk}", now=now)
+    record(scope, actor=scope.principal.label, action=AuditAction.MEMORY_RESTORE, target=f"memory:{row.pk}", now=now)
 
 
 def _holder(scope: Scope, row: Memory, space: Space) -> Memory | None:

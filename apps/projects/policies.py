@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, Forbidden, Invalid
 from apps.core.locks import lock
@@ -25,14 +26,14 @@ from apps.projects.models import RetentionPolicy
 from apps.projects.scope import Scope
 
 MEANINGS: Final[Mapping[str, str]] = {
-    "active_days": "days a memory is in recall; pinned ones and constraints are exempt",
-    "active_from": "what these days are counted from: used (when it was last said or recalled) or stored",
-    "archive_days": "days after that in which it can still be read by its id; 0: none",
-    "grace_days": "days from its deletion until it is gone for good",
-    "task_ttl_seconds": "what a task may last at most",
-    "event_max_age_seconds": "how old an event may grow",
+    "active_days": "days a memory is in recall; pinned memories and constraints are exempt",
+    "active_from": "start of these days: used (last stated or recalled) or stored",
+    "archive_days": "days after that in which it can still be read by ID; 0: none",
+    "grace_days": "days from deletion until permanent removal",
+    "task_ttl_seconds": "maximum lifetime of a task",
+    "event_max_age_seconds": "maximum age of an event",
     "superseded_max_age_seconds": "how long a replaced value is kept after it was replaced",
-    "superseded_max_count": "how many replaced values of one thing are kept",
+    "superseded_max_count": "how many replaced values of one fact are kept",
 }
 # name: the least and the most that may be said.
 BOUNDS: Final[Mapping[str, tuple[int, int]]] = {
@@ -69,13 +70,13 @@ select {_ROW.sql} from projects_retentionpolicy said where said.tenant_id = %s a
 
 
 class PolicyLoosened(Conflict):
-    """This would keep more than what holds.  Only an owner may say so, in person; others can make it stricter."""
+    """This would keep more than the policy in force. Only an owner may loosen it, in person."""
 
     code = "RETENTION_LOOSENED"
 
 
 class StricterAbove(Conflict):
-    """A wider level is stricter, so this would change nothing: loosen that level first."""
+    """A wider level is stricter, so this would have no effect: loosen that level first."""
 
     code = "RETENTION_STRICTER_ABOVE"
 
@@ -85,7 +86,7 @@ class PolicyRefused(Invalid):
 
 
 class StricterThanKeysMay(Forbidden):
-    """An API key takes away no days of grace and lets nothing go within a day: a person may say so, in the console."""
+    """An API key can neither shorten the grace period nor set an age below a day; a person can, in the console."""
 
     code = "POLICY_BEYOND_KEY"
 
@@ -269,7 +270,7 @@ def set_policy(
             record(
                 scope,
                 actor=scope.principal.label,
-                action="retention.loosen" if name in looser else "retention.tighten",
+                action=AuditAction.RETENTION_LOOSEN if name in looser else AuditAction.RETENTION_TIGHTEN,
                 target=f"{level}:{target_id or scope.tenant_id}",
                 reason=f"{name}={word_of(name, value)}, was {_or_nothing(holds[name].word)}",
                 now=now,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid
 from apps.core.scoping import tenant_transaction
@@ -31,7 +32,7 @@ def create_project(scope: Scope, name: str, *, is_default: bool = False, now: da
     name = _checked(name)
     with tenant_transaction(scope):
         project = Project.everyone.create(tenant_id=scope.tenant_id, name=name, is_default=is_default, created_at=now)
-        _record(scope, "project.create", project, now=now)
+        _record(scope, AuditAction.PROJECT_CREATE, project, now=now)
     return project
 
 
@@ -42,7 +43,7 @@ def rename(scope: Scope, public_id: str, name: str, *, now: datetime) -> Project
         project = lock_project(scope, public_id)
         project.name, project.updated_at = name, now
         project.save(update_fields=["name", "updated_at"])
-        _record(scope, "project.rename", project, now=now)
+        _record(scope, AuditAction.PROJECT_RENAME, project, now=now)
     return project
 
 
@@ -56,7 +57,7 @@ def archive(scope: Scope, public_id: str, *, now: datetime) -> Project:
         if project.is_default:
             raise DefaultProjectStays
         if project.archived_at is None:
-            _set_archived(scope, project, now, "project.archive", now=now)
+            _set_archived(scope, project, now, AuditAction.PROJECT_ARCHIVE, now=now)
     return project
 
 
@@ -65,7 +66,7 @@ def unarchive(scope: Scope, public_id: str, *, now: datetime) -> Project:
     with tenant_transaction(scope):
         project = lock_project(scope, public_id)
         if project.archived_at is not None:
-            _set_archived(scope, project, None, "project.unarchive", now=now)
+            _set_archived(scope, project, None, AuditAction.PROJECT_UNARCHIVE, now=now)
     return project
 
 
@@ -88,7 +89,7 @@ def set_review(scope: Scope, public_id: str, review: str, *, now: datetime) -> P
         project = lock_project(scope, public_id)
         project.review, project.updated_at = review, now
         project.save(update_fields=["review", "updated_at"])
-        _record(scope, "project.review", project, reason=review, now=now)
+        _record(scope, AuditAction.PROJECT_REVIEW, project, reason=review, now=now)
     return project
 
 
@@ -99,12 +100,14 @@ def _checked(name: str) -> str:
     return name
 
 
-def _set_archived(scope: Scope, project: Project, archived_at: datetime | None, action: str, *, now: datetime) -> None:
+def _set_archived(
+    scope: Scope, project: Project, archived_at: datetime | None, action: AuditAction, *, now: datetime
+) -> None:
     project.archived_at, project.updated_at = archived_at, now
     project.save(update_fields=["archived_at", "updated_at"])
     _record(scope, action, project, now=now)
 
 
-def _record(scope: Scope, action: str, project: Project, *, reason: str = "", now: datetime) -> None:
+def _record(scope: Scope, action: AuditAction, project: Project, *, reason: str = "", now: datetime) -> None:
     target = f"project:{project.pk}"
     record(scope, actor=scope.principal.label, action=action, target=target, reason=reason, now=now)

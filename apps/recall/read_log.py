@@ -19,6 +19,7 @@ from functools import partial
 from django.db import connections
 from django.utils import timezone
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.memories.read_events import Read, publish
@@ -45,7 +46,7 @@ class _Reader:
     """Who read, how, and where."""
 
     actor: str
-    action: str
+    action: AuditAction
     target: str
 
 
@@ -80,17 +81,25 @@ def record_recall(
     query_id: under which it was answered.  traces: of it, to be kept.  milliseconds: that it took.
     """
     read = Read(query_id=query_id or uuid.uuid4(), scope=scope, memory_ids=tuple(memory_ids))
-    _note(scope, "memory.recall", memory_ids, hits=len(memory_ids), traces=traces, read=read, milliseconds=milliseconds)
+    _note(
+        scope,
+        AuditAction.MEMORY_RECALL,
+        memory_ids,
+        hits=len(memory_ids),
+        traces=traces,
+        read=read,
+        milliseconds=milliseconds,
+    )
 
 
 def record_read(scope: Scope) -> None:
     """Remember that one memory was read by its id, which counts for the trail and not for the memory."""
-    _note(scope, "memory.read", (), hits=1)
+    _note(scope, AuditAction.MEMORY_READ, (), hits=1)
 
 
 def record_report(scope: Scope, looked_at: int) -> None:
     """Remember that so many memories were opened for a report, which counts for the trail and not for the memories."""
-    _note(scope, "memory.report", (), hits=looked_at)
+    _note(scope, AuditAction.MEMORY_REPORT, (), hits=looked_at)
 
 
 def flush() -> None:
@@ -117,7 +126,7 @@ def _or_lose(write: Callable[[], None]) -> None:
 
 
 def _note(
-    scope: Scope, action: str, memory_ids: Sequence[int], *, hits: int, traces: Sequence[Traced] = (),
+    scope: Scope, action: AuditAction, memory_ids: Sequence[int], *, hits: int, traces: Sequence[Traced] = (),
     read: Read | None = None, milliseconds: float | None = None,
 ) -> None:  # fmt: skip
     global _timer

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.conf import settings
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Invalid
 from apps.core.plaintext import Plaintext
@@ -74,7 +75,7 @@ def recall(
     for one in found:
         if one.reread is not None:
             with tenant_transaction(scope):
-                record(scope, actor=scope.principal.label, action="ai.rerank", reason=one.reread, now=now)
+                record(scope, actor=scope.principal.label, action=AuditAction.AI_RERANK, reason=one.reread, now=now)
     read_log.record_recall(
         scope,
         [hit.memory.id for hit in hits],

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from django.db import connection, transaction
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -96,7 +97,7 @@ def start_erasure(
         with transaction.atomic(using=KEYRING):
             erasure.save(force_insert=True)
             _note(scope, erasure, found, now=now)
-        _record(scope, erasure, "erasure.request", now=now)
+        _record(scope, erasure, AuditAction.ERASURE_REQUEST, now=now)
     _carry_out(scope, erasure, texts=texts, now=now)
     return get_erasure(scope, erasure_id(erasure.uid))
 
@@ -144,7 +145,7 @@ def _carry_out(scope: Scope, erasure: Erasure, *, texts: Sequence[tuple[Scope, P
         counts, salts = counts | count_by_kind(done.rows), salts + done.salts
     probe = _probe(scope, erasure, memory_ids, texts, now=now)
     with tenant_transaction(scope):
-        _record(scope, erasure, "erasure.delete", now=now)
+        _record(scope, erasure, AuditAction.ERASURE_DELETE, now=now)
     deleted: dict[str, Any] = {"at": written(now), "db_lsn": _lsn()}
     phases: dict[str, Any] = {
         "deleted": deleted, "backups_expire": {"by": written(now + DATA_BACKUPS_LAST)},
@@ -222,7 +223,7 @@ def _lsn() -> str:
     return str(row[0]) if row else ""
 
 
-def _record(scope: Scope, erasure: Erasure, action: str, *, now: datetime) -> None:
+def _record(scope: Scope, erasure: Erasure, action: AuditAction, *, now: datetime) -> None:
     record(
         scope,
         actor=erasure.actor,

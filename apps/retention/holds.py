@@ -11,6 +11,7 @@ from typing import Final
 
 from django.db import connection
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Invalid, NotFound
 from apps.core.locks import lock
@@ -57,7 +58,7 @@ class HoldNotFound(NotFound):
 
 
 class HeldTargetNotFound(NotFound):
-    """What is to be held is not there."""
+    """The target of the hold does not exist."""
 
     code = "HELD_TARGET_NOT_FOUND"
 
@@ -76,10 +77,10 @@ def hold(scope: Scope, level: Level, target_id: int, *, case: str, now: datetime
         row = Hold.everyone.create(
             tenant_id=scope.tenant_id, level=level, case=case, set_by=scope.principal.label, created_at=now, **target
         )
-        _record(scope, "retention.hold", row, now=now)
+        _record(scope, AuditAction.RETENTION_HOLD, row, now=now)
     count = mark(scope)
     with tenant_transaction(scope):
-        _record(scope, "retention.held", row, count=count, now=now)
+        _record(scope, AuditAction.RETENTION_HELD, row, count=count, now=now)
     return row
 
 
@@ -99,7 +100,7 @@ def lift(scope: Scope, hold_id: int, *, now: datetime) -> int:
             # In one piece: a memory that is released must not be held by a hold that begins meanwhile.
             cursor.execute(_LET_GO, {"tenant": scope.tenant_id, "hold": hold_id})
             count = int(cursor.rowcount)
-        _record(scope, "retention.lift", row, count=count, now=now)
+        _record(scope, AuditAction.RETENTION_LIFT, row, count=count, now=now)
     return count
 
 
@@ -161,7 +162,7 @@ def _check(scope: Scope, level: Level, target_id: int) -> None:
         raise HeldTargetNotFound
 
 
-def _record(scope: Scope, action: str, row: Hold, *, count: int = 1, now: datetime) -> None:
+def _record(scope: Scope, action: AuditAction, row: Hold, *, count: int = 1, now: datetime) -> None:
     record(
         scope,
         actor=scope.principal.label,

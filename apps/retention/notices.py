@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from django.db import connection
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.memories.lifetimes import COUNTED, PLATFORM, PURGED, archive_days, rules_of
@@ -133,7 +134,7 @@ def _tell(scope: Scope, group: Group, found: _Going, before: date | None, *, now
     record(
         scope,
         actor=scope.principal.label,
-        action="retention.notice",
+        action=AuditAction.RETENTION_NOTICE,
         target=f"project:{project_id}" if project_id else "",
         reason=f"{environment} first_on={found.first_on.isoformat()}",
         count=found.count,

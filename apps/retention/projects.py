@@ -10,6 +10,7 @@ from django.db import connection
 from psycopg.sql import SQL, Identifier
 
 from apps.apikeys.services import revoke_pinned
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
@@ -32,7 +33,7 @@ class DefaultProjectRemains(Conflict):
 
 
 class ProjectNotEmpty(Conflict):
-    """Something is left in this project, as `details` says: erase it in the browser, or archive the project."""
+    """This project is not empty; `details` lists its contents: erase them in the browser, or archive the project."""
 
     code = "PROJECT_NOT_EMPTY"
 
@@ -54,7 +55,14 @@ def delete_project(scope: Scope, public_id: str, *, now: datetime) -> None:
         erase_waiting_of_project(scope, public_id)
         erase_project(scope, project.pk)
         target = f"project:{project.pk}"
-        record(scope, actor=scope.principal.label, action="project.delete", target=target, reason=public_id, now=now)
+        record(
+            scope,
+            actor=scope.principal.label,
+            action=AuditAction.PROJECT_DELETE,
+            target=target,
+            reason=public_id,
+            now=now,
+        )
 
 
 def _left(scope: Scope, project_id: int) -> Counter[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory
@@ -76,5 +77,5 @@ def _erase_memories(scope: Scope, entries: Sequence[ErasureEntry], *, now: datet
     count += hard_delete.erase(scope, [one for one in there if one not in with_sources], with_sources=False, now=now)
     if count:
         with tenant_transaction(scope):
-            record(scope, actor=scope.principal.label, action="memory.erase_again", count=count, now=now)
+            record(scope, actor=scope.principal.label, action=AuditAction.MEMORY_ERASE_AGAIN, count=count, now=now)
     return count

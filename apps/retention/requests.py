@@ -8,6 +8,7 @@ from typing import Final
 import orjson
 from django.db.models import Q
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, Forbidden, NotFound
 from apps.core.plaintext import Plaintext
@@ -34,13 +35,13 @@ class ForgetRequestNotFound(NotFound):
 
 
 class ForgetRequestDecided(Conflict):
-    """This request was decided already, or its time is over."""
+    """This request was decided already, or has expired."""
 
     code = "FORGET_REQUEST_DECIDED"
 
 
 class TooManyRequests(Conflict):
-    """A hundred requests of this end user wait already; a person must decide some of them first."""
+    """This end user has a hundred pending requests; a person must decide some of them first."""
 
     code = "TOO_MANY_FORGET_REQUESTS"
 
@@ -93,7 +94,7 @@ def ask(
             raise TooManyRequests
         row = _new(scope, space, choice, reason, cipher, now=now)
         row.save(force_insert=True)
-        _record(scope, "forget_request.ask", row, now=now)
+        _record(scope, AuditAction.FORGET_REQUEST_ASK, row, now=now)
     return _opened(row, choice, reason, now=now), True
 
 
@@ -178,7 +179,7 @@ def cancel(scope: Scope, request_id: int, *, now: datetime) -> OpenedRequest:
         if row is None:
             raise ForgetRequestNotFound
         if row.state != RequestState.CANCELLED:
-            _decide(scope, row, RequestState.CANCELLED, "forget_request.cancel", now=now)
+            _decide(scope, row, RequestState.CANCELLED, AuditAction.FORGET_REQUEST_CANCEL, now=now)
     return get_request(scope, request_id, now=now)
 
 
@@ -191,7 +192,7 @@ def confirm(scope: Scope, request_id: int, *, now: datetime) -> list[int]:
         row = _to_decide(scope, request_id)
         inside = _inside(scope, row)
         choice, reason = _content(row, open_space(scope.tenant, inside.space))
-        _decide(scope, row, RequestState.CONFIRMED, "forget_request.confirm", now=now)
+        _decide(scope, row, RequestState.CONFIRMED, AuditAction.FORGET_REQUEST_CONFIRM, now=now)
         ids = soft_delete_selection(inside, choice, reason=reason.reveal() if reason else "", now=now)
         row.forgotten = len(ids)
         row.save(update_fields=["forgotten"])
@@ -201,7 +202,7 @@ def confirm(scope: Scope, request_id: int, *, now: datetime) -> list[int]:
 def refuse(scope: Scope, request_id: int, *, now: datetime) -> None:
     """Leave everything as it is.  Raises PersonNeeded, ForgetRequestNotFound, ForgetRequestDecided."""
     with tenant_transaction(scope):
-        _decide(scope, _to_decide(scope, request_id), RequestState.REFUSED, "forget_request.refuse", now=now)
+        _decide(scope, _to_decide(scope, request_id), RequestState.REFUSED, AuditAction.FORGET_REQUEST_REFUSE, now=now)
 
 
 def expire_requests(scope: Scope, *, now: datetime) -> int:
@@ -210,7 +211,7 @@ def expire_requests(scope: Scope, *, now: datetime) -> int:
         due = ForgetRequest.objects.within(scope).filter(state=RequestState.PENDING, expires_at__lte=now)
         count = due.update(state=RequestState.EXPIRED, decided_at=now, decided_by=scope.principal.label)
         if count:
-            record(scope, actor=scope.principal.label, action="forget_request.expire", count=count, now=now)
+            record(scope, actor=scope.principal.label, action=AuditAction.FORGET_REQUEST_EXPIRE, count=count, now=now)
     return count
 
 
@@ -262,7 +263,7 @@ def _check_person(scope: Scope) -> None:
         raise PersonNeeded
 
 
-def _decide(scope: Scope, row: ForgetRequest, state: RequestState, action: str, *, now: datetime) -> None:
+def _decide(scope: Scope, row: ForgetRequest, state: RequestState, action: AuditAction, *, now: datetime) -> None:
     if row.state != RequestState.PENDING or row.expires_at <= now:
         raise ForgetRequestDecided
     row.state, row.decided_at, row.decided_by = state, now, scope.principal.label
@@ -313,5 +314,5 @@ def _checked(request_id: int) -> int:
     return request_id if 0 < request_id < 2**63 else 0
 
 
-def _record(scope: Scope, action: str, row: ForgetRequest, *, now: datetime) -> None:
+def _record(scope: Scope, action: AuditAction, row: ForgetRequest, *, now: datetime) -> None:
     record(scope, actor=scope.principal.label, action=action, target=f"forget_request:{row.pk}", now=now)

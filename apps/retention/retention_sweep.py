@@ -15,12 +15,13 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import connection
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.clock import database_time
 from apps.core.errors import Conflict
 from apps.core.locks import lock
 from apps.core.scoping import tenant_transaction
-from apps.memories.lifetimes import ARCHIVE_DAYS, ARCHIVED, DELETED, PURGED, Rule, archive_days, rules_of
+from apps.memories.lifetimes import ARCHIVE_DAYS, PURGED, Rule, archive_days, rules_of
 from apps.memories.models import MemoryVector
 from apps.memories.services import GRACE
 from apps.projects.policies import all_policies
@@ -159,15 +160,15 @@ def _batch(scope: Scope, run: RetentionRun, rule: Rule, archive: int, done: Swep
         rest = [memory_id for memory_id, _, _ in due if memory_id not in taken]
         if to_archive or waits:
             _archive(scope, to_archive, waits, now=now)
-            _note(scope, run, rule, ARCHIVED, "archived", len(to_archive), now=now)
+            _note(scope, run, rule, AuditAction.RETENTION_ARCHIVED, "archived", len(to_archive), now=now)
             done.archived += len(to_archive)
         if rest and rule.outcome == PURGED:
             delete_rows(scope, rest, now=now)
-            _note(scope, run, rule, PURGED, "purged", len(rest), now=now)
+            _note(scope, run, rule, AuditAction.RETENTION_PURGED, "purged", len(rest), now=now)
             done.purged += len(rest)
         elif rest:
             _delete(scope, rest, now=now)
-            _note(scope, run, rule, DELETED, "deleted", len(rest), now=now)
+            _note(scope, run, rule, AuditAction.RETENTION_SOFT_DELETED, "deleted", len(rest), now=now)
             done.deleted += len(rest)
     return len(due)
 
@@ -219,13 +220,15 @@ def _leave(scope: Scope, ids: Sequence[int], event: str, *, now: datetime) -> No
     note_steps(scope, ids, event, now=now)
 
 
-def _note(scope: Scope, run: RetentionRun, rule: Rule, step: str, column: str, count: int, *, now: datetime) -> None:
+def _note(
+    scope: Scope, run: RetentionRun, rule: Rule, action: AuditAction, column: str, count: int, *, now: datetime
+) -> None:
     _keep(scope, run, column, count)
     if count:
         record(
             scope,
             actor=scope.principal.label,
-            action=f"retention.{step}",
+            action=action,
             target=f"run:{run.pk}",
             reason=str(rule)[:64],
             count=count,

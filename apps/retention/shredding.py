@@ -24,6 +24,7 @@ from typing import Final
 from django.db import connection
 
 from apps.apikeys.services import revoke_every_key
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
@@ -43,7 +44,7 @@ REASON: Final = "tenant shredded"
 
 
 class AlreadyShredded(Conflict):
-    """This was shredded already, and nothing of it is left."""
+    """This was shredded already; no data is left."""
 
     code = "ALREADY_SHREDDED"
 
@@ -94,7 +95,7 @@ def finish_space(scope: Scope, space_uid: uuid.UUID, *, request_id: str = "", no
         record(
             scope,
             actor=scope.principal.label,
-            action="space.shred",
+            action=AuditAction.SPACE_SHRED,
             target=f"space:{space.pk}",
             reason=str(space_uid),
             request_id=request_id,
@@ -136,7 +137,7 @@ def finish_tenant(scope: Scope, *, request_id: str = "", now: datetime) -> Shred
             record(
                 scope,
                 actor=scope.principal.label,
-                action="tenant.shred",
+                action=AuditAction.TENANT_SHRED,
                 target=f"tenant:{scope.tenant_id}",
                 reason=str(uid),
                 request_id=request_id,

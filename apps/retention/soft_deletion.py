@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from django.db.models import Q
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Invalid
 from apps.core.scoping import tenant_transaction
@@ -92,7 +93,7 @@ def soft_delete_selection(
             record(
                 scope,
                 actor=scope.principal.label,
-                action="memory.forget",
+                action=AuditAction.MEMORY_FORGET,
                 target=f"memory:{rows[0].pk}" if len(rows) == 1 else f"space:{space.pk}",
                 reason="ids" if choice.memory_ids else ",".join(choice.filters),
                 count=len(rows),

@@ -12,6 +12,7 @@ from typing import Final
 from django.conf import settings
 from django.db.models import Q
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, DomainError, NotFound
 from apps.core.scoping import tenant_transaction
@@ -38,13 +39,13 @@ HANDED_OVER: Final = (PrivacyKind.ACCESS, PrivacyKind.EXPORT)
 
 
 class PrivacyRequestNotFound(NotFound):
-    """There is no such request of this person."""
+    """This end user has no such request."""
 
     code = "PRIVACY_REQUEST_NOT_FOUND"
 
 
 class PrivacyRequestDone(Conflict):
-    """This request was carried out, or is one of another kind."""
+    """This request was carried out already, or is of another kind."""
 
     code = "PRIVACY_REQUEST_DONE"
 
@@ -91,7 +92,7 @@ def open_request(scope: Scope, kind: PrivacyKind, *, now: datetime) -> tuple[Sub
         row = there.exclude(state=PrivacyState.COMPLETED).get()
         is_new = row.created_at == now and row.attempts == 0
         if is_new:
-            _record(scope, row, "privacy.request", now=now)
+            _record(scope, row, AuditAction.PRIVACY_REQUEST, now=now)
     return _asked(row, now=now), is_new
 
 
@@ -197,7 +198,7 @@ def _begin(scope: Scope, request_id: int, kinds: Sequence[PrivacyKind], *, now: 
         row.state, row.started_at, row.handled_by = PrivacyState.IN_PROGRESS, now, scope.principal.label
         row.attempts, row.error = row.attempts + 1, ""
         row.save(update_fields=["state", "started_at", "handled_by", "attempts", "error"])
-        _record(scope, row, "privacy.begin", now=now)
+        _record(scope, row, AuditAction.PRIVACY_BEGIN, now=now)
     return row
 
 
@@ -207,7 +208,7 @@ def _complete(
     row.state, row.completed_at, row.records, row.evidence = PrivacyState.COMPLETED, now, records, list(evidence)
     with tenant_transaction(scope):
         row.save(update_fields=["state", "completed_at", "records", "evidence"])
-        _record(scope, row, "privacy.complete", now=now)
+        _record(scope, row, AuditAction.PRIVACY_COMPLETE, now=now)
     return _asked(row, now=now)
 
 
@@ -215,10 +216,10 @@ def _fail(scope: Scope, row: PrivacyRequest, error: DomainError, *, now: datetim
     row.state, row.error = PrivacyState.FAILED, error.code
     with tenant_transaction(scope):
         row.save(update_fields=["state", "error"])
-        _record(scope, row, "privacy.fail", now=now)
+        _record(scope, row, AuditAction.PRIVACY_FAIL, now=now)
 
 
-def _record(scope: Scope, row: PrivacyRequest, action: str, *, now: datetime) -> None:
+def _record(scope: Scope, row: PrivacyRequest, action: AuditAction, *, now: datetime) -> None:
     record(
         scope,
         actor=scope.principal.label,

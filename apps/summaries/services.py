@@ -11,6 +11,7 @@ from typing import Final
 
 import orjson
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import enqueue, record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -307,7 +308,7 @@ def _retire(scope: Scope, space: Space, cipher: SpaceCipher, row: Memory, now: d
     MemoryVector.objects.within(scope).filter(memory_id=row.pk).update(live=False)
     Cluster.objects.within(scope).filter(summary_id=row.pk).update(summary_id=None)
     revisions.write(scope, space, [FieldChange(memory_id=row.pk, event="soft_deleted")], cipher, now=now)
-    _record(scope, "memory.summary_retired", row, 1, now)
+    _record(scope, AuditAction.MEMORY_SUMMARY_RETIRED, row, 1, now)
 
 
 def _fill(
@@ -351,9 +352,9 @@ def _index(
     edges = [NewEdge(from_id=row.pk, to_id=one, type="summary_of", is_automatic=True) for one in ids]
     write_edges(scope, cipher, edges, now=now)
     revisions.write(scope, space, [FieldChange(memory_id=row.pk, event=event)], cipher, now=now)
-    _record(scope, "memory.summarize", row, len(ids), now)
+    _record(scope, AuditAction.MEMORY_SUMMARIZE, row, len(ids), now)
 
 
-def _record(scope: Scope, action: str, row: Memory, count: int, now: datetime) -> None:
+def _record(scope: Scope, action: AuditAction, row: Memory, count: int, now: datetime) -> None:
     actor, target = scope.principal.label, f"memory:{row.pk}"
     record(scope, actor=actor, action=action, target=target, count=count, now=now)

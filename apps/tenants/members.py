@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.audit.unbound import only_bound
 from apps.core.errors import Conflict, Forbidden, Invalid, Malformed, NotFound
@@ -22,19 +23,19 @@ class RoleRefused(Invalid):
 
 
 class NotAMember(NotFound):
-    """This person has no role in that tenant's organization."""
+    """This user has no role in that tenant's organization."""
 
     code = "NOT_A_MEMBER"
 
 
 class NoTenant(Malformed):
-    """You have a role in no tenant."""
+    """You have no role in any tenant."""
 
     code = "TENANT_CONTEXT_REQUIRED"
 
 
 class OwnerRequired(Forbidden):
-    """Owners are made, changed and removed by owners."""
+    """Only an owner can add, change or remove owners."""
 
     code = "ROLE_TOO_LOW"
 
@@ -151,12 +152,12 @@ def give_role(tenant: Tenant, user_id: int, role: str, *, actor: str, now: datet
     if role not in Role.values:
         raise RoleRefused
     with tenant_transaction(tenant):
-        there, action = _locked(tenant, user_id), "member.role"
+        there, action = _locked(tenant, user_id), AuditAction.MEMBER_ROLE
         if there is not None and not there.is_bound():  # nothing is kept of a role that its holder gave himself
             there.delete()
             there = None
         if there is None:
-            action = "member.add"
+            action = AuditAction.MEMBER_ADD
             there = Membership(organization_id=tenant.organization_id, user_id=user_id, role=role, created_at=now)
         elif there.role == Role.OWNER and role != Role.OWNER:
             _check_another_owner(there)
@@ -195,12 +196,18 @@ def change_member(
             there.role = role
             there.bind()
             there.save(update_fields=["role", "row_mac"])
-            _record(tenant, "member.role", user_id, actor=actor, reason=f"role={role}", now=now)
+            _record(tenant, AuditAction.MEMBER_ROLE, user_id, actor=actor, reason=f"role={role}", now=now)
         if is_suspended is not None and is_suspended != bool(there.suspended_at):
             there.suspended_at = now if is_suspended else None
             there.bind()
             there.save(update_fields=["suspended_at", "row_mac"])
-            _record(tenant, "member.suspend" if is_suspended else "member.resume", user_id, actor=actor, now=now)
+            _record(
+                tenant,
+                AuditAction.MEMBER_SUSPEND if is_suspended else AuditAction.MEMBER_RESUME,
+                user_id,
+                actor=actor,
+                now=now,
+            )
     return there
 
 
@@ -211,7 +218,7 @@ def take_role(tenant: Tenant, user_id: int, *, by: Role = Role.OWNER, actor: str
         if there.role == Role.OWNER and there.is_bound():
             _check_another_owner(there)
         there.delete()
-        _record(tenant, "member.remove", user_id, actor=actor, now=now)
+        _record(tenant, AuditAction.MEMBER_REMOVE, user_id, actor=actor, now=now)
 
 
 def _of(user_id: int) -> list[Membership]:
@@ -242,5 +249,5 @@ def _check_another_owner(there: Membership) -> None:
         raise LastOwner
 
 
-def _record(tenant: Tenant, action: str, user_id: int, *, actor: str, reason: str = "", now: datetime) -> None:
+def _record(tenant: Tenant, action: AuditAction, user_id: int, *, actor: str, reason: str = "", now: datetime) -> None:
     record(tenant, actor=actor, action=action, target=f"account:{user_id}", reason=reason, now=now)

@@ -8,6 +8,7 @@ from typing import Final
 from django.db import IntegrityError, transaction
 from django.db.models import TextChoices
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid
 from apps.core.scoping import tenant_transaction
@@ -95,7 +96,7 @@ def create_tenant(organization: Organization, name: str, *, actor: str, now: dat
     except IntegrityError as error:
         raise TenantExists from error
     with tenant_transaction(tenant):
-        record(tenant, actor=actor, action="tenant.open", target=f"tenant:{tenant.pk}", now=now)
+        record(tenant, actor=actor, action=AuditAction.TENANT_OPEN, target=f"tenant:{tenant.pk}", now=now)
     return tenant
 
 
@@ -128,7 +129,7 @@ def set_policy(tenant: Tenant, *, actor: str, now: datetime, **policy: str) -> T
         record(
             tenant,
             actor=actor,
-            action="tenant.policy",
+            action=AuditAction.TENANT_POLICY,
             target=f"tenant:{tenant.pk}",
             reason=" ".join(f"{name}={value}" for name, value in policy.items()),
             now=now,
@@ -142,7 +143,7 @@ def close_tenant(tenant: Tenant, *, actor: str, now: datetime) -> Tenant:
         if not Tenant.objects.filter(pk=tenant.pk, closed_at=None).update(closed_at=now, suspended_at=None):
             raise TenantAlreadyClosed
         tenant.closed_at, tenant.suspended_at = now, None
-        record(tenant, actor=actor, action="tenant.close", target=f"tenant:{tenant.pk}", now=now)
+        record(tenant, actor=actor, action=AuditAction.TENANT_CLOSE, target=f"tenant:{tenant.pk}", now=now)
     return tenant
 
 
@@ -154,7 +155,7 @@ def suspend_tenant(tenant: Tenant, *, actor: str, now: datetime) -> Tenant:
         if not there.filter(suspended_at=None).update(suspended_at=now):
             raise TenantAlreadySuspended if there.exists() else TenantAlreadyClosed
         tenant.suspended_at = now
-        record(tenant, actor=actor, action="tenant.suspend", target=f"tenant:{tenant.pk}", now=now)
+        record(tenant, actor=actor, action=AuditAction.TENANT_SUSPEND, target=f"tenant:{tenant.pk}", now=now)
     return tenant
 
 
@@ -164,5 +165,5 @@ def resume_tenant(tenant: Tenant, *, actor: str, now: datetime) -> Tenant:
         if not Tenant.objects.filter(pk=tenant.pk).exclude(suspended_at=None).update(suspended_at=None):
             raise TenantNotSuspended
         tenant.suspended_at = None
-        record(tenant, actor=actor, action="tenant.resume", target=f"tenant:{tenant.pk}", now=now)
+        record(tenant, actor=actor, action=AuditAction.TENANT_RESUME, target=f"tenant:{tenant.pk}", now=now)
     return tenant

@@ -12,6 +12,7 @@ from typing import Any, Final
 from django.db import connection, transaction
 
 from apps.apikeys.models import ApiKey
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import NotFound
 from apps.core.scoping import InTenant, ScopedModel, tenant_transaction
@@ -69,7 +70,7 @@ def _bind_kinds(version: int, kinds: Sequence[type[Any]], *, now: datetime) -> i
         unbound = ((rows.filter(row_mac=None), scope) for rows, scope in _all_rows(kinds))
         count = sum(bind_rows(rows, scope, version=version) for rows, scope in unbound)
         if count:
-            record(None, actor=SYSTEM.label, action="integrity.bind", reason="upgrade", count=count, now=now)
+            record(None, actor=SYSTEM.label, action=AuditAction.INTEGRITY_BIND, reason="upgrade", count=count, now=now)
     # Last: a crash before it has all this done again.
     row_keys.activate(version)
     return count
@@ -93,7 +94,7 @@ def bind_again(principal: Principal, names: Iterable[str], *, now: datetime) -> 
             with _transaction(scope):
                 bind_rows(rows.filter(pk__in=[one.id for one in mine]), scope)
                 for one in mine:
-                    record(scope, actor=principal.label, action="integrity.bind", target=one.name, now=now)
+                    record(scope, actor=principal.label, action=AuditAction.INTEGRITY_BIND, target=one.name, now=now)
     return len(found)
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from django.conf import settings
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import DomainError
 from apps.core.scoping import tenant_transaction
@@ -109,7 +110,7 @@ def _extend(scope: Scope, kind: KeyKind, version: int, *, now: datetime) -> None
     lifecycle.extend(scope, version, kind=kind, until=now + EXTENSION)
     logger.error("a key cannot be retired: rows are under it", extra={"tenant": scope.tenant_id, "kind": kind})
     with tenant_transaction(scope):
-        record(scope, actor=scope.principal.label, action="key.extend", target=f"key:{version}", now=now)
+        record(scope, actor=scope.principal.label, action=AuditAction.KEY_EXTEND, target=f"key:{version}", now=now)
 
 
 def _due_for_destruction(*, now: datetime) -> list[tuple[uuid.UUID, KeyKind, int]]:

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db import connection, transaction
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.crypto import lifecycle
@@ -110,7 +111,7 @@ def rewrap(principal: Principal, *, progress: Callable[[int], None] = lambda don
     with transaction.atomic():
         mine = KeyRewrap.objects.filter(pk=asked.pk, finished_at=None)
         if mine.update(done=rewrapped.done, failed=rewrapped.failed, finished_at=now):
-            record(None, actor=asked.actor, action="key.rewrap", count=rewrapped.done, now=now)
+            record(None, actor=asked.actor, action=AuditAction.KEY_REWRAP, count=rewrapped.done, now=now)
     return rewrapped
 
 

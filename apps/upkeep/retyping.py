@@ -19,6 +19,7 @@ from typing import Final
 from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
@@ -235,7 +236,7 @@ def _finish(scope: Scope, change: TypeChange, state: ChangeState, count: int, *,
     change.state, change.finished_at = state, now
     change.save(update_fields=["state", "finished_at"])
     record(
-        scope, actor=scope.principal.label, action=f"types.{state}", target=f"type_change:{change.pk}",
+        scope, actor=scope.principal.label, action=AuditAction(f"types.{state}"), target=f"type_change:{change.pk}",
         reason=change.type, count=count, now=now,
     )  # fmt: skip
 

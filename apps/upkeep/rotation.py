@@ -16,6 +16,7 @@ from typing import Final
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.crypto import lifecycle
@@ -195,8 +196,8 @@ def _finish(scope: Scope, rotation: KeyRotation, *, now: datetime) -> RotationOu
         if mine.update(state=RotationState.DONE, finished_at=now):
             rotation.refresh_from_db()
             record(
-                scope, actor=scope.principal.label, action="key.resealed", target=f"key:{rotation.to_version}",
-                count=rotation.rows_done, now=now,
+                scope, actor=scope.principal.label, action=AuditAction.KEY_RESEALED,
+                target=f"key:{rotation.to_version}", count=rotation.rows_done, now=now,
             )  # fmt: skip
     return RotationOutcome.OVER
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from django.db import IntegrityError
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
@@ -16,7 +17,7 @@ from apps.upkeep.models import OPEN, KeyRewrap, KeyRotation, RotationState
 
 
 class RotationUnderway(Conflict):
-    """This tenant's key is being rotated already; `memsync keys status` shows how far it is."""
+    """This tenant's key is being rotated already; `memsync keys status` shows the progress."""
 
     code = "KEY_ROTATION_UNDERWAY"
 
@@ -48,7 +49,7 @@ def ask_for_rotation(
                 window=timedelta(0) if is_compromise else window,
                 created_at=now,
             )
-            record(scope, actor=scope.principal.label, action="key.ask", reason=rotation.reason, now=now)
+            record(scope, actor=scope.principal.label, action=AuditAction.KEY_ASK, reason=rotation.reason, now=now)
     except IntegrityError:
         raise RotationUnderway from None
     return rotation

@@ -11,6 +11,7 @@ from typing import Final
 from django.db import IntegrityError
 from django.db.models import Count
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.core.scoping import tenant_transaction
@@ -31,61 +32,61 @@ SLOTS: Final = ("inherit", "own", "none")
 
 
 class TypeExists(Conflict):
-    """There is a type of this name already; `memsync types split` gives it more memories."""
+    """A type with this name exists already; `memsync types split` moves more memories to it."""
 
     code = "TYPE_EXISTS"
 
 
 class TypeUnknown(NotFound):
-    """There is no such type; `memsync types list` shows those that there are."""
+    """There is no such type; `memsync types list` shows all."""
 
     code = "TYPE_UNKNOWN"
 
 
 class TypeBuiltIn(Invalid):
-    """A type that is built in cannot be given up."""
+    """A built-in type cannot be retired."""
 
     code = "TYPE_BUILT_IN"
 
 
 class TypeSunset(Conflict):
-    """This type was given up already."""
+    """This type was retired already."""
 
     code = "TYPE_SUNSET"
 
 
 class BadTypeDefinition(Invalid):
-    """A prior is 0 to 0.2, a half-life more than 0 and at most 3650 days, a lifetime longer than 0."""
+    """A prior must be 0 to 0.2, a half-life above 0 and at most 3650 days, a lifetime above 0."""
 
     code = "BAD_TYPE_DEFINITION"
 
 
 class NoMatchingRule(Invalid):
-    """Say by which words, or under which keys, the memories are told that are to be of this type."""
+    """Name the words or the keys that identify memories of this type."""
 
     code = "NOTHING_TELLS_THEM"
 
 
 class BadSources(Invalid):
-    """Look at types that there are, none of them the type itself, a summary or a reference."""
+    """Sources must be existing types, not the type itself, a summary or a reference."""
 
     code = "BAD_SOURCES"
 
 
 class ChangeUnderway(Conflict):
-    """A change of this tenant's types is under way; `memsync types status` shows how far it is."""
+    """A change of this tenant's types is in progress; `memsync types status` shows the progress."""
 
     code = "TYPE_CHANGE_UNDERWAY"
 
 
 class ChangeUnknown(NotFound):
-    """There is no such change of types; `memsync types status` shows those that there are."""
+    """There is no such change of types; `memsync types status` shows all."""
 
     code = "TYPE_CHANGE_UNKNOWN"
 
 
 class ChangeHasDependents(Conflict):
-    """A later change is about the same types: undo that one first."""
+    """A later change concerns the same types: undo that one first."""
 
     code = "TYPE_CHANGE_BUILT_UPON"
 
@@ -183,8 +184,8 @@ def commit(scope: Scope, planned: Planned, *, now: datetime) -> TypeChange:
                 change.rows_total, change.state, change.finished_at = 0, ChangeState.DONE, now
             change.save(update_fields=["rows_total", "state", "finished_at"])
             record(
-                scope, actor=scope.principal.label, action=f"types.{planned.kind}", target=f"type_change:{change.pk}",
-                reason=planned.type.name, count=change.rows_total, now=now,
+                scope, actor=scope.principal.label, action=AuditAction(f"types.{planned.kind}"),
+                target=f"type_change:{change.pk}", reason=planned.type.name, count=change.rows_total, now=now,
             )  # fmt: skip
     except IntegrityError as error:
         raise (TypeExists if "own_type_once" in str(error) else ChangeUnderway) from None
@@ -215,7 +216,7 @@ def ask_to_undo(scope: Scope, change_id: int, *, now: datetime) -> TypeChange:
         change.state, change.finished_at = ChangeState.UNDOING, None
         change.save(update_fields=["state", "finished_at"])
         record(
-            scope, actor=scope.principal.label, action="types.undo", target=f"type_change:{change.pk}",
+            scope, actor=scope.principal.label, action=AuditAction.TYPES_UNDO, target=f"type_change:{change.pk}",
             reason=change.type, now=now,
         )  # fmt: skip
     return change

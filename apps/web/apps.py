@@ -2,6 +2,8 @@ from typing import Any
 
 from django.apps import AppConfig
 
+from apps.audit.actions import AuditAction
+
 
 class WebConfig(AppConfig):
     name = "apps.web"
@@ -21,7 +23,7 @@ class WebConfig(AppConfig):
             devices.remember(request, user)
 
         def note(user: Any, **_: Any) -> None:
-            login_throttle.note(user.pk, "session.open", now=timezone.now())
+            login_throttle.note(user.pk, AuditAction.SESSION_OPEN, now=timezone.now())
 
         user_logged_in.connect(begin, weak=False, dispatch_uid="web.begin_session")
         signed_in_here.connect(note, weak=False, dispatch_uid="web.note_session")

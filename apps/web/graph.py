@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.edges.graph import graph as memories_and_edges
@@ -148,7 +149,7 @@ def _record(scope: Scope, at: PageContext, count: int) -> None:
         record(
             scope,
             actor=scope.principal.label,
-            action="memory.browse",
+            action=AuditAction.MEMORY_BROWSE,
             target=f"space:{scope.space.id}",
             count=count,
             now=at.now,

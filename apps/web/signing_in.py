@@ -24,6 +24,7 @@ from django.utils import timezone
 from apps.accounts import devices, enrolment, second_factors, sessions
 from apps.accounts.services import person_of
 from apps.apikeys import login_throttle, onboarding
+from apps.audit.actions import AuditAction
 from apps.tenants.members import reach_of
 from apps.tenants.services import OrganizationNameRefused
 from apps.web.adapters import is_own_page
@@ -55,7 +56,7 @@ class SignIn(ThrottledSignIn, LoginView):  # type: ignore[misc]  # allauth ships
         return response
 
     def form_invalid(self, form: Any) -> HttpResponse:
-        login_throttle.note(None, "session.refused", now=timezone.now())
+        login_throttle.note(None, AuditAction.SESSION_REFUSED, now=timezone.now())
         response: HttpResponse = super().form_invalid(form)
         return response
 
@@ -96,7 +97,7 @@ class SignInWithPasskey(ThrottledSignIn, LoginWebAuthnView):  # type: ignore[mis
         return response
 
     def form_invalid(self, form: Any) -> HttpResponse:
-        login_throttle.note(None, "session.refused", reason="passkey", now=timezone.now())
+        login_throttle.note(None, AuditAction.SESSION_REFUSED, reason="passkey", now=timezone.now())
         messages.error(self.request, "This passkey was not accepted.")
         return HttpResponseRedirect(reverse("account_login"))
 
@@ -119,7 +120,7 @@ class SignInWithCode(AuthenticateView):  # type: ignore[misc]  # allauth ships n
         return context | {"has_passkey": second_factors.PASSKEY in types}
 
     def form_invalid(self, form: Any) -> HttpResponse:
-        login_throttle.note(None, "session.refused", reason="second factor", now=timezone.now())
+        login_throttle.note(None, AuditAction.SESSION_REFUSED, reason="second factor", now=timezone.now())
         response: HttpResponse = super().form_invalid(form)
         return response
 
@@ -146,10 +147,10 @@ def step_up(request: HttpRequest) -> HttpResponseBase:
         else:
             form.save()
         sessions.renew(request)
-        login_throttle.note(person.pk, "session.step_up", reason=kind, now=timezone.now())
+        login_throttle.note(person.pk, AuditAction.SESSION_STEP_UP, reason=kind, now=timezone.now())
         return HttpResponseRedirect(_next(request))
     if data is not None:
-        login_throttle.note(None, "session.step_up", reason=kind, now=timezone.now())
+        login_throttle.note(None, AuditAction.SESSION_STEP_UP, reason=kind, now=timezone.now())
     return show(
         request,
         "step_up",
@@ -196,7 +197,7 @@ class RemovePasskey(RemoveWebAuthnView):  # type: ignore[misc]  # allauth ships 
     def form_valid(self, form: Any) -> HttpResponse:
         if not _may_remove(self.request, self.get_object()):
             return HttpResponseRedirect(reverse("mfa_index"))
-        _note_factor(self.request, "factor.remove", "passkey")
+        _note_factor(self.request, AuditAction.FACTOR_REMOVE, "passkey")
         response: HttpResponse = super().form_valid(form)
         return response
 
@@ -230,7 +231,7 @@ class RemoveCodes(DeactivateTOTPView):  # type: ignore[misc]  # allauth ships no
     def form_valid(self, form: Any) -> HttpResponse:
         if not _may_remove(self.request, self.authenticator):
             return HttpResponseRedirect(reverse("mfa_index"))
-        _note_factor(self.request, "factor.remove", "authenticator")
+        _note_factor(self.request, AuditAction.FACTOR_REMOVE, "authenticator")
         response: HttpResponse = super().form_valid(form)
         return response
 
@@ -243,7 +244,7 @@ class NewRecoveryCodes(GenerateRecoveryCodesView):  # type: ignore[misc]  # alla
     template_name = "web/new_recovery_codes.html"
 
     def form_valid(self, form: Any) -> HttpResponse:
-        _note_factor(self.request, "factor.add", "recovery codes")
+        _note_factor(self.request, AuditAction.FACTOR_ADD, "recovery codes")
         response: HttpResponse = super().form_valid(form)
         return response
 
@@ -259,7 +260,7 @@ class ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth ships
         return response
 
     def form_valid(self, form: Any) -> HttpResponse:
-        _note_factor(self.request, "account.password", "")
+        _note_factor(self.request, AuditAction.ACCOUNT_PASSWORD, "")
         response: HttpResponse = super().form_valid(form)
         return response
 
@@ -270,7 +271,7 @@ def list_sessions(request: HttpRequest) -> HttpResponseBase:
     person = person_of(request)
     if request.method == "POST":
         ended = sessions.end_others(request, person)
-        login_throttle.note(person.pk, "session.end", reason=f"others={ended}", now=timezone.now())
+        login_throttle.note(person.pk, AuditAction.SESSION_END, reason=f"others={ended}", now=timezone.now())
         messages.success(request, "All other sessions have ended.")
         return HttpResponseRedirect(reverse("web_sessions"))
     return show(request, "sessions", sessions=sessions.list_sessions(request, person, now=timezone.now()))
@@ -314,7 +315,7 @@ def _next(request: HttpRequest) -> str:
 def _enrolled(request: HttpRequest, response: HttpResponse, kind: str) -> HttpResponse:
     second_factors.note_enrolled(request)
     sessions.renew(request)
-    _note_factor(request, "factor.add", kind)
+    _note_factor(request, AuditAction.FACTOR_ADD, kind)
     return response
 
 
@@ -326,5 +327,5 @@ def _may_remove(request: HttpRequest, authenticator: Any) -> bool:
     return False
 
 
-def _note_factor(request: HttpRequest, action: str, kind: str) -> None:
+def _note_factor(request: HttpRequest, action: AuditAction, kind: str) -> None:
     login_throttle.note(request.user.pk, action, reason=kind, now=timezone.now())

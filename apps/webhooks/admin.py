@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.admin import Answer, ConfirmForm, OperatorAdmin, action, actor, display, link
 from apps.core.scoping import tenant_transaction
@@ -56,7 +57,7 @@ class WebhookDeliveryAdmin(OperatorAdmin):
             with tenant_transaction(scope):
                 again = redeliver(scope, [delivery.pk], now=now) if delivery.status in GIVEN_UP else []
                 if again:
-                    record(scope, actor=actor(request), action="webhook.replay", target=target, now=now)
+                    record(scope, actor=actor(request), action=AuditAction.WEBHOOK_REPLAY, target=target, now=now)
             if again:
                 self.message_user(request, "It is queued again, with a full set of attempts.", messages.SUCCESS)
             else:
@@ -66,7 +67,7 @@ class WebhookDeliveryAdmin(OperatorAdmin):
             request,
             ConfirmForm(),
             title=f"Send delivery #{delivery.pk} again",
-            explanation="Sends the same event with the same IDs to the same endpoint; the receiver can detect duplicates by them.",
+            explanation="Sends the same event to the same endpoint; receivers detect duplicates by its IDs.",
             submit="Send again",
             back=back,
         )

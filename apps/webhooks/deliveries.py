@@ -8,6 +8,7 @@ from typing import Final
 
 from django.db.models import Count, Q, Sum
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
@@ -32,7 +33,7 @@ class DeliveryNotFound(NotFound):
 
 
 class AlreadyDelivered(Conflict):
-    """This was delivered already."""
+    """This delivery succeeded already."""
 
     code = "WEBHOOK_ALREADY_DELIVERED"
 
@@ -128,7 +129,7 @@ def retry(scope: Scope, delivery_id: int, *, now: datetime) -> Delivery:
         if row.status == DeliveryStatus.DELIVERED:
             raise AlreadyDelivered
         redeliver(scope, [row.pk], now=now)
-        _record(scope, "webhook.retry", row.endpoint_id, 1, now=now)
+        _record(scope, AuditAction.WEBHOOK_RETRY, row.endpoint_id, 1, now=now)
         row.refresh_from_db(from_queryset=WebhookDelivery.objects.within(scope))
         return _opened(scope, [row], now=now)[0]
 
@@ -147,7 +148,7 @@ def replay(
         )
         ids = list(rows.order_by("pk").values_list("pk", flat=True)[:limit])
         again = redeliver(scope, ids, now=now)
-        _record(scope, "webhook.replay", endpoint.pk, len(again), now=now)
+        _record(scope, AuditAction.WEBHOOK_REPLAY, endpoint.pk, len(again), now=now)
         return ReplayedDeliveries(eligible=rows.count() if len(ids) == limit else len(ids), ids=again)
 
 
@@ -167,7 +168,7 @@ def test(scope: Scope, endpoint_id: int, event_type: str, *, now: datetime) -> W
             project_id=endpoint.project_id,
         )
         (delivery_id,) = write(scope, [(told, endpoint)], now=now)
-        _record(scope, "webhook.test", endpoint.pk, 1, now=now)
+        _record(scope, AuditAction.WEBHOOK_TEST, endpoint.pk, 1, now=now)
         return _find(scope, delivery_id)
 
 
@@ -242,5 +243,5 @@ def _response(
     return raw.decode(errors="replace")
 
 
-def _record(scope: Scope, action: str, endpoint_id: int, count: int, *, now: datetime) -> None:
+def _record(scope: Scope, action: AuditAction, endpoint_id: int, count: int, *, now: datetime) -> None:
     record(scope, actor=scope.principal.label, action=action, target=f"webhook:{endpoint_id}", count=count, now=now)

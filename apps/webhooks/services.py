@@ -10,6 +10,7 @@ from django.db import connection
 
 from apps.adapters.registry import get_sender
 from apps.adapters.senders.base import AddressRefused
+from apps.audit.actions import AuditAction
 from apps.audit.services import enqueue, record
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.core.plaintext import Plaintext
@@ -78,13 +79,13 @@ class WebhookNotFound(NotFound):
 
 
 class UnknownEvents(Invalid):
-    """A webhook names the events it wants, of those that there are."""
+    """A webhook must name existing event types."""
 
     code = "UNKNOWN_EVENT_TYPE"
 
 
 class AddressNotAllowed(Invalid):
-    """A webhook's address is public and begins with https://."""
+    """A webhook's address must be public and begin with https://."""
 
     code = "WEBHOOK_URL_REFUSED"
 
@@ -150,7 +151,7 @@ def create(
         )
         _seal(row, cipher, url=url, description=description, secret=secret, former=None)
         row.save(force_insert=True)
-        _record(scope, "webhook.create", row, now=now)
+        _record(scope, AuditAction.WEBHOOK_CREATE, row, now=now)
         return _opened(scope, row, cipher, secret=secret)
 
 
@@ -198,7 +199,7 @@ def update(
         row.updated_at = now
         _seal(row, cipher, **there)
         row.save()
-        _record(scope, "webhook.update", row, now=now)
+        _record(scope, AuditAction.WEBHOOK_UPDATE, row, now=now)
         return _opened(scope, row, cipher)
 
 
@@ -206,7 +207,7 @@ def delete(scope: Scope, endpoint_id: int, *, now: datetime) -> None:
     """With its deliveries, those included that wait.  Raises WebhookNotFound."""
     with tenant_transaction(scope):
         row = find(scope, endpoint_id)
-        _record(scope, "webhook.delete", row, now=now)
+        _record(scope, AuditAction.WEBHOOK_DELETE, row, now=now)
         with connection.cursor() as cursor:
             # Not by Django, which would collect what goes along and then delete by ids alone.  Deliveries before their
             # endpoint, and those in the order of their ids, as the sending worker locks them.
@@ -222,12 +223,12 @@ def delete(scope: Scope, endpoint_id: int, *, now: datetime) -> None:
 def pause(scope: Scope, endpoint_id: int, *, now: datetime) -> OpenedEndpoint:
     """Nothing is sent until it is resumed: what waits stays, and what happens meanwhile is not noted.  Raises
     WebhookNotFound."""
-    return _enable(scope, endpoint_id, "webhook.pause", is_enabled=False, now=now)
+    return _enable(scope, endpoint_id, AuditAction.WEBHOOK_PAUSE, is_enabled=False, now=now)
 
 
 def resume(scope: Scope, endpoint_id: int, *, now: datetime) -> OpenedEndpoint:
     """What waits is sent.  Raises WebhookNotFound."""
-    return _enable(scope, endpoint_id, "webhook.resume", is_enabled=True, now=now)
+    return _enable(scope, endpoint_id, AuditAction.WEBHOOK_RESUME, is_enabled=True, now=now)
 
 
 def rotate_secret(scope: Scope, endpoint_id: int, *, now: datetime) -> OpenedEndpoint:
@@ -241,7 +242,7 @@ def rotate_secret(scope: Scope, endpoint_id: int, *, now: datetime) -> OpenedEnd
         row.secret_prefix, row.former_until, row.updated_at = shown_prefix(secret), now + FORMER_SIGNS_FOR, now
         _seal(row, cipher, **there | {"secret": secret, "former": there["secret"]})
         row.save()
-        _record(scope, "webhook.rotate_secret", row, now=now)
+        _record(scope, AuditAction.WEBHOOK_ROTATE_SECRET, row, now=now)
         return _opened(scope, row, cipher, secret=secret)
 
 
@@ -278,7 +279,7 @@ def target_of(row: WebhookEndpoint, cipher: SpaceCipher, *, now: datetime) -> De
     )
 
 
-def _enable(scope: Scope, endpoint_id: int, action: str, *, is_enabled: bool, now: datetime) -> OpenedEndpoint:
+def _enable(scope: Scope, endpoint_id: int, action: AuditAction, *, is_enabled: bool, now: datetime) -> OpenedEndpoint:
     with tenant_transaction(scope):
         row = find(scope, endpoint_id)
         if is_enabled:  # before the endpoint is locked: the sending worker locks the outbox first
@@ -383,5 +384,5 @@ def _check_settings(settings: Mapping[str, Any]) -> None:
             raise WebhookMalformed(f"{column} is {least} to {most}.")
 
 
-def _record(scope: Scope, action: str, row: WebhookEndpoint, *, now: datetime) -> None:
+def _record(scope: Scope, action: AuditAction, row: WebhookEndpoint, *, now: datetime) -> None:
     record(scope, actor=scope.principal.label, action=action, target=f"webhook:{row.pk}", now=now)

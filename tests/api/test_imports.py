@@ -385,7 +385,8 @@ def test_workers_are_told_of_the_open_jobs_of_each_tenant(
     for caller in (alice, Caller(globex.keys[Environment.PRODUCTION])):
         start(caller, jsonl(records(1)))
 
-    assert sorted(open_jobs(ImportJob.objects, OPEN)) == sorted((one.scope.tenant_id, newest(one)) for one in (acme, globex))
+    found = sorted(open_jobs(ImportJob.objects, OPEN))
+    assert found == sorted((one.scope.tenant_id, newest(one)) for one in (acme, globex))
 
 
 def test_old_jobs_are_forgotten(acme: OpenedTenant, alice: Caller) -> None:

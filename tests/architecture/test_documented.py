@@ -13,6 +13,7 @@ from django.core.management import get_commands
 
 import apps
 from apps.apikeys.permissions import PERMISSIONS
+from apps.audit.actions import AuditAction
 from apps.core.errors import DomainError
 from memsync import cli
 from text.extraction.reasons import Reason
@@ -122,6 +123,10 @@ def test_every_command_has_its_line() -> None:
 
 def test_every_reason_of_a_decision_has_its_line() -> None:
     assert undocumented(Reason, *docs("docs/extraction.md")) == []
+
+
+def test_every_action_of_the_audit_trail_has_its_line() -> None:
+    assert undocumented(AuditAction, *docs("docs/audit.md")) == []
 
 
 def test_a_candidate_is_refused_for_a_listed_reason_only() -> None:

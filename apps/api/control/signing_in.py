@@ -17,6 +17,7 @@ from apps.api.permissions import OPEN, PERSON
 from apps.api.views import OpenView, PersonView
 from apps.apikeys import login_throttle
 from apps.apikeys.onboarding import sign_up
+from apps.audit.actions import AuditAction
 from apps.tenants.members import find_reach
 
 if TYPE_CHECKING:  # views import no models
@@ -36,7 +37,7 @@ class LoginInput(Input):
 
 class SignUpInput(Input):
     email = Label(max_length=254)
-    password = Text(max_length=1024, help_text="At least 12 characters, and none that is tried first.")
+    password = Text(max_length=1024, help_text="At least 12 characters, not a common password.")
     organization_name = Label(max_length=100)
     full_name = Label(max_length=200, required=False)
 
@@ -46,12 +47,12 @@ class SignUpOutput(serializers.Serializer[Any]):
     email = serializers.CharField()
     requires_verification = serializers.BooleanField()
     enrolment_code = serializers.CharField(
-        help_text="Shown this once: beside the password, what adds your first passkey or authenticator at /app/."
+        help_text="Shown only once: needed with the password to add your first passkey or authenticator at /app/."
     )
 
 
 class SecondStepInput(Input):
-    mfa_token = Label(max_length=512, help_text="Of the answer to POST /auth/login, good for five minutes.")
+    mfa_token = Label(max_length=512, help_text="From the response to POST /auth/login, valid for five minutes.")
     code = Label(max_length=32, help_text="Of the authenticator, or a recovery code.")
 
 
@@ -68,7 +69,7 @@ class StepUpInput(Input):
     password = Text(
         max_length=1024,
         required=False,
-        help_text="Your own, again: while you have no second factor. It is not enough for what destroys.",
+        help_text="Your own password again, if you have no second factor. Not accepted for destructive actions.",
     )
 
     def validate(self, attrs: Any) -> Any:
@@ -79,7 +80,7 @@ class StepUpInput(Input):
 
 class TokensOutput(serializers.Serializer[Any]):
     access_token = serializers.CharField(help_text="For the header Authorization: Bearer …, for 15 minutes.")
-    refresh_token = serializers.CharField(help_text="Gets the next pair, once; within 30 days of signing in.")
+    refresh_token = serializers.CharField(help_text="For the next pair of tokens, once, within 30 days of signing in.")
     token_type = serializers.CharField()
 
 
@@ -94,7 +95,7 @@ class LoginOutput(serializers.Serializer[Any]):
     session = SessionOutput(required=False)
     mfa_required = serializers.BooleanField(help_text="No tokens yet: send a code to POST /auth/mfa/complete.")
     mfa_setup_required = serializers.BooleanField(
-        help_text="The tenant wants one of everybody: what reveals is refused until one is added at /app/."
+        help_text="The tenant requires a second factor: revealing actions are refused until one is added at /app/."
     )
     mfa_token = serializers.CharField(required=False)
     mfa_methods = serializers.ListField(child=serializers.CharField(), required=False)
@@ -105,7 +106,7 @@ class MeOutput(serializers.Serializer[Any]):
     email = serializers.CharField()
     full_name = serializers.CharField()
     role = serializers.CharField(allow_null=True)
-    org = serializers.DictField(allow_null=True, help_text="id, name, and tenant: the one that is asked for.")
+    org = serializers.DictField(allow_null=True, help_text="id, name and the requested tenant.")
     sid = serializers.IntegerField()
     oauth_scopes = serializers.ListField(child=serializers.CharField())
     oauth_app_id = serializers.CharField(allow_null=True)
@@ -115,7 +116,7 @@ class ShownOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     is_current = serializers.BooleanField()
     session_type = serializers.CharField()
-    session_name = serializers.CharField(help_text="What was shown to open it, such as password or totp.")
+    session_name = serializers.CharField(help_text="Authentication methods used, such as password or totp.")
     user_agent = serializers.CharField()
     ip = serializers.CharField(help_text="The network only, such as 203.0.113.0/24.")
     location = serializers.CharField(allow_null=True)
@@ -135,9 +136,9 @@ class SignUpView(OpenView):
 
     @operation("signup", request=SignUpInput, responses={201: SignUpOutput})
     def post(self, request: Request) -> Response:
-        """Make yourself, an organization and a tenant of it, whose owner you are; where the operator lets people do so.
+        """Create your account, an organization and a tenant that you own, if the operator allows sign-up.
 
-        The answer is the same where the address is known already, and nothing is made then.
+        If the address has an account already the response is the same, and nothing is created.
         """
         fields, now = self.read(SignUpInput), self.now()
         login_throttle.count_sign_up(request.META.get("REMOTE_ADDR", ""), now=now)
@@ -159,13 +160,13 @@ class LoginView(OpenView):
     def post(self, request: Request) -> Response:
         """Sign in with a password; a user with a second factor is asked for it next.
 
-        An unknown address, a wrong password and a person who was switched off are refused alike.
+        An unknown address, a wrong password and a disabled account get the same response.
         """
         fields, now = self.read(LoginInput), self.now()
         attempt = login_throttle.count_password(request.META.get("REMOTE_ADDR", ""), fields["email"], now=now)
         person = api_sessions.find_by_password(fields["email"], fields["password"])
         if person is None:
-            login_throttle.note(None, "session.refused", reason="bearer", now=now)
+            login_throttle.note(None, AuditAction.SESSION_REFUSED, reason="bearer", now=now)
             raise SignInRefused
         login_throttle.forgive(attempt)
         types = second_factors.types_of(person.pk)
@@ -186,9 +187,9 @@ class SecondStepView(OpenView):
 
     @operation("complete_mfa", request=SecondStepInput, responses=LoginOutput)
     def post(self, request: Request) -> Response:
-        """The second step of signing in: a code of the authenticator, or a recovery code.
+        """Second step of signing in: an authenticator code or a recovery code.
 
-        A recovery code lets nobody do what asks for a second factor.  Passkeys work in the browser only.
+        A recovery code does not permit actions that require a second factor.  Passkeys work in the browser only.
         """
         fields, now = self.read(SecondStepInput), self.now()
         person = api_sessions.find_by_second_step(fields["mfa_token"])
@@ -204,7 +205,7 @@ class RefreshTokensView(OpenView):
 
     @operation("refresh_tokens", request=RefreshInput, responses=TokensOutput)
     def post(self, request: Request) -> Response:
-        """The next pair of tokens.  Each refresh token works once: shown again, it ends the whole session."""
+        """The next pair of tokens.  Each refresh token works once: reuse ends the whole session."""
         tokens = api_sessions.refresh_tokens(self.read(RefreshInput)["refresh_token"], now=self.now())
         return Response(_tokens(tokens))
 
@@ -224,7 +225,7 @@ class LogoutAllView(PersonView):
 
     @operation("logout_all", request=None, responses={204: None})
     def post(self, request: Request) -> Response:
-        """End every session of yours, this one too; those of browsers are ended in the browser."""
+        """End all your API sessions, including this one; browser sessions are ended in the browser."""
         api_sessions.end_all(self.person.person_id, now=self.now())
         return Response(status=204)
 
@@ -234,7 +235,7 @@ class MeView(PersonView):
 
     @operation("me", responses=MeOutput)
     def get(self, request: Request) -> Response:
-        """Who you are, and what you are in the tenant that ``X-Tenant-ID`` names, or else in your first."""
+        """Your account and your role in the tenant in ``X-Tenant-ID``, by default your first tenant."""
         person = person_of_id(self.person.person_id)
         reach = find_reach(person.pk, request.headers.get("X-Tenant-ID"))
         organization = reach and {
@@ -261,7 +262,7 @@ class SessionsView(PersonView):
 
     @operation("list_sessions", responses=SessionsOutput)
     def get(self, request: Request) -> Response:
-        """Your sessions through the API that are not over, newest first."""
+        """Your active API sessions, newest first."""
         found = api_sessions.list_sessions(self.person.person_id, now=self.now())
         sessions = [
             {
@@ -297,8 +298,8 @@ class StepUpView(PersonView):
 
     @operation("step_up", request=StepUpInput, responses={204: None})
     def post(self, request: Request) -> Response:
-        """Show again who you are, for what asks for that within ten minutes: with a code of the authenticator or, while
-        you have no second factor, with the password."""
+        """Confirm your identity for actions that require it within ten minutes: with an authenticator code or, if you
+        have no second factor, with the password."""
         fields, now = self.read(StepUpInput), self.now()
         if "code" in fields:
             method = _shown_by(self.person.person_id, fields["code"], types=(second_factors.CODE,), view=self)
@@ -308,7 +309,7 @@ class StepUpView(PersonView):
         try:
             api_sessions.show_password(self.person, fields["password"], now=now)
         except SignInRefused:
-            login_throttle.note(None, "session.refused", reason="bearer password", now=now)
+            login_throttle.note(None, AuditAction.SESSION_REFUSED, reason="bearer password", now=now)
             raise
         return Response(status=204)
 
@@ -320,7 +321,7 @@ def _shown_by(person_id: int, code: str, *, types: tuple[str, ...], view: OpenVi
     is_new = login_throttle.is_first_use(person_id, code, now=now)
     method = second_factors.shown_by_code(person_id, code, types=types) if is_new else None
     if method is None:
-        login_throttle.note(None, "session.refused", reason="bearer second factor", now=now)
+        login_throttle.note(None, AuditAction.SESSION_REFUSED, reason="bearer second factor", now=now)
         raise SignInRefused
     return method
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial as bound
 
+from apps.audit.actions import AuditAction
 from apps.audit.services import enqueue, record
 from apps.core.prepared_sql import insert, pipelined
 from apps.core.sequences import reserve_ids
@@ -73,7 +74,7 @@ def index(
         record(
             snapshot.scope,
             actor=snapshot.scope.principal.label,
-            action="memory.add",
+            action=AuditAction.MEMORY_ADD,
             target=f"space:{snapshot.space.pk}",
             count=len(new),
             now=tools.now,
