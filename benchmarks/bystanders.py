@@ -10,8 +10,10 @@ from itertools import permutations
 from typing import Any, Final
 
 from apps.core.plaintext import Plaintext
+from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
+from apps.memories.models import Memory
 from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Scope
 from apps.recall.services import recall
@@ -158,8 +160,10 @@ def run(scope: Scope, *, limit: int, now: datetime, say: Callable[[str], object]
 
 
 def _tell(scope: Scope, text: str, *, now: datetime) -> None:
-    (outcome,) = remember(scope, [Proposal(text=Plaintext(text))], now=now)
-    embed_the_rest(scope, outcome.memory_ids, now=now)
+    remember(scope, [Proposal(text=Plaintext(text))], now=now)
+    with tenant_transaction(scope):
+        ids = list(Memory.objects.within(scope).values_list("pk", flat=True))
+    embed_the_rest(scope, ids, now=now)  # the worker embeds again what lost a part
 
 
 def _is_found(scope: Scope, fact: Fact, *, now: datetime, sentence: str = "") -> bool:

@@ -49,8 +49,8 @@ def check_secret_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> Found:
         return []
     return [
         Error(
-            "SECRET_KEY can be guessed, and with it anybody can forge a session.",
-            hint="Set it to 50 random characters; it may be changed at any time, which signs people out.",
+            "SECRET_KEY is weak; anyone who guesses it can forge a session.",
+            hint="Set it to 50 random characters; it can be changed at any time, which signs users out.",
             id="memsync.E001",
         )
     ]
@@ -62,7 +62,7 @@ def check_debug(app_configs: Sequence[Any] | None, **kwargs: Any) -> Found:
         return []
     return [
         Error(
-            "DEBUG is on while ALLOWED_HOSTS names hosts that others can reach.",
+            "DEBUG is on while ALLOWED_HOSTS names public hosts.",
             hint="Set DEBUG=0.",
             id="memsync.E002",
         )
@@ -80,7 +80,7 @@ def check_transport(app_configs: Sequence[Any] | None, **kwargs: Any) -> Found:
         return []
     return [
         Warning(
-            f"The connection to another host is not bound to be encrypted: {', '.join(bare)}.",
+            f"The connection to another host may be unencrypted: {', '.join(bare)}.",
             hint="Add ?sslmode=verify-full to the address, or keep that network to yourself.",
             id="memsync.W001",
         )
@@ -148,7 +148,7 @@ def _role(alias: str) -> Found:
         return []
     return [
         Error(
-            f"The role {role} of DATABASE_URL {' and '.join(reasons)}, so row-level security does not hold it.",
+            f"The role {role} of DATABASE_URL {' and '.join(reasons)}, so row-level security does not apply to it.",
             hint="Give DATABASE_URL a role of its own and the owner's address to DATABASE_OWNER_URL; then run `memsync "
             "prepare`.",
             id="memsync.E003",
@@ -196,7 +196,7 @@ def _divisible(alias: str) -> Found:
     named = ", ".join(f"{table} ({', '.join(columns)})" for table, columns in whole)
     return [
         Warning(
-            f"Unique indexes without the tenant keep these tables in one piece: {named}.",
+            f"Unique indexes without the tenant prevent partitioning of these tables: {named}.",
             hint="Add tenant_id to each, or drop it: the schema was changed by hand.",
             id="memsync.W006",
         )
@@ -258,9 +258,9 @@ def _deployment(alias: str) -> Found:
         return []
     return [
         Error(
-            f"{foreign} was not made by this deployment: it does not unwrap.",
+            f"{foreign} was not created by this deployment: it cannot be unwrapped.",
             hint="Set DEPLOYMENT_ID and the key provider (KMS_OPTIONS, kek.json) back to what they were. Nothing is "
-            "lost as long as nobody makes new keys.",
+            "lost as long as no new keys are created.",
             id="memsync.E008",
         )
     ]
@@ -274,8 +274,8 @@ def _logging(alias: str) -> Found:
     quiet = " ".join(f"-c {name}={SILENT[name]}" for name in loud)
     return [
         Warning(
-            f"The server of {alias} may write what statements carry into its log: {', '.join(loud)}.",
-            hint=f"Start it with {quiet}. Contents are sealed before they get there; labels and times are not.",
+            f"The server of {alias} may log statement parameters: {', '.join(loud)}.",
+            hint=f"Start it with {quiet}. Contents are encrypted before they get there; labels and times are not.",
             id="memsync.W002",
         )
     ]
@@ -287,7 +287,7 @@ def _durability(alias: str) -> Found:
     if rows.get("data_checksums") == "off":
         found.append(
             Warning(
-                f"The server of {alias} has no data checksums: a failing disk goes unnoticed until a seal breaks.",
+                f"The server of {alias} has no data checksums: a failing disk goes unnoticed until decryption fails.",
                 hint="Stop it and run `pg_checksums --enable`.",
                 id="memsync.W003",
             )
@@ -295,7 +295,7 @@ def _durability(alias: str) -> Found:
     if rows.get("fsync") == "off":
         found.append(
             Warning(
-                f"The server of {alias} does not wait for the disk: what was acknowledged is lost with the power.",
+                f"The server of {alias} does not wait for the disk: acknowledged writes are lost in a power failure.",
                 hint="Set fsync = on.",
                 id="memsync.W004",
             )

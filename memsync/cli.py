@@ -33,26 +33,26 @@ ALONE = ("backup", "restore")  # these work on embedded databases also while not
 AS_OWNER = ("migrate", "prepare", "makemigrations", *ALONE)  # these change the schema; nothing else may
 HELP = """memsync: encrypted memory for AI agents
 
-  memsync up            start everything here, and keep it running (--help for more)
+  memsync up            start all services here and keep them running (--help for more)
   memsync down          stop it
-  memsync status        tell what runs
-  memsync doctor        look at every part, and say what is not well
-  memsync demo          replay a conversation: what is kept, what is refused, what is found again
-  memsync tenant ...    create and list tenants; say what their keys may delete
-  memsync people ...    say who signs in to the browser, and as what
+  memsync status        show what runs
+  memsync doctor        check every part and report problems
+  memsync demo          replay a conversation: what is stored, rejected and recalled
+  memsync tenant ...    create and list tenants; set their policies and quotas
+  memsync people ...    manage users and their roles
   memsync key ...       issue, list, rotate and revoke API keys
   memsync keys ...      rotate, watch, rewrap and destroy the keys that memories are encrypted under
-  memsync space ...     list spaces; seal the sensitive ones, so that nothing of them is searchable at rest
-  memsync types ...     add, split and give up types of memories, and take what is there along
-  memsync recall ...    list, show and replay traces of recalls
-  memsync retention ... say what is kept for how long, what goes next and why; legal holds
-  memsync audit ...     check that nothing in the audit trail was changed; list and export it
-  memsync shred ...     erase a space or a tenant for good
-  memsync privacy ...   see and carry out what people ask about all that is kept of them
-  memsync receipt ...   list, download and check the receipts of what was erased
-  memsync backup        back up the data and, apart from it, the keyring
-  memsync restore       bring backups back, without what was erased since
-  memsync prepare       migrate and grant; on an empty database make the first tenant
+  memsync space ...     list spaces; seal sensitive ones, so that no index data is stored for them
+  memsync types ...     add, split and retire memory types, and migrate memories
+  memsync recall ...    list, show and replay recall traces
+  memsync retention ... show and set retention rules, preview removals; legal holds
+  memsync audit ...     verify, list and export the audit trail
+  memsync shred ...     erase memories, people, projects or tenants permanently
+  memsync privacy ...   list and carry out privacy requests
+  memsync receipt ...   list, download and verify erasure receipts
+  memsync backup        back up the data and, separately, the keyring
+  memsync restore       restore backups, without data erased since
+  memsync prepare       migrate and grant; on an empty database create the first tenant
   memsync migrate       migrate one database
   memsync check         check the settings
 

@@ -170,7 +170,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     if CELERY_BROKER_URL.startswith("pgmq")
     else {"visibility_timeout": 900, "socket_connect_timeout": 1}
 )
-# A doorbell that no worker hears must not hold up a request: the outbox row is already committed.
+# A failed notification must not hold up a request: the outbox row is already committed.
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0.1, "interval_max": 0.1}
 CELERY_TIMEZONE = "UTC"
 

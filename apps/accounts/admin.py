@@ -58,7 +58,7 @@ class UserAdmin(DjangoUserAdmin, NamedAdmin):  # type: ignore[type-arg]  # Djang
             "Rights",
             {
                 "fields": ("is_active", "is_staff", "is_superuser"),
-                "description": "Staff can sign in here; superusers can do everything here. No one can read memories here.",
+                "description": "Staff can sign in here; superusers can do everything. No one can read memories here.",
             },
         ),
         ("Times", {"fields": ("last_login", "created_at")}),
@@ -113,8 +113,8 @@ class UserAdmin(DjangoUserAdmin, NamedAdmin):  # type: ignore[type-arg]  # Djang
             request,
             form,
             title=f"Give {person.email} a code",
-            explanation="With this code and their password they add their first passkey or authenticator. It is shown once "
-            "on the next page, works once, and replaces the previous code.",
+            explanation="With this code and their password they add their first passkey or authenticator. It is shown "
+            "once on the next page, works once, and replaces the previous code.",
             submit="Create the code",
             back=self.row_url(person.pk),
         )

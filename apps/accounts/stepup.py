@@ -34,7 +34,7 @@ METHODS: Final = second_factors.SECOND
 
 
 class StepUpRequired(Forbidden):
-    """Confirm that it is you, with a passkey or a code, and try again."""
+    """Confirm your identity with a passkey or a code, and try again."""
 
     code = "STEP_UP_REQUIRED"
 

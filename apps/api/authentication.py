@@ -43,13 +43,13 @@ class SignInNeeded(Unauthenticated):
 
 
 class AmbiguousCredentials(Malformed):
-    """Send one API key, one access token or one browser session, and no two of them."""
+    """Send exactly one of an API key, an access token or a browser session."""
 
     code = "ambiguous_credentials"
 
 
 class KeyInQuery(Malformed):
-    """Send the API key or token in a header, and get a new one: URLs are written to logs."""
+    """Send the API key or token in a header, and replace it: URLs are written to logs."""
 
     code = "CREDENTIAL_IN_URL"
 

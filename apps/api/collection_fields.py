@@ -116,7 +116,7 @@ class Ids(serializers.ListField):
         return list(super().to_internal_value(data))
 
     def run_validation(self, data: Any = serializers.empty) -> Any:
-        # Repeated ids are left out once they have been counted, because that is how a reader of the published limit counts them.
+        # Repeated ids are left out after counting, as a reader of the published limit would count them.
         ids = super().run_validation(data)
         return list(dict.fromkeys(ids)) if isinstance(ids, list) else ids
 

@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 
 class MethodNotAllowed(DomainError):
-    """This path does not take that method."""
+    """This path does not support this method."""
 
     code = "METHOD_NOT_ALLOWED"
 
@@ -55,25 +55,25 @@ class UnsupportedMediaType(Unsupported):
 
 
 class LengthRequired(DomainError):
-    """Send a Content-Length; bodies in chunks are not read."""
+    """Send a Content-Length; chunked bodies are not supported."""
 
     code = "LENGTH_REQUIRED"
 
 
 class NotImplementedHere(DomainError):
-    """This server does not do that."""
+    """This server does not support this."""
 
     code = "NOT_IMPLEMENTED"
 
 
 class ReferenceDeleted(Conflict):
-    """Something that this refers to was deleted while the request ran. Nothing was stored: look again."""
+    """An object that this request refers to was deleted while it ran. Nothing was stored; check and try again."""
 
     code = "REFERENCE_DELETED"
 
 
 class InternalError(DomainError):
-    """Something failed here, and the log knows it by the request id."""
+    """Internal error; the log has the details under the request ID."""
 
     code = "INTERNAL_ERROR"
 

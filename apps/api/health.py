@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 class HealthOutput(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=["ok", "degraded"])
-    db = serializers.CharField(help_text="`healthy` or `unhealthy`, as the others.")
+    db = serializers.CharField(help_text="`healthy` or `unhealthy`, like the others.")
     vector_db = serializers.CharField()
     cache = serializers.CharField()
 
@@ -29,7 +29,7 @@ class HealthView(OpenView):
 
     @operation("health", responses=HealthOutput, auth=[])
     def get(self, request: Request) -> Response:
-        """Whether the database, its vector extension and the cache answer.  Always 200: the body tells."""
+        """Whether the database, its vector extension and the cache respond.  Always 200: the body has the state."""
         parts = {"db": _works(_ask_database), "vector_db": _works(_ask_vectors), "cache": _works(_ask_cache)}
         status = "ok" if all(part == "healthy" for part in parts.values()) else "degraded"
         return Response({"status": status, **parts})

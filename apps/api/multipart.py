@@ -23,7 +23,7 @@ class NotAForm(Malformed):
 
 
 class BodyCut(Malformed):
-    """The form ends too early: a part of the body is missing."""
+    """The form is incomplete: a part of the body is missing."""
 
     code = "BODY_CUT"
 

@@ -19,7 +19,7 @@ PERSON: Final = "(person)"  # and: anybody who signed in, about themselves
 
 
 class InsufficientScope(Forbidden):
-    """The key lacks a scope that this needs."""
+    """The key lacks a required scope."""
 
     code = "INSUFFICIENT_SCOPE"
 
@@ -31,13 +31,13 @@ class RoleTooLow(Forbidden):
 
 
 class PersonRequired(Forbidden):
-    """This is for people: sign in (POST /auth/login), and send the access token; no API key can do it."""
+    """Only people may do this: sign in (POST /auth/login) and send the access token; API keys are refused."""
 
     code = "PERSON_REQUIRED"
 
 
 class KeyRequired(Forbidden):
-    """This is for programs: send an API key; no role lets a person do it here."""
+    """Only programs may do this: send an API key; no role permits it to a person."""
 
     code = "API_KEY_REQUIRED"
 

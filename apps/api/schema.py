@@ -20,31 +20,31 @@ from apps.tenants.grants import GRANTED
 HEADERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "X-End-User-ID": (
         {"type": "string", "maxLength": 256, "pattern": LABEL},
-        "Whose memories: your own id for the person.  Ids are case-sensitive.",
+        "Your own ID for the end user.  IDs are case-sensitive.",
     ),
     "X-Project-ID": (
         {"type": "string", "pattern": "^[A-Za-z0-9_-]{0,64}$"},
-        "The project; by default, and when empty, the key's, or else the tenant's default project.",
+        "The project; by default, and if empty, the key's project, else the tenant's default project.",
     ),
 }
 # Of every answer; the limits only where one is in force.
 ANSWER_HEADERS: Final[dict[str, dict[str, Any]]] = {
     "X-Request-ID": {
-        "description": "The request's number: yours, or else a new one.  It is in every log line.",
+        "description": "The request ID: yours, or a new one.  It is in every log line.",
         "required": True,
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"},
     },
     "X-Trace-ID": {
-        "description": "Yours, or else the request's number.",
+        "description": "Yours, or the request ID.",
         "required": True,
         "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"},
     },
     "X-RateLimit-Limit": {
-        "description": "Requests in the tightest window.",
+        "description": "Limit of the tightest window.",
         "schema": {"type": "integer", "minimum": 0},
     },
-    "X-RateLimit-Remaining": {"description": "What is left of it.", "schema": {"type": "integer", "minimum": 0}},
-    "X-RateLimit-Reset": {"description": "Seconds until it is new.", "schema": {"type": "integer", "minimum": 1}},
+    "X-RateLimit-Remaining": {"description": "Remaining requests in it.", "schema": {"type": "integer", "minimum": 0}},
+    "X-RateLimit-Reset": {"description": "Seconds until it resets.", "schema": {"type": "integer", "minimum": 1}},
 }
 REFUSAL_HEADERS: Final[dict[int, dict[str, Any]]] = {
     401: {"WWW-Authenticate": {"required": True, "schema": {"type": "string"}}},
@@ -81,7 +81,7 @@ class ErrorOutput(serializers.Serializer[Any]):
 
 
 class RefusalOutput(serializers.Serializer[Any]):
-    """Every refusal has this shape."""
+    """Every error has this shape."""
 
     error = ErrorOutput()
     detail = serializers.CharField()

@@ -47,7 +47,7 @@ class EndUserMissing(Malformed):
 
 
 class EndUserMalformed(Malformed):
-    """An end user's id has 1 to 256 characters, and no control characters among them."""
+    """An end-user ID has 1 to 256 characters and no control characters."""
 
     code = "INVALID_END_USER_ID"
 
@@ -59,7 +59,7 @@ class TenantMismatch(Forbidden):
 
 
 class ProjectArchived(Conflict):
-    """This project is archived: it can be read and no longer added to."""
+    """This project is archived: its memories can be read, and no new ones can be added."""
 
     code = "PROJECT_ARCHIVED"
 
@@ -71,8 +71,7 @@ class ProjectMalformed(Malformed):
 
 
 class ProjectBeyondKey(Forbidden):
-    """This key is pinned to a project and works in no other: leave out the project, or send another key. To read other
-    projects it needs the scope org:cross_project_read."""
+    """The key is pinned to another project: omit the project, change the key or add org:cross_project_read."""
 
     code = "PROJECT_BEYOND_KEY"
 
@@ -278,8 +277,8 @@ class ApiView(APIView):
 
 
 class ControlView(ApiView):
-    """For routes about the tenant, not about memories.  Named projects and end users are passed over: clients
-    send the header of a project with everything."""
+    """For routes about the tenant, not about memories.  Projects and end users in headers are ignored: clients send
+    the project header with every request."""
 
     headers_read: ClassVar = ()
 

@@ -43,7 +43,7 @@ class OpenedTenant:
 
 
 class SignUpClosed(Forbidden):
-    """Nobody signs up here: ask the operator, who makes people with `memsync people add`."""
+    """Sign-up is disabled: ask the operator, who adds users with `memsync people add`."""
 
     code = "SIGNUP_CLOSED"
 
@@ -53,7 +53,7 @@ class EmailAddressRefused(Invalid):
 
 
 class PasswordRefused(Invalid):
-    """A password has 12 characters or more, is none of those that everybody tries first, nor your name or address."""
+    """A password needs at least 12 characters and must not be a common password, your name or your address."""
 
     code = "PASSWORD_REFUSED"
 

@@ -56,7 +56,7 @@ class NotFound(DomainError):
 
 
 class Conflict(DomainError):
-    """The request clashes with what is already stored."""
+    """The request conflicts with stored data."""
 
     code = "CONFLICT"
 
@@ -68,7 +68,7 @@ class TooLarge(DomainError):
 
 
 class Unsupported(DomainError):
-    """What was sent is of a type that is not taken."""
+    """The content type is not supported."""
 
     code = "UNSUPPORTED_MEDIA_TYPE"
 
@@ -84,7 +84,7 @@ class LimitReached(DomainError):
 
 
 class Busy(LimitReached):
-    """As much of this is under way as the service bears; try again later."""
+    """The service is at its limit for this kind of request; try again later."""
 
     code = "BUSY"
 

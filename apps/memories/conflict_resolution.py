@@ -25,7 +25,7 @@ class WinnerSuperseded(Conflict):
 
 
 class ConstraintStays(Conflict):
-    """A constraint yields to nothing but its own removal; forget it first, or decide for it."""
+    """A constraint cannot be overruled; forget it first, or decide in its favour."""
 
     code = "CONSTRAINT_STAYS"
 

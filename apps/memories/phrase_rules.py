@@ -18,7 +18,7 @@ _NUMBER: Final = r"\d+(?:[.,]\d+)?"
 
 
 class BadTypeRule(Invalid):
-    """A rule names at most 64 phrases of at most 64 characters each, or the beginning of a key."""
+    """A rule has at most 64 phrases of at most 64 characters each, or a key prefix."""
 
     code = "BAD_TYPE_RULE"
 

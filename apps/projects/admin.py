@@ -95,7 +95,7 @@ class ProjectAdmin(OperatorAdmin):
             request,
             form,
             title=f"What {project.name} holds for review",
-            explanation="Held candidates are stored only after a reviewer accepts them. Candidates held now stay in review.",
+            explanation="Held candidates are stored only after a reviewer accepts them. Those held now stay in review.",
             submit="Set",
             back=back,
         )

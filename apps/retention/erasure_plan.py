@@ -43,7 +43,7 @@ KINDS: Final[Mapping[str, str]] = {
 
 
 class ErasureBlocked(Conflict):
-    """Something forbids this erasure; `details` names it. Nothing was erased."""
+    """This erasure is blocked; `details` says by what. Nothing was erased."""
 
     code = "ERASURE_BLOCKED"
 

@@ -20,7 +20,7 @@ MOST_MEMORIES: Final = 10_000  # named one by one
 
 
 class ErasureTargetNotFound(NotFound):
-    """What is to be erased is not there."""
+    """The target of the erasure does not exist."""
 
     code = "ERASURE_TARGET_NOT_FOUND"
 

@@ -87,8 +87,8 @@ class TenantAdmin(OperatorAdmin):
             request,
             ConfirmForm(),
             title=f"Refuse deletes by keys of {tenant.name}",
-            explanation="Every delete by an API key is refused from the next request on. To allow soft deletes again, run "
-            f"`memsync tenant policy {tenant.name} key_deletes=retire`.",
+            explanation="Every delete by an API key is refused from the next request on. To allow soft deletes "
+            f"again, run `memsync tenant policy {tenant.name} key_deletes=retire`.",
             submit="Refuse deletes",
             back=self.row_url(tenant.pk),
         )

@@ -5,7 +5,7 @@ from apps.tenants.models import Egress, Organization, Tenant
 
 
 class TenantNotFound(NotFound):
-    """There is no tenant of this name; `memsync tenant list` shows those there are."""
+    """There is no tenant with this name; `memsync tenant list` shows all."""
 
     code = "TENANT_NOT_FOUND"
 

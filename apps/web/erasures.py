@@ -110,8 +110,8 @@ def erase_tenant(request: HttpRequest, at: PageContext) -> HttpResponse:
         typed=at.tenant,
         what=f"the tenant {at.tenant}",
         type_this="its name",
-        note="Its keys are destroyed first, so that backups of its data cannot be decrypted once the backups of the keyring "
-        "have expired. All its API keys stop working.",
+        note="Its keys are destroyed first, so that backups of its data cannot be decrypted after the keyring backups "
+        "expire. All its API keys stop working.",
         back=reverse("web_erasures", args=[at.tenant]),
     )
 

@@ -37,7 +37,7 @@ class NavItem:
     grant: str = ""
 
 
-MEMORY, FORGETTING, CONNECTIONS, TRUST = "Memory", "Forgetting", "Connections", "Trust"
+MEMORY, FORGETTING, CONNECTIONS, TRUST = "Memory", "Deletion", "Connections", "Trust"
 ACCESS, TENANT = "Access", "Tenant"
 PLACES: Final = (
     NavItem(

@@ -23,8 +23,8 @@ QUESTIONS: Final[Mapping[str, str]] = {  # what operators may is a page of its o
 THEN: Final[Mapping[str, Mapping[str, str]]] = {
     "key_deletes": {
         "deny": "API keys can no longer delete memories from the next request on.",
-        "retire": "A key with the scope memory:delete can then soft-delete memories without a person. They can be restored"
-        " for seven days.",
+        "retire": "A key with the scope memory:delete can then soft-delete memories without a person. They can be"
+        " restored for seven days.",
     },
     "new_spaces": {
         "searchable": "Applies to new spaces. Existing spaces do not change.",

@@ -29,25 +29,25 @@ def show(said: dict[str, Any], *, home: Path) -> None:
     for environment, key in keys.items():
         line(f"{environment} key", key)
     for label, path, note, who in (
-        ("memories", "app", "for people: look, delete, bring back", said["owner"]),
-        ("admin", "admin", "for operators, who see no memory", said["operator"]),
+        ("memories", "app", "console: browse, delete, restore", said["owner"]),
+        ("admin", "admin", "admin: operators cannot read memories", said["operator"]),
     ):
         line(label, f"{people}/{path}/", note)
         line("sign in as", who["email"])
         line("with password", who["password"])
         if who["enrolment_code"]:
             line("and once, code", who["enrolment_code"])
-    line("data and keys", str(home), "back up kek.json apart from the database")
+    line("data and keys", str(home), "back up kek.json separately from the database")
     console.print()
     console.print(f"{said['retention']} An owner changes that under Retention.\n")
     if keys.get("development"):
         call = f"curl -s {{}} -H 'X-API-Key: {keys['development']}' -H 'X-End-User-ID: alice'"
         call += " -H 'Content-Type: application/json' -d '{}'"
-        console.print("Keys, passwords and codes are shown this once; the keys are valid for 90 days.")
+        console.print("Keys, passwords and codes are shown only once; the keys are valid for 90 days.")
         console.print(f"`{memsync} key issue` makes another, `{memsync} up --reissue` all of them, the passwords")
         console.print("and the codes. A code is asked for once: the first user to sign in adds a passkey or an")
         console.print("authenticator with it.\n")
-        console.print("Remember something, then ask for it:\n")
+        console.print("Store a memory, then recall it:\n")
         print(call.format(f"{url}/memory/add", '{"text": "I moved to Lisbon in May and cycle to work."}'))
         print(call.format(f"{url}/memory/query", '{"query": "How do I get to the office?"}'))
     else:

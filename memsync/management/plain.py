@@ -26,9 +26,9 @@ from memsync import instance
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 
 
-UNREACHABLE = "The database cannot be reached. Is `memsync up` running, and MEMSYNC_HOME the same as there?"
+UNREACHABLE = "The database cannot be reached. Is `memsync up` running with the same MEMSYNC_HOME?"
 
-CROWDED = "Others changed the same things at the same time, again and again. Nothing was done; try again."
+CROWDED = "Concurrent changes conflicted repeatedly. Nothing was done; try again."
 
 
 class PlainCommand(BaseCommand):
@@ -103,7 +103,7 @@ def chosen_tenant(name: str | None) -> Tenant:
     found = list_tenants()
     if len(found) != 1:
         there = ", ".join(tenant.name for tenant in found[:10]) or "none yet"
-        raise CommandError(f"Say whose with --tenant NAME. There are: {there}.", returncode=2)
+        raise CommandError(f"Name the tenant with --tenant NAME. There are: {there}.", returncode=2)
     return found[0]
 
 

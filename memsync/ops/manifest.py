@@ -52,22 +52,22 @@ def read(dump: Path, kind: Kind, *, deployment: str) -> Manifest:
         said = json.loads(path_of(dump).read_text())
         manifest = Manifest(**said)
     except (OSError, ValueError, TypeError) as error:
-        raise BackupRefused(f"{path_of(dump)} is missing or is no manifest of a backup.") from error
+        raise BackupRefused(f"{path_of(dump)} is missing or is not a backup manifest.") from error
     if manifest.format != FORMAT:
         raise BackupRefused(f"{dump} is of format {manifest.format}, which this version of memsync does not know.")
     if manifest.kind != kind:
         raise BackupRefused(f"{dump} is a backup of the {manifest.kind}, not of the {kind}.")
     if manifest.deployment != deployment:
         raise BackupRefused(
-            f"{dump} is of the deployment {manifest.deployment}; this is {deployment}. Its data opens only under "
-            "its own DEPLOYMENT_ID."
+            f"{dump} is of the deployment {manifest.deployment}; this is {deployment}. Its data can be decrypted only "
+            "with its own DEPLOYMENT_ID."
         )
     try:
         found = sha256(dump)
     except OSError as error:
         raise BackupRefused(f"{dump} cannot be read: {error.strerror}.") from error
     if found != manifest.sha256:
-        raise BackupRefused(f"{dump} is not the file that its manifest tells of: its SHA-256 differs.")
+        raise BackupRefused(f"{dump} is not the file named in its manifest: its SHA-256 differs.")
     return manifest
 
 

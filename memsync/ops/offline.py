@@ -39,8 +39,7 @@ def settle_for(arguments: Sequence[str]) -> None:
     own_kek = not (instance.given("KMS_BACKEND") or instance.given("KMS_OPTIONS"))
     if own_kek and not (home / instance.KEK_FILE).exists():
         raise UnusableDirectory(
-            f"{home / instance.KEK_FILE} is missing: put your copy there first. Nothing that a backup holds opens "
-            "without it."
+            f"{home / instance.KEK_FILE} is missing: put your copy there first. Without it no backup can be decrypted."
         )
     deployment = _deployment_of(arguments)
     if deployment and not (home / instance.SECRETS_FILE).exists():

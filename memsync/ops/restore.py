@@ -62,7 +62,7 @@ def restore(
             _refuse_company()
             for kind in files:
                 if not (replace or is_unfinished) and _holds_rows(kind):
-                    raise RestoreRefused(f"The {kind} database is not empty: say --replace to lose what it holds.")
+                    raise RestoreRefused(f"The {kind} database is not empty: pass --replace to overwrite it.")
             if "keyring" in files and not accept_unshredding:
                 _refuse_unshredding(files["keyring"], programs["keyring"], manifests.get("data"))
         except BaseException:
@@ -88,7 +88,7 @@ def _make_fit(*, sample: int | None, now: datetime, say: Callable[[str], None]) 
     replayed = resume(now=now)
     for tenant in Tenant.objects.order_by("pk"):
         follow_keyring(tenant, now=now)
-    say("Looking whether memories open")
+    say("Decrypting memories")
     found = inspect(sample=sample)
     grant()
     return replayed, found
@@ -98,7 +98,7 @@ def _refuse_newer(kind: Kind, made: Manifest) -> None:
     known = {f"{app}.{name}" for app, name in MigrationLoader(connections[ALIASES[kind]]).disk_migrations}
     if unknown := set(made.migrations) - known:
         raise BackupRefused(
-            f"The {kind} was backed up by memsync {made.memsync}, which has migrations that this one does not know "
+            f"The {kind} was backed up by memsync {made.memsync}, which has migrations unknown to this version "
             f"({', '.join(sorted(unknown)[:3])}): install that version, or a newer one."
         )
 
@@ -137,9 +137,9 @@ def _refuse_unshredding(file: Path, programs: dumps.Programs, data: Manifest | N
         missing = max(0, data.ledger_entries - len(in_file))
     if missing:
         raise RestoreRefused(
-            f"This backup of the keyring does not know of {missing} erasures that were made after it. With it, what "
-            "they erased can be read again wherever a copy of the rows is left, and nothing would erase it after this "
-            "restore. Take a newer backup of the keyring; or say --accept-unshredding if that is what you want."
+            f"This backup of the keyring does not know of {missing} erasures that were made after it. With it, erased "
+            "data can be read again wherever a copy of the rows exists, and nothing would erase it after this "
+            "restore. Use a newer backup of the keyring, or pass --accept-unshredding to accept this."
         )
 
 

@@ -36,4 +36,4 @@ thread.join()
 def test_every_thread_of_a_process_that_set_django_up_sends_tasks_by_our_application() -> None:
     done = subprocess.run([sys.executable, "-c", OF_A_THREAD], capture_output=True, text=True, check=True)
 
-    assert done.stdout.split() == ["Doorbells", "memsync", "ArgumentRefused"]
+    assert done.stdout.split() == ["IdOnlyCelery", "memsync", "ArgumentRefused"]

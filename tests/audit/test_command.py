@@ -30,7 +30,7 @@ def run(*arguments: str, **options: Any) -> str:
 def test_whole_trail_is_said_to_be_whole(acme: OpenedTenant) -> None:
     note(acme, "a")
 
-    assert "Nothing was changed" in run("verify")
+    assert "No row was changed" in run("verify")
     assert "1 chains" in run("verify", tenant="acme")
 
 
@@ -94,7 +94,7 @@ def test_list_shows_what_is_asked_for(acme: OpenedTenant, globex: OpenedTenant) 
     shown = run("list", tenant="acme", action="test.", json=True)
 
     assert [event["target"] for event in json.loads(shown)] == ["mine"]
-    assert "There are no such rows" in run("list", tenant="acme", actor="nobody")
+    assert "No rows match" in run("list", tenant="acme", actor="nobody")
     with pytest.raises(CommandError, match="--tenant"):
         run("list")
 
@@ -103,7 +103,7 @@ def test_checkpoint_can_be_taken_by_hand_and_by_the_schedule(acme: OpenedTenant)
     note(acme, "a")
 
     assert "Checkpoint 1" in run("checkpoint")
-    assert "Nothing was recorded" in run("checkpoint")
+    assert "No rows were added" in run("checkpoint")
     checkpoints.take_checkpoint(now=NOW + timedelta(days=900))
     checkpoint()
     assert Checkpoint.objects.count() == 1

@@ -473,5 +473,5 @@ def test_what_is_no_export_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "odd"
     file.write_text(text)
 
-    with pytest.raises(CommandError, match="no export"):
+    with pytest.raises(CommandError, match="not an export"):
         call_command("audit", "verify", file=file, key=bytes(32))

@@ -85,7 +85,7 @@ def test_the_two_are_apart_for_their_owner_alone_and_told_of(
         ({"kind": "keyring"}, "not of the data"),
         ({"format": 2}, "format 2"),
         ({"sha256": "0" * 64}, "SHA-256"),
-        ({"surprise": 1}, "no manifest"),
+        ({"surprise": 1}, "not a backup manifest"),
     ],
 )
 def test_a_file_that_is_not_what_its_manifest_says_is_refused(
@@ -121,7 +121,7 @@ def test_only_what_is_past_its_time_is_deleted(tmp_path: Path) -> None:
 
 
 def test_both_in_one_directory_only_when_said(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match="keep the two in different places"):
+    with pytest.raises(CommandError, match="store the two in different places"):
         call_command("backup", "--to", str(tmp_path))
     assert list(tmp_path.iterdir()) == []
 

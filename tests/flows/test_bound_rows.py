@@ -418,7 +418,7 @@ def test_rows_are_listed_and_bound_again_by_whoever_runs_the_host(
         keys("bind", "api_key:999999", "--yes")
     assert names() == [key, role]
 
-    assert "1 rows are bound" in keys("bind", key, "--yes")
+    assert "1 rows were accepted" in keys("bind", key, "--yes")
     authenticate(issued.text, now=now)
     assert names() == [role]
     monkeypatch.setattr("builtins.input", lambda: "bind")
@@ -427,7 +427,7 @@ def test_rows_are_listed_and_bound_again_by_whoever_runs_the_host(
     assert reaches(owner) == [("acme", "owner")]
     assert told(acme.scope, "integrity.bind") == [(key, "")]
     assert told(None, "integrity.bind") == [(role, "")]
-    assert "Every row is what it should be" in keys("bind")
+    assert "All rows are valid" in keys("bind")
 
 
 def test_doctor_says_so_where_every_row_is_right(acme: OpenedTenant, owner: Person, now: datetime) -> None:

@@ -214,7 +214,7 @@ def test_another_tenants_key_is_not_found(acme: OpenedTenant, globex: OpenedTena
         (("--scopes", "memory:erase"), "Unknown scopes: memory:erase"),
         (("--expires-in", "366d"), "within 365 days"),
         (("--project", "proj_0000000000000000"), "There is no such project"),
-        (("--tenant", "initech"), "There is no tenant of this name"),
+        (("--tenant", "initech"), "There is no tenant with this name"),
     ],
 )
 def test_key_that_cannot_be_is_refused_with_the_reason(
@@ -233,7 +233,7 @@ def test_refusal_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixture[str])
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.splitlines() == [
-        "memsync: There is no tenant of this name; `memsync tenant list` shows those there are."
+        "memsync: There is no tenant with this name; `memsync tenant list` shows all."
     ]
 
 

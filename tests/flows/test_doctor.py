@@ -88,10 +88,10 @@ def test_queue_that_nobody_takes_from_is_named(
         until = time.monotonic() + 60
         while True:
             (found,) = examination.examine(now=datetime.now(UTC), patience=5.0)
-            if found.said == "nobody takes from upkeep" or time.monotonic() > until:
+            if found.said == "no worker consumes upkeep" or time.monotonic() > until:
                 break
 
-    assert (found.state, found.said) == (State.FAIL, "nobody takes from upkeep")
+    assert (found.state, found.said) == (State.FAIL, "no worker consumes upkeep")
     assert not OutboxEvent.objects.exists()
 
 

@@ -104,7 +104,7 @@ def test_nothing_of_a_key_is_shown(scope: Scope) -> None:
 
 
 def test_with_several_tenants_one_must_be_named(scope: Scope, globex: OpenedTenant) -> None:
-    with pytest.raises(CommandError, match="Say whose with --tenant") as refused:
+    with pytest.raises(CommandError, match="Name the tenant with --tenant") as refused:
         say("rotate")
     assert refused.value.returncode == 2
 
@@ -135,7 +135,7 @@ def test_keys_that_do_not_unwrap_end_it_with_an_error(scope: Scope, kms: FakeKms
     TenantKey.objects.filter(kind="root").update(wrapped=b"?" * 80)
     kms.add_version()
 
-    with pytest.raises(CommandError, match="1 keys do not unwrap"):
+    with pytest.raises(CommandError, match="1 keys cannot be unwrapped"):
         say("rewrap")
 
 

@@ -40,7 +40,7 @@ def memory(acme: OpenedTenant) -> int:
 def test_policy_is_shown_and_made_stricter_and_looser_only_when_said(acme: OpenedTenant) -> None:
     project = acme.project.public_id
     assert answer("set", "--active-days", "40", "--project", project)["rules"] == {"active_days": 40}
-    with pytest.raises(CommandError, match="keep more than what holds"):
+    with pytest.raises(CommandError, match="keep more than the policy in force"):
         run("set", "--active-days", "120")
     assert answer("set", "--active-days", "120", "--active-from", "stored", "--loosen")["revision"] == 1
 

@@ -127,9 +127,9 @@ def test_types_are_split_and_given_up(scope: Scope, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("add", "fact", "--words", "x"), "a type of this name already"),
-        (("split", "constraint", "--from", "fact"), "by which words"),
-        (("sunset", "fact", "--into", "event"), "built in cannot be given up"),
+        (("add", "fact", "--words", "x"), "with this name exists already"),
+        (("split", "constraint", "--from", "fact"), "the words or the keys"),
+        (("sunset", "fact", "--into", "event"), "built-in type cannot be retired"),
         (("undo", "99"), "no such change"),
         (("resume",), "no such change"),
         (("split", "pet", "--from", "fact", "--rules", "/nonexistent"), "no list of rules"),

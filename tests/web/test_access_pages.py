@@ -177,7 +177,7 @@ def test_key_says_whether_it_would_be_let_in(browser: Client, acme: OpenedTenant
     assert "ends" in text_of(browser.get(KEYS))
     with tenant_transaction(acme.scope):
         ApiKey.objects.within(acme.scope).filter(pk=key.pk).update(expires_at=datetime(2026, 1, 1, tzinfo=UTC))
-    assert "It would be refused now expired" in text_of(browser.get(f"{KEYS}/{key.pk}"))
+    assert "Status expired" in text_of(browser.get(f"{KEYS}/{key.pk}"))
     foreign = make_api_key(globex.scope).key
     assert browser.get(f"{KEYS}/{foreign.pk}").status_code == browser.get(f"{KEYS}/{2**53 - 1}").status_code == 404
 
@@ -299,7 +299,7 @@ def test_whoever_changes_themselves_is_led_where_they_may_go(browser: Client, ac
     changed = other.post(f"{TEAM}/{me}", {"role": "billing"}, follow=True)
 
     assert changed.redirect_chain[-1][0] == "/app/t/acme/usage"
-    assert "second@acme.example is billing now" in text_of(changed)
+    assert "second@acme.example now has the role billing" in text_of(changed)
 
 
 # -- projects --------------------------------------------------------------------------------------------------------
@@ -341,7 +341,7 @@ def test_project_goes_when_it_is_empty_and_after_a_step_up(browser: Client, owne
     refused = browser.post(f"{PROJECTS}/{full.public_id}/remove")
 
     assert refused.status_code == 409
-    assert "1 memories, or what was deleted" in text_of(refused)
+    assert "1 memories, including recently deleted" in text_of(refused)
     assert {one.name for one in list_projects(acme.scope)} == {"Default", "Full"}
     assert key_of(acme, pinned.pk).revoked_at is not None
 
@@ -380,7 +380,7 @@ def test_usage_counts_what_was_brought_recalled_and_stored(
     answer = browser.get("/app/t/acme/usage")
     shown = text_of(answer)
 
-    assert "Brought: 3" in shown
+    assert "Added: 3" in shown
     assert "Recalled: 7" in shown
     assert "programs 5 people 2" in shown
     assert re.search(r"production 2 0 0 0 staging 1 0 0 0 development 0 0 0 0", shown)
@@ -403,8 +403,8 @@ def test_settings_say_which_rules_hold(browser: Client, acme: OpenedTenant) -> N
 
     shown = text_of(browser.get(SETTINGS))
 
-    assert "Retire: hidden at once, restorable for 7 days holds" in shown
-    assert shown.count(" holds") - shown.count("that holds") >= len(QUESTIONS)
+    assert "Retire: hidden at once, restorable for 7 days active" in shown
+    assert shown.count(" active") >= len(QUESTIONS)
     assert "Self-hosted, unlimited" in shown
     admin = text_of(make_person(acme.tenant, Role.ADMIN).show_factor(ago=1).get(SETTINGS))
     assert "Self-hosted" not in admin

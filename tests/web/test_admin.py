@@ -621,7 +621,7 @@ def test_rows_that_do_not_open_are_listed_and_looked_at_again_by_the_worker(
     listed = QuarantinedRow._default_manager.using("operator").get()
     url = reverse("admin:memories_quarantinedrow_look_again", args=[listed.pk])
 
-    assert "1 failed its seal" in page(operator, "index")
+    assert "1 cannot be decrypted" in page(operator, "index")
     assert "memory #1" in page(operator, "memories_quarantinedrow_changelist")
     operator.get(url)
     waiting = OutboxEvent.objects.filter(kind="look_again")
@@ -702,7 +702,7 @@ def test_a_hold_is_set_and_lifted_with_the_password(
     assert Hold._default_manager.using("operator").get().lifted_at is None
     operator.post(lift, {"password": PASSWORD})
 
-    assert "What is to be held is not there" in wrong.content.decode()
+    assert "The target of the hold does not exist" in wrong.content.decode()
     assert (row.space_id, row.case) == (scope.space.id, "case-17")
     assert Hold._default_manager.using("operator").get().lifted_by == f"account:{person.pk}"
     assert [one[1] for one in trail_of(acme.scope, "retention.hold", "retention.lift")] == [
@@ -754,7 +754,7 @@ def test_first_page_draws_what_happened(operator: Client, acme: OpenedTenant) ->
     shown = page(operator, "index")
 
     assert list(drawn) == ["adds", "outcomes", "recall", "queue", "keys", "sweeps"]
-    assert drawn["adds"].legend == [("memories made", "2")]
+    assert drawn["adds"].legend == [("memories created", "2")]
     assert drawn["outcomes"].said == "stored 2, duplicates 0, needs review 0, rejected 0"
     assert drawn["recall"].legend == [("median (p50)", "7 ms"), ("p95", "650 ms")]
     assert {bar.name for bar in drawn["queue"].bars} >= {"resummarize"}

@@ -54,7 +54,7 @@ def test_operators_pages_have_no_serious_fault(
     page.get_by_role("button", name="Confirm").click()
     seed = page.locator("code.seed").inner_text().replace(" ", "")
     page.locator("input[name=code]").fill(code_of(seed))
-    page.get_by_role("button", name="Add passkey").click()
+    page.get_by_role("button", name="Add authenticator").click()
     page.get_by_role("link", name="I've saved them").click()
     expect(page.get_by_text("Latest audit events")).to_be_visible()
     found += faults_of(page, "overview")

@@ -140,7 +140,7 @@ def test_whole_chain_is_checked_and_the_page_says_how_far(browser: Client, acme:
 
     assert "The chain is intact" in shown
     rows, last, confirmed = (int(one) for one in re.search(
-        r"(\d+) rows? 1–(\d+) of the chain 1 signed checkpoint (\d+) the last row", shown).groups())  # fmt: skip  # type: ignore[union-attr]
+        r"(\d+) rows? 1–(\d+) range of rows 1 signed checkpoint (\d+) last row", shown).groups())  # fmt: skip  # type: ignore[union-attr]
     assert rows == last == confirmed + 1
     assert f"Rows after {confirmed} are not in a checkpoint yet" in shown
 

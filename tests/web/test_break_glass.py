@@ -265,7 +265,7 @@ def test_another_operator_reads_nothing_under_it(ben: Person, granted: int, ids:
     listed = ben.show_factor(ago=60).get(f"/app/break-glass/acme/{granted}").content.decode()
 
     assert (status, KEY in page) == (404, False)
-    assert "Only ana@operators.example reads under this grant" in listed
+    assert "Only ana@operators.example can read under this grant" in listed
     assert (f"operator:{ben.user.pk}", "open", f"grant:{granted}", "denied", "GRANT_NOT_FOUND") in trail(alice_scope)
 
 

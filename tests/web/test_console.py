@@ -109,7 +109,7 @@ def test_as_of_and_review_work_without_javascript(
     page.get_by_role("link", name="Review").click()
     page.get_by_label("Candidate").first.check()
     page.get_by_role("button", name="Reject selected").click()
-    expect(page.get_by_text("1 refused")).to_be_visible()
+    expect(page.get_by_text("1 rejected")).to_be_visible()
     page.get_by_role("button", name="Dark").click()
     expect(page.locator("html")).to_have_attribute("data-colours", "dark")
     assert complaints == []

@@ -64,7 +64,7 @@ def test_export_is_asked_for_watched_and_taken_once(
     browser: Client, owner: Person, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     say(alice_scope, KEY, SWITCH)
-    assert "Nothing was exported from production" in text_of(browser.get(f"{PAGE}?{IN}"))
+    assert "No exports from production" in text_of(browser.get(f"{PAGE}?{IN}"))
 
     public_id = start(browser)
     waiting = browser.get(f"{PAGE}/{public_id}?{IN}").content.decode()
@@ -82,7 +82,7 @@ def test_export_is_asked_for_watched_and_taken_once(
     token = address.rsplit("/", 1)[1]
     assert token not in browser.get(f"{PAGE}/{public_id}?{IN}").content.decode()
     assert not any(token in one for one in kept_in_sessions())
-    assert "1 time taken" in text_of(browser.get(f"{PAGE}/{public_id}?{IN}"))
+    assert "1 download" in text_of(browser.get(f"{PAGE}/{public_id}?{IN}"))
     with tenant_transaction(acme.scope):
         rows = AuditEvent.objects.filter(action__startswith="export.").order_by("id").values_list("actor", "action")
         assert [action for actor, action in rows if actor == f"account:{owner.user.pk}"] == [
@@ -171,7 +171,7 @@ def test_five_at_a_time_and_then_the_page_says_so(browser: Client) -> None:
     answer = browser.post(f"{PAGE}/new?{IN}", {"format": "jsonl"})
 
     assert answer.status_code == 422
-    assert "Five exports of this environment are under way" in answer.content.decode()
+    assert "Five exports of this environment are in progress" in answer.content.decode()
 
 
 # -- stopping, repeating, linking ------------------------------------------------------------------------------------

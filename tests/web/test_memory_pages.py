@@ -193,7 +193,7 @@ def test_overview_counts_by_type_standing_and_outcome(browser: Client, alice_sco
     assert f"{current} current" in shown
     assert "1 replaced" in shown
     assert re.search(r"stored 2 duplicates 1 needs review 1 rejected 1", shown), shown
-    assert "1 to review" in shown
+    assert "1 memory is uncertain or sensitive" in shown
     assert KEY in shown
     assert BIKE not in shown
 
@@ -395,7 +395,7 @@ def test_memory_is_shown_from_all_sides(browser: Client, alice_scope: Scope) -> 
 
     shown = text_of(browser.get(address(alice_scope, f"/memories/{memory_id}")))
 
-    for said in ("I live in Porto.", "2 versions", "sess-77", "home", "that helped", "1 positive", "384 numbers",
+    for said in ("I live in Porto.", "2 versions", "sess-77", "home", "that helped", "1 positive", "384 dimensions",
                  "key version 1", "half-life", "created", "updated", "importance:", "Lisbon · place"):  # fmt: skip
         assert said in shown, said
 
@@ -415,7 +415,7 @@ def test_what_holds_in_part_and_what_is_doubted_say_so(browser: Client, alice_sc
 
     in_part = browser.get(address_of("web_memory", alice_scope, shed)).content.decode()
     assert "The shed is … and the key to the shed is Maud&#x27;s." in in_part
-    assert "“painted green” held until" in in_part
+    assert "“painted green” was true until" in in_part
     assert f"{blue}" in in_part
     doubted = browser.get(address_of("web_memory", alice_scope, roof)).content.decode()
     assert "possibly outdated" in doubted
@@ -584,7 +584,7 @@ def test_many_are_decided_at_once_and_each_refusal_is_said(browser: Client, alic
 
     assert {state_of(alice_scope, one)[0] for one in ids} == {"accepted"}
     said = text_of(browser.get(done["Location"]))
-    assert "2 accepted and remembered" in said
+    assert "2 accepted and stored" in said
     assert "1 not decided: There is no such candidate." in said
     assert "Nothing is selected" in text_of(browser.get(decide(browser, all="refuse")["Location"]))
     assert decide(browser, all="burn").status_code == 400

@@ -278,7 +278,7 @@ def test_what_was_confirmed_for_some_deletes_no_others(browser: Client, alice_sc
     refused = browser.post(address(alice_scope, "/delete"), {"assertion": nonce})
 
     assert refused.status_code == 403
-    assert "What was confirmed is not what is asked for now" in text_of_refused(refused)
+    assert "The confirmed action differs from this request" in text_of_refused(refused)
     assert {status_of(alice_scope, one) for one in [*ids, added]} == {"active"}
 
 

@@ -93,7 +93,7 @@ def test_stricter_policy_is_shown_before_it_holds_and_holds_after(
 
     shown = browser.get(change)
     text = text_of(shown)
-    assert "1 more memory goes with the next run" in text
+    assert "1 more memory is removed by the next run" in text
     assert "Memories are deleted 10 days after they were last said or recalled." in text
     assert "Active for 90 days 10 days stricter" in text
     assert "Tasks last at most no limit 2 hours stricter" in text
@@ -150,7 +150,7 @@ def test_an_owner_keeps_memories_for_longer_and_for_good(
     text = text_of(shown)
     assert "Memories are kept for good" in text
     assert "Active for 90 days for good looser Counted from last said or recalled stored stricter" in text
-    assert "1 fewer memory goes within 30 days" in text
+    assert "1 fewer memory is removed within 30 days" in text
     browser.post(change, {"assertion": assertion_in(shown)})
 
     assert (holds_now(acme.scope), holds_now(acme.scope, "active_from")) == (KEEP, AgeFrom.STORED)
@@ -186,7 +186,7 @@ REFUSED = {
     "grace_days=keep": "Recoverable for is a whole number between",
     "active_days=soon": "Active for is a whole number between",
     "active_days=-1": "Active for is a whole number between",
-    "active_from=birth": "Counted from is not one of these",
+    "active_from=birth": "Counted from is not a valid choice",
     "event_max_age_seconds=30": "Events last at most is a whole number between 1 minute and",
     "": "Fill in at least one rule",
 }
@@ -242,11 +242,11 @@ def test_preview_says_what_goes_when_why_and_by_whose_word(
     nothing = text_of(browser.get(f"{PAGE}/next?environment=development"))
 
     day = (now() + timedelta(days=10)).strftime("%-d %b %Y")
-    assert re.search(rf"{day} 1 deleted .*? active for 90 days this deployment Which {first}\b", month), month
+    assert re.search(rf"{day} 1 deleted .*? active for 90 days this deployment IDs {first}\b", month), month
     assert "its own time limit the memory itself" in week
-    assert "3 memories of this tenant go within 30 days, the first today" in text_of(browser.get(PAGE))
+    assert "3 memories of this tenant are due for removal within 30 days, the first today" in text_of(browser.get(PAGE))
     assert str(day) not in week
-    assert "Nothing goes within 30 days" in nothing
+    assert "Nothing is due within 30 days" in nothing
 
 
 def test_notice_of_what_goes_within_a_week_stands_on_the_first_page(
@@ -259,7 +259,7 @@ def test_notice_of_what_goes_within_a_week_stands_on_the_first_page(
     sweep(acme.scope, now=now())
 
     day = (now() + timedelta(days=5)).strftime("%-d %b %Y")
-    said = f"1 memory goes within a week, the first on {day}, unless it is used before."
+    said = f"1 memory is due for removal within a week, the first on {day}, unless it is used before."
     assert said in text_of(browser.get("/app/t/acme?environment=production"))
     assert "within a week" not in text_of(browser.get("/app/t/acme?environment=staging"))
     assert said in text_of(browser.get(PAGE))
@@ -271,7 +271,7 @@ def test_what_a_hold_keeps_is_counted_apart(browser: Client, acme: OpenedTenant,
 
     shown = text_of(browser.get(f"{PAGE}/next?environment=production"))
 
-    assert "1 past its time and kept by a legal hold" in shown
+    assert "1 overdue, protected by a legal hold" in shown
 
 
 def test_holds_are_shown_and_their_cases_to_those_who_may_delete(

@@ -244,14 +244,14 @@ def test_dead_letters_are_found_and_sent_again(browser: Client, acme: OpenedTena
     sender.answer = lambda _: Answered(status=200, body=b"")
 
     again = browser.post(f"{page}/replay?{IN}")
-    assert "2 sent again" in text_of(browser.get(again["Location"]))
+    assert "2 queued again" in text_of(browser.get(again["Location"]))
     work(sender)
 
     assert {deliveries.get(acme.scope, one, now=now()).row.status for one in (first, second)} == {"delivered"}
     assert len({one.headers["X-MemorySync-Event-ID"] for one in sender.sent}) == 2
     assert "No failed deliveries" in text_of(browser.get(browser.post(f"{page}/replay?{IN}")["Location"]))
     refused = browser.post(f"{PAGE}/deliveries/{first}/again?{IN}")
-    assert "This was delivered already" in text_of(browser.get(refused["Location"]))
+    assert "This delivery succeeded already" in text_of(browser.get(refused["Location"]))
 
 
 def test_deliveries_come_in_pages_that_keep_their_state(

@@ -10,7 +10,7 @@ class DocumentUnsupported(Unsupported):
 
 
 class DocumentBroken(Invalid):
-    """The file is truncated or broken, or is not what its name says."""
+    """The file is truncated or broken, or does not match its name."""
 
     code = "DOCUMENT_BROKEN"
 

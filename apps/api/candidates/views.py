@@ -39,24 +39,24 @@ class CandidatesInput(Parameters):
 
     status = Choice(choices=STATES, required=False)
     reason = Choice(choices=REASONS, required=False)
-    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
+    end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
     limit = WholeInQuery(default=50, min_value=1, max_value=MOST)
-    cursor = WholeInQuery(required=False, min_value=1, help_text="`next_cursor` of the answer before.")
+    cursor = WholeInQuery(required=False, min_value=1, help_text="`next_cursor` of the previous response.")
 
 
 class AcceptInput(Input):
-    """How it is to be remembered."""
+    """How to store it."""
 
-    text = Text(required=False, max_length=MAX_WORDING, help_text="Your own wording of it; else it is kept as said.")
+    text = Text(required=False, max_length=MAX_WORDING, help_text="Edited text; by default the candidate's own.")
     pinned = Flag(default=False)
 
 
 class BulkDecideInput(Input):
-    """One verdict on many."""
+    """One verdict on many candidates."""
 
     action = Choice(choices=("accept", "reject"))
     candidate_ids = Ids(max_items=MOST_AT_ONCE)
-    pinned = Flag(default=False, help_text="Of what is accepted.")
+    pinned = Flag(default=False, help_text="Applies to accepted candidates.")
 
 
 class CandidateOutput(serializers.Serializer[Any]):
@@ -65,7 +65,7 @@ class CandidateOutput(serializers.Serializer[Any]):
     reason = serializers.ChoiceField(choices=REASONS)
     extracted_type = serializers.CharField()
     extracted_key = serializers.CharField(allow_null=True)
-    text = serializers.CharField(allow_null=True, help_text="Null once it waits no longer: then nothing is kept.")
+    text = serializers.CharField(allow_null=True, help_text="Null once it is decided: the text is then deleted.")
     source = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # the wire's name, not DRF's
     confidence = serializers.FloatField()
     extractor = serializers.ChoiceField(choices=["rules", "model"])
@@ -87,7 +87,7 @@ class BulkDecidedOutput(serializers.Serializer[Any]):
     candidate_id = serializers.IntegerField()
     status = serializers.ChoiceField(choices=["accepted", "rejected", "refused"])
     memory_id = serializers.IntegerField(allow_null=True)
-    code = serializers.CharField(allow_null=True, help_text="Why nothing became of it: `ALREADY_DECIDED`, …")
+    code = serializers.CharField(allow_null=True, help_text="Error code if it was not decided: `ALREADY_DECIDED`, …")
 
 
 class BulkDecidedOutputs(serializers.Serializer[Any]):
@@ -119,7 +119,7 @@ class CandidatesView(ReviewView):
 
     @operation("list_candidates", parameters=[CandidatesInput], responses=CandidatesOutput)
     def get(self, request: Request) -> Response:
-        """What waits for review or waited, newest first; of all end users, unless one is named."""
+        """Review candidates, newest first; of all end users, unless one is named."""
         fields, now = self.read_parameters(CandidatesInput), self.now()
         scope, limit = self.queue(fields.get("end_user_id")), fields["limit"]
         if scope is None:
@@ -134,7 +134,7 @@ class CandidateView(ReviewView):
 
     @operation("get_candidate", responses=CandidateOutput)
     def get(self, request: Request, candidate_id: int) -> Response:
-        """One candidate, with its text while it waits."""
+        """One candidate, with its text while it is pending."""
         scope = self.queue()
         if scope is None:
             raise CandidateNotFound
@@ -151,10 +151,10 @@ class AcceptView(ReviewView):
         responses=CandidateOutput,
     )
     def post(self, request: Request, candidate_id: int) -> Response:
-        """Remember it, as it was said or in your own words.
+        """Accept a candidate, unchanged or edited.
 
-        It goes through the same steps as everything else: `decision` says whether it was created, replaced something,
-        or was there already.  Decided once, it is decided: another reviewer gets a 409, `ALREADY_DECIDED`.
+        It passes through the normal pipeline: `decision` says whether it was created, replaced a memory or was a
+        duplicate.  A decision is final: another reviewer gets 409 `ALREADY_DECIDED`.
         """
         fields = self.read(AcceptInput)
         text = Plaintext(fields["text"]) if "text" in fields else None
@@ -166,7 +166,7 @@ class RejectView(ReviewView):
 
     @operation("reject_candidate", request=None, responses=CandidateOutput)
     def post(self, request: Request, candidate_id: int) -> Response:
-        """Do not remember it.  Its text is gone at once, and the same said again does not come back to the queue."""
+        """Reject a candidate.  Its text is deleted at once, and the same text does not return to the queue."""
         return self.decided(candidate_id, ReviewVerdict(accept=False))
 
 
@@ -180,7 +180,7 @@ class BulkDecideView(ReviewView):
         responses={207: BulkDecidedOutputs},
     )
     def post(self, request: Request) -> Response:
-        """The same verdict on up to a hundred, each by itself; results follow the order of the ids."""
+        """Decide up to a hundred candidates, each independently; results are in the order of the IDs."""
         fields, scope = self.read(BulkDecideInput), self.queue(writes=True)
         verdict = ReviewVerdict(accept=fields["action"] == "accept", pinned=fields["pinned"])
         ids: list[int] = fields["candidate_ids"]

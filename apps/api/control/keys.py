@@ -31,9 +31,9 @@ OUTCOMES: Final = ("revoked", "already_revoked", "not_found")
 class KeyInput(Input):
     name = Label(max_length=128)
     environment = Choice(choices=ENVIRONMENTS, default="production")
-    scopes = Labels(required=False, max_items=64, help_text="By default those of docs/permissions.md with a dot.")
-    project_id = Label(required=False, help_text="Pins the key: it works in this project and in no other.")
-    expires_at = Moment(required=False, help_text="By default in 90 days; within 365.")
+    scopes = Labels(required=False, max_items=64, help_text="By default those marked in docs/permissions.md.")
+    project_id = Label(required=False, help_text="Pins the key to this project.")
+    expires_at = Moment(required=False, help_text="By default in 90 days; at most 365.")
 
 
 class RotateInput(Input):
@@ -48,7 +48,7 @@ class BulkRevokeInput(Input):
 
 class ApiKeyOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
-    prefix = serializers.CharField(help_text="Enough to recognise the key, nothing to use it.")
+    prefix = serializers.CharField(help_text="Enough to recognise the key, but not to use it.")
     name = serializers.CharField()
     environment = serializers.CharField()
     scopes = serializers.ListField(child=serializers.CharField())
@@ -61,7 +61,7 @@ class ApiKeyOutput(serializers.Serializer[Any]):
 
 
 class IssuedKeyOutput(ApiKeyOutput):
-    key = serializers.CharField(help_text="Shown now and never again.")
+    key = serializers.CharField(help_text="Shown only once.")
 
 
 class TestedKeyOutput(serializers.Serializer[Any]):
@@ -96,7 +96,7 @@ class KeysView(ControlView):
 
     @operation("list_api_keys", responses=ApiKeyOutput(many=True))
     def get(self, request: Request) -> Response:
-        """Every key of the tenant, of all environments, revoked and expired ones too; newest first."""
+        """All keys of the tenant in all environments, including revoked and expired ones, newest first."""
         return Response([_body(one, self) for one in list_keys(self.caller)])
 
     @operation(
@@ -106,9 +106,9 @@ class KeysView(ControlView):
         responses={201: IssuedKeyOutput},
     )
     def post(self, request: Request) -> Response:
-        """A new key, with the scopes of the default set unless others are named.
+        """Create a key, by default with the default scopes.
 
-        Scopes beyond that set and your own take `api_keys:any_scope`.
+        Scopes beyond the default set and your own require `api_keys:any_scope`.
         """
         fields, scope = self.read(KeyInput), self.caller
         named = fields.get("project_id")
@@ -140,7 +140,7 @@ class RotateKeyView(ControlView):
 
     @operation("rotate_api_key", request=RotateInput, responses={201: IssuedKeyOutput})
     def post(self, request: Request, key_id: int) -> Response:
-        """A new key like the old one, which stays valid for a while so that programs can be given the new one."""
+        """Create a key with the same permissions; the old key stays valid for a grace period."""
         seconds = self.read(RotateInput)["grace_seconds"]
         services.may_give(self.caller, get_key(self.caller, key_id).scopes)
         issued = services.rotate(self.caller, key_id, grace=timedelta(seconds=seconds), now=self.now())
@@ -152,7 +152,7 @@ class TestKeyView(ControlView):
 
     @operation("test_api_key", request=None, responses=TestedKeyOutput)
     def post(self, request: Request, key_id: int) -> Response:
-        """Whether a key would be let in now, and with what."""
+        """Whether a key is accepted now, and its permissions."""
         key, now = get_key(self.caller, key_id), self.now()
         state = state_of(key, now=now)
         return Response(
@@ -182,7 +182,7 @@ class BulkRevokeView(ControlView):
         responses=BulkRevokeOutput,
     )
     def post(self, request: Request) -> Response:
-        """Revoke each of these; one that is absent or another tenant's is not found, and keeps no other from it."""
+        """Revoke several keys; absent keys and those of another tenant are reported as not found."""
         ids = self.read(BulkRevokeInput)["key_ids"]
         outcomes = services.revoke_all(self.caller, ids, now=self.now())
         counts = Counter(outcome for _, outcome in outcomes)

@@ -68,12 +68,12 @@ class OrganizationsView(PersonView):
 
     @operation("list_organizations", responses=MembershipOutput(many=True))
     def get(self, request: Request) -> Response:
-        """The organizations that you are in, and as what."""
+        """Your organizations and your role in each."""
         return Response([_organization(one) for one in members.list_memberships(self.person.person_id)])
 
     @operation("create_organization", request=OrganizationInput, responses={201: MembershipOutput})
     def post(self, request: Request) -> Response:
-        """Another organization, with a tenant of its own, whose owner you are; where the operator lets people do so."""
+        """Create another organization with a tenant that you own, if the operator allows sign-up."""
         fields, person_id = self.read(OrganizationInput), self.person.person_id
         opened = found_organization(person_id, fields["name"], domain=fields.get("domain", ""), now=self.now())
         mine = members.list_memberships(person_id)
@@ -86,7 +86,7 @@ class MembersView(ControlView):
 
     @operation("list_team_members", responses=MembersOutput)
     def get(self, request: Request) -> Response:
-        """Who is in the organization that owns this tenant, suspended people too, by address."""
+        """Members of the organization that owns this tenant, including suspended ones, by address."""
         there = members.list_members(tenant_of(self.caller))
         proven = with_second_factor([one.user_id for one in there])
         found = [_member(one, is_proven=one.user_id in proven) for one in there]
@@ -105,7 +105,7 @@ class MemberView(ControlView):
         responses=MemberOutput,
     )
     def patch(self, request: Request, user_id: int) -> Response:
-        """Give another role, suspend, or end a suspension: it holds from the next request on."""
+        """Change a role, suspend a member or end a suspension; applies from the next request on."""
         fields, tenant = self.read(MemberInput), tenant_of(self.caller)
         status = fields.get("status")
         changed = members.change_member(
@@ -121,7 +121,7 @@ class MemberView(ControlView):
 
     @operation("remove_team_member", request=None, responses={204: None})
     def delete(self, request: Request, user_id: int) -> Response:
-        """Out of the organization, and so out of each of its tenants.  The account stays, and may be in others."""
+        """Remove a member from the organization and all its tenants.  The account stays and may belong to others."""
         tenant = tenant_of(self.caller)
         by = members.get_reach(self.person_id, tenant.name).role
         members.take_role(tenant, user_id, by=by, actor=self.caller.principal.label, now=self.now())

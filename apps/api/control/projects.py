@@ -30,7 +30,7 @@ class ProjectOutput(serializers.Serializer[Any]):
     name = serializers.CharField()
     tenant_id = serializers.CharField()
     is_default = serializers.BooleanField()
-    memory_count = serializers.IntegerField(help_text="Active ones: of the key's environment, or to people of all.")
+    memory_count = serializers.IntegerField(help_text="Active memories in the key's environment; for people, in all.")
     archived_at = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
@@ -41,9 +41,9 @@ class ProjectsView(ControlView):
 
     @operation("list_projects", responses=ProjectOutput(many=True))
     def get(self, request: Request) -> Response:
-        """The tenant's projects, archived ones too; the default one first, then by name.
+        """The tenant's projects, including archived ones; the default one first, then by name.
 
-        To a key that is pinned to a project that one alone, unless it may read across projects.
+        A key pinned to a project sees only that one, unless it may read across projects.
         """
         found, own = list_projects(self.caller), self.caller.project_id
         if own is not None and CROSS_PROJECT_READ not in self.caller.permissions:
@@ -67,7 +67,7 @@ class ProjectView(ControlView):
 
     @operation("delete_project", request=None, responses={204: None})
     def delete(self, request: Request, project_id: str) -> Response:
-        """Delete a project in which nothing is left.  API keys that are pinned to it are revoked."""
+        """Delete an empty project.  API keys pinned to it are revoked."""
         delete_project(self.caller, project_id, now=self.now())
         return Response(status=204)
 
@@ -77,7 +77,7 @@ class ArchiveProjectView(ControlView):
 
     @operation("archive_project", request=None, responses=ProjectOutput)
     def post(self, request: Request, project_id: str) -> Response:
-        """From now on its memories can be read and no longer added to; the same answer where it is archived already."""
+        """Archive a project: its memories can be read, and no new ones can be added.  Idempotent."""
         return Response(_body(self.caller, services.archive(self.caller, project_id, now=self.now())))
 
 
@@ -86,7 +86,7 @@ class UnarchiveProjectView(ControlView):
 
     @operation("unarchive_project", request=None, responses=ProjectOutput)
     def post(self, request: Request, project_id: str) -> Response:
-        """Its memories can be added to again."""
+        """Restore an archived project: memories can be added to it again."""
         return Response(_body(self.caller, services.unarchive(self.caller, project_id, now=self.now())))
 
 

@@ -36,7 +36,7 @@ class OrganizationOutput(serializers.Serializer[Any]):
 
 
 class SettingsOutput(serializers.Serializer[Any]):
-    tenant_id = serializers.CharField(help_text="Its name, as X-Tenant-ID takes it.")
+    tenant_id = serializers.CharField(help_text="Its name, for X-Tenant-ID.")
     organization = OrganizationOutput()
     policies = PoliciesOutput()
     created_at = serializers.DateTimeField()
@@ -46,9 +46,9 @@ class TrailInput(Parameters):
     """Which rows."""
 
     limit = WholeInQuery(default=50, min_value=1, max_value=MOST)
-    cursor = WholeInQuery(required=False, min_value=1, help_text="`next_cursor` of the answer before.")
+    cursor = WholeInQuery(required=False, min_value=1, help_text="`next_cursor` of the previous response.")
     actor = Label(required=False, help_text="For example `account:3` or `api_key:7`.")
-    action = Label(required=False, help_text="Exact, or a beginning that ends with a dot: `api_key.`")
+    action = Label(required=False, help_text="An exact action, or a prefix that ends with a dot: `api_key.`")
     success = Choice(choices=("true", "false"), required=False)
     start = Moment(required=False)
     end = Moment(required=False, is_end=True)
@@ -108,7 +108,7 @@ class UsageView(QuotaView):
 
     @operation("get_usage", responses=QuotaOutput)
     def get(self, request: Request) -> Response:
-        """What the tenant has used of this month's quota, in UTC.  While it is off nothing is counted."""
+        """The tenant's usage of this month's quota (UTC).  While the quota is off nothing is counted."""
         return super().get(request)
 
 
@@ -117,8 +117,8 @@ class TrailView(ControlView):
 
     @operation("list_audit_logs", parameters=[TrailInput], responses=TrailOutput)
     def get(self, request: Request) -> Response:
-        """The tenant's audit trail, newest first, in the words of the control-plane client; `GET /v1/audit/events`
-        gives whole rows, as they are chained."""
+        """The tenant's audit trail, newest first, in the format of the control-plane client; `GET /v1/audit/events`
+        returns complete rows, as they are chained."""
         fields = self.read_parameters(TrailInput)
         wanted = AuditFilter(
             action=fields.get("action"),

@@ -32,7 +32,7 @@ def _within(column: str) -> dict[str, Any]:
 
 
 class RetryInput(Input):
-    """When what failed is tried again."""
+    """When failed deliveries are retried."""
 
     enabled = Flag(required=False)
     max_retries = Whole(required=False, **_within("max_retries"))
@@ -43,7 +43,7 @@ class RetryInput(Input):
 
 
 class SignatureInput(Input):
-    """How a delivery is signed."""
+    """Signature of deliveries."""
 
     algorithm = Choice(choices=ALGORITHMS, required=False)
     header_name = Label(required=False, max_length=64)
@@ -69,12 +69,12 @@ class UpdateInput(Input):
 
 class CreateInput(Input):
     name = Label(max_length=128)
-    url = Text(max_length=services.MOST_URL, help_text="https, and a public address.")
+    url = Text(max_length=services.MOST_URL, help_text="A public https address.")
     events = Labels(choices=TYPES, help_text="At least one.")
     description = Text(required=False, max_length=500, allow_blank=True)
     retry_config = RetryInput(required=False)
     signature_config = SignatureInput(required=False)
-    project_id = Label(required=False, max_length=64, help_text="Only what happens in this project.")
+    project_id = Label(required=False, max_length=64, help_text="Only events of this project.")
 
 
 class TestInput(Input):
@@ -120,7 +120,7 @@ class WebhookOutput(serializers.Serializer[Any]):
     successful_deliveries = serializers.IntegerField()
     failed_deliveries = serializers.IntegerField()
     consecutive_failures = serializers.IntegerField()
-    success_rate = serializers.FloatField(help_text="In percent; 100 before the first delivery has ended.")
+    success_rate = serializers.FloatField(help_text="Percent; 100 until the first delivery has ended.")
     last_triggered_at = serializers.DateTimeField(allow_null=True)
     last_success_at = serializers.DateTimeField(allow_null=True)
     last_failure_at = serializers.DateTimeField(allow_null=True)
@@ -133,7 +133,7 @@ class WebhookOutput(serializers.Serializer[Any]):
 
 
 class CreatedWebhookOutput(WebhookOutput):
-    secret = serializers.CharField(help_text="Shown this once.")
+    secret = serializers.CharField(help_text="Shown only once.")
 
 
 class WebhooksOutput(serializers.Serializer[Any]):
@@ -162,7 +162,7 @@ class DeliveryOutput(serializers.Serializer[Any]):
     payload_hash = serializers.CharField(help_text="SHA-256 of the body, in hex.")
     signature = serializers.CharField(allow_null=True, help_text="Of the last attempt.")
     status_code = serializers.IntegerField(allow_null=True)
-    response_body = serializers.CharField(allow_null=True, help_text="The first 1,024 bytes of the last answer.")
+    response_body = serializers.CharField(allow_null=True, help_text="The first 1,024 bytes of the last response.")
     error_message = serializers.CharField(allow_null=True)
     latency_ms = serializers.IntegerField(allow_null=True)
     attempt_number = serializers.IntegerField()
@@ -208,7 +208,7 @@ class WebhookHealthOutput(serializers.Serializer[Any]):
     total_webhooks = serializers.IntegerField()
     total_deliveries_all_time = serializers.IntegerField()
     total_deliveries_24h = serializers.IntegerField()
-    success_rate_7d = serializers.FloatField(help_text="In percent; 100 where nothing was delivered.")
+    success_rate_7d = serializers.FloatField(help_text="Percent; 100 if nothing was delivered.")
     failing_endpoints = serializers.IntegerField()
     pending_retries = serializers.IntegerField()
     dead_letter_count = serializers.IntegerField()

@@ -75,7 +75,7 @@ class WebhooksView(WebhookView):
         responses={201: CreatedWebhookOutput},
     )
     def post(self, request: Request) -> Response:
-        """Be told of events.  The secret that signs deliveries is in this answer and in no other."""
+        """Create a webhook.  Only this response contains the signing secret."""
         fields, now = self.read(CreateInput), self.now()
         made = services.create(
             self.reach(fields.get("project_id")),
@@ -91,7 +91,7 @@ class WebhooksView(WebhookView):
 
     @operation("list_webhooks", responses=WebhooksOutput)
     def get(self, request: Request) -> Response:
-        """The webhooks, newest first, and how they fare."""
+        """The webhooks with their delivery statistics, newest first."""
         found = services.list_endpoints(self.reach())
         rows = [one.row for one in found]
         total = sum(row.total_deliveries for row in rows)
@@ -118,7 +118,7 @@ class EndpointView(WebhookView):
 
     @operation("update_webhook", request=UpdateInput, responses=WebhookOutput)
     def patch(self, request: Request, endpoint_id: int) -> Response:
-        """Change what is given, and leave the rest as it is."""
+        """Change the given fields only."""
         fields = self.read(UpdateInput)
         changed = services.update(
             self.reach(),
@@ -135,7 +135,7 @@ class EndpointView(WebhookView):
 
     @operation("delete_webhook", request=None, responses={204: None})
     def delete(self, request: Request, endpoint_id: int) -> Response:
-        """Delete it, with its deliveries; what waits is not sent."""
+        """Delete a webhook with its deliveries; pending ones are not sent."""
         services.delete(self.reach(), endpoint_id, now=self.now())
         return Response(status=204)
 
@@ -145,7 +145,7 @@ class PauseView(WebhookView):
 
     @operation("pause_webhook", request=None, responses=WebhookOutput)
     def post(self, request: Request, endpoint_id: int) -> Response:
-        """Send nothing until it is resumed.  What waits stays; what happens meanwhile is not told."""
+        """Pause a webhook.  Pending deliveries are kept; events that occur while paused are not delivered."""
         return Response(webhook_body(services.pause(self.reach(), endpoint_id, now=self.now())))
 
 
@@ -154,7 +154,7 @@ class ResumeView(WebhookView):
 
     @operation("resume_webhook", request=None, responses=WebhookOutput)
     def post(self, request: Request, endpoint_id: int) -> Response:
-        """Send again, and first what waited."""
+        """Resume a webhook; pending deliveries are sent first."""
         return Response(webhook_body(services.resume(self.reach(), endpoint_id, now=self.now())))
 
 
@@ -164,7 +164,7 @@ class RotateSecretView(WebhookView):
 
     @operation("rotate_webhook_secret", request=None, responses=CreatedWebhookOutput)
     def post(self, request: Request, endpoint_id: int) -> Response:
-        """A new secret.  For a day the old one signs as well, in a header whose name ends in -Previous."""
+        """Create a new secret.  For a day the old one also signs, in a header whose name ends in -Previous."""
         return Response(created_body(services.rotate_secret(self.reach(), endpoint_id, now=self.now())))
 
 
@@ -173,7 +173,7 @@ class TestView(WebhookView):
 
     @operation("test_webhook", request=TestInput, responses=TestedOutput)
     def post(self, request: Request, endpoint_id: int) -> Response:
-        """Send a delivery that says that it is a test."""
+        """Send a delivery marked as a test."""
         fields = self.read(TestInput)
         row = deliveries.test(self.reach(), endpoint_id, fields["event_type"], now=self.now())
         return Response(
@@ -194,7 +194,7 @@ class ReplayView(WebhookView):
 
     @operation("replay_webhook_deliveries", request=ReplayInput, responses=ReplayedOutput)
     def post(self, request: Request, endpoint_id: int) -> Response:
-        """Send again what was not delivered, the oldest first.  Event and delivery ids stay the same."""
+        """Resend failed deliveries, oldest first.  Event and delivery IDs stay the same."""
         fields, now = self.read(ReplayInput), self.now()
         found = deliveries.replay(
             self.reach(),
@@ -258,7 +258,7 @@ class RetryDeliveryView(WebhookView):
 
     @operation("retry_webhook_delivery", request=None, responses=DeliveryOutput)
     def post(self, request: Request, delivery_id: int) -> Response:
-        """Send it again now, with all its retries before it."""
+        """Resend a delivery now, with a full set of retries."""
         return Response(delivery_body(deliveries.retry(self.reach(), delivery_id, now=self.now())))
 
 
@@ -267,7 +267,7 @@ class EventTypesView(WebhookView):
 
     @operation("get_webhook_event_types", responses=EventTypesOutput)
     def get(self, request: Request) -> Response:
-        """The events that there are."""
+        """The available event types."""
         self.reach()  # a project that is not there is refused here as everywhere
         categories = {name: list(types) for name, types in CATEGORIES.items()}
         return Response({"event_types": list(TYPES), "categories": categories})
@@ -278,7 +278,7 @@ class WebhookHealthView(WebhookView):
 
     @operation("get_webhook_health", responses=WebhookHealthOutput)
     def get(self, request: Request) -> Response:
-        """How deliveries fare, all webhooks together."""
+        """Delivery statistics of all webhooks."""
         found = deliveries.health(self.reach(), now=self.now())
         return Response(
             {

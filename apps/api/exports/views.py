@@ -30,17 +30,17 @@ MOST: Final = 100
 
 
 class ExportFiltersInput(Input):
-    """A memory must pass all that are given."""
+    """A memory must match all given filters."""
 
-    q = Text(required=False, max_length=1000, help_text="Words that all stand in its text, summary, tags or source.")
-    user_id = Label(required=False, max_length=256, help_text="Your own id for the end user.")
+    q = Text(required=False, max_length=1000, help_text="Words that all occur in text, summary, tags or source.")
+    user_id = Label(required=False, max_length=256, help_text="Your own ID for the end user.")
     is_summary = Flag(required=False)
     tier = Choice(choices=TIERS, required=False)
     source = Label(required=False)  # type: ignore[assignment]  # the wire's name, not DRF's
-    time_range = Label(required=False, max_length=8, help_text="That far back: 24h, 7d, 4w, 1y.")
-    date_from = Moment(required=False, help_text="Remembered at this time or later.")
-    date_to = Moment(required=False, is_end=True, help_text="Remembered at this time or before; a date: by its end.")
-    include_soft_deleted = Flag(default=False, help_text="What was deleted and can be brought back, too.")
+    time_range = Label(required=False, max_length=8, help_text="Period before now: 24h, 7d, 4w, 1y.")
+    date_from = Moment(required=False, help_text="Stored at this time or later.")
+    date_to = Moment(required=False, is_end=True, help_text="Stored at this time or before; a date: by its end.")
+    include_soft_deleted = Flag(default=False, help_text="Include deleted memories that can still be restored.")
 
 
 class ExportInput(Input):
@@ -65,9 +65,9 @@ class ExportJobOutput(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=STATES)
     error_message = serializers.CharField(allow_null=True)
     retry_count = serializers.IntegerField()
-    total_rows = serializers.IntegerField(allow_null=True, help_text="Null while only opening each row can tell.")
+    total_rows = serializers.IntegerField(allow_null=True, help_text="Null until all rows were decrypted to count.")
     processed_rows = serializers.IntegerField()
-    unreadable_rows = serializers.IntegerField(help_text="Rows that failed their seal, and were left out.")
+    unreadable_rows = serializers.IntegerField(help_text="Rows that could not be decrypted and were left out.")
     progress_percentage = serializers.FloatField()
     file_size_bytes = serializers.IntegerField(allow_null=True)
     sha256_hash = serializers.CharField(allow_null=True)
@@ -76,7 +76,7 @@ class ExportJobOutput(serializers.Serializer[Any]):
     started_at = serializers.DateTimeField(allow_null=True)
     completed_at = serializers.DateTimeField(allow_null=True)
     expires_at = serializers.DateTimeField(allow_null=True)
-    download_url = serializers.CharField(allow_null=True, help_text="Always null: ask for a link, which works once.")
+    download_url = serializers.CharField(allow_null=True, help_text="Always null: request a single-use link.")
 
 
 class StartedExportOutput(serializers.Serializer[Any]):
@@ -107,10 +107,10 @@ class ExportsView(ApiView):
         responses={202: StartedExportOutput},
     )
     def post(self, request: Request) -> Response:
-        """Have memories of every end user written to a file, in the background.
+        """Export memories of all end users to a file, in the background.
 
-        Of the key's environment and the request's project.  Answers 202 and the job at once; ask for it to see how far
-        it is, and for a link when it is completed.
+        Covers the key's environment and the request's project.  Returns 202 and the job at once; GET the job for its
+        progress, and a link when it is completed.
         """
         fields = self.read(ExportInput)
         started = start_export(
@@ -134,7 +134,7 @@ class ExportJobView(ApiView):
 
     @operation("get_export", responses=ExportJobOutput)
     def get(self, request: Request, job_id: str) -> Response:
-        """One export: its state, how far it is, and what its file is."""
+        """One export: its state, progress and file."""
         return Response(_body(get_export(self.scope(), job_id)))
 
 
@@ -143,7 +143,7 @@ class CancelExportView(ApiView):
 
     @operation("cancel_export", request=None, responses=ExportJobOutput)
     def post(self, request: Request, job_id: str) -> Response:
-        """Stop an export, and remove what there is of its file.  Of an export that is over, nothing is changed."""
+        """Cancel an export and delete its partial file.  An export that has ended does not change."""
         return Response(_body(cancel_export(self.scope(), job_id, now=self.now())))
 
 
@@ -162,7 +162,7 @@ class DownloadUrlView(ApiView):
 
     @operation("get_export_download_url", responses=LinkOutput)
     def get(self, request: Request, job_id: str) -> Response:
-        """A link to the file, which works once, for some minutes, and needs no credential: it is one."""
+        """A single-use link to the file, valid for a few minutes.  It is itself the credential."""
         link = issue_link(self.scope(), job_id, now=self.now())
         return Response(
             {
@@ -187,7 +187,7 @@ class ExportFileView(OpenView):
         responses={(200, "text/csv"): OpenApiTypes.STR, (200, "application/jsonl"): OpenApiTypes.STR},
     )
     def get(self, request: Request, job_id: str, token: str) -> HttpResponseBase:
-        """The file behind a link, which is good for nothing from then on."""
+        """The file of a link; the link becomes invalid."""
         file = use_link(job_id, token, now=self.now())
         answer = StreamingHttpResponse(_pieces(self, file), content_type=file.content_type)
         answer.headers["Content-Length"] = str(file.size_bytes)

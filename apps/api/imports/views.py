@@ -21,12 +21,12 @@ MOST: Final = 100
 
 
 class ImportInput(FormInput):
-    """A file of records: one JSON object a line; or, where its name ends in .json, an array or an export."""
+    """A file of records: one JSON object per line; or, if its name ends in .json, an array or an export."""
 
     file = FormFile(help_text="Each record is an item of `POST /memory/bulk-add`, or a memory of `GET /memory/export`.")
-    resume = FormFlag(default=False, help_text="Every record has a `client_ref`; what is stored already is counted.")
-    continue_on_error = FormFlag(default=False, help_text="A bad record is reported, and the others are imported.")
-    end_user_id = Label(required=False, max_length=256, help_text="Of records that name none.")
+    resume = FormFlag(default=False, help_text="Every record has a `client_ref`; records stored already are counted.")
+    continue_on_error = FormFlag(default=False, help_text="An invalid record is reported; the others are imported.")
+    end_user_id = Label(required=False, max_length=256, help_text="For records that name none.")
 
 
 class ListInput(Parameters):
@@ -54,7 +54,7 @@ class ImportOutput(serializers.Serializer[Any]):
     skipped = serializers.IntegerField()
     rejected = serializers.IntegerField()
     already_imported = serializers.IntegerField()
-    pending_review = serializers.IntegerField(help_text="Records that wait for a person (`/v1/candidates`).")
+    pending_review = serializers.IntegerField(help_text="Records held for review (`/v1/candidates`).")
     progress_percentage = serializers.FloatField()
     errors = ImportErrorOutput(many=True)  # type: ignore[assignment]  # the wire's name, not DRF's
     created_at = serializers.DateTimeField()
@@ -82,7 +82,7 @@ class ImportsView(ApiView):
     def post(self, request: Request) -> Response:
         """Import a file of records in the background.
 
-        Answers 202 and the job at once; ask for it to see how far it is.
+        Returns 202 and the job at once; GET the job for its progress.
         """
         fields, now = self.read(ImportInput), self.now()
         started = start_import(
@@ -113,7 +113,7 @@ class ImportView(ApiView):
 
     @operation("get_import", responses=ImportOutput)
     def get(self, request: Request, job_id: str) -> Response:
-        """One import: its state, its counts and the first hundred refusals."""
+        """One import: its state, counts and first hundred errors."""
         return Response(import_body(get_import(self.scope(), job_id)))
 
 
@@ -125,7 +125,7 @@ class CancelImportView(ApiView):
     def post(self, request: Request, job_id: str) -> Response:
         """Stop an import between batches.
 
-        What is imported stays.  Of an import that is over, nothing is changed.
+        Imported records stay.  An import that has ended does not change.
         """
         return Response(import_body(cancel_import(self.scope(), job_id, now=self.now())))
 

@@ -30,26 +30,26 @@ ROLES: Final = {
 
 
 class RememberInput(WriteInput):
-    """One thing to remember.  ``content`` is another name for ``text``; one of the two is given."""
+    """One memory to store.  ``content`` is an alias of ``text``; one of the two is required."""
 
     passed_over = OWNERS
     one_of = ("text", "content")
 
-    text = Text(required=False, help_text="What to remember.")
-    content = Text(required=False, help_text="Another name for `text`.")
+    text = Text(required=False, help_text="The text to store.")
+    content = Text(required=False, help_text="Alias of `text`.")
     source = Label(  # type: ignore[assignment]  # the wire's name, not DRF's
-        required=False, help_text="Where it comes from; a label in clear."
+        required=False, help_text="Source label, stored unencrypted."
     )
-    event_type = Label(required=False, help_text="A label in clear.")
+    event_type = Label(required=False, help_text="A label, stored unencrypted.")
     tags = Tags(required=False)
-    importance = Fraction(required=False, help_text="0.5 and more keeps the text whole.")
+    importance = Fraction(required=False, help_text="From 0.5 on the text is stored unsplit.")
     session_id = Label(required=False, max_length=256)
-    occurred_at = Moment(required=False, help_text="When it was said, if not now; goes before the metadata's.")
+    occurred_at = Moment(required=False, help_text="When it was said, by default now; overrides the metadata's.")
     metadata = MetadataOfSaid(
-        required=False, help_text="Kept as it is; `speaker`, `role` and `occurred_at` also tell who spoke and when."
+        required=False, help_text="Stored unchanged; `speaker`, `role` and `occurred_at` also set who spoke and when."
     )
-    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
-    client_ref = Label(required=False, max_length=128, help_text="Your own id: the same one is stored once.")
+    end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
+    client_ref = Label(required=False, max_length=128, help_text="Your own ID: the same ID is stored once.")
     ttl_minutes = Whole(required=False, min_value=1, max_value=TEN_YEARS)
 
     def to_internal_value(self, data: Any) -> Any:
@@ -64,7 +64,7 @@ class RememberInput(WriteInput):
 
 
 class AddInput(RememberInput):
-    """One thing to remember.  ``content`` is another name for ``text``; one of the two is given."""
+    """One memory to store.  ``content`` is an alias of ``text``; one of the two is required."""
 
     deduplicate = Flag(default=True)
 
@@ -111,9 +111,9 @@ class AddView(ApiView):
         responses={201: OpenApiResponse(StoredOutput, "Stored."), 200: OpenApiResponse(SkipOutput, "Not stored.")},
     )
     def post(self, request: Request) -> Response:
-        """Remember one thing.
+        """Store one memory.
 
-        Answers 201 and the first memory stored, with the ids of all in `memory_ids`; or 200 and why nothing was.
+        Returns 201 and the first memory stored, with all IDs in `memory_ids`; or 200 and why nothing was stored.
         """
         fields, now = self.read(AddInput), self.now()
         scope, end_user = self.scope(writes=True), self.end_user(fields.get("end_user_id"))

@@ -21,7 +21,7 @@ MAX_ITEMS: Final = 100
 
 
 class BatchItemInput(EditInput):
-    """One memory and what to change of it; at least one field."""
+    """One memory and its changes; at least one field."""
 
     memory_id = Whole(min_value=1)
 
@@ -83,10 +83,10 @@ class BatchUpdateView(ApiView):
         responses={207: BatchOutput},
     )
     def post(self, request: Request) -> Response:
-        """Change up to a hundred memories: all in one transaction; results follow the order of the items.
+        """Change up to a hundred memories in one transaction; results are in the order of the items.
 
-        A memory that is not the end user's is reported as `not_found`, one that is archived or was replaced as
-        `read_only`; the others are changed.  A bad item refuses the whole request.
+        A memory of another end user is reported as `not_found`, an archived or replaced one as `read_only`; the others
+        are changed.  An invalid item rejects the whole request.
         """
         fields, now = self.read(BatchInput), self.now()
         scope = self.reader(writes=True)

@@ -84,9 +84,9 @@ class BulkAddView(ApiView):
         responses={207: BulkOutput},
     )
     def post(self, request: Request) -> Response:
-        """Remember up to fifty things.
+        """Store up to fifty memories.
 
-        Each item may name its own end user.  A bad item is rejected and the others are stored; results follow the
+        Each item may name its own end user.  An invalid item is rejected and the others are stored; results are in the
         order of the items.
         """
         fields, now = self.read(BulkInput), self.now()

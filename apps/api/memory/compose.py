@@ -20,11 +20,11 @@ MAX_TOKENS: Final = 1_000_000
 
 
 class ComposeInput(Input):
-    """A prompt, with ``{{memories}}`` or ``{memories}`` where memories go; without a place they go in front."""
+    """A prompt, with ``{{memories}}`` or ``{memories}`` where memories are inserted; by default at its start."""
 
     passed_over = OWNERS
 
-    prompt_template = Text(max_length=MAX_TEMPLATE, help_text="What it says besides the place is what is looked up.")
+    prompt_template = Text(max_length=MAX_TEMPLATE, help_text="The text besides the placeholder is the query.")
     recall_k = Whole(
         default=5, min_value=1, max_value=MOST, help_text=f"How many memories: 5 by default, at most {MOST}."
     )
@@ -32,16 +32,16 @@ class ComposeInput(Input):
         required=False,
         min_value=1,
         max_value=MAX_TOKENS,
-        help_text="Of the whole prompt, by estimate. A memory that does not fit is left out whole.",
+        help_text="Budget of the whole prompt, estimated. A memory that does not fit is omitted entirely.",
     )
-    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
+    end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
 
 
 class ComposeOutput(serializers.Serializer[Any]):
     composed_prompt = serializers.CharField()
     memories_used = serializers.IntegerField()
     token_count = serializers.IntegerField(help_text="An estimate: about one for each six letters of a word.")
-    truncated = serializers.BooleanField(help_text="A memory was left out, or the template alone is over the budget.")
+    truncated = serializers.BooleanField(help_text="A memory was omitted, or the template alone exceeds the budget.")
 
 
 class ComposeView(ApiView):
@@ -62,9 +62,9 @@ class ComposeView(ApiView):
         responses=ComposeOutput,
     )
     def post(self, request: Request) -> Response:
-        """Put the memories that answer a prompt best into it.
+        """Insert the memories that best answer a prompt into it.
 
-        One line each, best first, within the budget; no memory is ever split.
+        One line each, best first, within the budget; memories are never split.
         """
         fields = self.read(ComposeInput)
         made = compose(

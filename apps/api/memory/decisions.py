@@ -23,14 +23,14 @@ class DecisionsInput(Parameters):
 
 
 class ResolveInput(Input):
-    """What was decided.  Without a winner the memory stands that recall goes by already."""
+    """The decision.  Without a winner the memory that recall already prefers stays current."""
 
     some_of = ("decision_id", "winning_memory_id")
 
-    decision_id = Label(required=False, help_text="May be left out where the winner is in one open decision only.")
+    decision_id = Label(required=False, help_text="Optional if the winner is in only one open decision.")
     winning_memory_id = Whole(required=False, min_value=1, max_value=2**63 - 1)
-    resolution = Text(required=False, max_length=256, help_text="A word for it, as you like; sealed.")
-    note = Text(required=False, max_length=4_096, help_text="Why; sealed.")
+    resolution = Text(required=False, max_length=256, help_text="Free-form label; stored encrypted.")
+    note = Text(required=False, max_length=4_096, help_text="Reason; stored encrypted.")
 
 
 class ContradictionOutput(serializers.Serializer[Any]):
@@ -38,7 +38,7 @@ class ContradictionOutput(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=["open", "resolved"])
     kind = serializers.ChoiceField(choices=["contradiction", "conflict"])
     memory_ids = serializers.ListField(child=serializers.IntegerField(), help_text="The newer first.")
-    automatic = serializers.BooleanField(help_text="Found at a write; nobody stated it.")
+    automatic = serializers.BooleanField(help_text="Detected at a write, not stated.")
     detected_at = serializers.DateTimeField()
     winning_memory_id = serializers.IntegerField(allow_null=True)
     resolution = serializers.CharField(allow_null=True)
@@ -56,7 +56,7 @@ class DecisionsView(ApiView):
 
     @operation("decisions", parameters=[DecisionsInput], responses=DecisionsOutput)
     def get(self, request: Request) -> Response:
-        """Pairs of memories that contradict each other, or a claim and the limit it goes against, newest first."""
+        """Pairs of memories that contradict each other, or a claim and the constraint it violates, newest first."""
         asked, scope = self.read_parameters(DecisionsInput), self.reader()
         is_open = {"open": True, "resolved": False}.get(asked.get("status", ""))
         found, total = list_decisions(scope, limit=asked["limit"], is_open=is_open, now=self.now())
@@ -76,7 +76,7 @@ class ResolveView(ApiView):
         responses=ContradictionOutput,
     )
     def post(self, request: Request) -> Response:
-        """Decide which of two memories holds: the other is superseded by it.  Said again it changes nothing."""
+        """Decide which of two contradicting memories is current; it supersedes the other.  Idempotent."""
         fields = self.read(ResolveInput)
         verdict = ContradictionVerdict(
             decision_id=fields.get("decision_id"),

@@ -22,14 +22,14 @@ from apps.projects.scope import Scope
 
 
 class ExportedRelationOutput(RelationOutput):
-    """A relation, and its ends by the ``client_ref`` that they have in the export."""
+    """A relation; its ends are named by their ``client_ref`` in the export."""
 
     from_ref = serializers.CharField()
     to_ref = serializers.CharField()
 
 
 class ExportedOutput(MemoryOutput):
-    """A memory; what was replaced is reported as archived.  edges: those to memories before it, either way."""
+    """A memory; replaced ones are reported as archived.  edges: those to earlier memories, in both directions."""
 
     client_ref = serializers.CharField()
     session_id = serializers.CharField(allow_null=True)
@@ -37,7 +37,7 @@ class ExportedOutput(MemoryOutput):
 
 
 class ExportOutput(serializers.Serializer[Any]):
-    """count and unreadable come last: they are known when all is said."""
+    """count and unreadable come last, because they are known only at the end."""
 
     user_id = serializers.IntegerField()
     generated_at = serializers.DateTimeField()
@@ -51,10 +51,10 @@ class ExportView(ApiView):
 
     @operation("export_all", responses=ExportOutput)
     def get(self, request: Request) -> HttpResponseBase:
-        """Everything that is remembered of one end user, oldest first, with its relations.
+        """All memories of one end user, oldest first, with their relations.
 
-        Archived and replaced memories are part of it, deleted ones are not.  The answer is a stream; `POST /imports`
-        takes it as it is.
+        Includes archived and replaced memories, but not deleted ones.  The response is a stream; `POST /imports`
+        accepts it unchanged.
         """
         scope, now = self.reader(), self.now()
         batches = export_batches(scope, now=now)

@@ -21,7 +21,7 @@ MAX_COMMENT = 10_000  # characters
 
 class FeedbackInput(WriteInput):
     signal = Choice(choices=[signal.value for signal in Signal])
-    comment = Text(required=False, allow_blank=True, max_length=MAX_COMMENT, help_text="Kept, and sealed.")
+    comment = Text(required=False, allow_blank=True, max_length=MAX_COMMENT, help_text="Stored encrypted.")
 
 
 class TrendOutput(serializers.Serializer[Any]):
@@ -59,7 +59,7 @@ class FeedbackView(ApiView):
         responses=FeedbackOutput,
     )
     def post(self, request: Request, memory_id: int) -> Response:
-        """Say whether a memory was of use.  It moves the memory's importance, more where callers agree."""
+        """Rate whether a memory was useful.  This changes the memory's importance, more if callers agree."""
         fields, scope = self.read(FeedbackInput), self.reader(writes=True)
         comment = fields.get("comment")
         given = give_feedback(

@@ -24,10 +24,10 @@ class ForgetView(ApiView):
         responses={200: OpenApiResponse({"type": "array", "items": {"type": "integer"}}, "The ids.")},
     )
     def delete(self, request: Request) -> Response:
-        """Take memories out of every answer at once; for seven days a person can bring them back.
+        """Soft-delete memories: they disappear from all results at once; a person can restore them for seven days.
 
         Refused for every API key (403 `STEP_UP_REQUIRED`, before anything is read) unless the tenant's owner has set
-        the policy `key_deletes=retire`.  Answers a bare list of ids: of what was deleted, or with `dry_run` would be.
+        the policy `key_deletes=retire`.  Returns a plain list of IDs that were deleted, or with `dry_run` would be.
         """
         fields, scope, now = self.read(ForgetInput), self.reader(), self.now()
         choice = choice_of(fields)
@@ -42,5 +42,5 @@ class PurgeView(ApiView):
 
     @operation("purge_user", request=None, responses={403: None})
     def delete(self, request: Request) -> NoReturn:
-        """Erase an end user: refused for every API key, whatever the policy.  A person erases, in the browser."""
+        """Erase an end user: refused for every API key.  Only a person can erase, in the browser."""
         raise StepUpRequired

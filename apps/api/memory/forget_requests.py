@@ -65,9 +65,9 @@ class ForgetRequestsView(ApiView):
         responses={201: ForgetRequestOutput, 200: ForgetRequestOutput},
     )
     def post(self, request: Request) -> Response:
-        """Ask that memories be forgotten.  Nothing changes until a person confirms it in the browser.
+        """Request deletion of memories.  Nothing changes until a person confirms it in the browser.
 
-        Answers 201, or 200 with the request that waits for the same already.  After 14 days it expires.
+        Returns 201, or 200 with the pending request for the same memories.  Requests expire after 14 days.
         """
         fields, now = self.read(ChoiceInput), self.now()
         scope = self.scope()
@@ -91,7 +91,7 @@ class CancelForgetRequestView(ApiView):
 
     @operation("cancel_forget_request", request=None, responses=ForgetRequestOutput)
     def post(self, request: Request, request_id: int) -> Response:
-        """Take a request back that nobody has decided yet.  Cancelling it again changes nothing."""
+        """Cancel a pending request.  Cancelling it again changes nothing."""
         return Response(_body(cancel(self.reader(), request_id, now=self.now())))
 
 

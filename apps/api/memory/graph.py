@@ -18,13 +18,13 @@ class GraphInput(Parameters):
     """How much of it, and from where."""
 
     limit = ClampedInQuery(lowest=1, highest=500, default=100, help_text="Of memories; at most 500.")
-    memory_id = WholeInQuery(required=False, help_text="Begin at this memory; otherwise with the newest.")
+    memory_id = WholeInQuery(required=False, help_text="Start from this memory; by default from the newest.")
     depth = ClampedInQuery(lowest=1, highest=3, default=2, help_text="Relations away from `memory_id`; at most 3.")
 
 
 class NodeOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
-    label = serializers.CharField(help_text="The beginning of the text.")  # type: ignore[assignment]  # the wire's name
+    label = serializers.CharField(help_text="The start of the text.")  # type: ignore[assignment]  # the wire's name
     type = serializers.CharField()
     importance = serializers.FloatField()
     tier = serializers.CharField()
@@ -42,7 +42,7 @@ class DrawnEdgeOutput(serializers.Serializer[Any]):
 class GraphOutput(serializers.Serializer[Any]):
     nodes = NodeOutput(many=True)
     edges = DrawnEdgeOutput(many=True)
-    truncated = serializers.BooleanField(help_text="There is more than was asked for.")
+    truncated = serializers.BooleanField(help_text="There are more results.")
 
 
 class GraphView(ApiView):
@@ -50,7 +50,7 @@ class GraphView(ApiView):
 
     @operation("graph", parameters=[GraphInput], responses=GraphOutput)
     def get(self, request: Request) -> Response:
-        """Memories as nodes, relations as edges: the newest, or what lies around one memory, nearest first."""
+        """Memories as nodes, relations as edges: the newest, or the neighbourhood of one memory, nearest first."""
         asked, scope, now = self.read_parameters(GraphInput), self.reader(), self.now()
         if "memory_id" in asked:
             found = graph_around(scope, asked["memory_id"], depth=asked["depth"], limit=asked["limit"], now=now)

@@ -47,9 +47,9 @@ class HistoryView(ApiView):
 
     @operation("history", parameters=[HistoryInput], responses=HistoryOutput)
     def get(self, request: Request, memory_id: int) -> Response:
-        """What happened to a memory, oldest first.
+        """The history of a memory, oldest first.
 
-        Revision 0 is its creation; each later one says who changed what.  `actor` is null for what the service did by
+        Revision 0 is its creation; each later one says who changed what.  `actor` is null for changes by the service
         itself.
         """
         fields, scope = self.read_parameters(HistoryInput), self.reader()

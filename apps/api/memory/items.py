@@ -23,17 +23,17 @@ EDITABLE: Final = ("tags", "importance", "metadata", "source", "event_type")
 
 
 class EditInput(WriteInput):
-    """What to change; at least one field.  What is left out, or null, stays as it is."""
+    """The changes; at least one field.  Omitted or null fields do not change."""
 
     some_of = EDITABLE
 
-    tags = Tags(required=False, help_text="All of them; an empty list clears them.")
+    tags = Tags(required=False, help_text="Replaces all tags; an empty list clears them.")
     importance = Fraction(required=False)
-    metadata = Metadata(required=False, help_text="The whole of your own object; an empty one clears it.")
+    metadata = Metadata(required=False, help_text="Replaces your whole object; an empty one clears it.")
     source = Label(  # type: ignore[assignment]  # the wire's name, not DRF's
-        required=False, allow_blank=True, help_text="A label in clear; an empty string clears it."
+        required=False, allow_blank=True, help_text="A label, stored unencrypted; an empty string clears it."
     )
-    event_type = Label(required=False, allow_blank=True, help_text="A label in clear; an empty string clears it.")
+    event_type = Label(required=False, allow_blank=True, help_text="Stored unencrypted; an empty string clears it.")
 
     def to_internal_value(self, data: Any) -> Any:
         fields = super().to_internal_value(data)
@@ -53,7 +53,7 @@ class MemoryView(ApiView):
 
     @operation("get", responses=MemoryOutput)
     def get(self, request: Request, memory_id: int) -> Response:
-        """Read one memory.  One that is not the end user's is not found, as if there were none."""
+        """Read one memory.  A memory of another end user is not found."""
         scope = self.reader()
         memory = get_memory(scope, memory_id, now=self.now())
         read_log.record_read(scope)
@@ -66,9 +66,9 @@ class MemoryView(ApiView):
         responses=MemoryOutput,
     )
     def patch(self, request: Request, memory_id: int) -> Response:
-        """Change a memory's tags, importance, metadata and labels.  Its text stays as it was said.
+        """Change a memory's tags, importance, metadata and labels.  Its text does not change.
 
-        `tags` and `metadata` replace what was there.  The change is noted in the memory's history.
+        `tags` and `metadata` replace the stored values.  The change is recorded in the memory's history.
         """
         fields, now = self.read(EditInput), self.now()
         scope = self.reader(writes=True)

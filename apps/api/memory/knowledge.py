@@ -27,13 +27,13 @@ class StatsOutput(serializers.Serializer[Any]):
     by_type = serializers.DictField(child=serializers.IntegerField())
     by_tier = serializers.DictField(child=serializers.IntegerField())
     by_source = serializers.DictField(
-        child=serializers.IntegerField(), help_text="The fifty commonest; an empty name stands for none."
+        child=serializers.IntegerField(), help_text="The fifty most common; an empty name means none."
     )
     by_status = serializers.DictField(child=serializers.IntegerField())
     by_validity = serializers.DictField(child=serializers.IntegerField())
     summaries = serializers.IntegerField()
     embedded = serializers.IntegerField()
-    embedded_share = serializers.FloatField(help_text="0 to 1; 1 where there is nothing.")
+    embedded_share = serializers.FloatField(help_text="0 to 1; 1 if there is nothing.")
     edges = EdgeCountsOutput()
     oldest_at = serializers.DateTimeField(allow_null=True)
     newest_at = serializers.DateTimeField(allow_null=True)
@@ -44,7 +44,7 @@ class KnowledgeStatsView(ApiView):
 
     @operation("knowledge_stats", responses=StatsOutput)
     def get(self, request: Request) -> Response:
-        """Count what an end user has, by type, tier, source and status."""
+        """Count an end user's memories by type, tier, source and status."""
         return Response(_stats_body(knowledge_stats(self.reader(), now=self.now())))
 
 
@@ -57,9 +57,9 @@ class IntelligenceInput(Parameters):
     scope = Choice(
         choices=(OWN_SCOPE,),
         default=OWN_SCOPE,
-        help_text="Whose memories: never inferred, and only the end user's own.",
+        help_text="The namespace; only the end user's own memories.",
     )
-    project_id = Label(required=False, help_text="Of this project and of none; goes before the X-Project-ID header.")
+    project_id = Label(required=False, help_text="This project and no project; overrides the X-Project-ID header.")
 
 
 class ThemeOutput(serializers.Serializer[Any]):
@@ -76,7 +76,7 @@ class PatternOutput(serializers.Serializer[Any]):
 
 
 class HorizonOutput(serializers.Serializer[Any]):
-    days = serializers.IntegerField(allow_null=True, help_text="How far it reaches back; null for all of it.")
+    days = serializers.IntegerField(allow_null=True, help_text="How far it reaches back; null: no limit.")
     memories = serializers.IntegerField()
     themes = ThemeOutput(many=True)
     entities = ThemeOutput(many=True)
@@ -91,7 +91,7 @@ class HorizonsOutput(serializers.Serializer[Any]):
 class IntelligenceOutput(serializers.Serializer[Any]):
     scope = serializers.CharField()
     generated_at = serializers.DateTimeField()
-    sampled = serializers.IntegerField(help_text="How many memories were looked at.")
+    sampled = serializers.IntegerField(help_text="How many memories were considered.")
     themes = ThemeOutput(many=True)
     entities = ThemeOutput(many=True)
     patterns = PatternOutput(many=True)
@@ -103,9 +103,9 @@ class IntelligenceView(ApiView):
 
     @operation("intelligence", parameters=[IntelligenceInput], responses=IntelligenceOutput)
     def get(self, request: Request) -> Response:
-        """Tell what an end user's memories are about: themes, names and habits, of the last 30 days and of all time.
+        """Topics of an end user's memories: themes, names and habits, of the last 30 days and of all time.
 
-        By counting over a bounded sample: the newest 200 memories and the 200 that count most.
+        Counted over a bounded sample: the newest 200 memories and the 200 most important.
         """
         asked, now = self.read_parameters(IntelligenceInput), self.now()
         scope = self.reader()

@@ -22,7 +22,7 @@ class TypeNames(Labels):
 
 
 class OntologyInput(Input):
-    """The tenant's own types, which take the place of those before; what is left out stays, and [] clears."""
+    """The tenant's custom types, replacing the existing ones; an omitted vocabulary does not change, [] clears it."""
 
     some_of = ("content_types", "relation_types")
 
@@ -53,7 +53,7 @@ class OntologyView(ApiView):
 
     @operation("get_ontology", responses=OntologyOutput)
     def get(self, request: Request) -> Response:
-        """The types that memories and relations may have.  Of the whole tenant: no end user is asked for."""
+        """The types that memories and relations may have.  Applies to the whole tenant; no end user is needed."""
         return Response(_body(get_ontology(self.scope())))
 
     @operation(
@@ -63,7 +63,7 @@ class OntologyView(ApiView):
         responses=OntologyOutput,
     )
     def put(self, request: Request) -> Response:
-        """Replace the tenant's own types.  Memories and relations of a type that is taken away keep it."""
+        """Replace the tenant's custom types.  Memories and relations of a removed type keep it."""
         fields = self.read(OntologyInput)
         updated = update_ontology(
             self.scope(),

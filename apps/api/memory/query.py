@@ -50,31 +50,31 @@ class FiltersInput(Input):
 
 
 class QueryInput(Input):
-    """A question, and how it should be answered."""
+    """A question and options for answering it."""
 
     passed_over = OWNERS
 
     query = Text(max_length=1_000_000)
     k = Whole(required=False, min_value=1, max_value=MOST, help_text=f"How many; 5 by default, at most {MOST}.")
-    limit = Whole(required=False, min_value=1, max_value=MOST, help_text="Another name for `k`.")
+    limit = Whole(required=False, min_value=1, max_value=MOST, help_text="Alias of `k`.")
     filters = FiltersInput(required=False)
     session_id = Label(required=False, max_length=256, help_text="Memories of this session rank higher.")
     traversal_depth = Whole(
         required=False, min_value=1, max_value=3, help_text="Relations followed: 2, by default, or 3; 1 none."
     )
-    depth = Whole(required=False, min_value=1, max_value=3, help_text="Another name for `traversal_depth`.")
+    depth = Whole(required=False, min_value=1, max_value=3, help_text="Alias of `traversal_depth`.")
     tier = OneOrMore(required=False, choices=TIERS, help_text="As in `filters`.")
-    as_of = Moment(required=False, is_end=True, help_text="What held at this time; of a date, at its end.")
+    as_of = Moment(required=False, is_end=True, help_text="Memories valid at this time; for a date, at its end.")
     known_at = Moment(
         required=False,
         is_end=True,
-        help_text="By what had been written then; without `as_of`, what held then as it was known then.",
+        help_text="As recorded at this time; without `as_of`, also valid at this time.",
     )
     metadata_filter = Metadata(required=False, help_text="Keys and the values they must have.")
-    weights = Weights(required=False, help_text="How much each ranking factor counts.")
+    weights = Weights(required=False, help_text="Weights of the ranking factors.")
     profile = Choice(choices=PROFILES, required=False, help_text="The ranking profile.")
     computation_tier = Choice(choices=tuple(SLA_TARGET_MS), default="medium")
-    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
+    end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict) and isinstance(data.get("query"), str) and not data["query"].strip():
@@ -87,9 +87,9 @@ class RoutingOutput(serializers.Serializer[Any]):
     computation_tier = serializers.CharField()
     depth = serializers.IntegerField()
     dense_available = serializers.BooleanField()
-    legs = serializers.ListField(child=serializers.CharField(), help_text="The ways of finding that were taken.")
+    legs = serializers.ListField(child=serializers.CharField(), help_text="The retrievers that ran.")
     legs_cut = serializers.ListField(
-        child=serializers.CharField(), help_text="Those left out because the time for the query was up."
+        child=serializers.CharField(), help_text="Retrievers omitted because the query's time limit was reached."
     )
 
 
@@ -116,9 +116,9 @@ class QueryView(ApiView):
         responses=QueryOutput,
     )
     def post(self, request: Request) -> Response:
-        """Recall what best answers a question.
+        """Recall the memories that best answer a question.
 
-        Each memory explains its place: the factors of its score, how it was found, and the rank in each way of finding.
+        Each result explains its rank: the factors of its score, how it was found, and its rank in each retriever.
         """
         fields = self.read(QueryInput)
         depth = fields.get("traversal_depth", fields.get("depth", 2))

@@ -22,6 +22,6 @@ class RefreshView(ApiView):
 
     @operation("refresh", request=None, responses={202: RefreshOutput})
     def post(self, request: Request) -> Response:
-        """Embed all memories of one end user again, in the background.  Asking again while it waits changes nothing."""
+        """Re-embed all memories of one end user, in the background.  Repeating it while pending changes nothing."""
         asked = request_refresh(self.reader(), now=self.now())
         return Response({"status": "accepted", "job_id": asked.job_id, "memories": asked.memories}, status=202)

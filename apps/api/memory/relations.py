@@ -25,7 +25,7 @@ class RelationInput(Input):
     """A relation from the memory in the path to another of the same end user."""
 
     to_memory_id = Whole(min_value=1, max_value=2**63 - 1)
-    relationship_type = Label(max_length=32, help_text="Built in, or of your own: `GET /memory/ontology`.")
+    relationship_type = Label(max_length=32, help_text="Built-in or custom: `GET /memory/ontology`.")
     confidence = Fraction(default=1.0)
     metadata = Metadata(required=False, help_text="Sealed.")
 
@@ -44,7 +44,7 @@ class RelationOutput(serializers.Serializer[Any]):
     relationship_type = serializers.CharField()
     confidence = serializers.FloatField()
     metadata = serializers.DictField()
-    automatic = serializers.BooleanField(help_text="Found at a write; nobody stated it.")
+    automatic = serializers.BooleanField(help_text="Detected at a write, not stated.")
     created_at = serializers.DateTimeField()
 
 
@@ -63,7 +63,7 @@ class RelationsView(ApiView):
     def get(self, request: Request, memory_id: int) -> Response:
         """The relations of one memory, in both directions, newest first.
 
-        One whose other end is gone does not show; it shows again when that memory is restored.
+        A relation to a deleted memory is hidden; it reappears when that memory is restored.
         """
         asked, scope, now = self.read_parameters(RelationsInput), self.reader(), self.now()
         get_memory(scope, memory_id, now=now)
@@ -91,7 +91,7 @@ class RelationsView(ApiView):
         responses={201: RelationOutput},
     )
     def post(self, request: Request, memory_id: int) -> Response:
-        """Relate one memory to another.  Said again, the relation takes the new confidence and metadata.
+        """Relate one memory to another.  Repeating the request updates confidence and metadata.
 
         An absent memory and one of another end user look the same, at either end.
         """
@@ -112,7 +112,7 @@ class RelationView(ApiView):
 
     @operation("delete_relation", request=None, responses={204: None})
     def delete(self, request: Request, memory_id: int, edge_id: int) -> Response:
-        """Take a relation away.  The memories stay: a relation is none, so a key may do this."""
+        """Remove a relation.  The memories stay, so a key may do this."""
         disconnect(self.reader(writes=True), memory_id, edge_id, now=self.now())
         return Response(status=204)
 

@@ -113,7 +113,7 @@ def explanation_body(explanation: Explanation) -> dict[str, Any]:
 
 
 def skip_body(outcome: Outcome) -> dict[str, Any]:
-    """Nothing was stored, and why.  ``status`` must be "skipped": the published client goes by that word alone."""
+    """Nothing was stored; the reason.  ``status`` must be "skipped": the published client goes by that word alone."""
     return {
         "status": "skipped",
         "reason": outcome.reason,
@@ -143,7 +143,7 @@ def decisions_body(decisions: Sequence[DecisionMade]) -> list[dict[str, Any]]:
 
 
 class ExplanationOutput(serializers.Serializer[Any]):
-    """Why a memory is where it is.  The factors, already weighted, sum to the score."""
+    """Why a memory has its rank.  The weighted factors sum to the score."""
 
     matched_by = serializers.CharField()
     factors = serializers.DictField(child=serializers.FloatField())
@@ -159,19 +159,19 @@ class DecisionOutput(serializers.Serializer[Any]):
     reason = serializers.CharField(allow_null=True)
     extracted_type = serializers.CharField(allow_null=True)
     memory_id = serializers.IntegerField(allow_null=True)
-    candidate_id = serializers.IntegerField(allow_null=True, help_text="Of what waits for review.")
-    extractor = serializers.ChoiceField(choices=["rules", "model"], help_text="Who read it.")
-    fallback = serializers.CharField(allow_null=True, help_text="Why the rules read it, where there is a model.")
+    candidate_id = serializers.IntegerField(allow_null=True, help_text="IDs of candidates held for review.")
+    extractor = serializers.ChoiceField(choices=["rules", "model"], help_text="The extractor.")
+    fallback = serializers.CharField(allow_null=True, help_text="Why the rules were used despite a model.")
 
 
 class PlatformMetadataOutput(serializers.Serializer[Any]):
-    """What the platform says of a memory, made without a model."""
+    """A digest of a memory, computed without a model."""
 
     semantic_summary = serializers.CharField(allow_null=True, help_text="The summary, or the first of the key points.")
-    semantic_processing = serializers.CharField(help_text="`rules`: no language model took part.")
+    semantic_processing = serializers.CharField(help_text="`rules`: no language model was used.")
     preprocessing_timestamp = serializers.DateTimeField()
     token_count = serializers.IntegerField(help_text="An estimate.")
-    processing_time_ms = serializers.FloatField(allow_null=True, help_text="Not kept: null.")
+    processing_time_ms = serializers.FloatField(allow_null=True, help_text="Not stored: null.")
     ttl_minutes = serializers.IntegerField(allow_null=True)
 
 
@@ -179,15 +179,15 @@ class PlatformMetadataOutput(serializers.Serializer[Any]):
 class RetainedOutput(serializers.Serializer[Any]):
     retention_expires_at = serializers.DateTimeField(
         allow_null=True,
-        help_text="Until when it is kept, as policies and its last use are now; of an archived one, until when it can "
+        help_text="Until when it is kept, by the current policies and its last use; if archived, until when it can "
         "be read. null: for good, or for as long as a legal hold lasts.",
     )
 
 
 class EndedOutput(serializers.Serializer[Any]):
-    """A part of a memory that holds no longer."""
+    """A part of a memory that is no longer true."""
 
-    text = serializers.CharField(help_text="Its words, as they were said.")
+    text = serializers.CharField(help_text="Its original words.")
     ended_at = serializers.DateTimeField()
     superseded_by = serializers.IntegerField(help_text="The memory that ended it.")
 
@@ -217,19 +217,17 @@ class MemoryOutput(RetainedOutput):
     environment = serializers.CharField()
     pinned = serializers.BooleanField()
     validity = serializers.CharField()
-    ended = EndedOutput(
-        many=True, help_text="What was said beside it and holds no longer; `…` stands for it in `text`."
-    )
+    ended = EndedOutput(many=True, help_text="Parts that are no longer true; `…` replaces them in `text`.")
     possibly_outdated = serializers.BooleanField(
-        help_text="A later memory may have made it untrue, and is not sure enough to replace it."
+        help_text="A later memory may have made it outdated, but was not certain enough to replace it."
     )
     retention_status = serializers.CharField()
     superseded_by = serializers.IntegerField(allow_null=True)
     event_at = serializers.DateTimeField(allow_null=True)
     event_precision = serializers.CharField(allow_null=True)
-    valid_from = serializers.DateTimeField(help_text="Since when it has held, the last time that it did.")
-    valid_to = serializers.DateTimeField(allow_null=True, help_text="Until when; null for as long as nothing ended it.")
-    expires_at = serializers.DateTimeField(allow_null=True, help_text="When its own time is over (`ttl_minutes`).")
+    valid_from = serializers.DateTimeField(help_text="Start of its latest period of validity.")
+    valid_to = serializers.DateTimeField(allow_null=True, help_text="End of that period; null if it has not ended.")
+    expires_at = serializers.DateTimeField(allow_null=True, help_text="When its own TTL ends (`ttl_minutes`).")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
     embedded = serializers.BooleanField()
@@ -249,7 +247,7 @@ class StoredOutput(MemoryOutput):
 
 
 class SkipOutput(serializers.Serializer[Any]):
-    """Nothing was stored, and why."""
+    """Nothing was stored; the reason."""
 
     status = serializers.ChoiceField(choices=["skipped"])
     reason = serializers.CharField()

@@ -28,10 +28,10 @@ class RoutedInput(Input):
 
     query = Text(max_length=1_000_000)
     k = Whole(default=5, min_value=1, max_value=MOST, help_text=f"How many memories: 5 by default, at most {MOST}.")
-    route = Choice(choices=WANTED, required=False, help_text="Answer this way, whatever the question seems to ask.")
-    force_intent = Choice(choices=WANTED, required=False, help_text="Another name for `route`, which goes before it.")
+    route = Choice(choices=WANTED, required=False, help_text="Use this strategy, regardless of the question.")
+    force_intent = Choice(choices=WANTED, required=False, help_text="Alias of `route`, which takes precedence.")
     include_reasoning = Flag(default=False)
-    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
+    end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict) and isinstance(data.get("query"), str) and not data["query"].strip():
@@ -46,8 +46,8 @@ class RoutedOutput(serializers.Serializer[Any]):
     refused = serializers.BooleanField()
     refusal_reason = serializers.CharField(allow_null=True)
     memories = FoundOutput(many=True)
-    answer = serializers.CharField(allow_null=True, help_text="Sentences of the memories, as they are.")
-    confidence = serializers.FloatField(help_text="0 to 1, for comparing answers; not a probability.")
+    answer = serializers.CharField(allow_null=True, help_text="Unchanged sentences of the memories.")
+    confidence = serializers.FloatField(help_text="0 to 1, for comparing results; not a probability.")
     reasoning = serializers.ListField(child=serializers.CharField(), required=False)
     latency_ms = serializers.FloatField()
 
@@ -66,10 +66,10 @@ class SearchRoutedView(ApiView):
         responses=RoutedOutput,
     )
     def post(self, request: Request) -> Response:
-        """Choose how to answer a question, and answer it with quotes.
+        """Choose a strategy for a question, and answer it with quotes.
 
-        One fact comes from what is currently true (`canonical`), several from memories of a kind or time
-        (`structured`), anything else from recall (`hybrid`). A request to hand over a secret is refused.
+        A single fact comes from current facts (`canonical`), several from memories of a kind or time (`structured`),
+        anything else from recall (`hybrid`). Requests for a secret are refused.
         """
         fields = self.read(RoutedInput)
         found = search_routed(

@@ -43,7 +43,7 @@ class SomeTags(Tags):
 
 
 class ForgetFilters(Input):
-    """A memory must pass all that are given, and have all of the tags."""
+    """A memory must match all given filters and have all of the tags."""
 
     some_of = ("source", "event_type", "tags", "tier", "before", "after")
 
@@ -51,8 +51,8 @@ class ForgetFilters(Input):
     event_type = Label(required=False)
     tags = SomeTags(required=False, help_text="A memory must have all of them, unlike in a query.")
     tier = OneOf(choices=TIERS, required=False)
-    before = Moment(required=False, help_text="Remembered before this time, or before this day.")
-    after = Moment(required=False, is_end=True, help_text="Remembered after this time, or after this day.")
+    before = Moment(required=False, help_text="Stored before this time or day.")
+    after = Moment(required=False, is_end=True, help_text="Stored after this time or day.")
 
     def validate(self, attrs: Any) -> Any:
         if not attrs:
@@ -67,7 +67,7 @@ class ChoiceInput(Input):
 
     memory_ids = Ids(child=Whole(), required=False, allow_empty=False, max_length=MOST_IDS)
     filters = ForgetFilters(required=False)
-    reason = Text(required=False, allow_blank=True, max_length=MAX_REASON, help_text="Kept, and sealed.")
+    reason = Text(required=False, allow_blank=True, max_length=MAX_REASON, help_text="Stored encrypted.")
 
     def validate(self, attrs: Any) -> Any:
         if ("memory_ids" in attrs) == ("filters" in attrs):

@@ -21,13 +21,13 @@ MAX_SOURCES: Final = 100
 
 
 class SummarizeInput(Input):
-    """The memories to sum up; a summary among them stands for its own sources."""
+    """The memories to summarize; a summary among them is replaced by its own sources."""
 
     passed_over = OWNERS
 
     memory_ids = Ids(max_items=MAX_SOURCES)
-    lossless = Flag(default=False, help_text="Keep every name, number, date and fact, or else the texts themselves.")
-    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
+    lossless = Flag(default=False, help_text="Keep every name, number, date and fact, or else the original texts.")
+    end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
 
 
 class SummarizeView(ApiView):
@@ -39,18 +39,18 @@ class SummarizeView(ApiView):
         request=SummarizeInput,
         examples=[OpenApiExample("three memories", {"memory_ids": [3, 5, 8], "lossless": True}, request_only=True)],
         responses={
-            201: OpenApiResponse(MemoryOutput, "Summed up."),
+            201: OpenApiResponse(MemoryOutput, "Summarized."),
             200: OpenApiResponse(
                 PolymorphicProxySerializer("SummarizedOutput", [MemoryOutput, SkipOutput], None),
-                "The same summary as before, or a skip where there is nothing to sum up.",
+                "The existing summary, or a skip if there is nothing to summarize.",
             ),
         },
     )
     def post(self, request: Request) -> Response:
-        """Make a summary of memories: a memory of its own, made of their sentences, with `summary_of` edges to them.
+        """Summarize memories in a new memory made of their sentences, with `summary_of` edges to them.
 
-        When a source is forgotten, replaced or past its time, the summary is gone in the same instant, and rebuilt
-        without it where at least three sources remain.
+        When a source is deleted, replaced or expired, the summary is removed in the same transaction, and rebuilt
+        without it if at least three sources remain.
         """
         fields, now = self.read(SummarizeInput), self.now()
         scope = self.reader(fields.get("end_user_id"), writes=True)
@@ -96,7 +96,7 @@ class ClustersView(ApiView):
 
     @operation("clusters", parameters=[ClustersInput], responses=ClustersOutput)
     def get(self, request: Request) -> Response:
-        """List what belongs together, largest first: memories of one type and topic that stand beside each other."""
+        """Clusters of memories with the same type and topic, largest first."""
         limit = self.read_parameters(ClustersInput)["limit"]
         found, total = list_clusters(self.reader(), limit=limit, now=self.now())
         clusters = [

@@ -29,7 +29,7 @@ class SynthesizeInput(Input):
     query = Text(required=False, max_length=1_000_000)
     memory_ids = Ids(required=False, max_items=MAX_IDS)
     max_memories = Whole(default=10, min_value=1, max_value=MOST, help_text=f"10 by default, at most {MOST}.")
-    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
+    end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict) and isinstance(data.get("query"), str) and not data["query"].strip():
@@ -43,10 +43,10 @@ class CitationOutput(serializers.Serializer[Any]):
 
 
 class SynthesizeOutput(serializers.Serializer[Any]):
-    answer = serializers.CharField(help_text="The quotes, one after the other; empty when there is nothing.")
+    answer = serializers.CharField(help_text="The quotes, concatenated; empty if there are none.")
     citations = CitationOutput(many=True)
     memories_used = serializers.IntegerField()
-    model = serializers.CharField(help_text="`extractive`: no language model took part.")
+    model = serializers.CharField(help_text="`extractive`: no language model was used.")
 
 
 class SynthesizeView(ApiView):
@@ -65,9 +65,9 @@ class SynthesizeView(ApiView):
         responses=SynthesizeOutput,
     )
     def post(self, request: Request) -> Response:
-        """Answer from several memories, with a quote for everything that is said.
+        """Answer from several memories, with a quote for every statement.
 
-        Without a language model the answer is made of sentences of the memories, as they are.
+        Without a language model the answer consists of unchanged sentences of the memories.
         """
         fields = self.read(SynthesizeInput)
         query = fields.get("query")

@@ -18,17 +18,17 @@ from apps.ingest.services import first_stored
 
 
 class UploadInput(FormInput):
-    """A file to remember."""
+    """A file to store."""
 
     passed_over = OWNERS
 
     file = FormFile(help_text="PDF, DOCX, PPTX, XLSX, CSV, HTML, Markdown, text or source code.")
     source = Label(  # type: ignore[assignment]  # the wire's name, not DRF's
-        required=False, help_text="Where it comes from; a label in clear."
+        required=False, help_text="Source label, stored unencrypted."
     )
-    metadata = FormMetadata(required=False, help_text="Of every memory that the file becomes.")
-    deduplicate = FormFlag(default=True, help_text="Whether passages that are stored already are skipped.")
-    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
+    metadata = FormMetadata(required=False, help_text="Applies to every memory made from the file.")
+    deduplicate = FormFlag(default=True, help_text="Skip passages that are stored already.")
+    end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
 
 
 class UploadView(ApiView):
@@ -43,10 +43,10 @@ class UploadView(ApiView):
         responses={201: OpenApiResponse(StoredOutput, "Stored."), 200: OpenApiResponse(SkipOutput, "Not stored.")},
     )
     def post(self, request: Request) -> Response:
-        """Remember what a file says.
+        """Store the content of a file.
 
-        Its passages become memories.  Answers 201 and the first one, with the ids of all in `memory_ids`; or 200 and
-        why nothing was stored.
+        Its passages become memories.  Returns 201 and the first one, with the IDs of all in `memory_ids`; or 200 and
+        the reason why nothing was stored.
         """
         fields, now = self.read(UploadInput), self.now()
         scope, end_user = self.scope(writes=True), self.end_user(fields.get("end_user_id"))

@@ -29,11 +29,11 @@ class TurnRole(Choice):
 
 
 class AddTurnInput(IdentityInput, WriteInput):
-    """One turn.  Without ``role``, a label that the text opens with ("assistant: ") tells whose it is, else the
-    speaker, else the metadata's ``role``; without any it is the user's."""
+    """One turn.  The speaker is taken from ``role``, else a label at the start of the text ("assistant: "), else
+    ``speaker``, else the metadata's ``role``, else it is the user."""
 
     text = Text()
-    source = Label(default="chat", help_text="A label in clear.")  # type: ignore[assignment]  # the wire's name, not DRF's
+    source = Label(default="chat", help_text="A label, stored unencrypted.")  # type: ignore[assignment]  # the wire's name, not DRF's
     role = TurnRole(choices=ROLES, required=False)
     speaker = Label(required=False, max_length=256)
     occurred_at = Moment(required=False)
@@ -50,12 +50,12 @@ class AddTurnInput(IdentityInput, WriteInput):
 
 class TurnOutput(serializers.Serializer[Any]):
     memory_id = serializers.CharField(allow_null=True, help_text="Always null; see `memory_ids`.")
-    memory_ids = serializers.ListField(child=serializers.CharField(), help_text="What the turn told, as `m_…`.")
+    memory_ids = serializers.ListField(child=serializers.CharField(), help_text="Extracted memories, as `m_…`.")
     candidate_ids = serializers.ListField(child=serializers.IntegerField(), help_text="What waits for review.")
-    extractor = serializers.ChoiceField(choices=["rules", "model"], allow_null=True, help_text="Who read the turn.")
-    fallback = serializers.CharField(allow_null=True, help_text="Why the rules read it, where there is a model.")
+    extractor = serializers.ChoiceField(choices=["rules", "model"], allow_null=True, help_text="The extractor.")
+    fallback = serializers.CharField(allow_null=True, help_text="Why the rules were used despite a model.")
     status = serializers.ChoiceField(
-        choices=["processing", "ok"], help_text="`processing`: it was taken for extraction; `ok`: there was none."
+        choices=["processing", "ok"], help_text="`processing`: accepted for extraction; `ok`: no extraction."
     )
     processing_status = serializers.ChoiceField(choices=[DISTILLED, NOT_THE_USERS, LOW_VALUE, REPLAY])
     embed_mode = serializers.ChoiceField(choices=["none"])
@@ -83,10 +83,10 @@ class AddTurnView(NamedView):
         responses={201: TurnOutput},
     )
     def post(self, request: Request) -> Response:
-        """Remember what one turn tells about the user.
+        """Extract memories about the user from one turn.
 
-        Only turns of the user are looked at; the turn itself is not kept.  Told again within 30 days, by the same
-        speaker at the same time, it is a replay and changes nothing.
+        Only turns of the user are processed; the turn itself is not stored.  The same turn, by the same speaker at the
+        same time, sent again within 30 days is a replay and changes nothing.
         """
         fields = self.read(AddTurnInput)
         person = self.named(fields["tenant_id"], fields["user_id"])

@@ -18,13 +18,13 @@ MOST: Final = 200
 class EventsInput(Parameters):
     """Which rows."""
 
-    action = Label(required=False, help_text="Exact, or a beginning that ends with a dot: `api_key.`")
+    action = Label(required=False, help_text="An exact action, or a prefix that ends with a dot: `api_key.`")
     actor = Label(required=False, help_text="For example `api_key:7`.")
     outcome = Choice(choices=("ok", "denied"), required=False)
     since = Moment(required=False)
     until = Moment(required=False, is_end=True)
     limit = WholeInQuery(default=50, min_value=1, max_value=MOST)
-    cursor = WholeInQuery(required=False, min_value=1, help_text="`next_cursor` of the answer before.")
+    cursor = WholeInQuery(required=False, min_value=1, help_text="`next_cursor` of the previous response.")
 
 
 class EventOutput(serializers.Serializer[Any]):
@@ -57,7 +57,7 @@ class EventsView(ApiView):
     def get(self, request: Request) -> Response:
         """The tenant's audit trail, of all its environments, newest first.
 
-        Each row holds the hash of the one before it; docs/audit.md says over which bytes.
+        Each row contains the hash of the previous one; docs/audit.md says over which bytes.
         """
         fields = dict(self.read_parameters(EventsInput))
         limit, before = fields.pop("limit"), fields.pop("cursor", None)

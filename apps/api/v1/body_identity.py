@@ -8,14 +8,14 @@ from apps.projects.scope import Scope
 
 
 class IdentityInput(Input):
-    """Who is meant.  These two go before every header."""
+    """The end user.  These two override headers."""
 
     tenant_id = Label(
         max_length=MAX_END_USER_ID,
-        help_text="The key's own tenant, whose end users are those of the other routes; any other string is a "
-        "namespace within the key's tenant, with end users of its own.",
+        help_text="The key's own tenant, with the end users of the other routes; any other string is a "
+        "namespace within the key's tenant, with its own end users.",
     )
-    user_id = Label(max_length=MAX_END_USER_ID, help_text="Your own id for the person.")
+    user_id = Label(max_length=MAX_END_USER_ID, help_text="Your own ID for the end user.")
 
 
 class NamedView(ApiView):

@@ -31,21 +31,21 @@ class EntitiesInput(Parameters):
     """Which entities."""
 
     type = Choice(choices=ENTITY_TYPES, required=False)
-    q = Label(required=False, max_length=MAX_NAME, help_text="A name or an alias; case, accents and articles aside.")
+    q = Label(required=False, max_length=MAX_NAME, help_text="A name or alias; ignores case, accents and articles.")
     needs_review = Choice(
         choices=("true", "false"),
         required=False,
-        help_text="Those that may be another that is known, or those that are not.",
+        help_text="Only entities that may be duplicates of another, or only those that are not.",
     )
     limit = WholeInQuery(default=50, min_value=1, max_value=MOST)
-    cursor = WholeInQuery(required=False, min_value=1, help_text="`next_cursor` of the answer before.")
+    cursor = WholeInQuery(required=False, min_value=1, help_text="`next_cursor` of the previous response.")
 
 
 class MentionsInput(Parameters):
     """Which of the memories that mention it."""
 
     limit = WholeInQuery(default=MENTIONS, min_value=1, max_value=MOST)
-    cursor = WholeInQuery(required=False, min_value=1, help_text="`next_cursor` of the answer before.")
+    cursor = WholeInQuery(required=False, min_value=1, help_text="`next_cursor` of the previous response.")
 
 
 class MergeInput(Input):
@@ -56,12 +56,12 @@ class MergeInput(Input):
 
 class EntityOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
-    slug = serializers.CharField(help_text="To be shown; it changes with the name.")
+    slug = serializers.CharField(help_text="Display name; changes when the name changes.")
     type = serializers.ChoiceField(choices=ENTITY_TYPES)
-    name = serializers.CharField(help_text="The fullest of its names.")
-    aliases = serializers.ListField(child=serializers.CharField(), help_text="Its other names, as they were said.")
+    name = serializers.CharField(help_text="Its most complete name.")
+    aliases = serializers.ListField(child=serializers.CharField(), help_text="Its other names, as stated.")
     is_user = serializers.BooleanField(help_text="The end user themselves.")
-    needs_review = serializers.BooleanField(help_text="It may be another that is known: see merge.")
+    needs_review = serializers.BooleanField(help_text="It may be a duplicate of another entity: see merge.")
     mention_count = serializers.IntegerField(help_text="Memories that mention it.")
     created_at = serializers.DateTimeField()
 
@@ -82,9 +82,9 @@ class EntityRelationOutput(serializers.Serializer[Any]):
     type = serializers.CharField(help_text="`reports_to`, `manages`, `works_with`, `member_of`, `owns`, …")
     direction = serializers.ChoiceField(choices=["outgoing", "incoming"])
     entity = OtherEndOutput(help_text="The other end.")
-    value = serializers.CharField(allow_null=True, help_text="Of `related_to`: as what, such as `sister`.")
+    value = serializers.CharField(allow_null=True, help_text="For `related_to`: the kind, such as `sister`.")
     since = serializers.DateTimeField()
-    memory_ids = serializers.ListField(child=serializers.IntegerField(), help_text="Which say so, newest first.")
+    memory_ids = serializers.ListField(child=serializers.IntegerField(), help_text="Memories stating it, newest first.")
 
 
 class MentioningOutput(RetainedOutput):
@@ -98,9 +98,9 @@ class MentioningOutput(RetainedOutput):
 
 class DescribedOutput(EntityOutput):
     attributes = serializers.DictField(
-        child=serializers.ListField(child=serializers.CharField()), help_text="What is said of it alone, as `has_role`."
+        child=serializers.ListField(child=serializers.CharField()), help_text="Facts only about it, such as `has_role`."
     )
-    relations = EntityRelationOutput(many=True, help_text="Those that hold now.")
+    relations = EntityRelationOutput(many=True, help_text="Current ones.")
     memories = MentioningOutput(many=True, help_text="Those that mention it, newest first.")
     next_cursor = serializers.IntegerField(allow_null=True, help_text="Of the memories.")
 
@@ -110,7 +110,7 @@ class EntitiesView(ApiView):
 
     @operation("list_entities", parameters=[EntitiesInput], responses=EntitiesOutput)
     def get(self, request: Request) -> Response:
-        """Who and what the end user's memories are about, newest first."""
+        """Entities in the end user's memories, newest first."""
         asked, scope = self.read_parameters(EntitiesInput), self.reader()
         review = asked.get("needs_review")
         page = list_entities(
@@ -150,9 +150,9 @@ class EntityView(DescribingView):
 
     @operation("get_entity", parameters=[MentionsInput], responses=DescribedOutput)
     def get(self, request: Request, entity_id: int) -> Response:
-        """One entity: its names, what is said of it, how it stands to others, and the memories that mention it.
+        """One entity: its names, facts, relations and the memories that mention it.
 
-        The id of one that was merged is answered with the one that it is.
+        The ID of a merged entity returns the entity it was merged into.
         """
         return self.described(entity_id, self.read_parameters(MentionsInput))
 
@@ -167,7 +167,7 @@ class MergeView(DescribingView):
         responses=DescribedOutput,
     )
     def post(self, request: Request, entity_id: int) -> Response:
-        """Two entities are one.  Names, mentions and relations move to the older, which is answered."""
+        """Merge two entities.  Names, mentions and relations move to the older one, which is returned."""
         other = self.read(MergeInput)["with_entity_id"]
         stays = merge(self.reader(writes=True), entity_id, other, now=self.now())
         return self.described(stays, {"limit": MENTIONS}, writes=True)
@@ -178,7 +178,7 @@ class UnmergeView(DescribingView):
 
     @operation("unmerge_entity", request=None, responses=DescribedOutput)
     def post(self, request: Request, entity_id: int) -> Response:
-        """Take a merge back: of the entity that moved.  What was said since stays with the other."""
+        """Undo a merge, by the ID of the entity that moved.  Later mentions stay with the other."""
         one = unmerge(self.reader(writes=True), entity_id, now=self.now())
         return self.described(one, {"limit": MENTIONS}, writes=True)
 

@@ -23,18 +23,18 @@ SUBJECT, PREDICATE, OBJECT = 256, 64, 1_024  # characters
 
 
 class FactInput(WriteInput):
-    """Who or what, which property, which value, and when it held."""
+    """Subject, predicate, object and period of validity."""
 
     subject = Label(max_length=SUBJECT, help_text="`user`, `me` and `I` are the end user; `user.sister` is theirs.")
-    predicate = Label(max_length=PREDICATE, help_text="As `works_at` or `lives in`; case and spacing do not matter.")
+    predicate = Label(max_length=PREDICATE, help_text="Such as `works_at` or `lives in`; case and spacing are ignored.")
     object = Label(max_length=OBJECT)
-    valid_from = Moment(required=False, help_text="Since when; from now on, where it is left out.")
-    valid_to = Moment(required=False, help_text="Until when; where it is left out, until another value follows.")
+    valid_from = Moment(required=False, help_text="Start; by default now.")
+    valid_to = Moment(required=False, help_text="End; by default when another value follows.")
     source = Label(  # type: ignore[assignment]  # the wire's name, not DRF's
-        required=False, help_text="Where it comes from; a label in clear."
+        required=False, help_text="Source label, stored unencrypted."
     )
-    client_ref = Label(required=False, max_length=128, help_text="Your own id: the same one is stored once.")
-    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
+    client_ref = Label(required=False, max_length=128, help_text="Your own ID: the same ID is stored once.")
+    end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
 
 
 class FactOutput(RetainedOutput):
@@ -43,7 +43,7 @@ class FactOutput(RetainedOutput):
     predicate = serializers.CharField()
     object = serializers.CharField()
     text = serializers.CharField(help_text="As the memory has it.")
-    valid_from = serializers.DateTimeField(help_text="Since when it has held, the last time that it did.")
+    valid_from = serializers.DateTimeField(help_text="Start of its latest period of validity.")
     valid_to = serializers.DateTimeField(allow_null=True)
     validity = serializers.ChoiceField(choices=["current", "superseded", "disputed"], help_text="As of now.")
     superseded_by = serializers.IntegerField(allow_null=True)
@@ -53,7 +53,7 @@ class FactOutput(RetainedOutput):
 
 
 class RecordedOutput(serializers.Serializer[Any]):
-    """status: `recorded`; `known`, where it was there already; `pending` review; or `refused`, as a secret is."""
+    """status: `recorded`; `known`, if it existed already; `pending` review; or `refused`, such as a secret."""
 
     status = serializers.ChoiceField(choices=["recorded", "known", "pending", "refused"])
     memory_id = serializers.IntegerField(allow_null=True)
@@ -91,7 +91,7 @@ class FactsView(ApiView):
         },
     )
     def post(self, request: Request) -> Response:
-        """State a fact.  Nothing is extracted; from its beginning on it takes the place of what was true before."""
+        """State a fact.  Nothing is extracted; from its start on it replaces the previous value."""
         fields, now = self.read(FactInput), self.now()
         scope, end_user = self.scope(writes=True), self.end_user(fields.get("end_user_id"))
         stated = StatedFact(
@@ -117,8 +117,8 @@ class FactsInQuery(Parameters):
 
     subject = Label(required=False, max_length=SUBJECT)
     predicate = Label(required=False, max_length=PREDICATE)
-    at = Moment(required=False, is_end=True, help_text="What held at this time; now, where it is left out.")
-    known_at = Moment(required=False, is_end=True, help_text="By what had been written then.")
+    at = Moment(required=False, is_end=True, help_text="Facts valid at this time; by default now.")
+    known_at = Moment(required=False, is_end=True, help_text="As recorded at this time.")
     limit = ClampedInQuery(lowest=1, highest=200, default=50)
 
 
@@ -127,10 +127,10 @@ class FactsQueryInput(Input):
 
     subject = Label(required=False, max_length=SUBJECT)
     predicate = Label(required=False, max_length=PREDICATE)
-    at = Moment(required=False, is_end=True, help_text="What held at this time; now, where it is left out.")
-    known_at = Moment(required=False, is_end=True, help_text="By what had been written then.")
+    at = Moment(required=False, is_end=True, help_text="Facts valid at this time; by default now.")
+    known_at = Moment(required=False, is_end=True, help_text="As recorded at this time.")
     limit = Clamped(lowest=1, highest=200, default=50)
-    end_user_id = Label(required=False, max_length=256, help_text="Goes before the X-End-User-ID header.")
+    end_user_id = Label(required=False, max_length=256, help_text="Overrides the X-End-User-ID header.")
 
 
 class FactsQueryView(ApiView):
@@ -138,7 +138,7 @@ class FactsQueryView(ApiView):
 
     @operation("query_facts", parameters=[FactsInQuery], responses=FactsOutput)
     def get(self, request: Request) -> Response:
-        """List facts that held at a time, those that began last first."""
+        """List facts that were valid at a time, latest start first."""
         return self._answer(self.read_parameters(FactsInQuery), None)
 
     @operation(
@@ -148,7 +148,7 @@ class FactsQueryView(ApiView):
         responses=FactsOutput,
     )
     def post(self, request: Request) -> Response:
-        """The same, with what is asked in the body."""
+        """The same, with the query in the body."""
         fields = self.read(FactsQueryInput)
         return self._answer(fields, fields.get("end_user_id"))
 
@@ -178,7 +178,7 @@ class ContradictionsView(ApiView):
 
     @operation("fact_contradictions", parameters=[LimitInQuery], responses=ContradictionsOutput)
     def get(self, request: Request) -> Response:
-        """Pairs of facts that both hold now and contradict each other, newest first."""
+        """Pairs of current facts that contradict each other, newest first."""
         asked, scope = self.read_parameters(LimitInQuery), self.reader()
         found = contradictions(scope, limit=asked["limit"], now=self.now())
         read_log.record_read(scope)

@@ -25,9 +25,9 @@ WHOSE: Final = {"tenant_id": "acme", "user_id": "alice", "session_id": "s1"}
 
 
 class HistoryTurnInput(Input):
-    """One turn.  With `idempotency_key`, or with `seq`, it is appended once and met afterwards."""
+    """One turn.  With `idempotency_key` or `seq` it is appended only once."""
 
-    role = Label(help_text="Kept in lower case; `human` is `user` and `ai` is `assistant`.")
+    role = Label(help_text="Stored in lower case; `human` becomes `user` and `ai` becomes `assistant`.")
     content = AnyText()
     seq = Whole(required=False, min_value=0, max_value=2**63 - 1)
     occurred_at = WrittenMoment(required=False)
@@ -41,7 +41,7 @@ class AppendHistoryInput(IdentityInput, WriteInput):
     session_id = Name()
     source = Label(default="api")  # type: ignore[assignment]  # the wire's name, not DRF's
     turns = Entries(child=HistoryTurnInput(), allow_empty=False, max_length=MOST_TURNS)
-    extract = Flag(default=True, help_text="Remember what new turns of the user tell.")
+    extract = Flag(default=True, help_text="Extract memories from new turns of the user.")
     metadata = MetadataOfSaid(required=False, help_text="Its scalars are copied to each memory made of a turn.")
 
 
@@ -49,22 +49,22 @@ class ListHistoryInput(IdentityInput):
     never_null = frozenset({"source"})
 
     session_id = Name()
-    source = Label(required=False, help_text="Left out: of every source.")  # type: ignore[assignment]  # the wire's name
-    limit = Clamped(lowest=0, highest=MOST_LISTED, default=0, help_text="The latest so many; 0: all of them.")
+    source = Label(required=False, help_text="By default every source.")  # type: ignore[assignment]  # the wire's name
+    limit = Clamped(lowest=0, highest=MOST_LISTED, default=0, help_text="The latest turns, at most this many; 0: all.")
 
 
 class DeleteHistoryInput(IdentityInput):
-    """A session, or turns by their ids: one of the two."""
+    """Either a session, or turns by ID."""
 
     never_null = frozenset({"source"})
     one_of = ("session_id", "ids")
 
     session_id = Name(required=False)
     ids = KeptIds(required=False)
-    source = Label(required=False, help_text="Left out: of every source.")  # type: ignore[assignment]  # the wire's name
+    source = Label(required=False, help_text="By default every source.")  # type: ignore[assignment]  # the wire's name
     delete_derived_facts = Flag(
         default=False,
-        help_text="Also retire the memories made of them alone, where the tenant's policy and the key allow it.",
+        help_text="Also soft-delete memories derived only from them, if the tenant's policy and the key allow it.",
     )
 
     def validate(self, attrs: Any) -> Any:
@@ -86,12 +86,12 @@ class TurnItemOutput(serializers.Serializer[Any]):
 
 
 class AppendedItemOutput(TurnItemOutput):
-    created = serializers.BooleanField(help_text="False where it was there already.")
+    created = serializers.BooleanField(help_text="False if it existed already.")
 
 
 class AppendHistoryOutput(serializers.Serializer[Any]):
     items = AppendedItemOutput(many=True)
-    request_ids = serializers.ListField(child=serializers.CharField(), help_text="Of extractions: one for each turn.")
+    request_ids = serializers.ListField(child=serializers.CharField(), help_text="Extractions: one for each turn.")
     status = serializers.CharField(help_text="`ok`.")
 
 
@@ -129,10 +129,10 @@ class AppendHistoryView(NamedView):
         responses=AppendHistoryOutput,
     )
     def post(self, request: Request) -> Response:
-        """Keep turns of a session.
+        """Store turns of a session.
 
-        A turn whose `idempotency_key`, or whose `seq`, `role` and `content`, are there already is met and not kept
-        twice.  Turns are never recalled; with `extract`, what the user's tell is remembered.
+        A turn with a known `idempotency_key`, or a known `seq`, `role` and `content`, is not stored twice.  Turns are
+        never recalled; with `extract`, memories are extracted from the user's turns.
         """
         fields = self.read(AppendHistoryInput)
         appended = append_history(
@@ -166,7 +166,7 @@ class ListHistoryView(NamedView):
         responses=ListHistoryOutput,
     )
     def post(self, request: Request) -> Response:
-        """Read a session, oldest first: by `seq` where any turn has one, else in the order of appending."""
+        """Read a session, oldest first: by `seq` if any turn has one, else in the order of appending."""
         fields = self.read(ListHistoryInput)
         found = read(
             self.reader_of(fields["tenant_id"], fields["user_id"]),
@@ -188,7 +188,7 @@ class DeleteHistoryView(NamedView):
         responses=DeletedOutput,
     )
     def post(self, request: Request) -> Response:
-        """Delete a session, or turns by their ids, for good.  What is not there is not among the answer's ids."""
+        """Permanently delete a session, or turns by ID.  Absent IDs are not in the response."""
         fields = self.read(DeleteHistoryInput)
         deleted = delete_history(
             self.reader_of(fields["tenant_id"], fields["user_id"]),

@@ -29,7 +29,7 @@ class PageInput(Parameters):
     """Which page."""
 
     limit = WholeInQuery(default=100, help_text=f"At most {LONGEST:,}, or 0 for all of them.")
-    offset = WholeInQuery(default=0, help_text="How many of the newest to pass over.")
+    offset = WholeInQuery(default=0, help_text="How many of the newest to skip.")
 
 
 class ListedOutput(RetainedOutput):
@@ -58,7 +58,7 @@ class ListView(NamedView):
     def get(self, request: Request, tenant_id: str, user_id: str) -> Response:
         """List an end user's memories, newest first.
 
-        In the path a slash that belongs to a name is sent as `%2F`; in the user's it may also stand as it is.
+        A slash in a name is sent as `%2F` in the path; in the user's ID it may also be sent unchanged.
         """
         owner = IdentityInput(data=_named_in_path(request, tenant_id, user_id))
         try:

@@ -1,4 +1,4 @@
-"""An end user's requests about all data stored about them: a key opens and follows them, a person of the tenant carries them out."""
+"""Privacy requests of end users: a key opens and follows them, a person of the tenant carries them out."""
 
 from typing import Any, ClassVar, Final
 
@@ -65,9 +65,9 @@ class PrivacyRequestsView(ApiView):
         responses={201: PrivacyOutput, 200: PrivacyOutput},
     )
     def post(self, request: Request) -> Response:
-        """Open the end user's request for access, export or deletion of all that is kept of them.
+        """Open an end user's request for access, export or deletion of all data stored about them.
 
-        Nothing changes until a person of the tenant carries it out.  Answers 201, or 200 with the one that is open.
+        Nothing changes until a person of the tenant carries it out.  Returns 201, or 200 with the open request.
         """
         fields = self.read(PrivacyInput)
         asked, is_new = open_request(self.reader(), PrivacyKind(fields["type"]), now=self.now())

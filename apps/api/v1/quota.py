@@ -29,7 +29,7 @@ class QuotaView(ApiView):
 
     @operation("quota", responses=QuotaOutput)
     def get(self, request: Request) -> Response:
-        """What is used of this month's quota, in UTC.  While it is off nothing is counted."""
+        """Usage of this month's quota (UTC).  While the quota is off nothing is counted."""
         scope, now = self.scope(), self.now()
         meters = [
             {

@@ -49,16 +49,16 @@ EXAMPLE: Final = {"tenant_id": "acme", "user_id": "alice", "prompt": "Where do I
 
 
 class PromptInput(IdentityInput):
-    """What the memories are wanted for."""
+    """The prompt that needs memories."""
 
     prompt = Text(max_length=1_000_000)
     k = Whole(default=8, min_value=1, max_value=MOST, help_text=f"How many: 8 by default, at most {MOST}.")
 
 
 class RecallInput(PromptInput):
-    """What the memories are wanted for, and of which types they may be."""
+    """The prompt that needs memories, and their types."""
 
-    types = Labels(required=False, help_text="Content types; names that are none are left out.")
+    types = Labels(required=False, help_text="Content types; unknown names are ignored.")
 
 
 class RecalledOutput(RetainedOutput):
@@ -70,10 +70,10 @@ class RecalledOutput(RetainedOutput):
 
 class RecallOutput(serializers.Serializer[Any]):
     context = serializers.CharField(  # type: ignore[assignment]  # the wire's name; a serializer's own attribute otherwise
-        help_text="For a prompt: headings, and a line for each memory.  Empty when there is none."
+        help_text="Text for a prompt: headings, and a line for each memory.  Empty if there are no memories."
     )
     memories = RecalledOutput(many=True)
-    used_fallback = serializers.BooleanField(help_text="Found by words alone: the embedder was not there.")
+    used_fallback = serializers.BooleanField(help_text="Found by keywords only: the embedder was not available.")
     latency_ms = serializers.FloatField()
 
 
@@ -116,7 +116,7 @@ class RecallView(PromptView):
         responses=RecallOutput,
     )
     def post(self, request: Request) -> Response:
-        """What is remembered that bears on a prompt, ready to be put into one."""
+        """Memories relevant to a prompt, formatted for insertion into one."""
         found = self.found(self.read(RecallInput))
         body = {
             "context": context_block(found.hits),
@@ -148,7 +148,7 @@ class PromptQueryView(PromptView):
         responses=MatchesOutput,
     )
     def post(self, request: Request) -> Response:
-        """The memories that bear on a prompt, best first."""
+        """Memories relevant to a prompt, best first."""
         found = self.found(self.read(PromptInput))
         body = {
             "memories": [

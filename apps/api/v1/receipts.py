@@ -19,12 +19,14 @@ class ReceiptsInput(Parameters):
     """Which."""
 
     limit = WholeInQuery(default=50, min_value=1, max_value=MOST)
-    cursor = WholeInQuery(required=False, min_value=0, help_text="`next_cursor` of the answer before.")
+    cursor = WholeInQuery(required=False, min_value=0, help_text="`next_cursor` of the previous response.")
 
 
 class ReceiptInput(Parameters):
     since = WholeInQuery(
-        required=False, min_value=1, help_text="Of a checkpoint that you keep: prove that the log only grew since."
+        required=False,
+        min_value=1,
+        help_text="Size of a checkpoint of yours: proves that the log only grew.",
     )
 
 
@@ -59,7 +61,7 @@ class GrowthOutput(serializers.Serializer[Any]):
 
 
 class ReceiptOutput(serializers.Serializer[Any]):
-    """A receipt's file, complete in itself: docs/erasure.md."""
+    """A receipt's file, self-contained: docs/erasure.md."""
 
     format = serializers.CharField()
     receipt = serializers.DictField()
@@ -87,7 +89,7 @@ class ReceiptsView(ApiView):
 
     @operation("list_receipts", parameters=[ReceiptsInput], responses=ReceiptsOutput)
     def get(self, request: Request) -> Response:
-        """Receipts of what was erased, of all environments and projects of the tenant, newest first."""
+        """Receipts of erasures in all environments and projects of the tenant, newest first."""
         fields = self.read_parameters(ReceiptsInput)
         limit = fields["limit"]
         found = receipts_of(self.scope(), limit=limit + 1, before=fields.get("cursor"))
@@ -105,7 +107,7 @@ class ReceiptView(ApiView):
 
     @operation("get_receipt", parameters=[ReceiptInput], responses=ReceiptOutput)
     def get(self, request: Request, receipt_id: str) -> Response:
-        """A receipt's file: `memsync receipt verify` checks it with the public keys alone, anywhere."""
+        """A receipt's file: `memsync receipt verify` verifies it with only the public keys, anywhere."""
         since = self.read_parameters(ReceiptInput).get("since")
         return Response(get_receipt(self.scope(), receipt_id, since=since).file)
 
@@ -115,6 +117,6 @@ class ReceiptKeysView(ApiView):
 
     @operation("list_receipt_keys", responses=KeysOutput)
     def get(self, request: Request) -> Response:
-        """The public keys of this deployment's receipts: keep them where the receipts are checked."""
+        """The public keys of this deployment's receipts: store them where you verify receipts."""
         self.scope()  # a project that is not there is refused here as everywhere
         return Response(public_keys().to_json())

@@ -24,8 +24,7 @@ LOOSEN: Final = "retention:loosen"  # what people's roles grant, and no key carr
 
 
 class PolicyBeyondKey(Forbidden):
-    """A policy of the tenant or of a project holds in every environment: it takes a key of production, and for the
-    tenant one that is pinned to no project."""
+    """A tenant or project policy applies in all environments: it needs a production key, unpinned for the tenant."""
 
     code = "POLICY_BEYOND_KEY"
 
@@ -49,13 +48,13 @@ def _within(rule: str) -> dict[str, Any]:
 
 
 class RetentionInput(Input):
-    """Rules to change; what is not named stays as it is.  `keep` is no limit."""
+    """Rules to change; omitted rules do not change.  `keep` means no limit."""
 
     some_of = RULES
 
     level = Choice(
         choices=("tenant", "project", "space"),
-        help_text="Of the whole tenant, of the project of the request, or of its end user's space.",
+        help_text="Applies to the whole tenant, the request's project or its end user's space.",
     )
     active_days = Limit(**_within("active_days"))
     active_from = Choice(choices=tuple(WORDS), required=False, help_text=f"{MEANINGS['active_from'].capitalize()}.")
@@ -65,7 +64,7 @@ class RetentionInput(Input):
     event_max_age_seconds = Limit(**_within("event_max_age_seconds"))
     superseded_max_age_seconds = Limit(**_within("superseded_max_age_seconds"))
     superseded_max_count = Limit(**_within("superseded_max_count"))
-    dry_run = Flag(default=False, help_text="Answer what would hold and what would go, and change nothing.")
+    dry_run = Flag(default=False, help_text="Return the resulting policy and removals, and change nothing.")
 
 
 class PreviewInput(Parameters):
@@ -76,16 +75,16 @@ class PreviewInput(Parameters):
 
 class RuleOutput(serializers.Serializer[Any]):
     rule = serializers.CharField()
-    value = serializers.IntegerField(allow_null=True, help_text="null: no limit, or no number")
-    said = serializers.JSONField(allow_null=True, help_text="As PUT takes it: a number or a word. null: nobody does.")
-    level = serializers.CharField(help_text="Whose word it is: default, tenant, project or space.")
+    value = serializers.IntegerField(allow_null=True, help_text="null: no limit, or not a number")
+    said = serializers.JSONField(allow_null=True, help_text="As PUT accepts it: a number or a word. null: not set.")
+    level = serializers.CharField(help_text="The level that set it: default, tenant, project or space.")
     limits = serializers.CharField()
 
 
 class GoingOutput(serializers.Serializer[Any]):
-    days = serializers.IntegerField(help_text="Within so many; 0 is with the next run.")
-    before = serializers.DictField(child=serializers.IntegerField(), help_text="Memories by step, as policies are.")
-    after = serializers.DictField(child=serializers.IntegerField(), help_text="The same, as they would be.")
+    days = serializers.IntegerField(help_text="Within this many days; 0: by the next run.")
+    before = serializers.DictField(child=serializers.IntegerField(), help_text="Memories by step, current policies.")
+    after = serializers.DictField(child=serializers.IntegerField(), help_text="The same, changed policies.")
 
 
 class RetentionOutput(serializers.Serializer[Any]):
@@ -94,12 +93,12 @@ class RetentionOutput(serializers.Serializer[Any]):
 
 
 class LeavingOutput(serializers.Serializer[Any]):
-    day = serializers.DateField(help_text="UTC; before today for what a legal hold keeps.")
+    day = serializers.DateField(help_text="UTC; before today for memories under a legal hold.")
     step = serializers.CharField(help_text="archived, soft_deleted or purged.")
     rule = serializers.CharField()
     value = serializers.IntegerField(allow_null=True)
     level = serializers.CharField()
-    is_held = serializers.BooleanField(help_text="A legal hold keeps them until it is lifted.")
+    is_held = serializers.BooleanField(help_text="Protected by a legal hold until it is lifted.")
     count = serializers.IntegerField()
     memory_ids = serializers.ListField(child=serializers.IntegerField(), help_text="The first hundred.")
 
@@ -115,7 +114,7 @@ class RetentionView(ApiView):
 
     @operation("get_retention", responses=RetentionOutput)
     def get(self, request: Request) -> Response:
-        """The policy in force for the project, and for the end user if one is named, and whose word each rule is."""
+        """The policy in force for the project, and for the end user if one is named, with the level of each rule."""
         return Response(_policy(self._concerned(self.scope())))
 
     @operation(
@@ -130,8 +129,8 @@ class RetentionView(ApiView):
     def put(self, request: Request) -> Response:
         """Change the policy: stricter, or, for an owner in person, looser.
 
-        Of anybody else a rule that would keep more than what holds is refused with 409, as is one that a wider level
-        makes void.
+        From anyone else, a rule that would keep more than the policy in force is refused with 409, as is one that a
+        stricter wider level overrides.
         """
         rules: Mapping[str, Any] = dict(self.read(RetentionInput))
         level = Level(rules["level"])
@@ -164,8 +163,8 @@ class RetentionPreviewView(ApiView):
 
     @operation("preview_retention", parameters=[PreviewInput], responses=PreviewOutput)
     def get(self, request: Request) -> Response:
-        """What goes until then, by day and rule: the next step of each memory of every end user, in the environment of
-        the key and, where it is pinned to one, in its project."""
+        """Upcoming removals by day and rule: the next step of each memory of all end users, in the environment of the
+        key and, if it is pinned, in its project."""
         now = self.now()
         until = now + timedelta(days=self.read_parameters(PreviewInput)["days"])
         self.scope()  # a project that is named must be there, although the answer is of all that the key reaches

@@ -44,15 +44,15 @@ class PlaceInput(StateInput):
 
 
 class PutStateInput(PlaceInput, WriteInput):
-    """An object and its place."""
+    """An item and its namespace and key."""
 
     value = JsonObject()
-    text = AnyText(required=False, help_text="What it is searched by; the value's JSON when left out.")
-    index = Flag(default=True, help_text="Search it by its meaning, too.")
-    extract = Flag(default=False, help_text="Remember what the text tells.")
+    text = AnyText(required=False, help_text="The text to search; by default the value as JSON.")
+    index = Flag(default=True, help_text="Also search it by meaning.")
+    extract = Flag(default=False, help_text="Extract memories from the text.")
     replace_derived_facts = Flag(
         default=False,
-        help_text="Retire what was made of the value before, where the tenant's policy and the key allow it.",
+        help_text="Soft-delete memories derived from the previous value, if the tenant's policy and the key allow it.",
     )
     metadata = MetadataOfSaid(required=False, help_text="Its scalars are copied to each memory made of the text.")
 
@@ -71,17 +71,17 @@ class SearchStateInput(StateInput):
 
 class DeleteStateInput(StateInput):
     namespace = Names(allow_empty=False, max_length=DEEPEST)
-    keys = Names(required=False, max_length=MOST_LISTED, help_text="Left out: all of the namespace.  Empty: none.")
+    keys = Names(required=False, max_length=MOST_LISTED, help_text="By default all of the namespace; empty: none.")
     delete_derived_facts = Flag(
         default=False,
-        help_text="Also retire the memories made of them alone, where the tenant's policy and the key allow it.",
+        help_text="Also soft-delete memories derived only from them, if the tenant's policy and the key allow it.",
     )
 
 
 class NamespacesInput(StateInput):
     prefix = Names(default=tuple, max_length=DEEPEST)
     max_depth = Clamped(
-        lowest=1, highest=DEEPEST, required=False, help_text="Longer ones are cut, and each is told once."
+        lowest=1, highest=DEEPEST, required=False, help_text="Longer ones are cut, and duplicates are removed."
     )
     limit = Clamped(lowest=1, highest=MOST_LISTED, default=100)
     offset = Clamped(lowest=0, highest=2**53, default=0)
@@ -104,7 +104,7 @@ class FoundStateOutput(StateOutput):
 
 class PutStateOutput(serializers.Serializer[Any]):
     item = StateOutput()
-    created = serializers.BooleanField(help_text="False where just this was there already.")
+    created = serializers.BooleanField(help_text="False if the same value existed already.")
     request_id = serializers.CharField(allow_null=True, help_text="`req_…` of the extraction.")
     deleted_fact_ids = serializers.ListField(child=serializers.CharField())
     status = serializers.CharField(help_text="`ok`.")
@@ -121,7 +121,7 @@ class ListStateOutput(serializers.Serializer[Any]):
 
 class SearchStateOutput(serializers.Serializer[Any]):
     items = FoundStateOutput(many=True)
-    total = serializers.IntegerField(help_text="How many bear on the query at all.")
+    total = serializers.IntegerField(help_text="How many are relevant to the query at all.")
 
 
 class NamespacesOutput(serializers.Serializer[Any]):
@@ -141,7 +141,7 @@ class PutStateView(NamedView):
         responses=PutStateOutput,
     )
     def post(self, request: Request) -> Response:
-        """Put an object in its place, instead of what was there.  The same again changes nothing."""
+        """Store an item, replacing the existing one.  Storing the same value again changes nothing."""
         fields = self.read(PutStateInput)
         stored = put_state(
             self.scope(writes=True),
@@ -182,7 +182,7 @@ class GetStateView(NamedView):
         responses=GetStateOutput,
     )
     def post(self, request: Request) -> Response:
-        """Read what lies in a place; `item` is null where nothing does."""
+        """Read an item; `item` is null if there is none."""
         fields = self.read(PlaceInput)
         item = state_queries.find(
             self.reader_of(fields["tenant_id"], fields["user_id"]),
@@ -206,7 +206,7 @@ class ListStateView(NamedView):
         responses=ListStateOutput,
     )
     def post(self, request: Request) -> Response:
-        """List what lies in a namespace and below, changed last first."""
+        """List the items of a namespace and its children, last changed first."""
         fields = self.read(ListStateInput)
         found = state_queries.list_items(
             self.reader_of(fields["tenant_id"], fields["user_id"]),
@@ -231,10 +231,10 @@ class SearchStateView(NamedView):
         responses=SearchStateOutput,
     )
     def post(self, request: Request) -> Response:
-        """Search what lies in a namespace and below, best first.
+        """Search the items of a namespace and its children, best first.
 
-        By meaning where an item is indexed, else by the share of the query's words that its text holds.  The 5,000
-        items changed last are looked at.
+        By meaning if an item is indexed, else by the share of the query's words in its text.  The 5,000 last changed
+        items are searched.
         """
         fields = self.read(SearchStateInput)
         found = state_queries.search(
@@ -260,7 +260,7 @@ class DeleteStateView(NamedView):
         responses=DeletedOutput,
     )
     def post(self, request: Request) -> Response:
-        """Delete keys of a namespace, or all of it, for good.  Namespaces below it are left alone."""
+        """Permanently delete keys of a namespace, or all of it.  Child namespaces are not affected."""
         fields = self.read(DeleteStateInput)
         deleted = delete_state(
             self.reader_of(fields["tenant_id"], fields["user_id"]),
@@ -288,7 +288,7 @@ class NamespacesView(NamedView):
         responses=NamespacesOutput,
     )
     def post(self, request: Request) -> Response:
-        """List the namespaces that hold something, in the order of the alphabet."""
+        """List the namespaces that have items, in alphabetical order."""
         fields = self.read(NamespacesInput)
         found = state_queries.list_namespaces(
             self.reader_of(fields["tenant_id"], fields["user_id"]),

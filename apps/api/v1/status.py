@@ -25,7 +25,7 @@ class StatusView(ApiView):
 
     @operation("status", responses=StatusOutput)
     def get(self, request: Request, memory_id: int) -> Response:
-        """How far a memory has come.  While it is pending it is found by its words, and not yet by its meaning."""
+        """The indexing state of a memory.  While it is pending it is found by keywords, but not yet by meaning."""
         memory = get_memory(self.reader(), memory_id, now=self.now())
         return Response(
             {

@@ -16,13 +16,13 @@ class TypeOutput(serializers.Serializer[Any]):
     name = serializers.CharField()
     built_in = serializers.BooleanField()
     slot = serializers.CharField(
-        allow_null=True, help_text="Within it a newer value replaces an older one; null where memories accumulate."
+        allow_null=True, help_text="A newer value replaces an older one in the same slot; null if memories accumulate."
     )
     half_life_days = serializers.FloatField()
     prior = serializers.FloatField(help_text="0 to 0.2: what the type adds to confidence, times ten.")
     ttl_seconds = serializers.IntegerField(allow_null=True)
     parent = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # the wire's name, not DRF's
-    replaced_by = serializers.CharField(allow_null=True, help_text="Of a type that was given up.")
+    replaced_by = serializers.CharField(allow_null=True, help_text="Of a retired type.")
 
 
 class TypesOutput(serializers.Serializer[Any]):
@@ -34,6 +34,6 @@ class TypesView(ApiView):
 
     @operation("types", responses=TypesOutput)
     def get(self, request: Request) -> Response:
-        """The types that are built in, and after them those that the tenant's operator added, the oldest first."""
+        """The built-in types, followed by those that the tenant's operator added, oldest first."""
         registry = read_registry(self.scope())
         return Response({"types": [registry.describe(name) for name in (*TYPES, *registry.own)]})

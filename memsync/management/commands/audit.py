@@ -31,25 +31,25 @@ from apps.upkeep.audit_self_check import export_lines
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator
 
 NOT_THE_OPERATOR = (
-    "Every chain can only be read as the operator: set OPERATOR_DATABASE_URL to the role that looks across tenants."
+    "Only the operator can read every chain: set OPERATOR_DATABASE_URL to the role that reads across tenants."
 )
-UNREADABLE = "A row of the trail holds what no row can hold, and cannot even be read: it was changed."
+UNREADABLE = "A row of the trail is invalid and cannot be read: it was changed."
 
 
 class Command(PlainCommand):
-    help = "See, check and take away the audit trail."
+    help = "List, verify and export the audit trail."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="verify|export|list|checkpoint|key")
         check = verbs.add_parser(
             "verify",
-            help="find out whether anything in the trail was changed, moved or taken out",
-            description="Compute every hash again, and hold every chain against the signed checkpoints. Names the first"
-            " bad row of each chain and ends with 1 when there is one.",
+            help="verify that no row of the trail was changed, moved or removed",
+            description="Recompute every hash and compare every chain with the signed checkpoints. Names the first bad "
+            "row of each chain; exit code 1 if there is one.",
         )
         check.add_argument("--tenant", metavar="NAME", help="only this tenant's chain")
         source = check.add_mutually_exclusive_group()
-        source.add_argument("--checkpoint", type=Path, metavar="FILE", help="a checkpoint that was kept elsewhere")
+        source.add_argument("--checkpoint", type=Path, metavar="FILE", help="a checkpoint stored elsewhere")
         source.add_argument(
             "--from-dir",
             type=Path,
@@ -67,27 +67,27 @@ class Command(PlainCommand):
             "export",
             help="write a tenant's chain as lines of JSON",
             description="Write a tenant's whole chain as lines of JSON, and as the last line the proof that the newest "
-            "checkpoint signs it. `memsync audit verify --file` checks it without a database.",
+            "checkpoint signs it. `memsync audit verify --file` verifies it without a database.",
         )
         show = verbs.add_parser("list", help="show a tenant's newest rows", description="Show a tenant's newest rows.")
-        show.add_argument("--action", help="exact, or a beginning that ends with a dot: `memory.`")
+        show.add_argument("--action", help="exact, or a prefix that ends with a dot: `memory.`")
         show.add_argument("--actor", help="for example api_key:7")
         show.add_argument("--outcome", help="ok or denied")
         show.add_argument("--since", type=duration, metavar="TIME", help="how far back: 90d, 12h, 30m")
         show.add_argument("--limit", type=int, default=50, help="at most this many (default: 50)")
         for verb in (take, show):
-            verb.add_argument("--tenant", metavar="NAME", help="whose (may be left out where there is one tenant)")
+            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
         now = verbs.add_parser(
             "checkpoint",
-            help="sign where every chain stands, now",
-            description="Sign where every chain stands, now, and write it to AUDIT_CHECKPOINT_DIR.",
+            help="sign the current end of every chain",
+            description="Sign the current end of every chain and write it to AUDIT_CHECKPOINT_DIR.",
         )
         key = verbs.add_parser(
             "key",
             help="show the public key of the checkpoints",
-            description="Show the public key with which checkpoints are checked: keep it where the trail is not.",
+            description="Show the public key that verifies checkpoints: store it apart from the trail.",
         )
-        key.add_argument("--version", dest="key_version", type=int, help="of an older key (default: the one in use)")
+        key.add_argument("--version", dest="key_version", type=int, help="of an older key (default: the current one)")
         for verb in (check, show, now, key):
             add_json(verb)
 
@@ -105,7 +105,7 @@ class Command(PlainCommand):
         else:
             self._draw(report)
         if not report.is_whole:
-            raise CommandError(f"The audit trail is not whole: {_sentence(report.findings[0])}", returncode=1)
+            raise CommandError(f"The audit trail is not intact: {_sentence(report.findings[0])}", returncode=1)
 
     def _verify_database(self, options: dict[str, Any]) -> VerificationReport:
         # Files first: what they have seen has been committed, so the snapshot that is opened next has it too.
@@ -137,18 +137,14 @@ class Command(PlainCommand):
 
     def _verify_file(self, options: dict[str, Any]) -> VerificationReport:
         if options["key"] is None:
-            raise CommandError(
-                "Say with --key whose signature to look for; `memsync audit key` shows it.", returncode=2
-            )
+            raise CommandError("Name the signing key with --key; `memsync audit key` shows it.", returncode=2)
         try:
             with options["file"].open(encoding="utf-8") as lines:
                 entries, proof = _read_export(lines)
         except OSError as error:
             raise CommandError(f"{options['file']} cannot be read: {error.strerror}", returncode=2) from error
         except (NotAnEntry, NotACheckpoint, ValueError) as error:
-            raise CommandError(
-                "This is no export, or it was changed so that it cannot be read.", returncode=1
-            ) from error
+            raise CommandError("This is not an export, or it was changed and cannot be read.", returncode=1) from error
         wrong = _wrong_with(proof, options["key"])
         report = verify(entries, known=[proof.head] if proof and not wrong else [])
         if wrong:
@@ -165,7 +161,7 @@ class Command(PlainCommand):
         covered = sum(report.covered.values())
         self.say(f"{report.rows:,} rows in {report.chains:,} chains; checkpoints confirm the first {covered:,}.")
         if report.is_whole:
-            self.say("[green]Nothing was changed, moved or taken out.[/green]")
+            self.say("[green]No row was changed, moved or removed.[/green]")
 
     # -- the others --------------------------------------------------------------------------------------------------
 
@@ -188,14 +184,14 @@ class Command(PlainCommand):
         for one in found:
             cells = (f"{one.created_at:%Y-%m-%d %H:%M:%S}", one.actor, one.action, one.target, one.outcome, one.reason)
             table.add_row(str(one.seq), *map(escape, cells), str(one.count))
-        self.say(table if found else "There are no such rows.")
+        self.say(table if found else "No rows match.")
 
     def checkpoint(self, options: dict[str, Any]) -> None:
         signed = checkpoints.take_checkpoint(now=datetime.now(UTC), at_once=True)
         if options["json"]:
             self.say_json(signed.to_json() if signed else None)
         elif signed is None:
-            self.say("Nothing was recorded since the last checkpoint.")
+            self.say("No rows were added since the last checkpoint.")
         else:
             said = signed.statement
             self.say(f"Checkpoint {said.number}: {said.rows:,} rows in {said.chains:,} chains.")

@@ -15,26 +15,24 @@ from memsync.ops.dumps import DumpFailed
 from memsync.ops.manifest import Kind
 
 WHY_APART = (
-    "Backups of the data are kept 35 days, those of the keyring 7. What is shredded is in older backups of the data "
-    "until they expire, and can be read only with a backup of the keyring from before: so keep the two in different "
-    "places, with different lives. Name a second directory with --keyring-to; make one of them with --only; or say "
+    "Backups of the data are kept 35 days, those of the keyring 7. Shredded data stays in older backups of the data "
+    "until they expire, and can be read only with an older backup of the keyring: so store the two in different "
+    "places with different lifetimes. Name a second directory with --keyring-to, create only one with --only, or pass "
     "--together."
 )
-NOT_IN_IT = (
-    "Neither holds kek.json, which opens the keyring, nor secrets.json. Keep copies of both apart from all backups."
-)
+NOT_IN_IT = "Neither contains kek.json, which unwraps the keyring, nor secrets.json. Store copies of both separately."
 
 
 class Command(PlainCommand):
     help = f"Back up the data and the keyring. {WHY_APART} {NOT_IN_IT}"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="where to; made if it is not there")
-        parser.add_argument("--keyring-to", type=Path, metavar="DIR", help="where to put the keyring's, apart")
-        parser.add_argument("--only", choices=list(LIFETIMES), help="make one of the two")
-        parser.add_argument("--together", action="store_true", help="put both into one directory")
+        parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="target; created if missing")
+        parser.add_argument("--keyring-to", type=Path, metavar="DIR", help="separate directory for the keyring backup")
+        parser.add_argument("--only", choices=list(LIFETIMES), help="create only one of the two")
+        parser.add_argument("--together", action="store_true", help="write both to one directory")
         parser.add_argument(
-            "--prune", action="store_true", help="then delete older ones there: data after 35 days, keyring after 7"
+            "--prune", action="store_true", help="then delete old backups there: data after 35 days, keyring after 7"
         )
         add_json(parser)
 

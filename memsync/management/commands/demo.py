@@ -32,14 +32,14 @@ KEY_LIFETIME = timedelta(hours=1)
 
 
 class Command(PlainCommand):
-    help = "Replay a conversation of eight months: see what is kept, what is refused and why, and what is found again."
+    help = "Replay a conversation of eight months: see what is stored, what is rejected and why, and what is recalled."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_json(parser)
-        parser.add_argument("--keep", action="store_true", help="keep its memories; else they expire after a day")
-        parser.add_argument("--tenant", metavar="NAME", help="whose (default: the first tenant)")
+        parser.add_argument("--keep", action="store_true", help="keep its memories (default: they expire after a day)")
+        parser.add_argument("--tenant", metavar="NAME", help="the tenant (default: the first)")
         parser.add_argument(
-            "--url", help="the server to talk to (default: the one that `memsync up` runs; none: in this process)"
+            "--url", help="the server to use (default: the one that `memsync up` runs; if none runs, this process)"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

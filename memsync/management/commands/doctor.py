@@ -16,7 +16,7 @@ COLOURS: Final = {State.OK: "green", State.WARN: "yellow", State.FAIL: "red"}
 
 
 class Command(PlainCommand):
-    help = "Look at every part and say what is not well, and what to do. Ends with 1 when something fails."
+    help = "Check every part and report problems and remedies. Exit code 1 if a check fails."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_json(parser)
@@ -25,7 +25,7 @@ class Command(PlainCommand):
             type=float,
             default=PATIENCE,
             metavar="SECONDS",
-            help="how long to wait for beat, and again for a worker, before they are given up (default: %(default)g)",
+            help="seconds to wait for beat, and again for a worker (default: %(default)g)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -31,16 +31,16 @@ class Command(PlainCommand):
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="issue|list|rotate|revoke")
         give = verbs.add_parser(
             "issue",
-            help="make a key; it is shown once",
-            description="Make a key. It is shown once and stored nowhere.",
+            help="create a key; it is shown once",
+            description="Create a key. It is shown once; only a hash is stored.",
             epilog="Scopes: "
             + "; ".join(f"{name} ({what})" for name, what in PERMISSIONS.items())
             + f"; memory:* and * (everything but {', '.join(sorted(IN_NO_WILDCARD))}, which a key has only by name; "
             f"with --project also {CROSS_PROJECT_READ}).",
         )
-        give.add_argument("--name", default="key", help="what it is for, to recognise it by")
+        give.add_argument("--name", default="key", help="what the key is used for")
         give.add_argument(
-            "--environment", choices=ENVIRONMENTS, default="production", help="where it works (default: production)"
+            "--environment", choices=ENVIRONMENTS, default="production", help="its environment (default: production)"
         )
         give.add_argument(
             "--scopes",
@@ -52,8 +52,8 @@ class Command(PlainCommand):
         give.add_argument(
             "--project",
             metavar="proj_…",
-            help="pin the key to this project: it reads and writes in no other, but for reading with the scope "
-            "org:cross_project_read (default: not pinned; a request names its project)",
+            help="pin the key to this project; with the scope org:cross_project_read it can read others (default: not "
+            "pinned; a request names its project)",
         )
         give.add_argument(
             "--expires-in",
@@ -68,22 +68,22 @@ class Command(PlainCommand):
         show.add_argument("--environment", choices=ENVIRONMENTS, help="only those of this environment")
         change = verbs.add_parser(
             "rotate",
-            help="make a new key like this one, and let this one end",
-            description="Make a new key like this one, which stays valid for a while so that running programs can be "
-            "given the new one.",
+            help="create a replacement for this key and retire this one",
+            description="Create a key with the same permissions. The old key stays valid for a grace period, so that "
+            "running programs can switch.",
         )
-        change.add_argument("key", help="its id, the beginning that `memsync key list` shows, or the whole key")
+        change.add_argument("key", help="its ID, the prefix that `memsync key list` shows, or the whole key")
         change.add_argument(
             "--grace",
             type=duration,
             default=DEFAULT_GRACE,
             metavar="TIME",
-            help="how long the old key stays valid; 0 for a key that leaked (default: 24h)",
+            help="how long the old key stays valid; 0 if it leaked (default: 24h)",
         )
-        end = verbs.add_parser("revoke", help="refuse this key from now on", description="Refuse this key from now on.")
-        end.add_argument("key", help="its id, the beginning that `memsync key list` shows, or the whole key")
+        end = verbs.add_parser("revoke", help="revoke this key", description="Revoke this key.")
+        end.add_argument("key", help="its ID, the prefix that `memsync key list` shows, or the whole key")
         for verb in (give, show, change, end):
-            verb.add_argument("--tenant", metavar="NAME", help="whose keys (may be left out where there is one tenant)")
+            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -160,7 +160,7 @@ class Command(PlainCommand):
         if replaces:
             until = "revoked now" if replaces.revoked_at else f"valid until {replaces.expires_at:%Y-%m-%d %H:%M} UTC"
             table.add_row("the old one", f"{replaces.prefix}, {until}")
-        table.add_row("secret", "[yellow]shown now and never again[/yellow]")
+        table.add_row("secret", "[yellow]shown only once[/yellow]")
         self.say(Panel(table, title=title, border_style="green"))
         self.say_whole(f"[bold]{issued.text}[/bold]")
 
@@ -170,7 +170,7 @@ def _find(scope: Scope, named: str) -> ApiKey:
         if named in (str(key.pk), key.kid, key.prefix) or named.startswith(f"{key.prefix}_"):
             return key
     shown = "_".join(named.split("_")[:3])  # the user may have given the whole key, and terminals are recorded
-    raise ApiKeyNotFound(f"{scope.tenant.name} has no key {shown}; `memsync key list` shows those it has.")
+    raise ApiKeyNotFound(f"{scope.tenant.name} has no key {shown}; `memsync key list` shows its keys.")
 
 
 def _described(key: ApiKey, *, now: datetime) -> dict[str, Any]:

@@ -36,39 +36,39 @@ class Command(PlainCommand):
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="rotate|status|rewrap|destroy|bind")
         turn = verbs.add_parser(
             "rotate",
-            help="seal under a new key from now on, and everything that is there in the background",
-            description="Seal under a new key from now on, and everything that is there in the background. Nothing "
-            "stops meanwhile; the old key can be read for 30 days.",
+            help="encrypt under a new key, and re-encrypt existing rows in the background",
+            description="Encrypt new data under a new key, and re-encrypt existing rows in the background. The service "
+            "keeps running; the old key stays readable for 30 days.",
         )
         whose = turn.add_mutually_exclusive_group()
-        whose.add_argument("--tenant", metavar="NAME", help="whose key (may be left out where there is one tenant)")
+        whose.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
         whose.add_argument("--all", action="store_true", help="the keys of all open tenants, one after the other")
         turn.add_argument("--reason", default="asked for", help="for the audit trail; at most 64 characters")
         turn.add_argument(
             "--compromised",
             action="store_true",
-            help="the key may be compromised: replace the identity key too, and retire the old ones once no row "
-            "is under them. Tokens and vectors in copies of the database that were taken before stay readable to them.",
+            help="the key may be compromised: replace the identity key too, and retire the old ones once no row uses "
+            "them. Tokens and vectors in existing copies of the database stay readable with the old key.",
         )
-        turn.add_argument("--wait", action="store_true", help="take part in the work and return when it is done")
-        turn.add_argument("--dry-run", action="store_true", help="only say how many rows it would take")
-        show = verbs.add_parser("status", help="show key versions, rows under each, and rotations under way",
-                                description="Show key versions, rows under each, and rotations under way.")  # fmt: skip
+        turn.add_argument("--wait", action="store_true", help="work in this process too and return when done")
+        turn.add_argument("--dry-run", action="store_true", help="only count the rows")
+        show = verbs.add_parser("status", help="show key versions, rows under each, and running rotations",
+                                description="Show key versions, rows under each, and running rotations.")  # fmt: skip
         show.add_argument("--tenant", metavar="NAME", help="only this tenant's")
         wrap = verbs.add_parser(
             "rewrap",
-            help="wrap every key under the key provider's current version; no memory is touched",
-            description="Wrap every key of every tenant and of the deployment under the key provider's current "
-            "version. No memory is touched. Stopped and started again, it goes on.",
+            help="rewrap every key under the key provider's current version; memories do not change",
+            description="Rewrap every key of every tenant and of the deployment under the key provider's current "
+            "version. Memories do not change. An interrupted run continues when started again.",
         )
-        wrap.add_argument("--dry-run", action="store_true", help="only say how many keys it would take")
+        wrap.add_argument("--dry-run", action="store_true", help="only count the keys")
         end = verbs.add_parser(
             "destroy",
-            help="destroy a retired key: what is still under it in any backup never opens again",
-            description="Destroy a retired key. What is still sealed under it, in any backup, never opens again.",
+            help="destroy a retired key: data under it in any backup can never be decrypted again",
+            description="Destroy a retired key. Data encrypted under it, in any backup, can never be decrypted again.",
         )
         end.add_argument("version", type=int, help="as `memsync keys status` shows it")
-        end.add_argument("--tenant", metavar="NAME", help="whose key (may be left out where there is one tenant)")
+        end.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
         end.add_argument("--identity", action="store_true", help="a version of the identity key, not of the data key")
         end.add_argument(
             "--despite-rows",
@@ -79,9 +79,9 @@ class Command(PlainCommand):
         end.add_argument("--yes", action="store_true", help="do not ask")
         bind = verbs.add_parser(
             "bind",
-            help="make rows good again that fail their hash: keys, roles, tenants and people that were restored",
-            description="API keys, roles, tenants and people whose row is not what the service wrote are refused. This "
-            "lists them, and believes what they say from now on: after a restore, or an upgrade that was broken off. "
+            help="accept rows that fail their hash: restored keys, roles, tenants and users",
+            description="API keys, roles, tenants and users whose rows the service did not write are refused. This "
+            "lists and accepts them, after a restore or an interrupted upgrade. "
             "Inspect each; someone with access to the database wrote it.",
         )
         bind.add_argument("rows", nargs="*", metavar="KIND:ID", help="only these, such as api_key:12")
@@ -188,7 +188,7 @@ class Command(PlainCommand):
             if options["json"]:
                 self.say_json({"to": version, "behind": total})
             else:
-                self.say(f"{total:,} keys would be wrapped under version {version}.")
+                self.say(f"{total:,} keys would be rewrapped under version {version}.")
             return
         with self.bar(options) as bar:
             line = bar.add_task("keys", total=max(1, total))
@@ -201,7 +201,7 @@ class Command(PlainCommand):
             self.say(f"{rewrapped.done:,} keys are wrapped under version {version} of the provider's key.")
         if rewrapped.failed:
             raise CommandError(
-                f"{rewrapped.failed:,} keys do not unwrap and were left as they are; the log names them."
+                f"{rewrapped.failed:,} keys cannot be unwrapped and were not changed; the log names them."
             )
 
     def destroy(self, options: dict[str, Any]) -> None:
@@ -232,7 +232,7 @@ class Command(PlainCommand):
             rows = [{"row": name, "is_new": found[name].is_new, "says": found[name].says} for name in found]
             self.say_json({"failing": rows, "bound": bound})
         elif not options["dry_run"]:
-            self.say(f"{bound:,} rows are bound to what they say." if names else "Every row is what it should be.")
+            self.say(f"{bound:,} rows were accepted." if names else "All rows are valid.")
 
     def _show_unbound(self, rows: list[binding.Unbound]) -> None:
         for one in rows[:MOST_SHOWN]:
@@ -242,7 +242,7 @@ class Command(PlainCommand):
             self.say(f"… and {len(rows) - MOST_SHOWN:,} more; --json lists all.")
 
     def _is_meant(self, count: int) -> bool:
-        self.stderr.write(f"{count:,} rows will grant what they say. Type bind to go on:")
+        self.stderr.write(f"{count:,} rows will be accepted. Type bind to continue: ")
         try:
             return input().strip() == "bind"
         except EOFError:
@@ -305,7 +305,7 @@ def _described(scope: Scope, status: keys.KeyStatus) -> dict[str, Any]:
 def _sentence(scope: Scope, one: KeyRotation) -> str:
     if one.state == RotationState.DONE:
         return f"[bold]{scope.tenant.name}[/bold]: {one.rows_done:,} rows are under version {one.to_version}." + (
-            f" [red]{one.rows_quarantined:,} rows did not open and are in quarantine.[/red]"
+            f" [red]{one.rows_quarantined:,} rows could not be decrypted and are in quarantine.[/red]"
             if one.rows_quarantined
             else ""
         )
@@ -324,7 +324,7 @@ def _remarks(scope: Scope, status: keys.KeyStatus) -> Iterator[str]:
     if status.is_compromised:
         yield f"[red]{name}: an earlier key is compromised and not yet retired.[/red]"
     if status.quarantined:
-        yield f"[red]{name}: {status.quarantined:,} rows do not open and are in quarantine.[/red]"
+        yield f"[red]{name}: {status.quarantined:,} rows cannot be decrypted and are in quarantine.[/red]"
 
 
 def _until(key: lifecycle.KeyFacts) -> str:

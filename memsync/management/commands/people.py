@@ -15,7 +15,7 @@ from memsync.management.plain import PlainCommand, add_json, chosen_tenant, oper
 
 
 class Command(PlainCommand):
-    help = "Say who signs in to the browser, for which tenant, and as what."
+    help = "Manage users and their roles."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="add|list|remove|reset|code")
@@ -23,31 +23,31 @@ class Command(PlainCommand):
             "add",
             help="give a user a role; a new user gets a password and a code",
             description="Give a user a role in the tenant's organization. A new user gets a password, and a code "
-            "that is asked for once, before the first passkey or authenticator. Both are shown once.",
+            "needed once to add the first passkey or authenticator. Both are shown once.",
         )
         add.add_argument("email")
         add.add_argument("--role", choices=Role.values, required=True)
         add.add_argument("--full-name", default="")
-        listing = verbs.add_parser("list", help="list who has a role", description="List who has a role.")
+        listing = verbs.add_parser("list", help="list users and their roles", description="List users and their roles.")
         remove = verbs.add_parser("remove", help="remove a user's role", description="Remove a user's role.")
         remove.add_argument("email")
         reset = verbs.add_parser(
             "reset",
             help="reset a user who has lost password, passkeys or codes",
             description="Give a user a new password and code, and remove passkeys, authenticators and sessions. "
-            "Make sure who asks.",
+            "Verify their identity first.",
         )
         reset.add_argument("email")
         code = verbs.add_parser(
             "code",
             help="give a user another code for their first passkey or authenticator",
-            description="Give a user who has no passkey and no authenticator yet another code, in place of the one "
-            "before. It is asked for once, after the password, and is good for 30 days. Make sure who asks.",
+            description="Give a user who has no passkey and no authenticator another code, replacing the previous one. "
+            "It is needed once, after the password, and valid for 30 days. Verify their identity first.",
         )
         code.add_argument("email")
         for verb in (add, listing, remove, reset, code):
             if verb not in (reset, code):
-                verb.add_argument("--tenant", metavar="NAME", help="whose (may be left out where there is one)")
+                verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one)")
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -62,7 +62,7 @@ class Command(PlainCommand):
             give_role(tenant, person.pk, options["role"], actor=actor, now=now)
         self._tell(options, person.email, made, f"is {options['role']} in {tenant.organization}")
         if made is None and not options["json"]:
-            self.say_whole(f"  The account is there since {person.created_at:%Y-%m-%d}: they sign in as before.")
+            self.say_whole(f"  The account exists since {person.created_at:%Y-%m-%d}: they sign in as before.")
             self.say_whole("  Its creator may know its password; `memsync people reset` resets it.")
 
     def list(self, options: dict[str, Any]) -> None:
@@ -80,7 +80,7 @@ class Command(PlainCommand):
             self.say_json(found)
             return
         if not found:
-            self.say(f"Nobody has a role in {tenant.organization}.")
+            self.say(f"No one has a role in {tenant.organization}.")
             return
         table = Table("e-mail", "role", "second factors", "signed in last", box=None, pad_edge=False)
         for one in found:
@@ -109,7 +109,7 @@ class Command(PlainCommand):
             return
         self.say_whole(f"{person.email} signs in at {_pages()} as before, and adds a passkey or an authenticator with")
         self.say_whole(f"  {code}")
-        self.say_whole("  It is shown this once, works once, and ends the code before it.")
+        self.say_whole("  It is shown only once, works once, and replaces the previous code.")
 
     def _tell(self, options: dict[str, Any], email: str, made: Credentials | None, what: str) -> None:
         if options["json"]:
@@ -120,7 +120,7 @@ class Command(PlainCommand):
         if made:
             self.say_whole(f"  sign in at {_pages()} with {made.password}")
             self.say_whole(f"  and add a passkey or an authenticator with the code {made.enrolment_code}")
-            self.say_whole("  Both are shown this once; the code works once, within 30 days.")
+            self.say_whole("  Both are shown only once; the code works once, within 30 days.")
 
 
 def _pages() -> str | None:

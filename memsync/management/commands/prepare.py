@@ -26,15 +26,13 @@ ONE_AT_A_TIME = 72_101  # an advisory lock: two hosts may start at once
 
 
 class Command(BaseCommand):
-    help = "Migrate both databases, grant what each role may do, and on empty databases make the first tenant."
+    help = "Migrate both databases, grant privileges, and create the first tenant in empty databases."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="print one line of JSON")
-        parser.add_argument("--reissue", action="store_true", help="make new keys and new passwords")
-        parser.add_argument(
-            "--probe-key", action="store_true", help="make the key with which `memsync up` tries itself"
-        )
+        parser.add_argument("--reissue", action="store_true", help="create new keys and passwords")
+        parser.add_argument("--probe-key", action="store_true", help="create the key for the self-test of `memsync up`")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with connections["default"].cursor() as cursor:
@@ -56,7 +54,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(answer))
         else:
             if bound:
-                self.stdout.write(f"{bound:,} rows of an earlier version were bound to what they grant.")
+                self.stdout.write(f"{bound:,} rows of an earlier version were bound to their grants.")
             self.stdout.write(f"Ready: tenant {found['tenant']}, project {found['project']}.")
             for line in _secrets(found):
                 self.stdout.write(line)

@@ -18,7 +18,7 @@ from memsync.management.plain import PlainCommand, add_json, chosen_tenant, oper
 
 
 class Command(PlainCommand):
-    help = "See and carry out requests of people about all that is kept of them."
+    help = "List and carry out privacy requests of end users."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|delete|export")
@@ -26,20 +26,20 @@ class Command(PlainCommand):
         every.add_argument("--overdue", action="store_true", help="only those past their deadline")
         delete = verbs.add_parser(
             "delete",
-            help="carry out a request to delete",
-            description="Erase the person in every environment, for good; the request keeps the receipts.",
+            help="carry out a deletion request",
+            description="Erase the end user permanently in every environment; the request keeps the receipts.",
         )
         delete.add_argument("--yes", action="store_true", help="do not ask")
         export = verbs.add_parser(
             "export",
             help="carry out a request for access or export",
-            description="Write everything that is kept of the person, a line of JSON for each row.",
+            description="Write all data stored about the end user, one line of JSON per row.",
         )
-        export.add_argument("--to", type=Path, required=True, metavar="FILE", help="a new file, for its owner alone")
+        export.add_argument("--to", type=Path, required=True, metavar="FILE", help="a new file, private to its owner")
         for verb in (delete, export):
             verb.add_argument("request", type=int, metavar="ID", help="as `memsync privacy list` shows it")
         for verb in (every, delete, export):
-            verb.add_argument("--tenant", metavar="NAME", help="whose (may be left out where there is one tenant)")
+            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -60,9 +60,9 @@ class Command(PlainCommand):
     def delete(self, scope: Scope, options: dict[str, Any]) -> None:
         if not options["yes"]:
             if options["json"]:
-                raise CommandError("With --json say --yes too: nobody can be asked.", returncode=2)
+                raise CommandError("With --json pass --yes too: there is no prompt.", returncode=2)
             try:
-                said = input(f"Type the request's number ({options['request']}) to erase the person for good: ")
+                said = input(f"Type the request's number ({options['request']}) to erase the end user permanently: ")
             except EOFError:
                 said = ""
             if said.strip() != str(options["request"]):

@@ -16,31 +16,31 @@ from apps.recall.traces import ReplayResult, StoredTrace, list_traces, replay, r
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
 
 ABOUT = (
-    "A trace holds ids and numbers of one recall, and no word of the question or of a memory. None are kept until "
-    "RECALL_TRACE_SHARE sets the share of recalls; traces are deleted after RECALL_TRACE_DAYS."
+    "A trace contains IDs and numbers of one recall, and no text of the question or of memories. Traces are recorded "
+    "only for the share RECALL_TRACE_SHARE of recalls, and deleted after RECALL_TRACE_DAYS."
 )
 
 
 class Command(PlainCommand):
-    help = "List traces of recalls, show what was weighed in one, and replay them."
+    help = "List recall traces, show the scores of one, and replay them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|show|replay")
-        every = verbs.add_parser("list", help="show what traces there are", description=ABOUT)
-        every.add_argument("--since", type=_moment, metavar="TIME", help="only later ones; ISO 8601, UTC if unsaid")
-        every.add_argument("--limit", type=int, default=50, metavar="N", help="at most so many (default: 50)")
-        show = verbs.add_parser("show", help="show what each memory had in one recall", description=ABOUT)
-        show.add_argument("query_id", type=_query_id, help="as the answer and `memsync recall list` say it")
+        every = verbs.add_parser("list", help="list traces", description=ABOUT)
+        every.add_argument("--since", type=_moment, metavar="TIME", help="only later ones; ISO 8601, by default UTC")
+        every.add_argument("--limit", type=int, default=50, metavar="N", help="at most this many (default: 50)")
+        show = verbs.add_parser("show", help="show the scores of each memory in one recall", description=ABOUT)
+        show.add_argument("query_id", type=_query_id, help="as in the response and in `memsync recall list`")
         again = verbs.add_parser(
             "replay",
-            help="rank what was found then once more, and compare",
-            description=f"Rank what was found then as this version ranks, and compare the order of the ids. {ABOUT}",
+            help="rank the recorded candidates again and compare",
+            description=f"Rank the recorded candidates with this version and compare the order of the IDs. {ABOUT}",
         )
         which = again.add_mutually_exclusive_group(required=True)
         which.add_argument("query_id", type=_query_id, nargs="?", help="one recall")
-        which.add_argument("--since", type=_moment, metavar="TIME", help="all from then on; ISO 8601, UTC if unsaid")
+        which.add_argument("--since", type=_moment, metavar="TIME", help="all since then; ISO 8601, by default UTC")
         for verb in (every, show, again):
-            verb.add_argument("--tenant", metavar="NAME", help="whose (may be left out where there is one tenant)")
+            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -52,7 +52,7 @@ class Command(PlainCommand):
         if options["json"]:
             self.say_json([_listed(one) for one in found])
         elif not found:
-            self.say("There are no traces. RECALL_TRACE_SHARE says of how many recalls one is kept.")
+            self.say("There are no traces. RECALL_TRACE_SHARE sets the share of recalls that are traced.")
         else:
             table = Table("query", "space", "profile", "when", box=None, pad_edge=False)
             for one in found:
@@ -96,7 +96,7 @@ class Command(PlainCommand):
             for told in different:
                 self.say(f"{told['query_id']}: {told['then']} then, {told['again']} today")
         if different:
-            raise CommandError(f"{len(different)} of {recalls} would be answered in another order.")
+            raise CommandError(f"{len(different)} of {recalls} would have another order.")
 
 
 def _listed(one: StoredTrace) -> dict[str, Any]:

@@ -19,45 +19,45 @@ UNREADABLE = 2
 
 
 class Command(PlainCommand):
-    help = "See, take away and check receipts of erasures."
+    help = "List, download and verify erasure receipts."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|show|download|verify|keys|checkpoint")
         every = verbs.add_parser("list", help="show a tenant's newest receipts", description="Newest first.")
         every.add_argument("--limit", type=int, default=50, help="at most this many (default: 50)")
-        one = verbs.add_parser("show", help="show what a receipt says", description="Show what a receipt says.")
+        one = verbs.add_parser("show", help="show a receipt", description="Show a receipt.")
         take = verbs.add_parser(
             "download",
-            help="write a receipt's file, complete in itself",
-            description="Write a receipt with its proof and, for its holder, what it is about.",
+            help="write a receipt's self-contained file",
+            description="Write a receipt with its proof and, for its holder, its subject.",
         )
-        take.add_argument("--to", type=Path, metavar="FILE", help="where to (default: the output)")
+        take.add_argument("--to", type=Path, metavar="FILE", help="target file (default: standard output)")
         take.add_argument(
             "--since", type=int, metavar="SIZE", help="prove that the log only grew since a checkpoint of this size"
         )
         for verb in (one, take):
             verb.add_argument("receipt", metavar="ID", help="as `memsync receipt list` shows it: rcp_...")
         for verb in (every, one, take):
-            verb.add_argument("--tenant", metavar="NAME", help="whose (may be left out where there is one tenant)")
+            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
         check = verbs.add_parser(
             "verify",
-            help="find out whether a receipt's file is genuine; needs the file and the public keys alone",
+            help="verify a receipt's file; needs only the file and the public keys",
             description="Check a receipt's file: its signature, that the log holds it, and what it is about. Neither a "
             "database nor a setting is read. Ends with 0, or with " + _codes() + ".",
         )
         check.add_argument("file", type=Path, metavar="FILE")
         check.add_argument(
-            "--keys", type=Path, required=True, metavar="FILE", help="what `memsync receipt keys` shows, kept elsewhere"
+            "--keys", type=Path, required=True, metavar="FILE", help="output of `memsync receipt keys`, stored apart"
         )
-        check.add_argument("--target", metavar="WHAT", help="what it must be about: memories:41,42 or space:0b5c...")
+        check.add_argument("--target", metavar="WHAT", help="the expected subject: memories:41,42 or space:0b5c...")
         check.add_argument(
-            "--checkpoint", type=Path, metavar="FILE", help="an older checkpoint of the log, that it must continue"
+            "--checkpoint", type=Path, metavar="FILE", help="an older checkpoint that the log must extend"
         )
-        keys = verbs.add_parser("keys", help="show the public keys that receipts are checked with", description="JSON.")
+        keys = verbs.add_parser("keys", help="show the public keys that verify receipts", description="JSON.")
         point = verbs.add_parser(
             "checkpoint",
             help="show the newest checkpoint of the log of receipts",
-            description="Show the newest signed checkpoint of the log: keep it where the log is not.",
+            description="Show the newest signed checkpoint of the log: store it apart from the log.",
         )
         for verb in (every, one, take, check, keys, point):
             add_json(verb)

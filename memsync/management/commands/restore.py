@@ -18,8 +18,8 @@ from memsync.ops.restore import Restored, RestoreRefused, restore
 
 class Command(PlainCommand):
     help = (
-        "Restore the data, the keyring, or both, while nothing is served. What the keyring's erasure ledger names is "
-        "deleted again before anybody is."
+        "Restore the data, the keyring, or both, while the service is stopped. Data in the keyring's erasure ledger is "
+        "deleted again before the service starts."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -28,16 +28,16 @@ class Command(PlainCommand):
             "--keyring",
             type=Path,
             metavar="FILE",
-            help="a backup of the keyring; leave it out where the keyring is still there, which is newer",
+            help="a backup of the keyring; omit it if the current keyring still exists, which is newer",
         )
-        parser.add_argument("--replace", action="store_true", help="lose what the database holds now")
+        parser.add_argument("--replace", action="store_true", help="replace the current contents of the database")
         parser.add_argument(
             "--accept-unshredding",
             action="store_true",
-            help="restore a keyring that does not know of all erasures: what they erased can then be read again",
+            help="restore a keyring that lacks some erasures: data they erased becomes readable again",
         )
         parser.add_argument(
-            "--open-all", action="store_true", help=f"try every memory, not the newest {SAMPLE} of each space"
+            "--open-all", action="store_true", help=f"decrypt every memory, not only the newest {SAMPLE} of each space"
         )
         add_json(parser)
 
@@ -48,7 +48,7 @@ class Command(PlainCommand):
         if options["keyring"]:
             files["keyring"] = options["keyring"].resolve()
         if not files:
-            raise CommandError("Say what to restore: --data FILE, --keyring FILE, or both.", returncode=2)
+            raise CommandError("Name what to restore: --data FILE, --keyring FILE, or both.", returncode=2)
         try:
             done = restore(
                 files,
@@ -65,7 +65,7 @@ class Command(PlainCommand):
         else:
             self.say(_drawn(done))
         if not done.inspection.is_well:
-            raise CommandError("Restored, and not all of it can be read: see above. The database is open for traffic.")
+            raise CommandError("Restored, but not all data can be decrypted: see above. The database accepts traffic.")
 
 
 def _described(done: Restored) -> dict[str, Any]:

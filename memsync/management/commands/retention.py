@@ -35,20 +35,20 @@ from memsync.management.plain import PlainCommand, add_json, chosen_tenant, dura
 
 
 class Command(PlainCommand):
-    help = "Say what is kept for how long, what goes next and why, and what a legal hold keeps."
+    help = "Show and set retention rules, preview removals, and manage legal holds."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="show|set|preview|run|holds|hold|lift")
         show = verbs.add_parser(
-            "show", help="show the rules in force", description="Show each rule in force, and which level set it."
+            "show", help="show the rules in force", description="Show each rule in force and its level."
         )
         change = verbs.add_parser(
             "set",
             help="set rules of the tenant, of a project or of a space",
-            description="Set rules of the tenant, or of one project or space of it. The strictest holds.",
+            description="Set rules of the tenant, or of one project or space of it. The strictest rule wins.",
         )
         look = verbs.add_parser(
-            "preview", help="show what goes when and why", description="Show what goes when and why. Changes nothing."
+            "preview", help="show upcoming removals and their reasons", description="Changes nothing."
         )
         run = verbs.add_parser(
             "run",
@@ -58,8 +58,8 @@ class Command(PlainCommand):
         held = verbs.add_parser("holds", help="list legal holds", description="List legal holds.")
         begin = verbs.add_parser(
             "hold",
-            help="keep a tenant, project, space or memory from being deleted",
-            description="Keep the tenant, or a project, space or memory of it, from being deleted by anybody.",
+            help="protect a tenant, project, space or memory from deletion",
+            description="Protect the tenant, or a project, space or memory of it, from every deletion.",
         )
         end = verbs.add_parser("lift", help="end a legal hold", description="End a legal hold.")
         for name, meaning in MEANINGS.items():
@@ -67,8 +67,8 @@ class Command(PlainCommand):
                 f"--{name.replace('_', '-')}", metavar="N" if name in BOUNDS else "WORD",
                 help=f"{meaning} ({wanted(name)})",
             )  # fmt: skip
-        change.add_argument("--loosen", action="store_true", help="also where more is kept then than before")
-        change.add_argument("--dry-run", action="store_true", help="show what would hold and what would go")
+        change.add_argument("--loosen", action="store_true", help="also if this keeps more than before")
+        change.add_argument("--dry-run", action="store_true", help="show the resulting policy and removals")
         for verb in (show, change, begin):
             which = verb.add_mutually_exclusive_group()
             which.add_argument("--project", metavar="ID", help="of this project (`proj_…`)")
@@ -79,10 +79,10 @@ class Command(PlainCommand):
         look.add_argument(
             "--within", type=duration, default=timedelta(days=30), help="how far ahead to look (default: 30d)"
         )
-        held.add_argument("--all", action="store_true", help="those that were lifted too")
+        held.add_argument("--all", action="store_true", help="include lifted holds")
         end.add_argument("hold", type=int, help="its number, as `memsync retention holds` shows it")
         for verb in (show, change, look, run, held, begin, end):
-            verb.add_argument("--tenant", metavar="NAME", help="whose (may be left out where there is one tenant)")
+            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -148,7 +148,7 @@ class Command(PlainCommand):
         if not found:
             self.say(f"Nothing of {scope.tenant.name} goes until then.")
             return
-        table = _table("day (UTC)", "memories", "what happens to them", "rule", "set by")
+        table = _table("day (UTC)", "memories", "next step", "rule", "set by")
         for one in found:
             table.add_row(
                 one.day.isoformat(), f"{one.count:,}", _step(one), _rule(one), _whose(one.level, one.target_id)
@@ -237,7 +237,7 @@ def _rule(one: Leaving) -> str:
 
 
 def _counts(done: Swept) -> str:
-    return f"{done.archived:,} archived, {done.deleted:,} deleted, {done.purged:,} gone for good"
+    return f"{done.archived:,} archived, {done.deleted:,} deleted, {done.purged:,} permanently deleted"
 
 
 def _told(row: Hold) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`memsync shred`: erase memories, a person, a project or a tenant for good, or finish what was stopped."""
+"""`memsync shred`: erase memories, a person, a project or a tenant for good, or finish interrupted erasures."""
 
 from argparse import ArgumentParser
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ from apps.tenants.selectors import get_tenant
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
 
 WHAT = (
-    "Deletes it with all that was derived from it; of a person or a tenant it first destroys what opens it. Nobody can "
-    "take that back: not from a backup either, once those from before have expired. Each has a signed receipt."
+    "Deletes it with all derived data; for an end user or a tenant it first destroys the keys. This cannot be undone, "
+    "not even from a backup once older backups have expired. Each erasure has a signed receipt."
 )
 
 
 class Command(PlainCommand):
-    help = f"Erase memories, a person, a project or a tenant for good. {WHAT}"
+    help = f"Erase memories, an end user, a project or a tenant permanently. {WHAT}"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(
@@ -36,13 +36,11 @@ class Command(PlainCommand):
         )
         memory = verbs.add_parser("memory", help="erase single memories", description=WHAT)
         memory.add_argument("ids", nargs="+", type=int, metavar="ID")
-        topic = verbs.add_parser(
-            "topic", help="erase everything that was ever remembered of the same thing", description=WHAT
-        )
+        topic = verbs.add_parser("topic", help="erase all versions of the same fact", description=WHAT)
         topic.add_argument("id", type=int, metavar="ID", help="of any memory of it")
         for verb in (memory, topic):
             verb.add_argument(
-                "--with-sources", action="store_true", help="the turns and states that they were made of as well"
+                "--with-sources", action="store_true", help="also the turns and states they were derived from"
             )
         space = verbs.add_parser("space", help="erase all memories of an end user in an environment", description=WHAT)
         which = space.add_mutually_exclusive_group(required=True)
@@ -58,31 +56,27 @@ class Command(PlainCommand):
         person.add_argument("user", metavar="ID", help="the tenant's own id of the end user")
         project = verbs.add_parser("project", help="erase every memory of a project", description=WHAT)
         project.add_argument("project", metavar="ID", help="the project's: proj_...")
-        tenant = verbs.add_parser(
-            "tenant", help="erase everything of a tenant but its audit trail; its name is free again", description=WHAT
-        )
+        tenant = verbs.add_parser("tenant", help="erase all data of a tenant except its audit trail", description=WHAT)
         tenant.add_argument("name", help="the tenant's")
         again = verbs.add_parser(
             "resume",
-            help="finish what was stopped",
-            description="Erase whatever the erasure ledger says is erased and is still there.",
+            help="finish interrupted erasures",
+            description="Erase data that the erasure ledger lists and that still exists.",
         )
         purge = verbs.add_parser(
             "purge",
-            help="take what was erased out of the files of the database, now",
+            help="remove erased data from the database files now",
             description="Vacuum and rewrite every table, and issue the receipts; the worker does it hourly.",
         )
         purge.add_argument(
-            "--rewrite", action="store_true", help="large tables too, which keeps everybody out while it lasts"
+            "--rewrite", action="store_true", help="also rewrite large tables, which locks them meanwhile"
         )
         for verb in (memory, topic, space, person, project):
-            verb.add_argument("--tenant", metavar="NAME", help="whose (may be left out where there is one tenant)")
+            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
         for verb in (memory, topic, space, person, project, tenant):
-            verb.add_argument("--dry-run", action="store_true", help="say what would go, and change nothing")
+            verb.add_argument("--dry-run", action="store_true", help="show what would be erased, and change nothing")
             verb.add_argument("--yes", action="store_true", help="do not ask")
-            verb.add_argument(
-                "--request", default="", metavar="TEXT", help="a number that the ledger shall keep with it"
-            )
+            verb.add_argument("--request", default="", metavar="TEXT", help="a number to record in the ledger")
         for verb in (memory, topic, space, person, project, tenant, again, purge):
             add_json(verb)
 
@@ -141,9 +135,7 @@ class Command(PlainCommand):
         if options["json"]:
             self.say_json(asdict(done))
         else:
-            self.say(
-                f"{done.erasures} erasures purged; {done.rewritten} tables rewritten, {done.reindexed} reindexed."
-            )
+            self.say(f"{done.erasures} erasures purged; {done.rewritten} tables rewritten, {done.reindexed} reindexed.")
         if done.waits:
             raise CommandError(f"A transaction still reads {', '.join(done.waits)}: run it again.")
 
@@ -155,10 +147,10 @@ class Command(PlainCommand):
         if options["yes"]:
             return True
         if options["json"]:
-            raise CommandError("With --json say --yes too: nobody can be asked.", returncode=2)
+            raise CommandError("With --json pass --yes too: there is no prompt.", returncode=2)
         self.tell_plan(target, plan, options)
         try:
-            said = input(f"Type {what} ({name}) to erase it for good: ")
+            said = input(f"Type {what} ({name}) to erase it permanently: ")
         except EOFError:
             said = ""
         if said.strip() != name:

@@ -17,18 +17,18 @@ from apps.tenants.models import Profile
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
 
 SEALED = (
-    "A sealed space keeps nothing that could be searched: neither keyed words nor rotated vectors. Recall opens all "
-    f"of it in process, so it holds at most {CAPACITY} memories."
+    "A sealed space has no index data: neither keyed words nor rotated vectors. Recall decrypts all of it in process, "
+    f"so it holds at most {CAPACITY} memories."
 )
 
 
 class Command(PlainCommand):
-    help = "List a tenant's spaces; seal the sensitive ones, and make them searchable again."
+    help = "List a tenant's spaces; seal sensitive ones, or make them searchable again."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|seal|unseal")
         show = verbs.add_parser("list", help="show a tenant's spaces", description="Show a tenant's spaces.")
-        seal = verbs.add_parser("seal", help="keep nothing searchable of a space", description=SEALED)
+        seal = verbs.add_parser("seal", help="seal a space: store no index data", description=SEALED)
         unseal = verbs.add_parser(
             "unseal", help="make a space searchable again", description=f"Make a space searchable again. {SEALED}"
         )
@@ -43,7 +43,7 @@ class Command(PlainCommand):
                 help="of the end user's space (default: production)",
             )
         for verb in (show, seal, unseal):
-            verb.add_argument("--tenant", metavar="NAME", help="whose (may be left out where there is one tenant)")
+            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -59,7 +59,7 @@ class Command(PlainCommand):
             self.say_json([_described(space) for space in found])
             return
         if not found:
-            self.say(f"{scope.tenant.name} has no spaces yet: the first add for an end user makes one.")
+            self.say(f"{scope.tenant.name} has no spaces yet: the first add for an end user creates one.")
             return
         table = Table("id", "whose", "environment", "profile", "memories ever indexed", box=None, pad_edge=False)
         for space in found:

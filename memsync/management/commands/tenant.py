@@ -21,36 +21,36 @@ from memsync.management.plain import PlainCommand, add_json, operator, url
 
 
 class Command(PlainCommand):
-    help = "Create and list tenants; say what their API keys may delete, and how much they may ask."
+    help = "Create and list tenants; set their policies and quotas."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="create|list|policy")
         create = verbs.add_parser(
             "create",
-            help="open a tenant with its own encryption keys, a default project and three API keys",
-            description="Open a tenant with its own encryption keys, a default project and one API key for each "
-            "environment. The keys are shown now and never again.",
+            help="create a tenant with its own encryption keys, a default project and three API keys",
+            description="Create a tenant with its own encryption keys, a default project and one API key for each "
+            "environment. The keys are shown only once.",
         )
         create.add_argument("name", help="1 to 64 letters, digits, dots, dashes and underscores; unique")
         create.add_argument(
-            "--organization", metavar="NAME", help="who owns it; made if there is none (default: the tenant's name)"
+            "--organization", metavar="NAME", help="the owner; created if missing (default: the tenant's name)"
         )
         add_json(create)
         add_json(verbs.add_parser("list", help="show all tenants", description="Show all tenants."))
         policy = verbs.add_parser(
             "policy",
-            help="say what keys may delete, how new spaces begin, and what becomes of changes and instructions",
-            description="Say what the tenant's API keys may delete, whether new spaces are sealed, whether another "
-            "value of a claim replaces the older one, and whether instructions that extraction finds wait for review. "
-            "An API key never erases: `retire` is to let a key "
-            "that holds the scope memory:delete hide memories, which can be restored for 7 days.",
+            help="set what keys may delete, how new spaces start, and how changes and instructions are treated",
+            description="Set what the tenant's API keys may delete, whether new spaces are sealed, whether a new value "
+            "of a claim replaces the older one, and whether extracted instructions are held for review. An API key "
+            "never erases: `retire` lets a key with the scope memory:delete soft-delete memories, which can be "
+            "restored for 7 days.",
         )
         policy.add_argument("name", help="the tenant's")
         policy.add_argument(
             "setting",
             metavar="NAME=VALUE",
             help="key_deletes=deny, the default, refuses all deletes, key_deletes=retire hides; "
-            "new_spaces=searchable, the default, or new_spaces=sealed: of new end users nothing searchable is kept; "
+            "new_spaces=searchable, the default, or new_spaces=sealed: no index data is stored for new end users; "
             "changes=replace, the default, or changes=dispute, which keeps both values until a reviewer decides; "
             "instructions=style, the default: how users want to be answered takes effect when they say it, and other "
             "instructions wait; instructions=review: all wait; instructions=keep: all take effect at once; "
@@ -62,10 +62,10 @@ class Command(PlainCommand):
         add_json(policy)
         quota = verbs.add_parser(
             "quota",
-            help="limit how many adds and retrievals a tenant may make in a month",
-            description="Show what of this month's quota is used; with --mode, set it. One request is one unit, "
-            "whatever it carries. `strict` answers 429 over the limit; `silent` answers as if it had been done, and "
-            "does nothing; `off`, the default, counts nothing.",
+            help="limit a tenant's adds and retrievals per month",
+            description="Show this month's usage of the quota; with --mode, set it. One request is one unit. `strict` "
+            "returns 429 over the limit; `silent` returns a normal response and does nothing; `off`, the default, "
+            "counts nothing.",
         )
         quota.add_argument("name", help="the tenant's")
         quota.add_argument("--mode", choices=MODES)
@@ -112,7 +112,7 @@ class Command(PlainCommand):
             )
             return
         if not found:
-            self.say("There are no tenants yet: `memsync tenant create NAME` makes one.")
+            self.say("There are no tenants yet: `memsync tenant create NAME` creates one.")
             return
         table = Table("tenant", "organization", "keys may", "since", "state")
         for tenant in found:
@@ -129,15 +129,15 @@ class Command(PlainCommand):
         name, _, value = options["setting"].partition("=")
         if name not in POLICIES or value not in POLICIES[name].values:
             choices = ", ".join(f"{known}={'|'.join(POLICIES[known].values)}" for known in POLICIES)
-            raise CommandError(f"Say one of {choices}.", returncode=2)
+            raise CommandError(f"Use one of {choices}.", returncode=2)
         if name == "break_glass" and value == BreakGlass.NOTIFY:
-            raise CommandError("Only an owner of the tenant loosens that, in the console.", returncode=2)
+            raise CommandError("Only an owner of the tenant can loosen this, in the console.", returncode=2)
         tenant = get_tenant(options["name"])
         set_policy(tenant, actor=operator().label, now=timezone.now(), **{name: value})
         if options["json"]:
             self.say_json({"tenant": tenant.name, name: value})
         elif name == "new_spaces":
-            self.say(f"New spaces of [bold]{tenant.name}[/bold] are {value}; those it has stay as they are.")
+            self.say(f"New spaces of [bold]{tenant.name}[/bold] are {value}; existing spaces do not change.")
         elif name == "key_deletes":
             self.say(f"API keys of [bold]{tenant.name}[/bold]: {KeyDeletes(value).label.lower()}.")
         else:
@@ -148,7 +148,7 @@ class Command(PlainCommand):
         now, scope = timezone.now(), find_tenant_scope(get_tenant(options["name"]).name)
         limits = {meter: options[meter] for meter in METERS}
         if options["mode"] is None and any(limit is not None for limit in limits.values()):
-            raise CommandError("Say --mode with a limit: strict, silent or off.", returncode=2)
+            raise CommandError("Pass --mode with a limit: strict, silent or off.", returncode=2)
         if options["mode"] is not None:
             set_quota(scope, actor=operator().label, mode=options["mode"], now=now, **limits)
         mode, found = quota_mode(scope), standings(scope, now=now)
@@ -181,5 +181,5 @@ def _drawn(opened: OpenedTenant) -> Panel:
     table.add_column(overflow="fold")
     table.add_row("tenant", f"{opened.tenant.name}, of {escape(opened.tenant.organization.name)}")
     table.add_row("project", opened.project.public_id)
-    table.add_row("keys", "[yellow]shown now and never again[/yellow]; valid for 90 days")
+    table.add_row("keys", "[yellow]shown only once[/yellow]; valid for 90 days")
     return Panel(table, title="Tenant opened", border_style="green")

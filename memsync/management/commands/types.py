@@ -30,47 +30,47 @@ TURN_SECONDS: Final = 1.0  # between two looks at the bar
 PAUSE_SECONDS: Final = 0.3  # while a worker is at it
 MOST_SAMPLES: Final = 100
 TELLING: Final = (
-    "A memory is told by phrases (--words, whole words in any case, `*` for any ending, `#` for a number), by the "
-    "beginning of its key (--key-prefix), or by a file of rules, each with a name, words, unless and key_prefix."
+    "Memories are identified by phrases (--words, whole words in any case, `*` for any ending, `#` for a number), by "
+    "the prefix of their key (--key-prefix), or by a file of rules, each with a name, words, unless and key_prefix."
 )
 
 
 class Command(PlainCommand):
-    help = "Add, split and give up types of a tenant's own, and take their memories along."
+    help = "Add, split and retire a tenant's custom memory types, and migrate their memories."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="list|add|split|sunset|status|resume|undo")
         show = verbs.add_parser(
             "list",
-            help="show every type, what it means, and how many memories are of it",
-            description="Show every type, what it means, and how many memories are of it.",
+            help="list all types with their definitions and counts",
+            description="List all types with their definitions and counts.",
         )
         add = verbs.add_parser(
             "add",
-            help="add a type, and give it the memories that are of it",
-            description=f"Add a type, and give it the memories that are of it. {TELLING}",
+            help="add a type and move matching memories to it",
+            description=f"Add a type and move matching memories to it. {TELLING}",
         )
         split = verbs.add_parser(
             "split",
-            help="give a type a part of the memories of others",
-            description=f"Give a type, which may be built in or new, a part of the memories of others. {TELLING}",
+            help="move a part of other types' memories to a type",
+            description=f"Move a part of other types' memories to a type, which may be built-in or new. {TELLING}",
         )
         end = verbs.add_parser(
             "sunset",
-            help="give a type up: its memories and new ones become another's",
-            description="Give a type of the tenant's own up: its memories, and what would be of it, become another's.",
+            help="retire a type: its memories and new ones get another type",
+            description="Retire a custom type: its memories and new ones get another type.",
         )
-        status = verbs.add_parser("status", help="show changes and how far they are",
-                                  description="Show changes of types and how far they are.")  # fmt: skip
+        status = verbs.add_parser("status", help="show changes and their progress",
+                                  description="Show changes of types and their progress.")  # fmt: skip
         resume = verbs.add_parser(
             "resume",
-            help="take part in a change that is under way, until it is done",
-            description="Take part in a change that is under way, until it is done. Workers go on by themselves.",
+            help="work on a running change until it is done",
+            description="Work on a running change until it is done. Workers continue by themselves.",
         )
         undo = verbs.add_parser(
             "undo",
-            help="undo a change: each memory that nobody changed since is as it was",
-            description="Undo a change: each memory that nobody changed since is as it was before.",
+            help="undo a change: memories not changed since are reverted",
+            description="Undo a change: memories not changed since are reverted.",
         )
         for verb in (add, split):
             verb.add_argument("name", help="lower-case letters, digits and underscores")
@@ -78,25 +78,23 @@ class Command(PlainCommand):
             _add_telling(verb)
         add.add_argument(
             "--from", dest="sources", type=_names, default=(), metavar="TYPES",
-            help="look at memories of these types (default: every type but summary and reference)",
+            help="source types (default: all except summary and reference)",
         )  # fmt: skip
-        split.add_argument(
-            "--from", dest="sources", type=_names, required=True, metavar="TYPES", help="of which types it gets a part"
-        )
-        end.add_argument("name", help="the type to give up")
-        end.add_argument("--into", required=True, metavar="TYPE", help="what its memories become")
+        split.add_argument("--from", dest="sources", type=_names, required=True, metavar="TYPES", help="source types")
+        end.add_argument("name", help="the type to retire")
+        end.add_argument("--into", required=True, metavar="TYPE", help="the new type of its memories")
         for verb in (add, split, end):
-            verb.add_argument("--dry-run", action="store_true", help="only say what would be done, and show a sample")
+            verb.add_argument("--dry-run", action="store_true", help="only show the effect, with a sample")
             verb.add_argument(
-                "--sample", type=int, default=10, metavar="N", help="of so many memories, ids and types only"
+                "--sample", type=int, default=10, metavar="N", help="sample size; shows IDs and types only"
             )
         resume.add_argument("change", type=int, nargs="?", help="its number (default: the newest)")
         undo.add_argument("change", type=int, help="its number, as `memsync types status` shows it")
-        undo.add_argument("--dry-run", action="store_true", help="only say how many memories it would be")
+        undo.add_argument("--dry-run", action="store_true", help="only count the memories")
         for verb in (add, split, end, undo):
-            verb.add_argument("--wait", action="store_true", help="take part in the work and return when it is done")
+            verb.add_argument("--wait", action="store_true", help="work in this process too and return when done")
         for verb in (show, add, split, end, status, resume, undo):
-            verb.add_argument("--tenant", metavar="NAME", help="whose (may be left out where there is one tenant)")
+            verb.add_argument("--tenant", metavar="NAME", help="the tenant (optional if there is only one tenant)")
             add_json(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -241,19 +239,19 @@ class Command(PlainCommand):
 
 
 def _add_definition(verb: ArgumentParser) -> None:
-    verb.add_argument("--like", default="", metavar="TYPE", help="take over from this type what is not said here")
+    verb.add_argument("--like", default="", metavar="TYPE", help="default values from this type")
     verb.add_argument(
         "--slot", choices=type_changes.SLOTS, default="inherit",
         help="share the slots of --like, have slots of its own, or accumulate (default: inherit)",
     )  # fmt: skip
     verb.add_argument("--half-life", type=float, metavar="DAYS", help="of its freshness")
     verb.add_argument("--prior", type=float, metavar="T", help="0 to 0.2: what the type adds to confidence")
-    verb.add_argument("--ttl", type=duration, metavar="TIME", help="for how long new memories are kept: 90d, 12h")
+    verb.add_argument("--ttl", type=duration, metavar="TIME", help="lifetime of new memories: 90d, 12h")
 
 
 def _add_telling(verb: ArgumentParser) -> None:
     verb.add_argument("--words", type=_names, default=(), metavar="PHRASES", help="separated by commas")
-    verb.add_argument("--unless", type=_names, default=(), metavar="PHRASES", help="that rule a memory out")
+    verb.add_argument("--unless", type=_names, default=(), metavar="PHRASES", help="phrases that exclude a memory")
     verb.add_argument("--key-prefix", default="", metavar="KEY", help="as user.medication.")
     verb.add_argument("--rules", type=Path, metavar="FILE", help="a JSON list of rules, tried in order")
 

@@ -69,15 +69,13 @@ def check_worker_and_beat(visit: Visit) -> Iterator[DoctorFinding]:
     try:
         began = time.monotonic()
         if _gone(row, visit.patience):
-            yield ok(
-                "worker and beat", f"work that no message announced was done after {time.monotonic() - began:.1f} s"
-            )
+            yield ok("worker and beat", f"work without a message was done after {time.monotonic() - began:.1f} s")
             return
         threading.Thread(target=notify, args=[drain], daemon=True).start()  # a broker that is away would hold us up
         if _gone(row, visit.patience):
-            yield fail("beat", "a worker works when a message tells it to, and beat sends none", HINTS["beat"])
+            yield fail("beat", "a worker processes messages, but beat sends none", HINTS["beat"])
         else:
-            yield fail("worker", "work was not taken up, with a message and without", HINTS["worker"])
+            yield fail("worker", "work was not processed, with or without a message", HINTS["worker"])
     finally:
         OutboxEvent.objects.filter(pk=row.pk).delete()
 
@@ -105,9 +103,9 @@ def check_queues(visit: Visit) -> Iterator[DoctorFinding]:
     finally:
         OutboxEvent.objects.filter(pk__in=[row.pk for row in rows]).delete()
     if silent:
-        yield fail("queues", f"nobody takes from {', '.join(silent)}", HINTS["queues"])
+        yield fail("queues", f"no worker consumes {', '.join(silent)}", HINTS["queues"])
     else:
-        yield ok("queues", f"somebody takes from each: {', '.join(queues)}")
+        yield ok("queues", f"a worker consumes each: {', '.join(queues)}")
 
 
 def _gone(row: OutboxEvent, seconds: float) -> bool:

@@ -40,4 +40,4 @@ def examine(*, now: datetime, patience: float = PATIENCE) -> Iterator[DoctorFind
             yield from look(Visit(now, patience))
         except Exception as error:  # noqa: BLE001  (whatever is wrong with one part, the others are looked at)
             # Its class only: the message of a database's error may quote a row, that of a driver an address.
-            yield fail(part, f"could not be looked at: {type(error).__name__}", HINTS.get(part, "See the logs."))
+            yield fail(part, f"could not be checked: {type(error).__name__}", HINTS.get(part, "See the logs."))

@@ -14,14 +14,14 @@ HINTS: Final = {
     "database": "Is `memsync up` running, and DATABASE_URL right?",
     "keyring": "Is KEYRING_URL right?",
     "walls": "Is the database there?",
-    "connections": "Raise max_connections of PostgreSQL: whoever comes next waits, and workers stand still.",
-    "key provider": "See KMS_BACKEND and KMS_OPTIONS. While it is away, keys are held for five minutes and no longer.",
-    "keys": "Restore the key provider's key, or DEPLOYMENT_ID, as it was when they were made.",
+    "connections": "Raise max_connections of PostgreSQL: new connections wait, and workers are blocked.",
+    "key provider": "See KMS_BACKEND and KMS_OPTIONS. While it is unavailable, keys are cached for five minutes only.",
+    "keys": "Restore the key provider's key, or the original DEPLOYMENT_ID.",
     "rows that grant": "`memsync keys bind --dry-run` lists them. After a restore or an upgrade `memsync keys bind` "
-    "makes them good again; otherwise somebody writes to the database.",
-    "embedder": "See EMBEDDER_BACKEND. Until it works, what is added is found by its words only.",
-    "classifier": "See CLASSIFIER_BACKEND. Until it works, all is kept but what a guard or the filler refuses.",
-    "broker": "See CELERY_BROKER_URL. Adds go on; what waits in the outbox is done when it is back.",
+    "accepts them; otherwise someone else writes to the database.",
+    "embedder": "See EMBEDDER_BACKEND. Until it works, new memories are found by keywords only.",
+    "classifier": "See CLASSIFIER_BACKEND. Until it works, only guards and the filler reject input.",
+    "broker": "See CELERY_BROKER_URL. Adds continue; the outbox is processed when it is back.",
     "worker": "Start a worker: `memsync up`, or `celery --app memsync.celery worker`.",
     "beat": "Start beat: `memsync up`, or `celery --app memsync.celery beat`.",
     "worker and beat": "Is the database there?",
@@ -45,7 +45,7 @@ class DoctorFinding:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """patience: seconds to wait for beat to ring, and again for a worker to work."""
+    """patience: seconds to wait for beat, and again for a worker."""
 
     now: datetime
     patience: float

@@ -39,7 +39,7 @@ def check_keys(visit: Visit) -> Iterator[DoctorFinding]:
     if oldest is None:
         return
     days = (visit.now - oldest).days
-    said = f"the oldest that writes use is {days} days old"
+    said = f"the oldest active key is {days} days old"
     if days > settings.KEY_MAX_AGE_DAYS:
         yield warn("keys", said, "Beat rotates it by schedule; if it does not, run `memsync keys rotate`.")
     else:
@@ -47,14 +47,14 @@ def check_keys(visit: Visit) -> Iterator[DoctorFinding]:
 
 
 def check_rows_that_grant(visit: Visit) -> Iterator[DoctorFinding]:
-    """Whether keys, roles, tenants and people are as the service wrote them."""
+    """Whether keys, roles, tenants and users are unchanged."""
     found = Counter(one.kind for one in list_unbound())
     if found:
-        said = "not what the service wrote, and good for nothing: "
+        said = "not written by the service, and refused: "
         said += ", ".join(f"{count} {kind}" for kind, count in sorted(found.items()))
         yield fail("rows that grant", said, HINTS["rows that grant"])
     else:
-        yield ok("rows that grant", "keys, roles, tenants and people are as the service wrote them")
+        yield ok("rows that grant", "keys, roles, tenants and users are unchanged")
 
 
 def check_quarantine(visit: Visit) -> Iterator[DoctorFinding]:
@@ -63,11 +63,11 @@ def check_quarantine(visit: Visit) -> Iterator[DoctorFinding]:
     if count:
         yield warn(
             "quarantine",
-            f"{count} rows failed their seal and are left out of every answer",
-            "The admin lists them: somebody changed or swapped them, or a disk did. Restore them from a backup.",
+            f"{count} rows cannot be decrypted and are left out of results",
+            "The admin lists them: they were changed or swapped, or a disk failed. Restore them from a backup.",
         )
     else:
-        yield ok("quarantine", "no row failed its seal")
+        yield ok("quarantine", "all rows can be decrypted")
 
 
 def check_embedder(visit: Visit) -> Iterator[DoctorFinding]:
@@ -83,7 +83,7 @@ def check_classifier(visit: Visit) -> Iterator[DoctorFinding]:
     """Whether the classifier reads a text, and how long it takes."""
     classifier = get_classifier()
     if classifier is None:
-        yield ok("classifier", "none: all is kept but what a guard or the filler refuses")
+        yield ok("classifier", "none: only guards and the filler reject input")
         return
     began = time.perf_counter()
     classifier.read("Is everything well?", [(0, 19)])

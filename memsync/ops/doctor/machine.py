@@ -31,9 +31,7 @@ def check_files(visit: Visit) -> Iterator[DoctorFinding]:
     open_to_others = [path for path in there if stat.S_IMODE(path.stat().st_mode) & 0o077]
     for path in open_to_others:
         mode = "700" if path.is_dir() else "600"
-        yield fail(
-            "files", f"{path} is open to others than its owner", f"chmod {mode} {path}, and renew what it holds."
-        )
+        yield fail("files", f"{path} is accessible to other users", f"chmod {mode} {path}, and renew what it holds.")
     if not open_to_others:
         yield ok("files", f"{len(there)} files and directories of {home} are their owner's alone")
 
@@ -58,8 +56,8 @@ def check_processes(visit: Visit) -> Iterator[DoctorFinding]:
         if not Path(f"/proc/{process['pid']}").exists():
             yield fail("processes", f"{name} does not run", "`memsync up` starts it again; see its log in the home.")
         elif process["restarts"]:
-            yield warn("processes", f"{name} was started again {process['restarts']} times", "See its log in the home.")
+            yield warn("processes", f"{name} was restarted {process['restarts']} times", "See its log in the home.")
     if not running:
-        yield ok("processes", "started elsewhere than by `memsync up`")
+        yield ok("processes", "not started by `memsync up`")
     elif all(Path(f"/proc/{process['pid']}").exists() for process in running.values()):
         yield ok("processes", f"{', '.join(running)} run")
