@@ -232,9 +232,7 @@ def test_refusal_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixture[str])
 
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.splitlines() == [
-        "memsync: There is no tenant with this name; `memsync tenant list` shows all."
-    ]
+    assert said.err.splitlines() == ["memsync: There is no tenant with this name; `memsync tenant list` shows all."]
 
 
 @pytest.mark.parametrize(
