@@ -12,11 +12,11 @@ from django.conf import settings
 from django.db import OperationalError, connections, transaction
 from psycopg.errors import QueryCanceled
 
+from apps.console.cached_counts import get_or_count
+from apps.console.charts import Bar, Chart, bars, stacked
+from apps.console.ingest_statistics import KINDS, kind_of
 from apps.core.admin import OPERATOR
-from apps.core.charts import Bar, Chart, bars, stacked
-from apps.ingest.outcomes import KINDS, kind_of
 from apps.recall.latency_histogram import BOUNDS, percentile
-from apps.web.cached_counts import get_or_count
 
 DAYS: Final = 14
 HOURS: Final = 48

@@ -13,9 +13,9 @@ from apps.accounts.services import is_operator
 from apps.audit.actions import AuditAction
 from apps.breakglass.models import Grant, GrantStatus
 from apps.breakglass.services import BreakGlassForbidden, GrantNotFound, denials_noted, locked, note, policy_of
+from apps.console.memory_list import MemoryRow, look_at_all
 from apps.core.errors import Conflict, Forbidden, LimitReached
 from apps.core.scoping import tenant_transaction
-from apps.memories.memory_list import MemoryRow, look_at_all
 from apps.memories.models import Memory
 from apps.memories.selectors import MemoryNotFound
 from apps.projects.models import Space

@@ -9,11 +9,11 @@ from django.db.models import Q
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
+from apps.console.memory_list import standing_as
 from apps.core.errors import Invalid
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.memories import integrity
-from apps.memories.memory_list import standing_as
 from apps.memories.models import Memory, MemoryQuerySet
 from apps.memories.sealing import open_tags
 from apps.memories.soft_delete import soft_delete

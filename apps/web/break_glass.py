@@ -14,8 +14,8 @@ from apps.accounts import stepup
 from apps.breakglass.reading import MOST_AT_ONCE, list_records, open_records
 from apps.breakglass.selectors import GrantStatus, Seen, find_active, get_grant, list_grants
 from apps.breakglass.services import MOST_REASON, WAITING, ReasonRefused, allow, approve, ask, end, policy_of
+from apps.console.space_list import find_space, owners_of
 from apps.core.errors import Invalid
-from apps.memories.space_list import find_space, owners_of
 from apps.projects.scope import Scope
 from apps.tenants.services import POLICIES, set_policy
 from apps.web.memories import following

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from django.http import HttpRequest
 
-from apps.memories.space_list import environments_in_use
+from apps.console.space_list import environments_in_use
 from apps.projects.scope import Environment, Scope
 from apps.web.pages import PageContext
 

@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from apps.accounts import stepup
-from apps.memories.memory_list import look_at
-from apps.memories.space_list import owner_of
+from apps.console.memory_list import look_at
+from apps.console.space_list import owner_of
 from apps.projects.scope import SpaceKind
 from apps.projects.selectors import get_project, list_projects
 from apps.retention.erasure_list import get_erasure, list_erasures

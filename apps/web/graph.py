@@ -7,14 +7,14 @@ from django.http import HttpRequest, HttpResponse
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
+from apps.console.space_list import owner_of
+from apps.console.svg_charts import GRAPH_HEIGHT, GRAPH_WIDTH, Point, spread
 from apps.core.scoping import tenant_transaction
 from apps.edges.graph import graph as memories_and_edges
 from apps.entities.selectors import picture
-from apps.memories.space_list import owner_of
 from apps.projects.scope import Scope
 from apps.web.memories import find
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
-from apps.web.svg_charts import GRAPH_HEIGHT, GRAPH_WIDTH, Point, spread
 
 NODES: Final = 40
 NAME: Final = 20  # characters of a name in the picture

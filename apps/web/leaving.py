@@ -7,20 +7,20 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
-from apps.ingest.outcomes import Day
+from apps.console.cached_counts import get_or_count
+from apps.console.ingest_statistics import Day
+from apps.console.space_list import Owner, owners_of, spaces_in
+from apps.console.svg_charts import columns
 from apps.memories.lifetimes import COUNTED, PLATFORM
-from apps.memories.space_list import Owner, owners_of, spaces_in
 from apps.projects.policies import DEFAULT, Level
 from apps.projects.scope import Environment
 from apps.projects.selectors import list_projects
 from apps.retention.holds import list_holds
 from apps.retention.notices import list_notices
 from apps.retention.previewing import Leaving, preview
-from apps.web.cached_counts import get_or_count
 from apps.web.environments import FIRST, environment_of
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 from apps.web.retention_words import BY, STEPS, TITLES, amount
-from apps.web.svg_charts import columns
 
 READ: Final = "retention:read"
 AHEAD: Final = (7, 30, 90, 365)  # days that are looked ahead

@@ -9,11 +9,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from apps.accounts import stepup
-from apps.core.errors import Conflict
-from apps.edges.selectors import edges_of
-from apps.entities.selectors import entities_in
-from apps.memories.memory_detail import get_memory_detail
-from apps.memories.memory_list import (
+from apps.console.memory_detail import get_memory_detail
+from apps.console.memory_list import (
     MemoryRow,
     MemoryStatus,
     browse,
@@ -23,17 +20,20 @@ from apps.memories.memory_list import (
     look_at_all,
     reveal_hidden,
 )
+from apps.console.space_list import find_space, owner_of
+from apps.console.svg_charts import timeline
+from apps.core.errors import Conflict
+from apps.edges.selectors import edges_of
+from apps.entities.selectors import entities_in
 from apps.memories.revisions import History, get_history
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.soft_delete import restore
-from apps.memories.space_list import find_space, owner_of
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project, list_projects
 from apps.retention.soft_deletion import MemorySelection, preview, soft_delete_selection
 from apps.web.memory_filters import FilterRefused, MemoryFilters, day_of, end_of
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 from apps.web.retention_words import why_kept
-from apps.web.svg_charts import timeline
 
 PAGE: Final = 25
 SAMPLE: Final = 5

@@ -7,9 +7,9 @@ from typing import Final, Self
 
 from django.utils.http import urlencode
 
+from apps.console.memory_list import MemoryFilter, MemoryStatus
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
-from apps.memories.memory_list import MemoryFilter, MemoryStatus
 from apps.retention.soft_deletion import MemorySelection
 
 LONGEST: Final = 64

@@ -6,21 +6,21 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from apps.accounts.services import person_of
-from apps.core.charts import bars
-from apps.ingest.outcomes import KINDS, outcomes
+from apps.console.cached_counts import get_or_count
+from apps.console.charts import bars
+from apps.console.ingest_statistics import KINDS, outcomes
+from apps.console.memory_list import newest_in
+from apps.console.space_list import owners_of
+from apps.console.status_counts import count_statuses
+from apps.console.svg_charts import columns
 from apps.ingest.review import count_waiting
-from apps.memories.memory_list import newest_in
-from apps.memories.space_list import owners_of
-from apps.memories.status_counts import count_statuses
 from apps.retention.requests import count_pending
 from apps.tenants.members import reach_of
 from apps.web.break_glass import waits_or_reads
-from apps.web.cached_counts import get_or_count
 from apps.web.environments import FIRST, environment_of, inside
 from apps.web.leaving import notice_of
 from apps.web.navigation import front
 from apps.web.pages import AccessLevel, PageContext, in_tenant, needs, show
-from apps.web.svg_charts import columns
 
 DAYS: Final = 30
 NEWEST: Final = 6

@@ -8,9 +8,9 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from apps.accounts import stepup
+from apps.console.memory_list import look_at_all
+from apps.console.space_list import owner_of, owners_of
 from apps.exports.services import Export
-from apps.memories.memory_list import look_at_all
-from apps.memories.space_list import owner_of, owners_of
 from apps.projects.scope import Scope
 from apps.retention.requests import OpenedRequest, confirm, get_in_tenant, list_in_tenant, refuse
 from apps.retention.soft_deletion import preview

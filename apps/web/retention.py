@@ -11,8 +11,9 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from apps.accounts import stepup
+from apps.console.cached_counts import get_or_count
+from apps.console.space_list import Owner, find_space, owner_of
 from apps.memories.lifetimes import PURGED
-from apps.memories.space_list import Owner, find_space, owner_of
 from apps.memories.spaces import find_end_user
 from apps.projects.policies import (
     BOUNDS,
@@ -35,7 +36,6 @@ from apps.projects.policies import (
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project, list_projects
 from apps.retention.previewing import PolicyChange, preview, preview_change
-from apps.web.cached_counts import get_or_count
 from apps.web.environments import environment_of, inside
 from apps.web.leaving import READ, notice_of, owners_in
 from apps.web.memory_filters import id_of

@@ -8,10 +8,10 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from apps.console.space_list import owners_of
 from apps.core.errors import DomainError
 from apps.core.plaintext import Plaintext
 from apps.ingest.review import STATES, ReviewFilter, ReviewVerdict, decide_all, list_candidates, list_undoable, undo
-from apps.memories.space_list import owners_of
 from apps.projects.scope import Environment
 from apps.web.environments import FIRST, environment_of, inside
 from apps.web.memories import following

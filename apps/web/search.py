@@ -4,10 +4,10 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 
-from apps.core.charts import bars
+from apps.console.charts import bars
+from apps.console.memory_list import labels_of
+from apps.console.space_list import owner_of
 from apps.core.plaintext import Plaintext
-from apps.memories.memory_list import labels_of
-from apps.memories.space_list import owner_of
 from apps.projects.scope import Scope
 from apps.recall.ranking import PROFILES
 from apps.recall.results import Filters, Hit

@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from apps.memories.space_list import list_space_summaries
+from apps.console.space_list import list_space_summaries
 from apps.memories.spaces import find_end_user
 from apps.web.environments import FIRST, environment_of, inside
 from apps.web.memories import following

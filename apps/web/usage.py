@@ -7,14 +7,14 @@ from django.http import HttpRequest, HttpResponse
 
 from apps.apikeys.quota import QuotaState, quota_mode, standings
 from apps.audit.selectors import count_by_day
-from apps.core.charts import Bar, bars
-from apps.ingest.outcomes import KINDS, Day, outcomes
-from apps.memories.status_counts import StatusCounts, count_statuses
+from apps.console.cached_counts import Counted, get_or_count
+from apps.console.charts import Bar, bars
+from apps.console.ingest_statistics import KINDS, Day, outcomes
+from apps.console.status_counts import StatusCounts, count_statuses
+from apps.console.svg_charts import columns
 from apps.projects.scope import Environment
-from apps.web.cached_counts import Counted, get_or_count
 from apps.web.environments import FIRST, inside
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
-from apps.web.svg_charts import columns
 
 DAYS: Final = 30
 NEAR: Final = 80  # percent of a quota

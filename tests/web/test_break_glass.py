@@ -15,8 +15,8 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.breakglass import reading, services
 from apps.breakglass.models import Grant
+from apps.console import memory_list, space_list
 from apps.core.scoping import tenant_transaction
-from apps.memories import memory_list, space_list
 from apps.memories.models import MemoryQuerySet
 from apps.projects.scope import Principal, Scope
 from apps.tenants.members import give_role

@@ -15,20 +15,21 @@ from django.urls import reverse
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
-from apps.core.charts import bars, rounded_up
+from apps.console import cached_counts, memory_list, space_list
+from apps.console.charts import bars, rounded_up
+from apps.console.ingest_statistics import KINDS, Day
+from apps.console.memory_list import MemoryFilter, browse
+from apps.console.svg_charts import GRAPH_HEIGHT, GRAPH_WIDTH, columns, spread
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest import review
 from apps.ingest.candidates import Proposal
 from apps.ingest.models import ReviewItem
-from apps.ingest.outcomes import KINDS, Day
 from apps.ingest.review_storage import expire_candidates
 from apps.ingest.services import remember
 from apps.ingest.turns import Turn, take_turn
-from apps.memories import memory_list, space_list
 from apps.memories.feedback import give_feedback
 from apps.memories.feedback_aggregation import Signal
-from apps.memories.memory_list import MemoryFilter, browse
 from apps.memories.models import Memory
 from apps.projects.scope import Environment, Scope
 from apps.recall import read_log
@@ -37,9 +38,8 @@ from apps.retention.soft_deletion import MemorySelection
 from apps.tenants.grants import GRANTS
 from apps.tenants.members import give_role
 from apps.tenants.models import Role
-from apps.web import cached_counts, navigation
+from apps.web import navigation
 from apps.web.pages import POLICY
-from apps.web.svg_charts import GRAPH_HEIGHT, GRAPH_WIDTH, columns, spread
 from tests.makers import make_scope
 from tests.web.people import Person, make_person, say
 from tests.web.test_pages import BIKE, KEY, SWITCH, address, now, text_of

@@ -1,4 +1,4 @@
-"""Coordinates of the charts in pages: time lines, graphs, and by ``apps.core.charts`` columns.  Pure; templates write
+"""Coordinates of the charts in pages: time lines, graphs, and by ``charts`` columns.  Pure; templates write
 the SVG.
 
 Coordinates are rounded, so that the same numbers make the same bytes.
@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from apps.core.charts import Block, stacked
-from apps.ingest.outcomes import KINDS, Day
-from apps.memories.memory_detail import Version
+from apps.console.charts import Block, stacked
+from apps.console.ingest_statistics import KINDS, Day
+from apps.console.memory_detail import Version
 
 GRAPH_WIDTH, GRAPH_HEIGHT = 900.0, 620.0
 MARGIN: Final = 80.0  # kept clear for the names of nodes

@@ -12,6 +12,7 @@ from django.db.models import Q
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
+from apps.console.space_list import inside
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
@@ -21,7 +22,6 @@ from apps.memories.models import Memory, MemoryQuerySet, Retention, Validity
 from apps.memories.opened import OpenedMemory
 from apps.memories.sealing import open_memory
 from apps.memories.selectors import MemoryNotFound
-from apps.memories.space_list import inside
 from apps.memories.validity import AsOf, holding
 from apps.projects.scope import Scope, SpaceRef
 

@@ -1,0 +1,1 @@
+"""Read models of the console and the admin: lists, details, counts and charts.  Nothing here changes anything."""
