@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from apps.adapters.classifiers.base import Classifier
 from apps.adapters.classifiers.local import LocalClassifier
 from apps.adapters.embedders.local import LocalEmbedder
-from apps.ingest.changes import Effect, StatementChange, Sureness, changes_among, may_change, may_end
-from apps.ingest.weighing import Thresholds, weigh
+from apps.ingest.change_rules import Effect, StatementChange, Sureness, changes_among, may_change, may_end
+from apps.ingest.keep_gate import Thresholds, weigh
 from benchmarks.by_rule import report
 from text.extraction.entities import read_entities
 from text.extraction.extractor import read_turn

@@ -27,15 +27,15 @@ from apps.ingest.turns import Turn, take_turn
 from apps.memories.models import Memory
 from apps.memories.spaces import EXTERNAL_ID, get_or_create_end_user
 from apps.projects.models import Space
-from apps.projects.policies import Level, set_policy
+from apps.projects.retention_policies import Level, set_policy
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import scope_in
 from apps.projects.services import create_project
 from apps.retention.erasure_targets import Target
 from apps.retention.erasure_workflow import Authorisation, start_erasure
 from apps.retention.holds import hold, lift
+from apps.retention.memory_selection import MemorySelection
 from apps.retention.requests import ask
-from apps.retention.soft_deletion import MemorySelection
 from apps.retention.states import PrivacyKind
 from apps.retention.subject_requests import open_request
 from apps.tenants.members import give_role

@@ -9,7 +9,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from apps.adapters.registry import get_embedder
+from apps.adapters.instances import get_embedder
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import ImportedMemory, Proposal

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.adapters.registry import get_embedder
+from apps.adapters.instances import get_embedder
 from apps.apikeys.onboarding import provision_tenant
 from apps.core.plaintext import Plaintext
 from apps.crypto.services import SpaceCipher, open_space
@@ -24,7 +24,7 @@ from apps.memories.nearest import signs
 from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Scope
 from apps.tenants.models import Organization
-from text.words import terms
+from text.terms import terms
 
 TOP = 10
 _BATCH = 50

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from django.db import connection
 
-from apps.adapters.registry import get_embedder
+from apps.adapters.instances import get_embedder
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_space
 from apps.memories import postings
@@ -32,7 +32,7 @@ from apps.recall.retrievers.dense import SURE
 from apps.tenants.models import Profile
 from benchmarks.instance import Instance
 from benchmarks.population import COPIED
-from text.words import indexed, terms
+from text.terms import indexed, terms
 
 END_USER = "latency"
 K = 10  # asked for

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.adapters.embedders.base import Embedder
-from apps.adapters.registry import get_embedder
+from apps.adapters.instances import get_embedder
 from apps.crypto.envelope import padded_size
 from apps.crypto.services import SpaceCipher, open_space
 from apps.memories.spaces import get_or_create_end_user
@@ -31,7 +31,7 @@ from benchmarks.recall import Haystack, read
 from benchmarks.stored import Look, look
 from benchmarks.vector_attacks import Case, Vectors
 from benchmarks.word_attacks import TOKENS, WORDS, Document, Index
-from text import words
+from text import terms
 
 CACHE = Path(__file__).parent / "results"  # git-ignored
 SEED = 20_261_121
@@ -115,7 +115,7 @@ def _attack_words(haystacks: Sequence[Haystack], spaces: _Spaces) -> Iterator[Fi
     for key, corpora in stores.items():
         for corpus, pairs in corpora.items():
             for vocabulary, counts in (("without stop words", (0, 10, 50)), ("all words", (10,))):
-                with _stop_words(words.STOP_WORDS if vocabulary == "without stop words" else frozenset()):
+                with _stop_words(terms.STOP_WORDS if vocabulary == "without stop words" else frozenset()):
                     figures = _mean_recovered(pairs, spaces, counts)
                 yield from ({"key": key, "attacker has": corpus, "index": vocabulary} | row for row in figures)
     for remedy, index in _word_remedies(people):
@@ -128,17 +128,17 @@ Indexer = Callable[[str, np.random.Generator], dict[str, int]]
 
 
 def _as_shipped(text: str, _: np.random.Generator) -> dict[str, int]:
-    return words.indexed(words.terms(text))
+    return terms.indexed(terms.terms(text))
 
 
 def _word_remedies(people: Sequence[Texts]) -> Iterator[tuple[str, Indexer]]:
     """What the product does not do, tried: fewer words, and words that are not there."""
-    common = Counter(term for texts in people for text in texts for term in set(words.terms(text)))
+    common = Counter(term for texts in people for text in texts for term in set(terms.terms(text)))
     ranked = sorted(common, key=lambda term: (-common[term], term))
 
     def without(dropped: frozenset[str]) -> Indexer:
         return lambda text, _: {
-            term: tf for term, tf in words.indexed(words.terms(text)).items() if term not in dropped
+            term: tf for term, tf in terms.indexed(terms.terms(text)).items() if term not in dropped
         }
 
     def with_dummies(count: int) -> Indexer:
@@ -196,7 +196,7 @@ def _blinded(documents: Sequence[dict[str, int]], cipher: SpaceCipher) -> tuple[
 
 @contextmanager
 def _stop_words(kept_out: frozenset[str]) -> Iterator[None]:
-    with mock.patch.object(words, "STOP_WORDS", kept_out):
+    with mock.patch.object(terms, "STOP_WORDS", kept_out):
         yield
 
 
@@ -354,12 +354,12 @@ def _rng() -> np.random.Generator:
 def _sizes(haystacks: Sequence[Haystack]) -> Iterator[Figures]:
     """What sizes say about which text a row is.  bits: entropy; alone: the share of texts with sizes of their own."""
     texts = [item["text"] for haystack in haystacks for item in haystack.items]
-    indexes = [words.terms(text) for text in texts]
+    indexes = [terms.terms(text) for text in texts]
     seen: dict[str, list[Any]] = {
         "bytes of the text (not stored)": [len(text.encode()) for text in texts],
         "bytes of the sealed text": [padded_size(len(text.encode())) for text in texts],
-        "words, rounded": [words.rounded_length(len(terms)) for terms in indexes],
-        "tokens of the memory": [len(words.indexed(terms)) for terms in indexes],
+        "words, rounded": [terms.rounded_length(len(one)) for one in indexes],
+        "tokens of the memory": [len(terms.indexed(one)) for one in indexes],
     }
     seen["all that is stored"] = list(zip(*list(seen.values())[1:], strict=True))
     for what, values in seen.items():

@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models import F
 from numpy.typing import NDArray
 
-from apps.adapters.registry import get_embedder
+from apps.adapters.instances import get_embedder
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
@@ -27,7 +27,7 @@ from apps.memories.sealing import HANDLES, TEXT, as_sealed, open_handles, seal_e
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from benchmarks.instance import superuser
-from text.words import indexed, rounded_length, terms
+from text.terms import indexed, rounded_length, terms
 
 CHUNK: Final = 5_000
 EMBEDDED: Final = 2_000  # sentences that the model reads; the vectors of all others lie near one of theirs

@@ -25,7 +25,7 @@ from text.budget import TooCostly
 from text.extraction.entities import read_entities
 from text.extraction.extractor import LONG_TEXT, TOO_COSTLY
 from text.letters import kept
-from text.words import terms
+from text.terms import terms
 
 NOW: Final = datetime(2026, 3, 4, 12, tzinfo=UTC)
 MIB: Final = 2**20

@@ -18,7 +18,7 @@ from typing import Any
 
 from django.conf import settings
 
-from apps.adapters.registry import get_embedder
+from apps.adapters.instances import get_embedder
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_space
@@ -35,7 +35,8 @@ from apps.recall.retrieval import RETRIEVERS
 from apps.recall.retrievers import graph
 from apps.recall.services import rank_legs, recall
 from benchmarks.scores import mean, score
-from text.words import bm25, terms
+from text.bm25 import bm25
+from text.terms import terms
 
 BATCH = 50  # as in one bulk add
 DEEPEST = 40

@@ -14,7 +14,7 @@ from apps.memories.postings import posting_of
 from apps.memories.sealing import open_embedding, open_memory
 from apps.projects.models import Space
 from apps.projects.scope import Scope
-from text.words import terms
+from text.terms import terms
 
 BATCH = 1_000
 SEALED = ("text_ct", "summary_ct", "label_ct", "tags_ct", "metadata_ct", "handles_ct")

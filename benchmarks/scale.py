@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from apps.adapters.registry import get_embedder
+from apps.adapters.instances import get_embedder
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_space
 from apps.memories.models import Memory

@@ -17,7 +17,7 @@ from apps.memories.spaces import get_or_create_end_user, reread_space
 from apps.projects.scope import Scope
 from apps.tenants.models import Profile
 from benchmarks.recall import Haystack, embed_the_rest
-from text.words import indexed, rounded_length, terms
+from text.terms import indexed, rounded_length, terms
 
 TEXTS = 100
 Posting = tuple[int, int, int]  # token, how often, in how long a text

@@ -52,7 +52,7 @@ def when_ready(server: Any) -> None:
     """
     from django.urls import get_resolver
 
-    from apps.adapters.registry import get_kms
+    from apps.adapters.instances import get_kms
     from text.extraction.extractor import read_turn
 
     get_kms()
@@ -66,6 +66,6 @@ def when_ready(server: Any) -> None:
 
 def post_worker_init(worker: Any) -> None:
     """Load the models before the first request."""
-    from apps.adapters.registry import warm_models
+    from apps.adapters.instances import warm_models
 
     warm_models()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from text import patterns
-from text.words import STOP_WORDS
+from text.terms import STOP_WORDS
 
 MOST_NAMES: Final = 16
 MOST_POINTS: Final = 3

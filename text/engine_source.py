@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from text.syntax import Alternation, At, Group, Look, Node, One, Repeat, Row, holds, is_at_ascii
+from text.syntax import Alternation, Anchor, Group, Look, Node, One, Repeat, Row, holds, is_at_ascii
 
 _MOST = 1000  # the engine counts no further
 _WRITTEN_OUT = 4  # repeats in which something is looked at
@@ -89,7 +89,7 @@ class _Writer:
 
     def _part(self, parts: tuple[Node, ...], place: int) -> str:
         node = parts[place]
-        if not isinstance(node, At):
+        if not isinstance(node, Anchor):
             return self.write(node)
         match node.kind:
             case "begin":

@@ -9,7 +9,7 @@ from typing import Final
 
 from text.budget import checkpoint
 from text.letters import Characters, is_word
-from text.syntax import Alternation, At, Group, Look, Node, One, ParsedPattern, Repeat, Row, edge
+from text.syntax import Alternation, Anchor, Group, Look, Node, One, ParsedPattern, Repeat, Row, edge
 
 # Operations, each with its arguments in a tuple.
 _ONE, _FORK, _JUMP, _SAVE, _AT, _LOOK, _CHOICE, _DONE, _STUCK = range(9)
@@ -43,7 +43,7 @@ class Program:
     def _write(self, node: Node) -> None:
         if isinstance(node, One):
             self._add(_ONE, node.characters)
-        elif isinstance(node, At):
+        elif isinstance(node, Anchor):
             self._add(_AT, node.kind, node.ascii)
         elif isinstance(node, Row):
             for part in node.parts:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from text.digest import figures, keeps_everything, names, sentences
-from text.words import normalised, terms
+from text.terms import normalised, terms
 
 MOST_LINES: Final = 20
 

@@ -22,7 +22,7 @@ class One:
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class Anchor:
     """kind: begin, begin_line, end, end_line, end_string, word, not_word."""
 
     kind: str
@@ -63,7 +63,7 @@ class Look:
     width: int
 
 
-Node = One | At | Row | Alternation | Repeat | Group | Look
+Node = One | Anchor | Row | Alternation | Repeat | Group | Look
 
 _AT = {
     sre.AT_BEGINNING_STRING: "begin",
@@ -98,7 +98,7 @@ def _node(op: Any, value: Any, flags: int) -> Node:
     if op in (sre.NOT_LITERAL, sre.ANY, sre.IN):
         return One(_characters(op, tuple(value) if op is sre.IN else value, flags & (IGNORECASE | ASCII | DOTALL)))
     if op is sre.AT:
-        return At(_place(value, flags), bool(flags & ASCII))
+        return Anchor(_place(value, flags), bool(flags & ASCII))
     if op is sre.BRANCH:
         return Alternation(tuple(_row(branch, flags) for branch in value[1]))
     if op in (sre.MAX_REPEAT, sre.MIN_REPEAT):
@@ -178,7 +178,7 @@ def edge(node: Node, *, last: bool = False) -> tuple[list[Characters], bool]:
     """The classes of which the first (or last) character is, and whether the node may match nothing at all."""
     if isinstance(node, One):
         return [node.characters], False
-    if isinstance(node, (At, Look)):
+    if isinstance(node, (Anchor, Look)):
         return [], True
     if isinstance(node, Group):
         return edge(node.part, last=last)

@@ -19,7 +19,7 @@ from apps.adapters.classifiers.turns import TurnReader
 from apps.adapters.embedders.local import LocalEmbedder
 from apps.adapters.embedders.minilm.weights import find_model_folder, read_vocabulary
 from apps.adapters.embedders.minilm.wordpiece import WordPiece
-from apps.ingest.changes import Sureness, words_over
+from apps.ingest.change_rules import Sureness, words_over
 from training.changes import asked_about
 from training.corpus import SPLITS, Pair, Split, authors
 from training.turns import Turn, turns_of

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.checks import Error, register
 from django.core.exceptions import ImproperlyConfigured
 
-from apps.adapters.registry import LocalKekNotAllowed, get_extractor, get_kms, get_reranker
+from apps.adapters.instances import LocalKekNotAllowed, get_extractor, get_kms, get_reranker
 
 
 @register()

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from apps.adapters.instances import get_kms
 from apps.adapters.kms.base import KeyMismatch
-from apps.adapters.registry import get_kms
 from apps.crypto import keyring
 from apps.crypto.keyring import KeysUnavailable
 from apps.crypto.models import KeyKind, KeyState, ServiceKey, TenantKey

@@ -11,8 +11,8 @@ from django.conf import settings
 from django.db import connection
 
 from apps.adapters.errors import AdapterError
+from apps.adapters.instances import get_kms
 from apps.adapters.kms.base import Wrapped
-from apps.adapters.registry import get_kms
 from apps.core.errors import Conflict, NotFound, Unavailable
 from apps.core.locks import TransactionRequired
 from apps.core.prepared_sql import prepared_cursor

@@ -30,8 +30,8 @@ from django.db import transaction
 from django.db.models import F, Max, Q
 
 from apps.adapters.errors import AdapterError
+from apps.adapters.instances import get_kms
 from apps.adapters.kms.base import Wrapped
-from apps.adapters.registry import get_kms
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, NotFound

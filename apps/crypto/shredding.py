@@ -11,7 +11,7 @@ from datetime import datetime
 from django.db import connection
 
 from apps.adapters.errors import AdapterError
-from apps.adapters.registry import get_kms
+from apps.adapters.instances import get_kms
 from apps.core.scoping import tenant_transaction
 from apps.crypto.keyring import KeysUnavailable, TenantId, TenantLike
 from apps.crypto.models import KeyKind, KeyState, ServiceKey, SpaceSecret, TenantKey, TenantKeyState

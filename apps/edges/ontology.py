@@ -13,7 +13,7 @@ from apps.core.errors import Invalid
 from apps.core.scoping import tenant_transaction
 from apps.edges.models import Ontology
 from apps.edges.types import RELATION_TYPES, SYSTEM_TYPES
-from apps.memories.registry import read_registry
+from apps.memories.tenant_types import read_registry
 from apps.memories.types import TYPES
 from apps.projects.scope import Scope
 from text import patterns

@@ -3,7 +3,7 @@
 from celery import shared_task
 from django.utils import timezone
 
-from apps.exports import working
+from apps.exports import export_worker
 from apps.exports.models import OPEN, ExportJob
 from apps.projects.system import open_jobs
 
@@ -13,8 +13,8 @@ SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
 @shared_task(name="exports.work", ignore_result=True)  # type: ignore[untyped-decorator]  # Celery has no types
 def work(tenant_id: int, job_id: int, **_: object) -> None:
     """Work on an export for a while, and queue the task again if it is not finished."""
-    outcome = working.work(tenant_id, job_id, seconds=SLICE_SECONDS, clock=timezone.now)
-    if outcome == working.ExportOutcome.MORE:
+    outcome = export_worker.work(tenant_id, job_id, seconds=SLICE_SECONDS, clock=timezone.now)
+    if outcome == export_worker.ExportOutcome.MORE:
         work.apply_async(kwargs={"tenant_id": tenant_id, "job_id": job_id})
 
 
@@ -23,4 +23,4 @@ def tend(**_: object) -> None:
     """Queue tasks for exports without a worker, such as those of a killed worker; delete expired files."""
     for tenant_id, job_id in open_jobs(ExportJob.objects, OPEN):
         work.apply_async(kwargs={"tenant_id": tenant_id, "job_id": job_id})
-    working.sweep(now=timezone.now())
+    export_worker.sweep(now=timezone.now())

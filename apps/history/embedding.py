@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from apps.adapters.embedders.base import Embedder
 from apps.adapters.errors import AdapterError
-from apps.adapters.registry import get_embedder
+from apps.adapters.instances import get_embedder
 from apps.core.plaintext import Plaintext
 
 LOOKED_AT: Final = 8_000  # characters; the rest of a longer text does not count for its meaning

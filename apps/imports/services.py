@@ -17,12 +17,12 @@ from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.core.sequences import reserve_ids
 from apps.crypto.services import open_tenant
 from apps.imports.chunks import write_chunks
+from apps.imports.import_worker import KIND
 from apps.imports.jobs import Details, open_details, open_errors
 from apps.imports.models import OPEN, ImportChunk, ImportJob, ImportStatus
 from apps.imports.payload import ImportEmpty, batches, format_of, lines_of
 from apps.imports.records import check_reference
 from apps.imports.tasks import work
-from apps.imports.working import KIND
 from apps.ingest.review import may_review
 from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Scope

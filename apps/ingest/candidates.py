@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from apps.adapters.extractors.base import Proposed
 from apps.core.plaintext import Plaintext
-from apps.ingest.changes import Effect
+from apps.ingest.change_rules import Effect
 from apps.memories.opened import OpenedMemory
 from apps.memories.types import TYPES, MemoryType
 from text.mentions import NOBODY, Mentions

@@ -16,14 +16,14 @@ from django.db import connection
 
 from apps.adapters.extractors.base import ExtractionFailed, Extractor
 from apps.adapters.extractors.chat import MOST_TEXT
-from apps.adapters.registry import get_extractor
+from apps.adapters.instances import get_extractor
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import ModelReading, Proposal
 from apps.ingest.costs import budget_for
+from apps.ingest.keep_gate import weighed
 from apps.ingest.speakers import is_user
-from apps.ingest.weighing import weighed
 from apps.projects.scope import Scope
 from apps.tenants.selectors import may_leave
 from text.extraction.extractor import read_turn

@@ -13,11 +13,11 @@ from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import MemoryCandidate, Proposal
 from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.snapshot import SpaceSnapshot
-from apps.ingest.steps.change import change, close_what_says_nothing
+from apps.ingest.steps.apply_changes import apply_changes, close_what_says_nothing
 from apps.ingest.steps.classify import classify
-from apps.ingest.steps.compare import compare
 from apps.ingest.steps.connect import connect
 from apps.ingest.steps.dedupe import dedupe, replay_client_ref
+from apps.ingest.steps.detect_changes import detect_changes
 from apps.ingest.steps.embed import embed
 from apps.ingest.steps.entities import extract_entities
 from apps.ingest.steps.extract import extract
@@ -35,7 +35,7 @@ def run(proposals: Sequence[Proposal], tools: PipelineContext) -> list[list[Memo
     extract_entities(candidates, tools)
     add_lookup_keys(candidates, tools)
     embed(candidates, tools)
-    compare(candidates, tools)
+    detect_changes(candidates, tools)
     with tenant_transaction(tools.scope, is_planned=True):
         snapshot = SpaceSnapshot.locked(candidates, tools)
         queue = Queue(snapshot)
@@ -48,7 +48,7 @@ def run(proposals: Sequence[Proposal], tools: PipelineContext) -> list[list[Memo
                 supersede(candidate, snapshot)
                 queue.take(candidate)
                 close(candidate, snapshot)
-                change(candidate, snapshot)
+                apply_changes(candidate, snapshot)
             snapshot.give_receipt(one)
         close_what_says_nothing(candidates, snapshot)
         index(batch, connect(batch, snapshot), snapshot, tools)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from text import patterns
-from text.words import terms
+from text.terms import terms
 
 _NUMBER: Final = patterns.compile(r"\d+")
 _NAME: Final = patterns.compile(r"\b[A-Z]\w+")

@@ -31,7 +31,7 @@ from apps.projects.models import Review, Space
 from apps.projects.scope import Scope, SpaceRef
 from apps.projects.selectors import review_policy
 from apps.tenants.models import Tenant
-from text.words import terms
+from text.terms import terms
 
 T = TypeVar("T")
 ACCUMULATING = frozenset({"event", "decision", "task"})

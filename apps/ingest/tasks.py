@@ -7,7 +7,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from apps.core.broker import notify
-from apps.ingest import relay
+from apps.ingest import outbox_handlers
 from apps.ingest.review_storage import expire_candidates
 from apps.projects.outbox import HARD_LIMIT, SOFT_LIMIT
 from apps.projects.system import sweep_each_tenant
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 )
 def drain(**_: object) -> None:
     """Do due work until there is none; for a while, and then another task goes on."""
-    if relay.turns.work(clock=timezone.now):
+    if outbox_handlers.turns.work(clock=timezone.now):
         notify(drain)
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from apps.audit.services import enqueue
 from apps.core.errors import Conflict
 from apps.crypto.services import SpaceCipher, open_space
-from apps.memories import partial, validity
+from apps.memories import end_parts, validity
 from apps.memories.models import Memory, MemoryClaim, MemoryTransition, MemoryVector, Validity
 from apps.memories.sealing import open_parts
 from apps.memories.validity import Periods
@@ -81,7 +81,7 @@ def _is_disputed_still(scope: Scope, row: Memory) -> bool:
 
 def _restore(scope: Scope, space: Space, winner: Memory, loser_id: int, cipher: SpaceCipher, *, now: datetime) -> None:
     """What the loser had ended of the winner, or made doubtful, holds again."""
-    if partial.restore_parts(scope, space, winner, by=loser_id, cipher=cipher, now=now):
+    if end_parts.restore_parts(scope, space, winner, by=loser_id, cipher=cipher, now=now):
         claims = MemoryClaim.objects.within(scope).filter(memory_id=winner.pk, superseded_by_id=loser_id)
         claims.update(validity=Validity.CURRENT, valid_to=None, superseded_by_id=None, known_from=now)
         space.save(update_fields=["term_total"])

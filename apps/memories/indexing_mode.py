@@ -25,7 +25,7 @@ from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.projects.selectors import SpaceNotFound
 from apps.tenants.models import Profile
-from text.words import terms
+from text.terms import terms
 
 CAPACITY: Final = 2_000  # memories; opening that many takes some tenths of a second
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from apps.memories.models import Memory
-from apps.projects.policies import DEFAULT, KEEP, AgeFrom, Level, Policy, policies_for
+from apps.projects.retention_policies import DEFAULT, KEEP, AgeFrom, Level, Policy, policies_for
 from apps.projects.scope import Scope
 
 ARCHIVED, DELETED, PURGED = "archived", "soft_deleted", "purged"

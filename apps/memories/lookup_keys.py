@@ -11,7 +11,7 @@ import orjson
 from apps.core.plaintext import Plaintext
 from apps.crypto.services import SpaceCipher
 from apps.memories.types import TYPES
-from text.words import normalised
+from text.terms import normalised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from apps.core.plaintext import Plaintext
-from apps.memories.parts import MemoryPart
+from apps.memories.ended_parts import MemoryPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,8 @@ from apps.core.prepared_sql import prepared_cursor
 from apps.crypto.services import SpaceCipher
 from apps.memories.models import Memory
 from apps.projects.scope import Scope, SpaceRef
-from text.words import bm25_parameters, idf, indexed, rounded_length
+from text.bm25 import bm25_parameters, idf
+from text.terms import indexed, rounded_length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

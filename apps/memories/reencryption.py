@@ -33,7 +33,6 @@ from apps.memories.integrity import END_USER, FEEDBACK, MEMORY, TRANSITION, VECT
 from apps.memories.lookup_keys import public_id, slot_in_group, text_mac, value_mac
 from apps.memories.models import Memory, MemoryFeedback, MemoryTransition, MemoryVector
 from apps.memories.nearest import signs
-from apps.memories.registry import read_registry
 from apps.memories.revisions import DIFF
 from apps.memories.sealing import (
     CONTENT,
@@ -53,11 +52,12 @@ from apps.memories.sealing import (
     open_text,
 )
 from apps.memories.spaces import EXTERNAL_ID
+from apps.memories.tenant_types import read_registry
 from apps.memories.types import MemoryType
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind, SpaceRef
 from apps.tenants.models import EndUser
-from text.words import terms
+from text.terms import terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from apps.memories.sealing import HANDLES, LABEL, open_handles, open_text
 from apps.memories.types import MemoryType, confidence
 from apps.projects.models import Space
 from apps.projects.scope import Scope
-from text.words import normalised
+from text.terms import normalised
 
 _COLUMNS: Final = {
     "id": "bigint", "type": "text", "slot": "bytea", "value_mac": "bytea", "public_id": "text",
@@ -41,7 +41,7 @@ class RetypingResult(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Was:
+class FormerType:
     """What a row was before: all that does not follow from a type."""
 
     type: str
@@ -51,11 +51,11 @@ class Was:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class TypeRequest:
     """A type for one row.  back_to: what it was before, where that is what it is to be again."""
 
     type: MemoryType
-    back_to: Was | None = None
+    back_to: FormerType | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Retyped:
 
     memory_id: int
     result: RetypingResult
-    was: Was
+    was: FormerType
     txid: int | None = None
 
 
@@ -79,7 +79,7 @@ def retype(
     space: Space,
     cipher: SpaceCipher,
     rows: Sequence[Memory],
-    wishes: Mapping[int, Wish],
+    wishes: Mapping[int, TypeRequest],
     *,
     dry_run: bool = False,
     now: datetime,
@@ -120,14 +120,16 @@ def retype(
             else RetypingResult.BROKEN
             if row.pk in broken
             else RetypingResult.TAKEN,
-            was=Was(type=row.type, prior=row.type_prior, confidence=row.confidence, had_slot=row.slot is not None),
+            was=FormerType(
+                type=row.type, prior=row.type_prior, confidence=row.confidence, had_slot=row.slot is not None
+            ),
             txid=space.txid if row.pk in ids and not dry_run else None,
         )
         for row in rows
     ]
 
 
-def _columns_of(row: Memory, wish: Wish, cipher: SpaceCipher) -> list[Any]:
+def _columns_of(row: Memory, wish: TypeRequest, cipher: SpaceCipher) -> list[Any]:
     """In the order of ``_COLUMNS``, without the last two."""
     key, text = said(row, cipher)
     handles, type_, before = open_handles(row, cipher), wish.type, wish.back_to

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from apps.core.plaintext import Plaintext
 from apps.crypto.services import SpaceCipher
+from apps.memories.ended_parts import MemoryPart, ended_then, unpacked, without
 from apps.memories.lifetimes import Lifetimes
 from apps.memories.lookup_keys import LookupValues
 from apps.memories.models import Memory
 from apps.memories.opened import OpenedMemory
-from apps.memories.parts import MemoryPart, ended_then, unpacked, without
 from apps.memories.validity import AsOf
 from apps.projects.scope import SpaceRef
 

@@ -10,9 +10,9 @@ from apps.audit.actions import AuditAction
 from apps.audit.services import enqueue, record
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory, MemoryVector
+from apps.memories.soft_delete import GRACE
 from apps.projects.scope import Scope
 
-GRACE = timedelta(days=7)  # between a soft delete and the purge
 RENEWED_AFTER = timedelta(hours=1)  # a recall renews no more often
 
 

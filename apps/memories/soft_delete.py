@@ -1,8 +1,8 @@
 """Soft deletion: a memory leaves every answer immediately, and can be restored while its text is kept."""
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from django.db.models import Q
 
@@ -11,17 +11,19 @@ from apps.audit.services import enqueue, record
 from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, SpaceShredded
-from apps.memories import claims, partial, revisions, validity
+from apps.memories import claims, end_parts, revisions, validity
+from apps.memories.ended_parts import MemoryPart
 from apps.memories.indexing_mode import check_room
 from apps.memories.lifetimes import lifetimes_of
 from apps.memories.models import Memory, MemoryClaim, MemoryVector, Retention, Validity
-from apps.memories.parts import MemoryPart
 from apps.memories.revisions import FieldChange
 from apps.memories.selectors import MemoryNotFound
-from apps.memories.services import GRACE
 from apps.memories.spaces import lock_space
 from apps.projects.models import Space
+from apps.projects.retention_policies import GRACE_DAYS
 from apps.projects.scope import Scope
+
+GRACE: Final = timedelta(days=GRACE_DAYS)  # between a soft delete and the purge
 
 
 class NotRestorable(Conflict):
@@ -170,7 +172,7 @@ def _yield_parts(scope: Scope, row: Memory, space: Space, cipher: SpaceCipher, *
             )
         )  # fmt: skip
     if ended:
-        partial.end_parts(scope, space, row, ended, cipher, now=now)
+        end_parts.end_parts(scope, space, row, ended, cipher, now=now)
 
 
 def _holder_of_slot(scope: Scope, space: Space, slot: bytes, memory_id: int) -> Memory | None:

@@ -128,7 +128,7 @@ class AgeFrom(models.IntegerChoices):
 
 class RetentionPolicy(ScopedModel):
     """How long memories are kept: of the whole tenant, of one project or of one space.  A rule that is None says
-    nothing; of those that levels say the strictest holds (``apps.projects.policies``).
+    nothing; of those that levels say the strictest holds (``apps.projects.retention_policies``).
 
     active_days: until they are archived or deleted; KEEP never.  active_from: what these days are counted from.
     archive_days: from then until they are deleted; 0 archives nothing.  grace_days: from the deletion until they are

@@ -27,7 +27,7 @@ from apps.recall.results import Filters
 from apps.recall.search import Ranking, conditions, moment_of
 from apps.recall.shortlist import OpenedCandidate, has_metadata
 from text.question_slots import asked_claims
-from text.words import terms
+from text.terms import terms
 
 _EVERYTHING = """
 select memory.id, memory.text_ct, memory.handles_ct, memory.tags_ct, memory.metadata_ct, memory.revision,

@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping
 from apps.edges.opened import Neighbour
 from apps.memories.opened import OpenedMemory
 from apps.recall.ranking import Ranked, Weights
+from apps.recall.ranking_step import Scored
 from apps.recall.related import Related
 from apps.recall.results import Explanation, Hit
-from apps.recall.scoring import Scored
 from apps.recall.search import Ranking
 
 Places = Mapping[str, Mapping[str, float]]  # by the retriever's name: the rank, from 1, and the raw score

@@ -11,7 +11,7 @@ from apps.core.plaintext import Plaintext
 from apps.recall.question import Question, date_match
 from apps.recall.ranking import Features
 from text.answer_types import is_of_kind
-from text.words import bm25
+from text.bm25 import bm25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,12 +15,12 @@ from apps.recall.hits import open_hits
 from apps.recall.options import Options
 from apps.recall.query_context import QueryContext, enter_space, find_speakers, parse_question
 from apps.recall.ranking import weights_used
+from apps.recall.ranking_step import Scored, reread_best, score
 from apps.recall.replay import Trace
 from apps.recall.reranking import Reread
 from apps.recall.results import SpaceAnswer
 from apps.recall.retrieval import Retrieved, retrieve
 from apps.recall.retrievers import graph
-from apps.recall.scoring import Scored, reread_best, score
 
 
 class _SpaceChanged(Exception):

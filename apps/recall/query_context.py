@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from apps.adapters.embedders.base import Embedder
 from apps.adapters.errors import AdapterError
-from apps.adapters.registry import get_embedder
+from apps.adapters.instances import get_embedder
 from apps.core.plaintext import Plaintext
 from apps.crypto.services import SpaceCipher, open_space
 from apps.memories.spaces import space_now

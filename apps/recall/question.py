@@ -9,7 +9,7 @@ from apps.core.plaintext import Plaintext
 from apps.memories.times import Window
 from text import dates, patterns
 from text.answer_types import kinds_expected
-from text.words import terms
+from text.terms import terms
 
 MAX_CHARACTERS = 8_000
 _WORD = patterns.compile(r"[^\W\d_]+(?:['’]s)?")

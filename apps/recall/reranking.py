@@ -6,7 +6,7 @@ from typing import Final
 
 from django.conf import settings
 
-from apps.adapters.registry import get_reranker
+from apps.adapters.instances import get_reranker
 from apps.adapters.rerankers.base import RerankFailed
 from apps.core.plaintext import Plaintext
 from apps.projects.scope import Scope

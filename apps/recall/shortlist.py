@@ -19,7 +19,7 @@ from apps.recall.features import CandidateTurn, Spoken, Statistics, compute_feat
 from apps.recall.question import Question
 from apps.recall.ranking import Features
 from apps.recall.search import Search
-from text.words import terms
+from text.terms import terms
 
 # Every join is lateral and by id: without statistics, as after a bulk load, the planner would scan the space for each.
 # Members are what was found.  Each brings the turn after it, in its session; of every one the turn before is read.

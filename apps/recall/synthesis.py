@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from text.digest import sentences
-from text.words import normalised, terms
+from text.terms import normalised, terms
 
 MODEL: Final = "extractive"
 MOST_QUOTES: Final = 5

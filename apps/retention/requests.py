@@ -19,8 +19,8 @@ from apps.memories import integrity
 from apps.memories.spaces import lock_space
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
+from apps.retention.memory_selection import MemorySelection, NothingChosen, soft_delete_selection
 from apps.retention.models import CHOICE, REASON, ForgetRequest
-from apps.retention.soft_deletion import MemorySelection, NothingChosen, soft_delete_selection
 from apps.retention.states import RequestState
 
 TABLE: Final = "forget_request"

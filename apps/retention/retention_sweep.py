@@ -23,8 +23,8 @@ from apps.core.locks import lock
 from apps.core.scoping import tenant_transaction
 from apps.memories.lifetimes import ARCHIVE_DAYS, PURGED, Rule, archive_days, rules_of
 from apps.memories.models import MemoryVector
-from apps.memories.services import GRACE
-from apps.projects.policies import all_policies
+from apps.memories.soft_delete import GRACE
+from apps.projects.retention_policies import all_policies
 from apps.projects.scope import Scope
 from apps.retention import holds
 from apps.retention.hard_delete import delete_rows, note_steps

@@ -164,7 +164,7 @@ def _take_from_owner(scope: Scope, space_uid: uuid.UUID, *, now: datetime) -> Sp
             raise SpaceNotFound
         if space.kind == SpaceKind.END_USER:
             _bury(scope, space, now=now)
-        # The person before the space, as in ``meet_end_user``, or the two would deadlock.
+        # The person before the space, as in ``get_or_create_end_user``, or the two would deadlock.
         person = EndUser.objects.within(scope).filter(pk=space.owner_id).select_for_update()
         is_person = space.kind == SpaceKind.END_USER and bool(person)
         # No owner has an id below zero, and the space's own makes it unique.

@@ -16,8 +16,8 @@ from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, DomainError, NotFound
 from apps.core.scoping import tenant_transaction
+from apps.exports.export_now import make_now
 from apps.exports.links import DownloadLink, issue_for_request
-from apps.exports.making import make_now
 from apps.exports.people import Seal, Section
 from apps.exports.services import Export, find_for_request, find_for_requests, start_for_person
 from apps.projects.scope import Scope, SpaceKind

@@ -26,7 +26,7 @@ from apps.memories.models import Memory, MemoryVector
 from apps.memories.revisions import FieldChange
 from apps.memories.sealing import CONTENT, SUMMARY, Readable, open_text, seal_into
 from apps.memories.selectors import MemoryNotFound
-from apps.memories.services import GRACE
+from apps.memories.soft_delete import GRACE
 from apps.memories.spaces import lock_space
 from apps.memories.types import TYPES
 from apps.projects.models import Space
@@ -34,7 +34,7 @@ from apps.projects.scope import Environment, Scope
 from apps.summaries.clusters import ENOUGH, MOST_IDS, clusters_behind
 from apps.summaries.models import Cluster, ClusterMember
 from text.summary import summary_of
-from text.words import terms
+from text.terms import terms
 
 TYPE: Final = "summary"
 VOICE: Final = "summary"  # so that a user who says the same words is not matched as having said them before

@@ -26,9 +26,9 @@ from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_
 from apps.memories import integrity
 from apps.memories.models import Memory, TypeRule
 from apps.memories.phrase_rules import PhraseRule
-from apps.memories.registry import read_registry, wording_of
-from apps.memories.retyping import Retyped, RetypingResult, Was, Wish, retype, said
+from apps.memories.retyping import FormerType, Retyped, RetypingResult, TypeRequest, retype, said
 from apps.memories.spaces import list_spaces, lock_space
+from apps.memories.tenant_types import read_registry, wording_of
 from apps.memories.types import MemoryType
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceRef
@@ -95,7 +95,7 @@ def preview(
                 told = _tell(scope, rows, planned.wordings, cipher, now=now)
                 meant = [row for row in rows if row.pk in told.wordings]
                 space = Space.objects.within(scope).get(pk=ref.id)
-                wishes = {row.pk: Wish(type=planned.type) for row in meant}
+                wishes = {row.pk: TypeRequest(type=planned.type) for row in meant}
                 found = retype(scope, space, cipher, meant, wishes, dry_run=True, now=now)
             results.update(one.result for one in found)
             results[RetypingResult.BROKEN] += told.broken
@@ -202,7 +202,7 @@ def _change_some(
     type_ = registry.get(change.type)
     # The newest first: of two that want one place it gets it.
     meant = sorted(still, key=lambda row: -row.pk)
-    return retype(scope, space, cipher, meant, {row.pk: Wish(type=type_) for row in meant}, now=now), told.broken
+    return retype(scope, space, cipher, meant, {row.pk: TypeRequest(type=type_) for row in meant}, now=now), told.broken
 
 
 def _note(scope: Scope, change: TypeChange, ref: SpaceRef, results: Sequence[Retyped], *, now: datetime) -> None:
@@ -287,9 +287,9 @@ def _restore(
     yield from (one for one in found if one.result == RetypingResult.CHANGED)
 
 
-def _former(row: TypeChangeRow, type_: MemoryType) -> Wish:
-    was = Was(type=row.was_type, prior=row.was_prior, confidence=row.was_confidence, had_slot=row.had_slot)
-    return Wish(type=type_, back_to=was)
+def _former(row: TypeChangeRow, type_: MemoryType) -> TypeRequest:
+    was = FormerType(type=row.was_type, prior=row.was_prior, confidence=row.was_confidence, had_slot=row.had_slot)
+    return TypeRequest(type=type_, back_to=was)
 
 
 # --- which rows -----------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from apps.core.scoping import tenant_transaction
 from apps.edges.ontology import MAX_CUSTOM, NAME, BadTypeName, TooManyTypes, get_ontology
 from apps.memories.models import Memory, OwnType, TypeRule
 from apps.memories.phrase_rules import PhraseRule
-from apps.memories.registry import Own, Registry, read_registry
+from apps.memories.tenant_types import Registry, TenantType, read_registry
 from apps.memories.types import TYPES, MemoryType
 from apps.projects.scope import Scope
 from apps.upkeep.models import AT_WORK, ChangeKind, ChangeState, RowState, TypeChange, TypeChangeRow
@@ -115,7 +115,7 @@ class Planned:
     kind: ChangeKind
     type: MemoryType
     sources: Sequence[str]
-    own: Own | None = None
+    own: TenantType | None = None
     wordings: Sequence[PhraseRule] = ()
 
 
@@ -265,7 +265,7 @@ def count_to_undo(scope: Scope, change: TypeChange) -> int:
         return TypeChangeRow.objects.within(scope).filter(change_id=change.pk, state=RowState.CHANGED).count()
 
 
-def _define(scope: Scope, registry: Registry, name: str, definition: Definition) -> Own:
+def _define(scope: Scope, registry: Registry, name: str, definition: Definition) -> TenantType:
     if not NAME.fullmatch(name):
         raise BadTypeName
     labels = {*get_ontology(scope).custom_content_types, *registry.own, name}
@@ -281,7 +281,9 @@ def _define(scope: Scope, registry: Registry, name: str, definition: Definition)
     if not 0.0 <= prior <= MOST_PRIOR or not 0.0 < half_life <= LONGEST_HALF_LIFE or is_short:
         raise BadTypeDefinition
     groups = {"inherit": like.group, "own": f"own.{name}", "none": None}
-    return Own(type=MemoryType(name, groups[definition.slot], prior, half_life), parent=parent, ttl=definition.ttl)
+    return TenantType(
+        type=MemoryType(name, groups[definition.slot], prior, half_life), parent=parent, ttl=definition.ttl
+    )
 
 
 def _told(
@@ -291,7 +293,7 @@ def _told(
     sources: Sequence[str],
     wordings: Sequence[PhraseRule],
     *,
-    own: Own | None,
+    own: TenantType | None,
 ) -> Planned:
     is_bad = any(one not in registry or one == type_.name or one in NEVER_LOOKED_AT for one in sources)
     if is_bad or not sources or len(wordings) > MOST_WORDINGS:

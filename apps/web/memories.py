@@ -30,7 +30,7 @@ from apps.memories.selectors import MemoryNotFound
 from apps.memories.soft_delete import restore
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project, list_projects
-from apps.retention.soft_deletion import MemorySelection, preview, soft_delete_selection
+from apps.retention.memory_selection import MemorySelection, preview, soft_delete_selection
 from apps.web.memory_filters import FilterRefused, MemoryFilters, day_of, end_of
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 from apps.web.retention_words import why_kept

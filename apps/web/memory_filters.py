@@ -10,7 +10,7 @@ from django.utils.http import urlencode
 from apps.console.memory_list import MemoryFilter, MemoryStatus
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
-from apps.retention.soft_deletion import MemorySelection
+from apps.retention.memory_selection import MemorySelection
 
 LONGEST: Final = 64
 SEALED_AT_MOST: Final = 1_000

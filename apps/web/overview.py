@@ -18,9 +18,9 @@ from apps.retention.requests import count_pending
 from apps.tenants.members import reach_of
 from apps.web.break_glass import waits_or_reads
 from apps.web.environments import FIRST, environment_of, inside
-from apps.web.leaving import notice_of
 from apps.web.navigation import front
 from apps.web.pages import AccessLevel, PageContext, in_tenant, needs, show
+from apps.web.upcoming_deletions import notice_of
 
 DAYS: Final = 30
 NEWEST: Final = 6

@@ -12,8 +12,8 @@ from apps.console.memory_list import look_at_all
 from apps.console.space_list import owner_of, owners_of
 from apps.exports.services import Export
 from apps.projects.scope import Scope
+from apps.retention.memory_selection import preview
 from apps.retention.requests import OpenedRequest, confirm, get_in_tenant, list_in_tenant, refuse
-from apps.retention.soft_deletion import preview
 from apps.retention.states import PrivacyState, RequestState
 from apps.retention.subject_requests import (
     HANDED_OVER,

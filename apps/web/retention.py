@@ -15,7 +15,7 @@ from apps.console.cached_counts import get_or_count
 from apps.console.space_list import Owner, find_space, owner_of
 from apps.memories.lifetimes import PURGED
 from apps.memories.spaces import find_end_user
-from apps.projects.policies import (
+from apps.projects.retention_policies import (
     BOUNDS,
     DEFAULT,
     LIMITS,
@@ -37,10 +37,10 @@ from apps.projects.scope import Scope
 from apps.projects.selectors import get_project, list_projects
 from apps.retention.previewing import PolicyChange, preview, preview_change
 from apps.web.environments import environment_of, inside
-from apps.web.leaving import READ, notice_of, owners_in
 from apps.web.memory_filters import id_of
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 from apps.web.retention_words import FROM, SET_BY, STEPS, TITLES, UNITS, amount, called
+from apps.web.upcoming_deletions import READ, notice_of, owners_in
 
 WRITE, LOOSEN = "retention:write", "retention:loosen"
 ACTION: Final = "retention.change"

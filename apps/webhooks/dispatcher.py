@@ -23,7 +23,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
-from apps.adapters.registry import get_sender
+from apps.adapters.instances import get_sender
 from apps.adapters.senders.base import AddressRefused, Answered, Sender, SendFailed
 from apps.audit.leases import turns
 from apps.audit.models import OutboxEvent

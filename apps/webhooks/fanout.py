@@ -46,7 +46,7 @@ def event_id(scope: Scope, *parts: object) -> uuid.UUID:
 
 
 def fan_out(*, now: datetime, seconds: float = float("inf")) -> int:
-    """Make deliveries of a batch of each tenant's events; how many events there were.  seconds: see ``Turns.drain``."""
+    """Make deliveries of a batch of each tenant's events, and count the events.  seconds: see ``RoundRobin.drain``."""
     return _turns.drain(now=now, seconds=seconds)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.db import connection
 
-from apps.adapters.registry import get_sender
+from apps.adapters.instances import get_sender
 from apps.adapters.senders.base import AddressRefused
 from apps.audit.actions import AuditAction
 from apps.audit.services import enqueue, record

@@ -20,9 +20,9 @@ from apps.apikeys import services as keys
 from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.scoping import tenant_transaction
-from apps.exports import files, links, reading, working
+from apps.exports import export_worker, files, links, reading
+from apps.exports.export_worker import ExportOutcome
 from apps.exports.models import ExportChunk, ExportJob, ExportLink
-from apps.exports.working import ExportOutcome
 from apps.memories.models import Memory
 from apps.projects.scope import Environment, Principal
 from apps.tenants.members import give_role
@@ -57,7 +57,7 @@ def finish(opened: OpenedTenant) -> None:
     with tenant_transaction(opened.scope):
         ids = list(ExportJob.objects.within(opened.scope).order_by("pk").values_list("pk", flat=True))
     for job_id in ids:
-        while working.work(opened.scope.tenant_id, job_id, seconds=60.0, clock=now) == ExportOutcome.BUSY:
+        while export_worker.work(opened.scope.tenant_id, job_id, seconds=60.0, clock=now) == ExportOutcome.BUSY:
             pass
 
 
@@ -224,7 +224,7 @@ def test_export_of_nothing_is_a_file_all_the_same(acme: OpenedTenant, exporter: 
 
 
 def test_file_can_be_imported_again(acme: OpenedTenant, globex: OpenedTenant, alice: Caller, exporter: Caller) -> None:
-    from apps.imports import working as importing
+    from apps.imports import import_worker as importing
     from apps.imports.models import ImportJob
     from tests.forms import form
 
@@ -492,7 +492,7 @@ def test_file_that_is_not_there_has_no_link(acme: OpenedTenant, exporter: Caller
 def test_file_is_gone_when_its_time_is_over(acme: OpenedTenant, made: Any, exporter: Caller) -> None:
     link = link_of(exporter, made)
 
-    working.sweep(now=now() + timedelta(hours=73))
+    export_worker.sweep(now=now() + timedelta(hours=73))
 
     done = seen(exporter, made)
     assert (done["status"], done["sha256_hash"], done["file_size_bytes"]) == ("expired", None, None)
@@ -501,14 +501,14 @@ def test_file_is_gone_when_its_time_is_over(acme: OpenedTenant, made: Any, expor
     assert refusal(exporter("GET", f"/exports/{made['id']}/download-url")) == (409, "EXPORT_NOT_READY")
     with tenant_transaction(acme.scope):
         assert not ExportChunk.objects.within(acme.scope).exists()
-    working.sweep(now=now() + timedelta(days=31))
+    export_worker.sweep(now=now() + timedelta(days=31))
     assert exporter("GET", "/exports").json()["total"] == 0
 
 
 def test_file_that_goes_while_it_is_read_ends_the_answer_without_its_end(
     acme: OpenedTenant, alice: Caller, exporter: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(working, "PIECE_BYTES", 64)
+    monkeypatch.setattr(export_worker, "PIECE_BYTES", 64)
     memory = alice.add(DOG)
     job = start(exporter, scope="all")
     finish(acme)
@@ -548,7 +548,7 @@ def test_file_is_made_in_parts_and_nobody_holds_more_than_one(
     acme: OpenedTenant, alice: Caller, exporter: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "BATCH_ROWS", 2)
-    monkeypatch.setattr(working, "PIECE_BYTES", 300)
+    monkeypatch.setattr(export_worker, "PIECE_BYTES", 300)
     for number in range(5):
         alice.add(f"The box number {number} is on shelf {number + 10}.", deduplicate=False)
     job = start(exporter, scope="all")
@@ -556,9 +556,9 @@ def test_file_is_made_in_parts_and_nobody_holds_more_than_one(
         job_id = ExportJob.objects.within(acme.scope).values_list("pk", flat=True).get()
 
     seen_at = []
-    while working.export_part(acme.scope, job_id, now=now()) == ExportOutcome.MORE:
+    while export_worker.export_part(acme.scope, job_id, now=now()) == ExportOutcome.MORE:
         seen_at.append(seen(exporter, job)["processed_rows"])
-    working.finish(acme.scope, job_id, now=now())
+    export_worker.finish(acme.scope, job_id, now=now())
 
     assert seen_at == [2, 4, 5]
     with tenant_transaction(acme.scope):
@@ -579,7 +579,7 @@ def test_rows_of_many_bytes_are_taken_few_at_a_time(
     with tenant_transaction(acme.scope):
         job_id = ExportJob.objects.within(acme.scope).values_list("pk", flat=True).get()
 
-    working.export_part(acme.scope, job_id, now=now())
+    export_worker.export_part(acme.scope, job_id, now=now())
 
     with tenant_transaction(acme.scope):
         assert ExportJob.objects.within(acme.scope).get().rows == 1
@@ -594,7 +594,7 @@ def test_cancelled_export_leaves_nothing_and_is_made_when_it_is_repeated(
     job = start(exporter, scope="all")
     with tenant_transaction(acme.scope):
         job_id = ExportJob.objects.within(acme.scope).values_list("pk", flat=True).get()
-    working.export_part(acme.scope, job_id, now=now())
+    export_worker.export_part(acme.scope, job_id, now=now())
 
     cancelled = exporter("POST", f"/exports/{job['id']}/cancel").json()
     finish(acme)
@@ -637,7 +637,7 @@ def test_file_of_which_a_piece_was_changed_is_made_anew(acme: OpenedTenant, alic
     job = start(exporter, scope="all")
     with tenant_transaction(acme.scope):
         job_id = ExportJob.objects.within(acme.scope).values_list("pk", flat=True).get()
-    working.export_part(acme.scope, job_id, now=now())
+    export_worker.export_part(acme.scope, job_id, now=now())
     with tenant_transaction(acme.scope), connection.cursor() as cursor:
         cursor.execute("update exports_exportchunk set payload_ct = set_byte(payload_ct, 90, 0)")
 
@@ -650,7 +650,7 @@ def test_file_of_which_a_piece_was_changed_is_made_anew(acme: OpenedTenant, alic
 
 def test_what_is_deleted_goes_from_the_tenant_it_is_of(acme: OpenedTenant, made: Any, exporter: Caller) -> None:
     with CaptureQueriesContext(connection) as sent:
-        working.sweep(now=now() + timedelta(hours=73))
+        export_worker.sweep(now=now() + timedelta(hours=73))
 
     gone = [one["sql"] for one in sent.captured_queries if one["sql"].lower().startswith("delete from")]
     assert len(gone) >= 2

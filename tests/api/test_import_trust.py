@@ -9,8 +9,8 @@ import pytest
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT
 from apps.core.scoping import tenant_transaction
+from apps.imports.import_worker import UNPINNED
 from apps.imports.models import ImportJob
-from apps.imports.working import UNPINNED
 from apps.memories.models import Memory
 from apps.tenants.services import set_policy
 from tests.api.conftest import Caller

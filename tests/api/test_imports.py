@@ -11,10 +11,10 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
-from apps.imports import chunks, payload, working
+from apps.imports import chunks, import_worker, payload
+from apps.imports.import_worker import ImportOutcome
 from apps.imports.models import OPEN, ImportChunk, ImportJob
 from apps.imports.payload import BATCH_RECORDS
-from apps.imports.working import ImportOutcome
 from apps.memories.models import Memory
 from apps.projects.scope import Environment
 from apps.projects.system import open_jobs
@@ -60,12 +60,12 @@ def finish(opened: OpenedTenant, *, seconds: float = 60.0) -> None:
     with tenant_transaction(opened.scope):
         ids = list(ImportJob.objects.within(opened.scope).order_by("pk").values_list("pk", flat=True))
     for job_id in ids:
-        working.work(opened.scope.tenant_id, job_id, seconds=seconds, clock=lambda: datetime.now(UTC))
+        import_worker.work(opened.scope.tenant_id, job_id, seconds=seconds, clock=lambda: datetime.now(UTC))
 
 
 def step(opened: OpenedTenant) -> ImportOutcome:
     """One batch of the newest job."""
-    return working.import_chunk(opened.scope, newest(opened), now=datetime.now(UTC))
+    return import_worker.import_chunk(opened.scope, newest(opened), now=datetime.now(UTC))
 
 
 def newest(opened: OpenedTenant) -> int:
@@ -262,7 +262,7 @@ def test_batch_that_is_cut_off_is_done_again_by_the_next_worker(
         raise SystemExit
 
     with monkeypatch.context() as patched:
-        patched.setattr(working, "_count", killed)  # when the records of the batch are written already
+        patched.setattr(import_worker, "_count", killed)  # when the records of the batch are written already
         with pytest.raises(SystemExit):
             step(acme)
     assert (seen(alice, job)["created"], texts(acme)) == (BATCH_RECORDS, BATCH_RECORDS)
@@ -279,7 +279,7 @@ def test_job_whose_batch_fails_again_and_again_ends(
     step(acme)
     monkeypatch.setattr(chunks, "unpacked", lambda payload: 1 / 0)
 
-    for _ in range(working.MOST_ATTEMPTS):
+    for _ in range(import_worker.MOST_ATTEMPTS):
         assert seen(alice, job)["status"] == "running"
         finish(acme)
 
@@ -393,9 +393,9 @@ def test_old_jobs_are_forgotten(acme: OpenedTenant, alice: Caller) -> None:
     job = start(alice, jsonl(records(1)))
     finish(acme)
 
-    working.forget_old(now=datetime.now(UTC) + timedelta(days=29))
+    import_worker.forget_old(now=datetime.now(UTC) + timedelta(days=29))
     assert seen(alice, job)["status"] == "completed"
-    working.forget_old(now=datetime.now(UTC) + timedelta(days=31))
+    import_worker.forget_old(now=datetime.now(UTC) + timedelta(days=31))
 
     assert alice("GET", f"/imports/{job['id']}").status_code == 404
     assert texts(acme) == 1

@@ -9,7 +9,7 @@ import pytest
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT
 from apps.core.scoping import tenant_transaction
-from apps.imports import payload, working
+from apps.imports import import_worker, payload
 from apps.imports.models import ImportJob
 from apps.memories.models import Memory
 from apps.projects.scope import Environment
@@ -44,7 +44,7 @@ def bring_in(caller: Caller, tenant: OpenedTenant, content: bytes) -> Any:
     assert response.status_code in (200, 201, 202), response.content
     with tenant_transaction(tenant.scope):
         job_id = ImportJob.objects.within(tenant.scope).order_by("-pk").values_list("pk", flat=True)[0]
-    working.work(tenant.scope.tenant_id, job_id, seconds=60, clock=lambda: datetime.now(UTC))
+    import_worker.work(tenant.scope.tenant_id, job_id, seconds=60, clock=lambda: datetime.now(UTC))
     return caller("GET", f"/imports/{response.json()['id']}").json()
 
 

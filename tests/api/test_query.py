@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
+from apps.api.memory.outputs import ExplanationOutput, FoundOutput
 from apps.api.memory.query import QueryOutput
-from apps.api.memory.representations import ExplanationOutput, FoundOutput
 from tests.api.conftest import Caller
 
 pytestmark = pytest.mark.django_db(databases="__all__")

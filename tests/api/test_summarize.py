@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from apps.api.memory.representations import MemoryOutput
+from apps.api.memory.outputs import MemoryOutput
 from apps.api.memory.summarize import ClusterOutput
 from apps.api.views import ApiView
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
-from apps.ingest import relay
+from apps.ingest import outbox_handlers
 from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.services import expire
@@ -55,7 +55,7 @@ def found(caller: Caller, text: str, **body: Any) -> list[int]:
 
 
 def work_off() -> None:
-    while relay.process_due_events(now=datetime.now(UTC) + timedelta(seconds=1)):
+    while outbox_handlers.process_due_events(now=datetime.now(UTC) + timedelta(seconds=1)):
         pass
 
 
@@ -267,7 +267,7 @@ def test_safety_net_asks_for_what_was_missed_and_then_for_nothing(alice: Caller,
     ask_for_work(acme.scope, now=datetime.now(UTC))
 
     assert text == "\n".join(CHOIR[1:])
-    assert relay.process_due_events(now=datetime.now(UTC) + timedelta(seconds=1)) == 0
+    assert outbox_handlers.process_due_events(now=datetime.now(UTC) + timedelta(seconds=1)) == 0
 
 
 def test_sealed_space_has_clusters_and_summaries_too(alice: Caller, acme: OpenedTenant) -> None:

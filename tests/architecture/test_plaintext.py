@@ -27,14 +27,14 @@ from apps.adapters.errors import AdapterError
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core import broker
 from apps.core.plaintext import Plaintext
-from apps.ingest import pipeline, pipeline_context, relay
+from apps.ingest import outbox_handlers, pipeline, pipeline_context
 from apps.ingest import services as ingest_services
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps import index
 from apps.ingest.tasks import drain
 from apps.memories import postings
 from apps.projects.scope import Environment
-from apps.recall import hits, query_context, read_log, retrieval, scoring
+from apps.recall import hits, query_context, ranking_step, read_log, retrieval
 from memsync.log_format import ALLOWED, JsonFormatter
 from tests.api.conftest import Caller
 from tests.architecture import canaries
@@ -185,8 +185,8 @@ QUESTIONS: dict[str, tuple[Any, str]] = {
     "ask": (query_context, "ask"),
     "search": (retrieval, "build_search"),
     "open": (retrieval, "open_shortlist"),
-    "rank": (scoring, "rank"),
-    "collapse": (scoring, "first_of_each"),
+    "rank": (ranking_step, "rank"),
+    "collapse": (ranking_step, "first_of_each"),
     "open memory": (hits, "open_memory"),
 }
 
@@ -239,9 +239,9 @@ def test_failures_of_background_work_let_nothing_out(
             hunt("POST", "/memory/add", {"text": f"My dog {said} is old.", "importance": 0.6})
         with monkeypatch.context() as broken:
             broken.setattr(FailingEmbedder, "embed", failing(said, kind))
-            broken.setattr(relay, "get_embedder", FailingEmbedder)
+            broken.setattr(outbox_handlers, "get_embedder", FailingEmbedder)
             assert drain.apply().successful()
-            broken.setattr(relay.turns, "drain", failing(said, kind))
+            broken.setattr(outbox_handlers.turns, "drain", failing(said, kind))
             assert drain.apply().failed()
 
     assert everywhere(hunt, superuser_url, lines.getvalue()) == []

@@ -76,7 +76,7 @@ EVERYONE = {
     "apps/memories/conflict_resolution.py": "notes what became of memories that were read within the scope",
     "apps/exports/links.py": "creates links of the scope's tenant",
     "apps/exports/services.py": "creates jobs of the scope's tenant",
-    "apps/exports/working.py": "creates pieces of the scope's tenant",
+    "apps/exports/export_worker.py": "creates pieces of the scope's tenant",
     "apps/imports/chunks.py": "creates chunks of the scope's tenant",
     "apps/imports/services.py": "creates a job of the scope's tenant",
     "apps/recall/traces.py": "keeps traces of recalls in the scope's one space",

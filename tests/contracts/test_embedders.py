@@ -12,7 +12,7 @@ from apps.adapters.embedders.fake import FailingEmbedder, FakeEmbedder
 from apps.adapters.embedders.local import LocalEmbedder
 from apps.adapters.embedders.minilm import loading
 from apps.adapters.errors import AdapterError
-from apps.adapters.registry import get_embedder
+from apps.adapters.instances import get_embedder
 
 ODD_TEXTS = [
     "",

@@ -6,8 +6,8 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from apps.adapters.checks import check_kms
+from apps.adapters.instances import get_kms
 from apps.adapters.kms.vault import VaultTransit
-from apps.adapters.registry import get_kms
 
 LOCAL = {"BACKEND": "apps.adapters.kms.local.LocalKeyring", "OPTIONS": {"path": "/nonexistent/kek.json"}}
 FAKE = {"BACKEND": "apps.adapters.kms.fake.FakeKms", "OPTIONS": {}}

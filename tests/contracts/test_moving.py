@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from apps.adapters.instances import LocalKekNotAllowed, get_kms
 from apps.adapters.kms.base import KeyMismatch, KeyUnavailable
 from apps.adapters.kms.migrating import Moving
-from apps.adapters.registry import LocalKekNotAllowed, get_kms
 from apps.crypto import key_cache, lifecycle
 from apps.crypto.services import open_for_tenant, seal_for_tenant
 from tests import makers

@@ -17,9 +17,9 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.history.state_writes import NewState
 from apps.history.turns import NewTurn
+from apps.imports.import_worker import ImportOutcome as Worked
+from apps.imports.import_worker import import_chunk
 from apps.imports.services import get_import, start_import
-from apps.imports.working import ImportOutcome as Worked
-from apps.imports.working import import_chunk
 from apps.ingest import models
 from apps.ingest.candidates import STORED, Outcome, Proposal
 from apps.ingest.conversation_sync import append_history, put_state

@@ -19,7 +19,7 @@ from apps.recall.results import Filters, Hit
 from apps.recall.retrievers.dense import DenseRetriever
 from apps.recall.retrievers.lexical import LexicalRetriever
 from apps.recall.services import recall
-from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
+from apps.retention.memory_selection import MemorySelection, soft_delete_selection
 from apps.tenants.models import Profile
 from tests.makers import NOW, make_scope
 

@@ -11,7 +11,7 @@ from apps.adapters.classifiers.base import RELATIONS
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.edges.decisions import ContradictionVerdict, list_decisions, resolve
-from apps.ingest import pipeline, relay
+from apps.ingest import outbox_handlers, pipeline
 from apps.ingest.candidates import Outcome, Proposal
 from apps.ingest.services import remember
 from apps.memories.opened import OpenedMemory
@@ -58,7 +58,7 @@ def stored(scope: Scope, text: str, *, day: int = 0, **proposed: Any) -> int:
     """As ``say`` of one text, until its vectors are there."""
     (outcome,) = say(scope, text, day=day, **proposed)
     assert outcome.is_stored, outcome
-    while relay.process_due_events(now=NOW + timedelta(days=day, minutes=1)):
+    while outbox_handlers.process_due_events(now=NOW + timedelta(days=day, minutes=1)):
         pass
     return outcome.memory_ids[0]
 
@@ -257,14 +257,14 @@ def test_what_changed_between_the_look_and_the_lock_is_left_alone(
     scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paint = stored(scope, PAINT)
-    usual = pipeline.compare
+    usual = pipeline.detect_changes
 
-    def compare(*given: Any) -> None:
-        monkeypatch.setattr(pipeline, "compare", usual)
+    def detect(*given: Any) -> None:
+        monkeypatch.setattr(pipeline, "detect_changes", usual)
         usual(*given)
         stored(scope, "The roof of the shed is mended.", day=1)
 
-    monkeypatch.setattr(pipeline, "compare", compare)
+    monkeypatch.setattr(pipeline, "detect_changes", detect)
     stored(scope, BLUE, day=1)
 
     assert shown(scope, paint) == "The shed is painted green and …."

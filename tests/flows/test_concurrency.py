@@ -27,7 +27,7 @@ from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.recall import read_log
 from apps.recall.services import recall
-from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
+from apps.retention.memory_selection import MemorySelection, soft_delete_selection
 from apps.tenants.models import EndUser
 from tests.makers import NOW, make_scope
 

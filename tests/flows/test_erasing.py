@@ -12,9 +12,9 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.history.turns import NewTurn
 from apps.history.turns import read as read_history
+from apps.imports.import_worker import work as work_imports
 from apps.imports.services import start_import
-from apps.imports.working import work as work_imports
-from apps.ingest import relay
+from apps.ingest import outbox_handlers
 from apps.ingest.candidates import Proposal
 from apps.ingest.conversation_sync import append_history
 from apps.ingest.services import remember
@@ -58,7 +58,7 @@ def texts_of(scope: Scope) -> dict[int, str]:
 
 
 def work_off() -> None:
-    while relay.process_due_events(now=NOW + timedelta(seconds=1)):
+    while outbox_handlers.process_due_events(now=NOW + timedelta(seconds=1)):
         pass
 
 

@@ -21,11 +21,11 @@ from apps.core.errors import Unavailable
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import destroy_salt, drop_cached_keys
-from apps.exports import people, reading, services, tasks, working
+from apps.exports import export_worker, people, reading, services, tasks
+from apps.exports.export_worker import ExportOutcome
 from apps.exports.filters import ExportFilters
 from apps.exports.links import ExportNotReady, LinkRefused, issue_link, use_link
 from apps.exports.models import ExportChunk, ExportJob, ExportReach, ExportStatus, Format
-from apps.exports.working import ExportOutcome
 from apps.history.state_writes import NewState
 from apps.history.turns import NewTurn
 from apps.ingest.candidates import Proposal
@@ -41,8 +41,8 @@ from apps.retention import rows, subject_requests
 from apps.retention.erasure_targets import Target
 from apps.retention.erasure_workflow import Authorisation, start_erasure
 from apps.retention.hard_delete import delete_rows
+from apps.retention.memory_selection import MemorySelection
 from apps.retention.requests import PersonNeeded, ask
-from apps.retention.soft_deletion import MemorySelection
 from apps.retention.states import PrivacyKind, PrivacyState
 from apps.upkeep import rotation
 from tests.api.conftest import Caller
@@ -73,7 +73,7 @@ def start(scope: Scope, **filters: Any) -> ExportJob:
 
 
 def finish(scope: Scope, job: ExportJob) -> ExportJob:
-    while working.work(scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW) == ExportOutcome.BUSY:
+    while export_worker.work(scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW) == ExportOutcome.BUSY:
         pass
     return read(scope, job)
 
@@ -111,8 +111,8 @@ from datetime import datetime
 import django
 django.setup()
 from django.db import connections
-from apps.exports import reading, working
-reading.BATCH_ROWS, working.PIECE_BYTES = 2, 400
+from apps.exports import export_worker, reading
+reading.BATCH_ROWS, export_worker.PIECE_BYTES = 2, 400
 tenant, job, now = int(sys.argv[1]), int(sys.argv[2]), datetime.fromisoformat(sys.argv[3])
 def wait(execute, sql, params, many, context):
     sys.stdout.write("statement\\n")
@@ -120,7 +120,7 @@ def wait(execute, sql, params, many, context):
     sys.stdin.readline()
     return execute(sql, params, many, context)
 with connections["default"].execute_wrapper(wait):
-    working.work(tenant, job, seconds=60.0, clock=lambda: now)
+    export_worker.work(tenant, job, seconds=60.0, clock=lambda: now)
 sys.stdout.write("done\\n")
 """
 
@@ -179,13 +179,13 @@ def test_export_that_ends_one_worker_after_the_other_fails_in_the_end(
     """None of them lives to say so: the attempt is counted before."""
     say(make_scope(acme), DOG)
     job, other = start(acme.scope), start(globex.scope)
-    monkeypatch.setattr(working, "_next_part", ended)
+    monkeypatch.setattr(export_worker, "_next_part", ended)
 
-    for attempt in range(1, working.MOST_ATTEMPTS + 1):
+    for attempt in range(1, export_worker.MOST_ATTEMPTS + 1):
         with pytest.raises(SystemExit):
-            working.work(acme.scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW)
+            export_worker.work(acme.scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW)
         assert read(acme.scope, job).attempts == attempt
-    working.work(acme.scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW)
+    export_worker.work(acme.scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW)
 
     assert (read(acme.scope, job).status, read(acme.scope, job).error) == (ExportStatus.FAILED, "worker_failed")
     assert read(globex.scope, other).attempts == 0
@@ -197,10 +197,10 @@ def test_what_keeps_the_keys_from_being_reached_is_no_fault_of_the_export(
     say(make_scope(acme), DOG)
     job, other = start(acme.scope), start(globex.scope)
     with monkeypatch.context() as down:
-        down.setattr(working, "_next_part", raising(Unavailable()))
-        for _ in range(2 * working.MOST_ATTEMPTS):
+        down.setattr(export_worker, "_next_part", raising(Unavailable()))
+        for _ in range(2 * export_worker.MOST_ATTEMPTS):
             with pytest.raises(Unavailable):
-                working.work(acme.scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW)
+                export_worker.work(acme.scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW)
 
     assert finish(acme.scope, job).status == ExportStatus.COMPLETED
     assert read(globex.scope, other).attempts == 0
@@ -222,7 +222,7 @@ def test_words_looked_for_are_in_no_log_and_no_message(
     say(make_scope(acme), DOG)
     job = start(acme.scope, q="zweisamkeit biscuit", user_id="alice")
     monkeypatch.setattr(reading, "open_memory", fail_with("zweisamkeit"))
-    working.work(acme.scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW)
+    export_worker.work(acme.scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW)
     tasks.tend()
 
     assert sent == [((), {"kwargs": {"tenant_id": acme.scope.tenant_id, "job_id": job.pk}})] * 2
@@ -249,7 +249,7 @@ def test_file_turns_with_the_keys_and_one_that_is_being_made_goes_on(
     say(make_scope(acme), DOG, WORK)
     made, of_alice = finish(acme.scope, start(acme.scope)), finish(acme.scope, start(acme.scope, user_id="alice"))
     under_way = start(acme.scope, q="sofa")
-    working.export_part(acme.scope, under_way.pk, now=NOW)
+    export_worker.export_part(acme.scope, under_way.pk, now=NOW)
 
     turning = rotation.rotate(acme.scope, reason="test", now=NOW)
     assert rotation.work(turning.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.RotationOutcome.OVER
@@ -359,8 +359,8 @@ def test_export_under_way_begins_anew_without_what_was_erased(
     monkeypatch.setattr(reading, "BATCH_ROWS", 1)
     ids = say(make_scope(acme), DOG, WORK)
     job = start(acme.scope)
-    working.export_part(acme.scope, job.pk, now=NOW)
-    working.export_part(acme.scope, job.pk, now=NOW)
+    export_worker.export_part(acme.scope, job.pk, now=NOW)
+    export_worker.export_part(acme.scope, job.pk, now=NOW)
 
     erase(acme.scope, Target.memories(ids[:1]))
 
@@ -375,7 +375,7 @@ def test_erasure_waits_for_a_part_that_has_read_what_it_erases(
     ids = say(make_scope(acme), DOG, WORK)
     job = start(acme.scope)
     has_read, may_write = threading.Event(), threading.Event()
-    write = working._write
+    write = export_worker._write
 
     def wait_and_write(*arguments: Any, **options: Any) -> None:
         has_read.set()
@@ -383,14 +383,14 @@ def test_erasure_waits_for_a_part_that_has_read_what_it_erases(
         write(*arguments, **options)
 
     def export() -> None:
-        working.export_part(acme.scope, job.pk, now=NOW)
+        export_worker.export_part(acme.scope, job.pk, now=NOW)
         connections.close_all()
 
     def forget() -> None:
         erase(acme.scope, Target.memories(ids[:1]))
         connections.close_all()
 
-    monkeypatch.setattr(working, "_write", wait_and_write)
+    monkeypatch.setattr(export_worker, "_write", wait_and_write)
     exporting, erasing = threading.Thread(target=export), threading.Thread(target=forget)
     exporting.start()
     assert has_read.wait(60)

@@ -21,7 +21,7 @@ from apps.memories import validity
 from apps.memories.models import Memory
 from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope
-from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
+from apps.retention.memory_selection import MemorySelection, soft_delete_selection
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")

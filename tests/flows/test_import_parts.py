@@ -12,7 +12,7 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import OutboxEvent
 from apps.core.scoping import tenant_transaction
-from apps.imports import working
+from apps.imports import import_worker
 from apps.imports.models import ImportChunk, ImportStatus
 from apps.imports.services import Import, cancel_import, get_import, start_import
 from apps.imports.tasks import work
@@ -58,7 +58,7 @@ def chunks(scope: Scope) -> list[tuple[int, int]]:
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker is notified of a job; the test works at it, a batch at a time."""
     monkeypatch.setattr(work, "apply_async", lambda *_, **__: None)
-    monkeypatch.setattr(working, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(import_worker, "TURN_SECONDS", 0.0)
 
 
 class Reading:
@@ -82,7 +82,7 @@ def reading(monkeypatch: pytest.MonkeyPatch) -> Reading:
 
 def turn() -> None:
     with contextlib.suppress(SoftTimeLimitExceeded):
-        working.turns.drain(now=datetime.now(UTC))
+        import_worker.turns.drain(now=datetime.now(UTC))
 
 
 def seen(scope: Scope, job: str) -> Import:
@@ -136,10 +136,10 @@ def test_losses_never_set_a_job_aside(acme: OpenedTenant, quiet: None, reading: 
     """Not for a day, as other work is: its parts are dealt with one by one."""
     scope = make_scope(acme)
     job = begin(scope, sentences(1, line=1, poison=HANGS))
-    OutboxEvent.objects.filter(kind=working.KIND).update(lost=1)
+    OutboxEvent.objects.filter(kind=import_worker.KIND).update(lost=1)
 
     turn()
-    OutboxEvent.objects.filter(kind=working.KIND).update(lost=5)
+    OutboxEvent.objects.filter(kind=import_worker.KIND).update(lost=5)
     turn()
     turn()
 
@@ -168,7 +168,7 @@ def test_a_job_that_is_cancelled_while_a_batch_is_read_stores_nothing_of_it_and_
 
     assert asked == [ImportStatus.CANCELLED]
     assert (stored(scope), seen(scope, job).job.created, chunks(scope)) == (0, 0, [])
-    assert not OutboxEvent.objects.filter(kind=working.KIND).exists()
+    assert not OutboxEvent.objects.filter(kind=import_worker.KIND).exists()
 
 
 def test_a_job_of_which_the_outbox_knows_nothing_is_asked_for(
@@ -177,11 +177,11 @@ def test_a_job_of_which_the_outbox_knows_nothing_is_asked_for(
     """Of an earlier version, say.  Another tenant's work of the same number is not it."""
     scope = make_scope(acme)
     job = begin(scope, sentences(3))
-    OutboxEvent.objects.filter(kind=working.KIND).update(tenant_id=globex.scope.tenant_id)
+    OutboxEvent.objects.filter(kind=import_worker.KIND).update(tenant_id=globex.scope.tenant_id)
 
-    working.ask_for_work(now=datetime.now(UTC))
-    working.ask_for_work(now=datetime.now(UTC))
-    row = OutboxEvent.objects.get(kind=working.KIND, tenant_id=scope.tenant_id)
+    import_worker.ask_for_work(now=datetime.now(UTC))
+    import_worker.ask_for_work(now=datetime.now(UTC))
+    row = OutboxEvent.objects.get(kind=import_worker.KIND, tenant_id=scope.tenant_id)
     assert row.asked_again == 0
     while seen(scope, job).job.is_open:
         turn()

@@ -18,7 +18,7 @@ from apps.crypto import lifecycle
 from apps.crypto.lifecycle import KeyInUse, RowsRemain
 from apps.crypto.models import KeyKind
 from apps.crypto.services import DecryptError, key_version_of
-from apps.ingest import pipeline, relay, services
+from apps.ingest import outbox_handlers, pipeline, services
 from apps.ingest.candidates import Outcome, Proposal
 from apps.memories import integrity, reencryption
 from apps.memories.editing import Edit, edit
@@ -32,8 +32,8 @@ from apps.projects.scope import Principal, Scope
 from apps.recall import read_log
 from apps.recall.results import Filters
 from apps.recall.services import recall
+from apps.retention.memory_selection import MemorySelection, preview
 from apps.retention.requests import ask, confirm
-from apps.retention.soft_deletion import MemorySelection, preview
 from apps.tenants.models import EndUser
 from apps.upkeep import key_scheduler, keys, rotation
 from apps.upkeep.models import KeyRewrap, KeyRotation
@@ -247,7 +247,7 @@ def test_a_vector_that_does_not_open_is_made_anew(scope: Scope) -> None:
         MemoryVector.objects.within(scope).filter(pk=broken.pk).update(embedding_ct=b"gone")
 
     one = finish(rotation.rotate(scope, reason="test", now=NOW))
-    while relay.process_due_events(now=later(minutes=1)):
+    while outbox_handlers.process_due_events(now=later(minutes=1)):
         pass
 
     assert one.state == "done"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from apps.adapters.instances import get_kms
 from apps.adapters.kms.fake import FakeKms
-from apps.adapters.registry import get_kms
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.crypto import key_cache

@@ -17,7 +17,7 @@ from apps.audit.models import OutboxEvent
 from apps.core import broker
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest import pipeline_context, relay, services
+from apps.ingest import outbox_handlers, pipeline_context, services
 from apps.ingest.candidates import Proposal
 from apps.ingest.tasks import drain
 from apps.memories.models import Memory, MemoryVector
@@ -135,16 +135,16 @@ def test_two_workers_at_once_never_do_the_same_piece(scope: Scope, monkeypatch: 
 
     put_aside(scope, 100, monkeypatch)
     embedded: list[int] = []
-    usual = relay.embed_memories
+    usual = outbox_handlers.embed_memories
 
     def counting(scope: Scope, ids: list[int], *args: Any, **options: Any) -> int:
         embedded.extend(ids)
         return usual(scope, ids, *args, **options)
 
-    monkeypatch.setattr(relay, "embed_memories", counting)
+    monkeypatch.setattr(outbox_handlers, "embed_memories", counting)
 
     def drain_all() -> int:
-        return sum(iter(lambda: relay.process_due_events(now=datetime.now(UTC)), 0))
+        return sum(iter(lambda: outbox_handlers.process_due_events(now=datetime.now(UTC)), 0))
 
     taken = at_once([drain_all] * 4)
 
@@ -172,22 +172,22 @@ def test_a_worker_that_fails_between_two_writes_leaves_the_work_as_it_was(
     with monkeypatch.context() as broken:
         broken.setattr(outbox, "_do_in_one", lambda *args, **options: (_ for _ in ()).throw(SystemExit(1)))
         with pytest.raises(SystemExit):
-            relay.process_due_events(now=datetime.now(UTC))
+            outbox_handlers.process_due_events(now=datetime.now(UTC))
 
     assert waiting() == 30
     assert vectors(scope) == {}
-    while relay.process_due_events(now=datetime.now(UTC)):
+    while outbox_handlers.process_due_events(now=datetime.now(UTC)):
         pass
     assert (waiting(), len(vectors(scope))) == (0, 30)
 
 
 def test_with_the_embedder_down_work_waits_longer_each_time(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
     put_aside(scope, 3, monkeypatch)
-    monkeypatch.setattr(relay, "get_embedder", FailingEmbedder)
+    monkeypatch.setattr(outbox_handlers, "get_embedder", FailingEmbedder)
     now, waits = datetime.now(UTC), []
     for _attempt in range(4):
-        assert relay.process_due_events(now=now) == 3
-        assert relay.process_due_events(now=now) == 0
+        assert outbox_handlers.process_due_events(now=now) == 3
+        assert outbox_handlers.process_due_events(now=now) == 0
         (due,) = set(OutboxEvent.objects.values_list("run_after", flat=True))
         waits.append(due - now)
         now = due

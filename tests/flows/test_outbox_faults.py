@@ -20,7 +20,7 @@ from apps.audit.models import OutboxEvent
 from apps.audit.services import enqueue
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest import pipeline_context, relay, services
+from apps.ingest import outbox_handlers, pipeline_context, services
 from apps.ingest.candidates import Proposal
 from apps.memories import embedding, tasks
 from apps.memories.models import Memory, MemoryVector
@@ -99,9 +99,9 @@ def test_a_text_that_the_embedder_refuses_keeps_no_vector_from_the_others(
 ) -> None:
     good = [f"Parcel {number} went to the harbour office." for number in range(12)]
     ids = put_aside(scope, monkeypatch, *good[:6], f"A bottle of {POISON} stands in the shed.", *good[6:])
-    monkeypatch.setattr(relay, "get_embedder", Picky)
+    monkeypatch.setattr(outbox_handlers, "get_embedder", Picky)
 
-    relay.process_due_events(now=datetime.now(UTC))
+    outbox_handlers.process_due_events(now=datetime.now(UTC))
 
     assert embedded(scope) == {*ids[:6], *ids[7:]}
     assert list(OutboxEvent.objects.values_list("subject_id", "attempts", "error")) == [(ids[6], 1, "permanent")]
@@ -109,7 +109,7 @@ def test_a_text_that_the_embedder_refuses_keeps_no_vector_from_the_others(
 
 def test_a_piece_that_breaks_its_statement_is_put_back_alone(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = put_aside(scope, monkeypatch, *(f"Parcel {number} went to the harbour office." for number in range(3)))
-    usual = relay.embed_memories
+    usual = outbox_handlers.embed_memories
 
     def broken(scope: Scope, memory_ids: list[int], *args: Any, **options: Any) -> int:
         if ids[1] in memory_ids:
@@ -117,9 +117,9 @@ def test_a_piece_that_breaks_its_statement_is_put_back_alone(scope: Scope, monke
                 cursor.execute("select 1 / 0")
         return usual(scope, memory_ids, *args, **options)
 
-    monkeypatch.setattr(relay, "embed_memories", broken)
+    monkeypatch.setattr(outbox_handlers, "embed_memories", broken)
     now = datetime.now(UTC)
-    relay.process_due_events(now=now)
+    outbox_handlers.process_due_events(now=now)
 
     assert embedded(scope) == {ids[0], ids[2]}
     (left,) = OutboxEvent.objects.all()
@@ -132,7 +132,7 @@ def test_work_of_an_unknown_kind_waits_and_holds_up_nothing(scope: Scope, monkey
         enqueue(scope, "of a later version", [1], now=datetime.now(UTC))
     ids = put_aside(scope, monkeypatch, "The parcel went to the harbour office.")
 
-    relay.process_due_events(now=datetime.now(UTC))
+    outbox_handlers.process_due_events(now=datetime.now(UTC))
 
     assert embedded(scope) == set(ids)
     assert list(OutboxEvent.objects.values_list("kind", "error")) == [("of a later version", "")]
@@ -145,7 +145,7 @@ def test_work_asked_for_while_the_same_is_being_done_is_done_again(
     scope: Scope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (memory_id,) = put_aside(scope, monkeypatch, "The parcel went to the harbour office.")
-    usual = relay.embed_memories
+    usual = outbox_handlers.embed_memories
     again: list[Any] = []
 
     def ask() -> None:
@@ -161,8 +161,8 @@ def test_work_asked_for_while_the_same_is_being_done_is_done_again(
             return done
 
         with monkeypatch.context() as slower:
-            slower.setattr(relay, "embed_memories", slow)
-            relay.process_due_events(now=datetime.now(UTC))
+            slower.setattr(outbox_handlers, "embed_memories", slow)
+            outbox_handlers.process_due_events(now=datetime.now(UTC))
         again[0].result(timeout=20)
 
     assert list(OutboxEvent.objects.values_list("kind", "subject_id")) == [("embed", memory_id)]
@@ -172,12 +172,12 @@ def test_asking_again_brings_forward_what_was_put_off(scope: Scope, monkeypatch:
     put_aside(scope, monkeypatch, "The parcel went to the harbour office.")
     now = datetime.now(UTC)
     with monkeypatch.context() as down:
-        down.setattr(relay, "get_embedder", FailingEmbedder)
-        relay.process_due_events(now=now)
+        down.setattr(outbox_handlers, "get_embedder", FailingEmbedder)
+        outbox_handlers.process_due_events(now=now)
     request_refresh(scope, now=now)
 
-    assert relay.process_due_events(now=now) == 1  # the refresh, which asks for the vector
-    assert relay.process_due_events(now=now) == 1
+    assert outbox_handlers.process_due_events(now=now) == 1  # the refresh, which asks for the vector
+    assert outbox_handlers.process_due_events(now=now) == 1
     assert OutboxEvent.objects.count() == 0
     assert len(embedded(scope)) == 1
 
@@ -202,7 +202,7 @@ def test_an_add_and_a_worker_on_the_same_memory_do_not_wait_for_each_other_in_a_
             return usual(*args)
 
         monkeypatch.setattr(embedding, "vector_row", while_somebody_adds)
-        relay.process_due_events(now=datetime.now(UTC))
+        outbox_handlers.process_due_events(now=datetime.now(UTC))
         assert adding[0].result(timeout=20) == [memory_id]
 
     assert OutboxEvent.objects.count() == 0
@@ -224,8 +224,8 @@ def test_an_add_does_not_wait_for_a_worker_whose_embedder_is_slow(
                 in_thread(pool, lambda: remember(scope, "I live in Porto.", now=later)).result(timeout=10)
             return super().embed(texts)
 
-    monkeypatch.setattr(relay, "get_embedder", Slow)
-    relay.process_due_events(now=datetime.now(UTC))
+    monkeypatch.setattr(outbox_handlers, "get_embedder", Slow)
+    outbox_handlers.process_due_events(now=datetime.now(UTC))
 
     with tenant_transaction(scope):
         assert MemoryVector.objects.within(scope).get(memory_id=memory_id).live is False
@@ -240,8 +240,8 @@ def test_a_memory_erased_while_it_is_embedded_gets_no_vector(scope: Scope, monke
                 Memory.objects.within(scope).filter(pk=memory_id).delete()
             return super().embed(texts)
 
-    monkeypatch.setattr(relay, "get_embedder", Late)
-    relay.process_due_events(now=datetime.now(UTC))
+    monkeypatch.setattr(outbox_handlers, "get_embedder", Late)
+    outbox_handlers.process_due_events(now=datetime.now(UTC))
 
     assert embedded(scope) == set()
     assert OutboxEvent.objects.count() == 0

@@ -6,7 +6,7 @@ import pytest
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import OutboxEvent
-from apps.imports import working
+from apps.imports import import_worker
 from apps.imports.models import ImportStatus
 from apps.imports.services import get_import
 from apps.imports.tasks import work
@@ -65,5 +65,5 @@ def test_a_poison_record_is_named_and_everything_else_is_done_within_a_minute(
     (error,) = done["poisoned"].errors
     assert error["line"] == POISONED
     assert error["reason"].startswith(f"{reason}: ")
-    assert not OutboxEvent.objects.filter(kind=working.KIND).exists()
+    assert not OutboxEvent.objects.filter(kind=import_worker.KIND).exists()
     assert chunks(acme.scope) == []

@@ -16,12 +16,12 @@ from django.db import connections
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.exports.export_now import make_now
 from apps.exports.filters import ExportFilters
-from apps.exports.making import make_now
 from apps.exports.models import ExportReach, Format
 from apps.exports.services import start_export
 from apps.history.turns import NewTurn
-from apps.ingest import relay
+from apps.ingest import outbox_handlers
 from apps.ingest.candidates import Proposal
 from apps.ingest.conversation_sync import append_history
 from apps.ingest.services import remember
@@ -64,7 +64,7 @@ def say(scope: Scope, *texts: str) -> list[int]:
 
 
 def work_off() -> None:
-    while relay.process_due_events(now=NOW + timedelta(seconds=1)):
+    while outbox_handlers.process_due_events(now=NOW + timedelta(seconds=1)):
         pass
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.adapters.registry import get_embedder
+from apps.adapters.instances import get_embedder
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -26,7 +26,7 @@ from apps.projects.scope import Scope
 from apps.recall.cache import answers
 from apps.recall.results import Filters, Recall
 from apps.recall.services import recall
-from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
+from apps.retention.memory_selection import MemorySelection, soft_delete_selection
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")

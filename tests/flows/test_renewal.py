@@ -13,7 +13,7 @@ from apps.memories.models import Memory
 from apps.memories.selectors import get_memory
 from apps.memories.services import count_accesses
 from apps.memories.soft_delete import PastRetention, restore
-from apps.projects.policies import (
+from apps.projects.retention_policies import (
     KEEP,
     AgeFrom,
     Level,
@@ -26,8 +26,8 @@ from apps.recall import read_log
 from apps.recall.results import Filters
 from apps.recall.services import recall
 from apps.retention import previewing
+from apps.retention.memory_selection import MemorySelection, soft_delete_selection
 from apps.retention.retention_sweep import sweep
-from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
 from apps.summaries.services import summarize, tend_summaries
 from tests.flows.test_retention_by_day import DAY, remember, statuses
 from tests.makers import NOW, make_scope

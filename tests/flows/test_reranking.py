@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from apps.adapters.registry import get_reranker
+from apps.adapters.instances import get_reranker
 from apps.adapters.rerankers.fakes.rerank import FakeRerank
 from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent

@@ -20,7 +20,7 @@ from apps.memories.editing import Edit, edit
 from apps.memories.models import Memory, MemoryTransition, MemoryVector
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.soft_delete import restore
-from apps.projects.policies import (
+from apps.projects.retention_policies import (
     Level,
     PolicyLoosened,
     PolicyRefused,
@@ -33,9 +33,9 @@ from apps.retention import erasure_plan, holds, previewing, retention_sweep, tas
 from apps.retention.erasure_plan import ErasureBlocked
 from apps.retention.erasure_targets import Target
 from apps.retention.holds import CaseRefused, HeldTargetNotFound, HoldNotFound
+from apps.retention.memory_selection import MemorySelection, soft_delete_selection
 from apps.retention.models import RetentionRun
 from apps.retention.retention_sweep import RunUnderway, sweep, tier
-from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
 from tests.flows.test_retention_by_day import DAY, Line, lay, remember, say, statuses
 from tests.makers import NOW, make_project, make_scope
 

@@ -20,7 +20,7 @@ from apps.memories.lifetimes import Lifetimes, rules_of
 from apps.memories.models import Memory, MemoryTransition
 from apps.memories.services import count_accesses, renew
 from apps.projects.models import RetentionPolicy
-from apps.projects.policies import (
+from apps.projects.retention_policies import (
     KEEP,
     LIMITS,
     AgeFrom,

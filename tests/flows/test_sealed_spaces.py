@@ -10,7 +10,7 @@ from django.db import connection
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest import relay, services
+from apps.ingest import outbox_handlers, services
 from apps.ingest.candidates import Outcome, Proposal
 from apps.memories import indexing_mode
 from apps.memories.indexing_mode import SpaceFull, set_profile
@@ -159,7 +159,7 @@ def test_embedding_again_leaves_nothing_searchable(scope: Scope) -> None:
     remember(sealed)
 
     request_refresh(sealed, now=NOW)
-    while relay.process_due_events(now=NOW):
+    while outbox_handlers.process_due_events(now=NOW):
         pass
 
     assert at_rest(scope) == NOTHING

@@ -23,7 +23,7 @@ from apps.memories.soft_delete import restore
 from apps.memories.validity import AsOf
 from apps.projects.scope import Scope
 from apps.recall.services import recall
-from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
+from apps.retention.memory_selection import MemorySelection, soft_delete_selection
 from apps.tenants.services import set_policy
 from tests.makers import NOW, make_scope
 

@@ -7,7 +7,7 @@ import pytest
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest import relay
+from apps.ingest import outbox_handlers
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.selectors import get_memory
@@ -28,7 +28,7 @@ def allergic(scope: Scope, food: str) -> None:
 
 
 def work_off() -> None:
-    while relay.process_due_events(now=NOW + timedelta(seconds=1)):
+    while outbox_handlers.process_due_events(now=NOW + timedelta(seconds=1)):
         pass
 
 

@@ -19,8 +19,8 @@ from apps.memories import integrity
 from apps.memories.editing import Edit, edit
 from apps.memories.models import Memory, MemoryTransition, QuarantinedRow
 from apps.memories.phrase_rules import BadTypeRule, PhraseRule
-from apps.memories.registry import Registry, read_registry
 from apps.memories.revisions import get_history
+from apps.memories.tenant_types import Registry, read_registry
 from apps.memories.types import confidence
 from apps.projects.models import Space
 from apps.projects.scope import Scope

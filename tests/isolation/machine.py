@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from apps.api.views import ApiView
 from apps.core.scoping import tenant_transaction
-from apps.ingest import relay
+from apps.ingest import outbox_handlers
 from apps.memories.models import Memory
 from apps.memories.services import expire
 from apps.memories.spaces import find_end_user
@@ -354,7 +354,7 @@ class IsolationMachine(RuleBasedStateMachine):
 
     @rule()
     def worker_works(self) -> None:
-        while relay.process_due_events(now=self.now):
+        while outbox_handlers.process_due_events(now=self.now):
             pass
 
     @invariant()

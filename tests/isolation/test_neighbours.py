@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from django.db import connection, connections
 
-from apps.adapters.registry import get_embedder
+from apps.adapters.instances import get_embedder
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction

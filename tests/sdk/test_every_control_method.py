@@ -20,7 +20,7 @@ from apps.adapters.senders.base import Answered
 from apps.adapters.senders.fake import FakeSender
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
-from apps.exports import working
+from apps.exports import export_worker
 from apps.exports.models import ExportJob
 from apps.projects.selectors import default_project, scope_in
 from apps.tenants.members import choose_reach
@@ -174,7 +174,7 @@ def finish(opened: OpenedTenant) -> None:
     with tenant_transaction(opened.scope):
         ids = list(ExportJob.objects.within(opened.scope).order_by("pk").values_list("pk", flat=True))
     for job_id in ids:
-        working.work(opened.scope.tenant_id, job_id, seconds=30, clock=lambda: datetime.now(UTC))
+        export_worker.work(opened.scope.tenant_id, job_id, seconds=30, clock=lambda: datetime.now(UTC))
 
 
 def leave(person: Person, other: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from memorysync import AsyncControlPlaneClient, ControlPlaneClient, NotFoundErro
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
-from apps.exports import working
+from apps.exports import export_worker
 from apps.exports.models import ExportJob
 from tests.makers import make_api_key
 from tests.sdk.conftest import Make
@@ -49,7 +49,7 @@ def finish(acme: OpenedTenant) -> None:
     with tenant_transaction(acme.scope):
         ids = list(ExportJob.objects.within(acme.scope).order_by("pk").values_list("pk", flat=True))
     for job_id in ids:
-        working.work(acme.scope.tenant_id, job_id, seconds=30, clock=lambda: datetime.now(UTC))
+        export_worker.work(acme.scope.tenant_id, job_id, seconds=30, clock=lambda: datetime.now(UTC))
 
 
 def test_export_is_made_seen_and_taken_once(control: Control, make: Make, acme: OpenedTenant) -> None:

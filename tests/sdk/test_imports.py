@@ -8,7 +8,7 @@ from memorysync import NotFoundError, ValidationError
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
-from apps.imports import working
+from apps.imports import import_worker
 from apps.imports.models import ImportJob
 from tests.sdk.conftest import Make
 
@@ -25,7 +25,7 @@ def finish(acme: OpenedTenant) -> None:
     with tenant_transaction(acme.scope):
         ids = list(ImportJob.objects.within(acme.scope).order_by("pk").values_list("pk", flat=True))
     for job_id in ids:
-        working.work(acme.scope.tenant_id, job_id, seconds=30, clock=lambda: datetime.now(UTC))
+        import_worker.work(acme.scope.tenant_id, job_id, seconds=30, clock=lambda: datetime.now(UTC))
 
 
 def test_file_is_imported_resumed_and_seen(make: Make, acme: OpenedTenant) -> None:

@@ -13,8 +13,8 @@ import pytest
 from django.conf import settings
 from django.db import IntegrityError, OperationalError, connection, connections, transaction
 
+from apps.adapters.instances import get_kms
 from apps.adapters.kms.fake import FakeKms
-from apps.adapters.registry import get_kms
 from apps.core.locks import TransactionRequired
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction

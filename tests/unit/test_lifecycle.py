@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from apps.adapters.instances import get_kms
 from apps.adapters.kms.fake import FakeKms
-from apps.adapters.registry import get_kms
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction

@@ -7,8 +7,8 @@ from django.conf import settings
 from playwright.sync_api import Browser, Page
 
 from apps.apikeys.onboarding import OpenedTenant
-from apps.exports import working
-from apps.projects.policies import Level
+from apps.exports import export_worker
+from apps.projects.retention_policies import Level
 from apps.projects.scope import Scope
 from apps.retention import subject_requests
 from apps.retention.holds import hold
@@ -63,7 +63,7 @@ def test_other_pages_have_no_serious_fault(
     subject_requests.open_request(bob, PrivacyKind.EXPORT, now=now)
     subject_requests.prepare_file(acme.scope, asked.id, now=now)
     export = subject_requests.files_of(acme.scope, [asked])[asked.id]
-    working.work(acme.scope.tenant_id, export.job.pk, seconds=30, clock=lambda: datetime.now(UTC))
+    export_worker.work(acme.scope.tenant_id, export.job.pk, seconds=30, clock=lambda: datetime.now(UTC))
     page.goto("/app/t/acme/privacy")
     page.get_by_role("button", name="Create link").click()
     check(page, "privacy")

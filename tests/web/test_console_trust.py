@@ -11,7 +11,7 @@ from apps.adapters.senders.base import Answered
 from apps.adapters.senders.fake import FakeSender, Sent
 from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.models import Level
-from apps.projects.policies import set_policy
+from apps.projects.retention_policies import set_policy
 from apps.projects.scope import Scope
 from apps.retention.erasure_targets import Target
 from apps.retention.erasure_workflow import Authorisation, start_erasure

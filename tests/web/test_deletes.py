@@ -25,8 +25,8 @@ from apps.apikeys.permissions import PERMISSIONS
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory
 from apps.projects.scope import Scope
+from apps.retention.memory_selection import MemorySelection
 from apps.retention.requests import ask
-from apps.retention.soft_deletion import MemorySelection
 from apps.tenants import members
 from apps.tenants.models import Role
 from apps.tenants.selectors import get_tenant

@@ -24,8 +24,8 @@ from apps.ingest.services import remember
 from apps.memories.models import Memory
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import list_projects, scope_in
+from apps.retention.memory_selection import MemorySelection
 from apps.retention.requests import ask
-from apps.retention.soft_deletion import MemorySelection
 from apps.tenants.models import Tenant
 from tests.api.test_exports import finish
 from tests.makers import make_api_key, make_scope

@@ -20,8 +20,8 @@ from apps.ingest.services import remember
 from apps.ingest.turns import Turn, take_turn
 from apps.projects.scope import Environment
 from apps.projects.selectors import get_project
+from apps.retention.memory_selection import MemorySelection
 from apps.retention.requests import ask
-from apps.retention.soft_deletion import MemorySelection
 from apps.tenants.models import Organization
 from apps.web import urls
 from apps.webhooks import services as webhooks

@@ -33,8 +33,8 @@ from apps.memories.feedback_aggregation import Signal
 from apps.memories.models import Memory
 from apps.projects.scope import Environment, Scope
 from apps.recall import read_log
+from apps.retention.memory_selection import MemorySelection
 from apps.retention.requests import ask
-from apps.retention.soft_deletion import MemorySelection
 from apps.tenants.grants import GRANTS
 from apps.tenants.members import give_role
 from apps.tenants.models import Role

@@ -11,7 +11,7 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.exports import working
+from apps.exports import export_worker
 from apps.exports.services import find_for_request
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
@@ -22,10 +22,10 @@ from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
 from apps.retention import subject_requests
 from apps.retention.holds import hold
+from apps.retention.memory_selection import MemorySelection, soft_delete_selection
 from apps.retention.receipt_log import public_keys
 from apps.retention.receipts import verify
 from apps.retention.requests import ask, get_request
-from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
 from apps.retention.states import PrivacyKind
 from apps.tenants.models import Role
 from tests.makers import make_project, make_scope
@@ -495,7 +495,7 @@ def test_file_of_a_person_is_made_and_its_link_is_shown_once(
     assert "file pending" in text_of(browser.get(page))
     export = find_for_request(acme.scope, asked.id)
     assert export is not None
-    working.work(acme.scope.tenant_id, export.job.pk, seconds=30, clock=now)
+    export_worker.work(acme.scope.tenant_id, export.job.pk, seconds=30, clock=now)
     assert "Create link" in text_of(browser.get(page))
     shown = browser.post(f"{place}/link")
     (link,) = set(re.findall(r"/exports/exp_\w+/file/[\w-]+", shown.content.decode()))

@@ -14,7 +14,7 @@ from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.projects.models import Level
-from apps.projects.policies import KEEP, AgeFrom, in_force, set_policy
+from apps.projects.retention_policies import KEEP, AgeFrom, in_force, set_policy
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
 from apps.retention import holds

@@ -26,7 +26,7 @@ from apps.retention import hard_delete
 from apps.retention.erasure_targets import Target
 from apps.retention.erasure_workflow import COMMAND_LINE, Authorisation, start_erasure
 from apps.retention.hard_delete import note_steps
-from apps.retention.soft_deletion import MemorySelection, soft_delete_selection
+from apps.retention.memory_selection import MemorySelection, soft_delete_selection
 from apps.tenants.members import give_role, take_role
 from apps.webhooks import services
 from apps.webhooks.fanout import fan_out

@@ -13,7 +13,7 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.scoping import tenant_transaction
 from apps.memories.services import renew
-from apps.projects.policies import KEEP, Level, set_policy
+from apps.projects.retention_policies import KEEP, Level, set_policy
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
 from apps.retention import hard_delete, holds

@@ -1,7 +1,7 @@
 """Read a turn by rules: who speaks, what may never be stored, what says nothing for certain, when something is, and
 what it claims of the slots.
 
-What else is worth keeping the classifier says (``apps/ingest/weighing.py``); here it is kept.  No model, no database,
+What else is worth keeping the classifier says (``apps/ingest/keep_gate.py``); here it is kept.  No model, no database,
 no clock.
 """
 

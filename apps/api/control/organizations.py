@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.second_factors import with_second_factor
-from apps.api.control.at import tenant_of
+from apps.api.control.request_tenant import tenant_of
 from apps.api.fields import Choice, Label
 from apps.api.input_serializers import Input
 from apps.api.operations import operation

@@ -6,7 +6,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.api.control.at import tenant_of
+from apps.api.control.request_tenant import tenant_of
 from apps.api.fields import Choice, Label, Moment, WholeInQuery
 from apps.api.input_serializers import Parameters
 from apps.api.operations import operation

@@ -12,8 +12,8 @@ from django.http.response import HttpResponseBase
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from apps.api.memory.outputs import MemoryOutput, memory_body
 from apps.api.memory.relations import RelationOutput, relation_body
-from apps.api.memory.representations import MemoryOutput, memory_body
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.edges.selectors import edges_of

@@ -10,7 +10,7 @@ from apps.api.memory.selection import ForgetInput, choice_of
 from apps.api.operations import operation
 from apps.api.permissions import KeyMayRetire, NoKeyMay, StepUpRequired
 from apps.api.views import ApiView
-from apps.retention.soft_deletion import preview, soft_delete_selection
+from apps.retention.memory_selection import preview, soft_delete_selection
 
 
 class ForgetView(ApiView):

@@ -10,7 +10,7 @@ from apps.api.collection_fields import Tags
 from apps.api.fields import LABEL, Flag, Label, Moment, Text, Whole
 from apps.api.fields import Choice as OneOf
 from apps.api.input_serializers import Input
-from apps.retention.soft_deletion import MemorySelection
+from apps.retention.memory_selection import MemorySelection
 
 MOST_IDS: Final = 10_000
 MAX_REASON: Final = 1_000  # characters

@@ -10,12 +10,12 @@ from rest_framework.response import Response
 
 from apps.api.collection_fields import Labels
 from apps.api.fields import Text, Whole
+from apps.api.memory.outputs import RetainedOutput
 from apps.api.memory.query import MAX_QUERY, MOST
-from apps.api.memory.representations import RetainedOutput
 from apps.api.operations import operation
 from apps.api.v1.body_identity import IdentityInput, NamedView
 from apps.core.plaintext import Plaintext
-from apps.memories.registry import Registry, read_registry
+from apps.memories.tenant_types import Registry, read_registry
 from apps.projects.scope import Scope
 from apps.recall.results import Filters, Hit, Recall
 from apps.recall.services import recall

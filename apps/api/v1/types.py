@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from apps.api.operations import operation
 from apps.api.views import ApiView
-from apps.memories.registry import read_registry
+from apps.memories.tenant_types import read_registry
 from apps.memories.types import TYPES
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from apps.ingest.candidates import MemoryCandidate
-from apps.memories.registry import Registry
+from apps.memories.tenant_types import Registry
 from apps.memories.types import TYPES
 
 

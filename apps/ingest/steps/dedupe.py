@@ -1,7 +1,7 @@
 """The same thing again: refuse it, and say which memory it is."""
 
 from apps.ingest.candidates import MemoryCandidate
-from apps.ingest.changes import Effect
+from apps.ingest.change_rules import Effect
 from apps.ingest.memory_state import MemoryState
 from apps.ingest.neighbours import near_duplicate
 from apps.ingest.snapshot import SpaceSnapshot

@@ -6,9 +6,9 @@ from datetime import datetime
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import ImportedMemory, MemoryCandidate, PartClaim, Passage, Proposal, ReviewedExtraction
 from apps.ingest.costs import budget_for
+from apps.ingest.keep_gate import weighed
 from apps.ingest.model_output_check import findings_of
 from apps.ingest.speakers import is_user, participant
-from apps.ingest.weighing import weighed
 from text import patterns
 from text.budget import TooCostly
 from text.bullet_lists import ListLine, is_heading, lines_of, unlisted

@@ -18,12 +18,12 @@ from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps.encrypt import encrypt
 from apps.ingest.steps.entities import said_of
 from apps.ingest.steps.review_gate import write_waiting
-from apps.memories import claims, partial, postings, validity
+from apps.memories import claims, end_parts, postings, validity
 from apps.memories.claims import PartOfMemory
 from apps.memories.embedding import vector_row
+from apps.memories.ended_parts import MemoryPart
 from apps.memories.indexing_mode import check_room
 from apps.memories.models import Memory, MemoryClaim, MemoryTransition, MemoryVector
-from apps.memories.parts import MemoryPart
 from apps.memories.sealing import open_memory
 from apps.memories.services import renew
 from apps.memories.spaces import write_counts
@@ -94,7 +94,7 @@ def _end_parts(known: MemoryState, snapshot: SpaceSnapshot) -> None:
         )
         for one in known.ended
     ]  # fmt: skip
-    partial.end_parts(snapshot.scope, snapshot.space, row, made, snapshot.cipher, now=snapshot.now)
+    end_parts.end_parts(snapshot.scope, snapshot.space, row, made, snapshot.cipher, now=snapshot.now)
 
 
 def _write_claims(changed: Sequence[ClaimState], snapshot: SpaceSnapshot) -> None:

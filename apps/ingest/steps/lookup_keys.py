@@ -7,7 +7,7 @@ from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.speakers import participant, speaker_key
 from apps.memories.lookup_keys import slot_in_group, slot_mac, text_mac, value_mac
 from apps.memories.types import TYPES
-from text.words import normalised, terms
+from text.terms import normalised, terms
 
 
 def add_lookup_keys(candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> None:

@@ -8,7 +8,7 @@ from apps.core.scoping import ScopedManager, ScopedModel
 
 
 class OwnType(ScopedModel):
-    """A content type that the tenant has added to the registry (``apps.memories.registry``).
+    """A content type that the tenant has added to the registry (``apps.memories.tenant_types``).
 
     group: the slot group; empty accumulates.  replaced_by: set when the type was sunset: the name that its memories
     and its new writes go by.

@@ -12,8 +12,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from django.utils import timezone
 
+from apps.adapters.instances import get_kms, warm_models
 from apps.adapters.kms.local import LocalKeyring
-from apps.adapters.registry import get_kms, warm_models
 from apps.core.errors import DomainError
 from apps.tenants.selectors import list_tenants
 from apps.upkeep.binding import bind_first

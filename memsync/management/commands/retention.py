@@ -12,7 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
 from apps.memories.spaces import list_spaces
-from apps.projects.policies import (
+from apps.projects.retention_policies import (
     BOUNDS,
     MEANINGS,
     RULES,

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from apps.core.broker import notify
 from apps.memories.phrase_rules import PhraseRule
-from apps.memories.registry import Registry, read_registry
+from apps.memories.tenant_types import Registry, read_registry
 from apps.memories.types import TYPES
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from django.conf import settings
 
 from apps.adapters.errors import AdapterError
-from apps.adapters.registry import get_classifier, get_embedder, get_kms
+from apps.adapters.instances import get_classifier, get_embedder, get_kms
 from apps.core.admin import OPERATOR
 from apps.crypto import inspection
 from apps.memories.models import QuarantinedRow

@@ -1,7 +1,7 @@
 """What is true of a person one value at a time: where they live, for whom they work, what they are allergic to.
 
 A slot gives a claim its key, by which the profile and ``/v1/facts`` know it and by which a newer value takes the place
-of an older one immediately.  All other changes are for the comparer to find (``apps/ingest/changes.py``), so
+of an older one immediately.  All other changes are for the comparer to find (``apps/ingest/change_rules.py``), so
 what is in no slot's words has none.
 """
 

@@ -12,7 +12,7 @@ from apps.console.ingest_statistics import Day
 from apps.console.space_list import Owner, owners_of, spaces_in
 from apps.console.svg_charts import columns
 from apps.memories.lifetimes import COUNTED, PLATFORM
-from apps.projects.policies import DEFAULT, Level
+from apps.projects.retention_policies import DEFAULT, Level
 from apps.projects.scope import Environment
 from apps.projects.selectors import list_projects
 from apps.retention.holds import list_holds

@@ -11,14 +11,14 @@ from typing import Final
 from apps.audit.services import enqueue
 from apps.crypto.services import SpaceCipher
 from apps.memories import postings, revisions
+from apps.memories.ended_parts import MemoryPart, packed, without
 from apps.memories.lookup_keys import text_mac
 from apps.memories.models import Memory, MemoryVector
-from apps.memories.parts import MemoryPart, packed, without
 from apps.memories.revisions import FieldChange
 from apps.memories.sealing import SAID, TEXT, open_handles, open_parts, open_said, open_text, seal_changed
 from apps.projects.models import Space
 from apps.projects.scope import Scope
-from text.words import terms
+from text.terms import terms
 
 _COLUMNS: Final = [
     "text_ct", "text_mac", "said_ct", "said_mac", "parts_ct", "tags_ct", "metadata_ct", "tag_tokens", "revision",

@@ -7,8 +7,8 @@ from rest_framework import serializers
 
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import STORED, DecisionMade, Outcome
+from apps.memories.ended_parts import MemoryPart
 from apps.memories.opened import OpenedMemory
-from apps.memories.parts import MemoryPart
 from apps.recall.results import Explanation
 from text.digest import TextDigest, digest_of
 

@@ -15,7 +15,7 @@ from apps.recall.replay import first_of_each, rank
 from apps.recall.reranking import NOT_READ, Reread
 from apps.recall.retrieval import Retrieved
 from apps.recall.shortlist import OpenedCandidate
-from text.words import normalised
+from text.terms import normalised
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from apps.adapters.classifiers.base import Classifier, SentenceScores, TurnScores
 from apps.adapters.errors import AdapterError
-from apps.adapters.registry import get_classifier
+from apps.adapters.instances import get_classifier
 from text import patterns
 from text.budget import without
 from text.extraction.assertion import statement_start

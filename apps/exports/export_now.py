@@ -5,10 +5,10 @@ from datetime import datetime
 from typing import Final
 
 from apps.core.scoping import tenant_transaction
-from apps.exports import working
+from apps.exports import export_worker
+from apps.exports.export_worker import ExportOutcome
 from apps.exports.links import Download, ExportNotReady, download_of
 from apps.exports.models import ExportJob, ExportStatus
-from apps.exports.working import ExportOutcome
 from apps.projects.scope import Scope
 
 PAUSE: Final = 0.2  # seconds, where a worker is at it
@@ -16,7 +16,9 @@ PAUSE: Final = 0.2  # seconds, where a worker is at it
 
 def make_now(scope: Scope, job_id: int, *, now: datetime) -> Download:
     """The file of this job, once it is there.  Raises ExportNotReady where it could not be made."""
-    while (outcome := working.work(scope.tenant_id, job_id, seconds=60.0, clock=lambda: now)) != ExportOutcome.OVER:
+    while (
+        outcome := export_worker.work(scope.tenant_id, job_id, seconds=60.0, clock=lambda: now)
+    ) != ExportOutcome.OVER:
         if outcome == ExportOutcome.BUSY:
             time.sleep(PAUSE)
     with tenant_transaction(scope):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from apps.ingest.candidates import MADE, FoundChange, MemoryCandidate
-from apps.ingest.changes import Effect, may_end, says_nothing
+from apps.ingest.change_rules import Effect, may_end, says_nothing
 from apps.ingest.memory_state import MemoryState
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.memories.models import Memory
@@ -12,7 +12,7 @@ from apps.tenants.models import Changes
 from text.marking import marked
 
 
-def change(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
+def apply_changes(candidate: MemoryCandidate, snapshot: SpaceSnapshot) -> None:
     """End, or mark as possibly outdated, what a candidate that was stored makes untrue."""
     if candidate.decision not in MADE or candidate.memory_id is None:
         return

@@ -11,12 +11,12 @@ from typing import Final
 
 from apps.adapters.classifiers.base import Classifier
 from apps.adapters.errors import AdapterError
-from apps.adapters.registry import get_classifier
+from apps.adapters.instances import get_classifier
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError
 from apps.ingest.candidates import FoundChange, MemoryCandidate
-from apps.ingest.changes import Sureness, changes_among, may_change
+from apps.ingest.change_rules import Sureness, changes_among, may_change
 from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.relatedness import NEAREST
 from apps.ingest.speakers import is_user
@@ -52,7 +52,7 @@ class _Earlier:
     ended: Sequence[Span]
 
 
-def compare(candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> None:
+def detect_changes(candidates: Sequence[MemoryCandidate], tools: PipelineContext) -> None:
     """Fill in what each candidate changes of what is at rest and of what the batch said before it.
 
     Nothing where there is no classifier, or it fails: then the slots alone know of changes.

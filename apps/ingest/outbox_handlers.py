@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from apps.adapters.registry import get_embedder
+from apps.adapters.instances import get_embedder
 from apps.audit.services import enqueue
 from apps.core.scoping import tenant_transaction
 from apps.history.state_writes import embed_items
@@ -19,7 +19,7 @@ REFRESHED: Final = 5_000  # memories asked for in one transaction
 
 
 def process_due_events(*, now: datetime, seconds: float = float("inf")) -> int:
-    """Due work of each tenant and kind in turn; how many pieces were taken.  seconds: see ``Turns.drain``."""
+    """Due work of each tenant and kind in turn; how many pieces were taken.  seconds: see ``RoundRobin.drain``."""
     return turns.drain(now=now, seconds=seconds)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from apps.adapters.classifiers.base import RELATIONS, ChangeScores, WordScore
-from apps.ingest.changes import Effect, StatementChange, Sureness, change_of, may_change, says_nothing
+from apps.ingest.change_rules import Effect, StatementChange, Sureness, change_of, may_change, says_nothing
 
 YORK = "I live in York, with my wife Anna."
 HULL = "We moved to Hull."

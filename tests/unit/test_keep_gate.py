@@ -11,8 +11,8 @@ from django.test import override_settings
 from apps.adapters.classifiers.base import SentenceScores, Span, TurnScores
 from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
+from apps.ingest.keep_gate import Thresholds, weigh, weighed
 from apps.ingest.steps.extract import extract
-from apps.ingest.weighing import Thresholds, weigh, weighed
 from tests.classifiers import FakeClassifier
 from text.extraction.extractor import read_turn
 from text.extraction.finding import PROPOSED, Finding

@@ -17,7 +17,7 @@ from text.extraction.assertion import asks, is_played, is_quoted, is_supposed, s
 from text.extraction.finding import LIMIT, ORDER
 from text.marking import MARK, marked
 from text.sentences import Span, clauses, fold, lower, sentences
-from text.words import terms
+from text.terms import terms
 
 _NUMBER_OR_NAME: Final = patterns.compile(r"\b(?:\w*\d\w*|[A-Z]\w+)")
 # "It's a whippet, not a greyhound": what is said to be wrong.

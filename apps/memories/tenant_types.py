@@ -21,7 +21,7 @@ _TYPE_RULES: Final = f"select {_RULE.sql} from memories_typerule rule where rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Own:
+class TenantType:
     """One of the tenant's own types.  replaced_by: empty until it is sunset."""
 
     type: MemoryType
@@ -34,7 +34,7 @@ class Own:
 class Registry:
     """own: in the order they were added.  wordings: in the order in which they are tried."""
 
-    own: Mapping[str, Own] = field(default_factory=dict)
+    own: Mapping[str, TenantType] = field(default_factory=dict)
     wordings: Sequence[PhraseRule] = ()
 
     def get(self, name: str) -> MemoryType:
@@ -105,8 +105,8 @@ def wording_of(row: TypeRule) -> PhraseRule:
     )
 
 
-def _own(row: OwnType) -> Own:
-    return Own(
+def _own(row: OwnType) -> TenantType:
+    return TenantType(
         type=MemoryType(row.name, row.group or None, row.prior, row.half_life_days),
         parent=row.parent,
         ttl=row.ttl,

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from text.words import (
+from text.bm25 import bm25, bm25_parameters
+from text.terms import (
     MAX_TERMS,
     STOP_WORDS,
     TF_CAP,
-    bm25,
-    bm25_parameters,
     indexed,
     normalised,
     rounded_length,

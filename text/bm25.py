@@ -1,0 +1,41 @@
+"""Okapi BM25 over terms: k1, b, idf and the score of one text.  Pure; ``text.terms`` says what a term is."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+
+def bm25_parameters(average_length: float) -> tuple[float, float]:
+    """(k1, b).  Short turns want little length normalisation, long messages the textbook's (measured on both)."""
+    return (0.9, 0.4) if average_length < 40 else (1.2, 0.75)
+
+
+def bm25(
+    query_terms: Sequence[str],
+    text_terms: Sequence[str],
+    *,
+    frequencies: Mapping[str, int],
+    documents: int,
+    average_length: float,
+) -> float:
+    """Okapi BM25 of one text for a query (Robertson and Zaragoza 2009, with the +1 inside the logarithm, so ≥ 0).
+
+    frequencies: query term to how many of the ``documents`` hold it.  A term repeated in the query counts once.
+    """
+    counts = dict.fromkeys(query_terms, 0)
+    if counts.keys().isdisjoint(text_terms):
+        return 0.0
+    for term in text_terms:
+        if term in counts:
+            counts[term] += 1
+    k1, b = bm25_parameters(average_length)
+    norm = k1 * (1 - b + b * len(text_terms) / max(average_length, 1e-9))
+    score = 0.0
+    # In the query's order, so that the same words give the same bits in whatever order a text holds them.
+    for term, tf in counts.items():
+        if tf:
+            score += idf(frequencies[term], documents) * tf * (k1 + 1) / (tf + norm)
+    return score
+
+
+def idf(frequency: int, documents: int) -> float:
+    return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
