@@ -42,7 +42,7 @@ class KeyRequired(Forbidden):
     code = "API_KEY_REQUIRED"
 
 
-class StepUpRequired(Forbidden):
+class ApiStepUpRequired(Forbidden):
     """Deleting memories needs a signed-in browser session with a fresh step-up."""
 
     code = "STEP_UP_REQUIRED"
@@ -92,7 +92,7 @@ class NoKeyMay(HasPermission):
     """For what a person alone may do.  Nothing about the request is looked at."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
-        raise StepUpRequired
+        raise ApiStepUpRequired
 
 
 class KeyMayRetire(HasPermission):
@@ -101,5 +101,5 @@ class KeyMayRetire(HasPermission):
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         if getattr(request.auth, "key_deletes", "") != "retire":  # a person has none: they delete in the browser
-            raise StepUpRequired
+            raise ApiStepUpRequired
         return super().has_permission(request, view)

@@ -14,7 +14,7 @@ from apps.projects.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
-class RateWindow:
+class RateCeiling:
     """At most ``ceiling`` requests in any ``seconds``."""
 
     seconds: int
@@ -32,23 +32,23 @@ class RateVerdict:
     retry_after_seconds: float = 0.0
 
 
-def _windows(second: int, minute: int, hour: int) -> tuple[RateWindow, ...]:
-    return RateWindow(1, second), RateWindow(60, minute), RateWindow(3600, hour)
+def _windows(second: int, minute: int, hour: int) -> tuple[RateCeiling, ...]:
+    return RateCeiling(1, second), RateCeiling(60, minute), RateCeiling(3600, hour)
 
 
 # The wire contract's table, section 3.6.
-TIERS: Final[Mapping[str, tuple[RateWindow, ...]]] = {
+TIERS: Final[Mapping[str, tuple[RateCeiling, ...]]] = {
     "free": _windows(2, 30, 100),
     "pro": _windows(10, 200, 5_000),
     "enterprise": _windows(50, 1_000, 50_000),
     "unlimited": (),
 }
 WITHOUT_KEY: Final = _windows(5, 60, 600)
-FAILED_ATTEMPTS: Final = (RateWindow(60, 20),)
-TOLD: Final = (RateWindow(60, 1),)  # that a key is refused
+FAILED_ATTEMPTS: Final = (RateCeiling(60, 20),)
+TOLD: Final = (RateCeiling(60, 1),)  # that a key is refused
 
 
-def take(caller: str, windows: Sequence[RateWindow], *, now: datetime) -> RateVerdict:
+def take(caller: str, windows: Sequence[RateCeiling], *, now: datetime) -> RateVerdict:
     """Count this request in every window, if all of them have room; otherwise in none.
 
     caller: at most 64 characters.  windows: at least one.
@@ -79,7 +79,7 @@ def take(caller: str, windows: Sequence[RateWindow], *, now: datetime) -> RateVe
     )
 
 
-def give_back(caller: str, windows: Sequence[RateWindow], *, now: datetime) -> None:
+def give_back(caller: str, windows: Sequence[RateCeiling], *, now: datetime) -> None:
     """As if what was taken at this time had not been."""
     _give_back(caller, windows, now.timestamp())
 
@@ -103,13 +103,13 @@ def note_refused(scope: Scope, *, now: datetime) -> None:
 class _Standing:
     """One window: how many in this fixed window (this request included), and in the one before."""
 
-    window: RateWindow
+    window: RateCeiling
     count: int
     before: int
     elapsed: float  # the part of the fixed window that has passed, 0..1
 
     @classmethod
-    def of(cls, window: RateWindow, count: int, before: int, at: float) -> Self:
+    def of(cls, window: RateCeiling, count: int, before: int, at: float) -> Self:
         return cls(window, count, before, at % window.seconds / window.seconds)
 
     @property
@@ -133,7 +133,7 @@ class _Standing:
         return self.seconds_left + self.window.seconds * max(0.0, 1 - (self.window.ceiling - 1) / counted)
 
 
-def _count(caller: str, windows: Sequence[RateWindow], at: float) -> list[_Standing]:
+def _count(caller: str, windows: Sequence[RateCeiling], at: float) -> list[_Standing]:
     """One statement.  Rows are locked in order of length, so that two callers cannot wait for each other."""
     ordered = sorted(windows, key=lambda window: window.seconds)
     with connection.cursor() as cursor:
@@ -165,7 +165,7 @@ def _count(caller: str, windows: Sequence[RateWindow], at: float) -> list[_Stand
     return [_Standing.of(window, *counts[window.seconds], at) for window in ordered]
 
 
-def _give_back(caller: str, windows: Sequence[RateWindow], at: float) -> None:
+def _give_back(caller: str, windows: Sequence[RateCeiling], at: float) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             """

@@ -17,22 +17,22 @@ from django.utils.crypto import salted_hmac
 
 from apps.apikeys import limits
 from apps.apikeys.addresses import address_key
-from apps.apikeys.limits import RateWindow, take
+from apps.apikeys.limits import RateCeiling, take
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import LimitReached
 
-PER_ADDRESS: Final = (RateWindow(60, 20),)
-PER_NAME_AND_ADDRESS: Final = (RateWindow(60, 10), RateWindow(3600, 60))
-PER_NAME: Final = (RateWindow(60, 20), RateWindow(3600, 120))  # beyond that, SLOWLY
-SLOWLY: Final = (RateWindow(60, 1),)  # of a name from one address
-PER_DEVICE: Final = (RateWindow(60, 10), RateWindow(3600, 60))
+PER_ADDRESS: Final = (RateCeiling(60, 20),)
+PER_NAME_AND_ADDRESS: Final = (RateCeiling(60, 10), RateCeiling(3600, 60))
+PER_NAME: Final = (RateCeiling(60, 20), RateCeiling(3600, 120))  # beyond that, SLOWLY
+SLOWLY: Final = (RateCeiling(60, 1),)  # of a name from one address
+PER_DEVICE: Final = (RateCeiling(60, 10), RateCeiling(3600, 60))
 # Six digits, three of which are good at any time: at this rate a year of guessing finds one in a few hundred people.
-CODES: Final = (RateWindow(60, 5), RateWindow(3600, 20))
-SIGN_UPS: Final = (RateWindow(60, 5), RateWindow(3600, 20))
-REFUSALS_NOTED: Final = (RateWindow(60, 1),)
-ONCE: Final = (RateWindow(300, 1),)
-Counter = tuple[str, Sequence[RateWindow]]
+CODES: Final = (RateCeiling(60, 5), RateCeiling(3600, 20))
+SIGN_UPS: Final = (RateCeiling(60, 5), RateCeiling(3600, 20))
+REFUSALS_NOTED: Final = (RateCeiling(60, 1),)
+ONCE: Final = (RateCeiling(300, 1),)
+Counter = tuple[str, Sequence[RateCeiling]]
 
 
 class TooManyAttempts(LimitReached):

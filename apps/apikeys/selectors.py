@@ -22,7 +22,7 @@ from apps.tenants.models import Tenant
 logger = logging.getLogger(__name__)
 
 _USED_EVERY: Final = timedelta(minutes=1)
-_REFUSALS_NOTED: Final = (limits.RateWindow(60, 1),)
+_REFUSALS_NOTED: Final = (limits.RateCeiling(60, 1),)
 _NO_DIGEST: Final = bytes(32)
 _KEY, _TENANT = Columns(ApiKey, "api_key"), Columns(Tenant, "tenant")
 _KEY_AND_TENANT: Final = (

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.apikeys import limits
-from apps.apikeys.limits import TIERS, RateWindow, take
+from apps.apikeys.limits import TIERS, RateCeiling, take
 from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from tests.api.conftest import Caller
@@ -24,20 +24,20 @@ def after(seconds: float) -> datetime:
 @pytest.mark.django_db(databases="__all__")
 class TestWindows:
     def test_ceiling_is_reached_and_not_passed(self) -> None:
-        verdicts = [take("ann", [RateWindow(60, 3)], now=START) for _ in range(5)]
+        verdicts = [take("ann", [RateCeiling(60, 3)], now=START) for _ in range(5)]
 
         assert [verdict.is_allowed for verdict in verdicts] == [True, True, True, False, False]
         assert [verdict.remaining for verdict in verdicts] == [2, 1, 0, 0, 0]
         assert verdicts[3].limit == 3
 
     def test_callers_do_not_share_a_window(self) -> None:
-        take("ann", [RateWindow(60, 1)], now=START)
+        take("ann", [RateCeiling(60, 1)], now=START)
 
-        assert take("bob", [RateWindow(60, 1)], now=START).is_allowed
+        assert take("bob", [RateCeiling(60, 1)], now=START).is_allowed
 
     @pytest.mark.parametrize("spread", [0.0, 0.5, 3.0])
     def test_who_waits_as_long_as_told_passes_and_who_comes_earlier_does_not(self, spread: float) -> None:
-        windows = [RateWindow(60, 5)]
+        windows = [RateCeiling(60, 5)]
         at = 37.0
         for _ in range(5):
             assert take("ann", windows, now=after(at)).is_allowed
@@ -49,7 +49,7 @@ class TestWindows:
         assert take("ann", windows, now=after(at + refused.retry_after_seconds + 0.001)).is_allowed
 
     def test_any_minute_is_limited_wherever_it_begins(self) -> None:
-        windows = [RateWindow(60, 10)]
+        windows = [RateCeiling(60, 10)]
         passed = [at for at in range(300) if take("ann", windows, now=after(at)).is_allowed]
 
         # Against a stream of one a second, the approximation lets no more through than the limit and one.
@@ -57,13 +57,13 @@ class TestWindows:
         assert len(passed) >= 45
 
     def test_all_windows_must_have_room(self) -> None:
-        windows = [RateWindow(1, 2), RateWindow(60, 3)]
+        windows = [RateCeiling(1, 2), RateCeiling(60, 3)]
         passed = [take("ann", windows, now=after(second)).is_allowed for second in (0, 0, 0, 2, 4)]
 
         assert passed == [True, True, False, True, False]
 
     def test_refused_requests_cost_nothing(self) -> None:
-        windows = [RateWindow(1, 1), RateWindow(60, 3)]
+        windows = [RateCeiling(1, 1), RateCeiling(60, 3)]
         for _ in range(20):
             take("ann", windows, now=START)
 
@@ -72,14 +72,14 @@ class TestWindows:
 
     def test_old_windows_are_forgotten(self) -> None:
         for second in range(0, 100, 2):
-            take("ann", [RateWindow(1, 2), RateWindow(60, 1000)], now=after(second))
+            take("ann", [RateCeiling(1, 2), RateCeiling(60, 1000)], now=after(second))
 
         with connection.cursor() as cursor:
             cursor.execute("select count(*) from apikeys_ratewindow where caller = 'ann'")
             assert cursor.fetchone()[0] <= 4
 
     def test_windows_of_those_who_stay_away_are_swept_and_none_that_counts(self) -> None:
-        windows = [RateWindow(1, 5), RateWindow(60, 5)]
+        windows = [RateCeiling(1, 5), RateCeiling(60, 5)]
         take("ann", windows, now=START)
         take("bob", windows, now=START)
 
@@ -102,7 +102,7 @@ def test_ceiling_holds_when_all_come_at_once(django_db_blocker: Any) -> None:
     def ask(_: int) -> int:
         with django_db_blocker.unblock():
             try:
-                return sum(take("crowd", [RateWindow(60, 100)], now=START).is_allowed for _ in range(40))
+                return sum(take("crowd", [RateCeiling(60, 100)], now=START).is_allowed for _ in range(40))
             finally:
                 connection.close()
 
@@ -118,8 +118,8 @@ class TestApi:
     def free(self, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         """Two a minute with a key and five without, so that a slow machine reaches the limit as well."""
         settings.RATE_LIMIT_TIER = "free"
-        monkeypatch.setitem(limits.TIERS, "free", (RateWindow(60, 2),))  # type: ignore[arg-type]  # a dict in fact
-        monkeypatch.setattr(limits, "WITHOUT_KEY", (RateWindow(60, 5),))
+        monkeypatch.setitem(limits.TIERS, "free", (RateCeiling(60, 2),))  # type: ignore[arg-type]  # a dict in fact
+        monkeypatch.setattr(limits, "WITHOUT_KEY", (RateCeiling(60, 5),))
 
     def test_default_has_no_limit_and_does_no_work(self, alice: Caller) -> None:
         with CaptureQueriesContext(connection) as queries:

@@ -183,7 +183,7 @@ def test_rate_limit_tells_the_client_how_long_to_wait(
     make: Make, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.RATE_LIMIT_TIER = "free"
-    monkeypatch.setitem(limits.TIERS, "free", (limits.RateWindow(60, 2),))  # type: ignore[arg-type]  # a dict in fact
+    monkeypatch.setitem(limits.TIERS, "free", (limits.RateCeiling(60, 2),))  # type: ignore[arg-type]  # a dict in fact
     client = make()
 
     client.refresh()

@@ -87,13 +87,13 @@ class ReplayInput(Input):
     limit = Whole(default=100, min_value=1, max_value=1_000)
 
 
-class PageInput(Parameters):
+class DeliveryPageInput(Parameters):
     page = WholeInQuery(default=1, min_value=1, max_value=1_000_000)
     page_size = WholeInQuery(default=20, min_value=1, max_value=100)
     status_filter = Choice(choices=STATUSES, required=False)
 
 
-class RecentInput(PageInput):
+class RecentInput(DeliveryPageInput):
     endpoint_id = WholeInQuery(required=False, min_value=1)
 
 

@@ -19,8 +19,8 @@ from apps.api.control.webhook_fields import (
     CreateInput,
     DeliveriesOutput,
     DeliveryOutput,
+    DeliveryPageInput,
     EventTypesOutput,
-    PageInput,
     RecentInput,
     ReplayedOutput,
     ReplayInput,
@@ -218,10 +218,10 @@ class ReplayView(WebhookView):
 class DeliveriesView(WebhookView):
     permissions: ClassVar = {"GET": READ}
 
-    @operation("list_webhook_deliveries", parameters=[PageInput], responses=DeliveriesOutput)
+    @operation("list_webhook_deliveries", parameters=[DeliveryPageInput], responses=DeliveriesOutput)
     def get(self, request: Request, endpoint_id: int) -> Response:
         """Deliveries to one webhook, newest first."""
-        return Response(_page(self, self.read_parameters(PageInput), endpoint_id))
+        return Response(_page(self, self.read_parameters(DeliveryPageInput), endpoint_id))
 
 
 class RecentDeliveriesView(WebhookView):

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from apps.api.memory.selection import ForgetInput, choice_of
 from apps.api.operations import operation
-from apps.api.permissions import KeyMayRetire, NoKeyMay, StepUpRequired
+from apps.api.permissions import ApiStepUpRequired, KeyMayRetire, NoKeyMay
 from apps.api.views import ApiView
 from apps.retention.memory_selection import preview, soft_delete_selection
 
@@ -43,4 +43,4 @@ class PurgeView(ApiView):
     @operation("purge_user", request=None, responses={403: None})
     def delete(self, request: Request) -> NoReturn:
         """Erase an end user: refused for every API key.  Only a person can erase, in the browser."""
-        raise StepUpRequired
+        raise ApiStepUpRequired

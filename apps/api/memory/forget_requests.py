@@ -21,7 +21,7 @@ MOST: Final = 200
 STATES: Final = [state.value for state in RequestState]
 
 
-class PageInput(Parameters):
+class ForgetRequestPageInput(Parameters):
     """Which requests."""
 
     status = Choice(choices=STATES, required=False)
@@ -50,10 +50,10 @@ class ForgetRequestsOutput(serializers.Serializer[Any]):
 class ForgetRequestsView(ApiView):
     permissions: ClassVar = {"GET": "memory:forget_request", "POST": "memory:forget_request"}
 
-    @operation("list_forget_requests", parameters=[PageInput], responses=ForgetRequestsOutput)
+    @operation("list_forget_requests", parameters=[ForgetRequestPageInput], responses=ForgetRequestsOutput)
     def get(self, request: Request) -> Response:
         """The end user's requests, newest first."""
-        fields, scope = self.read_parameters(PageInput), self.reader()
+        fields, scope = self.read_parameters(ForgetRequestPageInput), self.reader()
         state = RequestState(fields["status"]) if "status" in fields else None
         page = list_requests(scope, state=state, limit=fields["limit"], offset=fields["offset"], now=self.now())
         return Response({"requests": [_body(one) for one in page.requests], "total": page.total})

@@ -17,7 +17,7 @@ MAX_REASON: Final = 1_000  # characters
 TIERS: Final = ("hot", "warm", "cold")
 
 
-class Ids(serializers.ListField):
+class MemoryIds(serializers.ListField):
     default_error_messages: ClassVar = {
         "required": "field required",
         "not_a_list": "must be a list",
@@ -65,7 +65,7 @@ class ChoiceInput(Input):
 
     one_of = ("memory_ids", "filters")
 
-    memory_ids = Ids(child=Whole(), required=False, allow_empty=False, max_length=MOST_IDS)
+    memory_ids = MemoryIds(child=Whole(), required=False, allow_empty=False, max_length=MOST_IDS)
     filters = ForgetFilters(required=False)
     reason = Text(required=False, allow_blank=True, max_length=MAX_REASON, help_text="Stored encrypted.")
 
