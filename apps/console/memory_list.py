@@ -4,11 +4,9 @@ import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Final
 
 import orjson
-from django.db.models import Q
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
@@ -18,26 +16,17 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
 from apps.memories import integrity
 from apps.memories.lifetimes import Lifetimes, lifetimes_of
-from apps.memories.models import Memory, MemoryQuerySet, Retention, Validity
+from apps.memories.models import Memory, MemoryQuerySet
 from apps.memories.opened import OpenedMemory
 from apps.memories.sealing import open_memory
 from apps.memories.selectors import MemoryNotFound
+from apps.memories.status import MemoryStatus, restorable, with_status
 from apps.memories.validity import AsOf, holding
 from apps.projects.scope import Scope, SpaceRef
 
 HIDDEN: Final = "address.sought"  # the name bound into the seal
 LOOKED_THROUGH: Final = 20_000  # memories of a space for one page, whatever is asked for
 LABELLED: Final = 2_000  # of the newest, whose types and sources a filter offers
-
-
-class MemoryStatus(StrEnum):
-    """How a memory stands; ``deleted`` ones can be brought back."""
-
-    CURRENT = "current"
-    DISPUTED = "disputed"
-    REPLACED = "replaced"
-    ARCHIVED = "archived"
-    DELETED = "deleted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +115,7 @@ def look_at(scope: Scope, memory_id: int, *, now: datetime) -> MemoryRow:
         raise MemoryNotFound
     with tenant_transaction(scope):
         rows = Memory.objects.within(scope).filter(pk=memory_id)
-        there = rows.existing(now).to_open().first() or _deleted(rows, now).to_open().first()
+        there = rows.existing(now).to_open().first() or restorable(rows, now).to_open().first()
         if there is None:
             raise MemoryNotFound
         _record(scope, f"memory:{memory_id}", 1, now=now)
@@ -189,9 +178,9 @@ def _filtered(scope: Scope, wanted: MemoryFilter, *, now: datetime) -> MemoryQue
     if wanted.as_of is not None:
         rows = holding(rows.existing(now), AsOf(at=wanted.as_of, known_at=now))
     elif wanted.standing == MemoryStatus.DELETED:
-        rows = _deleted(rows, now)
+        rows = restorable(rows, now)
     else:
-        rows = standing_as(rows, wanted.standing, now)
+        rows = with_status(rows, wanted.standing, now)
     if wanted.tag is not None or wanted.session is not None:
         rows = _labelled(rows, open_space(scope.tenant, scope.space), wanted)
     if wanted.type:
@@ -214,25 +203,6 @@ def _labelled(rows: MemoryQuerySet, cipher: SpaceCipher, wanted: MemoryFilter) -
     if wanted.session is not None:
         rows = rows.filter(session_token=cipher.session_token(wanted.session.reveal()))
     return rows
-
-
-def standing_as(rows: MemoryQuerySet, standing: str, now: datetime) -> MemoryQuerySet:
-    """Of memories that can be read by their ids."""
-    rows = rows.existing(now)
-    if standing == MemoryStatus.ARCHIVED:
-        return rows.filter(retention_status=Retention.ARCHIVED)
-    rows = rows.filter(retention_status=Retention.ACTIVE)
-    if standing == MemoryStatus.REPLACED:
-        return rows.filter(validity=Validity.SUPERSEDED)
-    if standing == MemoryStatus.DISPUTED:
-        return rows.filter(validity=Validity.DISPUTED)
-    return rows.exclude(validity=Validity.SUPERSEDED)
-
-
-def _deleted(rows: MemoryQuerySet, now: datetime) -> MemoryQuerySet:
-    """Those that ``soft_delete.restore`` would bring back."""
-    rows = rows.filter(retention_status=Retention.SOFT_DELETED)
-    return rows.filter(Q(hard_delete_at=None) | Q(hard_delete_at__gt=now), Q(expires_at=None) | Q(expires_at__gt=now))
 
 
 def _open(scope: Scope, rows: Sequence[Memory], lifetimes: Lifetimes, *, now: datetime) -> list[MemoryRow]:

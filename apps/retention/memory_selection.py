@@ -9,7 +9,6 @@ from django.db.models import Q
 
 from apps.audit.actions import AuditAction
 from apps.audit.services import record
-from apps.console.memory_list import standing_as
 from apps.core.errors import Invalid
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
@@ -18,6 +17,7 @@ from apps.memories.models import Memory, MemoryQuerySet
 from apps.memories.sealing import open_tags
 from apps.memories.soft_delete import soft_delete
 from apps.memories.spaces import lock_space
+from apps.memories.status import with_status
 from apps.projects.scope import Scope
 
 
@@ -132,7 +132,7 @@ def _narrowed(rows: MemoryQuerySet, choice: MemorySelection, cipher: SpaceCipher
     if choice.type:
         rows = rows.filter(type=choice.type)
     if choice.standing:
-        rows = standing_as(rows, choice.standing, now)
+        rows = with_status(rows, choice.standing, now)
     if choice.tier:
         rows = rows.filter(tier=choice.tier)
     if choice.before:

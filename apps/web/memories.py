@@ -12,7 +12,6 @@ from apps.accounts import stepup
 from apps.console.memory_detail import get_memory_detail
 from apps.console.memory_list import (
     MemoryRow,
-    MemoryStatus,
     browse,
     hide,
     labels_of,
@@ -28,6 +27,7 @@ from apps.entities.selectors import entities_in
 from apps.memories.revisions import History, get_history
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.soft_delete import restore
+from apps.memories.status import MemoryStatus
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project, list_projects
 from apps.retention.memory_selection import MemorySelection, preview, soft_delete_selection

@@ -7,9 +7,10 @@ from typing import Final, Self
 
 from django.utils.http import urlencode
 
-from apps.console.memory_list import MemoryFilter, MemoryStatus
+from apps.console.memory_list import MemoryFilter
 from apps.core.errors import Malformed
 from apps.core.plaintext import Plaintext
+from apps.memories.status import MemoryStatus
 from apps.retention.memory_selection import MemorySelection
 
 LONGEST: Final = 64
