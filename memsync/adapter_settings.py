@@ -1,6 +1,6 @@
 """The settings of adapters: which class serves as each, with which options.  memsync.settings imports them.
 
-As there, what a running instance says is taken first.
+It is imported first, so it loads what a running instance says, for memsync.settings as well.
 """
 
 from typing import Any

@@ -12,15 +12,15 @@ from memsync.adapter_settings import (  # noqa: F401  (settings)
     EMBEDDER,
     EXTRACTOR,
     KMS,
+    MEMSYNC_HOME,
     RERANKER,
     WEBHOOK_SENDER,
 )
 from memsync.admin_theme import UNFOLD  # noqa: F401  (a setting)
 from memsync.api_settings import REST_FRAMEWORK, SPECTACULAR_SETTINGS  # noqa: F401  (settings)
-from memsync.env import env, env_networks, env_secret, home, load_instance
+from memsync.env import env, env_networks, env_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-load_instance()
 
 # --- identity of this deployment ------------------------------------------------------------------------------------
 DEBUG = env.bool("DEBUG", default=False)
@@ -29,7 +29,6 @@ DEPLOYMENT_ID = env.str("DEPLOYMENT_ID", default="memsync")  # bound into every 
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 TRUSTED_PROXIES = env_networks("TRUSTED_PROXIES")  # whose X-Forwarded-For says who asks
-MEMSYNC_HOME = home()
 
 # --- apps -----------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
