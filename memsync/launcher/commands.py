@@ -70,29 +70,29 @@ def _whole(most: int) -> Callable[[str], int]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="memsync")
     commands = parser.add_subparsers(dest="command", required=True)
-    starting = commands.add_parser(
+    up_command = commands.add_parser(
         "up",
         help="start all services and keep them running",
         description="Start database, web server, worker and beat here, store and recall a test memory, print the "
         "address and, on the first run, the keys; then run until Ctrl-C. The data stays in MEMSYNC_HOME "
         "(default: ./.memsync).",
     )
-    starting.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
-    starting.add_argument("--port", type=_whole(65535), default=8000, help="the port there (default: %(default)s)")
-    starting.add_argument(
+    up_command.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
+    up_command.add_argument("--port", type=_whole(65535), default=8000, help="the port there (default: %(default)s)")
+    up_command.add_argument(
         "--workers", type=_whole(64), default=2, help="processes of the web server (default: %(default)s)"
     )
-    starting.add_argument("--json", action="store_true", help="print one line of JSON when ready")
-    starting.add_argument("--reissue", action="store_true", help="create new keys and passwords")
-    starting.set_defaults(run=up)
-    stopping = commands.add_parser("down", help="stop what `memsync up` runs in this home")
-    stopping.add_argument(
+    up_command.add_argument("--json", action="store_true", help="print one line of JSON when ready")
+    up_command.add_argument("--reissue", action="store_true", help="create new keys and passwords")
+    up_command.set_defaults(run=up)
+    down_command = commands.add_parser("down", help="stop what `memsync up` runs in this home")
+    down_command.add_argument(
         "--timeout", type=float, default=60.0, metavar="SECONDS", help="how long to wait (default: %(default)g)"
     )
-    stopping.set_defaults(run=down)
-    telling = commands.add_parser("status", help="show what runs in this home")
-    telling.add_argument("--json", action="store_true", help="print one line of JSON")
-    telling.set_defaults(run=status)
+    down_command.set_defaults(run=down)
+    status_command = commands.add_parser("status", help="show what runs in this home")
+    status_command.add_argument("--json", action="store_true", help="print one line of JSON")
+    status_command.set_defaults(run=status)
     return parser
 
 

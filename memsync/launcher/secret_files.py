@@ -12,7 +12,7 @@ from memsync.launcher.embedded.errors import UnusableDirectory
 def make_secrets(home: Path) -> dict[str, Any]:
     """The secrets, made on the first run.  With a cluster in place a missing file is a loss, not a first run."""
     path, kek = home / instance.SECRETS_FILE, home / instance.KEK_FILE
-    own_kek = not (instance.given("KMS_BACKEND") or instance.given("KMS_OPTIONS"))
+    own_kek = keeps_own_kek()
     missing = [file.name for file in (path, *([kek] if own_kek else [])) if not file.exists()]
     if missing and (home / "postgres" / "data").exists():
         raise UnusableDirectory(
@@ -27,14 +27,25 @@ def make_secrets(home: Path) -> dict[str, Any]:
             "Nothing was changed."
         ) from error
     if not found:
-        found = {
-            "SECRET_KEY": secrets.token_urlsafe(48),
-            "DEPLOYMENT_ID": f"dep_{secrets.token_hex(8)}",
-            "passwords": roles.new_passwords(),
-        }
-        instance.write(path, found)
+        found = write_secrets(home, f"dep_{secrets.token_hex(8)}")
     if own_kek and not kek.exists():
         from apps.adapters.kms.local import LocalKeyring  # only on first run: it brings the cipher along
 
         LocalKeyring.create(kek)
     return found
+
+
+def keeps_own_kek() -> bool:
+    """Whether the key-encryption key is a file of the home: no other provider is named."""
+    return not (instance.given("KMS_BACKEND") or instance.given("KMS_OPTIONS"))
+
+
+def write_secrets(home: Path, deployment_id: str) -> dict[str, Any]:
+    """New secrets for a home that has none."""
+    made = {
+        "SECRET_KEY": secrets.token_urlsafe(48),
+        "DEPLOYMENT_ID": deployment_id,
+        "passwords": roles.new_passwords(),
+    }
+    instance.write(home / instance.SECRETS_FILE, made)
+    return made

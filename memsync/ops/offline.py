@@ -3,15 +3,14 @@
 import argparse
 import contextlib
 import os
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from memsync import instance
-from memsync.launcher.embedded import roles
 from memsync.launcher.embedded.errors import UnusableDirectory
 from memsync.launcher.embedded.lock_file import holder
+from memsync.launcher.secret_files import keeps_own_kek, write_secrets
 from memsync.launcher.supervisor import Supervisor
 
 
@@ -36,19 +35,13 @@ def settle_for(arguments: Sequence[str]) -> None:
     """Make a new home ready for the backups that a command line names.  Raises UnusableDirectory without the key that
     wrapped their keys: a new one would open nothing."""
     home = instance.home()
-    own_kek = not (instance.given("KMS_BACKEND") or instance.given("KMS_OPTIONS"))
-    if own_kek and not (home / instance.KEK_FILE).exists():
+    if keeps_own_kek() and not (home / instance.KEK_FILE).exists():
         raise UnusableDirectory(
             f"{home / instance.KEK_FILE} is missing: put your copy there first. Without it no backup can be decrypted."
         )
     deployment = _deployment_of(arguments)
     if deployment and not (home / instance.SECRETS_FILE).exists():
-        made = {
-            "SECRET_KEY": secrets.token_urlsafe(48),
-            "DEPLOYMENT_ID": deployment,
-            "passwords": roles.new_passwords(),
-        }
-        instance.write(home / instance.SECRETS_FILE, made)
+        write_secrets(home, deployment)
 
 
 def _deployment_of(arguments: Sequence[str]) -> str | None:
