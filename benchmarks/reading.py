@@ -23,7 +23,8 @@ from apps.recall.question import ask
 from benchmarks.pumped import Pumps, patterns
 from text.budget import TooCostly
 from text.extraction.entities import read_entities
-from text.extraction.extractor import LONG_TEXT, TOO_COSTLY
+from text.extraction.extractor import LONG_TEXT
+from text.extraction.reasons import Reason
 from text.letters import kept
 from text.terms import terms
 
@@ -139,7 +140,7 @@ def _read(text: str, name: str, seen: Seen) -> None:
             seen.overrun, seen.worst = beyond, f"{stage}, {name}"
         seen.over += beyond > GRACE * whole
         if stage == "turn" and isinstance(found, list):
-            seen.too_costly += any(one.reason == TOO_COSTLY for one in found)
+            seen.too_costly += any(one.reason == Reason.TOO_COSTLY for one in found)
     took = time.thread_time() - began
     if len(text) <= SHORT:
         seen.short.append(took)

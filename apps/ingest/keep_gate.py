@@ -17,7 +17,7 @@ from apps.adapters.instances import get_classifier
 from text import patterns
 from text.budget import without
 from text.extraction.assertion import statement_start
-from text.extraction.extractor import LONG_TEXT, TOO_COSTLY, unkeyed_value
+from text.extraction.extractor import LONG_TEXT, unkeyed_value
 from text.extraction.finding import LIMIT, ORDER, PROPOSED, Decision, Finding
 from text.extraction.reasons import Reason
 from text.extraction.slots import order_claim
@@ -29,7 +29,15 @@ POLICY: Final = "discarded_policy"
 _KEPT: Final = "keep"
 # What the rules are surer of than any model.
 _FIRM: Final = frozenset(
-    {"filler", "too_short", "code_only", "not_user_turn", "about_the_talk", "nothing_said", "not_said"}
+    {
+        Reason.FILLER,
+        Reason.TOO_SHORT,
+        Reason.CODE_ONLY,
+        Reason.NOT_USER_TURN,
+        Reason.ABOUT_THE_TALK,
+        Reason.NOTHING_SAID,
+        Reason.NOT_SAID,
+    }
 )
 # What opens a sentence that leans on the one before it.
 _LEANING: Final = patterns.compile(
@@ -86,7 +94,7 @@ def weigh(
         typed = (_typed(plain, one, score) for one, score in zip(asked, scores.sentences, strict=True))
         return [replace(one, worth=score.keep) for one, score in zip(typed, scores.sentences, strict=True)]
     bad = _forbidden(asked, scores, thresholds.forbidden)
-    if any(finding.reason == TOO_COSTLY for finding in findings) and not bad:
+    if any(finding.reason == Reason.TOO_COSTLY for finding in findings) and not bad:
         return list(findings)
     by_finding = dict(zip(map(id, asked), scores.sentences, strict=True))
     is_worth_it = any(

@@ -27,9 +27,10 @@ from apps.ingest.speakers import is_user
 from apps.projects.scope import Scope
 from apps.tenants.selectors import may_leave
 from text.extraction.extractor import read_turn
+from text.extraction.reasons import Reason
 
 # What the rules immediately see to say nothing is not worth a call.
-IDLE: Final = frozenset({"filler", "too_short", "code_only", "not_user_turn", "nothing_said"})
+IDLE: Final = frozenset({Reason.FILLER, Reason.TOO_SHORT, Reason.CODE_ONLY, Reason.NOT_USER_TURN, Reason.NOTHING_SAID})
 SHORTEST_SECONDS: Final = 0.1
 
 

@@ -24,7 +24,6 @@ from text.letters import kept
 from text.sentences import Span, clauses, fold, lower, sentences, trimmed
 
 LONG_TEXT: Final = 2_000  # above this a text is a document and is kept whole
-TOO_COSTLY: Final = Reason.TOO_COSTLY  # kept unread
 _SURE: Final = 0.9  # of a claim
 _UNSURE: Final = 0.6  # of what only is not refused
 _HEARSAY: Final = patterns.compile(
@@ -147,7 +146,7 @@ def _unread(whole: Span) -> Finding:
         start=whole.start,
         end=whole.end,
         decision="keep",
-        reason=TOO_COSTLY,
+        reason=Reason.TOO_COSTLY,
         source_strength=0.8,
         extractor_confidence=0.5,
     )

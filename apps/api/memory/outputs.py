@@ -21,7 +21,7 @@ def memory_body(
     score, explanation: for the results of a query, and absent elsewhere.
     """
     text = memory.text.reveal()
-    gist = digest_of(text, key=memory.key, tags=memory.tags)
+    digest = digest_of(text, key=memory.key, tags=memory.tags)
     body: dict[str, Any] = {
         "id": memory.id,
         "user_id": memory.user_id,
@@ -32,14 +32,14 @@ def memory_body(
         "event_type": memory.event_type or None,
         "importance": memory.importance,
         "metadata": dict(memory.metadata),
-        "platform_metadata": _platform_metadata(memory, gist),
+        "platform_metadata": _platform_metadata(memory, digest),
         "is_summary": memory.is_summary,
         "tier": memory.tier,
         "memory_type": memory.type,
-        "key_points": list(gist.key_points),
+        "key_points": list(digest.key_points),
         "insights": [],
-        "entities": list(gist.entities),
-        "topics": list(gist.topics),
+        "entities": list(digest.entities),
+        "topics": list(digest.topics),
         "context": "",
         "quality_score": memory.confidence,
         "extracted_type": memory.type,
@@ -77,17 +77,17 @@ def _ended_body(part: MemoryPart, words: Plaintext) -> dict[str, Any]:
     }
 
 
-def _platform_metadata(memory: OpenedMemory, gist: TextDigest) -> dict[str, Any]:
+def _platform_metadata(memory: OpenedMemory, digest: TextDigest) -> dict[str, Any]:
     """What the platform says of a memory, beside the caller's metadata and never among them.
 
     No time of processing is kept, and nothing is processed by a model.
     """
     lasts = memory.expires_at - memory.created_at if memory.expires_at else None
     return {
-        "semantic_summary": memory.summary.reveal() if memory.summary else next(iter(gist.key_points), None),
+        "semantic_summary": memory.summary.reveal() if memory.summary else next(iter(digest.key_points), None),
         "semantic_processing": "rules",
         "preprocessing_timestamp": memory.created_at,
-        "token_count": gist.tokens,
+        "token_count": digest.tokens,
         "processing_time_ms": None,
         "ttl_minutes": round(lasts.total_seconds() / 60) if lasts else None,
     }

@@ -24,7 +24,8 @@ from apps.memories import integrity
 from apps.memories.models import Memory
 from apps.memories.nearest import nearest
 from apps.memories.sealing import open_parts, open_said, open_text
-from text.extraction.extractor import LONG_TEXT, TOO_COSTLY
+from text.extraction.extractor import LONG_TEXT
+from text.extraction.reasons import Reason
 from text.marking import places
 from text.sentences import Span
 
@@ -83,7 +84,7 @@ def _may_change(candidate: MemoryCandidate) -> bool:
         and proposal.stated is None
         and not proposal.is_imported
         and is_user(proposal)
-        and candidate.reason != TOO_COSTLY
+        and candidate.reason != Reason.TOO_COSTLY
         and len(candidate.text.reveal()) <= LONG_TEXT
         and may_change(candidate.text.reveal())
     )

@@ -12,8 +12,8 @@ from apps.ingest.speakers import is_user, participant
 from text.budget import TooCostly, checkpoint
 from text.extraction.entities import read_entities
 from text.extraction.entities.endpoints import type_of
-from text.extraction.extractor import TOO_COSTLY
 from text.extraction.finding import ClaimPart
+from text.extraction.reasons import Reason
 from text.letters import kept
 from text.mentions import Mention, Mentions, RelationMention
 from text.predicates import PredicateClaim, canonical
@@ -25,7 +25,7 @@ def extract_entities(candidates: Sequence[MemoryCandidate], tools: PipelineConte
     if not tools.cipher.is_searchable:
         return
     for candidate in candidates:
-        if not candidate.is_wanted or candidate.reason == TOO_COSTLY:
+        if not candidate.is_wanted or candidate.reason == Reason.TOO_COSTLY:
             continue
         stated = candidate.proposal.stated
         if stated is not None:
@@ -39,7 +39,7 @@ def extract_entities(candidates: Sequence[MemoryCandidate], tools: PipelineConte
                     checkpoint()
                     candidate.about = read_entities(text, _claims_of(candidate))
             except TooCostly:
-                candidate.reason = TOO_COSTLY
+                candidate.reason = Reason.TOO_COSTLY
 
 
 def _claims_of(candidate: MemoryCandidate) -> Iterator[ClaimPart]:

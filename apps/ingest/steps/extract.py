@@ -12,7 +12,7 @@ from apps.ingest.speakers import is_user, participant
 from text import patterns
 from text.budget import TooCostly
 from text.bullet_lists import ListLine, is_heading, lines_of, unlisted
-from text.extraction.extractor import TOO_COSTLY, policy_refusal, read_turn
+from text.extraction.extractor import policy_refusal, read_turn
 from text.extraction.finding import ClaimPart, Finding
 from text.extraction.reasons import Reason
 from text.extraction.subjects import slug
@@ -59,7 +59,7 @@ def _extract(proposal: Proposal, *, now: datetime) -> list[MemoryCandidate]:
     if all(finding.decision == "discarded_policy" for finding in findings):
         # Whatever else would be read of it, and were it too costly: nothing of it is kept.
         return _refused(proposal, findings)
-    if any(finding.reason == TOO_COSTLY for finding in findings):
+    if any(finding.reason == Reason.TOO_COSTLY for finding in findings):
         raise TooCostly
     has_sentences = len(sentences(fold(text))) > 1
     found = [_candidate(proposal, finding, is_others=is_others, has_slot=not is_others) for finding in findings]
@@ -88,7 +88,7 @@ def _unread(proposal: Proposal) -> MemoryCandidate:
         type="reference" if is_others else "fact",
         source_strength=0.8,
         extractor_confidence=0.5,
-        reason=TOO_COSTLY,
+        reason=Reason.TOO_COSTLY,
         spent=proposal.reading,
     )
     if is_others and not proposal.is_explicit:

@@ -29,6 +29,7 @@ from apps.memories.services import renew
 from apps.memories.spaces import write_counts
 from apps.memories.types import confidence
 from apps.summaries import clusters
+from text.extraction.reasons import Reason
 
 _EVIDENCE = ("pk", "tenant_id", "source_strength", "repetition_count", "extractor_confidence", "type_prior")
 
@@ -66,7 +67,7 @@ def index(
         if waiting := without_vector + _out_of_date(revived, snapshot):
             enqueue(snapshot.scope, "embed", waiting, now=tools.now)
         # In nearly the same words: no repetition to count, but it was said.
-        if nearly := {one.memory_id for one in candidates if one.reason == "near_duplicate" and one.memory_id}:
+        if nearly := {one.memory_id for one in candidates if one.reason == Reason.NEAR_DUPLICATE and one.memory_id}:
             renew(snapshot.scope, nearly, now=snapshot.now)
         _write_history(new, changed, snapshot)
         write_waiting(snapshot.waiting, snapshot)
