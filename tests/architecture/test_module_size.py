@@ -1,9 +1,9 @@
 """No module of the product is longer than 400 lines: one that is says two things, and a reader looks for either."""
 
-import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.architecture.tracked import ROOT, tracked
+
 PRODUCT = ("apps", "memsync", "text", "training", "benchmarks", "scripts")
 MOST_LINES = 400
 
@@ -14,9 +14,7 @@ def too_long(root: Path, paths: list[str]) -> list[str]:
 
 
 def modules() -> list[str]:
-    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *(f"{one}/**.py" for one in PRODUCT)]
-    paths = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    return [path for path in paths if (ROOT / path).exists()]
+    return tracked(*(f"{one}/**.py" for one in PRODUCT))
 
 
 def test_no_module_is_longer_than_a_reader_can_hold() -> None:

@@ -1,12 +1,12 @@
 """Texts that people read use plain words, none of an old dialect that an engineer would have to learn first."""
 
 import re
-import subprocess
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-ROOT = Path(__file__).parents[2]
+from tests.architecture.tracked import ROOT, tracked
+
 FOLDERS = ("apps", "memsync", "text", "benchmarks", "templates", "docs")
 PATTERNS = [
     *(f":(glob){folder}/**/*.{ending}" for folder in FOLDERS for ending in ("py", "md", "html")),
@@ -38,9 +38,7 @@ def dialect(root: Path, paths: list[str]) -> Iterator[tuple[str, int, str]]:
 
 
 def texts() -> list[str]:
-    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PATTERNS]
-    paths = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    return [path for path in paths if (ROOT / path).exists()]
+    return tracked(*PATTERNS)
 
 
 def test_texts_use_plain_words() -> None:
