@@ -186,7 +186,7 @@ MAIN: dict[str, Columns] = {
         plain="number made_at deployment key_version chains rows root moved previous signature",
     ),
     "audit_checkpointhead": Columns(plain="id checkpoint_id chain seq hash"),
-    "audit_outboxevent": Columns(
+    "outbox_outboxevent": Columns(
         plain="id created_at tenant_id kind subject_id run_after attempts error token leased_until holder asked_again "
         "lost position"
     ),
@@ -199,14 +199,14 @@ MAIN: dict[str, Columns] = {
         plain="id created_at tenant_id end_user_id kind state requested_by due_at started_at completed_at handled_by "
         "attempts error records evidence",
     ),
-    "retention_hold": Columns(
+    "erasure_hold": Columns(
         plain="id created_at tenant_id level project_id space_id memory_id case set_by lifted_at lifted_by"
     ),
     "retention_retentionnotice": Columns(plain="id created_at tenant_id environment project_id first_on count told_at"),
     "retention_retentionrun": Columns(
         plain="id created_at tenant_id token leased_until finished_at times_resumed archived deleted purged"
     ),
-    "projects_retentionpolicy": Columns(
+    "policies_retentionpolicy": Columns(
         plain="id created_at tenant_id level project_id space_id active_days active_from archive_days grace_days "
         "task_ttl_seconds event_max_age_seconds superseded_max_age_seconds superseded_max_count revision updated_at "
         "updated_by"
@@ -228,19 +228,19 @@ MAIN: dict[str, Columns] = {
         "attempt_number max_attempts next_retry_at leased_until completed_at status_code latency_ms error signature "
         "attempts key_version",
     ),
-    "upkeep_keyrotation": Columns(
+    "key_management_keyrotation": Columns(
         plain="id created_at tenant_id actor reason is_compromise state window from_version to_version identity_to "
         "rows_total rows_done rows_quarantined started_at finished_at warned_at"
     ),
-    "upkeep_typechange": Columns(
+    "memory_types_typechange": Columns(
         plain="id created_at tenant_id actor kind type sources defines state at_space at_memory looks_again_at "
         "rows_total rows_seen rows_changed rows_taken rows_broken rows_restored rows_kept finished_at"
     ),
-    "upkeep_typechangerow": Columns(
+    "memory_types_typechangerow": Columns(
         plain="id created_at tenant_id change_id space_id memory_id was_type was_prior was_confidence had_slot txid "
         "state"
     ),
-    "upkeep_keyrewrap": Columns(plain="id created_at actor done failed finished_at"),
+    "key_management_keyrewrap": Columns(plain="id created_at actor done failed finished_at"),
     "accounts_user": Columns(
         keyed="password", plain="id last_login is_superuser email full_name is_staff is_active created_at"
     ),
@@ -279,16 +279,16 @@ KEYRING: dict[str, Columns] = {
     ),
     "crypto_servicekey": Columns(sealed="wrapped", keyed="check_value", plain=f"{_WRAPPED} name"),
     "crypto_spacesecret": Columns(plain="space_uid tenant_uid salt destroyed_at"),
-    "retention_erasureentry": Columns(
+    "erasure_erasureentry": Columns(
         plain="id tenant_uid kind target_uid target_id erased_at actor request_id erasure_uid"
     ),
-    "retention_erasure": Columns(
+    "erasure_erasure": Columns(
         plain="uid tenant_uid environment kind target nonce with_sources state counts actor method step_up_age_seconds "
         "request_id requested_at deleted_at purged_at finished_at",
     ),
-    "retention_purge": Columns(plain="id started_at horizons tables finished_at"),
-    "retention_receipt": Columns(plain="index receipt_uid tenant_uid erasure_uid phase issued_at body leaf"),
-    "retention_receiptcheckpoint": Columns(plain="size note made_at"),
+    "erasure_purge": Columns(plain="id started_at horizons tables finished_at"),
+    "erasure_receipt": Columns(plain="index receipt_uid tenant_uid erasure_uid phase issued_at body leaf"),
+    "erasure_receiptcheckpoint": Columns(plain="size note made_at"),
     "django_migrations": Columns(plain="id app name applied"),
 }
 

@@ -18,22 +18,23 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
 from apps.crypto.services import open_tenant
+from apps.erasure.legal_holds import hold, lift
+from apps.erasure.targets import Target
+from apps.erasure.workflow import Authorisation, start_erasure
 from apps.exports.filters import ExportFilters
 from apps.exports.models import ExportReach, Format
 from apps.exports.services import get_export, start_export
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.ingest.turns import Turn, take_turn
+from apps.key_management.binding import bind_rows
 from apps.memories.models import Memory
 from apps.memories.spaces import EXTERNAL_ID, get_or_create_end_user
+from apps.policies.retention import Level, set_policy
 from apps.projects.models import Space
-from apps.projects.retention_policies import Level, set_policy
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import scope_in
 from apps.projects.services import create_project
-from apps.retention.erasure_targets import Target
-from apps.retention.erasure_workflow import Authorisation, start_erasure
-from apps.retention.holds import hold, lift
 from apps.retention.memory_selection import MemorySelection
 from apps.retention.requests import ask
 from apps.retention.states import PrivacyKind
@@ -41,7 +42,6 @@ from apps.retention.subject_requests import open_request
 from apps.tenants.members import give_role
 from apps.tenants.models import EndUser, Role
 from apps.tenants.selectors import get_tenant
-from apps.upkeep.binding import bind_rows
 from apps.webhooks.deliveries import test as send_a_test
 from apps.webhooks.services import create as create_webhook
 from apps.webhooks.services import pause
@@ -358,7 +358,7 @@ def _quiet(*, seconds: float) -> None:
 
     def is_quiet() -> bool:
         with superuser() as cursor:
-            cursor.execute("select count(*) from audit_outboxevent where run_after <= now() and error = ''")
+            cursor.execute("select count(*) from outbox_outboxevent where run_after <= now() and error = ''")
             return cursor.fetchone() == (0,)
 
     _until(is_quiet, seconds)

@@ -25,12 +25,12 @@ import httpx
 import orjson
 
 from apps.apikeys.onboarding import OpenedTenant, provision_tenant
-from apps.audit.models import OutboxEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember_for
 from apps.memories.models import Memory
+from apps.outbox.models import OutboxEvent
 from apps.projects.scope import Environment
 from apps.tenants.models import Organization
 from benchmarks.instance import Instance, superuser

@@ -170,7 +170,7 @@ def _write_notes(scope: Scope, ids: Sequence[int], digests: Sequence[bytes]) -> 
             [scope.tenant_id, scope.space.id, list(ids), list(digests)],
         )
         cursor.execute(
-            "insert into audit_outboxevent (tenant_id, kind, subject_id, run_after, created_at, attempts, error) "
+            "insert into outbox_outboxevent (tenant_id, kind, subject_id, run_after, created_at, attempts, error) "
             "select %s, 'embed', id, now(), now(), 0, '' from unnest(%s::bigint[]) id",
             [scope.tenant_id, list(ids)],
         )

@@ -7,10 +7,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from apps.audit import merkle
-from apps.audit.notes import sign_note
+from apps.core import merkle
 from apps.crypto import signatures
-from apps.retention.receipts import (
+from apps.transparency.receipts import (
     FORMAT,
     NO_HASH,
     KeySet,
@@ -22,6 +21,7 @@ from apps.retention.receipts import (
     signed_bytes,
     verify,
 )
+from apps.transparency.signed_notes import sign_note
 
 KEY = b"\x01" * 32
 NONCE = b"\x02" * 32

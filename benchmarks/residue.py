@@ -42,10 +42,10 @@ _COLUMNS: Final = """
 
 def run(running: Instance, *, people: int) -> dict[str, Any]:
     """Half of so many people are erased; after each step, how many of the erased values are still in the files."""
+    from apps.erasure.targets import Target
+    from apps.erasure.workflow import Authorisation, start_erasure
     from apps.projects.scope import Environment, Principal
     from apps.projects.system import find_tenant_scope
-    from apps.retention.erasure_targets import Target
-    from apps.retention.erasure_workflow import Authorisation, start_erasure
 
     names = [f"person {number}" for number in range(people)]
     for name in names:
@@ -101,7 +101,7 @@ def _space_uid(scope: Any, name: str) -> Any:
 
 def _wait_for_vectors(main: psycopg.Connection[Any]) -> None:
     deadline = time.monotonic() + WAIT_SECONDS
-    while main.execute("select 1 from audit_outboxevent limit 1").fetchone() and time.monotonic() < deadline:
+    while main.execute("select 1 from outbox_outboxevent limit 1").fetchone() and time.monotonic() < deadline:
         time.sleep(0.5)
 
 
@@ -109,7 +109,7 @@ def _purge() -> None:
     """Until no table waits for a transaction that can see it."""
     from django.test import override_settings
 
-    from apps.retention.disk_purge import rewrite_tables
+    from apps.erasure.disk_purge import rewrite_tables
 
     deadline = time.monotonic() + WAIT_SECONDS
     with override_settings(PURGE_REWRITE_MB=0):

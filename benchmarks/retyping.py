@@ -24,11 +24,11 @@ from apps.ingest.services import remember
 from apps.memories.models import Memory
 from apps.memories.phrase_rules import PhraseRule
 from apps.memories.spaces import get_or_create_end_user
+from apps.memory_types import change_worker
+from apps.memory_types.models import AT_WORK, TypeChange
+from apps.memory_types.type_changes import Definition, ask_to_undo, commit, plan_addition
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
-from apps.upkeep import retyping
-from apps.upkeep.models import AT_WORK, TypeChange
-from apps.upkeep.type_changes import Definition, ask_to_undo, commit, plan_addition
 from benchmarks.instance import Instance
 from benchmarks.rotation_load import question, sentence
 from benchmarks.workers import Workers, held_still
@@ -58,7 +58,7 @@ def run(running: Instance, *, rows: int, say: Say) -> dict[str, Any]:
         told = (PhraseRule(name="doses", type="", sources=(), words=("# mg",)),)
         planned = plan_addition(scope, "medication", Definition(parent="fact", slot="own"), told)
         started = time.monotonic()
-        seen = retyping.preview(scope, planned, most=5, now=now)
+        seen = change_worker.preview(scope, planned, most=5, now=now)
         looking = time.monotonic() - started
         say(f"a dry run looked at {seen.seen:,} rows in {looking:.1f} s: {seen.changed:,} would change")
         change = commit(scope, planned, now=datetime.now(UTC))

@@ -26,14 +26,14 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
+from apps.key_management import rotation
+from apps.key_management.models import OPEN, KeyRotation
 from apps.memories.reencryption import reseal_batch
 from apps.memories.spaces import get_or_create_end_user
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
 from apps.recall import read_log
 from apps.tenants.models import Tenant
-from apps.upkeep import rotation
-from apps.upkeep.models import OPEN, KeyRotation
 from benchmarks.instance import Instance, superuser
 from benchmarks.rotation_checks import check_all, count_mixed
 from benchmarks.rotation_load import Answer, Load, ask, question, sentence

@@ -11,7 +11,7 @@ from django.db import connection
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory
 from apps.memories.spaces import find_end_user
-from apps.projects.retention_policies import Level, set_policy
+from apps.policies.retention import Level, set_policy
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
 from apps.retention.retention_sweep import Swept, sweep

@@ -11,10 +11,11 @@ from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
 from apps.apikeys.models import ApiKey
-from apps.audit.models import AuditEvent, OutboxEvent
+from apps.audit.models import AuditEvent
 from apps.core.admin import OPERATOR
 from apps.crypto.models import TenantKeyState
 from apps.memories.models import Memory, MemoryVector, QuarantinedRow
+from apps.outbox.models import OutboxEvent
 from apps.projects.models import Project
 from apps.tenants.models import EndUser, Tenant
 from memsync.admin_charts import ChartPicture, pictures

@@ -38,12 +38,12 @@ _PACES: Final = "select hour, bucket, count from recall_recallpace where hour >=
 _QUEUE: Final = """
 select kind, count(*), count(*) filter (where error <> ''),
        extract(epoch from %(now)s - min(run_after) filter (where run_after <= %(now)s))
-  from audit_outboxevent group by kind order by 2 desc, 1
+  from outbox_outboxevent group by kind order by 2 desc, 1
 """
 _KEYS: Final = """
 select extract(epoch from %(now)s - coalesce(turned.started_at, state.created_at)) / 86400
   from crypto_tenantkeystate state
-  left join lateral (select started_at from upkeep_keyrotation
+  left join lateral (select started_at from key_management_keyrotation
                       where tenant_id = state.tenant_id and to_version = state.active_version
                         and started_at is not null order by id limit 1) turned on true
 """

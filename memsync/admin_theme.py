@@ -40,7 +40,7 @@ UNFOLD: dict[str, Any] = {
                 "items": [
                     _item("API keys", "key", "apikeys_apikey_changelist"),
                     _item("Encryption keys", "lock", "crypto_tenantkeystate_changelist"),
-                    _item("Key rotations", "autorenew", "upkeep_keyrotation_changelist"),
+                    _item("Key rotations", "autorenew", "key_management_keyrotation_changelist"),
                     _item("People", "badge", "accounts_user_changelist"),
                 ],
             },
@@ -57,11 +57,11 @@ UNFOLD: dict[str, Any] = {
                 "title": "Operation",
                 "separator": True,
                 "items": [
-                    _item("Outbox", "outbox", "audit_outboxevent_changelist"),
+                    _item("Outbox", "outbox", "outbox_outboxevent_changelist"),
                     _item("Webhooks", "webhook", "webhooks_webhookendpoint_changelist"),
                     _item("Webhook deliveries", "send", "webhooks_webhookdelivery_changelist"),
                     _item("Quarantine", "gpp_maybe", "memories_quarantinedrow_changelist"),
-                    _item("Retention policies", "auto_delete", "projects_retentionpolicy_changelist"),
+                    _item("Retention policies", "auto_delete", "policies_retentionpolicy_changelist"),
                     _item("Retention runs", "cleaning_services", "retention_retentionrun_changelist"),
                     _item("Legal holds", "gavel", "retention_hold_changelist"),
                     _item("Break-glass grants", "emergency_home", "breakglass_grant_changelist"),

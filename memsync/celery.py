@@ -30,6 +30,7 @@ ROUTES: Final = {
     "imports.*": {"queue": "files"},
     "exports.*": {"queue": "files"},
     "retention.*": {"queue": "upkeep"},
+    "erasure.*": {"queue": "upkeep"},
     "audit.*": {"queue": "upkeep"},
     "keys.*": {"queue": "upkeep"},
 }
@@ -79,7 +80,7 @@ app.autodiscover_tasks()
 app.conf.task_queues = [Queue(name, routing_key=name) for name in QUEUES]  # type: ignore[no-untyped-call]  # nor kombu
 app.conf.task_routes = ROUTES
 app.conf.beat_schedule = {
-    "drain the outbox": {"task": "ingest.drain", "schedule": 2.0, "options": {"expires": 2.0}},
+    "drain the outbox": {"task": "outbox.drain", "schedule": 2.0, "options": {"expires": 2.0}},
     "expire what is past its time": {"task": "memories.expire", "schedule": 60.0},
     "look after summaries": {"task": "summaries.tend", "schedule": 60.0},
     # Oftener than a checkpoint falls due, since a thousand rows make one fall due early.
@@ -97,8 +98,8 @@ app.conf.beat_schedule = {
         "schedule": 900.0,
         "options": {"expires": 900.0},
     },
-    "carry erasures through": {"task": "retention.carry_through", "schedule": 300.0, "options": {"expires": 300.0}},
-    "purge what was erased": {"task": "retention.purge", "schedule": 3600.0, "options": {"expires": 3600.0}},
+    "carry erasures through": {"task": "erasure.carry_through", "schedule": 300.0, "options": {"expires": 300.0}},
+    "purge what was erased": {"task": "erasure.purge", "schedule": 3600.0, "options": {"expires": 3600.0}},
     "say what was not recalled for long": {
         "task": "retention.tier",
         "schedule": 3600.0,

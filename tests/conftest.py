@@ -13,9 +13,9 @@ from django.core.cache import cache
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.crypto import key_cache
+from apps.erasure import receipt_log
 from apps.memories import integrity
 from apps.recall import read_log
-from apps.retention import receipt_log
 from tests import makers
 
 

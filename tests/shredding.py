@@ -3,9 +3,9 @@
 import uuid
 from datetime import datetime
 
+from apps.erasure import ledger, shredding
+from apps.erasure.shredding import AlreadyShredded, Shredded
 from apps.projects.scope import Scope
-from apps.retention import ledger, shredding
-from apps.retention.shredding import AlreadyShredded, Shredded
 from apps.tenants.models import Tenant
 
 

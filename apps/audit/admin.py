@@ -1,31 +1,24 @@
-"""The audit trail and the outbox, to read."""
+"""The audit trail, read-only."""
 
 from typing import Any
 
 from django.apps import apps
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.db.models import OuterRef, QuerySet, Subquery, Sum
-from django.http import HttpRequest, HttpResponseRedirect
+from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 
-from apps.audit.leases import MOST_LOST
-from apps.audit.models import AuditEvent, ChainHead, Checkpoint, OutboxEvent
-from apps.audit.services import try_again
+from apps.audit.models import AuditEvent, ChainHead, Checkpoint
 from apps.core.admin import (
     OPERATOR,
-    Answer,
-    ConfirmForm,
     OperatorAdmin,
-    action,
-    actor,
     display,
     link,
     mono,
 )  # fmt: skip
 
 
-class _OfTenants(OperatorAdmin):
+class TenantRowsAdmin(OperatorAdmin):
     """Rows that name their tenant by a plain id, because they outlive it."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -42,7 +35,7 @@ class _OfTenants(OperatorAdmin):
 
 
 @admin.register(AuditEvent)
-class AuditEventAdmin(_OfTenants):
+class AuditEventAdmin(TenantRowsAdmin):
     """The chains of all tenants.  Whether they are whole is for `memsync audit verify` to say."""
 
     heading = "Audit trail"
@@ -84,58 +77,3 @@ def _signed_up_to() -> str:
         f"Signed up to {newest.made_at:%Y-%m-%d %H:%M} UTC: checkpoint {newest.number}, {newest.rows:,} rows; "
         f"{since:,} since then"
     )
-
-
-@admin.register(OutboxEvent)
-class OutboxEventAdmin(_OfTenants):
-    """Work that is still to be done; what is done is gone."""
-
-    heading = "Outbox"
-    list_display = ("kind", "subject_id", "tenant", "state", "attempts", "lost", "error", "run_after", "created_at")
-    list_filter = ("kind",)
-    search_fields = ("=kind", "=subject_id", "=error")
-    ordering = ("run_after", "id")
-    fields = ("kind", "subject_id", "tenant", "state", "attempts", "lost", "error", "run_after", "leased_until",
-              "asked_again", "created_at")  # fmt: skip
-
-    actions_detail = ("replay",)
-
-    def is_offered(self, name: str, row: OutboxEvent) -> bool:
-        return bool(row.error) and row.token is None
-
-    @action(description="Try again now", url_path="replay", icon="replay", permissions=["operate"])
-    def replay(self, request: HttpRequest, object_id: str) -> Answer:
-        work = self.found(request, object_id)
-        if request.method == "POST":
-            if try_again(work, work.pk, actor=actor(request), now=timezone.now()):
-                self.message_user(request, "It is retried within seconds.", messages.SUCCESS)
-            else:
-                self.message_user(request, "It is done already or running at the moment.", messages.WARNING)
-            return HttpResponseRedirect(self.list_url())
-        return self.form_page(
-            request,
-            ConfirmForm(),
-            title=f"Try {work.kind} of {work.subject_id} again",
-            explanation=_why(work) + " It is retried now; if it fails again, the waits start short again.",
-            submit="Try again now",
-            back=self.row_url(work.pk),
-        )
-
-    @display(
-        description="State",
-        label={"due": "info", "waiting": None, "running": "success", "failing": "danger", "set aside": "danger"},
-    )
-    def state(self, row: OutboxEvent) -> str:
-        if row.token is not None:
-            return "running"
-        if row.lost >= MOST_LOST:
-            return "set aside"
-        if row.error:
-            return "failing"
-        return "due" if row.run_after <= timezone.now() else "waiting"
-
-
-def _why(work: OutboxEvent) -> str:
-    if work.lost >= MOST_LOST:
-        return f"It crashed {work.lost} workers ({work.error}) and was set aside: it is retried once a day."
-    return f"It failed {work.attempts} times ({work.error}); each wait is longer than the last."

@@ -1,6 +1,6 @@
 """What a checkpoint says and signs.  Pure: keys, tables and files are elsewhere.
 
-A checkpoint names where every chain stood at one moment: the root of a tree (``apps.audit.merkle``) over all heads, in
+A checkpoint names where every chain stood at one moment: the root of a tree (``apps.core.merkle``) over all heads, in
 the order of their chains, so that one head can be proven without showing the others.
 
 ::
@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, Final, Self
 
-from apps.audit import merkle
+from apps.core import merkle
 
 MAGIC: Final = b"memsync checkpoint 1\n"
 NO_STATEMENT: Final = "0" * 64

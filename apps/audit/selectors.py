@@ -92,7 +92,7 @@ def chain_of(scope: InTenant) -> Iterator[Entry]:
 
 
 def all_entries(chain: int | None = None, *, using: str) -> Iterator[Entry]:
-    """Every row of every chain, or of one, in the order in which ``apps.audit.verify`` wants them; a few at a time.
+    """Every row of every chain, or of one, in the order that ``apps.transparency.verify`` expects; a few at a time.
 
     using: a database alias whose role row-level security does not hold.  In a transaction, for the cursor's sake.
     """

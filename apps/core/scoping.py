@@ -95,37 +95,3 @@ def tenant_transaction(
         cursor.execute("select set_config('app.tenant_id', %s, true)", [mine])
         yield
         cursor.execute("select set_config('app.tenant_id', %s, true)", [before])
-
-
-def isolation_sql(table: str, *, also: str = "", nullable: bool = False) -> tuple[str, str]:
-    """SQL, and its reverse, that forces row-level security on ``table``: rows of the named tenant and no others.
-
-    also: a further condition under which a row may be *read* (never written).  nullable: rows of no tenant are for
-    transactions of no tenant.
-    """
-    tenant = "nullif(current_setting('app.tenant_id', true), '')::bigint"
-    mine = f"tenant_id is not distinct from {tenant}" if nullable else f"tenant_id = {tenant}"
-    seen = f"{mine} or {also}" if also else mine
-    forward = (
-        f"alter table {table} enable row level security;"
-        f"alter table {table} force row level security;"
-        f"create policy tenant on {table} using ({seen}) with check ({mine});"
-    )
-    return forward, (
-        f"drop policy tenant on {table}; alter table {table} no force row level security;"
-        f"alter table {table} disable row level security;"
-    )
-
-
-def composite_key_sql(table: str, column: str, parent: str, *, on_delete: str = "cascade") -> tuple[str, str]:
-    """SQL, and its reverse, for a foreign key on (tenant_id, column): a row cannot point into another tenant.
-
-    on_delete: ``cascade``, or ``set null`` which nulls the column and leaves the tenant.
-    """
-    action = f"set null ({column})" if on_delete == "set null" else on_delete
-    name = f"{table}_{column}_in_tenant"
-    return (
-        f"alter table {table} add constraint {name} foreign key (tenant_id, {column}) "
-        f"references {parent} (tenant_id, id) on delete {action} deferrable initially deferred;",
-        f"alter table {table} drop constraint {name};",
-    )

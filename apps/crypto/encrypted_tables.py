@@ -193,12 +193,3 @@ class SealedColumns:
 def _space_id(row: Any) -> int | None:
     space_id: int | None = getattr(row, "space_id", None)
     return space_id
-
-
-def guard_sql(table: str) -> tuple[str, str]:
-    """SQL, and its reverse, that refuses a row of ``table`` whose ``key_version`` is not the tenant's active one."""
-    return (
-        f"create trigger guard_key_version before insert or update of key_version on {table} "
-        "for each row execute function crypto_guard_key_version();",
-        f"drop trigger guard_key_version on {table};",
-    )

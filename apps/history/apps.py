@@ -7,7 +7,11 @@ class HistoryConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.crypto.encrypted_tables import register
+        from apps.history.outbox_handlers import embed_state
         from apps.history.reencryption import HistoryTurns, States
+        from apps.outbox import handlers
+        from apps.outbox.relay import OutboxKind
 
         register(HistoryTurns())
         register(States())
+        handlers.register("embed_state", OutboxKind(do=embed_state))

@@ -9,7 +9,7 @@ import orjson
 
 from apps.adapters.embedders.base import Embedder
 from apps.audit.actions import AuditAction
-from apps.audit.services import enqueue, record
+from apps.audit.services import record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
@@ -20,6 +20,7 @@ from apps.history.models import SEQUENCE, StateItem
 from apps.history.space import lock_space
 from apps.history.state_lookup_keys import item_mac, namespace_mac, prefix_macs, rows_of_space
 from apps.history.state_sealing import STATE, OpenedState, open_columns, open_state, seal_columns, searched_text
+from apps.outbox.services import enqueue
 from apps.projects.scope import Scope
 
 

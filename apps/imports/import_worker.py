@@ -21,9 +21,7 @@ from django.db import InterfaceError, OperationalError, connection
 
 from apps.adapters.errors import AdapterError
 from apps.audit.actions import AuditAction
-from apps.audit.leases import OUT_OF_TIME, WORKER_LOST
-from apps.audit.models import OutboxEvent
-from apps.audit.services import enqueue, record
+from apps.audit.services import record
 from apps.core.errors import DomainError, Unavailable
 from apps.core.retries import retried
 from apps.core.scoping import tenant_transaction
@@ -38,7 +36,10 @@ from apps.ingest.candidates import Proposal
 from apps.ingest.review import PERMISSION
 from apps.ingest.services import remember_each
 from apps.memories import tombstones
-from apps.projects.outbox import TURN_SECONDS, OutboxKind, Postponed, RoundRobin
+from apps.outbox.leases import OUT_OF_TIME, WORKER_LOST
+from apps.outbox.models import OutboxEvent
+from apps.outbox.relay import TURN_SECONDS, OutboxKind, Postponed, RoundRobin
+from apps.outbox.services import enqueue
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope, open_jobs, system_scopes
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from apps.audit.actions import AuditAction
-from apps.audit.services import enqueue, record
+from apps.audit.services import record
 from apps.core.broker import notify
 from apps.core.errors import NotFound
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
@@ -25,6 +25,7 @@ from apps.imports.records import check_reference
 from apps.imports.tasks import work
 from apps.ingest.review import may_review
 from apps.memories.spaces import get_or_create_end_user
+from apps.outbox.services import enqueue
 from apps.projects.scope import Scope
 
 

@@ -16,7 +16,7 @@ from apps.crypto.services import SpaceCipher, open_space, open_tenant
 from apps.memories.lifetimes import Lifetimes, rules_of
 from apps.memories.spaces import get_or_create_end_user, space_of
 from apps.memories.tenant_types import Registry, registry_of
-from apps.projects.retention_policies import Policy, of_project, policies_for, strictest
+from apps.policies.retention import Policy, of_project, policies_for, strictest
 from apps.projects.scope import Scope
 
 SETTLES: Final = timedelta(minutes=10)  # of a file that comes in: else each batch would sum the same topics up again

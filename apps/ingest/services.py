@@ -15,10 +15,10 @@ from apps.ingest.candidates import MADE, STORED, DecisionMade, MemoryCandidate, 
 from apps.ingest.model import read_ahead
 from apps.ingest.pipeline_context import PipelineContext
 from apps.ingest.snapshot import KeyRotated
-from apps.ingest.tasks import drain
 from apps.memories.opened import OpenedMemory
 from apps.memories.selectors import get_memory
 from apps.memories.spaces import reread_space
+from apps.outbox.tasks import drain
 from apps.projects.scope import Scope
 
 

@@ -14,10 +14,11 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 
 from apps.audit.actions import AuditAction
-from apps.audit.services import enqueue, record
+from apps.audit.services import record
 from apps.core.admin import OPERATOR, Answer, OperatorAdmin, action, actor, display, link, mono, sealed_fields
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory, MemoryTransition, MemoryVector, QuarantinedRow
+from apps.outbox.services import enqueue
 from apps.projects.system import system_scope
 
 STATES = {

@@ -2,13 +2,13 @@
 
 from datetime import datetime
 
-from apps.audit.services import enqueue
 from apps.core.errors import Conflict
 from apps.crypto.services import SpaceCipher, open_space
 from apps.memories import end_parts, validity
 from apps.memories.models import Memory, MemoryClaim, MemoryTransition, MemoryVector, Validity
 from apps.memories.sealing import open_parts
 from apps.memories.validity import Periods
+from apps.outbox.services import enqueue
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 

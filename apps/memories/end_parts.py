@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from apps.audit.services import enqueue
 from apps.crypto.services import SpaceCipher
 from apps.memories import postings, revisions
 from apps.memories.ended_parts import MemoryPart, packed, without
@@ -16,6 +15,7 @@ from apps.memories.lookup_keys import text_mac
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.revisions import FieldChange
 from apps.memories.sealing import SAID, TEXT, open_handles, open_parts, open_said, open_text, seal_changed
+from apps.outbox.services import enqueue
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from text.terms import terms

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from apps.memories.models import Memory
-from apps.projects.retention_policies import DEFAULT, KEEP, AgeFrom, Level, Policy, policies_for
+from apps.policies.retention import DEFAULT, KEEP, AgeFrom, Level, Policy, policies_for
 from apps.projects.scope import Scope
 
 ARCHIVED, DELETED, PURGED = "archived", "soft_deleted", "purged"
@@ -104,9 +104,9 @@ COUNTED: Final = "superseded_max_count"
 
 # Days in the archive: the least that any level says.  Parameters: tenant, archive.
 ARCHIVE_DAYS: Final = """least(%(archive)s, (
-    select said.archive_days from projects_retentionpolicy said
+    select said.archive_days from policies_retentionpolicy said
     where said.tenant_id = %(tenant)s and said.project_id = memory.project_id), (
-    select said.archive_days from projects_retentionpolicy said
+    select said.archive_days from policies_retentionpolicy said
     where said.tenant_id = %(tenant)s and said.space_id = memory.space_id))"""
 
 

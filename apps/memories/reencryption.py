@@ -15,7 +15,6 @@ import orjson
 from django.db import connection
 from numpy.typing import NDArray
 
-from apps.audit.services import enqueue
 from apps.crypto.encrypted_tables import (
     TABLES,
     Broken,
@@ -54,6 +53,7 @@ from apps.memories.sealing import (
 from apps.memories.spaces import EXTERNAL_ID
 from apps.memories.tenant_types import read_registry
 from apps.memories.types import MemoryType
+from apps.outbox.services import enqueue
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind, SpaceRef
 from apps.tenants.models import EndUser

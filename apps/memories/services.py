@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from django.db import connection
 
 from apps.audit.actions import AuditAction
-from apps.audit.services import enqueue, record
+from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.soft_delete import GRACE
+from apps.outbox.services import enqueue
 from apps.projects.scope import Scope
 
 RENEWED_AFTER = timedelta(hours=1)  # a recall renews no more often

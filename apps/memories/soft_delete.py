@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.db.models import Q
 
 from apps.audit.actions import AuditAction
-from apps.audit.services import enqueue, record
+from apps.audit.services import record
 from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, SpaceShredded
@@ -19,8 +19,9 @@ from apps.memories.models import Memory, MemoryClaim, MemoryVector, Retention, V
 from apps.memories.revisions import FieldChange
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.spaces import lock_space
+from apps.outbox.services import enqueue
+from apps.policies.retention import GRACE_DAYS
 from apps.projects.models import Space
-from apps.projects.retention_policies import GRACE_DAYS
 from apps.projects.scope import Scope
 
 GRACE: Final = timedelta(days=GRACE_DAYS)  # between a soft delete and the purge

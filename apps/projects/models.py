@@ -2,7 +2,7 @@
 
 import secrets
 import uuid
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from django.db import models
 
@@ -10,12 +10,6 @@ from apps.core.bound import BoundModel
 from apps.core.scoping import ScopedManager, ScopedModel
 from apps.projects.scope import Environment, SpaceKind, SpaceRef
 from apps.tenants.models import Profile
-
-RULES = (
-    "active_days", "active_from", "archive_days", "grace_days", "task_ttl_seconds", "event_max_age_seconds",
-    "superseded_max_age_seconds", "superseded_max_count",
-)  # fmt: skip
-KEEP: Final = 2**31 - 1  # a rule that is said to limit nothing: more than any number, so that the least still holds
 
 
 def new_project_id() -> str:
@@ -108,76 +102,3 @@ class Space(BoundModel, ScopedModel):
             identity_version=self.identity_version,
             is_sealed=self.profile == Profile.SEALED,
         )
-
-
-class Level(models.TextChoices):
-    """What a rule or a legal hold is for."""
-
-    TENANT = "tenant"
-    PROJECT = "project"
-    SPACE = "space"
-    MEMORY = "memory"
-
-
-class AgeFrom(models.IntegerChoices):
-    """What the age of a memory is counted from.  The strictest is the least."""
-
-    STORED = 0, "When it was stored"
-    USED = 1, "When it was last said or recalled"
-
-
-class RetentionPolicy(ScopedModel):
-    """How long memories are kept: of the whole tenant, of one project or of one space.  A rule that is None says
-    nothing; of those that levels say the strictest holds (``apps.projects.retention_policies``).
-
-    active_days: until they are archived or deleted; KEEP never.  active_from: what these days are counted from.
-    archive_days: from then until they are deleted; 0 archives nothing.  grace_days: from the deletion until they are
-    gone for good.
-    """
-
-    level = models.CharField(max_length=8, choices=Level)
-    project = models.ForeignKey(
-        Project, models.CASCADE, null=True, related_name="+", db_constraint=False, db_index=False
-    )
-    space = models.ForeignKey(Space, models.CASCADE, null=True, related_name="+", db_constraint=False, db_index=False)
-    active_days = models.IntegerField(null=True)
-    active_from = models.SmallIntegerField(null=True, choices=AgeFrom)
-    archive_days = models.IntegerField(null=True)
-    grace_days = models.IntegerField(null=True)
-    task_ttl_seconds = models.BigIntegerField(null=True)
-    event_max_age_seconds = models.BigIntegerField(null=True)
-    superseded_max_age_seconds = models.BigIntegerField(null=True)
-    superseded_max_count = models.IntegerField(null=True)
-    revision = models.IntegerField(default=1)
-    updated_at = models.DateTimeField()
-    updated_by = models.CharField(max_length=64)
-
-    objects = ScopedManager["RetentionPolicy"]()
-
-    class Meta(ScopedModel.Meta):
-        constraints = (
-            models.UniqueConstraint(
-                fields=("tenant",), condition=models.Q(level=Level.TENANT), name="retention_policy_of_tenant"
-            ),
-            models.UniqueConstraint(
-                fields=("tenant", "project"),
-                condition=models.Q(project__isnull=False),
-                name="retention_policy_of_project",
-            ),
-            models.UniqueConstraint(
-                fields=("tenant", "space"), condition=models.Q(space__isnull=False), name="retention_policy_of_space"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(level=Level.TENANT, project__isnull=True, space__isnull=True)
-                | models.Q(level=Level.PROJECT, project__isnull=False, space__isnull=True)
-                | models.Q(level=Level.SPACE, project__isnull=True, space__isnull=False),
-                name="retention_policy_names_its_target",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(active_from__isnull=True) | models.Q(active_from__in=AgeFrom.values),
-                name="retention_policy_active_from",
-            ),
-        )
-
-    def __str__(self) -> str:
-        return f"retention of {self.level} {self.project_id or self.space_id or self.tenant_id}"

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import Error, register
 
-from apps.projects.retention_policies import BOUNDS
+from apps.policies.retention import BOUNDS
 
 
 @register()

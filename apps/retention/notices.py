@@ -15,7 +15,7 @@ from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
 from apps.memories.lifetimes import COUNTED, PLATFORM, PURGED, archive_days, rules_of
-from apps.projects.retention_policies import Policy
+from apps.policies.retention import Policy
 from apps.projects.scope import Scope
 from apps.retention.models import RetentionNotice
 from apps.retention.previewing import SAMPLE, next_steps

@@ -9,7 +9,7 @@ from django.db import connection, transaction
 
 from apps.core.scoping import tenant_transaction
 from apps.memories.lifetimes import ARCHIVE_DAYS, ARCHIVED, DELETED, PURGED, Rule, archive_days, rules_of
-from apps.projects.retention_policies import InForce, Level, all_policies, in_force, set_policy
+from apps.policies.retention import InForce, Level, all_policies, in_force, set_policy
 from apps.projects.scope import Environment, Scope
 
 SAMPLE = 100

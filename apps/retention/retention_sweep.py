@@ -21,13 +21,13 @@ from apps.core.clock import database_time
 from apps.core.errors import Conflict
 from apps.core.locks import lock
 from apps.core.scoping import tenant_transaction
+from apps.erasure import legal_holds
+from apps.erasure.hard_delete import delete_rows, note_steps
 from apps.memories.lifetimes import ARCHIVE_DAYS, PURGED, Rule, archive_days, rules_of
 from apps.memories.models import MemoryVector
 from apps.memories.soft_delete import GRACE
-from apps.projects.retention_policies import all_policies
+from apps.policies.retention import all_policies
 from apps.projects.scope import Scope
-from apps.retention import holds
-from apps.retention.hard_delete import delete_rows, note_steps
 from apps.retention.models import RetentionRun
 from apps.retention.notices import announce
 
@@ -74,7 +74,7 @@ def sweep(
     """
     done, ends = Swept(), None if seconds is None else time.monotonic() + seconds
     run = _begin(scope, now=now)
-    holds.mark(scope)
+    legal_holds.mark(scope)
     with tenant_transaction(scope):
         policies = all_policies(scope)
     if not run.times_resumed:

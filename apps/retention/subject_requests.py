@@ -16,13 +16,13 @@ from apps.audit.actions import AuditAction
 from apps.audit.services import record
 from apps.core.errors import Conflict, DomainError, NotFound
 from apps.core.scoping import tenant_transaction
+from apps.erasure.targets import Target
+from apps.erasure.workflow import Authorisation, start_erasure
 from apps.exports.export_now import make_now
 from apps.exports.links import DownloadLink, issue_for_request
 from apps.exports.people import Seal, Section
 from apps.exports.services import Export, find_for_request, find_for_requests, start_for_person
 from apps.projects.scope import Scope, SpaceKind
-from apps.retention.erasure_targets import Target
-from apps.retention.erasure_workflow import Authorisation, start_erasure
 from apps.retention.models import CHOICE, REASON, ForgetRequest, PrivacyRequest
 from apps.retention.requests import TABLE, PersonNeeded
 from apps.retention.states import PrivacyKind, PrivacyState

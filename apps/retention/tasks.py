@@ -1,7 +1,6 @@
 """The retention by schedule, and closing requests to forget that were not decided."""
 
 import logging
-from datetime import timedelta
 from functools import partial
 
 from celery import shared_task
@@ -10,13 +9,11 @@ from django.utils import timezone
 
 from apps.memories.tombstones import forget_old
 from apps.projects.system import find_system_scope, sweep_each_tenant, system_scopes
-from apps.retention import disk_purge, erasure_workflow
 from apps.retention.requests import expire_requests
 from apps.retention.retention_sweep import RunUnderway, sweep, tier
 
 logger = logging.getLogger(__name__)
 
-STOPPED_AFTER = timedelta(minutes=10)  # by then the worker of an erasure has died
 SLICE_SECONDS = 5.0  # then whatever else waits in the queue has its turn
 
 
@@ -57,23 +54,3 @@ def tier_memories(**_: object) -> None:
             tier(scope, now=now)
         except Exception as error:  # noqa: BLE001  (whatever it is, the tenants behind this one are not to wait for it)
             logger.warning("a tenant was not tiered", extra={"tenant": scope.tenant_id, "error": type(error).__name__})
-
-
-@shared_task(name="retention.carry_through")  # type: ignore[untyped-decorator]
-def carry_through(**_: object) -> None:
-    """Carry erasures through that were begun and stopped, and say of which the last backup is past its time."""
-    now = timezone.now()
-    erasure_workflow.resume(begun_before=now - STOPPED_AFTER, now=now)
-    disk_purge.expire_backups(now=now)
-
-
-@shared_task(name="retention.purge")  # type: ignore[untyped-decorator]
-def purge_erased(**_: object) -> None:
-    """Take what was erased out of the files of the database.  What waits is done by the next."""
-    try:
-        done = disk_purge.rewrite_tables(now=timezone.now())
-    except (disk_purge.PurgeUnderWay, disk_purge.PurgeNotAllowed) as error:
-        logger.warning("nothing was purged", extra={"error": type(error).__name__})
-    else:
-        if done.waits:
-            logger.warning("a purge waits for others", extra={"count": len(done.waits)})

@@ -7,6 +7,11 @@ class SummariesConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.crypto.encrypted_tables import register
+        from apps.outbox import handlers
+        from apps.outbox.relay import OutboxKind
+        from apps.summaries import outbox_handlers
         from apps.summaries.reencryption import Clusters
 
         register(Clusters())
+        handlers.register("summarize", OutboxKind(do=outbox_handlers.summarize))
+        handlers.register("resummarize", OutboxKind(do=outbox_handlers.resummarize))

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from django.db import connection
 
-from apps.audit.services import enqueue
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
@@ -19,6 +18,7 @@ from apps.crypto.encrypted_tables import report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories.models import Memory
 from apps.memories.types import MemoryType
+from apps.outbox.services import enqueue
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.summaries.models import LABEL, Cluster, ClusterMember

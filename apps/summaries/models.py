@@ -26,7 +26,10 @@ class Cluster(ScopedModel):
     objects = ScopedManager["Cluster"]()
 
     class Meta(ScopedModel.Meta):
-        constraints = (models.UniqueConstraint(fields=("tenant", "space", "topic_mac"), name="cluster_once_per_topic"),)
+        constraints = (
+            models.UniqueConstraint(fields=("tenant", "id"), name="cluster_in_tenant"),
+            models.UniqueConstraint(fields=("tenant", "space", "topic_mac"), name="cluster_once_per_topic"),
+        )
         indexes = (
             models.Index(fields=("tenant", "key_version", "id"), name="cluster_key_version"),
             models.Index(

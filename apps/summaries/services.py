@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 
 from apps.audit.actions import AuditAction
-from apps.audit.services import enqueue, record
+from apps.audit.services import record
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
@@ -29,6 +29,7 @@ from apps.memories.selectors import MemoryNotFound
 from apps.memories.soft_delete import GRACE
 from apps.memories.spaces import lock_space
 from apps.memories.types import TYPES
+from apps.outbox.services import enqueue
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.summaries.clusters import ENOUGH, MOST_IDS, clusters_behind

@@ -11,10 +11,10 @@ from django.utils.http import urlencode
 
 from apps.apikeys.selectors import list_keys
 from apps.audit.selectors import AuditFilter, browse
-from apps.retention.receipt_log import public_keys, receipts_of
+from apps.erasure.receipt_log import public_keys, receipts_of
 from apps.tenants.members import list_members
-from apps.upkeep import checkpoints
-from apps.upkeep.audit_self_check import check_trail, export_lines
+from apps.transparency import checkpoints
+from apps.transparency.self_check import check_trail, export_lines
 from apps.web.memories import following
 from apps.web.memory_filters import FilterRefused, day_of, id_of
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show

@@ -10,13 +10,13 @@ from django.urls import reverse
 from apps.accounts import stepup
 from apps.console.memory_list import look_at
 from apps.console.space_list import owner_of
+from apps.erasure.planning import ErasureBlocked, plan
+from apps.erasure.receipt_log import get_receipt
+from apps.erasure.selectors import get_erasure, list_erasures
+from apps.erasure.targets import Target
+from apps.erasure.workflow import Authorisation, start_erasure
 from apps.projects.scope import SpaceKind
 from apps.projects.selectors import get_project, list_projects
-from apps.retention.erasure_list import get_erasure, list_erasures
-from apps.retention.erasure_plan import ErasureBlocked, plan
-from apps.retention.erasure_targets import Target
-from apps.retention.erasure_workflow import Authorisation, start_erasure
-from apps.retention.receipt_log import get_receipt
 from apps.tenants.members import reach_of
 from apps.web.memories import find
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show

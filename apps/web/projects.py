@@ -9,10 +9,10 @@ from django.urls import reverse
 
 from apps.console.cached_counts import get_or_count
 from apps.core.errors import Conflict
+from apps.erasure.projects import delete_project
 from apps.memories.statistics import count_by_project
 from apps.projects import services
 from apps.projects.selectors import get_project, list_projects
-from apps.retention.projects import delete_project
 from apps.web.forms import check_label
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 

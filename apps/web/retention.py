@@ -15,7 +15,7 @@ from apps.console.cached_counts import get_or_count
 from apps.console.space_list import Owner, find_space, owner_of
 from apps.memories.lifetimes import PURGED
 from apps.memories.spaces import find_end_user
-from apps.projects.retention_policies import (
+from apps.policies.retention import (
     BOUNDS,
     DEFAULT,
     LIMITS,

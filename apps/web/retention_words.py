@@ -6,7 +6,7 @@ from typing import Final
 
 from apps.memories.lifetimes import COUNTED, Rule
 from apps.memories.opened import OpenedMemory
-from apps.projects.retention_policies import DEFAULT, KEEP, AgeFrom, Level
+from apps.policies.retention import DEFAULT, KEEP, AgeFrom, Level
 
 # Of each rule: what it is called, what its number counts, and what it says.
 TITLES: Final[Mapping[str, tuple[str, str, str]]] = {

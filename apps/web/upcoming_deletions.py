@@ -11,11 +11,11 @@ from apps.console.cached_counts import get_or_count
 from apps.console.ingest_statistics import Day
 from apps.console.space_list import Owner, owners_of, spaces_in
 from apps.console.svg_charts import columns
+from apps.erasure.legal_holds import list_holds
 from apps.memories.lifetimes import COUNTED, PLATFORM
-from apps.projects.retention_policies import DEFAULT, Level
+from apps.policies.retention import DEFAULT, Level
 from apps.projects.scope import Environment
 from apps.projects.selectors import list_projects
-from apps.retention.holds import list_holds
 from apps.retention.notices import list_notices
 from apps.retention.previewing import Leaving, preview
 from apps.web.environments import FIRST, environment_of

@@ -25,12 +25,12 @@ from django.db.models import F, QuerySet
 
 from apps.adapters.instances import get_sender
 from apps.adapters.senders.base import AddressRefused, Answered, Sender, SendFailed
-from apps.audit.leases import turns
-from apps.audit.models import OutboxEvent
 from apps.core.locks import lock
 from apps.core.scoping import tenant_transaction
 from apps.crypto.encrypted_tables import ciphers_of, report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_tenant
+from apps.outbox.leases import turns
+from apps.outbox.models import OutboxEvent
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope
 from apps.webhooks.fanout import fan_out, shown_id

@@ -11,12 +11,12 @@ import orjson
 from django.db import connection
 from django.db.models import Q
 
-from apps.audit.services import enqueue
 from apps.core.scoping import tenant_transaction
 from apps.core.sequences import reserve_ids
 from apps.memories.read_events import Read
+from apps.outbox.relay import OutboxKind, RoundRobin
+from apps.outbox.services import enqueue
 from apps.projects.models import Project, Space
-from apps.projects.outbox import OutboxKind, RoundRobin
 from apps.projects.scope import Scope, SpaceKind
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint, WebhookEvent
 from apps.webhooks.redelivery import DELIVER

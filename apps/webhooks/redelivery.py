@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from apps.audit.services import enqueue
+from apps.outbox.services import enqueue
 from apps.projects.scope import Scope
 from apps.webhooks.models import DeliveryStatus, WebhookDelivery, WebhookEndpoint
 

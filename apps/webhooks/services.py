@@ -11,12 +11,13 @@ from django.db import connection
 from apps.adapters.instances import get_sender
 from apps.adapters.senders.base import AddressRefused
 from apps.audit.actions import AuditAction
-from apps.audit.services import enqueue, record
+from apps.audit.services import record
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.core.sequences import reserve_ids
 from apps.crypto.services import SpaceCipher, open_tenant
+from apps.outbox.services import enqueue
 from apps.projects.models import Project
 from apps.projects.scope import Scope
 from apps.webhooks import events

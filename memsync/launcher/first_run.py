@@ -12,7 +12,7 @@ from apps.apikeys.onboarding import FIRST_KEY, provision_tenant
 from apps.apikeys.selectors import list_keys, state_of
 from apps.apikeys.services import issue, revoke, rotate
 from apps.core.locks import lock
-from apps.projects.retention_policies import in_force, in_words
+from apps.policies.retention import in_force, in_words
 from apps.projects.scope import SYSTEM, Environment, Scope
 from apps.projects.selectors import default_project, scope_in
 from apps.tenants.members import give_role

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import connections
 from django.db.migrations.recorder import MigrationRecorder
 
-from apps.retention import ledger
+from apps.erasure import ledger
 from memsync.ops import dumps, manifest
 from memsync.ops.manifest import FORMAT, Kind, Manifest
 

@@ -17,10 +17,10 @@ from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 
 from apps.crypto.services import follow_keyring
-from apps.retention import ledger
-from apps.retention.inspection import Inspection, inspect
-from apps.retention.models import ErasureEntry
-from apps.retention.replay import ReplayedErasures, resume
+from apps.erasure import ledger
+from apps.erasure.models import ErasureEntry
+from apps.erasure.replay import ReplayedErasures, resume
+from apps.erasure.restore_inspection import Inspection, inspect
 from apps.tenants.models import Tenant
 from memsync.ops import dumps, manifest, restored_rows
 from memsync.ops.backup import ALIASES

@@ -13,11 +13,11 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT, PERMISSIONS
 from apps.audit.models import AuditEvent
 from apps.core.scoping import tenant_transaction
-from apps.projects.models import Level
+from apps.erasure.legal_holds import hold
+from apps.policies.models import Level
 from apps.projects.scope import Environment
 from apps.projects.selectors import get_project, scope_in
 from apps.projects.services import set_review
-from apps.retention.holds import hold
 from apps.tenants.members import give_role
 from apps.tenants.models import Membership, Organization, Role, Tenant
 from tests.api.conftest import Caller

@@ -8,9 +8,9 @@ import pytest
 from apps.api.memory import add as adding
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
+from apps.erasure.projects import delete_project
 from apps.memories.models import Memory
 from apps.projects.scope import Environment
-from apps.retention.projects import delete_project
 from tests.api.conftest import Caller
 from tests.makers import make_project
 

@@ -7,12 +7,12 @@ from django.utils import timezone
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
+from apps.erasure.targets import Target
+from apps.erasure.workflow import Authorisation, start_erasure
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.projects.scope import Principal
-from apps.retention.erasure_targets import Target
-from apps.retention.erasure_workflow import Authorisation, start_erasure
-from apps.retention.receipts import read_keys, verify
+from apps.transparency.receipts import read_keys, verify
 from tests.api.conftest import Caller
 from tests.makers import make_api_key, make_scope
 

@@ -8,11 +8,11 @@ import pytest
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import PERMISSIONS
+from apps.erasure import legal_holds
 from apps.memories.soft_delete import restore
 from apps.memories.spaces import find_end_user
 from apps.projects.scope import Environment
 from apps.projects.selectors import get_project
-from apps.retention import holds
 from apps.retention.retention_sweep import sweep
 from apps.tenants.models import Role
 from tests.api.conftest import Caller
@@ -52,7 +52,7 @@ def test_what_leaves_is_in_no_answer_from_that_sweep_on(acme: OpenedTenant, keep
     keeper("POST", f"/memory/{gone['id']}/relations", {"to_memory_id": kept["id"], "relationship_type": "supports"})
     space = find_end_user(acme.scope, "alice")
     assert space is not None
-    held = holds.hold(acme.scope, holds.Level.MEMORY, kept["id"], case="case-1", now=datetime.now(UTC))
+    held = legal_holds.hold(acme.scope, legal_holds.Level.MEMORY, kept["id"], case="case-1", now=datetime.now(UTC))
     made = datetime.fromisoformat(gone["created_at"])
 
     sweep(acme.scope, now=made + timedelta(days=90) - timedelta(seconds=1))
@@ -297,6 +297,6 @@ def test_the_sooner_of_its_own_time_and_the_policy_is_shown_and_a_hold_has_no_en
     brief = keeper.add(TEXT, ttl_minutes=60)
     assert brief["retention_expires_at"] == brief["expires_at"]
 
-    holds.hold(acme.scope, holds.Level.MEMORY, brief["id"], case="case-1", now=datetime.now(UTC))
+    legal_holds.hold(acme.scope, legal_holds.Level.MEMORY, brief["id"], case="case-1", now=datetime.now(UTC))
 
     assert keeper("GET", f"/memory/{brief['id']}").json()["retention_expires_at"] is None

@@ -11,11 +11,11 @@ from apps.api.memory.summarize import ClusterOutput
 from apps.api.views import ApiView
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
-from apps.ingest import outbox_handlers
 from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.services import expire
 from apps.memories.spaces import find_end_user
+from apps.outbox import handlers
 from apps.summaries.services import ask_for_work
 from apps.tenants.services import set_policy
 from tests.api.conftest import Caller
@@ -55,7 +55,7 @@ def found(caller: Caller, text: str, **body: Any) -> list[int]:
 
 
 def work_off() -> None:
-    while outbox_handlers.process_due_events(now=datetime.now(UTC) + timedelta(seconds=1)):
+    while handlers.process_due_events(now=datetime.now(UTC) + timedelta(seconds=1)):
         pass
 
 
@@ -267,7 +267,7 @@ def test_safety_net_asks_for_what_was_missed_and_then_for_nothing(alice: Caller,
     ask_for_work(acme.scope, now=datetime.now(UTC))
 
     assert text == "\n".join(CHOIR[1:])
-    assert outbox_handlers.process_due_events(now=datetime.now(UTC) + timedelta(seconds=1)) == 0
+    assert handlers.process_due_events(now=datetime.now(UTC) + timedelta(seconds=1)) == 0
 
 
 def test_sealed_space_has_clusters_and_summaries_too(alice: Caller, acme: OpenedTenant) -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.memories.phrase_rules import PhraseRule
+from apps.memory_types import change_worker
+from apps.memory_types.models import TypeChange
+from apps.memory_types.type_changes import Definition, commit, plan_addition, plan_sunset
 from apps.projects.scope import Scope
-from apps.upkeep import retyping
-from apps.upkeep.models import TypeChange
-from apps.upkeep.type_changes import Definition, commit, plan_addition, plan_sunset
 from tests.api.conftest import Caller
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -19,7 +19,7 @@ MEDICINE = "I take 20 mg of lisinopril every morning."
 
 
 def finish(change: TypeChange) -> None:
-    retyping.work(change.pk, seconds=60, clock=lambda: datetime.now(UTC) + timedelta(minutes=1))
+    change_worker.work(change.pk, seconds=60, clock=lambda: datetime.now(UTC) + timedelta(minutes=1))
 
 
 def add_medication(scope: Scope) -> None:

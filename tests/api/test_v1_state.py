@@ -11,7 +11,7 @@ from apps.adapters.instances import get_embedder
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.history.models import StateItem
-from apps.ingest import outbox_handlers
+from apps.outbox import handlers
 from apps.projects.scope import Environment
 from apps.tenants.services import set_policy
 from tests.api.conftest import Caller
@@ -179,7 +179,7 @@ def test_without_the_embedder_words_are_found_and_meaning_follows(
         put(alice, ["p"], "tea", text="I prefer green tea.")
         assert post(alice, "search", query="green tea")["items"][0]["score"] == 1.0
 
-    while outbox_handlers.process_due_events(now=datetime.now(UTC)):
+    while handlers.process_due_events(now=datetime.now(UTC)):
         pass
     with tenant_transaction(acme.scope):
         (row,) = StateItem.objects.within(acme.scope)

@@ -112,7 +112,7 @@ def test_nothing_is_left_by_a_transactional_test(how: str, acme: OpenedTenant) -
             superuser.execute("analyze")
         if how == "many rows":
             superuser.execute(
-                "insert into audit_outboxevent (tenant_id, kind, subject_id, run_after, created_at, attempts, error) "
+                "insert into outbox_outboxevent (tenant_id, kind, subject_id, run_after, created_at, attempts, error) "
                 "select 1, 'test', n, now(), now(), 0, repeat('x', 60) from generate_series(1, 15000) n"
             )
     before = _filled_tables()
@@ -184,7 +184,9 @@ def test_notifications_are_on_once_one_process_has_asked(pgmq_url: str) -> None:
         roles.install_queue(connection)
 
         found = connection.execute(
-            "select count(*) from pg_trigger where tgname = 'trigger_notify_queue_insert_listeners'"
+            "select count(*) from pg_trigger "
+            "where tgname = 'trigger_notify_queue_insert_listeners' and tgrelid = %s::regclass",
+            [f"pgmq.q_{roles.QUEUE}"],
         ).fetchone()
 
         assert found == (1,)

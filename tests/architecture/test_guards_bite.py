@@ -18,11 +18,12 @@ from django.db import connections, migrations, models
 from django.test.utils import isolate_apps
 
 from apps.apikeys.onboarding import OpenedTenant
+from apps.core.migration_operations import EnableTenantIsolation
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import ScopedManager, ScopedModel
 from apps.crypto.services import SpaceCipher
-from apps.ingest.tasks import drain
 from apps.memories.models import Memory
+from apps.outbox.tasks import drain
 from apps.projects.scope import Environment
 from apps.recall import read_log
 from apps.tenants.models import Tenant
@@ -364,7 +365,7 @@ def migration(name: str, *operations: Any) -> migrations.Migration:
 def test_a_tenants_table_without_its_wall_is_reported() -> None:
     create = migrations.CreateModel("Diary", [("id", models.BigAutoField(primary_key=True)), ("tenant", models.F("x"))])
     by_hand = migrations.RunSQL("create table diaries_page (id bigint, tenant_id bigint not null)")
-    wall = migrations.RunSQL("alter table diaries_diary force row level security;")
+    wall = EnableTenantIsolation("Diary")
 
     assert test_migrations.unwalled([migration("0001", create, by_hand)]) == {"diaries_diary", "diaries_page"}
     assert test_migrations.unwalled([migration("0001", create), migration("0002", wall)]) == set()

@@ -12,15 +12,16 @@ from django.db import connections, migrations
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 
+from apps.core.migration_operations import EnableTenantIsolation
 from tests.architecture import walls
 
 Key = tuple[str, str]
 OUR_APPS = (
-    "accounts", "apikeys", "audit", "breakglass", "crypto", "edges", "entities", "exports", "history", "imports",
-    "ingest", "memories", "projects", "recall", "retention", "summaries", "tenants", "upkeep", "webhooks",
+    "accounts", "apikeys", "audit", "breakglass", "crypto", "edges", "entities", "erasure", "exports", "history",
+    "imports", "ingest", "key_management", "memories", "memory_types", "outbox", "policies", "projects", "recall",
+    "retention", "summaries", "tenants", "webhooks",
 )  # fmt: skip
 _CREATED = re.compile(r"create (?:unlogged )?table (\w+) \(([^;]*)", re.IGNORECASE)
-_WALLED = re.compile(r"alter table (\w+) force row level security", re.IGNORECASE)
 
 
 def ours() -> dict[Key, migrations.Migration]:
@@ -43,19 +44,22 @@ def forks(parents: dict[Key, Iterable[Key]]) -> list[str]:
 
 
 def unwalled(of_one_app: Iterable[migrations.Migration]) -> set[str]:
-    """Tables with a tenant that these migrations make and do not wall.  Of one app, in order, of one release."""
+    """Tables with a tenant that these migrations make and do not isolate.  Of one app, in order, of one release."""
     made: set[str] = set()
+    tables: dict[str, str] = {}  # by the lower-case name of the model
     for migration in of_one_app:
         for operation in migration.operations:
-            if isinstance(operation, migrations.CreateModel) and operation.options.get("managed", True):
-                fields = {name for name, _ in operation.fields}
-                if fields & {"tenant", "tenant_id"}:
-                    table = f"{migration.app_label}_{operation.name_lower}"
-                    made.add(operation.options.get("db_table", table))
+            if isinstance(operation, migrations.CreateModel):
+                table = operation.options.get("db_table", f"{migration.app_label}_{operation.name_lower}")
+                tables[operation.name_lower] = table
+                if {name for name, _ in operation.fields} & {"tenant", "tenant_id"} and operation.options.get(
+                    "managed", True
+                ):
+                    made.add(table)
             elif isinstance(operation, migrations.RunSQL):
-                sql = str(operation.sql)
-                made |= {table for table, columns in _CREATED.findall(sql) if "tenant_id" in columns}
-                made -= set(_WALLED.findall(sql))
+                made |= {table for table, columns in _CREATED.findall(str(operation.sql)) if "tenant_id" in columns}
+            elif isinstance(operation, EnableTenantIsolation):
+                made.discard(tables.get(operation.model_name.lower(), ""))
     return made - walls.OPEN_TABLES.keys()
 
 

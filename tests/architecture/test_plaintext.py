@@ -27,12 +27,13 @@ from apps.adapters.errors import AdapterError
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core import broker
 from apps.core.plaintext import Plaintext
-from apps.ingest import outbox_handlers, pipeline, pipeline_context
+from apps.ingest import pipeline, pipeline_context
 from apps.ingest import services as ingest_services
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.ingest.steps import index
-from apps.ingest.tasks import drain
-from apps.memories import postings
+from apps.memories import outbox_handlers, postings
+from apps.outbox import handlers
+from apps.outbox.tasks import drain
 from apps.projects.scope import Environment
 from apps.recall import hits, query_context, ranking_step, read_log, retrieval
 from memsync.log_format import ALLOWED, JsonFormatter
@@ -241,7 +242,7 @@ def test_failures_of_background_work_let_nothing_out(
             broken.setattr(FailingEmbedder, "embed", failing(said, kind))
             broken.setattr(outbox_handlers, "get_embedder", FailingEmbedder)
             assert drain.apply().successful()
-            broken.setattr(outbox_handlers.turns, "drain", failing(said, kind))
+            broken.setattr(handlers.relay(), "drain", failing(said, kind))
             assert drain.apply().failed()
 
     assert everywhere(hunt, superuser_url, lines.getvalue()) == []

@@ -19,7 +19,7 @@ import threading
 import django
 
 django.setup()  # and no more: what a web server does
-from apps.ingest.tasks import drain
+from apps.outbox.tasks import drain
 
 def send():
     try:

@@ -13,7 +13,7 @@ from django.db import connections, models
 
 from apps.core.scoping import ScopedManager, ScopedModel, ScopeRequired
 from apps.crypto.encrypted_tables import TABLES
-from apps.upkeep import keys
+from apps.key_management import keys
 from memsync.launcher.embedded import roles
 from tests.architecture import walls
 
@@ -37,7 +37,7 @@ GLOBAL = {
     "audit.ChainHead": "a number and a hash for each tenant, for the checkpoint that speaks for all of them",
     "audit.Checkpoint": "signs where all chains stand; numbers and hashes only",
     "audit.CheckpointHead": "a number and a hash for each tenant whose chain had grown",
-    "audit.OutboxEvent": "one worker drains it for all tenants; holds ids only",
+    "outbox.OutboxEvent": "one worker drains it for all tenants; holds ids only",
     "auth.Group": "operators' groups",
     "auth.Group_permissions": "operators' groups",
     "auth.Permission": "names of Django's model permissions",
@@ -48,17 +48,17 @@ GLOBAL = {
     "mfa.Authenticator": "a person's second factors; a person may work for several organizations",
     "memories.MemoryPosting": "has a composite key instead of an id; its tenant_id is guarded by row-level security",
     "recall.RecallPace": "how long recalls take, of the whole deployment; numbers only",
-    "retention.Erasure": "in the keyring database, by the tenant's uid; it outlives what it erased",
-    "retention.Purge": "of the whole main database; names of tables only",
-    "retention.Receipt": "in the keyring database, by the tenant's uid; it outlives what it says was erased",
-    "retention.ReceiptCheckpoint": "signs the log of all tenants' receipts; a number and a hash only",
-    "retention.ErasureEntry": "in the keyring database, by the tenant's uid; it outlives what it says was erased",
+    "erasure.Erasure": "in the keyring database, by the tenant's uid; it outlives what it erased",
+    "erasure.Purge": "of the whole main database; names of tables only",
+    "erasure.Receipt": "in the keyring database, by the tenant's uid; it outlives what it says was erased",
+    "erasure.ReceiptCheckpoint": "signs the log of all tenants' receipts; a number and a hash only",
+    "erasure.ErasureEntry": "in the keyring database, by the tenant's uid; it outlives what it says was erased",
     "tenants.Membership": "belongs to an organization",
     "tenants.Organization": "owns tenants",
     "tenants.Tenant": "is the tenant",
-    "upkeep.KeyRewrap": "about the keys of the whole deployment",
-    "upkeep.TypeChange": "one worker tends the changes of all tenants; names of types, ids and counts only",
-    "upkeep.KeyRotation": "one worker tends the rotations of all tenants; ids, versions and counts only",
+    "key_management.KeyRewrap": "about the keys of the whole deployment",
+    "memory_types.TypeChange": "one worker tends the changes of all tenants; names of types, ids and counts only",
+    "key_management.KeyRotation": "one worker tends the rotations of all tenants; ids, versions and counts only",
 }
 
 # Files that may use the open manager, and why.
@@ -82,11 +82,11 @@ EVERYONE = {
     "apps/recall/traces.py": "keeps traces of recalls in the scope's one space",
     "apps/projects/services.py": "creates projects of the scope's tenant",
     "apps/retention/subject_requests.py": "opens a request of the scope's one end user",
-    "apps/retention/holds.py": "sets holds of the scope's tenant",
+    "apps/erasure/legal_holds.py": "sets holds of the scope's tenant",
     "apps/summaries/clusters.py": "creates clusters and members of the scope's tenant",
     "apps/webhooks/fanout.py": "creates deliveries of the scope's tenant",
-    "apps/upkeep/retyping.py": "notes what was done to memories of the scope's tenant",
-    "apps/upkeep/type_changes.py": "creates types and rules of the scope's tenant",
+    "apps/memory_types/change_worker.py": "notes what was done to memories of the scope's tenant",
+    "apps/memory_types/type_changes.py": "creates types and rules of the scope's tenant",
     "apps/summaries/services.py": "creates summaries of the scope's one space",
 }
 # Operators see rows of all tenants, as a role that may read no sealed column: in the admin and nowhere else.
@@ -240,6 +240,6 @@ def test_every_table_with_a_key_version_is_guarded_and_its_keys_can_turn() -> No
         guarded = {name for (name,) in cursor.fetchall()}
     sealed = set(keys.sealed_tables())
 
-    assert guarded == sealed, "`guard_sql`, in the migration that makes the table"
+    assert guarded == sealed, "`RequireActiveKeyVersion`, in the migration that makes the table"
     with_their_memory = {"memories_memoryvector"}
     assert {one.table for one in TABLES} == sealed - with_their_memory, "`register` a SealedTable"

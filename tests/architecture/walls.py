@@ -6,9 +6,9 @@ from django.db.backends.utils import CursorWrapper
 
 # Tables with a tenant_id that row-level security does not guard, and why.
 OPEN_TABLES = {
-    "audit_outboxevent": "ids of work, drained by one worker for all tenants, which enters a tenant to do any of it",
-    "upkeep_typechange": "names of types and counts, tended by one worker, which enters a tenant to work",
-    "upkeep_keyrotation": "versions and counts, tended by one worker for all tenants, which enters a tenant to work",
+    "outbox_outboxevent": "ids of work, drained by one worker for all tenants, which enters a tenant to do any of it",
+    "memory_types_typechange": "names of types and counts, tended by one worker, which enters a tenant to work",
+    "key_management_keyrotation": "versions and counts, tended by one worker, which enters a tenant to work",
 }
 # Unique indexes that do not begin with the tenant, beside primary keys over ``id``, which come from one sequence.
 GLOBAL_UNIQUES = {
@@ -22,8 +22,8 @@ GLOBAL_INDEXES = {
     "apikeys_apikey (kid)": "a key is looked up before its tenant is known",
     "apikeys_apikey (project_id)": "Django's, for the key that it refers to; few rows, and never searched by it",
     "audit_auditevent (id)": "of rows that are not chained yet, which whoever commits looks for",
-    "audit_outboxevent (kind, tenant_id, run_after, id)": "one worker drains the queue of all tenants, in turn",
-    "audit_outboxevent (token)": "whoever is at some of it finds it again, and what nobody is at any more is found",
+    "outbox_outboxevent (kind, tenant_id, run_after, id)": "one worker drains the queue of all tenants, in turn",
+    "outbox_outboxevent (token)": "whoever is at some of it finds it again, and what nobody is at any more is found",
 }
 # Functions that run with their owner's eyes: why, and the SHA-256 of the body that was looked at.
 DEFINER_FUNCTIONS = {

@@ -16,8 +16,8 @@ from apps.audit.chain import Entry
 from apps.audit.checkpoint_statement import Head
 from apps.audit.selectors import all_entries, all_heads
 from apps.audit.services import record
-from apps.audit.verify import VerificationReport, verify
 from apps.core.scoping import tenant_transaction
+from apps.transparency.verify import VerificationReport, verify
 from tests.makers import NOW
 
 Attack = Callable[[str], None]

@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent, Checkpoint
-from apps.upkeep import checkpoints
-from apps.upkeep.tasks import checkpoint
+from apps.transparency import checkpoints
+from apps.transparency.tasks import checkpoint
 from tests.audit.conftest import Attack, entries, note
 from tests.makers import NOW
 from tests.web.people import make_operator

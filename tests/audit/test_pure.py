@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from apps.audit import merkle
 from apps.audit.chain import NO_HASH, Entry, NotAnEntry, canonical, digest
 from apps.audit.checkpoint_statement import Head, NotACheckpoint, Signed, prove, state
 from apps.audit.origin import network_of
+from apps.core import merkle
 from apps.crypto import signatures
 
 ENTRY = Entry(

@@ -18,9 +18,9 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.chain import NAMES
 from apps.audit.checkpoint_statement import Signed
 from apps.audit.models import Checkpoint
-from apps.audit.verify import VerificationFinding, trusted
 from apps.crypto import signatures
-from apps.upkeep import checkpoints
+from apps.transparency import checkpoints
+from apps.transparency.verify import VerificationFinding, trusted
 from tests.audit.conftest import Attack, entries, note, verified
 from tests.makers import NOW
 

@@ -387,7 +387,7 @@ def throw(visitor: Visitor, thrown: Family) -> None:
     options = {"init_extension": False, "conn_string": url.replace("pgmq", "postgresql", 1)}
     with Connection(url, transport_options=options) as broker:
         queue = broker.SimpleQueue("celery")
-        for task in ("ingest.drain", thrown.take("task name"), "memories.expire"):
+        for task in ("outbox.drain", thrown.take("task name"), "memories.expire"):
             said = thrown.take("task argument")
             headers = {"lang": "py", "task": task, "id": thrown.take("task id"), "argsrepr": said, "kwargsrepr": said}
             body = [[said], {said: said}, {"callbacks": None, "errbacks": None, "chain": None, "chord": None}]
@@ -416,8 +416,8 @@ def type_commands(visitor: Visitor) -> None:
 def settle(visitor: Visitor) -> None:
     """Until all that waits is done."""
     with psycopg.connect(visitor.owner_url, autocommit=True) as owner:
-        owner.execute("update audit_outboxevent set run_after = now()")
-        until(lambda: owner.execute("select count(*) from audit_outboxevent").fetchone() == (0,), 300)
+        owner.execute("update outbox_outboxevent set run_after = now()")
+        until(lambda: owner.execute("select count(*) from outbox_outboxevent").fetchone() == (0,), 300)
 
 
 def until(condition: Callable[[], bool], seconds: float = 240.0) -> None:

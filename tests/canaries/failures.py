@@ -20,7 +20,7 @@ def fail(visitor: Visitor) -> None:
         with _leaking(visitor, how):
             _try_everything(visitor, f"embedder fails ({how})")
             time.sleep(2.5)  # beat has rung, and a worker has hit the failure
-    for table in ("memories_memory", "memories_posting", "audit_outboxevent", "tenants_tenant"):
+    for table in ("memories_memory", "memories_posting", "outbox_outboxevent", "tenants_tenant"):
         with _without(visitor, table):
             _try_everything(visitor, f"{table} is gone")
             with suppress(AssertionError, httpx.HTTPError), sign_in(visitor) as browser:

@@ -17,7 +17,7 @@ PIECE = 4 << 20
 OVERLAP = 16 << 10
 OF_THE_BROKER = ("pgmq.",)
 OF_THE_BROWSER = ("public.django_session", "public.django_admin_log", "public.accounts_", "public.auth_")
-OF_THE_TRAIL = ("public.audit_", "public.upkeep_")
+OF_THE_TRAIL = ("public.audit_", "public.outbox_", "public.key_management_", "public.memory_types_")
 
 
 @dataclass

@@ -11,16 +11,17 @@ from django.db import connection
 from apps.adapters.embedders.fake import FailingEmbedder
 from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
-from apps.audit.services import enqueue
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError
-from apps.ingest import outbox_handlers, pipeline_context, services
+from apps.ingest import pipeline_context, services
 from apps.ingest.candidates import Proposal
 from apps.memories import integrity
 from apps.memories.integrity import Broken, quarantine
 from apps.memories.models import QuarantinedRow
 from apps.memories.selectors import get_memory
+from apps.outbox import handlers
+from apps.outbox.services import enqueue
 from apps.projects.scope import Scope
 from apps.projects.system import find_system_scope
 from apps.recall.services import recall
@@ -100,7 +101,7 @@ def test_embedding_passes_the_row_by_and_notes_it(
         down.setattr(services, "notify", lambda task: None)
         broken, whole = (remember(scope, f"The ferry to {place} leaves at dawn.") for place in ("Naxos", "Paros"))
     with superuser(superuser_url) as cursor, changed(cursor, broken, "text_ct", b"gone"):
-        outbox_handlers.process_due_events(now=NOW)
+        handlers.process_due_events(now=NOW)
 
         assert get_memory(scope, whole, now=NOW).is_embedded
     assert not get_memory(scope, broken, now=NOW).is_embedded
@@ -256,7 +257,7 @@ def look_again(scope: Scope, *, now: Any = NOW + MINUTE) -> None:
     with tenant_transaction(scope):
         ids = list(QuarantinedRow.objects.within(scope).values_list("pk", flat=True))
         enqueue(scope, "look_again", ids, now=now)
-    outbox_handlers.process_due_events(now=now)
+    handlers.process_due_events(now=now)
 
 
 @pytest.mark.parametrize("column", ["text_ct", "embedding_ct"])
@@ -299,6 +300,6 @@ def test_a_row_is_not_let_go_for_another_tenant(scope: Scope, bicycle: int, glob
 
     with tenant_transaction(theirs):
         enqueue(theirs, "look_again", ids, now=NOW)
-    outbox_handlers.process_due_events(now=NOW)
+    handlers.process_due_events(now=NOW)
 
     assert len(listed(scope)) == 1

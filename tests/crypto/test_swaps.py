@@ -23,13 +23,13 @@ from apps.crypto.models import TenantKeyState
 from apps.crypto.services import DecryptError
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
+from apps.key_management import rotation
 from apps.memories import embedding, integrity, reencryption
 from apps.memories.selectors import get_memory
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_system_scope
 from apps.recall import read_log
 from apps.recall.services import recall
-from apps.upkeep import rotation
 from tests.crypto.broken import SEALED, changed, read, superuser, told, vectors_of, write
 from tests.makers import NOW, make_scope
 

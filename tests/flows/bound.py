@@ -15,8 +15,8 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
+from apps.key_management.binding import list_unbound
 from apps.projects.scope import Scope
-from apps.upkeep.binding import list_unbound
 from tests.crypto.broken import superuser
 from tests.makers import make_scope
 

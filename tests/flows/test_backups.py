@@ -70,7 +70,7 @@ def test_the_two_are_apart_for_their_owner_alone_and_told_of(
     dump = tmp_path / "data" / data.file
     assert manifest.read(dump, "data", deployment="memsync-tests") == data
     assert data.sha256 != keyring.sha256
-    assert "crypto.0002_guard_keys" in keyring.migrations
+    assert "crypto.0003_guards" in keyring.migrations
     found = dumps.find_programs("default")
     assert [row["name"] for row in dumps.rows_in(dump, "tenants_tenant", found)] == ["acme"]
     # Neither holds the other's rows: a thief of one has no key, a thief of the other no text.

@@ -11,13 +11,14 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
+from apps.core.slices import SliceOutcome
 from apps.crypto.services import DecryptError, end_user_mac
 from apps.exports import people
+from apps.key_management import rotation
 from apps.memories.models import QuarantinedRow
 from apps.memories.quarantine_retry import release
 from apps.memories.spaces import find_end_user, get_or_create_end_user
 from apps.projects.scope import Environment, Scope
-from apps.upkeep import rotation
 from tests.api.conftest import Caller
 from tests.crypto.broken import listed
 from tests.flows.bound import attacker, keys, names, told, told_of_nothing, two
@@ -111,7 +112,7 @@ def test_space_of_another_is_in_nobodys_file(acme: OpenedTenant, two: tuple[Scop
 def test_people_are_found_again_under_another_identity_key(acme: OpenedTenant, two: tuple[Scope, Scope]) -> None:
     now = datetime.now(UTC)
     turn = rotation.rotate(acme.scope, reason="lost", is_compromise=True, now=now)
-    while rotation.work(turn.pk, seconds=60.0, workers=1, clock=lambda: now) != rotation.RotationOutcome.OVER:
+    while rotation.work(turn.pk, seconds=60.0, workers=1, clock=lambda: now) != SliceOutcome.OVER:
         pass
 
     assert [find_end_user(acme.scope, name) is not None for name in ("cr1", "cr2")] == [True, True]

@@ -17,14 +17,14 @@ from apps.apikeys.selectors import KeyRevoked, KeyRowChanged, authenticate, list
 from apps.core.scoping import tenant_transaction
 from apps.crypto import key_cache, keyring, row_keys
 from apps.crypto.models import KeyState, ServiceKey, ServiceName
+from apps.key_management import binding
+from apps.key_management.binding import bind_first
 from apps.memories.spaces import find_end_user
 from apps.projects.scope import Environment, Scope
 from apps.projects.services import create_project
 from apps.tenants import members
 from apps.tenants.models import Membership, Role
 from apps.tenants.selectors import TenantNotFound
-from apps.upkeep import binding
-from apps.upkeep.binding import bind_first
 from memsync.ops.doctor.findings import State, Visit
 from memsync.ops.doctor.keys_and_models import check_rows_that_grant
 from tests.flows.bound import attacker, keys, names, told, told_of_nothing, two

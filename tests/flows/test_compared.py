@@ -11,11 +11,12 @@ from apps.adapters.classifiers.base import RELATIONS
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.edges.decisions import ContradictionVerdict, list_decisions, resolve
-from apps.ingest import outbox_handlers, pipeline
+from apps.ingest import pipeline
 from apps.ingest.candidates import Outcome, Proposal
 from apps.ingest.services import remember
 from apps.memories.opened import OpenedMemory
 from apps.memories.selectors import get_memory
+from apps.outbox import handlers
 from apps.projects.scope import Scope
 from apps.recall import read_log
 from apps.recall.services import recall
@@ -58,7 +59,7 @@ def stored(scope: Scope, text: str, *, day: int = 0, **proposed: Any) -> int:
     """As ``say`` of one text, until its vectors are there."""
     (outcome,) = say(scope, text, day=day, **proposed)
     assert outcome.is_stored, outcome
-    while outbox_handlers.process_due_events(now=NOW + timedelta(days=day, minutes=1)):
+    while handlers.process_due_events(now=NOW + timedelta(days=day, minutes=1)):
         pass
     return outcome.memory_ids[0]
 

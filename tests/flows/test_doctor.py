@@ -20,10 +20,10 @@ from django.test import override_settings
 
 from apps.adapters.embedders.fake import FailingEmbedder
 from apps.apikeys.onboarding import OpenedTenant
-from apps.audit.models import OutboxEvent
-from apps.audit.tasks import OF_THE_DOCTOR, answer
 from apps.crypto.models import TenantKey
-from apps.ingest import outbox_handlers
+from apps.outbox import handlers
+from apps.outbox.models import OutboxEvent
+from apps.outbox.tasks import OF_THE_DOCTOR, answer
 from memsync.launcher.embedded import roles
 from memsync.ops.doctor import background_work, databases, examination, keys_and_models, machine
 from memsync.ops.doctor.findings import DoctorFinding, State, Visit
@@ -57,7 +57,7 @@ def worker() -> Iterator[None]:
 
     def work_on() -> None:
         while not stop.wait(0.02):
-            outbox_handlers.process_due_events(now=datetime.now(UTC))
+            handlers.process_due_events(now=datetime.now(UTC))
         connections.close_all()
 
     thread = threading.Thread(target=work_on)
@@ -132,7 +132,7 @@ def test_worker_that_does_not_work_is_found(acme: OpenedTenant) -> None:
 
 
 def drain_once() -> None:
-    outbox_handlers.process_due_events(now=datetime.now(UTC))
+    handlers.process_due_events(now=datetime.now(UTC))
     connections.close_all()
 
 

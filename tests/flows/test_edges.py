@@ -13,6 +13,7 @@ from django.db import IntegrityError, connection, connections
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.core.slices import SliceOutcome
 from apps.edges.graph import graph_around
 from apps.edges.models import MemoryEdge
 from apps.edges.opened import Edge, NewEdge
@@ -20,11 +21,11 @@ from apps.edges.selectors import edges_of, neighbours
 from apps.edges.services import RelationNotFound, SelfRelation, UnknownRelationType, connect, disconnect
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
+from apps.key_management import rotation
 from apps.memories.models import Memory
 from apps.memories.selectors import MemoryNotFound
 from apps.projects.scope import Environment, Scope
 from apps.recall.retrievers.graph import follow
-from apps.upkeep import rotation
 from tests.makers import NOW, make_scope, make_tenant
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -383,7 +384,7 @@ def test_edges_are_sealed_anew_when_the_key_turns(scope: Scope) -> None:
     edge = link(scope, one, other, metadata={"why": "both are grey"})
 
     turning = rotation.rotate(scope, reason="test", now=NOW)
-    while rotation.work(turning.pk, seconds=60, workers=1, clock=lambda: NOW) != rotation.RotationOutcome.OVER:
+    while rotation.work(turning.pk, seconds=60, workers=1, clock=lambda: NOW) != SliceOutcome.OVER:
         pass
 
     with tenant_transaction(scope):

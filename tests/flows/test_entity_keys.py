@@ -8,9 +8,9 @@ from apps.entities.opened import Described
 from apps.entities.selectors import get_entity, list_entities
 from apps.ingest import services
 from apps.ingest.candidates import Proposal
+from apps.key_management import rotation
 from apps.memories.spaces import reread_space
 from apps.projects.scope import Scope
-from apps.upkeep import rotation
 from tests.flows.test_key_rotation import finish
 from tests.makers import NOW, make_scope
 

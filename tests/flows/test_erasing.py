@@ -10,11 +10,16 @@ import pytest
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.erasure import legal_holds, receipt_log
+from apps.erasure.models import ErasureState
+from apps.erasure.planning import ErasureBlocked, plan
+from apps.erasure.selectors import Erased, get_erasure, list_erasures
+from apps.erasure.targets import ErasureTargetNotFound, NothingToErase, Target
+from apps.erasure.workflow import Authorisation, start_erasure
 from apps.history.turns import NewTurn
 from apps.history.turns import read as read_history
 from apps.imports.import_worker import work as work_imports
 from apps.imports.services import start_import
-from apps.ingest import outbox_handlers
 from apps.ingest.candidates import Proposal
 from apps.ingest.conversation_sync import append_history
 from apps.ingest.services import remember
@@ -22,17 +27,12 @@ from apps.memories import tombstones
 from apps.memories.models import Memory
 from apps.memories.selectors import get_memory
 from apps.memories.spaces import find_end_user
-from apps.projects.models import Level
+from apps.outbox import handlers
+from apps.policies.models import Level
 from apps.projects.scope import Environment, Principal, Scope
 from apps.recall.services import recall
-from apps.retention import holds, receipt_log
-from apps.retention.erasure_list import Erased, get_erasure, list_erasures
-from apps.retention.erasure_plan import ErasureBlocked, plan
-from apps.retention.erasure_targets import ErasureTargetNotFound, NothingToErase, Target
-from apps.retention.erasure_workflow import Authorisation, start_erasure
-from apps.retention.models import ErasureState
-from apps.retention.receipts import verify
 from apps.summaries.clusters import list_clusters
+from apps.transparency.receipts import verify
 from tests.makers import make_scope
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
@@ -58,7 +58,7 @@ def texts_of(scope: Scope) -> dict[int, str]:
 
 
 def work_off() -> None:
-    while outbox_handlers.process_due_events(now=NOW + timedelta(seconds=1)):
+    while handlers.process_due_events(now=NOW + timedelta(seconds=1)):
         pass
 
 
@@ -172,7 +172,7 @@ def test_a_tenant_is_erased_and_its_receipt_outlives_it(acme: OpenedTenant, glob
 def test_a_legal_hold_forbids_it_and_is_named(acme: OpenedTenant) -> None:
     alice = make_scope(acme)
     (dog,) = say(alice, DOG)
-    held = holds.hold(acme.scope, Level.MEMORY, dog, case="2026-117", now=NOW)
+    held = legal_holds.hold(acme.scope, Level.MEMORY, dog, case="2026-117", now=NOW)
 
     for target in (Target.memories([dog]), Target.space(alice.space.uid), Target.tenant()):
         with pytest.raises(ErasureBlocked) as refused:
@@ -181,7 +181,7 @@ def test_a_legal_hold_forbids_it_and_is_named(acme: OpenedTenant) -> None:
 
     assert heard(alice) == {DOG}
     assert list_erasures(acme.scope) == []
-    holds.lift(acme.scope, held.pk, now=NOW)
+    legal_holds.lift(acme.scope, held.pk, now=NOW)
     assert erase(acme, Target.memories([dog])).state == ErasureState.DELETED
 
 
@@ -190,9 +190,9 @@ def test_a_hold_on_somebody_else_forbids_nothing(acme: OpenedTenant, globex: Ope
     say(alice, DOG)
     say(bob, DOG)
     (held,) = say(carol, DOG)
-    holds.hold(acme.scope, Level.SPACE, bob.space.id, case="bob", now=NOW)
-    holds.hold(acme.scope, Level.MEMORY, held, case="carol", now=NOW)
-    holds.hold(globex.scope, Level.TENANT, 0, case="globex", now=NOW)
+    legal_holds.hold(acme.scope, Level.SPACE, bob.space.id, case="bob", now=NOW)
+    legal_holds.hold(acme.scope, Level.MEMORY, held, case="carol", now=NOW)
+    legal_holds.hold(globex.scope, Level.TENANT, 0, case="globex", now=NOW)
 
     assert erase(acme, Target.space(alice.space.uid)).state == ErasureState.DELETED
 

@@ -20,7 +20,12 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.core.errors import Unavailable
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.core.slices import SliceOutcome
 from apps.crypto.services import destroy_salt, drop_cached_keys
+from apps.erasure import rows
+from apps.erasure.hard_delete import delete_rows
+from apps.erasure.targets import Target
+from apps.erasure.workflow import Authorisation, start_erasure
 from apps.exports import export_worker, people, reading, services, tasks
 from apps.exports.export_worker import ExportOutcome
 from apps.exports.filters import ExportFilters
@@ -32,19 +37,16 @@ from apps.ingest.candidates import Proposal
 from apps.ingest.conversation_sync import append_history, put_state
 from apps.ingest.services import remember
 from apps.ingest.turns import Turn, take_turn
+from apps.key_management import rotation
 from apps.memories.feedback import give_feedback
 from apps.memories.feedback_aggregation import Signal
 from apps.memories.models import Memory
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import default_project, get_project
-from apps.retention import rows, subject_requests
-from apps.retention.erasure_targets import Target
-from apps.retention.erasure_workflow import Authorisation, start_erasure
-from apps.retention.hard_delete import delete_rows
+from apps.retention import subject_requests
 from apps.retention.memory_selection import MemorySelection
 from apps.retention.requests import PersonNeeded, ask
 from apps.retention.states import PrivacyKind, PrivacyState
-from apps.upkeep import rotation
 from tests.api.conftest import Caller
 from tests.makers import make_project, make_scope
 
@@ -252,7 +254,7 @@ def test_file_turns_with_the_keys_and_one_that_is_being_made_goes_on(
     export_worker.export_part(acme.scope, under_way.pk, now=NOW)
 
     turning = rotation.rotate(acme.scope, reason="test", now=NOW)
-    assert rotation.work(turning.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.RotationOutcome.OVER
+    assert rotation.work(turning.pk, seconds=60, workers=1, clock=lambda: NOW) == SliceOutcome.OVER
     done = finish(acme.scope, under_way)
 
     with tenant_transaction(acme.scope):
@@ -485,15 +487,15 @@ def test_no_table_of_a_space_is_forgotten() -> None:
         "memories_tombstone": "keyed hashes of what was erased",
         "memories_quarantinedrow": "ids of rows that do not open",
         "ingest_turnreceipt": "keyed hashes of turns",
-        "upkeep_typechangerow": "which type a memory had before the tenant changed its types",
+        "memory_types_typechangerow": "which type a memory had before the tenant changed its types",
         "imports_importjob": "of the tenant: how far a file of theirs is",
         "imports_importchunk": "what waits of a file of the tenant's, until it is memories",
         "exports_exportjob": "of the tenant: which files were made",
         "exports_exportchunk": "such a file",
-        "projects_retentionpolicy": "how long the tenant keeps what",
+        "policies_retentionpolicy": "how long the tenant keeps what",
         "webhooks_webhookevent": "ids of what waits to be told to an address of the tenant's",
         "webhooks_webhookdelivery": "ids of what was told there, and how it went",
-        "retention_hold": "that somebody forbids to delete it, and by which case",
+        "erasure_hold": "that somebody forbids to delete it, and by which case",
         "breakglass_grant": "of the tenant: which operator might read the space, when and why",
     }
 

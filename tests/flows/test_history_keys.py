@@ -9,6 +9,7 @@ import pytest
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.core.slices import SliceOutcome
 from apps.crypto.services import key_version_of
 from apps.history import state_queries, state_writes, turns
 from apps.history.models import HistoryTurn, StateItem
@@ -17,12 +18,12 @@ from apps.history.turns import NewTurn
 from apps.ingest.conversation_sync import append_history
 from apps.ingest.models import DerivedFact, TurnReceipt
 from apps.ingest.turns import Turn, take_turn
+from apps.key_management import rotation
 from apps.memories.models import QuarantinedRow
 from apps.memories.spaces import reread_space
 from apps.projects.scope import Scope
 from apps.recall import read_log
 from apps.tenants.services import set_policy
-from apps.upkeep import rotation
 from tests.makers import NOW, make_scope
 from tests.shredding import shred_space
 
@@ -55,7 +56,7 @@ def versions(scope: Scope) -> set[int]:
 
 def turn_keys(scope: Scope, **how: Any) -> None:
     asked = rotation.rotate(scope, reason="test", now=NOW, **how)
-    assert rotation.work(asked.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.RotationOutcome.OVER
+    assert rotation.work(asked.pk, seconds=60, workers=1, clock=lambda: NOW) == SliceOutcome.OVER
 
 
 @pytest.fixture

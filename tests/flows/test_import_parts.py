@@ -10,7 +10,6 @@ import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
 
 from apps.apikeys.onboarding import OpenedTenant
-from apps.audit.models import OutboxEvent
 from apps.core.scoping import tenant_transaction
 from apps.imports import import_worker
 from apps.imports.models import ImportChunk, ImportStatus
@@ -18,6 +17,7 @@ from apps.imports.services import Import, cancel_import, get_import, start_impor
 from apps.imports.tasks import work
 from apps.ingest import pipeline
 from apps.memories.models import Memory
+from apps.outbox.models import OutboxEvent
 from apps.projects.scope import Scope
 from tests.flows.test_leases import closing
 from tests.makers import make_scope

@@ -18,14 +18,14 @@ from django.db import Error, connection, connections
 
 from apps.adapters.embedders.fake import FailingEmbedder
 from apps.apikeys.onboarding import OpenedTenant
-from apps.audit import leases
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, KeysUnavailable
-from apps.ingest import outbox_handlers, pipeline_context, services
+from apps.ingest import pipeline_context, services
 from apps.ingest.candidates import Outcome, Proposal
 from apps.memories import embedding, models
 from apps.memories.selectors import MemoryNotFound, get_memory
+from apps.outbox import handlers, leases
 from apps.projects.scope import Environment, Scope
 from apps.recall import read_log
 from apps.recall.ranking import PROFILES
@@ -438,9 +438,9 @@ def test_a_spoiled_row_does_not_hold_up_the_work_behind_it(
         first, second = (remember(scope, f"The ferry to {place} leaves at dawn.") for place in ("Naxos", "Paros"))
     spoil(first.memory_ids[0], superuser_url)
 
-    assert outbox_handlers.process_due_events(now=NOW) == 2
+    assert handlers.process_due_events(now=NOW) == 2
 
-    assert outbox_handlers.process_due_events(now=NOW) == 0
+    assert handlers.process_due_events(now=NOW) == 0
     assert get_memory(scope, second.memory_ids[0], now=NOW).is_embedded
 
 
@@ -463,9 +463,9 @@ def test_one_tenant_s_trouble_does_not_hold_up_another_s_work(
             return usual(tenant, space, **options)
 
         broken.setattr(embedding, "open_space", refuse)
-        assert outbox_handlers.process_due_events(now=NOW) == 4
+        assert handlers.process_due_events(now=NOW) == 4
 
         assert all(get_memory(make_scope(acme), one.memory_ids[0], now=NOW).is_embedded for one in mine)
-        assert outbox_handlers.process_due_events(now=NOW) == 0
-    assert outbox_handlers.process_due_events(now=NOW + leases.LAST_RETRY) == 2
+        assert handlers.process_due_events(now=NOW) == 0
+    assert handlers.process_due_events(now=NOW + leases.LAST_RETRY) == 2
     assert all(get_memory(make_scope(globex), one.memory_ids[0], now=NOW).is_embedded for one in theirs)

@@ -14,12 +14,16 @@ from django.db import IntegrityError, connection, transaction
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.core.slices import SliceOutcome
 from apps.crypto import lifecycle
 from apps.crypto.lifecycle import KeyInUse, RowsRemain
 from apps.crypto.models import KeyKind
 from apps.crypto.services import DecryptError, key_version_of
-from apps.ingest import outbox_handlers, pipeline, services
+from apps.ingest import pipeline, services
 from apps.ingest.candidates import Outcome, Proposal
+from apps.key_management import keys, rotation, scheduler
+from apps.key_management.models import KeyRewrap, KeyRotation
+from apps.key_management.rotation_requests import RotationUnderway, ask_for_rewrap, ask_for_rotation
 from apps.memories import integrity, reencryption
 from apps.memories.editing import Edit, edit
 from apps.memories.feedback import give_feedback
@@ -28,6 +32,7 @@ from apps.memories.models import Memory, MemoryFeedback, MemoryTransition, Memor
 from apps.memories.revisions import get_history
 from apps.memories.selectors import get_memory
 from apps.memories.spaces import find_end_user, reread_space
+from apps.outbox import handlers
 from apps.projects.scope import Principal, Scope
 from apps.recall import read_log
 from apps.recall.results import Filters
@@ -35,9 +40,6 @@ from apps.recall.services import recall
 from apps.retention.memory_selection import MemorySelection, preview
 from apps.retention.requests import ask, confirm
 from apps.tenants.models import EndUser
-from apps.upkeep import key_scheduler, keys, rotation
-from apps.upkeep.models import KeyRewrap, KeyRotation
-from apps.upkeep.rotation_requests import RotationUnderway, ask_for_rewrap, ask_for_rotation
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -85,7 +87,7 @@ def versions_of(scope: Scope) -> dict[str, set[int]]:
 
 def finish(one: KeyRotation, *, now: datetime = NOW) -> KeyRotation:
     """No other worker is at it, so there is nothing to wait for."""
-    assert rotation.work(one.pk, seconds=60, workers=1, clock=lambda: now) == rotation.RotationOutcome.OVER
+    assert rotation.work(one.pk, seconds=60, workers=1, clock=lambda: now) == SliceOutcome.OVER
     one.refresh_from_db()
     return one
 
@@ -208,7 +210,7 @@ def test_tasks_delivered_many_times_and_in_any_order_leave_the_same_state(scope:
     one = ask_for_rotation(scope, reason="test", now=NOW)
     turn = partial(rotation.work, one.pk, seconds=60, workers=1, clock=lambda: NOW)
     begin = partial(rotation.begin, scope, one.pk, now=NOW)
-    tend = partial(key_scheduler.run_due_key_work, now=NOW)
+    tend = partial(scheduler.run_due_key_work, now=NOW)
     tasks = [task for task in (turn, begin, tend, turn) for _ in range(chosen.randint(1, 5))]
     chosen.shuffle(tasks)
 
@@ -247,7 +249,7 @@ def test_a_vector_that_does_not_open_is_made_anew(scope: Scope) -> None:
         MemoryVector.objects.within(scope).filter(pk=broken.pk).update(embedding_ct=b"gone")
 
     one = finish(rotation.rotate(scope, reason="test", now=NOW))
-    while outbox_handlers.process_due_events(now=later(minutes=1)):
+    while handlers.process_due_events(now=later(minutes=1)):
         pass
 
     assert one.state == "done"
@@ -279,8 +281,8 @@ def test_as_many_work_at_once_as_may_and_no_more(scope: Scope, superuser_url: st
     with psycopg.connect(superuser_url.rsplit("/", 1)[0] + f"/{database}") as other:
         other.execute("select pg_advisory_xact_lock(%s, %s)", name)
 
-        assert rotation.work(one.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.RotationOutcome.BUSY
-        assert rotation.work(one.pk, seconds=60, workers=2, clock=lambda: NOW) == rotation.RotationOutcome.OVER
+        assert rotation.work(one.pk, seconds=60, workers=1, clock=lambda: NOW) == SliceOutcome.BUSY
+        assert rotation.work(one.pk, seconds=60, workers=2, clock=lambda: NOW) == SliceOutcome.OVER
 
 
 # --- the trigger ----------------------------------------------------------------------------------------------------
@@ -304,9 +306,9 @@ def test_no_row_comes_under_a_version_that_is_not_active(scope: Scope) -> None:
 def test_the_old_key_is_retired_when_its_time_is_over_and_nothing_is_under_it(scope: Scope) -> None:
     finish(rotation.rotate(scope, reason="test", now=NOW))
 
-    key_scheduler.run_due_key_work(now=later(days=29))
+    scheduler.run_due_key_work(now=later(days=29))
     assert state_of(scope, 1) == "read_only"
-    key_scheduler.run_due_key_work(now=later(days=30, minutes=1))
+    scheduler.run_due_key_work(now=later(days=30, minutes=1))
 
     assert state_of(scope, 1) == "retired"
     assert keys.status(scope, now=NOW).live_versions == (2,)
@@ -318,12 +320,12 @@ def test_a_key_with_rows_left_is_given_more_time_and_somebody_is_told(
 ) -> None:
     one = rotation.rotate(scope, reason="test", now=NOW)
 
-    key_scheduler.run_due_key_work(now=later(days=31))
+    scheduler.run_due_key_work(now=later(days=31))
 
     assert state_of(scope, 1) == "read_only"
     assert "a key cannot be retired: rows are under it" in caplog.messages
     finish(one, now=later(days=32))
-    key_scheduler.run_due_key_work(now=later(days=39))
+    scheduler.run_due_key_work(now=later(days=39))
     assert state_of(scope, 1) == "retired"
 
 
@@ -344,7 +346,7 @@ def test_rows_that_were_left_behind_are_found_and_done(scope: Scope) -> None:
     one = rotation.rotate(scope, reason="test", now=NOW)
     KeyRotation.objects.filter(pk=one.pk).update(state="done", finished_at=NOW)
 
-    key_scheduler.run_due_key_work(now=later(days=31))
+    scheduler.run_due_key_work(now=later(days=31))
     finish(KeyRotation.objects.get(state="running"), now=later(days=31))
 
     assert versions_of(scope) == {"said": {2}, "sealed": {2}}
@@ -374,7 +376,7 @@ def test_a_key_in_use_is_not_destroyed_and_neither_is_one_with_a_row_in_quaranti
     finish(rotation.rotate(scope, reason="test", now=NOW))
     with pytest.raises(KeyInUse):
         keys.destroy(scope, 1, now=NOW)
-    key_scheduler.run_due_key_work(now=later(days=31))
+    scheduler.run_due_key_work(now=later(days=31))
     assert state_of(scope, 1) == "retired"
 
     with pytest.raises(RowsRemain):
@@ -399,9 +401,9 @@ def test_with_a_live_key_destroyed_its_rows_are_left_out_and_nothing_fails(scope
 def test_only_a_setting_destroys_by_itself(scope: Scope, settings: Any, after: int, expected: str) -> None:
     settings.KEY_DESTROY_AFTER_DAYS = after
     finish(rotation.rotate(scope, reason="test", now=NOW))
-    key_scheduler.run_due_key_work(now=later(days=31))
+    scheduler.run_due_key_work(now=later(days=31))
 
-    key_scheduler.run_due_key_work(now=later(days=31 + 91))
+    scheduler.run_due_key_work(now=later(days=31 + 91))
 
     assert state_of(scope, 1) == expected
 
@@ -418,7 +420,7 @@ def test_an_old_key_is_rotated_by_schedule_once(scope: Scope, acme: OpenedTenant
     now = acme.tenant.created_at + timedelta(days=365, minutes=1)
 
     for _ in range(3):
-        key_scheduler.run_due_key_work(now=now)
+        scheduler.run_due_key_work(now=now)
 
     assert KeyRotation.objects.get().reason == "scheduled"
     assert keys.status(scope, now=NOW).active_version == 2
@@ -431,8 +433,8 @@ def test_a_late_rotation_gets_twice_the_workers_then_a_warning_then_an_error(
 
     def said(days: float) -> tuple[int, list[str]]:
         caplog.clear()
-        (due,) = key_scheduler.run_due_key_work(now=later(days=days))
-        late = [record.levelname for record in caplog.records if record.name == key_scheduler.__name__]
+        (due,) = scheduler.run_due_key_work(now=later(days=days))
+        late = [record.levelname for record in caplog.records if record.name == scheduler.__name__]
         return due.workers, late
 
     assert said(6) == (1, [])
@@ -487,13 +489,13 @@ def test_a_key_and_what_is_broken_are_counted_for_one_tenant(scope: Scope, globe
 
 def test_after_a_compromise_both_old_keys_retire_as_soon_as_nothing_needs_them(scope: Scope) -> None:
     one = rotation.rotate(scope, reason="test", is_compromise=True, now=NOW)
-    key_scheduler.run_due_key_work(now=later(minutes=1))
+    scheduler.run_due_key_work(now=later(minutes=1))
     assert keys.status(scope, now=NOW).is_compromised
     finish(one, now=later(minutes=2))
 
-    key_scheduler.run_due_key_work(now=later(minutes=5))
+    scheduler.run_due_key_work(now=later(minutes=5))
     assert state_of(scope, 1) == state_of(scope, 1, KeyKind.IDENTITY) == "read_only"
-    key_scheduler.run_due_key_work(now=later(minutes=18))
+    scheduler.run_due_key_work(now=later(minutes=18))
 
     assert state_of(scope, 1) == state_of(scope, 1, KeyKind.IDENTITY) == "retired"
     assert not keys.status(scope, now=NOW).is_compromised
@@ -510,7 +512,7 @@ def test_a_compromise_takes_over_the_rotation_that_is_under_way(scope: Scope) ->
     first.refresh_from_db()
     assert (first.state, second.state) == ("overtaken", "done")
     assert versions_of(scope) == {"said": {3}, "sealed": {3}}
-    assert rotation.work(first.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.RotationOutcome.OVER
+    assert rotation.work(first.pk, seconds=60, workers=1, clock=lambda: NOW) == SliceOutcome.OVER
 
 
 # --- rewrapping -----------------------------------------------------------------------------------------------------

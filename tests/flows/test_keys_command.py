@@ -17,9 +17,9 @@ from apps.crypto import key_cache
 from apps.crypto.models import TenantKey
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
+from apps.key_management import scheduler
 from apps.projects.scope import Scope
 from apps.recall import read_log
-from apps.upkeep import key_scheduler
 from tests.makers import make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -141,7 +141,7 @@ def test_keys_that_do_not_unwrap_end_it_with_an_error(scope: Scope, kms: FakeKms
 
 def test_a_key_is_destroyed_only_after_its_tenant_was_typed(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
     say("rotate", "--wait")
-    key_scheduler.run_due_key_work(now=datetime.now(UTC) + timedelta(days=31))
+    scheduler.run_due_key_work(now=datetime.now(UTC) + timedelta(days=31))
     monkeypatch.setattr("builtins.input", lambda: "globex")
     with pytest.raises(CommandError, match="Nothing was destroyed"):
         say("destroy", "1")

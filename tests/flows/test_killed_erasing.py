@@ -16,18 +16,19 @@ from django.db import connection, connections
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.erasure import receipt_log, replay, rows
+from apps.erasure.disk_purge import Purged, PurgeUnderWay, rewrite_tables
+from apps.erasure.models import ErasureState, Receipt
+from apps.erasure.selectors import list_erasures
+from apps.erasure.workflow import resume
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.models import Memory, MemoryTransition
 from apps.memories.selectors import MemoryNotFound, get_memory
 from apps.projects.scope import Scope
-from apps.retention import receipt_log, replay, rows
-from apps.retention.disk_purge import Purged, PurgeUnderWay, rewrite_tables
-from apps.retention.erasure_list import list_erasures
-from apps.retention.erasure_workflow import resume
-from apps.retention.models import ErasureState, Receipt, RetentionRun
-from apps.retention.receipts import verify
+from apps.retention.models import RetentionRun
 from apps.retention.retention_sweep import sweep
+from apps.transparency.receipts import verify
 from tests.makers import make_scope
 
 pytestmark = pytest.mark.django_db(transaction=True, databases="__all__")
@@ -46,9 +47,10 @@ django.setup()
 from django.db import connections
 from apps.projects.scope import Principal
 from apps.projects.system import find_system_scope
-from apps.retention import disk_purge, hard_delete, retention_sweep
-from apps.retention.erasure_targets import Target
-from apps.retention.erasure_workflow import Authorisation, start_erasure
+from apps.erasure import disk_purge, hard_delete
+from apps.retention import retention_sweep
+from apps.erasure.targets import Target
+from apps.erasure.workflow import Authorisation, start_erasure
 hard_delete.BATCH = 2
 asked, now = json.loads(sys.argv[1]), datetime.fromisoformat(sys.argv[2])
 def wait(execute, sql, params, many, context):

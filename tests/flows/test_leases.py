@@ -12,12 +12,14 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from django.db import connection, connections
 
 from apps.apikeys.onboarding import OpenedTenant
-from apps.audit import leases
-from apps.audit.leases import Lease, LeaseLost
-from apps.audit.models import AuditEvent, OutboxEvent
-from apps.audit.services import enqueue, record, try_again
+from apps.audit.models import AuditEvent
+from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
-from apps.projects.outbox import LONGEST_BATCH, OutboxKind, RoundRobin
+from apps.outbox import leases
+from apps.outbox.leases import Lease, LeaseLost
+from apps.outbox.models import OutboxEvent
+from apps.outbox.relay import LONGEST_BATCH, OutboxKind, RoundRobin
+from apps.outbox.services import enqueue, try_again
 from apps.projects.scope import Scope
 from tests.makers import NOW
 
@@ -264,7 +266,7 @@ def test_a_round_that_is_cut_short_goes_on_behind_the_last(
 def test_a_turn_that_takes_long_takes_fewer_the_next_time(
     scope: Scope, work: Work, turns: RoundRobin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apps.projects.outbox.TURN_SECONDS", 0.0)
+    monkeypatch.setattr("apps.outbox.relay.TURN_SECONDS", 0.0)
     ask(scope, *range(1, 41))
 
     for _ in range(3):

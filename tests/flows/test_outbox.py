@@ -13,16 +13,17 @@ from django.test import Client
 
 from apps.adapters.embedders.fake import FailingEmbedder
 from apps.apikeys.onboarding import OpenedTenant
-from apps.audit.models import OutboxEvent
 from apps.core import broker
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest import outbox_handlers, pipeline_context, services
+from apps.ingest import pipeline_context, services
 from apps.ingest.candidates import Proposal
-from apps.ingest.tasks import drain
+from apps.memories import outbox_handlers
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.selectors import get_memory
-from apps.projects import outbox
+from apps.outbox import handlers, relay
+from apps.outbox.models import OutboxEvent
+from apps.outbox.tasks import drain
 from apps.projects.scope import Environment, Scope
 from apps.recall import read_log
 from apps.recall.services import recall
@@ -144,7 +145,7 @@ def test_two_workers_at_once_never_do_the_same_piece(scope: Scope, monkeypatch: 
     monkeypatch.setattr(outbox_handlers, "embed_memories", counting)
 
     def drain_all() -> int:
-        return sum(iter(lambda: outbox_handlers.process_due_events(now=datetime.now(UTC)), 0))
+        return sum(iter(lambda: handlers.process_due_events(now=datetime.now(UTC)), 0))
 
     taken = at_once([drain_all] * 4)
 
@@ -170,13 +171,13 @@ def test_a_worker_that_fails_between_two_writes_leaves_the_work_as_it_was(
 ) -> None:
     put_aside(scope, 30, monkeypatch)
     with monkeypatch.context() as broken:
-        broken.setattr(outbox, "_do_in_one", lambda *args, **options: (_ for _ in ()).throw(SystemExit(1)))
+        broken.setattr(relay, "_do_in_one", lambda *args, **options: (_ for _ in ()).throw(SystemExit(1)))
         with pytest.raises(SystemExit):
-            outbox_handlers.process_due_events(now=datetime.now(UTC))
+            handlers.process_due_events(now=datetime.now(UTC))
 
     assert waiting() == 30
     assert vectors(scope) == {}
-    while outbox_handlers.process_due_events(now=datetime.now(UTC)):
+    while handlers.process_due_events(now=datetime.now(UTC)):
         pass
     assert (waiting(), len(vectors(scope))) == (0, 30)
 
@@ -186,8 +187,8 @@ def test_with_the_embedder_down_work_waits_longer_each_time(scope: Scope, monkey
     monkeypatch.setattr(outbox_handlers, "get_embedder", FailingEmbedder)
     now, waits = datetime.now(UTC), []
     for _attempt in range(4):
-        assert outbox_handlers.process_due_events(now=now) == 3
-        assert outbox_handlers.process_due_events(now=now) == 0
+        assert handlers.process_due_events(now=now) == 3
+        assert handlers.process_due_events(now=now) == 0
         (due,) = set(OutboxEvent.objects.values_list("run_after", flat=True))
         waits.append(due - now)
         now = due

@@ -16,15 +16,16 @@ from numpy.typing import NDArray
 from apps.adapters.embedders.fake import FailingEmbedder, FakeEmbedder
 from apps.adapters.errors import AdapterError
 from apps.apikeys.onboarding import OpenedTenant
-from apps.audit.models import OutboxEvent
-from apps.audit.services import enqueue
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest import outbox_handlers, pipeline_context, services
+from apps.ingest import pipeline_context, services
 from apps.ingest.candidates import Proposal
-from apps.memories import embedding, tasks
+from apps.memories import embedding, outbox_handlers, tasks
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.services import count_accesses, request_refresh
+from apps.outbox import handlers
+from apps.outbox.models import OutboxEvent
+from apps.outbox.services import enqueue
 from apps.projects.scope import Scope
 from apps.recall import read_log
 from tests.makers import NOW, make_scope
@@ -101,7 +102,7 @@ def test_a_text_that_the_embedder_refuses_keeps_no_vector_from_the_others(
     ids = put_aside(scope, monkeypatch, *good[:6], f"A bottle of {POISON} stands in the shed.", *good[6:])
     monkeypatch.setattr(outbox_handlers, "get_embedder", Picky)
 
-    outbox_handlers.process_due_events(now=datetime.now(UTC))
+    handlers.process_due_events(now=datetime.now(UTC))
 
     assert embedded(scope) == {*ids[:6], *ids[7:]}
     assert list(OutboxEvent.objects.values_list("subject_id", "attempts", "error")) == [(ids[6], 1, "permanent")]
@@ -119,7 +120,7 @@ def test_a_piece_that_breaks_its_statement_is_put_back_alone(scope: Scope, monke
 
     monkeypatch.setattr(outbox_handlers, "embed_memories", broken)
     now = datetime.now(UTC)
-    outbox_handlers.process_due_events(now=now)
+    handlers.process_due_events(now=now)
 
     assert embedded(scope) == {ids[0], ids[2]}
     (left,) = OutboxEvent.objects.all()
@@ -132,7 +133,7 @@ def test_work_of_an_unknown_kind_waits_and_holds_up_nothing(scope: Scope, monkey
         enqueue(scope, "of a later version", [1], now=datetime.now(UTC))
     ids = put_aside(scope, monkeypatch, "The parcel went to the harbour office.")
 
-    outbox_handlers.process_due_events(now=datetime.now(UTC))
+    handlers.process_due_events(now=datetime.now(UTC))
 
     assert embedded(scope) == set(ids)
     assert list(OutboxEvent.objects.values_list("kind", "error")) == [("of a later version", "")]
@@ -162,7 +163,7 @@ def test_work_asked_for_while_the_same_is_being_done_is_done_again(
 
         with monkeypatch.context() as slower:
             slower.setattr(outbox_handlers, "embed_memories", slow)
-            outbox_handlers.process_due_events(now=datetime.now(UTC))
+            handlers.process_due_events(now=datetime.now(UTC))
         again[0].result(timeout=20)
 
     assert list(OutboxEvent.objects.values_list("kind", "subject_id")) == [("embed", memory_id)]
@@ -173,11 +174,11 @@ def test_asking_again_brings_forward_what_was_put_off(scope: Scope, monkeypatch:
     now = datetime.now(UTC)
     with monkeypatch.context() as down:
         down.setattr(outbox_handlers, "get_embedder", FailingEmbedder)
-        outbox_handlers.process_due_events(now=now)
+        handlers.process_due_events(now=now)
     request_refresh(scope, now=now)
 
-    assert outbox_handlers.process_due_events(now=now) == 1  # the refresh, which asks for the vector
-    assert outbox_handlers.process_due_events(now=now) == 1
+    assert handlers.process_due_events(now=now) == 1  # the refresh, which asks for the vector
+    assert handlers.process_due_events(now=now) == 1
     assert OutboxEvent.objects.count() == 0
     assert len(embedded(scope)) == 1
 
@@ -202,7 +203,7 @@ def test_an_add_and_a_worker_on_the_same_memory_do_not_wait_for_each_other_in_a_
             return usual(*args)
 
         monkeypatch.setattr(embedding, "vector_row", while_somebody_adds)
-        outbox_handlers.process_due_events(now=datetime.now(UTC))
+        handlers.process_due_events(now=datetime.now(UTC))
         assert adding[0].result(timeout=20) == [memory_id]
 
     assert OutboxEvent.objects.count() == 0
@@ -225,7 +226,7 @@ def test_an_add_does_not_wait_for_a_worker_whose_embedder_is_slow(
             return super().embed(texts)
 
     monkeypatch.setattr(outbox_handlers, "get_embedder", Slow)
-    outbox_handlers.process_due_events(now=datetime.now(UTC))
+    handlers.process_due_events(now=datetime.now(UTC))
 
     with tenant_transaction(scope):
         assert MemoryVector.objects.within(scope).get(memory_id=memory_id).live is False
@@ -241,7 +242,7 @@ def test_a_memory_erased_while_it_is_embedded_gets_no_vector(scope: Scope, monke
             return super().embed(texts)
 
     monkeypatch.setattr(outbox_handlers, "get_embedder", Late)
-    outbox_handlers.process_due_events(now=datetime.now(UTC))
+    handlers.process_due_events(now=datetime.now(UTC))
 
     assert embedded(scope) == set()
     assert OutboxEvent.objects.count() == 0

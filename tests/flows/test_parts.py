@@ -10,9 +10,12 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.edges.decisions import ContradictionVerdict, list_decisions, resolve
+from apps.erasure.targets import Target
+from apps.erasure.workflow import Authorisation, start_erasure
 from apps.ingest import pipeline
 from apps.ingest.candidates import PartClaim, Proposal
 from apps.ingest.services import remember
+from apps.key_management import rotation
 from apps.memories.models import Memory, MemoryClaim, MemoryPosting
 from apps.memories.opened import OpenedMemory
 from apps.memories.revisions import get_history
@@ -23,9 +26,6 @@ from apps.projects.scope import SYSTEM, Scope
 from apps.recall import read_log
 from apps.recall.results import Filters
 from apps.recall.services import recall
-from apps.retention.erasure_targets import Target
-from apps.retention.erasure_workflow import Authorisation, start_erasure
-from apps.upkeep import rotation
 from tests.flows.test_key_rotation import finish
 from tests.makers import NOW, make_scope
 

@@ -5,11 +5,11 @@ import time
 import pytest
 
 from apps.apikeys.onboarding import OpenedTenant
-from apps.audit.models import OutboxEvent
 from apps.imports import import_worker
 from apps.imports.models import ImportStatus
 from apps.imports.services import get_import
 from apps.imports.tasks import work
+from apps.outbox.models import OutboxEvent
 from apps.projects.scope import Scope
 from tests.architecture import canaries
 from tests.flows.test_import_parts import POISONED, begin, chunks, sentences, stored

@@ -14,14 +14,14 @@ from django.core.management import CommandError, call_command
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
+from apps.erasure import legal_holds, receipt_log
+from apps.erasure.planning import ErasureBlocked
+from apps.erasure.workflow import Authorisation
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.spaces import find_end_user
-from apps.projects.models import Level
+from apps.policies.models import Level
 from apps.projects.scope import Environment, Principal, Scope
-from apps.retention import holds, receipt_log
-from apps.retention.erasure_plan import ErasureBlocked
-from apps.retention.erasure_workflow import Authorisation
 from apps.retention.requests import PersonNeeded
 from apps.retention.states import PrivacyKind, PrivacyState
 from apps.retention.subject_requests import (
@@ -122,13 +122,13 @@ def test_what_a_hold_forbids_fails_and_is_tried_again(acme: OpenedTenant) -> Non
     alice = make_scope(acme)
     say(alice, DOG)
     asked, _ = open_request(alice, PrivacyKind.DELETE, now=NOW)
-    held = holds.hold(acme.scope, Level.SPACE, alice.space.id, case="2026-117", now=NOW)
+    held = legal_holds.hold(acme.scope, Level.SPACE, alice.space.id, case="2026-117", now=NOW)
     with pytest.raises(ErasureBlocked):
         delete_person(acme.scope, asked.id, authorised=WORD, now=NOW)
     (failed,) = list_requests(acme.scope, now=NOW)
     assert (failed.state, failed.error) == (PrivacyState.FAILED, "ERASURE_BLOCKED")
 
-    holds.lift(acme.scope, held.pk, now=NOW)
+    legal_holds.lift(acme.scope, held.pk, now=NOW)
 
     assert delete_person(acme.scope, asked.id, authorised=WORD, now=NOW).state == PrivacyState.COMPLETED
 

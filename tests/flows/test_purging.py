@@ -16,25 +16,25 @@ from django.db import connections
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.erasure import disk_purge, receipt_log
+from apps.erasure.disk_purge import Purged, PurgeNotAllowed, PurgeUnderWay, Told, expire_backups, rewrite_tables
+from apps.erasure.models import ErasureState, Phase, Purge
+from apps.erasure.selectors import get_erasure
+from apps.erasure.targets import Target
+from apps.erasure.workflow import Authorisation, start_erasure
 from apps.exports.export_now import make_now
 from apps.exports.filters import ExportFilters
 from apps.exports.models import ExportReach, Format
 from apps.exports.services import start_export
 from apps.history.turns import NewTurn
-from apps.ingest import outbox_handlers
 from apps.ingest.candidates import Proposal
 from apps.ingest.conversation_sync import append_history
 from apps.ingest.services import remember
 from apps.memories.models import Memory
+from apps.outbox import handlers
 from apps.projects.scope import Principal, Scope
 from apps.recall.services import recall
-from apps.retention import disk_purge, receipt_log
-from apps.retention.disk_purge import Purged, PurgeNotAllowed, PurgeUnderWay, Told, expire_backups, rewrite_tables
-from apps.retention.erasure_list import get_erasure
-from apps.retention.erasure_targets import Target
-from apps.retention.erasure_workflow import Authorisation, start_erasure
-from apps.retention.models import ErasureState, Phase, Purge
-from apps.retention.receipts import verify
+from apps.transparency.receipts import verify
 from benchmarks import residue
 from tests.makers import make_scope
 
@@ -64,7 +64,7 @@ def say(scope: Scope, *texts: str) -> list[int]:
 
 
 def work_off() -> None:
-    while outbox_handlers.process_due_events(now=NOW + timedelta(seconds=1)):
+    while handlers.process_due_events(now=NOW + timedelta(seconds=1)):
         pass
 
 

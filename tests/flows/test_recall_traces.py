@@ -22,6 +22,7 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.encrypted_tables import TABLES
 from apps.edges.opened import NewEdge
 from apps.edges.services import connect
+from apps.erasure.rows import tables_of_a_space
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.indexing_mode import set_profile
@@ -33,7 +34,6 @@ from apps.recall.results import Recall
 from apps.recall.services import recall
 from apps.recall.tasks import sweep_traces
 from apps.recall.traces import TraceNotFound, list_traces, replay, replay_since, sweep
-from apps.retention.rows import tables_of_a_space
 from apps.tenants.models import Profile
 from tests.makers import NOW, make_scope
 

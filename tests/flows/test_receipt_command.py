@@ -16,7 +16,7 @@ from apps.core.plaintext import Plaintext
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.projects.scope import Scope
-from apps.retention.receipts import ReceiptVerdict
+from apps.transparency.receipts import ReceiptVerdict
 from tests.makers import NOW, make_scope
 
 ROOT = Path(__file__).resolve().parents[2]

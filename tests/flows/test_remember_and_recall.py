@@ -10,11 +10,13 @@ from apps.adapters.embedders.fake import FailingEmbedder
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest import outbox_handlers, pipeline_context, services
+from apps.ingest import pipeline_context, services
 from apps.ingest.candidates import Outcome, Proposal
+from apps.memories import outbox_handlers
 from apps.memories.models import Memory, MemoryPosting, MemoryVector
 from apps.memories.selectors import MemoryNotFound, get_memory
 from apps.memories.services import expire, request_refresh
+from apps.outbox import handlers
 from apps.projects.scope import Environment, Scope
 from apps.recall import read_log
 from apps.recall.results import Filters, Recall
@@ -208,7 +210,7 @@ def test_with_the_embedder_down_an_add_is_stored_and_found_by_its_words(
     assert not get_memory(scope, outcome.memory_ids[0], now=NOW).is_embedded
     assert texts(ask(scope, "Biscuit sofa")) == [DOG]
 
-    assert outbox_handlers.process_due_events(now=NOW) == 1
+    assert handlers.process_due_events(now=NOW) == 1
     assert get_memory(scope, outcome.memory_ids[0], now=NOW).is_embedded
 
 
@@ -218,7 +220,7 @@ def test_refresh_gives_every_memory_a_fresh_vector(scope: Scope) -> None:
         before = set(MemoryVector.objects.within(scope).values_list("vector_id", flat=True))
 
     request = request_refresh(scope, now=NOW)
-    while outbox_handlers.process_due_events(now=NOW):
+    while handlers.process_due_events(now=NOW):
         pass
 
     with tenant_transaction(scope):
@@ -240,7 +242,7 @@ def test_refresh_goes_on_a_part_at_a_time_and_leaves_other_spaces_alone(
 
     before = vectors()
     request_refresh(scope, now=NOW)
-    while outbox_handlers.process_due_events(now=NOW):
+    while handlers.process_due_events(now=NOW):
         pass
 
     assert {memory_id for memory_id, vector_id in vectors().items() if vector_id != before[memory_id]} == mine

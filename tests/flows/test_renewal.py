@@ -13,7 +13,7 @@ from apps.memories.models import Memory
 from apps.memories.selectors import get_memory
 from apps.memories.services import count_accesses
 from apps.memories.soft_delete import PastRetention, restore
-from apps.projects.retention_policies import (
+from apps.policies.retention import (
     KEEP,
     AgeFrom,
     Level,

@@ -8,11 +8,11 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.models import TenantKeyState
 from apps.crypto.services import follow_keyring
+from apps.erasure.restore_inspection import inspect
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
+from apps.key_management import rotation
 from apps.projects.scope import Scope
-from apps.retention.inspection import inspect
-from apps.upkeep import rotation
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")

@@ -15,12 +15,16 @@ from django.db import connection, connections
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.edges.services import NewEdge, connect
+from apps.erasure import legal_holds, planning
+from apps.erasure.legal_holds import CaseRefused, HeldTargetNotFound, HoldNotFound
+from apps.erasure.planning import ErasureBlocked
+from apps.erasure.targets import Target
 from apps.ingest.candidates import ReviewedExtraction
 from apps.memories.editing import Edit, edit
 from apps.memories.models import Memory, MemoryTransition, MemoryVector
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.soft_delete import restore
-from apps.projects.retention_policies import (
+from apps.policies.retention import (
     Level,
     PolicyLoosened,
     PolicyRefused,
@@ -29,10 +33,7 @@ from apps.projects.retention_policies import (
 )
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
-from apps.retention import erasure_plan, holds, previewing, retention_sweep, tasks
-from apps.retention.erasure_plan import ErasureBlocked
-from apps.retention.erasure_targets import Target
-from apps.retention.holds import CaseRefused, HeldTargetNotFound, HoldNotFound
+from apps.retention import previewing, retention_sweep, tasks
 from apps.retention.memory_selection import MemorySelection, soft_delete_selection
 from apps.retention.models import RetentionRun
 from apps.retention.retention_sweep import RunUnderway, sweep, tier
@@ -380,7 +381,7 @@ def test_what_is_held_stays_whatever_its_time_and_goes_when_it_is_let_go(
     lines = [Line(acme.project.pk, alice.space.id), Line(acme.project.pk, bob.space.id)]
     hers, his = lay(acme.scope, lines)
     theirs = lay(globex.scope, [Line(globex.project.pk, make_scope(globex).space.id)])
-    row = holds.hold(acme.scope, Level.SPACE, alice.space.id, case="case-17", now=NOW)
+    row = legal_holds.hold(acme.scope, Level.SPACE, alice.space.id, case="case-17", now=NOW)
     later = replace(lines[0], made=1)
     with tenant_transaction(acme.scope):
         Memory.objects.within_tenant(acme.scope).filter(pk=hers).update(public_id="mem_hers")
@@ -399,27 +400,27 @@ def test_what_is_held_stays_whatever_its_time_and_goes_when_it_is_let_go(
     ]  # fmt: skip
     for target in (Target.space(alice.space.uid), Target.tenant()):
         with pytest.raises(ErasureBlocked):
-            erasure_plan.plan(acme.scope, target)
+            planning.plan(acme.scope, target)
 
     with pytest.raises(HoldNotFound):
-        holds.lift(globex.scope, row.pk, now=NOW)
-    assert holds.lift(acme.scope, row.pk, now=NOW + 150 * DAY) == 2
+        legal_holds.lift(globex.scope, row.pk, now=NOW)
+    assert legal_holds.lift(acme.scope, row.pk, now=NOW + 150 * DAY) == 2
     with pytest.raises(HoldNotFound):
-        holds.lift(acme.scope, row.pk, now=NOW)
+        legal_holds.lift(acme.scope, row.pk, now=NOW)
     sweep(acme.scope, now=NOW + 150 * DAY)
 
     assert statuses(acme.scope, [hers, late]) == ["soft_deleted", "soft_deleted"]
-    assert holds.list_holds(acme.scope) == []
-    assert holds.list_holds(globex.scope, lifted=True) == []
+    assert legal_holds.list_holds(acme.scope) == []
+    assert legal_holds.list_holds(globex.scope, lifted=True) == []
 
 
 def test_of_two_holds_the_other_still_holds(acme: OpenedTenant) -> None:
     space = make_scope(acme).space.id
     (one,) = lay(acme.scope, [Line(acme.project.pk, space)])
-    first = holds.hold(acme.scope, Level.MEMORY, one, case="a", now=NOW)
-    holds.hold(acme.scope, Level.PROJECT, acme.project.pk, case="b", now=NOW)
+    first = legal_holds.hold(acme.scope, Level.MEMORY, one, case="a", now=NOW)
+    legal_holds.hold(acme.scope, Level.PROJECT, acme.project.pk, case="b", now=NOW)
 
-    assert holds.lift(acme.scope, first.pk, now=NOW) == 0
+    assert legal_holds.lift(acme.scope, first.pk, now=NOW) == 0
     sweep(acme.scope, now=NOW + 100 * DAY)
 
     assert statuses(acme.scope, [one]) == ["active"]
@@ -428,15 +429,15 @@ def test_of_two_holds_the_other_still_holds(acme: OpenedTenant) -> None:
 def test_a_hold_on_a_tenant_is_for_every_memory_of_it_and_of_no_other(
     acme: OpenedTenant, globex: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(holds, "BATCH", 1)
+    monkeypatch.setattr(legal_holds, "BATCH", 1)
     (theirs,) = lay(globex.scope, [Line(globex.project.pk, make_scope(globex).space.id)])
     ids = lay(acme.scope, [Line(acme.project.pk, make_scope(acme).space.id)] * 2)
-    row = holds.hold(acme.scope, Level.TENANT, 0, case="a", now=NOW)
+    row = legal_holds.hold(acme.scope, Level.TENANT, 0, case="a", now=NOW)
     assert held(acme.scope) == ids
     assert held(globex.scope) == []
 
-    holds.hold(globex.scope, Level.TENANT, 0, case="b", now=NOW)
-    assert holds.lift(acme.scope, row.pk, now=NOW) == 2
+    legal_holds.hold(globex.scope, Level.TENANT, 0, case="b", now=NOW)
+    assert legal_holds.lift(acme.scope, row.pk, now=NOW) == 2
     assert held(acme.scope) == []
     assert held(globex.scope) == [theirs]
 
@@ -451,17 +452,17 @@ def test_a_hold_on_a_memory_keeps_its_space_and_no_other(acme: OpenedTenant, glo
     alice, bob = make_scope(acme, "alice"), make_scope(acme, "bob")
     hers, _ = lay(acme.scope, [Line(acme.project.pk, alice.space.id), Line(acme.project.pk, bob.space.id)])
     (theirs,) = lay(globex.scope, [Line(globex.project.pk, make_scope(globex).space.id)])
-    holds.hold(globex.scope, Level.MEMORY, theirs, case="b", now=NOW)
-    erasure_plan.plan(acme.scope, Target.tenant())
-    holds.hold(acme.scope, Level.MEMORY, hers, case="a", now=NOW)
+    legal_holds.hold(globex.scope, Level.MEMORY, theirs, case="b", now=NOW)
+    planning.plan(acme.scope, Target.tenant())
+    legal_holds.hold(acme.scope, Level.MEMORY, hers, case="a", now=NOW)
     with pytest.raises(HeldTargetNotFound):
-        holds.hold(acme.scope, Level.MEMORY, theirs, case="a", now=NOW)
+        legal_holds.hold(acme.scope, Level.MEMORY, theirs, case="a", now=NOW)
     with pytest.raises(CaseRefused):
-        holds.hold(acme.scope, Level.TENANT, 0, case="about Mr. Smith", now=NOW)
+        legal_holds.hold(acme.scope, Level.TENANT, 0, case="about Mr. Smith", now=NOW)
 
     with pytest.raises(ErasureBlocked):
-        erasure_plan.plan(acme.scope, Target.space(alice.space.uid))
-    erasure_plan.plan(acme.scope, Target.space(bob.space.uid))
+        planning.plan(acme.scope, Target.space(alice.space.uid))
+    planning.plan(acme.scope, Target.space(bob.space.uid))
 
 
 # -- the preview -------------------------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from apps.ingest.candidates import Outcome, Proposal
 from apps.memories.lifetimes import Lifetimes, rules_of
 from apps.memories.models import Memory, MemoryTransition
 from apps.memories.services import count_accesses, renew
-from apps.projects.models import RetentionPolicy
-from apps.projects.retention_policies import (
+from apps.policies.models import RetentionPolicy
+from apps.policies.retention import (
     KEEP,
     LIMITS,
     AgeFrom,

@@ -18,7 +18,6 @@ from psycopg.errors import DeadlockDetected, SerializationFailure
 from apps.adapters.embedders.fake import FakeEmbedder
 from apps.apikeys.models import ApiKey
 from apps.apikeys.onboarding import OpenedTenant
-from apps.audit.models import OutboxEvent
 from apps.core import retries
 from apps.core.plaintext import Plaintext
 from apps.core.retries import TRIES, retried
@@ -28,6 +27,7 @@ from apps.ingest.candidates import Proposal
 from apps.ingest.snapshot import SpaceSnapshot
 from apps.memories import tasks
 from apps.memories.models import Memory
+from apps.outbox.models import OutboxEvent
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from tests.given_up import commits_fail, given_up

@@ -9,6 +9,7 @@ from django.db import connection
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.core.slices import SliceOutcome
 from apps.crypto import encrypted_tables
 from apps.crypto.services import DecryptError
 from apps.history.turns import NewTurn
@@ -33,6 +34,7 @@ from apps.ingest.services import remember
 from apps.ingest.steps import review_gate
 from apps.ingest.tasks import expire_due_candidates
 from apps.ingest.turns import Turn, take_turn
+from apps.key_management import rotation
 from apps.memories.models import Memory, MemoryClaim
 from apps.memories.selectors import get_memory
 from apps.memories.spaces import reread_space
@@ -41,7 +43,6 @@ from apps.projects.selectors import default_project
 from apps.projects.services import UnknownReview, set_review
 from apps.recall.services import recall
 from apps.tenants.services import set_policy
-from apps.upkeep import rotation
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -476,7 +477,7 @@ def test_what_waits_goes_on_waiting_when_the_keys_turn(is_compromise: bool, scop
     decide(scope, other.id, REJECT, now=NOW)
 
     asked = rotation.rotate(scope, reason="test", is_compromise=is_compromise, now=NOW)
-    assert rotation.work(asked.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.RotationOutcome.OVER
+    assert rotation.work(asked.pk, seconds=60, workers=1, clock=lambda: NOW) == SliceOutcome.OVER
     scope = reread_space(scope)
 
     assert get_candidate(scope, waiting.id, now=NOW) == waiting

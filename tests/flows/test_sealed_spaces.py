@@ -10,13 +10,14 @@ from django.db import connection
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest import outbox_handlers, services
+from apps.ingest import services
 from apps.ingest.candidates import Outcome, Proposal
 from apps.memories import indexing_mode
 from apps.memories.indexing_mode import SpaceFull, set_profile
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.services import request_refresh
 from apps.memories.spaces import reread_space
+from apps.outbox import handlers
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.projects.selectors import SpaceNotFound
@@ -159,7 +160,7 @@ def test_embedding_again_leaves_nothing_searchable(scope: Scope) -> None:
     remember(sealed)
 
     request_refresh(sealed, now=NOW)
-    while outbox_handlers.process_due_events(now=NOW):
+    while handlers.process_due_events(now=NOW):
         pass
 
     assert at_rest(scope) == NOTHING

@@ -21,6 +21,15 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto import key_cache
 from apps.crypto.models import KeyState, SpaceSecret, TenantKey
 from apps.crypto.services import DecryptError, KeysMissing, SpaceCipher, SpaceShredded, open_space
+from apps.erasure import ledger, rows, shredding
+from apps.erasure.models import ErasedKind, ErasureEntry
+from apps.erasure.replay import resume
+from apps.erasure.shredding import (
+    AlreadyShredded,
+    SpaceNotFound,
+    plan_space,
+    plan_tenant,
+)
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember, remember_for
 from apps.memories.models import Memory
@@ -30,15 +39,6 @@ from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.recall import read_log
 from apps.recall.services import recall
-from apps.retention import ledger, rows, shredding
-from apps.retention.models import ErasedKind, ErasureEntry
-from apps.retention.replay import resume
-from apps.retention.shredding import (
-    AlreadyShredded,
-    SpaceNotFound,
-    plan_space,
-    plan_tenant,
-)
 from apps.tenants.models import EndUser, Tenant
 from tests.api.conftest import Caller
 from tests.makers import NOW, make_scope, make_tenant
@@ -201,8 +201,8 @@ def test_the_ledger_and_the_evidence_can_be_neither_changed_nor_deleted(acme: Op
     shred_space(alice, alice.space.uid, now=NOW)
 
     for statement in (
-        "update retention_erasureentry set actor = 'nobody'",
-        "delete from retention_erasureentry",
+        "update erasure_erasureentry set actor = 'nobody'",
+        "delete from erasure_erasureentry",
         "delete from crypto_spacesecret",
         "update crypto_spacesecret set salt = '\\x00', destroyed_at = null",
     ):

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from apps.adapters.embedders.fake import FakeEmbedder
 from apps.apikeys.onboarding import OpenedTenant
-from apps.audit.models import OutboxEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest import outbox_handlers, pipeline_context, services
+from apps.ingest import pipeline_context, services
 from apps.ingest.candidates import Outcome, Proposal
 from apps.memories.models import Memory, MemoryClaim, MemoryTransition, MemoryVector
 from apps.memories.selectors import get_memory
+from apps.outbox import handlers
+from apps.outbox.models import OutboxEvent
 from apps.projects.models import Project, Space
 from apps.projects.scope import Scope
 from apps.recall.services import recall
@@ -294,7 +295,7 @@ def test_whatever_is_said_the_space_is_whole(acme: OpenedTenant, batches: Sequen
             for memory_id in outcome.memory_ids:
                 if outcome.reason != "already_ingested":
                     get_memory(scope, memory_id, now=now)
-    while outbox_handlers.process_due_events(now=now):
+    while handlers.process_due_events(now=now):
         pass
     assert not _check_space(scopes[0], now)
 

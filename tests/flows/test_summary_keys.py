@@ -7,15 +7,16 @@ import pytest
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.ingest import outbox_handlers
+from apps.core.slices import SliceOutcome
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
+from apps.key_management import rotation
 from apps.memories.selectors import get_memory
 from apps.memories.spaces import reread_space
+from apps.outbox import handlers
 from apps.projects.scope import Scope
 from apps.summaries.clusters import list_clusters
 from apps.summaries.models import Cluster
-from apps.upkeep import rotation
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -28,7 +29,7 @@ def allergic(scope: Scope, food: str) -> None:
 
 
 def work_off() -> None:
-    while outbox_handlers.process_due_events(now=NOW + timedelta(seconds=1)):
+    while handlers.process_due_events(now=NOW + timedelta(seconds=1)):
         pass
 
 
@@ -41,7 +42,7 @@ def test_cluster_and_its_summary_go_on_when_the_keys_turn(is_compromise: bool, a
     (before,), _ = list_clusters(scope, limit=5, now=NOW)
 
     asked = rotation.rotate(scope, reason="test", is_compromise=is_compromise, now=NOW)
-    assert rotation.work(asked.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.RotationOutcome.OVER
+    assert rotation.work(asked.pk, seconds=60, workers=1, clock=lambda: NOW) == SliceOutcome.OVER
     scope = reread_space(scope)
     allergic(scope, FOODS[3])
     work_off()

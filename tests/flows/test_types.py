@@ -11,10 +11,12 @@ from apps.audit.models import AuditEvent
 from apps.core.errors import DomainError
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.core.slices import SliceOutcome
 from apps.edges.ontology import TooManyTypes, get_ontology, update_ontology
 from apps.ingest import services
 from apps.ingest.candidates import Proposal
 from apps.ingest.pipeline_context import PipelineContext
+from apps.key_management import rotation
 from apps.memories import integrity
 from apps.memories.editing import Edit, edit
 from apps.memories.models import Memory, MemoryTransition, QuarantinedRow
@@ -22,14 +24,9 @@ from apps.memories.phrase_rules import BadTypeRule, PhraseRule
 from apps.memories.revisions import get_history
 from apps.memories.tenant_types import Registry, read_registry
 from apps.memories.types import confidence
-from apps.projects.models import Space
-from apps.projects.scope import Scope
-from apps.recall.results import Filters
-from apps.recall.services import recall
-from apps.upkeep import retyping, rotation, type_changes
-from apps.upkeep.models import ChangeState, RowState, TypeChange, TypeChangeRow
-from apps.upkeep.rotation import RotationOutcome
-from apps.upkeep.type_changes import (
+from apps.memory_types import change_worker, type_changes
+from apps.memory_types.models import ChangeState, RowState, TypeChange, TypeChangeRow
+from apps.memory_types.type_changes import (
     BadSources,
     BadTypeDefinition,
     ChangeHasDependents,
@@ -47,6 +44,10 @@ from apps.upkeep.type_changes import (
     plan_split,
     plan_sunset,
 )
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+from apps.recall.results import Filters
+from apps.recall.services import recall
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -109,7 +110,7 @@ def add_medication(scope: Scope, definition: Definition | None = None) -> TypeCh
 
 def finish(change: TypeChange, *, now: datetime = LATER) -> TypeChange:
     """No other worker is at it, and enough time has passed for its second look."""
-    assert retyping.work(change.pk, seconds=60, clock=lambda: now) == RotationOutcome.OVER
+    assert change_worker.work(change.pk, seconds=60, clock=lambda: now) == SliceOutcome.OVER
     change.refresh_from_db()
     return change
 
@@ -205,7 +206,7 @@ def test_memories_are_found_as_before_and_by_their_new_type(alice: Scope) -> Non
 def test_an_add_that_did_not_know_of_the_type_is_looked_at_again(alice: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
     remember(alice, *OTHERS)
     change = add_medication(alice)
-    assert retyping.work(change.pk, seconds=60, clock=lambda: NOW) == RotationOutcome.BUSY
+    assert change_worker.work(change.pk, seconds=60, clock=lambda: NOW) == SliceOutcome.BUSY
     for_scope = PipelineContext.for_scope
     unaware = lambda *given, **named: replace(for_scope(*given, **named), types=Registry())  # noqa: E731
     with monkeypatch.context() as patched:
@@ -247,8 +248,8 @@ def test_another_tenants_type_of_the_same_name_is_another_type(alice: Scope, glo
 
 
 def test_all_spaces_are_gone_through_in_small_batches(alice: Scope, acme: OpenedTenant, monkeypatch: Any) -> None:
-    monkeypatch.setattr(retyping, "LARGEST_BATCH", 2)
-    monkeypatch.setattr(retyping, "SMALLEST_BATCH", 2)
+    monkeypatch.setattr(change_worker, "LARGEST_BATCH", 2)
+    monkeypatch.setattr(change_worker, "SMALLEST_BATCH", 2)
     ids = [one for name in "abc" for one in remember(make_scope(acme, name), *MEDICINES, *OTHERS)]
 
     change = finish(add_medication(alice))
@@ -265,7 +266,7 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(alice: Scope) -> Non
     before = {pk: {k: v for k, v in vars(one).items() if k != "_state"} for pk, one in rows(alice).items()}
 
     planned = plan_addition(alice, "medication", Definition(parent="fact", slot="own"), MEDICATION)
-    seen = retyping.preview(alice, planned, most=1, now=LATER)
+    seen = change_worker.preview(alice, planned, most=1, now=LATER)
 
     assert (seen.seen, seen.changed, seen.taken, seen.broken) == (5, 2, 0, 0)
     assert seen.by == {("fact", "words"): 2}
@@ -292,7 +293,7 @@ def test_a_memory_whose_place_another_has_stays_what_it_is(alice: Scope) -> None
     finish(split(alice, "instruction", "dark", "preference"))
     (light,) = remember(alice, "I prefer light mode.", now=LATER)
     planned = plan_split(alice, "instruction", Definition(), (wording("light"),), sources=("preference",))
-    seen = retyping.preview(alice, planned, most=5, now=LATER)
+    seen = change_worker.preview(alice, planned, most=5, now=LATER)
 
     change = finish(commit(alice, planned, now=NOW))
 
@@ -352,9 +353,9 @@ def test_a_type_that_is_given_up_gives_its_memories_and_its_future_to_another(al
 def test_a_worker_that_dies_leaves_whole_batches_and_the_next_one_goes_on(
     alice: Scope, acme: OpenedTenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retyping, "SMALLEST_BATCH", 1)
+    monkeypatch.setattr(change_worker, "SMALLEST_BATCH", 1)
     ids = [one for name in "abc" for one in remember(make_scope(acme, name), *MEDICINES, *OTHERS)]
-    change, note, turns = add_medication(alice), retyping._note, iter(range(100))
+    change, note, turns = add_medication(alice), change_worker._note, iter(range(100))
 
     def dies(*given: Any, **named: Any) -> None:
         note(*given, **named)
@@ -362,21 +363,21 @@ def test_a_worker_that_dies_leaves_whole_batches_and_the_next_one_goes_on(
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(retyping, "_note", dies)
-        patched.setattr(retyping, "LARGEST_BATCH", 1)
+        patched.setattr(change_worker, "_note", dies)
+        patched.setattr(change_worker, "LARGEST_BATCH", 1)
         with pytest.raises(KeyboardInterrupt):
-            retyping.work(change.pk, seconds=60, clock=lambda: LATER)
+            change_worker.work(change.pk, seconds=60, clock=lambda: LATER)
     change.refresh_from_db()
     done_before = list(types(alice).values()).count("medication")
     assert (change.state, change.rows_changed) == (ChangeState.RUNNING, done_before)
     assert 0 < done_before < 6
-    assert retyping.open_changes() == [change.pk]
+    assert change_worker.open_changes() == [change.pk]
 
     finish(change)
 
     assert (change.rows_changed, change.rows_seen) == (6, len(ids))
     assert list(types(alice).values()).count("medication") == 6
-    assert retyping.open_changes() == []
+    assert change_worker.open_changes() == []
 
 
 def test_undoing_gives_each_memory_back_as_it_was(alice: Scope) -> None:
@@ -426,7 +427,7 @@ def test_undoing_a_sunset_brings_the_type_back(alice: Scope) -> None:
 def test_a_change_can_be_undone_while_it_is_under_way(alice: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
     remember(alice, *MEDICINES)
     change = add_medication(alice)
-    assert retyping.work(change.pk, seconds=60, clock=lambda: NOW) == RotationOutcome.BUSY
+    assert change_worker.work(change.pk, seconds=60, clock=lambda: NOW) == SliceOutcome.BUSY
 
     ask_to_undo(alice, change.pk, now=LATER)
     finish(change)

@@ -15,8 +15,8 @@ from apps.core.scoping import tenant_transaction
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.models import Memory
+from apps.memory_types import change_worker
 from apps.projects.scope import Scope
-from apps.upkeep import retyping
 from tests.makers import make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")
@@ -30,7 +30,7 @@ TEXTS = (
 
 @pytest.fixture(autouse=True)
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retyping, "SETTLES", timedelta(0))
+    monkeypatch.setattr(change_worker, "SETTLES", timedelta(0))
 
 
 @pytest.fixture

@@ -137,15 +137,16 @@ def test_a_worker_killed_among_many_jobs_loses_none_and_does_none_twice(start: C
     for batch in range(JOBS // 50):
         items = [{"text": sentence(50 * batch + n), "importance": 0.6} for n in range(50)]
         assert up.call("/memory/bulk-add", {"items": items, "deduplicate": False}, key=key)["created"] == 50
-    assert until(lambda: up.ask("select count(*) from audit_outboxevent") == 0)
+    assert until(lambda: up.ask("select count(*) from outbox_outboxevent") == 0)
     up.do(TALLY)
 
     up.call("/memory/refresh", {}, key=key)
+    waiting = "select count(*) from outbox_outboxevent where kind = 'embed'"
     for left in (JOBS * 7 // 10, JOBS // 3):
-        assert until(lambda left=left: 0 < up.ask("select count(*) from audit_outboxevent where kind = 'embed'") < left)
+        assert until(lambda left=left: 0 < up.ask(waiting) < left)
         os.killpg(up.processes()["worker"], signal.SIGKILL)
 
-    assert until(lambda: up.ask("select count(*) from audit_outboxevent") == 0)
+    assert until(lambda: up.ask("select count(*) from outbox_outboxevent") == 0)
     embedded = up.ask("select array[count(*), count(distinct memory_id)] from memories_memoryvector")
     assert up.ask("select array[count(*), count(distinct memory_id)] from tally") == [JOBS, JOBS]
     assert embedded == [JOBS + 1, JOBS + 1]

@@ -34,7 +34,7 @@ _VALUE = (
 )
 CONDITION: Final = re.compile(rf"{_COLUMN}\s*(?:=|<>|is not distinct from|in)\s*{_VALUE}")
 # What makes a policy of row-level security is no query: tests/architecture/test_tenancy.py looks at what came of it.
-NO_QUERIES: Final = ("isolation_sql", "Meta")
+NO_QUERIES: Final = ("EnableTenantIsolation", "_foreign_key", "Meta")
 # ``pk=scope.tenant_id`` and its kind: a condition on the tenant by another name.
 TENANT_VALUE: Final = re.compile(r"(\.tenant_id|\.tenant\.(uid|id|pk)|\btenant\.(uid|id|pk))$")
 

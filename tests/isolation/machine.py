@@ -19,10 +19,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from apps.api.views import ApiView
 from apps.core.scoping import tenant_transaction
-from apps.ingest import outbox_handlers
 from apps.memories.models import Memory
 from apps.memories.services import expire
 from apps.memories.spaces import find_end_user
+from apps.outbox import handlers
 from apps.projects.models import Space
 from apps.projects.scope import Environment
 from apps.recall import read_log
@@ -354,7 +354,7 @@ class IsolationMachine(RuleBasedStateMachine):
 
     @rule()
     def worker_works(self) -> None:
-        while outbox_handlers.process_due_events(now=self.now):
+        while handlers.process_due_events(now=self.now):
             pass
 
     @invariant()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from memorysync import NotFoundError, ValidationError
 
-from apps.ingest import outbox_handlers
+from apps.outbox import handlers
 from tests.sdk.conftest import Make, refused
 
 pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
@@ -38,7 +38,7 @@ def test_summarize(make: Make) -> None:
 def test_clusters(make: Make) -> None:
     client = make()
     ids = [client.add(text, importance=0.7, tags=["choir"]).id for text in CHOIR]
-    while outbox_handlers.process_due_events(now=datetime.now(UTC) + timedelta(seconds=1)):
+    while handlers.process_due_events(now=datetime.now(UTC) + timedelta(seconds=1)):
         pass
 
     (cluster,) = client.clusters(limit=5)["clusters"]

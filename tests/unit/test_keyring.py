@@ -565,11 +565,11 @@ def test_key_tables_live_in_the_keyring_alone() -> None:
         "crypto_tenantkey",
         "crypto_spacesecret",
         "crypto_servicekey",
-        "retention_erasure",
-        "retention_erasureentry",
-        "retention_purge",
-        "retention_receipt",
-        "retention_receiptcheckpoint",
+        "erasure_erasure",
+        "erasure_erasureentry",
+        "erasure_purge",
+        "erasure_receipt",
+        "erasure_receiptcheckpoint",
     }
     assert connections["keyring"].settings_dict["NAME"] != connections["default"].settings_dict["NAME"]
     assert settings.DEPLOYMENT_ID

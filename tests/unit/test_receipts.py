@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from apps.audit import merkle
-from apps.audit.notes import Note, sign_note
+from apps.core import merkle
 from apps.crypto import signatures
-from apps.retention.receipts import (
+from apps.transparency.receipts import (
     FORMAT,
     NO_HASH,
     KeySet,
@@ -30,6 +29,7 @@ from apps.retention.receipts import (
     signed_bytes,
     verify,
 )
+from apps.transparency.signed_notes import Note, sign_note
 
 MUTATIONS = int(os.environ.get("RECEIPT_MUTATIONS", "10000"))
 WHEN = datetime(2026, 11, 22, 9, tzinfo=UTC)
@@ -321,7 +321,7 @@ def test_thousands_of_changes_are_all_found() -> None:
 @pytest.mark.parametrize("guard", ["_check_signature", "_check_target", "_check_log", "_check_growth"])
 def test_each_look_is_needed(guard: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without any one of them some change is taken for genuine."""
-    monkeypatch.setattr(f"apps.retention.receipts.{guard}", lambda *_: Note.read(HERE.checkpoint(7)))
+    monkeypatch.setattr(f"apps.transparency.receipts.{guard}", lambda *_: Note.read(HERE.checkpoint(7)))
 
     # The log that was not signed by us is not the one that was kept.
     found = [verdict(file) for _, file, _ in REFUTED] + [verdict(file, older=None) for _, file, _ in REFUTED]

@@ -23,7 +23,7 @@ from apps.apikeys.models import ApiKey, KeyOffer
 from apps.apikeys.offers import hand_out
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.selectors import KeyRevoked, TenantClosed, authenticate, list_keys
-from apps.audit.models import AuditEvent, OutboxEvent
+from apps.audit.models import AuditEvent
 from apps.breakglass.models import Grant
 from apps.breakglass.services import ask as ask_to_read
 from apps.core.admin import SEALED_TYPES, OperatorAdmin, sealed_fields
@@ -32,25 +32,28 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto import aead, envelope, key_cache, keyring
 from apps.crypto.models import TenantKeyState
 from apps.crypto.services import DecryptError
+from apps.erasure.legal_holds import hold
+from apps.erasure.models import Hold
 from apps.ingest.candidates import Proposal
 from apps.ingest.models import Candidate, ReviewItem
 from apps.ingest.services import remember
+from apps.key_management.models import KeyRewrap, KeyRotation
+from apps.key_management.rotation_requests import ask_for_rewrap, ask_for_rotation
 from apps.memories import integrity
 from apps.memories.models import Memory, MemoryVector, QuarantinedRow
-from apps.projects.models import Project, RetentionPolicy, Space
-from apps.projects.retention_policies import Level
-from apps.projects.retention_policies import set_policy as set_retention
+from apps.outbox.models import OutboxEvent
+from apps.policies.models import RetentionPolicy
+from apps.policies.retention import Level
+from apps.policies.retention import set_policy as set_retention
+from apps.projects.models import Project, Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project, list_projects
 from apps.recall import latency_histogram
-from apps.retention.holds import hold
-from apps.retention.models import Hold, PrivacyKind, PrivacyRequest, RetentionRun
+from apps.retention.models import PrivacyKind, PrivacyRequest, RetentionRun
 from apps.retention.retention_sweep import sweep
 from apps.retention.subject_requests import open_request
 from apps.tenants.models import EndUser, Membership, Tenant
 from apps.tenants.services import set_policy
-from apps.upkeep.models import KeyRewrap, KeyRotation
-from apps.upkeep.rotation_requests import ask_for_rewrap, ask_for_rotation
 from apps.webhooks.deliveries import test as send_a_test
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint
 from apps.webhooks.services import create as create_webhook
@@ -395,7 +398,7 @@ def test_operators_role_cannot_enter_the_keyring_database() -> None:
 
 
 def test_operators_role_cannot_change_what_the_pages_show(memories: list[int]) -> None:
-    for table in ("memories_memory", "audit_auditevent", "audit_outboxevent", "crypto_tenantkeystate"):
+    for table in ("memories_memory", "audit_auditevent", "outbox_outboxevent", "crypto_tenantkeystate"):
         with connections["operator"].cursor() as cursor, pytest.raises(ProgrammingError, match="permission denied"):
             cursor.execute(f"delete from {table}")  # noqa: S608  (named above)
 
@@ -651,10 +654,10 @@ def test_work_that_fails_is_tried_again_at_once(
     failed = OutboxEvent.objects.create(subject_id=1, attempts=7, error="temporary", **waits)
     quiet = OutboxEvent.objects.create(subject_id=2, **waits)
     for work in (failed, quiet):
-        operator.get(reverse("admin:audit_outboxevent_replay", args=[work.pk]))
+        operator.get(reverse("admin:outbox_outboxevent_replay", args=[work.pk]))
         assert OutboxEvent.objects.get(pk=work.pk).run_after == waits["run_after"]
 
-        operator.post(reverse("admin:audit_outboxevent_replay", args=[work.pk]))
+        operator.post(reverse("admin:outbox_outboxevent_replay", args=[work.pk]))
 
     failed.refresh_from_db()
     assert (failed.attempts, failed.error, failed.run_after <= datetime.now(UTC)) == (0, "", True)
@@ -692,11 +695,11 @@ def test_a_hold_is_set_and_lifted_with_the_password(
     operator: Client, person: User, acme: OpenedTenant, now: datetime
 ) -> None:
     scope = make_scope(acme, "alice", now=now)
-    new = reverse("admin:retention_hold_hold")
+    new = reverse("admin:erasure_hold_hold")
     wrong = operator.post(new, {"tenant": acme.tenant.pk, "level": "space", "number": 10**9, "case": "case-17"})
     operator.post(new, {"tenant": acme.tenant.pk, "level": "space", "number": scope.space.id, "case": "case-17"})
     row = Hold._default_manager.using("operator").get()
-    lift = reverse("admin:retention_hold_lift", args=[row.pk])
+    lift = reverse("admin:erasure_hold_lift", args=[row.pk])
 
     operator.post(lift, {"password": "not it"})
     assert Hold._default_manager.using("operator").get().lifted_at is None

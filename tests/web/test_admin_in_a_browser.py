@@ -128,7 +128,7 @@ def test_what_the_theme_s_scripts_do_is_done(page: Page, acme: OpenedTenant, com
     palette.press("ArrowDown")
     expect(page.locator("#command-results-list li.active")).to_be_visible()
     palette.press("Enter")
-    page.wait_for_url("**/admin/upkeep/keyrotation/")
+    page.wait_for_url("**/admin/key_management/keyrotation/")
 
     page.goto("/admin/apikeys/apikey/")
     page.keyboard.press("Control+k")

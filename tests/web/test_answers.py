@@ -16,7 +16,7 @@ from django.views import debug
 from gunicorn.http import errors
 
 from apps.accounts.models import User
-from apps.ingest.tasks import drain
+from apps.outbox.tasks import drain
 from memsync import urls
 from memsync.admin_site import POLICY
 from memsync.celery import ArgumentRefused, app
@@ -241,7 +241,7 @@ def refused_by_the_web_server(error: Exception) -> str:
 )
 def test_task_arguments_longer_than_an_id_are_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(ArgumentRefused) as refused:
-        app.send_task("ingest.drain", **arguments)
+        app.send_task("outbox.drain", **arguments)
 
     assert "xxx" not in str(refused.value)
 
@@ -254,7 +254,7 @@ def test_nor_does_a_task_s_own_call_take_them() -> None:
 def test_message_does_not_repeat_its_arguments_in_its_headers() -> None:
     with app.connection_for_write() as connection:
         queue = connection.SimpleQueue("looked-at")
-        app.send_task("ingest.drain", kwargs={"subject_id": 4711}, queue="looked-at")
+        app.send_task("outbox.drain", kwargs={"subject_id": 4711}, queue="looked-at")
         message = queue.get(timeout=2)
         message.ack()
         queue.close()

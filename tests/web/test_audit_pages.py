@@ -17,11 +17,11 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.audit import selectors
 from apps.audit.services import record
 from apps.core.scoping import tenant_transaction
+from apps.erasure.targets import Target
+from apps.erasure.workflow import Authorisation, start_erasure
 from apps.projects.scope import Scope
-from apps.retention.erasure_targets import Target
-from apps.retention.erasure_workflow import Authorisation, start_erasure
 from apps.tenants.models import Role
-from apps.upkeep import audit_self_check, checkpoints
+from apps.transparency import checkpoints, self_check
 from apps.web import audit
 from tests.audit.conftest import superuser
 from tests.makers import make_api_key
@@ -150,7 +150,7 @@ def test_rows_of_a_long_chain_are_checked_from_the_end(
 ) -> None:
     for _ in range(6):
         note(acme.scope, "types.add")
-    monkeypatch.setattr(audit_self_check, "MOST", 3)
+    monkeypatch.setattr(self_check, "MOST", 3)
 
     shown = text_of(browser.post(f"{PAGE}/check"))
 

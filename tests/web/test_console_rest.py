@@ -7,11 +7,11 @@ from django.conf import settings
 from playwright.sync_api import Browser, Page
 
 from apps.apikeys.onboarding import OpenedTenant
+from apps.erasure.legal_holds import hold
 from apps.exports import export_worker
-from apps.projects.retention_policies import Level
+from apps.policies.retention import Level
 from apps.projects.scope import Scope
 from apps.retention import subject_requests
-from apps.retention.holds import hold
 from apps.retention.states import PrivacyKind
 from apps.tenants.members import give_role
 from tests.makers import make_scope

@@ -10,14 +10,14 @@ from playwright.sync_api import Browser, Page, expect
 from apps.adapters.senders.base import Answered
 from apps.adapters.senders.fake import FakeSender, Sent
 from apps.apikeys.onboarding import OpenedTenant
-from apps.projects.models import Level
-from apps.projects.retention_policies import set_policy
+from apps.erasure.legal_holds import hold
+from apps.erasure.targets import Target
+from apps.erasure.workflow import Authorisation, start_erasure
+from apps.policies.models import Level
+from apps.policies.retention import set_policy
 from apps.projects.scope import Scope
-from apps.retention.erasure_targets import Target
-from apps.retention.erasure_workflow import Authorisation, start_erasure
-from apps.retention.holds import hold
 from apps.retention.retention_sweep import sweep
-from apps.upkeep import checkpoints
+from apps.transparency import checkpoints
 from tests.api.test_exports import finish
 from tests.makers import make_api_key, make_scope
 from tests.web.browsers import MARKS

@@ -11,23 +11,23 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.erasure.legal_holds import hold
+from apps.erasure.receipt_log import public_keys
 from apps.exports import export_worker
 from apps.exports.services import find_for_request
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.models import Memory
 from apps.memories.soft_delete import GRACE
-from apps.projects.models import Level
+from apps.policies.models import Level
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
 from apps.retention import subject_requests
-from apps.retention.holds import hold
 from apps.retention.memory_selection import MemorySelection, soft_delete_selection
-from apps.retention.receipt_log import public_keys
-from apps.retention.receipts import verify
 from apps.retention.requests import ask, get_request
 from apps.retention.states import PrivacyKind
 from apps.tenants.models import Role
+from apps.transparency.receipts import verify
 from tests.makers import make_project, make_scope
 from tests.web.people import Person, make_person, say
 

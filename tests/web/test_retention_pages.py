@@ -11,13 +11,13 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.erasure import legal_holds
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
-from apps.projects.models import Level
-from apps.projects.retention_policies import KEEP, AgeFrom, in_force, set_policy
+from apps.policies.models import Level
+from apps.policies.retention import KEEP, AgeFrom, in_force, set_policy
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
-from apps.retention import holds
 from apps.retention.retention_sweep import sweep
 from apps.tenants.models import Role
 from tests.makers import make_project, make_scope
@@ -267,7 +267,7 @@ def test_notice_of_what_goes_within_a_week_stands_on_the_first_page(
 
 def test_what_a_hold_keeps_is_counted_apart(browser: Client, acme: OpenedTenant, alice_scope: Scope) -> None:
     say(alice_scope, KEY, now=now() - timedelta(days=100))
-    holds.hold(acme.scope, Level.SPACE, alice_scope.space.id, case="2026-117", now=now())
+    legal_holds.hold(acme.scope, Level.SPACE, alice_scope.space.id, case="2026-117", now=now())
 
     shown = text_of(browser.get(f"{PAGE}/next?environment=production"))
 
@@ -278,9 +278,9 @@ def test_holds_are_shown_and_their_cases_to_those_who_may_delete(
     browser: Client, acme: OpenedTenant, alice_scope: Scope
 ) -> None:
     assert "No legal holds" in text_of(browser.get(f"{PAGE}/holds"))
-    row = holds.hold(acme.scope, Level.SPACE, alice_scope.space.id, case="2026-117", now=now())
-    holds.hold(acme.scope, Level.TENANT, 0, case="2026-118", now=now())
-    holds.lift(acme.scope, row.pk, now=now())
+    row = legal_holds.hold(acme.scope, Level.SPACE, alice_scope.space.id, case="2026-117", now=now())
+    legal_holds.hold(acme.scope, Level.TENANT, 0, case="2026-118", now=now())
+    legal_holds.lift(acme.scope, row.pk, now=now())
     reader = make_person(acme.tenant, Role.ANALYST).show_factor()
 
     seen, read = text_of(browser.get(f"{PAGE}/holds")), text_of(reader.get(f"{PAGE}/holds"))
@@ -297,7 +297,7 @@ def test_statements_of_a_page_are_few_and_do_not_grow(page: str, browser: Client
     for number in range(4):
         bob = make_scope(acme, f"bob-{number}", now=now())
         set_policy(acme.scope, Level.SPACE, bob.space.id, {"active_days": 5}, now=now())
-        holds.hold(acme.scope, Level.SPACE, bob.space.id, case=f"c{number}", now=now())
+        legal_holds.hold(acme.scope, Level.SPACE, bob.space.id, case=f"c{number}", now=now())
         project = get_project(acme.scope, make_project(acme.scope, f"project {number}"))
         set_policy(acme.scope, Level.PROJECT, project.pk, {"active_days": 5}, now=now())
 

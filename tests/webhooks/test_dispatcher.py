@@ -14,9 +14,9 @@ from django.db import connection
 from apps.adapters.senders.base import AddressRefused, Answered, SendFailed
 from apps.adapters.senders.fake import FakeSender, Sent
 from apps.apikeys.onboarding import OpenedTenant
-from apps.audit.models import OutboxEvent
 from apps.core.errors import DomainError
 from apps.core.scoping import tenant_transaction
+from apps.outbox.models import OutboxEvent
 from apps.projects.scope import Scope
 from apps.projects.selectors import get_project
 from apps.webhooks import deliveries, dispatcher, retry_policy, services

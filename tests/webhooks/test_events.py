@@ -14,18 +14,18 @@ from apps.adapters.senders.fake import FakeSender
 from apps.apikeys import limits, quota
 from apps.apikeys import services as keys
 from apps.apikeys.onboarding import OpenedTenant
-from apps.audit.models import OutboxEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
+from apps.erasure import hard_delete
+from apps.erasure.hard_delete import note_steps
+from apps.erasure.targets import Target
+from apps.erasure.workflow import COMMAND_LINE, Authorisation, start_erasure
 from apps.memories.soft_delete import restore
+from apps.outbox.models import OutboxEvent
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import get_project
 from apps.recall import read_log
 from apps.recall.services import recall
-from apps.retention import hard_delete
-from apps.retention.erasure_targets import Target
-from apps.retention.erasure_workflow import COMMAND_LINE, Authorisation, start_erasure
-from apps.retention.hard_delete import note_steps
 from apps.retention.memory_selection import MemorySelection, soft_delete_selection
 from apps.tenants.members import give_role, take_role
 from apps.webhooks import services

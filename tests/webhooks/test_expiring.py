@@ -12,11 +12,11 @@ from apps.adapters.senders.fake import FakeSender
 from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.scoping import tenant_transaction
+from apps.erasure import hard_delete, legal_holds
 from apps.memories.services import renew
-from apps.projects.retention_policies import KEEP, Level, set_policy
+from apps.policies.retention import KEEP, Level, set_policy
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
-from apps.retention import hard_delete, holds
 from apps.retention.notices import list_notices
 from apps.retention.retention_sweep import sweep
 from apps.webhooks.models import WebhookDelivery
@@ -163,7 +163,7 @@ def test_what_is_held_or_has_a_time_of_its_own_is_not_told_of(
     admin: Scope, scope: Scope, notified: Callable[[datetime], list[dict[str, Any]]]
 ) -> None:
     remember(scope, "The heron nests by the lock.")
-    holds.hold(admin, Level.SPACE, scope.space.id, case="case-1", now=NOW)
+    legal_holds.hold(admin, Level.SPACE, scope.space.id, case="case-1", now=NOW)
 
     assert notified(NOW + 83 * DAY) == []
     assert first_days(scope) == []

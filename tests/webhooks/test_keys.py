@@ -8,14 +8,15 @@ import pytest
 from apps.adapters.senders.base import Answered
 from apps.adapters.senders.fake import FakeSender
 from apps.apikeys.onboarding import OpenedTenant
-from apps.audit.models import OutboxEvent
 from apps.core.scoping import tenant_transaction
+from apps.core.slices import SliceOutcome
 from apps.crypto.services import key_version_of
+from apps.key_management import rotation
 from apps.memories import integrity
 from apps.memories.models import QuarantinedRow
 from apps.memories.spaces import reread_space
+from apps.outbox.models import OutboxEvent
 from apps.projects.scope import Scope
-from apps.upkeep import rotation
 from apps.webhooks import deliveries, dispatcher, services
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint
 from apps.webhooks.redelivery import DELIVER
@@ -34,7 +35,7 @@ def sender() -> FakeSender:
 
 def turn_keys(scope: Scope, **how: Any) -> None:
     asked = rotation.rotate(scope, reason="test", now=NOW, **how)
-    assert rotation.work(asked.pk, seconds=60, workers=1, clock=lambda: NOW) == rotation.RotationOutcome.OVER
+    assert rotation.work(asked.pk, seconds=60, workers=1, clock=lambda: NOW) == SliceOutcome.OVER
 
 
 def versions(scope: Scope) -> set[int]:

@@ -11,12 +11,12 @@ import pytest
 from django.db import connection, connections
 
 from apps.apikeys.onboarding import OpenedTenant
-from apps.audit.models import OutboxEvent
 from apps.core.scoping import tenant_transaction
+from apps.erasure.projects import delete_project
+from apps.outbox.models import OutboxEvent
 from apps.projects import services as projects
 from apps.projects.models import Project
 from apps.projects.scope import Scope
-from apps.retention.projects import delete_project
 from apps.webhooks import dispatcher, fanout, services
 from apps.webhooks.models import WebhookDelivery, WebhookEndpoint
 from apps.webhooks.services import WebhookNotFound

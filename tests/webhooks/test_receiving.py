@@ -17,7 +17,7 @@ import pytest
 from django.db import connections
 
 from apps.adapters.senders.http import HttpSender
-from apps.audit.models import OutboxEvent
+from apps.outbox.models import OutboxEvent
 from apps.projects.scope import Scope
 from apps.webhooks import deliveries, dispatcher, services
 from memsync.testing.databases import PASSWORD

@@ -11,11 +11,11 @@ from apps.api.input_serializers import Input
 from apps.api.operations import operation
 from apps.api.views import ControlView
 from apps.apikeys.permissions import CROSS_PROJECT_READ
+from apps.erasure.projects import delete_project
 from apps.memories.statistics import count_by_project
 from apps.projects import services
 from apps.projects.scope import Scope
 from apps.projects.selectors import list_projects
-from apps.retention.projects import delete_project
 
 if TYPE_CHECKING:  # views import no models
     from apps.projects.models import Project

@@ -10,7 +10,7 @@ from apps.api.fields import WholeInQuery
 from apps.api.input_serializers import Parameters
 from apps.api.operations import operation
 from apps.api.views import ApiView
-from apps.retention.receipt_log import get_receipt, public_keys, receipts_of
+from apps.erasure.receipt_log import get_receipt, public_keys, receipts_of
 
 MOST: Final = 200
 

@@ -15,7 +15,7 @@ from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import operation
 from apps.api.views import ApiView
 from apps.core.errors import Forbidden
-from apps.projects.retention_policies import BOUNDS, KEEP, MEANINGS, RULES, WORDS, InForce, Level, in_force, set_policy
+from apps.policies.retention import BOUNDS, KEEP, MEANINGS, RULES, WORDS, InForce, Level, in_force, set_policy
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import SpaceNotFound
 from apps.retention.previewing import Leaving, preview, preview_change

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial as bound
 
 from apps.audit.actions import AuditAction
-from apps.audit.services import enqueue, record
+from apps.audit.services import record
 from apps.core.prepared_sql import insert, pipelined
 from apps.core.sequences import reserve_ids
 from apps.edges.opened import NewEdge
@@ -28,6 +28,7 @@ from apps.memories.sealing import open_memory
 from apps.memories.services import renew
 from apps.memories.spaces import write_counts
 from apps.memories.types import confidence
+from apps.outbox.services import enqueue
 from apps.summaries import clusters
 from text.extraction.reasons import Reason
 

@@ -204,6 +204,7 @@ class Memory(ScopedModel):
     class Meta(ScopedModel.Meta):
         constraints = (
             models.UniqueConstraint(fields=("tenant", "id"), name="memory_in_tenant"),
+            models.UniqueConstraint(fields=("tenant", "space", "id"), name="memory_in_space"),
             models.UniqueConstraint(
                 fields=("tenant", "space", "slot"),
                 condition=models.Q(slot__isnull=False, validity="current", retention_status="active"),

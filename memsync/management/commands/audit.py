@@ -21,13 +21,13 @@ from rich.table import Table
 from apps.audit.chain import Entry, NotAnEntry
 from apps.audit.checkpoint_statement import Head, NotACheckpoint, Proof, Signed
 from apps.audit.selectors import AuditFilter, all_entries, all_heads, count_rows, list_events
-from apps.audit.verify import VerificationFinding, VerificationReport, trusted, verify
 from apps.core.admin import OPERATOR
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
 from apps.tenants.selectors import get_tenant
-from apps.upkeep import checkpoints
-from apps.upkeep.audit_self_check import export_lines
+from apps.transparency import checkpoints
+from apps.transparency.self_check import export_lines
+from apps.transparency.verify import VerificationFinding, VerificationReport, trusted, verify
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator
 
 NOT_THE_OPERATOR = (

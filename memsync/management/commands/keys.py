@@ -13,14 +13,15 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from apps.core.broker import notify
+from apps.core.slices import SliceOutcome
 from apps.crypto import lifecycle
 from apps.crypto.models import KeyKind
+from apps.key_management import binding, keys, rotation, scheduler
+from apps.key_management.models import OPEN, KeyRotation, RotationState
+from apps.key_management.tasks import tend
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
 from apps.tenants.selectors import list_tenants
-from apps.upkeep import binding, key_scheduler, keys, rotation
-from apps.upkeep.models import OPEN, KeyRotation, RotationState
-from apps.upkeep.tasks import tend
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
 
 TURN_SECONDS = 1.0  # between two looks at the bar
@@ -137,14 +138,14 @@ class Command(PlainCommand):
         with self.bar(options) as bar:
             line = bar.add_task(scope.tenant.name, total=max(1, one.rows_total))
             while True:
-                workers = key_scheduler.workers_for(one, now=timezone.now())
+                workers = scheduler.workers_for(one, now=timezone.now())
                 outcome = rotation.work(one.pk, seconds=TURN_SECONDS, workers=workers, clock=timezone.now)
                 one.refresh_from_db()
                 bar.update(line, completed=one.rows_done + one.rows_quarantined, total=max(1, one.rows_total))
-                if outcome == rotation.RotationOutcome.OVER:
+                if outcome == SliceOutcome.OVER:
                     bar.update(line, completed=max(1, one.rows_total))
                     return
-                if outcome == rotation.RotationOutcome.BUSY:
+                if outcome == SliceOutcome.BUSY:
                     time.sleep(PAUSE_SECONDS)
 
     # -- status --------------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from django.utils import timezone
 from apps.adapters.instances import get_kms, warm_models
 from apps.adapters.kms.local import LocalKeyring
 from apps.core.errors import DomainError
+from apps.key_management.binding import bind_first
 from apps.tenants.selectors import list_tenants
-from apps.upkeep.binding import bind_first
 from memsync.env import env_secret
 from memsync.launcher import first_run
 from memsync.launcher.embedded import roles

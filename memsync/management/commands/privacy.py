@@ -10,9 +10,9 @@ from django.utils import timezone
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from apps.erasure.workflow import COMMAND_LINE, Authorisation
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
-from apps.retention.erasure_workflow import COMMAND_LINE, Authorisation
 from apps.retention.subject_requests import SubjectRequestInfo, delete_person, hand_over, list_requests
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
 

@@ -9,10 +9,10 @@ from django.core.management.base import CommandError
 from rich.box import SIMPLE_HEAD
 from rich.table import Column, Table
 
+from apps.erasure import receipt_log
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
-from apps.retention import receipt_log
-from apps.retention.receipts import Genuine, ReceiptVerdict, Refuted, name_of, read_keys, verify
+from apps.transparency.receipts import Genuine, ReceiptVerdict, Refuted, name_of, read_keys, verify
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
 
 UNREADABLE = 2

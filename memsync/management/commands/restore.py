@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 from rich.table import Table
 
-from apps.retention.inspection import SAMPLE
+from apps.erasure.restore_inspection import SAMPLE
 from memsync.management.plain import PlainCommand, add_json
 from memsync.ops.dumps import DumpFailed
 from memsync.ops.manifest import BackupRefused, Kind

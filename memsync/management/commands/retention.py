@@ -11,8 +11,10 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
+from apps.erasure.legal_holds import hold, lift, list_holds
+from apps.erasure.models import Hold
 from apps.memories.spaces import list_spaces
-from apps.projects.retention_policies import (
+from apps.policies.retention import (
     BOUNDS,
     MEANINGS,
     RULES,
@@ -27,8 +29,6 @@ from apps.projects.retention_policies import (
 )
 from apps.projects.scope import Scope
 from apps.projects.selectors import SpaceNotFound, get_project, scope_in
-from apps.retention.holds import hold, lift, list_holds
-from apps.retention.models import Hold
 from apps.retention.previewing import Leaving, PolicyChange, preview, preview_change
 from apps.retention.retention_sweep import Swept, sweep
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator

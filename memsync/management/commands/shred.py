@@ -9,15 +9,15 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 from rich.table import Table
 
+from apps.erasure import disk_purge, planning, workflow
+from apps.erasure.replay import resume
+from apps.erasure.selectors import Erased
+from apps.erasure.targets import Target
+from apps.erasure.workflow import COMMAND_LINE, Authorisation, start_erasure
 from apps.memories.spaces import find_end_user, list_spaces
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import SpaceNotFound, scope_in
-from apps.retention import disk_purge, erasure_plan, erasure_workflow
-from apps.retention.erasure_list import Erased
-from apps.retention.erasure_targets import Target
-from apps.retention.erasure_workflow import COMMAND_LINE, Authorisation, start_erasure
-from apps.retention.replay import resume
 from apps.tenants.selectors import get_tenant
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, operator
 
@@ -89,7 +89,7 @@ class Command(PlainCommand):
         scope = scope_in(tenant, principal=operator())
         target, said, what = self.chosen(scope, options)
         with_sources = bool(options.get("with_sources"))
-        plan = erasure_plan.plan(scope, target, with_sources=with_sources)
+        plan = planning.plan(scope, target, with_sources=with_sources)
         if self.may_go_on(target, plan, said, what, options):
             done = start_erasure(
                 scope,
@@ -120,7 +120,7 @@ class Command(PlainCommand):
                 return Target.tenant(), scope.tenant.name, "the tenant's name"
 
     def resume(self, options: dict[str, Any]) -> None:
-        carried = erasure_workflow.resume(now=timezone.now())
+        carried = workflow.resume(now=timezone.now())
         done = resume(now=timezone.now())
         if options["json"]:
             self.say_json({**asdict(done), "carried_through": carried})

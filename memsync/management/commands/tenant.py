@@ -12,7 +12,7 @@ from rich.table import Table
 
 from apps.apikeys.onboarding import OpenedTenant, provision_tenant
 from apps.apikeys.quota import METERS, MODES, quota_mode, set_quota, standings
-from apps.projects.retention_policies import in_force, in_words
+from apps.policies.retention import in_force, in_words
 from apps.projects.system import find_tenant_scope
 from apps.tenants.models import BreakGlass, KeyDeletes
 from apps.tenants.selectors import find_organization, get_tenant, list_tenants

@@ -14,16 +14,16 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from apps.core.broker import notify
+from apps.core.slices import SliceOutcome
 from apps.memories.phrase_rules import PhraseRule
 from apps.memories.tenant_types import Registry, read_registry
 from apps.memories.types import TYPES
+from apps.memory_types import change_worker, type_changes
+from apps.memory_types.models import AT_WORK, ChangeState, TypeChange
+from apps.memory_types.tasks import tend_types
+from apps.memory_types.type_changes import Definition, Planned
 from apps.projects.scope import Scope
 from apps.projects.selectors import scope_in
-from apps.upkeep import retyping, type_changes
-from apps.upkeep.models import AT_WORK, ChangeState, TypeChange
-from apps.upkeep.rotation import RotationOutcome
-from apps.upkeep.tasks import tend_types
-from apps.upkeep.type_changes import Definition, Planned
 from memsync.management.plain import PlainCommand, add_json, chosen_tenant, duration, operator
 
 TURN_SECONDS: Final = 1.0  # between two looks at the bar
@@ -176,7 +176,7 @@ class Command(PlainCommand):
         with self.bar(options) as bar:
             total = type_changes.count_eligible(scope, planned.sources)
             line = bar.add_task(scope.tenant.name, total=max(1, total))
-            found = retyping.preview(
+            found = change_worker.preview(
                 scope, planned, most=max(0, min(MOST_SAMPLES, options["sample"])),
                 progress=lambda seen: bar.update(line, completed=seen), now=timezone.now(),
             )  # fmt: skip
@@ -230,11 +230,11 @@ class Command(PlainCommand):
             )
             line = bar.add_task(scope.tenant.name, total=max(1, total))
             while change.state in AT_WORK:
-                outcome = retyping.work(change.pk, seconds=TURN_SECONDS, clock=timezone.now)
+                outcome = change_worker.work(change.pk, seconds=TURN_SECONDS, clock=timezone.now)
                 change.refresh_from_db()
                 is_undone = change.state in (ChangeState.UNDOING, ChangeState.UNDONE)
                 bar.update(line, completed=change.rows_restored + change.rows_kept if is_undone else change.rows_seen)
-                if outcome == RotationOutcome.BUSY:
+                if outcome == SliceOutcome.BUSY:
                     time.sleep(PAUSE_SECONDS)
 
 
@@ -322,7 +322,7 @@ def _moment(at: datetime | None) -> str | None:
     return at.isoformat() if at else None
 
 
-def _preview_told(scope: Scope, planned: Planned, found: retyping.Preview) -> dict[str, Any]:
+def _preview_told(scope: Scope, planned: Planned, found: change_worker.Preview) -> dict[str, Any]:
     return {
         "tenant": scope.tenant.name,
         "kind": planned.kind.value,

@@ -10,10 +10,9 @@ from typing import Final
 
 from django.db.models import Min
 
-from apps.audit.models import OutboxEvent
-from apps.audit.tasks import OF_THE_DOCTOR, answer
 from apps.core.broker import notify
-from apps.ingest.tasks import drain
+from apps.outbox.models import OutboxEvent
+from apps.outbox.tasks import OF_THE_DOCTOR, answer, drain
 from memsync.ops.doctor.findings import HINTS, DoctorFinding, Visit, fail, ok, warn
 
 LATE_WARN, LATE_FAIL = timedelta(minutes=5), timedelta(hours=1)

@@ -10,8 +10,8 @@ from apps.adapters.errors import AdapterError
 from apps.adapters.instances import get_classifier, get_embedder, get_kms
 from apps.core.admin import OPERATOR
 from apps.crypto import inspection
+from apps.key_management.binding import list_unbound
 from apps.memories.models import QuarantinedRow
-from apps.upkeep.binding import list_unbound
 from memsync.ops.doctor.findings import HINTS, DoctorFinding, Visit, fail, ok, warn
 
 

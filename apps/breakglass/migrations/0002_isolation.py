@@ -1,0 +1,13 @@
+"""Row-level security of the app's tables, and foreign keys that contain the tenant."""
+
+from typing import ClassVar
+
+from django.db import migrations
+
+from apps.core.migration_operations import EnableTenantIsolation
+
+
+class Migration(migrations.Migration):
+    dependencies: ClassVar = [("breakglass", "0001_tables"), ("projects", "0001_tables")]
+
+    operations: ClassVar = [EnableTenantIsolation("Grant", parents={"space_id": "projects_space"})]

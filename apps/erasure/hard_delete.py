@@ -1,0 +1,253 @@
+"""Taking single memories out of the database for good: at the end of their time, and, with all that was made of them,
+when they are erased.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection
+from psycopg.sql import SQL, Composed, Identifier
+
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import SpaceCipher, SpaceShredded
+from apps.exports.files import discard
+from apps.ingest.models import DerivedFact
+from apps.memories import lineage, tombstones
+from apps.memories.models import Memory
+from apps.memories.spaces import lock_space
+from apps.outbox.services import enqueue
+from apps.projects.models import Project, Space
+from apps.projects.scope import Environment, Scope
+from apps.summaries.models import Cluster, ClusterMember
+
+BATCH: Final = 200  # memories of one transaction
+
+# What goes with a memory's row, by the name that a receipt counts it under: table, and the columns that name it.
+ALONG: Final = (
+    ("vectors", "memories_memoryvector", ("memory_id",)),
+    ("terms", "memories_posting", ("memory_id",)),
+    ("mentions", "entities_entitymention", ("memory_id",)),
+    ("edges", "edges_memoryedge", ("from_memory_id", "to_memory_id")),
+    ("claims", "memories_memoryclaim", ("memory_id",)),
+    ("claims", "entities_entityclaim", ("memory_id",)),
+    ("periods", "memories_memoryperiod", ("memory_id",)),
+    ("feedback", "memories_memoryfeedback", ("memory_id",)),
+    ("members", "summaries_clustermember", ("memory_id",)),
+    ("links", "ingest_derivedfact", ("memory_id",)),
+)
+
+
+def delete_rows(scope: Scope, ids: Sequence[int], *, now: datetime) -> None:
+    """Delete these memories for good, and with them what was made of them; that they were there, ids and times only,
+    stays in their history; and every file of an export that holds one.  Inside the tenant's transaction, the rows
+    locked."""
+    _forget_told(scope, ids)
+    note_steps(scope, ids, "purged", now=now)
+    with connection.cursor() as cursor:
+        mine: dict[str, Any] = {"tenant": scope.tenant_id, "ids": list(ids)}
+        # Old and new values of what was changed are content too.
+        cursor.execute(
+            "update memories_memorytransition set diff_ct = null, key_version = null, changed_fields = '{}' "
+            "where tenant_id = %(tenant)s and memory_id = any(%(ids)s) and diff_ct is not null",
+            mine,
+        )
+        # Not by Django, which would collect what goes along and then delete by ids alone.
+        cursor.execute("delete from memories_memory where tenant_id = %(tenant)s and id = any(%(ids)s)", mine)
+    discard(scope, memory_ids=ids, now=now)
+
+
+def note_steps(scope: Scope, ids: Sequence[int], event: str, *, now: datetime) -> None:
+    """In the history of each of these memories.  Inside the tenant's transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "insert into memories_memorytransition "
+            "(tenant_id, memory_id, space_id, txid, event, actor, changed_fields, created_at) "
+            "select tenant_id, id, space_id, changed_txid, %(event)s, %(actor)s, '{}', %(now)s from memories_memory "
+            "where tenant_id = %(tenant)s and id = any(%(ids)s) order by id",
+            {"tenant": scope.tenant_id, "ids": list(ids), "event": event, "actor": scope.principal.label, "now": now},
+        )
+
+
+def _forget_told(scope: Scope, ids: Sequence[int]) -> None:
+    """What webhooks were, or are still to be, sent about these memories.  Their deletion is announced after this."""
+    with connection.cursor() as cursor:
+        for table in ("webhooks_webhookevent", "webhooks_webhookdelivery"):
+            cursor.execute(
+                f"delete from {table} told using memories_memory memory "  # noqa: S608  (a table of ours)
+                "where told.tenant_id = %s and memory.tenant_id = told.tenant_id and memory.id = any(%s) "
+                # What is about several people has no space.
+                "and (told.space_id = memory.space_id or told.space_id is null) and memory.id = any(told.memory_ids)",
+                [scope.tenant_id, list(ids)],
+            )
+
+
+def with_derived(scope: Scope, memory_ids: Iterable[int]) -> tuple[list[int], list[int]]:
+    """These memories that are there, and the summaries that any of them is a source of, summaries of summaries too.
+
+    Both ascending.  Inside the tenant's transaction.
+    """
+    there = Memory.objects.within_tenant(scope).filter(pk__in=list(memory_ids))
+    chosen = set(there.values_list("pk", flat=True))
+    derived: set[int] = set()
+    newest = chosen
+    while newest:
+        newest = set(lineage.summaries_of(scope, sorted(newest))) - derived - chosen
+        derived |= newest
+    return sorted(chosen), sorted(derived)
+
+
+def count(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool) -> Counter[str]:
+    """By kind, what ``erase`` of these memories takes.  Changes nothing."""
+    with tenant_transaction(scope):
+        chosen, derived = with_derived(scope, memory_ids)
+        found = Counter({"memories": len(chosen), "derived": len(derived)})
+        every = [*chosen, *derived]
+        for kind, table, columns in ALONG:
+            for column in columns:
+                found[kind] += _count(scope, table, column, every)
+        found["candidates"] = _count(scope, "ingest_candidate", "memory_id", every)
+        found["sources" if with_sources else "residual_sources"] = len(_sources(scope, chosen))
+    return +found
+
+
+def erase(scope: Scope, memory_ids: Sequence[int], *, with_sources: bool, now: datetime) -> int:
+    """Delete these memories, what was derived from them, and whatever waits that would say the same; how many went.
+
+    Summaries go, and those of a topic are remade without them.  with_sources: the turns and items of state that
+    they were made of go too.  A transaction for each batch: stopped anywhere it can be run again.
+    """
+    gone = 0
+    for space_id, ids in _by_space(scope, memory_ids):
+        for start in range(0, len(ids), BATCH):
+            with tenant_transaction(scope):
+                gone += _erase(scope, space_id, ids[start : start + BATCH], with_sources=with_sources, now=now)
+    return gone
+
+
+def erase_waiting_of_project(scope: Scope, public_id: str) -> None:
+    """Delete what waits to become a memory of a project, and what is kept about its memories by its id."""
+    with tenant_transaction(scope):
+        project_ids = list(Project.objects.within(scope).filter(public_id=public_id).values_list("pk", flat=True))
+        for table in (
+            "ingest_reviewitem",
+            "imports_importjob",
+            "exports_exportjob",
+            "retention_forgetrequest",
+            "summaries_cluster",
+        ):
+            _delete(scope, table, "project_id", project_ids)
+
+
+def erase_project(scope: Scope, project_id: int) -> None:
+    """The row of a project in which nothing is left, and its policy."""
+    _delete(scope, "projects_project", "id", [project_id])
+
+
+def _by_space(scope: Scope, memory_ids: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
+    with tenant_transaction(scope):
+        rows = Memory.objects.within_tenant(scope).filter(pk__in=list(memory_ids)).order_by("space_id", "pk")
+        found: dict[int, list[int]] = {}
+        for memory_id, space_id in rows.values_list("pk", "space_id"):
+            found.setdefault(space_id, []).append(memory_id)
+    yield from found.items()
+
+
+def _erase(scope: Scope, space_id: int, memory_ids: Sequence[int], *, with_sources: bool, now: datetime) -> int:
+    cipher = _lock(scope, space_id)
+    chosen, derived = with_derived(scope, memory_ids)
+    every = [*chosen, *derived]
+    rows = Memory.objects.within_tenant(scope).filter(pk__in=every).order_by("pk").select_for_update()
+    locked = list(rows.only("pk", "tenant_id", "text_mac", "said_mac", "is_summary"))
+    digests = _digests(locked)
+    clusters = set(
+        ClusterMember.objects.within(scope).filter(memory_id__in=chosen).values_list("cluster_id", flat=True)
+    )
+    if with_sources:
+        _delete_sources(scope, _sources(scope, chosen))
+    for table, column, values in (
+        ("ingest_candidate", "memory_id", every),
+        ("ingest_candidate", "digest", digests),
+        ("ingest_reviewitem", "memory_id", every),
+        ("ingest_reviewitem", "digest", digests),
+        ("memories_quarantinedrow", "record_id", every),
+        ("recall_recalltrace", "space_id", [space_id]),
+    ):
+        _delete(scope, table, column, values)
+    if cipher is not None:
+        tombstones.record_erased_texts(
+            scope, space_id, cipher, _digests(row for row in locked if not row.is_summary), now=now
+        )
+    delete_rows(scope, every, now=now)
+    _tend(scope, clusters, now=now)
+    return len(chosen)
+
+
+def _digests(rows: Iterable[Memory]) -> list[bytes]:
+    """Of what they say, and of what those said of which a part has ended."""
+    return [bytes(mac) for row in rows for mac in (row.text_mac, row.said_mac) if mac]
+
+
+def _lock(scope: Scope, space_id: int) -> SpaceCipher | None:
+    """No one writes to the space until the transaction ends, and answers that are kept of it are void.
+
+    None where nothing of it can be read any more.
+    """
+    space = Space.objects.within(scope).get(pk=space_id)
+    there = replace(scope, environment=Environment(space.environment)).in_spaces(space.ref)
+    try:
+        locked, cipher = lock_space(there)
+    except SpaceShredded:
+        return None
+    locked.txid += 1
+    locked.save(update_fields=["txid"])
+    return cipher
+
+
+def _sources(scope: Scope, memory_ids: Sequence[int]) -> list[int]:
+    """Turns and items of state that any of these memories was made of."""
+    links = DerivedFact.objects.within(scope).filter(memory_id__in=list(memory_ids))
+    return sorted(set(links.values_list("source_id", flat=True)))
+
+
+def _delete_sources(scope: Scope, source_ids: Sequence[int]) -> None:
+    _delete(scope, "ingest_reviewitem", "source_id", source_ids)
+    _delete(scope, "ingest_derivedfact", "source_id", source_ids)
+    _delete(scope, "history_historyturn", "id", source_ids)
+    _delete(scope, "history_stateitem", "id", source_ids)
+
+
+def _tend(scope: Scope, cluster_ids: Iterable[int], *, now: datetime) -> None:
+    """A topic of which nothing is left goes; another is summarized again without what went."""
+    left = set(
+        ClusterMember.objects.within(scope)
+        .filter(cluster_id__in=list(cluster_ids))
+        .values_list("cluster_id", flat=True)
+    )
+    _delete(scope, "summaries_cluster", "id", sorted(set(cluster_ids) - left))
+    Cluster.objects.within(scope).filter(pk__in=left).update(summary_id=None)
+    enqueue(scope, "summarize", sorted(left), now=now)
+
+
+def _count(scope: Scope, table: str, column: str, values: Sequence[Any]) -> int:
+    mine = SQL("select count(*) from {} where tenant_id = {} and {} = any({})")
+    with connection.cursor() as cursor:
+        cursor.execute(mine.format(Identifier(table), scope.tenant_id, Identifier(column), _some_of(values)))
+        row = cursor.fetchone()
+    return int(row[0]) if row else 0
+
+
+def _delete(scope: Scope, table: str, column: str, values: Sequence[Any]) -> None:
+    # Not by Django, which would collect what goes along and then delete by ids alone.
+    mine = SQL("delete from {} where tenant_id = {} and {} = any({})")
+    with connection.cursor() as cursor:
+        cursor.execute(mine.format(Identifier(table), scope.tenant_id, Identifier(column), _some_of(values)))
+
+
+def _some_of(values: Sequence[Any]) -> Composed:
+    """An array.  Of ids as long as those of the column: small numbers would be compared with each row one by one, and
+    not by a hash."""
+    is_ids = bool(values) and isinstance(values[0], int)
+    return SQL("{}::bigint[]" if is_ids else "{}").format(list(values))

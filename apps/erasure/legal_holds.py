@@ -1,0 +1,175 @@
+"""Legal holds: what they are for is not deleted, whatever a policy says or a person asks, until they are lifted.
+
+Each memory says whether it is held (``legal_hold``), so that every way to delete sees it without asking; what is made
+under a hold later is marked at the beginning of each run, before anything is deleted for good.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from django.db import connection
+
+from apps.audit.actions import AuditAction
+from apps.audit.services import record
+from apps.core.errors import Invalid, NotFound
+from apps.core.locks import lock
+from apps.core.scoping import tenant_transaction
+from apps.erasure.models import Hold
+from apps.memories.models import Memory
+from apps.policies.models import Level
+from apps.projects.models import Project, Space
+from apps.projects.scope import Scope
+
+CASE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,63}", re.ASCII)
+BATCH: Final = 2_000
+
+# Whether a hold is for ``memory``.
+_FOR: Final = """(hold.level = 'tenant' or hold.project_id = memory.project_id or hold.space_id = memory.space_id
+    or hold.memory_id = memory.id)"""
+_MARK: Final = f"""update memories_memory set legal_hold = true where tenant_id = %(tenant)s and id in (
+    select memory.id from memories_memory memory where memory.tenant_id = %(tenant)s and not memory.legal_hold
+      and exists (select from erasure_hold hold
+                   where hold.tenant_id = %(tenant)s and hold.lifted_at is null and {_FOR})
+    order by memory.id limit %(most)s for no key update of memory)"""  # noqa: S608  (fixed texts of ours)
+# Those in force that are for any of these memories or spaces.
+_OVER: Final = f"""select hold.case from erasure_hold hold
+    where hold.tenant_id = %(tenant)s and hold.lifted_at is null
+      and (hold.level = 'tenant' or hold.space_id = any(%(spaces)s) or exists (
+        select from memories_memory memory where memory.tenant_id = hold.tenant_id
+          and (memory.id = any(%(memories)s) or memory.space_id = any(%(spaces)s)) and {_FOR}))
+    order by hold.id"""  # noqa: S608  (fixed texts of ours)
+_LET_GO: Final = f"""update memories_memory memory set legal_hold = false
+    where memory.tenant_id = %(tenant)s and memory.legal_hold
+      and exists (select from erasure_hold hold
+                   where hold.tenant_id = %(tenant)s and hold.id = %(hold)s and {_FOR})
+      and not exists (select from erasure_hold hold
+                       where hold.tenant_id = %(tenant)s and hold.lifted_at is null and {_FOR})"""  # noqa: S608  (ours)
+
+
+class CaseRefused(Invalid):
+    """A case is 1 to 64 letters, digits, dots, dashes, slashes and underscores: a reference, and no story."""
+
+
+class HoldNotFound(NotFound):
+    """There is no such hold in force."""
+
+    code = "HOLD_NOT_FOUND"
+
+
+class HeldTargetNotFound(NotFound):
+    """The target of the hold does not exist."""
+
+    code = "HELD_TARGET_NOT_FOUND"
+
+
+def hold(scope: Scope, level: Level, target_id: int, *, case: str, now: datetime) -> Hold:
+    """Hold the tenant, a project, a space or a memory, deleted ones that can still be restored included.
+
+    Raises CaseRefused, HeldTargetNotFound.
+    """
+    if not CASE.fullmatch(case):
+        raise CaseRefused
+    with tenant_transaction(scope):
+        hold_off(scope)
+        _check(scope, level, target_id)
+        target = {} if level == Level.TENANT else {f"{level}_id": target_id}
+        row = Hold.everyone.create(
+            tenant_id=scope.tenant_id, level=level, case=case, set_by=scope.principal.label, created_at=now, **target
+        )
+        _record(scope, AuditAction.RETENTION_HOLD, row, now=now)
+    count = mark(scope)
+    with tenant_transaction(scope):
+        _record(scope, AuditAction.RETENTION_HELD, row, count=count, now=now)
+    return row
+
+
+def lift(scope: Scope, hold_id: int, *, now: datetime) -> int:
+    """End a hold; how many memories nothing holds any more.  What of them is past its time goes with the next run.
+
+    Raises HoldNotFound.
+    """
+    with tenant_transaction(scope):
+        hold_off(scope)
+        row = Hold.objects.within(scope).filter(pk=hold_id, lifted_at=None).first()
+        if row is None:
+            raise HoldNotFound
+        row.lifted_at, row.lifted_by = now, scope.principal.label
+        row.save(update_fields=["lifted_at", "lifted_by"])
+        with connection.cursor() as cursor:
+            # In one piece: a memory that is released must not be held by a hold that begins meanwhile.
+            cursor.execute(_LET_GO, {"tenant": scope.tenant_id, "hold": hold_id})
+            count = int(cursor.rowcount)
+        _record(scope, AuditAction.RETENTION_LIFT, row, count=count, now=now)
+    return count
+
+
+def mark(scope: Scope) -> int:
+    """Say in each memory under a hold that it is held; how many did not say so."""
+    count = 0
+    while marked := _mark_batch(scope):
+        count += marked
+    return count
+
+
+def list_holds(scope: Scope, *, lifted: bool = False) -> list[Hold]:
+    """Those in force, oldest first; and, if asked for, those that were lifted."""
+    with tenant_transaction(scope):
+        rows = Hold.objects.within(scope).order_by("pk")
+        return list(rows if lifted else rows.filter(lifted_at=None))
+
+
+def are_any(scope: Scope) -> bool:
+    """Whether one is in force in the tenant.  Inside its transaction."""
+    return Hold.objects.within(scope).filter(lifted_at=None).exists()
+
+
+def cases_over(scope: Scope, *, memory_ids: Sequence[int], space_ids: Sequence[int]) -> list[str]:
+    """The cases of the holds in force that are for any of these memories, or for anything in these spaces.
+
+    Inside the tenant's transaction.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_OVER, {"tenant": scope.tenant_id, "memories": list(memory_ids), "spaces": list(space_ids)})
+        return [case for (case,) in cursor.fetchall()]
+
+
+def hold_off(scope: Scope) -> None:
+    """No hold is set or lifted until the transaction ends."""
+    lock("legal holds", scope.tenant_id)
+
+
+def _mark_batch(scope: Scope) -> int:
+    with tenant_transaction(scope):
+        hold_off(scope)
+        if not are_any(scope):
+            return 0
+        with connection.cursor() as cursor:
+            cursor.execute(_MARK, {"tenant": scope.tenant_id, "most": BATCH})
+            return int(cursor.rowcount)
+
+
+def _check(scope: Scope, level: Level, target_id: int) -> None:
+    if level == Level.TENANT:
+        return
+    if level == Level.PROJECT:
+        is_there = Project.objects.within(scope).filter(pk=target_id).exists()
+    elif level == Level.SPACE:
+        is_there = Space.objects.within(scope).filter(pk=target_id).exists()
+    else:
+        is_there = Memory.objects.within_tenant(scope).filter(pk=target_id).exists()
+    if not is_there:
+        raise HeldTargetNotFound
+
+
+def _record(scope: Scope, action: AuditAction, row: Hold, *, count: int = 1, now: datetime) -> None:
+    record(
+        scope,
+        actor=scope.principal.label,
+        action=action,
+        target=f"hold:{row.pk}",
+        reason=row.case,
+        count=count,
+        now=now,
+    )

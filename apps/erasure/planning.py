@@ -1,0 +1,106 @@
+"""This module counts what an erasure takes, by kind, and looks for the legal holds that forbid it."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from apps.core.errors import Conflict
+from apps.core.scoping import tenant_transaction
+from apps.erasure import hard_delete, legal_holds, shredding
+from apps.erasure.models import TargetKind
+from apps.erasure.targets import FoundTarget, Target, find_target
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+from apps.tenants.models import Tenant
+
+# What a receipt counts, by the table that it was in.
+KINDS: Final[Mapping[str, str]] = {
+    "memories_memory": "memories",
+    "memories_memoryvector": "vectors",
+    "memories_posting": "terms",
+    "entities_entity": "entities",
+    "entities_entityalias": "aliases",
+    "entities_entitymention": "mentions",
+    "entities_entityclaim": "claims",
+    "memories_memoryclaim": "claims",
+    "edges_memoryedge": "edges",
+    "memories_summarysource": "derived",
+    "memories_memoryperiod": "periods",
+    "memories_memoryfeedback": "feedback",
+    "memories_memorytransition": "transitions",
+    "history_historyturn": "turns",
+    "history_stateitem": "states",
+    "ingest_candidate": "candidates",
+    "ingest_reviewitem": "waiting",
+    "recall_recalltrace": "traces",
+    "imports_importjob": "imports",
+    "imports_importchunk": "imports",
+    "exports_exportjob": "exports",
+    "exports_exportchunk": "exports",
+    "exports_exportlink": "exports",
+}
+
+
+class ErasureBlocked(Conflict):
+    """This erasure is blocked; `details` says by what. Nothing was erased."""
+
+    code = "ERASURE_BLOCKED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blocker:
+    """What forbids an erasure.  reference: a case, or a number."""
+
+    kind: str
+    reference: str
+
+    def to_json(self) -> dict[str, str]:
+        return {"kind": self.kind, "reference": self.reference}
+
+
+def plan(scope: Scope, target: Target, *, with_sources: bool = False, most: int | None = None) -> dict[str, int]:
+    """By kind, what erasing this takes; changes nothing.  most: of each table no more than so many are counted.
+
+    Raises as ``erasure_workflow.start_erasure`` does.
+    """
+    found = find_target(scope, target)
+    with tenant_transaction(scope):
+        check_blockers(scope, found)
+    return dict(count_target(scope, target, found, with_sources=with_sources, most=most))
+
+
+def check_blockers(scope: Scope, found: FoundTarget) -> None:
+    """Inside the tenant's transaction.  Raises ErasureBlocked, which names each."""
+    if not legal_holds.are_any(scope):  # the usual case, and what is derived of many memories takes long to find
+        return
+    spaces = found.spaces
+    if found.named["kind"] == TargetKind.TENANT:
+        spaces = list(Space.objects.within(scope).order_by("pk"))
+    chosen, derived = hard_delete.with_derived(scope, found.memory_ids)
+    cases = legal_holds.cases_over(scope, memory_ids=[*chosen, *derived], space_ids=[space.pk for space in spaces])
+    blockers = [Blocker(kind="legal_hold", reference=case) for case in cases]
+    if blockers:
+        raise ErasureBlocked(details=[one.to_json() for one in blockers])
+
+
+def count_target(
+    scope: Scope, target: Target, found: FoundTarget, *, with_sources: bool, most: int | None = None
+) -> Counter[str]:
+    """By kind, what erasing a target that was looked up takes.  most: as of ``plan``."""
+    counts: Counter[str] = Counter()
+    if target.kind == TargetKind.TENANT:
+        return count_by_kind(shredding.plan_tenant(Tenant.objects.get(pk=scope.tenant_id), most=most).rows)
+    if found.memory_ids:
+        counts += hard_delete.count(scope, found.memory_ids[:most], with_sources=with_sources)
+    for space in found.spaces:
+        counts += count_by_kind(shredding.plan_space(scope, space.uid, most=most).rows)
+    return counts
+
+
+def count_by_kind(counted: Mapping[str, int]) -> Counter[str]:
+    """Numbers of rows by table, added up by kind."""
+    found: Counter[str] = Counter()
+    for table, number in counted.items():
+        found[KINDS.get(table, "other")] += number
+    return found

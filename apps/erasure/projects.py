@@ -1,0 +1,76 @@
+"""Deleting a project in which nothing is left: what was remembered in it is erased, or stays in it, and never spills
+over into the tenant's other projects.
+"""
+
+from collections import Counter
+from datetime import datetime
+from typing import Final, LiteralString
+
+from django.db import connection
+from psycopg.sql import SQL, Identifier
+
+from apps.apikeys.services import revoke_pinned
+from apps.audit.actions import AuditAction
+from apps.audit.services import record
+from apps.core.errors import Conflict
+from apps.core.scoping import tenant_transaction
+from apps.erasure.hard_delete import erase_project, erase_waiting_of_project
+from apps.projects.scope import Scope
+from apps.projects.services import lock_project
+
+# What keeps a project from being deleted, as counted for the refusal.
+_WHERE: Final[dict[str, tuple[str, LiteralString]]] = {
+    "memories": ("memories_memory", "true"),
+    "candidates": ("ingest_reviewitem", "state = 'pending'"),
+    "imports": ("imports_importjob", "status in ('pending', 'running')"),
+    "forget_requests": ("retention_forgetrequest", "state = 'pending'"),
+    "legal_holds": ("erasure_hold", "lifted_at is null"),
+}
+
+
+class DefaultProjectRemains(Conflict):
+    """The default project cannot be deleted: requests that name no project belong to it."""
+
+
+class ProjectNotEmpty(Conflict):
+    """This project is not empty; `details` lists its contents: erase them in the browser, or archive the project."""
+
+    code = "PROJECT_NOT_EMPTY"
+
+
+def delete_project(scope: Scope, public_id: str, *, now: datetime) -> None:
+    """The row, what is decided and done in it, and its policy; keys that are pinned to it are revoked.
+
+    Who adds to it meanwhile either commits first, and then it is not empty, or is refused.
+
+    Raises ProjectNotFound, DefaultProjectRemains, ProjectNotEmpty.
+    """
+    with tenant_transaction(scope):
+        project = lock_project(scope, public_id)
+        if project.is_default:
+            raise DefaultProjectRemains
+        if left := _left(scope, project.pk):
+            raise ProjectNotEmpty(details=[{"kind": kind, "count": count} for kind, count in left.items()])
+        revoke_pinned(scope, project.pk, now=now)
+        erase_waiting_of_project(scope, public_id)
+        erase_project(scope, project.pk)
+        target = f"project:{project.pk}"
+        record(
+            scope,
+            actor=scope.principal.label,
+            action=AuditAction.PROJECT_DELETE,
+            target=target,
+            reason=public_id,
+            now=now,
+        )
+
+
+def _left(scope: Scope, project_id: int) -> Counter[str]:
+    found: Counter[str] = Counter()
+    mine = SQL("select count(*) from {} where tenant_id = {} and project_id = {} and {}")
+    with connection.cursor() as cursor:
+        for kind, (table, condition) in _WHERE.items():
+            cursor.execute(mine.format(Identifier(table), scope.tenant_id, project_id, SQL(condition)))
+            row = cursor.fetchone()
+            found[kind] = int(row[0]) if row else 0
+    return +found

@@ -1,0 +1,81 @@
+"""Doing what the erasure ledger says, once more: after a restore of the data, and after a shredding that stopped.
+
+A restored database holds again what was erased after its backup was made.  Nothing of it can be read, its salts being
+gone, except single memories, whose space lives on: so this comes before anybody is served.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from apps.audit.actions import AuditAction
+from apps.audit.services import record
+from apps.core.scoping import tenant_transaction
+from apps.erasure import hard_delete, ledger
+from apps.erasure.models import ErasedKind, Erasure, ErasureEntry
+from apps.erasure.shredding import finish_space, finish_tenant, plan_tenant
+from apps.memories.models import Memory
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+from apps.projects.selectors import scope_in
+from apps.tenants.models import Tenant
+
+
+@dataclass(slots=True, kw_only=True)
+class ReplayedErasures:
+    """entries: of the ledger, all of them.  The rest: what of that was there and was deleted; memories in all."""
+
+    entries: int = 0
+    tenants: int = 0
+    spaces: int = 0
+    memories: int = 0
+
+
+def resume(*, now: datetime) -> ReplayedErasures:
+    """Erase whatever the ledger says is erased and is still there.  Run again, it finds nothing."""
+    entries = ledger.entries()
+    done = ReplayedErasures(entries=len(entries))
+    by_tenant: dict[UUID, list[ErasureEntry]] = defaultdict(list)
+    for entry in entries:
+        by_tenant[entry.tenant_uid].append(entry)
+    for tenant in Tenant.objects.filter(uid__in=list(by_tenant)).order_by("pk"):
+        _resume_tenant(tenant, by_tenant[tenant.uid], done, now=now)
+    return done
+
+
+def _resume_tenant(tenant: Tenant, entries: Sequence[ErasureEntry], done: ReplayedErasures, *, now: datetime) -> None:
+    scope = scope_in(tenant)
+    if any(entry.kind == ErasedKind.TENANT for entry in entries):
+        if plan_tenant(tenant, most=1).rows:
+            done.memories += finish_tenant(scope, now=now).memories
+            done.tenants += 1
+        return
+    erased = [entry.target_uid for entry in entries if entry.kind == ErasedKind.SPACE and entry.target_uid]
+    with tenant_transaction(scope):
+        left = list(Space.objects.within(scope).filter(uid__in=erased).order_by("pk").values_list("uid", flat=True))
+    for uid in left:
+        done.memories += finish_space(scope, uid, now=now).memories
+        done.spaces += 1
+    done.memories += _erase_memories(scope, [one for one in entries if one.kind == ErasedKind.MEMORY], now=now)
+
+
+def _erase_memories(scope: Scope, entries: Sequence[ErasureEntry], *, now: datetime) -> int:
+    """A younger row of the same id is another memory: ids are reused."""
+    erased_at = {entry.target_id: entry.erased_at for entry in entries if entry.target_id is not None}
+    erasures = Erasure.objects.in_bulk({entry.erasure_uid for entry in entries if entry.erasure_uid})
+    with_sources = {
+        entry.target_id
+        for entry in entries
+        if entry.erasure_uid in erasures and erasures[entry.erasure_uid].with_sources
+    }
+    with tenant_transaction(scope):
+        rows = Memory.objects.within_tenant(scope).filter(pk__in=list(erased_at)).order_by("pk")
+        there = [pk for pk, created_at in rows.values_list("pk", "created_at") if created_at <= erased_at[pk]]
+    count = hard_delete.erase(scope, [one for one in there if one in with_sources], with_sources=True, now=now)
+    count += hard_delete.erase(scope, [one for one in there if one not in with_sources], with_sources=False, now=now)
+    if count:
+        with tenant_transaction(scope):
+            record(scope, actor=scope.principal.label, action=AuditAction.MEMORY_ERASE_AGAIN, count=count, now=now)
+    return count

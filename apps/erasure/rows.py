@@ -1,0 +1,108 @@
+"""Deleting all rows of a space or a tenant, by the database's own catalogue: no table made later is forgotten.
+
+What belongs to a space has its id in a column ``space_id``; what belongs to a tenant, in ``tenant_id``.
+"""
+
+from collections.abc import Iterable
+from graphlib import TopologicalSorter
+from typing import Final
+
+from django.db import OperationalError, connection
+from psycopg.errors import DeadlockDetected
+from psycopg.sql import SQL, Composed, Identifier
+
+from apps.core.scoping import InTenant, tenant_transaction
+
+BATCH: Final = 5_000  # rows of one transaction: none holds its locks for long, and a killed command loses one at most
+TRIES: Final = 5
+
+SPACES: Final = "projects_space"
+KEY_STATE: Final = "crypto_tenantkeystate"
+KEPT_PREFIX: Final = "audit_"  # the trail outlives what it is about ...
+NOT_KEPT: Final = ("outbox_outboxevent",)  # ... and work is no trail
+
+
+def tables_of_a_space() -> list[str]:
+    """Tables whose rows belong to a space, those that refer to others first."""
+    return _children_first(_with_columns("tenant_id", "space_id"))
+
+
+def tables_of_a_tenant() -> list[str]:
+    """Tables whose rows leave with a tenant, those that refer to others first."""
+    every = _with_columns("tenant_id")
+    return _children_first(name for name in every if name in NOT_KEPT or not name.startswith(KEPT_PREFIX))
+
+
+def count(scope: InTenant, table: str, *, space_id: int | None = None, most: int | None = None) -> int:
+    """Inside the tenant's transaction.  most: no more than so many are counted."""
+    counted = SQL("select count(*) from (select from {} where {} limit {}) counted")
+    with connection.cursor() as cursor:
+        cursor.execute(counted.format(Identifier(table), _whose(scope, space_id), most))
+        row = cursor.fetchone()
+    return int(row[0]) if row else 0
+
+
+def delete_all(scope: InTenant, tables: Iterable[str], *, space_id: int | None = None) -> dict[str, int]:
+    """Delete in transactions of at most BATCH rows; how many of each table.  Stopped anywhere, it can be run again."""
+    counts: dict[str, int] = {}
+    for table in tables:
+        while deleted := _delete_batch(scope, table, space_id):
+            counts[table] = counts.get(table, 0) + deleted
+    return counts
+
+
+def delete_rest(scope: InTenant, tables: Iterable[str], *, space_id: int | None = None) -> dict[str, int]:
+    """Delete what is left, in the caller's transaction."""
+    counts = {table: _delete(scope, table, space_id, limit=None) for table in tables}
+    return {table: number for table, number in counts.items() if number}
+
+
+def _delete_batch(scope: InTenant, table: str, space_id: int | None) -> int:
+    for attempt in range(1, TRIES + 1):
+        try:
+            with tenant_transaction(scope):
+                return _delete(scope, table, space_id, limit=BATCH)
+        except OperationalError as error:
+            # Another process counts accesses, say, and locks the same rows in the order of their ids.
+            if attempt == TRIES or not isinstance(error.__cause__, DeadlockDetected):
+                raise
+    raise AssertionError  # the last attempt returns or raises
+
+
+def _delete(scope: InTenant, table: str, space_id: int | None, *, limit: int | None) -> int:
+    chosen = SQL("select ctid from {} where {}").format(Identifier(table), _whose(scope, space_id))
+    if limit is not None:
+        chosen += SQL(" limit {}").format(limit)
+    with connection.cursor() as cursor:
+        # Triggers that also delete what nothing refers to any more would leave tables with too few rows to count.
+        cursor.execute("select set_config('app.deletes_all', 'on', true)")
+        cursor.execute(SQL("delete from {} where ctid = any(array({}))").format(Identifier(table), chosen))
+        return int(cursor.rowcount)
+
+
+def _whose(scope: InTenant, space_id: int | None) -> Composed:
+    mine = SQL("tenant_id = {}").format(scope.tenant_id)
+    return mine if space_id is None else mine + SQL(" and space_id = {}").format(space_id)
+
+
+def _with_columns(*columns: str) -> set[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid and not a.attisdropped "
+            "where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and a.attname = any(%s) "
+            "group by c.relname having count(*) = %s",
+            [list(columns), len(columns)],
+        )
+        return {name for (name,) in cursor.fetchall()}
+
+
+def _children_first(tables: Iterable[str]) -> list[str]:
+    wanted = sorted(tables)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select near.relname, far.relname from pg_constraint join pg_class near on near.oid = conrelid "
+            "join pg_class far on far.oid = confrelid where contype = 'f' and near.oid <> far.oid"
+        )
+        pairs = cursor.fetchall()
+    children = {table: sorted({near for near, far in pairs if far == table and near in wanted}) for table in wanted}
+    return list(TopologicalSorter(children).static_order())

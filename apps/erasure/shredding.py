@@ -1,0 +1,214 @@
+"""Shredding a space or a whole tenant: destroying what opens it, then deleting it.
+
+In this order, and each step may be done again.  A shredding that stopped anywhere is finished by ``resume``:
+
+1. the erasure ledger says so, and no restore can undo it (``apps.erasure.workflow``);
+2. no new request reaches it: the space is taken from its owner, who gets a new one with their next memory; the tenant
+   is closed and its API keys revoked;
+3. salt or keys are destroyed: from here on no one can read it, wherever a copy of the rows may be;
+4. every process drops the keys that it holds, and all writers have finished;
+5. files of exports that hold any of it are removed, and the rows are deleted, many at a time; the audit trail says so
+   with the last of them.
+
+Writers look whether the space is still its owner's under a lock that step 2 waits for (``apps.ingest.snapshot``), so
+that nothing is ever sealed under a salt that is gone.
+"""
+
+import uuid
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from django.db import connection
+
+from apps.apikeys.services import revoke_every_key
+from apps.audit.actions import AuditAction
+from apps.audit.services import record
+from apps.core.errors import Conflict
+from apps.core.scoping import tenant_transaction
+from apps.crypto import services as crypto
+from apps.erasure import ledger, rows
+from apps.erasure.models import ErasedKind
+from apps.exports import files as exports
+from apps.memories import tombstones
+from apps.memories.models import Memory
+from apps.projects.models import Space
+from apps.projects.scope import Scope, SpaceKind
+from apps.projects.selectors import SpaceNotFound
+from apps.tenants.models import EndUser, Tenant
+
+MEMORIES: Final = Memory._meta.db_table
+REASON: Final = "tenant shredded"
+
+
+class AlreadyShredded(Conflict):
+    """This was shredded already; no data is left."""
+
+    code = "ALREADY_SHREDDED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shredded:
+    """What went, or in a plan would go.  rows: by table, those deleted by cascade not counted.
+
+    salts and keys: destroyed.  key_encryption_keys: of the provider, where it keeps some for one tenant alone.
+    """
+
+    kind: ErasedKind
+    uid: uuid.UUID
+    rows: Mapping[str, int] = field(default_factory=dict)
+    salts: int = 0
+    keys: int = 0
+    key_encryption_keys: int = 0
+
+    @property
+    def memories(self) -> int:
+        return self.rows.get(MEMORIES, 0)
+
+
+def plan_space(scope: Scope, space_uid: uuid.UUID, *, most: int | None = None) -> Shredded:
+    """What shredding the space would delete.  most: as of a tenant.  Raises SpaceNotFound or AlreadyShredded."""
+    space = get_space(scope, space_uid)
+    with tenant_transaction(scope):
+        found = {table: rows.count(scope, table, space_id=space.pk, most=most) for table in rows.tables_of_a_space()}
+    return Shredded(
+        kind=ErasedKind.SPACE, uid=space_uid, rows=_some(found), salts=int(crypto.has_salt(scope.tenant.uid, space_uid))
+    )
+
+
+def finish_space(scope: Scope, space_uid: uuid.UUID, *, request_id: str = "", now: datetime) -> Shredded:
+    """Do what the ledger says of a space.  Raises SpaceNotFound when it is done."""
+    space = _take_from_owner(scope, space_uid, now=now)
+    salts = crypto.destroy_salt(scope.tenant.uid, space_uid, now=now)
+    crypto.drop_cached_keys(scope.tenant)
+    _discard_files(scope, space, now=now)
+    tables = rows.tables_of_a_space()
+    deleted = rows.delete_all(scope, tables, space_id=space.pk)
+    _discard_files(scope, space, now=now)  # of exports that had read of it before
+    with tenant_transaction(scope):
+        if not Space.objects.within(scope).filter(pk=space.pk).select_for_update().exists():
+            raise SpaceNotFound  # another worker has finished it meanwhile
+        deleted = _sum(deleted, rows.delete_rest(scope, tables, space_id=space.pk))
+        _delete_row(scope, rows.SPACES, space.pk)
+        record(
+            scope,
+            actor=scope.principal.label,
+            action=AuditAction.SPACE_SHRED,
+            target=f"space:{space.pk}",
+            reason=str(space_uid),
+            request_id=request_id,
+            count=deleted.get(MEMORIES, 0),
+            now=now,
+        )
+    return Shredded(kind=ErasedKind.SPACE, uid=space_uid, rows=deleted, salts=int(salts))
+
+
+def plan_tenant(tenant: Tenant, *, most: int | None = None) -> Shredded:
+    """What shredding the tenant would delete.  most: of each table no more than so many are counted."""
+    with tenant_transaction(tenant):
+        found = {table: rows.count(tenant, table, most=most) for table in rows.tables_of_a_tenant()}
+    return Shredded(
+        kind=ErasedKind.TENANT,
+        uid=tenant.uid,
+        rows=_some(found),
+        salts=crypto.living_salts(tenant.uid),
+        keys=crypto.living_keys(tenant.uid),
+    )
+
+
+def finish_tenant(scope: Scope, *, request_id: str = "", now: datetime) -> Shredded:
+    """Do what the ledger says of the scope's tenant.  Done already, it does nothing."""
+    uid = scope.tenant.uid
+    _shut(scope, now=now)
+    keys = crypto.destroy_tenant_keys(uid, reason=REASON, now=now)
+    crypto.drop_cached_keys(scope.tenant)
+    salts = crypto.destroy_all_salts(uid, now=now)
+    keks = crypto.destroy_own_keks(uid)
+    tables = rows.tables_of_a_tenant()
+    # The state of its keys stays until the end: it shows processes that they hold them no more.
+    deleted = rows.delete_all(scope, [table for table in tables if table != rows.KEY_STATE])
+    with tenant_transaction(scope):
+        Tenant.objects.select_for_update().get(pk=scope.tenant_id)  # blocks creation of end users
+        deleted = _sum(deleted, rows.delete_rest(scope, tables))
+        Tenant.objects.filter(pk=scope.tenant_id).update(name=_nameless(uid))
+        if deleted:
+            record(
+                scope,
+                actor=scope.principal.label,
+                action=AuditAction.TENANT_SHRED,
+                target=f"tenant:{scope.tenant_id}",
+                reason=str(uid),
+                request_id=request_id,
+                count=deleted.get(MEMORIES, 0),
+                now=now,
+            )
+    return Shredded(kind=ErasedKind.TENANT, uid=uid, rows=deleted, salts=salts, keys=keys, key_encryption_keys=keks)
+
+
+def get_space(scope: Scope, space_uid: uuid.UUID) -> Space:
+    """Raises SpaceNotFound or AlreadyShredded."""
+    with tenant_transaction(scope):
+        space = Space.objects.within(scope).filter(uid=space_uid).first()
+    if space is not None:
+        return space
+    raise AlreadyShredded if ledger.names(ErasedKind.SPACE, space_uid) else SpaceNotFound
+
+
+def _take_from_owner(scope: Scope, space_uid: uuid.UUID, *, now: datetime) -> Space:
+    """The space, now without an owner; and the end user, where they have no other, forgotten as well."""
+    with tenant_transaction(scope):
+        space = Space.objects.within(scope).filter(uid=space_uid).first()
+        if space is None:
+            raise SpaceNotFound
+        if space.kind == SpaceKind.END_USER:
+            _bury(scope, space, now=now)
+        # The person before the space, as in ``get_or_create_end_user``, or the two would deadlock.
+        person = EndUser.objects.within(scope).filter(pk=space.owner_id).select_for_update()
+        is_person = space.kind == SpaceKind.END_USER and bool(person)
+        # No owner has an id below zero, and the space's own makes it unique.
+        taken = copy(space)
+        taken.owner_id = -space.pk
+        taken.bind()
+        taken.save(update_fields=["owner_id", "row_mac"])
+        if is_person and not Space.objects.within(scope).filter(kind=space.kind, owner_id=space.owner_id).exists():
+            _delete_row(scope, EndUser._meta.db_table, space.owner_id)
+    return space
+
+
+def _bury(scope: Scope, space: Space, *, now: datetime) -> None:
+    owner = EndUser.objects.within(scope).filter(pk=space.owner_id).values_list("external_mac", flat=True).first()
+    if owner is not None:
+        tombstones.bury_person(scope, space.environment, bytes(owner), now=now)
+
+
+def _discard_files(scope: Scope, space: Space, *, now: datetime) -> None:
+    """Those of exports that hold something of the space.  Not in the transaction that locks the space, for which an
+    export that is under way would wait."""
+    with tenant_transaction(scope):
+        exports.discard(scope, space_ids=[space.pk], now=now)
+
+
+def _shut(scope: Scope, *, now: datetime) -> None:
+    with tenant_transaction(scope):
+        Tenant.objects.filter(pk=scope.tenant_id, closed_at=None).update(closed_at=now)
+        revoke_every_key(scope, now=now)
+
+
+def _nameless(uid: uuid.UUID) -> str:
+    return f"erased-{uid.hex[:16]}"
+
+
+def _delete_row(scope: Scope, table: str, row_id: int) -> None:
+    with connection.cursor() as cursor:
+        mine = "tenant_id = %s and id = %s"
+        cursor.execute(f"delete from {table} where {mine}", [scope.tenant_id, row_id])  # noqa: S608  (a table of ours)
+
+
+def _some(counts: Mapping[str, int]) -> dict[str, int]:
+    return {table: number for table, number in counts.items() if number}
+
+
+def _sum(some: Mapping[str, int], others: Mapping[str, int]) -> dict[str, int]:
+    return {table: some.get(table, 0) + others.get(table, 0) for table in {**some, **others}}

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class KeyManagementConfig(AppConfig):
+    name = "apps.key_management"
+    verbose_name = "Key management"

@@ -1,0 +1,223 @@
+"""Turning a tenant's data key while the service runs.
+
+A rotation is a row.  Its state says what comes next, what remains is a count of rows, and every piece of work is a
+short transaction of its own: a worker that dies in the middle of one leaves the rest to any other, and doing any
+piece twice changes nothing.  What the keys themselves go through is in ``apps.crypto.lifecycle``.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import connection, transaction
+from django.db.models import F, QuerySet
+
+from apps.audit.actions import AuditAction
+from apps.audit.services import record
+from apps.core.scoping import tenant_transaction
+from apps.core.slices import SliceOutcome
+from apps.crypto import lifecycle
+from apps.crypto.models import READING_WINDOW, KeyKind, TenantKeyState
+from apps.key_management import identity
+from apps.key_management.models import OPEN, KeyRotation, RotationState
+from apps.key_management.rotation_requests import ask_for_rotation
+from apps.memories import reencryption
+from apps.projects.scope import Scope
+from apps.projects.system import find_system_scope
+
+logger = logging.getLogger(__name__)
+
+LARGEST_BATCH: Final = 200  # rows in one transaction
+BATCH_SECONDS: Final = 0.5  # about how long one transaction may hold its rows; a slower machine takes fewer
+SMALLEST_BATCH: Final = 50
+
+_SLOTS: Final = 7_213  # the space of the advisory locks by which workers share a rotation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """left: rows under earlier versions, without those in quarantine.  seconds_left: None before anything was done."""
+
+    rotation: KeyRotation
+    left: int
+    seconds_left: float | None
+
+
+# --- asking for one -------------------------------------------------------------------------------------------------
+
+
+def rotate(
+    scope: Scope,
+    *,
+    reason: str,
+    is_compromise: bool = False,
+    window: timedelta = READING_WINDOW,
+    now: datetime,
+) -> KeyRotation:
+    """Let writers use a new root key from now on, and ask for every row to be sealed under it.
+
+    As ``ask_for_rotation``, and begun immediately.  Raises RotationUnderway, KeysMissing, KeysUnavailable.
+    """
+    rotation = ask_for_rotation(scope, reason=reason, is_compromise=is_compromise, window=window, now=now)
+    return begin(scope, rotation.pk, now=now)
+
+
+def reseal(scope: Scope, *, now: datetime) -> KeyRotation | None:
+    """Ask for rows that are under an earlier version, without a new key; None when there are none or it is being done.
+
+    A restored backup brings such rows.
+    """
+    total = count_left(scope)
+    if not total or _open(scope).exists():
+        return None
+    with tenant_transaction(scope):
+        active = TenantKeyState.objects.within(scope).get().active_version
+        return KeyRotation.objects.create(
+            tenant_id=scope.tenant_id, actor=scope.principal.label, reason="rows remain", state=RotationState.RUNNING,
+            window=timedelta(0), to_version=active, rows_total=total, started_at=now, created_at=now,
+        )  # fmt: skip
+
+
+def begin(scope: Scope, rotation_id: int, *, now: datetime) -> KeyRotation:
+    """Take a rotation that was asked for to where its rows can be re-sealed.  Nothing happens twice."""
+    with transaction.atomic():
+        rotation = _locked(rotation_id)
+        if rotation.state == RotationState.ASKED and rotation.to_version is None:
+            _make_keys(scope, rotation, now=now)
+    with tenant_transaction(scope):
+        rotation = _locked(rotation_id)
+        if rotation.state != RotationState.ASKED:
+            return rotation
+        _put_to_use(scope, rotation, now=now)
+    # Counted when writers go on: it takes a while where there is much.
+    KeyRotation.objects.filter(pk=rotation_id).update(rows_total=F("rows_done") + count_left(scope))
+    rotation.refresh_from_db()
+    return rotation
+
+
+def _make_keys(scope: Scope, rotation: KeyRotation, *, now: datetime) -> None:
+    if rotation.is_compromise:
+        lifecycle.mark_compromised(scope, now=now)
+        rotation.identity_to = lifecycle.begin(scope, kind=KeyKind.IDENTITY, reason=rotation.reason, now=now)
+    rotation.to_version = lifecycle.begin(scope, reason=rotation.reason, now=now)
+    rotation.save(update_fields=["to_version", "identity_to"])
+
+
+def _put_to_use(scope: Scope, rotation: KeyRotation, *, now: datetime) -> None:
+    assert rotation.to_version is not None  # noqa: S101  (``_make_keys`` came first)
+    lifecycle.promote(scope, rotation.to_version, window=rotation.window, now=now)
+    if rotation.identity_to is not None:
+        lifecycle.promote(scope, rotation.identity_to, kind=KeyKind.IDENTITY, window=rotation.window, now=now)
+    rotation.from_version = TenantKeyState.objects.within(scope).get().active_version
+    lifecycle.flip(scope, rotation.to_version, reason=rotation.reason, now=now)
+    rotation.state, rotation.started_at = RotationState.RUNNING, now
+    rotation.save(update_fields=["from_version", "state", "started_at"])
+
+
+# --- doing it -------------------------------------------------------------------------------------------------------
+
+
+def work(rotation_id: int, *, seconds: float, workers: int, clock: Callable[[], datetime]) -> SliceOutcome:
+    """Seal rows under the new key for about so long.  workers: how many may do so concurrently, wherever they run."""
+    rotation = KeyRotation.objects.filter(pk=rotation_id).first()
+    scope = find_system_scope(rotation.tenant_id) if rotation else None
+    if rotation is None or scope is None:
+        return SliceOutcome.OVER
+    if rotation.state == RotationState.ASKED:
+        rotation = begin(scope, rotation_id, now=clock())
+    if rotation.state != RotationState.RUNNING:
+        return SliceOutcome.OVER
+    deadline, size = time.monotonic() + seconds, LARGEST_BATCH
+    while time.monotonic() < deadline:
+        started = time.monotonic()
+        done = _batch(scope, rotation, size, workers=workers, now=clock())
+        if done is None:
+            return SliceOutcome.BUSY
+        if not done:
+            return _finish(scope, rotation, now=clock())
+        size = _next_size(size, time.monotonic() - started)
+    return SliceOutcome.MORE
+
+
+def _next_size(size: int, took: float) -> int:
+    if took > BATCH_SECONDS:
+        return max(SMALLEST_BATCH, size // 2)
+    return min(LARGEST_BATCH, size * 2) if took < BATCH_SECONDS / 2 else size
+
+
+def _batch(scope: Scope, rotation: KeyRotation, size: int, *, workers: int, now: datetime) -> int | None:
+    """How many rows are done with, in one transaction; None when as many workers as may be are at it."""
+    with tenant_transaction(scope):
+        if not _take_slot(rotation.pk, workers):
+            return None
+        resealed = reencryption.reseal_batch(scope, limit=size, now=now)
+        done = resealed.done + resealed.quarantined
+        if not done and rotation.identity_to is not None:
+            done = identity.rekey_some(scope, rotation.identity_to, now=now)
+        if done:
+            # Last, so that two workers wait for each other no longer than a commit takes.
+            KeyRotation.objects.filter(pk=rotation.pk).update(
+                rows_done=F("rows_done") + resealed.done,
+                rows_quarantined=F("rows_quarantined") + resealed.quarantined,
+            )
+        return done
+
+
+def _take_slot(rotation_id: int, workers: int) -> bool:
+    """Whether this transaction is one of those that may work.  Released with the transaction, however it ends."""
+    with connection.cursor() as cursor:
+        for slot in range(workers):
+            name = (rotation_id * 64 + slot) % 2**31
+            cursor.execute("select pg_try_advisory_xact_lock(%s, %s)", [_SLOTS, name])
+            if cursor.fetchone() == (True,):
+                return True
+    return False
+
+
+def _finish(scope: Scope, rotation: KeyRotation, *, now: datetime) -> SliceOutcome:
+    """There was nothing to take.  Either it is done, or others hold the rows that are left."""
+    if count_left(scope):
+        return SliceOutcome.BUSY
+    with tenant_transaction(scope):
+        if rotation.identity_to is not None and not identity.is_done(scope, rotation.identity_to):
+            return SliceOutcome.BUSY
+        mine = KeyRotation.objects.filter(pk=rotation.pk, state=RotationState.RUNNING)
+        if mine.update(state=RotationState.DONE, finished_at=now):
+            rotation.refresh_from_db()
+            record(
+                scope, actor=scope.principal.label, action=AuditAction.KEY_RESEALED,
+                target=f"key:{rotation.to_version}", count=rotation.rows_done, now=now,
+            )  # fmt: skip
+    return SliceOutcome.OVER
+
+
+# --- how far it is --------------------------------------------------------------------------------------------------
+
+
+def count_left(scope: Scope) -> int:
+    """Rows under other versions than the active one, without those in quarantine."""
+    with tenant_transaction(scope):
+        active = TenantKeyState.objects.within(scope).get().active_version
+        return sum(rows for version, rows in reencryption.behind(scope).items() if version != active)
+
+
+def progress(scope: Scope, *, now: datetime) -> Progress | None:
+    """Of the tenant's newest rotation; None when there was none."""
+    rotation = KeyRotation.objects.filter(tenant_id=scope.tenant_id).order_by("-pk").first()
+    if rotation is None:
+        return None
+    left = count_left(scope) if rotation.state in OPEN else 0
+    seconds = (now - rotation.started_at).total_seconds() if rotation.started_at else 0.0
+    speed = rotation.rows_done / seconds if seconds > 0 else 0.0
+    return Progress(rotation=rotation, left=left, seconds_left=left / speed if speed else None)
+
+
+def _open(scope: Scope) -> QuerySet[KeyRotation]:
+    return KeyRotation.objects.filter(tenant_id=scope.tenant_id, state__in=OPEN)
+
+
+def _locked(rotation_id: int) -> KeyRotation:
+    return KeyRotation.objects.select_for_update().get(pk=rotation_id)

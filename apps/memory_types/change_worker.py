@@ -1,0 +1,348 @@
+"""Giving memories the types that a change of types says, while the service runs.
+
+Spaces are gone through in the order of their ids, and in each the newest memory first, so that of two that want one
+place the newer gets it.  What a batch looks at is read without a lock; only where something is to change is the space
+locked, for about half a second at most.  Its progress is in the change's row, in the same transaction as what was
+done: a worker may be killed at any point, and the next one goes on from there.
+
+An add that was under way when the change was asked for may not know of it.  So what was written about then is looked at
+once more, some seconds later.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import connection
+from django.db.models import Exists, OuterRef, QuerySet
+
+from apps.audit.actions import AuditAction
+from apps.audit.services import record
+from apps.core.scoping import tenant_transaction
+from apps.core.slices import SliceOutcome
+from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
+from apps.memories import integrity
+from apps.memories.models import Memory, TypeRule
+from apps.memories.phrase_rules import PhraseRule
+from apps.memories.spaces import list_spaces, lock_space
+from apps.memories.tenant_types import read_registry, wording_of
+from apps.memories.types import MemoryType
+from apps.memory_types.models import AT_WORK, ChangeState, RowState, TypeChange, TypeChangeRow
+from apps.memory_types.retyping import FormerType, Retyped, RetypingResult, TypeRequest, retype, said
+from apps.memory_types.type_changes import Planned, drop_if_unused
+from apps.projects.models import Space
+from apps.projects.scope import Scope, SpaceRef
+from apps.projects.system import find_system_scope
+
+LARGEST_BATCH: Final = 1_000  # memories looked at in one transaction
+SMALLEST_BATCH: Final = 50
+BATCH_SECONDS: Final = 0.5  # about how long one transaction may take; a slower machine takes fewer
+SETTLES: Final = timedelta(seconds=10)  # longer than an add takes from its first look at the types to its commit
+BEFORE: Final = timedelta(minutes=1)  # how long before the change an add may have been sent that did not know of it
+
+_SLOT: Final = 7_214  # the space of the advisory locks by which one worker at a time is at a change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """A memory that a change would be about.  wording: the name of what told it.  No word of what it says."""
+
+    memory_id: int
+    space_id: int
+    was: str
+    becomes: str
+    wording: str
+    has_key: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """seen: memories looked at.  by: (former type, wording) to how many.  taken: whose place another memory has."""
+
+    seen: int
+    changed: int
+    taken: int
+    broken: int
+    by: dict[tuple[str, str], int]
+    sample: Sequence[Sample]
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Memories of one space that are to change, each with the wording that told it."""
+
+    wordings: dict[int, str]
+    broken: int
+
+
+def preview(
+    scope: Scope, planned: Planned, *, most: int, progress: Callable[[int], None] = lambda seen: None, now: datetime
+) -> Preview:
+    """What the change would do, and a sample of at most so many memories.  Writes nothing, and locks nothing."""
+    seen, results, by = 0, Counter[RetypingResult](), Counter[tuple[str, str]]()
+    sample: list[Sample] = []
+    for ref in [space.ref for space in list_spaces(scope)]:
+        before: int | None = None
+        while True:
+            with tenant_transaction(scope, snapshot=True):
+                rows = _next_rows(scope, planned.sources, ref.id, before, LARGEST_BATCH)
+                if not rows:
+                    break
+                cipher = open_space(scope.tenant, ref)
+                told = _tell(scope, rows, planned.wordings, cipher, now=now)
+                meant = [row for row in rows if row.pk in told.wordings]
+                space = Space.objects.within(scope).get(pk=ref.id)
+                wishes = {row.pk: TypeRequest(type=planned.type) for row in meant}
+                found = retype(scope, space, cipher, meant, wishes, dry_run=True, now=now)
+            results.update(one.result for one in found)
+            results[RetypingResult.BROKEN] += told.broken
+            by.update((row.type, told.wordings[row.pk]) for row in meant)
+            sample += [
+                Sample(
+                    memory_id=row.pk, space_id=row.space_id, was=row.type, becomes=planned.type.name,
+                    wording=told.wordings[row.pk], has_key=row.label_ct is not None,
+                )
+                for row in meant[: most - len(sample)]
+            ]  # fmt: skip
+            seen += len(rows)
+            before = rows[-1].pk
+            progress(seen)
+    return Preview(
+        seen=seen, changed=results[RetypingResult.CHANGED], taken=results[RetypingResult.TAKEN],
+        broken=results[RetypingResult.BROKEN], by=dict(by), sample=sample,
+    )  # fmt: skip
+
+
+def open_changes() -> list[int]:
+    """Ids of the changes that want work."""
+    return list(TypeChange.objects.filter(state__in=AT_WORK).order_by("pk").values_list("pk", flat=True))
+
+
+def work(change_id: int, *, seconds: float, clock: Callable[[], datetime]) -> SliceOutcome:
+    """Carry a change on for about so long.  Busy: another worker has it, or its second look must wait a little."""
+    change = TypeChange.objects.filter(pk=change_id).first()
+    scope = find_system_scope(change.tenant_id) if change else None
+    if change is None or scope is None:
+        return SliceOutcome.OVER
+    deadline, size = time.monotonic() + seconds, SMALLEST_BATCH
+    while time.monotonic() < deadline:
+        started = time.monotonic()
+        outcome = _turn(scope, change_id, size, now=clock())
+        if outcome != SliceOutcome.MORE:
+            return outcome
+        size = _next_size(size, time.monotonic() - started)
+    return SliceOutcome.MORE
+
+
+def _next_size(size: int, took: float) -> int:
+    if took > BATCH_SECONDS:
+        return max(SMALLEST_BATCH, size // 2)
+    return min(LARGEST_BATCH, size * 2) if took < BATCH_SECONDS / 2 else size
+
+
+def _turn(scope: Scope, change_id: int, size: int, *, now: datetime) -> SliceOutcome:
+    """One batch, in one transaction."""
+    with tenant_transaction(scope):
+        if not _is_alone(change_id):
+            return SliceOutcome.BUSY
+        change = TypeChange.objects.get(pk=change_id)
+        if change.state == ChangeState.RUNNING:
+            return _carry_on(scope, change, size, now=now)
+        if change.state == ChangeState.UNDOING:
+            return _undo_some(scope, change, size, now=now)
+        return SliceOutcome.OVER
+
+
+def _is_alone(change_id: int) -> bool:
+    """Whether no other worker has it.  Released with the transaction, however it ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("select pg_try_advisory_xact_lock(%s, %s)", [_SLOT, change_id % 2**31])
+        (is_mine,) = cursor.fetchone() or (False,)
+        return bool(is_mine)
+
+
+# --- doing it -------------------------------------------------------------------------------------------------------
+
+
+def _carry_on(scope: Scope, change: TypeChange, size: int, *, now: datetime) -> SliceOutcome:
+    ref = _space_at(scope, change)
+    if ref is None:
+        return _end_look(scope, change, now=now)
+    rows = _next_rows(scope, change.sources, ref.id, change.at_memory, size, change)
+    results: list[Retyped] = []
+    if rows:
+        results, broken = _change_some(scope, change, ref, rows, now=now)
+        change.rows_broken += broken if change.looks_again_at is None else 0
+    _note(scope, change, ref, results, now=now)
+    if change.looks_again_at is None:
+        change.rows_seen += len(rows)
+    # A short batch is the end of the space.
+    change.at_space, change.at_memory = ref.id, rows[-1].pk if len(rows) == size else None
+    change.save(update_fields=["at_space", "at_memory", "rows_seen", "rows_changed", "rows_taken", "rows_broken"])
+    return SliceOutcome.MORE
+
+
+def _change_some(
+    scope: Scope, change: TypeChange, ref: SpaceRef, rows: Sequence[Memory], *, now: datetime
+) -> tuple[list[Retyped], int]:
+    """The states of those among the rows that the change is about, and how many rows do not open."""
+    registry = read_registry(scope)
+    wordings = [wording_of(row) for row in TypeRule.objects.within(scope).filter(change_id=change.pk).order_by("pk")]
+    try:
+        told = _tell(scope, rows, wordings, open_space(scope.tenant, ref), now=now)
+        if not told.wordings:
+            return [], told.broken
+        space, cipher = lock_space(replace(scope, environment=ref.environment).in_spaces(ref))
+    except SpaceShredded:
+        return [], 0
+    still = _locked(scope, list(told.wordings)).filter(type__in=change.sources, retention_status__in=_EXISTING)
+    type_ = registry.get(change.type)
+    # The newest first: of two that want one place it gets it.
+    meant = sorted(still, key=lambda row: -row.pk)
+    return retype(scope, space, cipher, meant, {row.pk: TypeRequest(type=type_) for row in meant}, now=now), told.broken
+
+
+def _note(scope: Scope, change: TypeChange, ref: SpaceRef, results: Sequence[Retyped], *, now: datetime) -> None:
+    TypeChangeRow.everyone.bulk_create(
+        TypeChangeRow(
+            tenant_id=scope.tenant_id, change_id=change.pk, space_id=ref.id, memory_id=one.memory_id,
+            was_type=one.was.type, was_prior=one.was.prior, was_confidence=one.was.confidence,
+            had_slot=one.was.had_slot, txid=one.txid, state=RowState(one.result.value), created_at=now,
+        )
+        for one in results
+    )  # fmt: skip
+    counts = Counter(one.result for one in results)
+    change.rows_changed += counts[RetypingResult.CHANGED]
+    change.rows_taken += counts[RetypingResult.TAKEN]
+    change.rows_broken += counts[RetypingResult.BROKEN]
+
+
+def _end_look(scope: Scope, change: TypeChange, *, now: datetime) -> SliceOutcome:
+    """After the first look comes a second one, at what was written when the change was asked for."""
+    if change.looks_again_at is None:
+        if now < change.created_at + SETTLES:
+            return SliceOutcome.BUSY
+        change.looks_again_at, change.at_space, change.at_memory = change.created_at - BEFORE, 0, None
+        change.save(update_fields=["looks_again_at", "at_space", "at_memory"])
+        return SliceOutcome.MORE
+    _finish(scope, change, ChangeState.DONE, change.rows_changed, now=now)
+    return SliceOutcome.OVER
+
+
+def _finish(scope: Scope, change: TypeChange, state: ChangeState, count: int, *, now: datetime) -> None:
+    change.state, change.finished_at = state, now
+    change.save(update_fields=["state", "finished_at"])
+    record(
+        scope, actor=scope.principal.label, action=AuditAction(f"types.{state}"), target=f"type_change:{change.pk}",
+        reason=change.type, count=count, now=now,
+    )  # fmt: skip
+
+
+# --- undoing it -----------------------------------------------------------------------------------------------------
+
+
+def _undo_some(scope: Scope, change: TypeChange, size: int, *, now: datetime) -> SliceOutcome:
+    """The rows of one space; a row that is done with is not looked at again, so that its state is all there is."""
+    mine = TypeChangeRow.objects.within(scope).filter(change_id=change.pk)
+    first = mine.filter(state=RowState.CHANGED).order_by("space_id", "pk").values_list("space_id", flat=True).first()
+    if first is None:
+        drop_if_unused(scope, change)
+        _finish(scope, change, ChangeState.UNDONE, change.rows_restored, now=now)
+        return SliceOutcome.OVER
+    noted = list(mine.filter(state=RowState.CHANGED, space_id=first).order_by("pk")[:size])
+    try:
+        ref = Space.objects.within(scope).get(pk=first).ref
+        space, cipher = lock_space(replace(scope, environment=ref.environment).in_spaces(ref))
+        restored = {one.memory_id for one in _restore(scope, change, space, cipher, noted, now=now)}
+    except SpaceShredded:
+        restored = set()
+    for row in noted:
+        row.state = RowState.RESTORED if row.memory_id in restored else RowState.KEPT
+    TypeChangeRow.objects.within(scope).bulk_update(noted, ["state"])
+    change.rows_restored += len(restored)
+    change.rows_kept += len(noted) - len(restored)
+    change.save(update_fields=["rows_restored", "rows_kept"])
+    return SliceOutcome.MORE
+
+
+def _restore(
+    scope: Scope,
+    change: TypeChange,
+    space: Space,
+    cipher: SpaceCipher,
+    noted: Sequence[TypeChangeRow],
+    *,
+    now: datetime,
+) -> Iterator[Retyped]:
+    """Those that no one changed since, and whose former place is free."""
+    registry, by_id = read_registry(scope), {row.memory_id: row for row in noted}
+    untouched = [
+        row for row in _locked(scope, list(by_id)).filter(type=change.type) if row.changed_txid == by_id[row.pk].txid
+    ]
+    wishes = {row.pk: _former(by_id[row.pk], registry.get(by_id[row.pk].was_type)) for row in untouched}
+    found = retype(scope, space, cipher, untouched, wishes, now=now)
+    yield from (one for one in found if one.result == RetypingResult.CHANGED)
+
+
+def _former(row: TypeChangeRow, type_: MemoryType) -> TypeRequest:
+    was = FormerType(type=row.was_type, prior=row.was_prior, confidence=row.was_confidence, had_slot=row.had_slot)
+    return TypeRequest(type=type_, back_to=was)
+
+
+# --- which rows -----------------------------------------------------------------------------------------------------
+
+_EXISTING: Final = ("active", "archived")
+
+
+def _space_at(scope: Scope, change: TypeChange) -> SpaceRef | None:
+    """The space that the change is in the middle of, or the next one."""
+    spaces = Space.objects.within(scope).order_by("pk")
+    is_inside = change.at_memory is not None
+    space = spaces.filter(**{"pk__gte" if is_inside else "pk__gt": change.at_space}).first()
+    return space.ref if space else None
+
+
+def _next_rows(
+    scope: Scope, sources: Sequence[str], space_id: int, before: int | None, size: int, change: TypeChange | None = None
+) -> list[Memory]:
+    """Memories of one space, the newest first, that are to be looked at; of a change, those it is not done with."""
+    rows = Memory.objects.within_tenant(scope).filter(
+        space_id=space_id, type__in=sources, retention_status__in=_EXISTING
+    )
+    if before is not None:
+        rows = rows.filter(pk__lt=before)
+    if change is not None:
+        done = TypeChangeRow.objects.within(scope).filter(change_id=change.pk, memory_id=OuterRef("pk"))
+        rows = rows.filter(~Exists(done))
+        if change.looks_again_at is not None:
+            rows = rows.filter(created_at__gte=change.looks_again_at)
+    return list(rows.order_by("-pk")[:size])
+
+
+def _locked(scope: Scope, ids: Sequence[int]) -> QuerySet[Memory]:
+    """In the order of their ids, as by everybody who changes memories."""
+    return Memory.objects.within_tenant(scope).filter(pk__in=ids).order_by("pk").select_for_update(no_key=True)
+
+
+def _tell(
+    scope: Scope, rows: Sequence[Memory], wordings: Sequence[PhraseRule], cipher: SpaceCipher, *, now: datetime
+) -> _Told:
+    """Which of the rows are meant.  Without wordings all are, and none needs to be opened."""
+    if not wordings:
+        return _Told({row.pk: "" for row in rows}, 0)
+    told: dict[int, str] = {}
+    broken = 0
+    for row in rows:
+        try:
+            key, text = said(row, cipher)
+        except DecryptError as error:
+            integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
+            broken += 1
+            continue
+        name = next((one.name for one in wordings if one.fits(row.type, key, text.reveal())), None)
+        if name is not None:
+            told[row.pk] = name
+    return _Told(told, broken)

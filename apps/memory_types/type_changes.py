@@ -1,0 +1,322 @@
+"""Asking for a change of a tenant's types: adding one, splitting one off others, giving one up, and undoing any of it.
+
+What is asked for holds immediately for what is written from now on; what is there already follows (``retyping``).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import IntegrityError
+from django.db.models import Count
+
+from apps.audit.actions import AuditAction
+from apps.audit.services import record
+from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.scoping import tenant_transaction
+from apps.edges.ontology import MAX_CUSTOM, NAME, BadTypeName, TooManyTypes, get_ontology
+from apps.memories.models import Memory, OwnType, TypeRule
+from apps.memories.phrase_rules import PhraseRule
+from apps.memories.tenant_types import Registry, TenantType, read_registry
+from apps.memories.types import TYPES, MemoryType
+from apps.memory_types.models import AT_WORK, ChangeKind, ChangeState, RowState, TypeChange, TypeChangeRow
+from apps.projects.scope import Scope
+
+# What others said, and what was put together of memories, is no memory of a kind of the tenant's.
+NEVER_LOOKED_AT: Final = frozenset({"reference", "summary"})
+MOST_PRIOR: Final = 0.2  # of the built-in types
+LONGEST_HALF_LIFE: Final = 3650.0
+MOST_WORDINGS: Final = 32  # of one change
+SLOTS: Final = ("inherit", "own", "none")
+
+
+class TypeExists(Conflict):
+    """A type with this name exists already; `memsync types split` moves more memories to it."""
+
+    code = "TYPE_EXISTS"
+
+
+class TypeUnknown(NotFound):
+    """There is no such type; `memsync types list` shows all."""
+
+    code = "TYPE_UNKNOWN"
+
+
+class TypeBuiltIn(Invalid):
+    """A built-in type cannot be retired."""
+
+    code = "TYPE_BUILT_IN"
+
+
+class TypeSunset(Conflict):
+    """This type was retired already."""
+
+    code = "TYPE_SUNSET"
+
+
+class BadTypeDefinition(Invalid):
+    """A prior must be 0 to 0.2, a half-life above 0 and at most 3650 days, a lifetime above 0."""
+
+    code = "BAD_TYPE_DEFINITION"
+
+
+class NoMatchingRule(Invalid):
+    """Name the words or the keys that identify memories of this type."""
+
+    code = "NOTHING_TELLS_THEM"
+
+
+class BadSources(Invalid):
+    """Sources must be existing types, not the type itself, a summary or a reference."""
+
+    code = "BAD_SOURCES"
+
+
+class ChangeUnderway(Conflict):
+    """A change of this tenant's types is in progress; `memsync types status` shows the progress."""
+
+    code = "TYPE_CHANGE_UNDERWAY"
+
+
+class ChangeUnknown(NotFound):
+    """There is no such change of types; `memsync types status` shows all."""
+
+    code = "TYPE_CHANGE_UNKNOWN"
+
+
+class ChangeHasDependents(Conflict):
+    """A later change concerns the same types: undo that one first."""
+
+    code = "TYPE_CHANGE_BUILT_UPON"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """What a new type is to mean; None takes the parent's, or else what a type without one has.
+
+    slot: ``inherit`` the parent's group, have a group of its ``own``, or ``none``: its memories accumulate.
+    """
+
+    parent: str = ""
+    slot: str = "inherit"
+    prior: float | None = None
+    half_life_days: float | None = None
+    ttl: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A change that may be made: looked over, and nothing written.
+
+    own: the type that is new with it.  wordings: without any, all memories of the sources are meant.
+    """
+
+    kind: ChangeKind
+    type: MemoryType
+    sources: Sequence[str]
+    own: TenantType | None = None
+    wordings: Sequence[PhraseRule] = ()
+
+
+def plan_addition(
+    scope: Scope, name: str, definition: Definition, wordings: Sequence[PhraseRule], *, sources: Sequence[str] = ()
+) -> Planned:
+    """A type that is new, and the memories that are to be of it.  sources: every type that may be, unless named.
+
+    Raises TypeExists, BadTypeName, TooManyTypes, TypeUnknown, BadTypeDefinition, BadSources, BadTypeRule.
+    """
+    registry = read_registry(scope)
+    if name in registry:
+        raise TypeExists
+    own = _define(scope, registry, name, definition)
+    looked_at = sources or [one for one in (*TYPES, *registry.own) if one not in NEVER_LOOKED_AT]
+    return _told(registry, ChangeKind.ADD, own.type, looked_at, wordings, own=own)
+
+
+def plan_split(
+    scope: Scope, name: str, definition: Definition, wordings: Sequence[PhraseRule], *, sources: Sequence[str]
+) -> Planned:
+    """Memories of other types that are to be of this one, which is defined where there is none of that name.
+
+    Raises NothingTellsThem, TypeSunset, and what ``plan_addition`` raises but TypeExists.
+    """
+    registry = read_registry(scope)
+    own = None if name in registry else _define(scope, registry, name, definition)
+    if registry.now_called(name) != name:
+        raise TypeSunset
+    if not wordings:
+        raise NoMatchingRule
+    return _told(registry, ChangeKind.SPLIT, own.type if own else registry.get(name), sources, wordings, own=own)
+
+
+def plan_sunset(scope: Scope, name: str, into: str) -> Planned:
+    """Every memory of a type of the tenant's own is to be of another, and so is what is written from now on.
+
+    Raises TypeUnknown, TypeBuiltIn, TypeSunset, BadSources.
+    """
+    registry = read_registry(scope)
+    if name in TYPES:
+        raise TypeBuiltIn
+    if name not in registry or into not in registry:
+        raise TypeUnknown
+    if registry.now_called(name) != name or registry.now_called(into) != into:
+        raise TypeSunset
+    if into == name or into in NEVER_LOOKED_AT:
+        raise BadSources
+    return Planned(kind=ChangeKind.SUNSET, type=registry.get(into), sources=(name,))
+
+
+def commit(scope: Scope, planned: Planned, *, now: datetime) -> TypeChange:
+    """Let it hold for what is written from now on, and ask for what is there to follow.
+
+    Raises ChangeUnderway; TypeExists when another user was quicker.
+    """
+    try:
+        with tenant_transaction(scope):
+            change = TypeChange.objects.create(
+                tenant_id=scope.tenant_id, actor=scope.principal.label, kind=planned.kind, type=planned.type.name,
+                sources=list(planned.sources), defines=planned.own is not None, created_at=now,
+            )  # fmt: skip
+            _define_in_registry(scope, planned, change, now=now)
+            change.rows_total = count_eligible(scope, planned.sources)
+            if planned.kind != ChangeKind.SUNSET and not planned.wordings:
+                change.rows_total, change.state, change.finished_at = 0, ChangeState.DONE, now
+            change.save(update_fields=["rows_total", "state", "finished_at"])
+            record(
+                scope, actor=scope.principal.label, action=AuditAction(f"types.{planned.kind}"),
+                target=f"type_change:{change.pk}", reason=planned.type.name, count=change.rows_total, now=now,
+            )  # fmt: skip
+    except IntegrityError as error:
+        raise (TypeExists if "own_type_once" in str(error) else ChangeUnderway) from None
+    return change
+
+
+def ask_to_undo(scope: Scope, change_id: int, *, now: datetime) -> TypeChange:
+    """Take back what the change holds for from now on, and ask for its memories to be given their former types.
+
+    Raises ChangeUnknown, ChangeUnderway, ChangeBuiltUpon.  One that is undone already is given back as it is.
+    """
+    with tenant_transaction(scope):
+        mine = TypeChange.objects.select_for_update().filter(tenant_id=scope.tenant_id)
+        change = mine.filter(pk=change_id).first()
+        if change is None:
+            raise ChangeUnknown
+        if change.state in (ChangeState.UNDOING, ChangeState.UNDONE):
+            return change
+        if mine.filter(state__in=AT_WORK).exclude(pk=change_id).exists():
+            raise ChangeUnderway
+        names = {change.type, *change.sources} if change.kind == ChangeKind.SUNSET else {change.type}
+        later = mine.filter(pk__gt=change_id).exclude(state=ChangeState.UNDONE)
+        if any(names & {one.type, *one.sources} for one in later):
+            raise ChangeHasDependents
+        TypeRule.objects.within(scope).filter(change_id=change_id).delete()
+        if change.kind == ChangeKind.SUNSET:
+            OwnType.objects.within(scope).filter(name__in=change.sources).update(replaced_by="")
+        change.state, change.finished_at = ChangeState.UNDOING, None
+        change.save(update_fields=["state", "finished_at"])
+        record(
+            scope, actor=scope.principal.label, action=AuditAction.TYPES_UNDO, target=f"type_change:{change.pk}",
+            reason=change.type, now=now,
+        )  # fmt: skip
+    return change
+
+
+def drop_if_unused(scope: Scope, change: TypeChange) -> None:
+    """Take a type that came with a change out of the registry, unless memories are of it by now.
+
+    In the tenant's transaction.
+    """
+    if change.defines and not Memory.objects.within_tenant(scope).filter(type=change.type).exists():
+        OwnType.objects.within(scope).filter(name=change.type).delete()
+
+
+def list_changes(scope: Scope) -> list[TypeChange]:
+    """Newest first."""
+    return list(TypeChange.objects.filter(tenant_id=scope.tenant_id).order_by("-pk"))
+
+
+def get_change(scope: Scope, change_id: int | None = None) -> TypeChange:
+    """The change of this id, or the newest.  Raises ChangeUnknown."""
+    mine = TypeChange.objects.filter(tenant_id=scope.tenant_id).order_by("-pk")
+    found = (mine if change_id is None else mine.filter(pk=change_id)).first()
+    if found is None:
+        raise ChangeUnknown
+    return found
+
+
+def count_by_type(scope: Scope) -> dict[str, int]:
+    """How many memories the tenant has of each type, archived ones too."""
+    with tenant_transaction(scope):
+        rows = Memory.objects.within_tenant(scope).filter(retention_status__in=("active", "archived"))
+        return dict(rows.order_by("type").values_list("type").annotate(Count("pk")))
+
+
+def count_eligible(scope: Scope, sources: Sequence[str]) -> int:
+    """How many memories a change of these types would look at."""
+    with tenant_transaction(scope):
+        rows = Memory.objects.within_tenant(scope).filter(retention_status__in=("active", "archived"))
+        return rows.filter(type__in=sources).count()
+
+
+def count_to_undo(scope: Scope, change: TypeChange) -> int:
+    """How many memories have their type by this change, those that a user changed since too."""
+    with tenant_transaction(scope):
+        return TypeChangeRow.objects.within(scope).filter(change_id=change.pk, state=RowState.CHANGED).count()
+
+
+def _define(scope: Scope, registry: Registry, name: str, definition: Definition) -> TenantType:
+    if not NAME.fullmatch(name):
+        raise BadTypeName
+    labels = {*get_ontology(scope).custom_content_types, *registry.own, name}
+    if len(labels) > MAX_CUSTOM:
+        raise TooManyTypes
+    parent = definition.parent
+    if parent and parent not in registry:
+        raise TypeUnknown
+    like = registry.get(parent or name)
+    prior = like.prior if definition.prior is None else definition.prior
+    half_life = like.half_life_days if definition.half_life_days is None else definition.half_life_days
+    is_short = definition.ttl is not None and definition.ttl <= timedelta(0)
+    if not 0.0 <= prior <= MOST_PRIOR or not 0.0 < half_life <= LONGEST_HALF_LIFE or is_short:
+        raise BadTypeDefinition
+    groups = {"inherit": like.group, "own": f"own.{name}", "none": None}
+    return TenantType(
+        type=MemoryType(name, groups[definition.slot], prior, half_life), parent=parent, ttl=definition.ttl
+    )
+
+
+def _told(
+    registry: Registry,
+    kind: ChangeKind,
+    type_: MemoryType,
+    sources: Sequence[str],
+    wordings: Sequence[PhraseRule],
+    *,
+    own: TenantType | None,
+) -> Planned:
+    is_bad = any(one not in registry or one == type_.name or one in NEVER_LOOKED_AT for one in sources)
+    if is_bad or not sources or len(wordings) > MOST_WORDINGS:
+        raise BadSources
+    told = [replace(one, type=type_.name, sources=tuple(sources)) for one in wordings]
+    for one in told:
+        one.check()
+    return Planned(kind=kind, type=type_, sources=tuple(sources), own=own, wordings=told)
+
+
+def _define_in_registry(scope: Scope, planned: Planned, change: TypeChange, *, now: datetime) -> None:
+    if planned.own is not None:
+        type_ = planned.own.type
+        OwnType.everyone.create(
+            tenant_id=scope.tenant_id, name=type_.name, parent=planned.own.parent, group=type_.group or "",
+            prior=type_.prior, half_life_days=type_.half_life_days, ttl=planned.own.ttl, created_at=now,
+        )  # fmt: skip
+    if planned.kind == ChangeKind.SUNSET:
+        OwnType.objects.within(scope).filter(name__in=planned.sources).update(replaced_by=planned.type.name)
+    TypeRule.everyone.bulk_create(
+        TypeRule(
+            tenant_id=scope.tenant_id, change_id=change.pk, type=one.type, name=one.name, sources=list(one.sources),
+            words=list(one.words), unless=list(one.unless), key_prefix=one.key_prefix, created_at=now,
+        )
+        for one in planned.wordings
+    )  # fmt: skip
