@@ -29,7 +29,8 @@ from apps.ingest.services import remember
 from apps.ingest.turns import Turn, take_turn
 from apps.key_management.binding import bind_rows
 from apps.memories.models import Memory
-from apps.memories.spaces import EXTERNAL_ID, get_or_create_end_user
+from apps.memories.spaces import get_or_create_end_user
+from apps.tenants.models import EXTERNAL_ID
 from apps.policies.retention import Level, set_policy
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Principal, Scope

@@ -63,7 +63,7 @@ UNFOLD: dict[str, Any] = {
                     _item("Quarantine", "gpp_maybe", "memories_quarantinedrow_changelist"),
                     _item("Retention policies", "auto_delete", "policies_retentionpolicy_changelist"),
                     _item("Retention runs", "cleaning_services", "retention_retentionrun_changelist"),
-                    _item("Legal holds", "gavel", "retention_hold_changelist"),
+                    _item("Legal holds", "gavel", "erasure_hold_changelist"),
                     _item("Break-glass grants", "emergency_home", "breakglass_grant_changelist"),
                     _item("Audit trail", "history", "audit_auditevent_changelist"),
                 ],

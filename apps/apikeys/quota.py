@@ -47,8 +47,8 @@ def set_quota(
     if mode not in MODES or any(limit is not None and limit < 0 for limit in (adds, retrievals)):
         raise QuotaMalformed
     with tenant_transaction(tenant):
-        TenantQuota.everyone.update_or_create(
-            tenant_id=tenant.tenant_id,
+        TenantQuota.objects.update_or_create(
+            tenant,
             defaults={"mode": mode, "adds": adds, "retrievals": retrievals},
             create_defaults={"mode": mode, "adds": adds, "retrievals": retrievals, "created_at": now},
         )

@@ -77,8 +77,8 @@ def ask(scope: Scope, space_id: int, *, reason: str, ticket: str, now: datetime)
         mine = Grant.objects.within(scope).filter(space_id=space_id, asked_by=scope.principal.id, closed_at=None)
         if any(one.standing(now=now) in (*WAITING, GrantStatus.OPEN) for one in mine.filter(waits_until__gt=now)):
             raise AlreadyAsked
-        grant = Grant.everyone.create(
-            tenant_id=scope.tenant_id,
+        grant: Grant = Grant.objects.create(
+            scope,
             space_id=space_id,
             asked_by=scope.principal.id,
             reason=reason,

@@ -18,10 +18,10 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity, lineage
 from apps.memories.decay import boost, days_since, freshness, half_life_of, salience
-from apps.memories.feedback import COMMENT
 from apps.memories.feedback_aggregation import RECENT, Signal, Trend, trend_of
 from apps.memories.lifetimes import Rule, lifetimes_of
 from apps.memories.models import DIMENSIONS, Memory, MemoryFeedback, MemoryVector
+from apps.memories.models.history import COMMENT
 from apps.memories.opened import OpenedMemory
 from apps.memories.sealing import open_handles, open_memory
 from apps.memories.selectors import MemoryNotFound

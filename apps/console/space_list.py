@@ -11,11 +11,10 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_tenant
 from apps.memories.lineage import NOT_STALE
-from apps.memories.spaces import EXTERNAL_ID
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope, SpaceKind, SpaceRef
 from apps.projects.selectors import SpaceNotFound
-from apps.tenants.models import EndUser
+from apps.tenants.models import EXTERNAL_ID, EndUser
 
 COUNTED: Final = 1_000  # memories of one space; beyond it there are just more
 

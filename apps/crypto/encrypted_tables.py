@@ -4,13 +4,14 @@ Two things are tended: keys turn, and rows that fail their seal are put aside (`
 ``apps.memories.integrity``).
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Final, Protocol
 
 from django.db import connection
 
+from apps.core.fields import EncryptedField, encrypted_fields
 from apps.crypto.envelope import DecryptError
 from apps.crypto.services import SpaceCipher, open_space, open_tenant
 from apps.projects.models import Space
@@ -108,14 +109,16 @@ def write_columns(table: str, types: dict[str, str], rows: Sequence[Sequence[Any
 class SealedColumns:
     """A table of which each sealed column is opened and sealed by itself: most tables are.
 
-    columns: each with the name bound into its seal.  revised: those whose seal carries the row's ``revision``.  Rows
-    are sealed under the key of their space, or the tenant's where they belong to none.
+    Its columns are the model's EncryptedFields.  Rows are encrypted under the key of their space, or the tenant's where
+    they belong to none.
     """
 
     name: ClassVar[str]
     model: ClassVar[Any]
-    columns: ClassVar[Mapping[str, str]]
-    revised: ClassVar[Collection[str]] = ()
+
+    @property
+    def columns(self) -> dict[str, EncryptedField]:
+        return encrypted_fields(self.model)
 
     @property
     def table(self) -> str:
@@ -135,7 +138,7 @@ class SealedColumns:
                     Broken(table=self.name, record_id=row.pk, space_id=_space_id(row), reason=error.reason, seen_at=now)
                 )
                 continue
-            seals = [self._seal(row, column, raw, cipher) for column, raw in opened.items()]
+            seals = [seal_field(self.columns[column], row, raw, cipher) for column, raw in opened.items()]
             sealed.append([row.pk, cipher.key_version, *seals])
         types = {"id": "bigint", "key_version": "integer"} | dict.fromkeys(self.columns, "bytea")
         write_columns(self.table, types, sealed, scope)
@@ -168,26 +171,27 @@ class SealedColumns:
 
     def open_columns(self, row: Any, cipher: SpaceCipher) -> dict[str, bytes | None]:
         """The content of each sealed column, in order."""
-        blobs = {column: getattr(row, column) for column in self.columns}
-        return {
-            column: None
-            if blob is None
-            else cipher.open_bytes(self.columns[column], row.pk, bytes(blob), revision=self._revision(row, column))
-            for column, blob in blobs.items()
-        }
+        return {column: open_field(field, row, cipher) for column, field in self.columns.items()}
 
     def ciphers(self, scope: Scope, rows: Sequence[Any]) -> dict[int | None, SpaceCipher]:
         """By the id of the row's space; the tenant's under None."""
         found: dict[int | None, SpaceCipher] = {None: open_tenant(scope.tenant)}
         return found | dict(ciphers_of(scope, {one for row in rows if (one := _space_id(row)) is not None}))
 
-    def _seal(self, row: Any, column: str, raw: bytes | None, cipher: SpaceCipher) -> bytes | None:
-        if raw is None:
-            return None
-        return cipher.seal(self.columns[column], row.pk, raw, revision=self._revision(row, column))
 
-    def _revision(self, row: Any, column: str) -> int:
-        return int(row.revision) if column in self.revised else 0
+def open_field(field: EncryptedField, row: Any, cipher: SpaceCipher) -> bytes | None:
+    """The content of the row's column; None for null.  Raises DecryptError."""
+    blob = getattr(row, field.attname)
+    if blob is None:
+        return None
+    return cipher.open_bytes(field.context, row.pk, bytes(blob), revision=row.revision if field.is_revised else 0)
+
+
+def seal_field(field: EncryptedField, row: Any, raw: bytes | None, cipher: SpaceCipher) -> bytes | None:
+    """The envelope of ``raw`` for the row's column."""
+    if raw is None:
+        return None
+    return cipher.seal(field.context, row.pk, raw, revision=row.revision if field.is_revised else 0)
 
 
 def _space_id(row: Any) -> int | None:

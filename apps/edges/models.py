@@ -4,6 +4,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 
+from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 
 METADATA, RESOLUTION = "edge.metadata", "edge.resolution"  # the names bound into the seals
@@ -27,13 +28,13 @@ class MemoryEdge(ScopedModel):
     confidence = models.FloatField(default=1.0)
     is_automatic = models.BooleanField(default=False, help_text="Found at a write; nobody stated it.")
     key_version = models.IntegerField()
-    metadata_ct = models.BinaryField(null=True)
+    metadata_ct = EncryptedField(METADATA, is_revised=True, is_json=True, null=True)
     revision = models.IntegerField(default=0, help_text="Of what is sealed; bound into it.")
 
     # of a settled contradiction
     resolved_at = models.DateTimeField(null=True)
     winner_id = models.BigIntegerField(null=True, help_text="Which end was found to be true.")
-    resolution_ct = models.BinaryField(null=True)
+    resolution_ct = EncryptedField(RESOLUTION, is_revised=True, is_json=True, null=True)
 
     objects = ScopedManager["MemoryEdge"]()
 

@@ -1,9 +1,9 @@
 """Resealing what this app sealed: metadata of edges, and why a contradiction was settled."""
 
-from typing import ClassVar, Final
+from typing import Final
 
 from apps.crypto.encrypted_tables import SealedColumns
-from apps.edges.models import METADATA, RESOLUTION, MemoryEdge
+from apps.edges.models import MemoryEdge
 
 EDGE: Final = "edge"
 
@@ -13,5 +13,3 @@ class Edges(SealedColumns):
 
     name = EDGE
     model = MemoryEdge
-    columns: ClassVar = {"metadata_ct": METADATA, "resolution_ct": RESOLUTION}
-    revised = ("metadata_ct", "resolution_ct")

@@ -5,6 +5,7 @@ other.  An entity has no content of its own: its names and facts belong to the m
 from django.db import models
 from django.db.models import Q
 
+from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 from text.vocabulary import ENTITY_TYPES
 
@@ -57,7 +58,7 @@ class EntityAlias(ScopedModel):
     parent = models.ForeignKey("self", models.CASCADE, null=True, related_name="+", db_constraint=False, db_index=False)
     origin_id = models.BigIntegerField()
     alias_mac = models.BinaryField(max_length=16)
-    alias_ct = models.BinaryField()
+    alias_ct = EncryptedField(ALIAS, label="name")
     key_version = models.IntegerField()
     is_role = models.BooleanField(default=False)
 
@@ -127,7 +128,7 @@ class EntityClaim(ScopedModel):
     object = models.ForeignKey(Entity, models.CASCADE, null=True, related_name="+", db_constraint=False, db_index=False)
     subject_origin_id = models.BigIntegerField()
     object_origin_id = models.BigIntegerField(null=True)
-    claim_ct = models.BinaryField()
+    claim_ct = EncryptedField(CLAIM, is_json=True)
     key_version = models.IntegerField()
 
     objects = ScopedManager["EntityClaim"]()

@@ -1,10 +1,10 @@
 """Resealing what this app sealed, and rekeying the names by which entities are found."""
 
-from typing import ClassVar, Final
+from typing import Final
 
 from apps.crypto.encrypted_tables import SealedColumns
 from apps.crypto.services import SpaceCipher
-from apps.entities.models import ALIAS, CLAIM, EntityAlias, EntityClaim
+from apps.entities.models import ALIAS, EntityAlias, EntityClaim
 from apps.projects.scope import Scope, SpaceRef
 from text.names import normalised
 
@@ -20,7 +20,6 @@ def alias_mac(cipher: SpaceCipher, alias: str) -> bytes:
 class Aliases(SealedColumns):
     name = ALIASES
     model = EntityAlias
-    columns: ClassVar = {"alias_ct": ALIAS}
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         if space is None:
@@ -38,4 +37,3 @@ class EntityClaims(SealedColumns):
 
     name = CLAIMS
     model = EntityClaim
-    columns: ClassVar = {"claim_ct": CLAIM}

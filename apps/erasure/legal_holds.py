@@ -75,8 +75,8 @@ def hold(scope: Scope, level: Level, target_id: int, *, case: str, now: datetime
         hold_off(scope)
         _check(scope, level, target_id)
         target = {} if level == Level.TENANT else {f"{level}_id": target_id}
-        row = Hold.everyone.create(
-            tenant_id=scope.tenant_id, level=level, case=case, set_by=scope.principal.label, created_at=now, **target
+        row: Hold = Hold.objects.create(
+            scope, level=level, case=case, set_by=scope.principal.label, created_at=now, **target
         )
         _record(scope, AuditAction.RETENTION_HOLD, row, now=now)
     count = mark(scope)

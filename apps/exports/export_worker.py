@@ -167,22 +167,25 @@ def _write(
     sealing = open_space(scope.tenant, space, writing=True) if space else cipher
     payloads = list(formats.pieces(lines, PIECE_BYTES))
     ids = reserve_ids(len(payloads), sequence="exports_exportchunk_id_seq") if payloads else []
-    ExportChunk.everyone.bulk_create(
-        ExportChunk(
-            id=chunk_id,
-            tenant_id=job.tenant_id,
-            job_id=job.pk,
-            space_id=space.id if space else None,
-            number=number,
-            first_id=min(part.memory_ids, default=None),
-            last_id=max(part.memory_ids, default=None),
-            memory_ids=sorted(set(part.memory_ids)),
-            space_ids=list(part.space_ids),
-            payload_ct=sealing.seal(PAYLOAD, chunk_id, payload),
-            key_version=sealing.key_version,
-            created_at=now,
-        )
-        for number, (chunk_id, payload) in enumerate(zip(ids, payloads, strict=True), start=job.chunks)
+    ExportChunk.objects.bulk_create(
+        scope,
+        (
+            ExportChunk(
+                id=chunk_id,
+                tenant_id=job.tenant_id,
+                job_id=job.pk,
+                space_id=space.id if space else None,
+                number=number,
+                first_id=min(part.memory_ids, default=None),
+                last_id=max(part.memory_ids, default=None),
+                memory_ids=sorted(set(part.memory_ids)),
+                space_ids=list(part.space_ids),
+                payload_ct=sealing.seal(PAYLOAD, chunk_id, payload),
+                key_version=sealing.key_version,
+                created_at=now,
+            )
+            for number, (chunk_id, payload) in enumerate(zip(ids, payloads, strict=True), start=job.chunks)
+        ),
     )
     job.chunks += len(payloads)
 

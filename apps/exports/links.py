@@ -158,17 +158,17 @@ def _issue(scope: Scope, job: ExportJob, *, now: datetime) -> DownloadLink:
     (link_id,) = reserve_ids(1, sequence="exports_exportlink_id_seq")
     # Whole seconds, as in the token.
     until = min(now + timedelta(minutes=settings.EXPORT_LINK_MINUTES), job.expires_at).replace(microsecond=0)
-    ExportLink.everyone.bulk_create(
+    ExportLink.objects.bulk_create(
+        scope,
         [
             ExportLink(
                 id=link_id,
-                tenant_id=scope.tenant_id,
                 job_id=job.pk,
                 issued_to=scope.principal.label,
                 expires_at=until,
                 created_at=now,
             )
-        ]
+        ],
     )
     _record(scope, scope.principal.label, AuditAction.EXPORT_LINK, job, now=now)
     return DownloadLink(

@@ -3,6 +3,7 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 
 # The names bound into the seals.
@@ -61,8 +62,8 @@ class ExportJob(ScopedModel):
     status = models.CharField(max_length=12, choices=ExportStatus, default=ExportStatus.PENDING)
     format = models.CharField(max_length=8, choices=Format)
     reach = models.CharField(max_length=12, choices=ExportReach)
-    filters_ct = models.BinaryField()
-    result_ct = models.BinaryField(null=True)
+    filters_ct = EncryptedField(FILTERS, is_json=True)
+    result_ct = EncryptedField(RESULT, is_json=True, null=True)
     key_version = models.IntegerField()
     newest_id = models.BigIntegerField(default=0)
     section = models.IntegerField(default=0)
@@ -133,7 +134,7 @@ class ExportChunk(ScopedModel):
     last_id = models.BigIntegerField(null=True)
     memory_ids = ArrayField(models.BigIntegerField(), default=list)
     space_ids = ArrayField(models.BigIntegerField(), default=list)
-    payload_ct = models.BinaryField()
+    payload_ct = EncryptedField(PAYLOAD)
     key_version = models.IntegerField()
 
     objects = ScopedManager["ExportChunk"]()

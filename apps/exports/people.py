@@ -4,8 +4,8 @@ What tables there are is said here, a section for each; an app above adds its ow
 the database's catalogue: a table of a space that is made later is exported, or says why not.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -13,21 +13,18 @@ import orjson
 from django.db import models
 
 from apps.audit.unbound import only_bound
+from apps.core.fields import EncryptedField, encrypted_fields
 from apps.core.scoping import ScopedQuerySet
-from apps.crypto.encrypted_tables import report_broken
+from apps.crypto.encrypted_tables import open_field, report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
-from apps.edges.models import METADATA as EDGE_METADATA
-from apps.edges.models import RESOLUTION, MemoryEdge
-from apps.entities.models import ALIAS, Entity, EntityAlias, EntityClaim, EntityMention
-from apps.entities.models import CLAIM as ENTITY_CLAIM
+from apps.edges.models import MemoryEdge
+from apps.entities.models import Entity, EntityAlias, EntityClaim, EntityMention
 from apps.exports import formats
 from apps.exports.models import ExportJob
 from apps.exports.reading import ExportPart, names_of, some_ids
 from apps.history import state_sealing, turns
 from apps.history.models import HistoryTurn, StateItem
-from apps.ingest.models import CLIENT_REF, CONTENT, Candidate, DerivedFact, IngestReceipt, ReviewItem
-from apps.memories.claims import CONTENT as CLAIM
-from apps.memories.feedback import COMMENT
+from apps.ingest.models import Candidate, DerivedFact, IngestReceipt, ReviewItem
 from apps.memories.lifetimes import Lifetimes, lifetimes_of
 from apps.memories.models import (
     Memory,
@@ -37,39 +34,17 @@ from apps.memories.models import (
     MemoryTransition,
     SummarySource,
 )
-from apps.memories.revisions import DIFF
 from apps.memories.sealing import open_handles, open_memory
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind
-from apps.recall.models import TRACE, RecallTrace
-from apps.summaries.models import LABEL, Cluster, ClusterMember
-
-
-@dataclass(frozen=True, slots=True)
-class Seal:
-    """A sealed column.  name: as it is bound into the seal.  said: what it is called in the file.
-
-    is_json: it holds JSON, and not a text.  is_revised: its seal carries the row's revision.
-    """
-
-    name: str
-    said: str
-    is_json: bool = False
-    is_revised: bool = False
-
-    def open(self, row: Any, column: str, cipher: SpaceCipher) -> Any:
-        """Raises DecryptError."""
-        blob = getattr(row, column)
-        if blob is None:
-            return None
-        revision = row.revision if self.is_revised else 0
-        raw = cipher.open_bytes(self.name, row.pk, bytes(blob), revision=revision)
-        return orjson.loads(raw) if self.is_json else raw.decode()
+from apps.recall.models import RecallTrace
+from apps.summaries.models import Cluster, ClusterMember
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Rows of one table.  kind: what they are called in the file.  plain: columns exported as they are.
+    """Rows of one table.  kind: what they are called in the file.  plain: columns exported as they are.  Encrypted
+    columns are exported as the model declares them, but for those in ``left_out``.
 
     table: the name under which rows that do not open are listed.
     """
@@ -77,13 +52,17 @@ class Section:
     kind: str
     model: type[models.Model]
     plain: Sequence[str]
-    sealed: Mapping[str, Seal] = field(default_factory=dict)
+    left_out: Sequence[str] = ()
     table: str = ""
+
+    @property
+    def encrypted(self) -> dict[str, EncryptedField]:
+        return {name: one for name, one in encrypted_fields(self.model).items() if name not in self.left_out}
 
     @property
     def large(self) -> Collection[str]:
         """Columns that may hold much."""
-        return self.sealed.keys()
+        return self.encrypted.keys()
 
     def rows(self, scope: Scope, space: Space) -> ScopedQuerySet[Any]:
         everything: ScopedQuerySet[Any] = ScopedQuerySet(self.model).within(scope)
@@ -94,7 +73,15 @@ class Section:
     ) -> dict[str, Any]:
         """Raises DecryptError."""
         said = {"id": row.pk} | {name: getattr(row, name) for name in self.plain}
-        return said | {seal.said: seal.open(row, column, cipher) for column, seal in self.sealed.items()}
+        return said | {field.label: _content(field, row, cipher) for field in self.encrypted.values()}
+
+
+def _content(field: EncryptedField, row: Any, cipher: SpaceCipher) -> Any:
+    """Raises DecryptError."""
+    raw = open_field(field, row, cipher)
+    if raw is None:
+        return None
+    return orjson.loads(raw) if field.is_json else raw.decode()
 
 
 class _Person(Section):
@@ -147,7 +134,6 @@ _SECTIONS: Final[list[Section]] = [
         kind="revision",
         model=MemoryTransition,
         plain=("memory_id", "event", "actor", "other_id", "changed_fields", "created_at"),
-        sealed={"diff_ct": Seal(DIFF, "diff", is_json=True)},
         table="transition",
     ),
     Section(
@@ -159,14 +145,12 @@ _SECTIONS: Final[list[Section]] = [
         kind="claim",
         model=MemoryClaim,
         plain=("memory_id", "validity", "valid_from", "valid_to", "superseded_by_id", "created_at"),
-        sealed={"claim_ct": Seal(CLAIM, "claim", is_json=True)},
         table="claim",
     ),
     Section(
         kind="feedback",
         model=MemoryFeedback,
         plain=("memory_id", "signal", "created_at"),
-        sealed={"comment_ct": Seal(COMMENT, "comment")},
         table="feedback",
     ),
     Section(kind="summary_source", model=SummarySource, plain=("summary_id", "source_id", "created_at")),
@@ -175,10 +159,6 @@ _SECTIONS: Final[list[Section]] = [
         model=MemoryEdge,
         plain=("from_memory_id", "to_memory_id", "type", "confidence", "is_automatic", "resolved_at", "winner_id",
                "created_at"),
-        sealed={
-            "metadata_ct": Seal(EDGE_METADATA, "metadata", is_json=True, is_revised=True),
-            "resolution_ct": Seal(RESOLUTION, "resolution", is_json=True, is_revised=True),
-        },
         table="edge",
     ),
     Section(
@@ -188,7 +168,6 @@ _SECTIONS: Final[list[Section]] = [
         kind="entity_name",
         model=EntityAlias,
         plain=("entity_id", "is_role", "created_at"),
-        sealed={"alias_ct": Seal(ALIAS, "name")},
         table="entity_alias",
     ),
     Section(
@@ -200,14 +179,12 @@ _SECTIONS: Final[list[Section]] = [
         kind="entity_claim",
         model=EntityClaim,
         plain=("memory_id", "subject_id", "object_id", "created_at"),
-        sealed={"claim_ct": Seal(ENTITY_CLAIM, "claim", is_json=True)},
         table="entity_claim",
     ),
     Section(
         kind="topic",
         model=Cluster,
         plain=("type", "summary_id", "created_at"),
-        sealed={"label_ct": Seal(LABEL, "label")},
         table="cluster",
     ),
     Section(kind="topic_member", model=ClusterMember, plain=("cluster_id", "memory_id", "created_at")),
@@ -215,17 +192,13 @@ _SECTIONS: Final[list[Section]] = [
         kind="turn",
         model=HistoryTurn,
         plain=("seq", "created_at"),
-        sealed={
-            "content_ct": Seal(turns.CONTENT, "content"),
-            "about_ct": Seal(turns.ABOUT, "about", is_json=True),
-        },
         table=turns.TURN,
     ),
     Section(
         kind="state",
         model=StateItem,
         plain=("updated_at", "created_at"),
-        sealed={"item_ct": Seal(state_sealing.ITEM, "item", is_json=True, is_revised=True)},
+        left_out=("embedding_ct",),
         table=state_sealing.STATE,
     ),
     Section(kind="derived", model=DerivedFact, plain=("source_id", "memory_id", "is_origin", "created_at")),
@@ -234,7 +207,6 @@ _SECTIONS: Final[list[Section]] = [
         model=ReviewItem,
         plain=("state", "reason", "type", "confidence", "extractor", "source_id", "expires_at", "decided_at",
                "decided_by", "outcome", "memory_id", "created_at"),
-        sealed={"content_ct": Seal(CONTENT, "content", is_json=True)},
         table="candidate",
     ),
     Section(
@@ -246,14 +218,12 @@ _SECTIONS: Final[list[Section]] = [
         kind="reference",
         model=IngestReceipt,
         plain=("memory_ids", "created_at"),
-        sealed={"client_ref_ct": Seal(CLIENT_REF, "client_ref")},
         table="receipt",
     ),
     Section(
         kind="recall",
         model=RecallTrace,
         plain=("profile", "created_at"),
-        sealed={"trace_ct": Seal(TRACE, "trace", is_json=True)},
         table="recall_trace",
     ),
 ]  # fmt: skip

@@ -16,10 +16,9 @@ from apps.exports.models import ExportJob, Format
 from apps.memories import integrity
 from apps.memories.lifetimes import lifetimes_of
 from apps.memories.sealing import open_memory
-from apps.memories.spaces import EXTERNAL_ID
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind, SpaceRef
-from apps.tenants.models import EndUser
+from apps.tenants.models import EXTERNAL_ID, EndUser
 
 BATCH_ROWS: Final = 100  # opened at a time ...
 BATCH_BYTES: Final = 4 * 1024 * 1024  # ... of at most so many sealed bytes, but for one row that is larger

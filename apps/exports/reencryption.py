@@ -1,18 +1,17 @@
 """Resealing jobs and their files while keys turn.  See ``apps.crypto.encrypted_tables``."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from apps.crypto.encrypted_tables import SealedColumns
 from apps.crypto.services import SpaceCipher, open_tenant
-from apps.exports.models import FILTERS, PAYLOAD, RESULT, ExportChunk, ExportJob
+from apps.exports.models import ExportChunk, ExportJob
 from apps.projects.scope import Scope
 
 
 class ExportJobs(SealedColumns):
     name = "export"
     model = ExportJob
-    columns: ClassVar = {"filters_ct": FILTERS, "result_ct": RESULT}
 
     def ciphers(self, scope: Scope, rows: Sequence[Any]) -> dict[int | None, SpaceCipher]:
         """A job belongs to the tenant's keys, whichever end user its file covers."""
@@ -23,4 +22,3 @@ class ExportJobs(SealedColumns):
 class ExportChunks(SealedColumns):
     name = "export chunk"
     model = ExportChunk
-    columns: ClassVar = {"payload_ct": PAYLOAD}

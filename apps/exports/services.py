@@ -230,7 +230,7 @@ def _new(
 
 
 def _begin(scope: Scope, job: ExportJob, *, now: datetime) -> None:
-    ExportJob.everyone.bulk_create([job])
+    ExportJob.objects.bulk_create(scope, [job])
     _record(scope, job, AuditAction.EXPORT_CREATE, now=now)
     transaction.on_commit(lambda: notify_worker(scope.tenant_id, job.pk))
 

@@ -8,9 +8,14 @@ from typing import Final
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 
 SEQUENCE: Final = "history_ids"
+
+# The contexts bound into the envelopes.
+CONTENT, ABOUT = "history_turn.content", "history_turn.about"
+ITEM, EMBEDDING = "history_state.item", "history_state.embedding"
 
 
 class HistoryTurn(ScopedModel):
@@ -27,8 +32,10 @@ class HistoryTurn(ScopedModel):
     position_mac = models.BinaryField(max_length=16, null=True)
     seq = models.BigIntegerField(null=True)
     key_version = models.IntegerField()
-    content_ct = models.BinaryField()
-    about_ct = models.BinaryField(help_text="Session, source, role and the rest of what the caller sent with it.")
+    content_ct = EncryptedField(CONTENT)
+    about_ct = EncryptedField(
+        ABOUT, is_json=True, help_text="Session, source, role and the rest of what the caller sent with it."
+    )
 
     objects = ScopedManager["HistoryTurn"]()
 
@@ -70,8 +77,10 @@ class StateItem(ScopedModel):
     is_indexed = models.BooleanField(default=True)
     embedder = models.CharField(max_length=48, blank=True)
     key_version = models.IntegerField()
-    item_ct = models.BinaryField(help_text="Namespace, key, source, value, text and metadata.")
-    embedding_ct = models.BinaryField(null=True)
+    item_ct = EncryptedField(
+        ITEM, is_revised=True, is_json=True, help_text="Namespace, key, source, value, text and metadata."
+    )
+    embedding_ct = EncryptedField(EMBEDDING, is_revised=True, null=True)
 
     objects = ScopedManager["StateItem"]()
 

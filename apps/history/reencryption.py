@@ -1,7 +1,5 @@
 """Resealing what this app sealed: turns and state.  See ``apps.crypto.encrypted_tables``."""
 
-from typing import ClassVar
-
 import orjson
 
 from apps.core.plaintext import Plaintext
@@ -9,15 +7,14 @@ from apps.crypto.encrypted_tables import SealedColumns
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.history.models import HistoryTurn, StateItem
 from apps.history.state_lookup_keys import rekey
-from apps.history.state_sealing import EMBEDDING, ITEM, STATE, open_state
-from apps.history.turns import ABOUT, CONTENT, TURN, Handles, handles_of
+from apps.history.state_sealing import STATE, open_state
+from apps.history.turns import TURN, Handles, handles_of
 from apps.projects.scope import Scope, SpaceRef
 
 
 class HistoryTurns(SealedColumns):
     name = TURN
     model = HistoryTurn
-    columns: ClassVar = {"content_ct": CONTENT, "about_ct": ABOUT}
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         if space is None:
@@ -35,8 +32,6 @@ class HistoryTurns(SealedColumns):
 class States(SealedColumns):
     name = STATE
     model = StateItem
-    columns: ClassVar = {"item_ct": ITEM, "embedding_ct": EMBEDDING}
-    revised = ("item_ct", "embedding_ct")
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         if space is None:

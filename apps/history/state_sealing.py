@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from apps.core.plaintext import Plaintext
 from apps.crypto.services import SpaceCipher
-from apps.history.models import StateItem
+from apps.history.models import EMBEDDING, ITEM, StateItem
 
 STATE: Final = "history_state"  # by which broken rows are listed
-ITEM, EMBEDDING = "history_state.item", "history_state.embedding"  # the names bound into the seals
+
 Columns = tuple[bytes, bytes | None]  # the item's JSON, and its embedding at half precision
 
 

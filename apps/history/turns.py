@@ -15,12 +15,12 @@ from apps.core.scoping import ScopedQuerySet, tenant_transaction
 from apps.core.sequences import reserve_ids
 from apps.crypto.encrypted_tables import report_broken
 from apps.crypto.services import DecryptError, SpaceCipher, open_space
-from apps.history.models import SEQUENCE, HistoryTurn
+from apps.history.models import ABOUT, CONTENT, SEQUENCE, HistoryTurn
 from apps.history.space import lock_space
 from apps.projects.scope import Scope
 
 TURN: Final = "history_turn"  # by which broken rows are listed
-CONTENT, ABOUT = "history_turn.content", "history_turn.about"  # the names bound into the seals
+
 ALIASES: Final = {"human": "user", "ai": "assistant"}
 
 
@@ -94,7 +94,7 @@ def append(
                 added.append(row)
                 known |= dict.fromkeys(draft.macs, row)
             answer.append(open_turn(row, cipher, is_new=met is None))
-        HistoryTurn.everyone.bulk_create(added)
+        HistoryTurn.objects.bulk_create(mine, added)
         if added:
             _record(mine, AuditAction.HISTORY_APPEND, len(added), now=now)
     return answer

@@ -26,9 +26,12 @@ def write_chunks(
     waiting = iter(numbered)
     while some := list(islice(waiting, AT_ONCE)):
         ids = reserve_ids(len(some), sequence="imports_importchunk_id_seq")
-        ImportChunk.everyone.bulk_create(
-            _chunk(job, cipher, own, chunk_id, number, batch, now=now)
-            for chunk_id, (number, batch) in zip(ids, some, strict=True)
+        ImportChunk.objects.bulk_create(
+            scope,
+            (
+                _chunk(job, cipher, own, chunk_id, number, batch, now=now)
+                for chunk_id, (number, batch) in zip(ids, some, strict=True)
+            ),
         )
 
 

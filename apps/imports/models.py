@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 
 # The names bound into the seals.
@@ -38,8 +39,8 @@ class ImportJob(ScopedModel):
     format = models.CharField(max_length=8)
     resume = models.BooleanField(default=False)
     continue_on_error = models.BooleanField(default=False)
-    details_ct = models.BinaryField()
-    errors_ct = models.BinaryField(null=True)
+    details_ct = EncryptedField(DETAILS, is_json=True)
+    errors_ct = EncryptedField(ERRORS, is_revised=True, is_json=True, null=True)
     revision = models.IntegerField(default=0, help_text="Of the errors; bound into their seal.")
     key_version = models.IntegerField()
     total_records = models.IntegerField()
@@ -93,7 +94,7 @@ class ImportChunk(ScopedModel):
     number = models.IntegerField()
     first_line = models.IntegerField()
     records = models.IntegerField()
-    payload_ct = models.BinaryField()
+    payload_ct = EncryptedField(PAYLOAD)
     key_version = models.IntegerField()
 
     objects = ScopedManager["ImportChunk"]()

@@ -1,19 +1,17 @@
 """Resealing jobs and their chunks while keys turn.  See ``apps.crypto.encrypted_tables``."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from apps.crypto.encrypted_tables import SealedColumns
 from apps.crypto.services import SpaceCipher, open_tenant
-from apps.imports.models import DETAILS, ERRORS, PAYLOAD, ImportChunk, ImportJob
+from apps.imports.models import ImportChunk, ImportJob
 from apps.projects.scope import Scope
 
 
 class ImportJobs(SealedColumns):
     name = "import"
     model = ImportJob
-    columns: ClassVar = {"details_ct": DETAILS, "errors_ct": ERRORS}
-    revised = ("errors_ct",)
 
     def ciphers(self, scope: Scope, rows: Sequence[Any]) -> dict[int | None, SpaceCipher]:
         """A job belongs to the tenant's keys, whichever end users its records cover."""
@@ -24,4 +22,3 @@ class ImportJobs(SealedColumns):
 class ImportChunks(SealedColumns):
     name = "import chunk"
     model = ImportChunk
-    columns: ClassVar = {"payload_ct": PAYLOAD}

@@ -96,7 +96,7 @@ def start_import(
             total_records=total,
             created_at=now,
         )
-        ImportJob.everyone.bulk_create([job])
+        ImportJob.objects.bulk_create(scope, [job])
         write_chunks(scope, job, enumerate(batches(lines_of(content, format_))), cipher, now=now)
         enqueue(scope, KIND, [job_id], now=now)
         record(

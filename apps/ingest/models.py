@@ -3,6 +3,7 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 
 CLIENT_REF, CONTENT = "receipt.client_ref", "candidate.content"  # the names bound into the seals
@@ -87,7 +88,7 @@ class ReviewItem(ScopedModel):
     extractor = models.CharField(max_length=8)
     source_id = models.BigIntegerField(null=True)
     digest = models.BinaryField(max_length=16)
-    content_ct = models.BinaryField(null=True)
+    content_ct = EncryptedField(CONTENT, is_json=True, null=True)
     key_version = models.IntegerField()
     expires_at = models.DateTimeField()
     decided_at = models.DateTimeField(null=True)
@@ -149,7 +150,7 @@ class IngestReceipt(ScopedModel):
 
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     client_ref_mac = models.BinaryField(max_length=16)
-    client_ref_ct = models.BinaryField()
+    client_ref_ct = EncryptedField(CLIENT_REF)
     key_version = models.IntegerField()
     memory_ids = ArrayField(models.BigIntegerField())
 

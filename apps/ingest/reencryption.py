@@ -3,14 +3,12 @@
 See ``apps.crypto.encrypted_tables``.
 """
 
-from typing import ClassVar
-
 from django.db import connection
 
 from apps.crypto.encrypted_tables import SealedColumns
 from apps.crypto.services import SpaceCipher
 from apps.ingest import review_storage
-from apps.ingest.models import CLIENT_REF, CONTENT, IngestReceipt, ReviewItem, ReviewState, TurnReceipt
+from apps.ingest.models import CLIENT_REF, IngestReceipt, ReviewItem, ReviewState, TurnReceipt
 from apps.ingest.speakers import speaker_key
 from apps.memories.lookup_keys import text_mac
 from apps.projects.scope import Scope, SpaceRef
@@ -19,7 +17,6 @@ from apps.projects.scope import Scope, SpaceRef
 class Receipts(SealedColumns):
     name = "receipt"
     model = IngestReceipt
-    columns: ClassVar = {"client_ref_ct": CLIENT_REF}
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         """The digests of decided candidates and of turns go: no text is left to recompute them from."""
@@ -43,7 +40,6 @@ class Receipts(SealedColumns):
 class ReviewItems(SealedColumns):
     name = review_storage.TABLE
     model = ReviewItem
-    columns: ClassVar = {"content_ct": CONTENT}
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         """What was decided has no text left to recompute its digest from, and is not known again, nor taken back."""

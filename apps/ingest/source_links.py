@@ -22,10 +22,10 @@ def link(scope: Scope, source_id: int, outcome: Outcome, *, now: datetime) -> No
 
     Inside the tenant's transaction.
     """
-    DerivedFact.everyone.bulk_create(
+    DerivedFact.objects.bulk_create(
+        scope,
         [
             DerivedFact(
-                tenant_id=scope.tenant_id,
                 space_id=scope.space.id,
                 source_id=source_id,
                 memory_id=made.memory_id,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import orjson
 from django.db import connection
@@ -17,6 +17,7 @@ from apps.memories import integrity
 from apps.memories.lifetimes import lifetimes_of
 from apps.memories.lookup_keys import slot_in_group, value_mac
 from apps.memories.models import Memory, MemoryClaim
+from apps.memories.models.history import CONTENT
 from apps.memories.opened import OpenedMemory
 from apps.memories.sealing import open_memory
 from apps.memories.validity import AsOf, holding
@@ -24,7 +25,7 @@ from apps.projects.scope import Scope, SpaceRef
 from text.predicates import PredicateClaim
 
 CLAIM: Final = "claim"  # the table's name among sealed ones
-CONTENT: Final = "claim.content"  # the name bound into its seal
+
 _OF_PARTS: Final = ("start", "end", "key", "value")  # sealed beside the claim of a memory that says more
 
 
@@ -323,7 +324,6 @@ def _claim(opened: bytes) -> PredicateClaim:
 class Claims(SealedColumns):
     name = CLAIM
     model = MemoryClaim
-    columns: ClassVar = {"claim_ct": CONTENT}
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         return 0 if space is None else blind(scope, space, before, after)

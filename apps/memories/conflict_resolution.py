@@ -110,8 +110,8 @@ def _save(
     if row.is_live():
         # While it slept a refresh passed it by; embedding again what is up to date does no harm.
         enqueue(scope, "embed", [row.pk], now=now)
-    MemoryTransition.everyone.create(
-        tenant_id=scope.tenant_id,
+    MemoryTransition.objects.create(
+        scope,
         memory_id=row.pk,
         space_id=row.space_id,
         txid=txid,

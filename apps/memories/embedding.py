@@ -82,8 +82,8 @@ def embed_memories(scope: Scope, memory_ids: Sequence[int], embedder: Embedder, 
     opened = _ciphers(scope, rows, writing=True)
     rows = list(wanted.filter(pk__in=list(vectors)).select_for_update(no_key=True))
     MemoryVector.objects.within(scope).filter(memory_id__in=[row.pk for row in rows]).delete()
-    MemoryVector.everyone.bulk_create(
-        vector_row(row, vectors[row.pk], opened[row.space_id], embedder.id, now) for row in rows
+    MemoryVector.objects.bulk_create(
+        scope, (vector_row(row, vectors[row.pk], opened[row.space_id], embedder.id, now) for row in rows)
     )
     touch(scope, *opened)
     return len(rows)

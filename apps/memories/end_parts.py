@@ -13,8 +13,9 @@ from apps.memories import postings, revisions
 from apps.memories.ended_parts import MemoryPart, packed, without
 from apps.memories.lookup_keys import text_mac
 from apps.memories.models import Memory, MemoryVector
+from apps.memories.models.memory import SAID, TEXT
 from apps.memories.revisions import FieldChange
-from apps.memories.sealing import SAID, TEXT, open_handles, open_parts, open_said, open_text, seal_changed
+from apps.memories.sealing import open_handles, open_parts, open_said, open_text, seal_changed
 from apps.outbox.services import enqueue
 from apps.projects.models import Space
 from apps.projects.scope import Scope

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from django.db.models import Count
 
@@ -15,13 +14,12 @@ from apps.crypto.services import SpaceCipher, SpaceShredded
 from apps.memories import revisions
 from apps.memories.feedback_aggregation import RECENT, Signal, Trend, moved, trend_of
 from apps.memories.models import Memory, MemoryFeedback
+from apps.memories.models.history import COMMENT
 from apps.memories.revisions import FieldChange
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.spaces import lock_space
 from apps.projects.models import Space
 from apps.projects.scope import Scope
-
-COMMENT: Final = "feedback.comment"  # the name bound into the seal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +93,9 @@ def _note(
     now: datetime,
 ) -> None:
     (feedback_id,) = reserve_ids(1, sequence="memories_memoryfeedback_id_seq")
-    MemoryFeedback.everyone.create(
+    MemoryFeedback.objects.create(
+        scope,
         id=feedback_id,
-        tenant_id=scope.tenant_id,
         memory_id=row.pk,
         space_id=space.pk,
         signal=signal,

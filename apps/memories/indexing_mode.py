@@ -19,8 +19,9 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, open_space
 from apps.memories import claims, postings
 from apps.memories.models import Memory, MemoryVector
+from apps.memories.models.memory import TAGS
 from apps.memories.nearest import signs
-from apps.memories.sealing import TAGS, Readable, blind, open_embedding, open_handles, open_text
+from apps.memories.sealing import Readable, blind, open_embedding, open_handles, open_text
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from apps.projects.selectors import SpaceNotFound

@@ -85,7 +85,7 @@ def quarantine(scope: Scope, rows: Iterable[Broken]) -> None:
     told = [row for row in found if row.name not in known or _is_due(known[row.name].last_seen_at, row.seen_at)]
     again = [_seen_again(known[row.name], row) for row in found if row.name in known]
     QuarantinedRow.objects.within(scope).bulk_update(again, ["times", "reason", "last_seen_at"])
-    QuarantinedRow.everyone.bulk_create(_listed(scope, row) for row in found if row.name not in known)
+    QuarantinedRow.objects.bulk_create(scope, (_listed(row) for row in found if row.name not in known))
     for row in told:
         record(
             scope,
@@ -101,9 +101,8 @@ def quarantine(scope: Scope, rows: Iterable[Broken]) -> None:
         logger.error("rows failed their seals", extra={"action": "integrity", "count": len(told)})
 
 
-def _listed(scope: Scope, row: Broken) -> QuarantinedRow:
+def _listed(row: Broken) -> QuarantinedRow:
     return QuarantinedRow(
-        tenant_id=scope.tenant_id,
         table=row.table,
         record_id=row.record_id,
         space_id=row.space_id,

@@ -18,7 +18,8 @@ from apps.core.prepared_sql import prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.integrity import VECTOR
-from apps.memories.sealing import EMBEDDING, as_vectors
+from apps.memories.models.search import EMBEDDING
+from apps.memories.sealing import as_vectors
 from apps.projects.scope import Scope, SpaceRef
 
 _SPARE: Final = 64  # how many more are opened at first than are wanted

@@ -8,55 +8,41 @@ remains to be done is a count of rows, so a worker may be killed at any point.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 import orjson
 from django.db import connection
 from numpy.typing import NDArray
 
+from apps.core.fields import encrypted_fields
 from apps.crypto.encrypted_tables import (
     TABLES,
     Broken,
     SealedColumns,
     SealedTable,
     ciphers_of,
+    open_field,
     register,
+    seal_field,
     write_columns,
 )
 from apps.crypto.services import DecryptError, SpaceCipher, open_space, open_tenant
 from apps.memories import postings
 from apps.memories.claims import Claims
-from apps.memories.feedback import COMMENT
 from apps.memories.integrity import END_USER, FEEDBACK, MEMORY, TRANSITION, VECTOR, quarantine
 from apps.memories.lookup_keys import public_id, slot_in_group, text_mac, value_mac
 from apps.memories.models import Memory, MemoryFeedback, MemoryTransition, MemoryVector
+from apps.memories.models.memory import LABEL
+from apps.memories.models.search import EMBEDDING
 from apps.memories.nearest import signs
-from apps.memories.revisions import DIFF
-from apps.memories.sealing import (
-    CONTENT,
-    EMBEDDING,
-    HANDLES,
-    KEYWORDS,
-    LABEL,
-    METADATA,
-    PARTS,
-    SAID,
-    SUMMARY,
-    TAGS,
-    TEXT,
-    open_handles,
-    open_parts,
-    open_said,
-    open_text,
-)
-from apps.memories.spaces import EXTERNAL_ID
+from apps.memories.sealing import open_handles, open_parts, open_said, open_text
 from apps.memories.tenant_types import read_registry
 from apps.memories.types import MemoryType
 from apps.outbox.services import enqueue
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind, SpaceRef
-from apps.tenants.models import EndUser
+from apps.tenants.models import EXTERNAL_ID, EndUser
 from text.terms import terms
 
 
@@ -149,19 +135,7 @@ def _take(scope: Scope, table: SealedTable, active: int, limit: int) -> list[int
 
 # --- memories, with their words and vectors --------------------------------------------------------------------------
 
-# column: the name bound into its seal, and whether that carries the row's revision
-_SEALED: Final = {
-    "text_ct": (TEXT, False),
-    "summary_ct": (SUMMARY, False),
-    "content_ct": (CONTENT, False),
-    "keywords_ct": (KEYWORDS, False),
-    "label_ct": (LABEL, False),
-    "tags_ct": (TAGS, True),
-    "metadata_ct": (METADATA, True),
-    "handles_ct": (HANDLES, False),
-    "said_ct": (SAID, False),
-    "parts_ct": (PARTS, True),
-}
+_SEALED: Final = encrypted_fields(Memory)
 _MEMORY_TYPES: Final = {"id": "bigint", "key_version": "integer", "tag_tokens": "bigint[]"} | dict.fromkeys(
     _SEALED, "bytea"
 )
@@ -185,7 +159,7 @@ class Memories:
         for row in rows:
             cipher = ciphers[row.space_id]
             try:
-                opened = {column: _open_column(row, column, cipher) for column in _SEALED}
+                opened = {column: open_field(field, row, cipher) for column, field in _SEALED.items()}
             except DecryptError as error:
                 broken.append(
                     Broken(table=MEMORY, record_id=row.pk, space_id=row.space_id, reason=error.reason, seen_at=now)
@@ -195,7 +169,7 @@ class Memories:
             tokens = "{" + ",".join(str(cipher.tag_token(tag)) for tag in tags) + "}"
             sealed.append(
                 [row.pk, cipher.key_version, tokens]
-                + [_seal_column(row, column, opened[column], cipher) for column in _SEALED]
+                + [seal_field(field, row, opened[column], cipher) for column, field in _SEALED.items()]
             )
             text = opened["text_ct"] or b""
             words.append(postings.posting_of(row, terms(text.decode()), cipher))
@@ -218,17 +192,6 @@ class Memories:
         for at in range(0, len(made), 1_000):
             write_columns(self.table, _MAC_TYPES, made[at : at + 1_000], scope)
         return len(made)
-
-
-def _open_column(row: Memory, column: str, cipher: SpaceCipher) -> bytes | None:
-    name, changes = _SEALED[column]
-    blob = getattr(row, column)
-    return cipher.open_bytes(name, row.pk, bytes(blob), revision=row.revision if changes else 0) if blob else None
-
-
-def _seal_column(row: Memory, column: str, opened: bytes | None, cipher: SpaceCipher) -> bytes | None:
-    name, changes = _SEALED[column]
-    return None if opened is None else cipher.seal(name, row.pk, opened, revision=row.revision if changes else 0)
 
 
 def _reseal_vectors(
@@ -284,7 +247,6 @@ def _handles_anew(row: Memory, type_: MemoryType, before: SpaceCipher, after: Sp
 class EndUsers(SealedColumns):
     name = END_USER
     model = EndUser
-    columns: ClassVar = {"external_ct": EXTERNAL_ID}
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         if space is not None:
@@ -313,13 +275,11 @@ class EndUsers(SealedColumns):
 class Transitions(SealedColumns):
     name = TRANSITION
     model = MemoryTransition
-    columns: ClassVar = {"diff_ct": DIFF}
 
 
 class Feedbacks(SealedColumns):
     name = FEEDBACK
     model = MemoryFeedback
-    columns: ClassVar = {"comment_ct": COMMENT}
 
 
 register(Memories())

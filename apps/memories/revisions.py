@@ -13,11 +13,11 @@ from apps.crypto.services import DecryptError, SpaceCipher, open_space
 from apps.memories import integrity
 from apps.memories.integrity import TRANSITION
 from apps.memories.models import Memory, MemoryTransition
+from apps.memories.models.history import DIFF
 from apps.memories.selectors import MemoryNotFound
 from apps.projects.models import Space
 from apps.projects.scope import SYSTEM, Scope
 
-DIFF: Final = "transition.diff"  # the name bound into the seal
 TRACKED: Final = (
     "tags", "importance", "metadata", "source", "event_type", "summary", "retention_status", "superseded_by"
 )  # fmt: skip
@@ -62,22 +62,24 @@ class History:
 def write(scope: Scope, space: Space, changes: Sequence[FieldChange], cipher: SpaceCipher, *, now: datetime) -> None:
     """Note these changes, in order.  Inside the transaction that makes them, which has numbered the space's change."""
     ids = reserve_ids(len(changes), sequence="memories_memorytransition_id_seq")
-    MemoryTransition.everyone.bulk_create(
-        MemoryTransition(
-            id=row_id,
-            tenant_id=scope.tenant_id,
-            memory_id=change.memory_id,
-            space_id=space.pk,
-            txid=space.txid,
-            event=change.event,
-            actor=scope.principal.label,
-            other_id=change.other_id,
-            changed_fields=list(change.diff),
-            diff_ct=cipher.seal(DIFF, row_id, orjson.dumps(change.diff)) if change.diff else None,
-            key_version=cipher.key_version if change.diff else None,
-            created_at=now,
-        )
-        for row_id, change in zip(ids, changes, strict=True)
+    MemoryTransition.objects.bulk_create(
+        scope,
+        (
+            MemoryTransition(
+                id=row_id,
+                memory_id=change.memory_id,
+                space_id=space.pk,
+                txid=space.txid,
+                event=change.event,
+                actor=scope.principal.label,
+                other_id=change.other_id,
+                changed_fields=list(change.diff),
+                diff_ct=cipher.seal(DIFF, row_id, orjson.dumps(change.diff)) if change.diff else None,
+                key_version=cipher.key_version if change.diff else None,
+                created_at=now,
+            )
+            for row_id, change in zip(ids, changes, strict=True)
+        ),
     )
 
 

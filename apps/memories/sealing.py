@@ -14,15 +14,11 @@ from apps.memories.ended_parts import MemoryPart, ended_then, unpacked, without
 from apps.memories.lifetimes import Lifetimes
 from apps.memories.lookup_keys import LookupValues
 from apps.memories.models import Memory
+from apps.memories.models.memory import HANDLES, LABEL, METADATA, PARTS, SAID, SUMMARY, TAGS, TEXT
+from apps.memories.models.search import EMBEDDING
 from apps.memories.opened import OpenedMemory
 from apps.memories.validity import AsOf
 from apps.projects.scope import SpaceRef
-
-# The columns that hold a seal, by the name bound into it.  Those that may change carry the row's revision.
-TEXT, SUMMARY, LABEL, TAGS, METADATA = "memory.text", "memory.summary", "memory.label", "memory.tags", "memory.metadata"
-SAID, PARTS = "memory.said", "memory.parts"
-CONTENT, KEYWORDS, HANDLES = "memory.content", "memory.keywords", "memory.handles"
-EMBEDDING = "vector.embedding"
 
 Blob = bytes | memoryview
 

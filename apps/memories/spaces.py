@@ -13,9 +13,8 @@ from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_
 from apps.memories.integrity import END_USER, note
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind, SpaceRef
-from apps.tenants.models import EndUser, Tenant
+from apps.tenants.models import EXTERNAL_ID, EndUser, Tenant
 
-EXTERNAL_ID = "end_user.external_id"  # the name bound into the seal
 _SPACE: Final = Columns(Space, "space")
 _PERSON: Final = Columns(EndUser, "person", only=("id", *EndUser.bound_fields, "row_mac"))
 _BY_ID: Final = f"select {_SPACE.sql} from projects_space space where space.tenant_id = %s and space.id = %s"  # noqa: S608
@@ -172,7 +171,7 @@ def get_or_create_end_user(scope: Scope, external_id: str, *, now: datetime) -> 
                 created_at=now,
             )
             met.bind()
-            EndUser.everyone.bulk_create([met], ignore_conflicts=True)
+            EndUser.objects.bulk_create(scope, [met], ignore_conflicts=True)
         _check_owner(scope, person)
         made = Space(
             tenant_id=scope.tenant_id,
@@ -184,7 +183,7 @@ def get_or_create_end_user(scope: Scope, external_id: str, *, now: datetime) -> 
             created_at=now,
         )
         made.bind()
-        Space.everyone.bulk_create([made], ignore_conflicts=True)
+        Space.objects.bulk_create(scope, [made], ignore_conflicts=True)
         mine = Space.objects.within(scope).filter(environment=scope.environment)
         space = mine.get(kind=SpaceKind.END_USER, owner_id=person.id)
         _check_owner(scope, person, space)

@@ -206,13 +206,16 @@ def _change_some(
 
 
 def _note(scope: Scope, change: TypeChange, ref: SpaceRef, results: Sequence[Retyped], *, now: datetime) -> None:
-    TypeChangeRow.everyone.bulk_create(
-        TypeChangeRow(
-            tenant_id=scope.tenant_id, change_id=change.pk, space_id=ref.id, memory_id=one.memory_id,
-            was_type=one.was.type, was_prior=one.was.prior, was_confidence=one.was.confidence,
-            had_slot=one.was.had_slot, txid=one.txid, state=RowState(one.result.value), created_at=now,
-        )
-        for one in results
+    TypeChangeRow.objects.bulk_create(
+        scope,
+        (
+            TypeChangeRow(
+                change_id=change.pk, space_id=ref.id, memory_id=one.memory_id,
+                was_type=one.was.type, was_prior=one.was.prior, was_confidence=one.was.confidence,
+                had_slot=one.was.had_slot, txid=one.txid, state=RowState(one.result.value), created_at=now,
+            )
+            for one in results
+        ),
     )  # fmt: skip
     counts = Counter(one.result for one in results)
     change.rows_changed += counts[RetypingResult.CHANGED]

@@ -18,8 +18,9 @@ from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity, revisions
 from apps.memories.lookup_keys import public_id, slot_in_group, value_mac
 from apps.memories.models import Memory, Retention, Validity
+from apps.memories.models.memory import HANDLES, LABEL
 from apps.memories.revisions import FieldChange
-from apps.memories.sealing import HANDLES, LABEL, open_handles, open_text
+from apps.memories.sealing import open_handles, open_text
 from apps.memories.types import MemoryType, confidence
 from apps.projects.models import Space
 from apps.projects.scope import Scope

@@ -307,16 +307,19 @@ def _told(
 def _define_in_registry(scope: Scope, planned: Planned, change: TypeChange, *, now: datetime) -> None:
     if planned.own is not None:
         type_ = planned.own.type
-        OwnType.everyone.create(
-            tenant_id=scope.tenant_id, name=type_.name, parent=planned.own.parent, group=type_.group or "",
+        OwnType.objects.create(
+            scope, name=type_.name, parent=planned.own.parent, group=type_.group or "",
             prior=type_.prior, half_life_days=type_.half_life_days, ttl=planned.own.ttl, created_at=now,
         )  # fmt: skip
     if planned.kind == ChangeKind.SUNSET:
         OwnType.objects.within(scope).filter(name__in=planned.sources).update(replaced_by=planned.type.name)
-    TypeRule.everyone.bulk_create(
-        TypeRule(
-            tenant_id=scope.tenant_id, change_id=change.pk, type=one.type, name=one.name, sources=list(one.sources),
-            words=list(one.words), unless=list(one.unless), key_prefix=one.key_prefix, created_at=now,
-        )
-        for one in planned.wordings
+    TypeRule.objects.bulk_create(
+        scope,
+        (
+            TypeRule(
+                change_id=change.pk, type=one.type, name=one.name, sources=list(one.sources), words=list(one.words),
+                unless=list(one.unless), key_prefix=one.key_prefix, created_at=now,
+            )
+            for one in planned.wordings
+        ),
     )  # fmt: skip

@@ -31,7 +31,7 @@ def create_project(scope: Scope, name: str, *, is_default: bool = False, now: da
     """is_default: for the code that opens a tenant; the database refuses a second one.  Raises ProjectNameRefused."""
     name = _checked(name)
     with tenant_transaction(scope):
-        project = Project.everyone.create(tenant_id=scope.tenant_id, name=name, is_default=is_default, created_at=now)
+        project: Project = Project.objects.create(scope, name=name, is_default=is_default, created_at=now)
         _record(scope, AuditAction.PROJECT_CREATE, project, now=now)
     return project
 

@@ -18,7 +18,8 @@ from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
 from apps.memories.claims import claims_of
 from apps.memories.lookup_keys import LookupValues
-from apps.memories.sealing import HANDLES, TAGS, open_embedding, open_text_then
+from apps.memories.models.memory import HANDLES, TAGS
+from apps.memories.sealing import open_embedding, open_text_then
 from apps.memories.validity import AsOf, true_sql
 from apps.projects.scope import Scope, SpaceRef
 from apps.recall.features import CandidateTurn, Statistics, compute_features, is_question

@@ -4,6 +4,7 @@ from typing import Final
 
 from django.db import models
 
+from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 
 TRACE: Final = "recall.trace"  # the name bound into the seal
@@ -37,7 +38,7 @@ class RecallTrace(ScopedModel):
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     query_id = models.UUIDField()
     profile = models.CharField(max_length=16)
-    trace_ct = models.BinaryField()
+    trace_ct = EncryptedField(TRACE, is_json=True)
     key_version = models.IntegerField()
 
     objects = ScopedManager["RecallTrace"]()

@@ -12,8 +12,9 @@ from apps.core.plaintext import Plaintext
 from apps.core.prepared_sql import prepared_cursor
 from apps.crypto.services import DecryptError, SpaceCipher
 from apps.memories import integrity
+from apps.memories.models.memory import METADATA, TEXT
 from apps.memories.nearest import open_embeddings
-from apps.memories.sealing import METADATA, TEXT, open_text_then
+from apps.memories.sealing import open_text_then
 from apps.memories.validity import true_sql
 from apps.recall.features import CandidateTurn, Spoken, Statistics, compute_features, is_question
 from apps.recall.question import Question

@@ -75,9 +75,9 @@ def keep(scope: Scope, space: SpaceRef, query_id: uuid.UUID, trace: Trace) -> No
             row, cipher = lock_space(here)
             (trace_id,) = reserve_ids(1, sequence="recall_recalltrace_id_seq")
             said = orjson.dumps(trace.as_json(), option=orjson.OPT_NON_STR_KEYS)
-            RecallTrace.everyone.create(
+            RecallTrace.objects.create(
+                scope,
                 id=trace_id,
-                tenant_id=scope.tenant_id,
                 space_id=row.pk,
                 query_id=query_id,
                 profile=trace.profile,

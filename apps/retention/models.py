@@ -4,6 +4,7 @@ forget.  Legal holds, runs of the retention and notices of what it is going to t
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 from apps.retention.states import PrivacyKind, PrivacyState, RequestState
 
@@ -20,8 +21,8 @@ class ForgetRequest(ScopedModel):
     space = models.ForeignKey("projects.Space", models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     project_id = models.BigIntegerField(null=True)
     state = models.CharField(max_length=12, default=RequestState.PENDING.value)
-    choice_ct = models.BinaryField()
-    reason_ct = models.BinaryField(null=True)
+    choice_ct = EncryptedField(CHOICE, is_json=True)
+    reason_ct = EncryptedField(REASON, null=True)
     key_version = models.IntegerField()
     requested_by = models.CharField(max_length=64)
     expires_at = models.DateTimeField()

@@ -20,10 +20,10 @@ from apps.erasure.targets import Target
 from apps.erasure.workflow import Authorisation, start_erasure
 from apps.exports.export_now import make_now
 from apps.exports.links import DownloadLink, issue_for_request
-from apps.exports.people import Seal, Section
+from apps.exports.people import Section
 from apps.exports.services import Export, find_for_request, find_for_requests, start_for_person
 from apps.projects.scope import Scope, SpaceKind
-from apps.retention.models import CHOICE, REASON, ForgetRequest, PrivacyRequest
+from apps.retention.models import ForgetRequest, PrivacyRequest
 from apps.retention.requests import TABLE, PersonNeeded
 from apps.retention.states import PrivacyKind, PrivacyState
 
@@ -32,7 +32,6 @@ FORGET_REQUESTS: Final = Section(
     kind="forget_request",
     model=ForgetRequest,
     plain=("state", "requested_by", "expires_at", "decided_at", "decided_by", "forgotten", "created_at"),
-    sealed={"choice_ct": Seal(CHOICE, "choice", is_json=True), "reason_ct": Seal(REASON, "reason")},
     table=TABLE,
 )
 HANDED_OVER: Final = (PrivacyKind.ACCESS, PrivacyKind.EXPORT)
@@ -79,7 +78,6 @@ def open_request(scope: Scope, kind: PrivacyKind, *, now: datetime) -> tuple[Sub
         raise PrivacyRequestNotFound
     with tenant_transaction(scope):
         fresh = PrivacyRequest(
-            tenant_id=scope.tenant_id,
             end_user_id=scope.space.owner_id,
             kind=kind,
             requested_by=scope.principal.label,
@@ -87,7 +85,7 @@ def open_request(scope: Scope, kind: PrivacyKind, *, now: datetime) -> tuple[Sub
             due_at=now + timedelta(days=settings.PRIVACY_DAYS),
         )
         # Two concurrent requests get the same one.
-        PrivacyRequest.everyone.bulk_create([fresh], ignore_conflicts=True)
+        PrivacyRequest.objects.bulk_create(scope, [fresh], ignore_conflicts=True)
         there = PrivacyRequest.objects.within(scope).filter(end_user_id=scope.space.owner_id, kind=kind)
         row = there.exclude(state=PrivacyState.COMPLETED).get()
         is_new = row.created_at == now and row.attempts == 0

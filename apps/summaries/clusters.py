@@ -99,11 +99,12 @@ def join(
         for memory_id, type_, project_id in rows.values_list("pk", "type", "project_id")
     }
     met = _meet(scope, space, cipher, set(names.values()), now)
-    members = ClusterMember.everyone.bulk_create(
-        ClusterMember(
-            tenant_id=scope.tenant_id, space_id=space.pk, cluster_id=met[name], memory_id=memory_id, created_at=now
-        )
-        for memory_id, name in names.items()
+    members = ClusterMember.objects.bulk_create(
+        scope,
+        (
+            ClusterMember(space_id=space.pk, cluster_id=met[name], memory_id=memory_id, created_at=now)
+            for memory_id, name in names.items()
+        ),
     )
     if due := _large_enough(scope, sorted({member.cluster_id for member in members}), now):
         enqueue(scope, "summarize", due, after=settles, now=now)
@@ -178,19 +179,21 @@ def _meet(scope: Scope, space: Space, cipher: SpaceCipher, names: Iterable[_Name
     met = {macs[bytes(mac)]: cluster_id for mac, cluster_id in there.values_list("topic_mac", "pk")}
     new = [(mac, name) for mac, name in macs.items() if name not in met]
     ids = reserve_ids(len(new), sequence="summaries_cluster_id_seq")
-    Cluster.everyone.bulk_create(
-        Cluster(
-            id=cluster_id,
-            tenant_id=scope.tenant_id,
-            space_id=space.pk,
-            project_id=project_id,
-            type=type_,
-            topic_mac=mac,
-            label_ct=cipher.seal(LABEL, cluster_id, Plaintext(topic)),
-            key_version=cipher.key_version,
-            created_at=now,
-        )
-        for cluster_id, (mac, (type_, topic, project_id)) in zip(ids, new, strict=True)
+    Cluster.objects.bulk_create(
+        scope,
+        (
+            Cluster(
+                id=cluster_id,
+                space_id=space.pk,
+                project_id=project_id,
+                type=type_,
+                topic_mac=mac,
+                label_ct=cipher.seal(LABEL, cluster_id, Plaintext(topic)),
+                key_version=cipher.key_version,
+                created_at=now,
+            )
+            for cluster_id, (mac, (type_, topic, project_id)) in zip(ids, new, strict=True)
+        ),
     )
     return met | {name: cluster_id for cluster_id, (_, name) in zip(ids, new, strict=True)}
 

@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 
 LABEL = "cluster.label"  # the name bound into the seal
@@ -19,7 +20,7 @@ class Cluster(ScopedModel):
     )
     type = models.CharField(max_length=32)
     topic_mac = models.BinaryField(max_length=16)
-    label_ct = models.BinaryField()
+    label_ct = EncryptedField(LABEL)
     key_version = models.IntegerField()
     summary_id = models.BigIntegerField(null=True)
 

@@ -1,6 +1,6 @@
 """Re-sealing what this app sealed: the topics of clusters, and the keyed handles made of them."""
 
-from typing import ClassVar, Final
+from typing import Final
 
 from apps.crypto.encrypted_tables import SealedColumns
 from apps.crypto.services import SpaceCipher
@@ -14,7 +14,6 @@ CLUSTER: Final = "cluster"
 class Clusters(SealedColumns):
     name = CLUSTER
     model = Cluster
-    columns: ClassVar = {"label_ct": LABEL}
 
     def rekey(self, scope: Scope, space: SpaceRef | None, before: SpaceCipher, after: SpaceCipher) -> int:
         if space is None:

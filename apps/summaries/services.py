@@ -23,8 +23,9 @@ from apps.memories import integrity, lineage, postings, revisions
 from apps.memories.indexing_mode import SpaceFull, check_room
 from apps.memories.lookup_keys import LookupValues, public_id, text_mac
 from apps.memories.models import Memory, MemoryVector
+from apps.memories.models.memory import CONTENT, SUMMARY
 from apps.memories.revisions import FieldChange
-from apps.memories.sealing import CONTENT, SUMMARY, Readable, open_text, seal_into
+from apps.memories.sealing import Readable, open_text, seal_into
 from apps.memories.selectors import MemoryNotFound
 from apps.memories.soft_delete import GRACE
 from apps.memories.spaces import lock_space
@@ -274,7 +275,7 @@ def _create(
     space.doc_count += 1
     space.term_total += len(terms(text))
     space.save(update_fields=["txid", "doc_count", "term_total"])
-    Memory.everyone.bulk_create([row])
+    Memory.objects.bulk_create(scope, [row])
     _index(scope, space, cipher, row, sources, text, event="created", now=now)
     return row
 

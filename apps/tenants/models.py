@@ -6,8 +6,11 @@ from typing import ClassVar
 from django.db import models
 
 from apps.core.bound import BoundModel
+from apps.core.fields import EncryptedField
 from apps.core.models import BaseModel
 from apps.core.scoping import ScopedManager, ScopedModel
+
+EXTERNAL_ID = "end_user.external_id"  # the context bound into the envelope
 
 
 class Organization(BaseModel):
@@ -171,7 +174,7 @@ class EndUser(BoundModel, ScopedModel):
     bound_fields: ClassVar = ("id", "tenant_id", "external_mac")
 
     external_mac = models.BinaryField(max_length=16)
-    external_ct = models.BinaryField()
+    external_ct = EncryptedField(EXTERNAL_ID)
     key_version = models.IntegerField()
 
     objects = ScopedManager["EndUser"]()

@@ -18,6 +18,7 @@ from apps.console.space_list import find_space, owners_of
 from apps.core.errors import Invalid
 from apps.projects.scope import Scope
 from apps.tenants.services import POLICIES, set_policy
+from apps.web.confirmation import Confirmation, Paragraph
 from apps.web.memories import following
 from apps.web.memory_filters import id_of
 from apps.web.pages import AccessLevel, BreakGlassContext, PageContext, as_operator, in_tenant, show
@@ -165,8 +166,32 @@ def glass_policy(request: HttpRequest, at: PageContext) -> HttpResponse:
         set_policy(at.reach.tenant, actor=at.scope.principal.label, now=at.now, break_glass=said)
         messages.success(request, "Policy changed. It applies from now on, also to open grants.")
         return HttpResponseRedirect(reverse("web_glass", args=[at.tenant]))
-    label = dict(POLICIES["break_glass"].choices).get(said)
-    return show(request, "break_glass_policy", at=at, place="glass", said=said, label=label)
+    return show(request, "confirm", at=at, place="glass", confirmation=_policy_change(at, said))
+
+
+def _policy_change(at: PageContext, policy: str) -> Confirmation:
+    title, back_url = "Operator access", reverse("web_glass", args=[at.tenant])
+    label = dict(POLICIES["break_glass"].choices).get(policy)
+    if not label:
+        return Confirmation(title=title, heading=title, back_url=back_url, back_label="Choose a policy", width="medium")
+    is_looser = policy == "notify"
+    effect = Paragraph("The change applies at once, also to a grant that is open.")
+    if is_looser:
+        effect = Paragraph(
+            f"From then on two operators are enough: {at.tenant} does not have to allow it. Each access is shown here"
+            " and in the audit trail, and can be ended here.",
+            "note warning",
+        )
+    return Confirmation(
+        title=title,
+        heading=f"{label}?",
+        body=(effect,),
+        fields={"break_glass": policy},
+        button="Change policy",
+        is_danger=is_looser,
+        back_url=back_url,
+        width="medium",
+    )
 
 
 def waits_or_reads(at: PageContext) -> dict[str, int]:

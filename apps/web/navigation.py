@@ -1,6 +1,7 @@
 """Navigation around every page: the items of a tenant, its environment, and the colour scheme."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from django.conf import settings
@@ -17,174 +18,69 @@ THEMES: Final = ("auto", "light", "dark")
 YEAR: Final = 365 * 86_400
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class NavItem:
     """A page that the navigation leads to.
 
     name: what the page passes to ``show`` as ``place``.  route: its URL's name, with the tenant as its one argument.
-    icon: an SVG path in a box of 24.  of_environment: what it shows is of one environment.  closed: also of a tenant
-    that is closed.  grant: as its page asks for it.
+    grant: as its page asks for it.  of_environment: what it shows is of one environment.  closed: also of a tenant
+    that is closed.
     """
 
     name: str
     label: str
     route: str
-    need: AccessLevel
     group: str
-    icon: str
-    of_environment: bool = False
-    closed: bool = False
+    need: AccessLevel
     grant: str = ""
+    of_environment: bool = field(default=False, kw_only=True)
+    closed: bool = field(default=False, kw_only=True)
+
+    @property
+    def icon(self) -> str:
+        """The path of its SVG drawing."""
+        return ICONS[self.name]
 
 
 MEMORY, FORGETTING, CONNECTIONS, TRUST = "Memory", "Deletion", "Connections", "Trust"
 ACCESS, TENANT = "Access", "Tenant"
+READER, GRANTED, DECIDER = AccessLevel.READER, AccessLevel.GRANTED, AccessLevel.DECIDER
 PLACES: Final = (
-    NavItem(
-        name="overview",
-        label="Overview",
-        route="web_tenant",
-        need=AccessLevel.READER,
-        group=MEMORY,
-        icon="M3 21h18M6 17v-6M12 17V5M18 17v-9",
-        of_environment=True,
-    ),
-    NavItem(
-        name="spaces",
-        label="People and spaces",
-        route="web_spaces",
-        need=AccessLevel.READER,
-        group=MEMORY,
-        icon="M9 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM2 21c0-4 3-6 7-6s7 2 7 6M17 4a4 4 0 0 1 0 7M19 15c2 1 3 3 3 6",
-        of_environment=True,
-    ),
-    NavItem(
-        name="review",
-        label="Review",
-        route="web_review",
-        need=AccessLevel.READER,
-        group=MEMORY,
-        icon="M4 12l5 5L20 6",
-        of_environment=True,
-    ),
-    NavItem(
-        name="requests",
-        label="Deletion requests",
-        route="web_requests",
-        need=AccessLevel.DECIDER,
-        group=FORGETTING,
-        icon="M4 4h16v12H9l-5 4V4ZM8 10h8",
-    ),
-    NavItem(
-        name="erasures",
-        label="Erasures",
-        route="web_erasures",
-        need=AccessLevel.DECIDER,
-        group=FORGETTING,
-        icon="M4 7h16M9 7V4h6v3M6 7l1 14h10l1-14",
-        closed=True,
-    ),
-    NavItem(
-        name="retention",
-        label="Retention",
-        route="web_retention",
-        need=AccessLevel.GRANTED,
-        grant="retention:read",
-        group=FORGETTING,
-        icon="M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM12 7v5l3.5 2",
-    ),
-    NavItem(
-        name="webhooks",
-        label="Webhooks",
-        route="web_webhooks",
-        need=AccessLevel.GRANTED,
-        grant="webhooks:read",
-        group=CONNECTIONS,
-        icon="M9 8a3 3 0 1 1 4.5 2.6l-3 5.4M6.5 12.5A3.5 3.5 0 1 0 10 17h6M13 9l3 5a3 3 0 1 1-1 4",
-        of_environment=True,
-    ),
-    NavItem(
-        name="exports",
-        label="Exports",
-        route="web_exports",
-        need=AccessLevel.GRANTED,
-        grant="exports:read",
-        group=CONNECTIONS,
-        icon="M12 3v12M7 10l5 5 5-5M4 19h16",
-        of_environment=True,
-    ),
-    NavItem(
-        name="keys",
-        label="API keys",
-        route="web_keys",
-        need=AccessLevel.GRANTED,
-        grant="api_keys:read",
-        group=ACCESS,
-        icon="M8 15a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM12 11h10M18 11v4M22 11v3",
-    ),
-    NavItem(
-        name="team",
-        label="Team",
-        route="web_team",
-        need=AccessLevel.GRANTED,
-        grant="team:read",
-        group=ACCESS,
-        icon="M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM4 21c0-4 4-6 8-6s8 2 8 6",
-    ),
-    NavItem(
-        name="projects",
-        label="Projects",
-        route="web_projects",
-        need=AccessLevel.GRANTED,
-        grant="projects:read",
-        group=TENANT,
-        icon="M3 7V5h6l2 2h10v12H3V7Z",
-    ),
-    NavItem(
-        name="usage",
-        label="Usage",
-        route="web_usage",
-        need=AccessLevel.GRANTED,
-        grant="usage:read",
-        group=TENANT,
-        icon="M3 20h18M4 15l5-5 4 3 7-8",
-    ),
-    NavItem(
-        name="settings",
-        label="Settings",
-        route="web_settings",
-        need=AccessLevel.GRANTED,
-        grant="settings:read",
-        group=TENANT,
-        icon="M4 7h9M19 7h1M4 17h1M11 17h9M16 10a3 3 0 1 0 0-6 3 3 0 0 0 0 6ZM8 20a3 3 0 1 0 0-6 3 3 0 0 0 0 6Z",
-    ),
-    NavItem(
-        name="audit",
-        label="Audit trail",
-        route="web_audit",
-        need=AccessLevel.GRANTED,
-        grant="audit:read",
-        group=TRUST,
-        icon="M12 3l8 3v6c0 5-3.5 8-8 9-4.5-1-8-4-8-9V6l8-3ZM8.5 12l2.5 2.5 4.5-4.5",
-    ),
-    NavItem(
-        name="receipts",
-        label="Receipts",
-        route="web_receipts",
-        need=AccessLevel.DECIDER,
-        group=TRUST,
-        icon="M6 3h12v18l-3-2-3 2-3-2-3 2V3ZM9 8h6M9 12h6",
-        closed=True,
-    ),
-    NavItem(
-        name="glass",
-        label="Operators",
-        route="web_glass",
-        need=AccessLevel.DECIDER,
-        group=TRUST,
-        icon="M2 12s4-7 10-7 10 7 10 7-4 7-10 7-10-7-10-7ZM12 15a3 3 0 1 0 0-6 3 3 0 0 0 0 6Z",
-    ),
+    NavItem("overview", "Overview", "web_tenant", MEMORY, READER, of_environment=True),
+    NavItem("spaces", "People and spaces", "web_spaces", MEMORY, READER, of_environment=True),
+    NavItem("review", "Review", "web_review", MEMORY, READER, of_environment=True),
+    NavItem("requests", "Deletion requests", "web_requests", FORGETTING, DECIDER),
+    NavItem("erasures", "Erasures", "web_erasures", FORGETTING, DECIDER, closed=True),
+    NavItem("retention", "Retention", "web_retention", FORGETTING, GRANTED, "retention:read"),
+    NavItem("webhooks", "Webhooks", "web_webhooks", CONNECTIONS, GRANTED, "webhooks:read", of_environment=True),
+    NavItem("exports", "Exports", "web_exports", CONNECTIONS, GRANTED, "exports:read", of_environment=True),
+    NavItem("keys", "API keys", "web_keys", ACCESS, GRANTED, "api_keys:read"),
+    NavItem("team", "Team", "web_team", ACCESS, GRANTED, "team:read"),
+    NavItem("projects", "Projects", "web_projects", TENANT, GRANTED, "projects:read"),
+    NavItem("usage", "Usage", "web_usage", TENANT, GRANTED, "usage:read"),
+    NavItem("settings", "Settings", "web_settings", TENANT, GRANTED, "settings:read"),
+    NavItem("audit", "Audit trail", "web_audit", TRUST, GRANTED, "audit:read"),
+    NavItem("receipts", "Receipts", "web_receipts", TRUST, DECIDER, closed=True),
+    NavItem("glass", "Operators", "web_glass", TRUST, DECIDER),
 )
+ICONS: Final[Mapping[str, str]] = {  # SVG paths in a box of 24
+    "overview": "M3 21h18M6 17v-6M12 17V5M18 17v-9",
+    "spaces": "M9 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM2 21c0-4 3-6 7-6s7 2 7 6M17 4a4 4 0 0 1 0 7M19 15c2 1 3 3 3 6",
+    "review": "M4 12l5 5L20 6",
+    "requests": "M4 4h16v12H9l-5 4V4ZM8 10h8",
+    "erasures": "M4 7h16M9 7V4h6v3M6 7l1 14h10l1-14",
+    "retention": "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM12 7v5l3.5 2",
+    "webhooks": "M9 8a3 3 0 1 1 4.5 2.6l-3 5.4M6.5 12.5A3.5 3.5 0 1 0 10 17h6M13 9l3 5a3 3 0 1 1-1 4",
+    "exports": "M12 3v12M7 10l5 5 5-5M4 19h16",
+    "keys": "M8 15a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM12 11h10M18 11v4M22 11v3",
+    "team": "M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM4 21c0-4 4-6 8-6s8 2 8 6",
+    "projects": "M3 7V5h6l2 2h10v12H3V7Z",
+    "usage": "M3 20h18M4 15l5-5 4 3 7-8",
+    "settings": "M4 7h9M19 7h1M4 17h1M11 17h9M16 10a3 3 0 1 0 0-6 3 3 0 0 0 0 6ZM8 20a3 3 0 1 0 0-6 3 3 0 0 0 0 6Z",
+    "audit": "M12 3l8 3v6c0 5-3.5 8-8 9-4.5-1-8-4-8-9V6l8-3ZM8.5 12l2.5 2.5 4.5-4.5",
+    "receipts": "M6 3h12v18l-3-2-3 2-3-2-3 2V3ZM9 8h6M9 12h6",
+    "glass": "M2 12s4-7 10-7 10 7 10 7-4 7-10 7-10-7-10-7ZM12 15a3 3 0 1 0 0-6 3 3 0 0 0 0 6Z",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

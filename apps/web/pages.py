@@ -207,7 +207,7 @@ def show(
     environment: Environment | None = None,
     **context: Any,
 ) -> HttpResponse:
-    """at: for a tenant's page, which is in its frame.  place: the name of where it is in ``frame.PLACES``.
+    """at: for a tenant's page, which is in its frame.  place: the name of where it is in ``navigation.PLACES``.
     environment: of what the page shows, if it is of one."""
     framed: dict[str, Any] = {"at": at, "place": place, "environment": environment}
     if at is not None:

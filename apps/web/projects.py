@@ -13,6 +13,7 @@ from apps.erasure.projects import delete_project
 from apps.memories.statistics import count_by_project
 from apps.projects import services
 from apps.projects.selectors import get_project, list_projects
+from apps.web.confirmation import Confirmation, Paragraph
 from apps.web.forms import check_label
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
@@ -91,24 +92,38 @@ def unarchive_project(request: HttpRequest, at: PageContext, project_id: str) ->
 def remove_project(request: HttpRequest, at: PageContext, project_id: str) -> HttpResponse:
     """POST deletes it, if nothing is left in it; what is left is said."""
     one = get_project(at.scope, project_id)
-    refusal: Conflict | None = None
-    if request.method == "POST":
-        try:
-            delete_project(at.scope, project_id, now=at.now)
-        except Conflict as error:
-            refusal = error
-        else:
-            messages.success(request, f"{one.name} was deleted, and keys pinned to it are revoked.")
-            return _back(at)
-    return show(
-        request,
-        "remove_project",
-        status=409 if refusal else 200,
-        at=at,
-        place="projects",
-        one=one,
-        refusal=refusal.message if refusal else "",
-        left=[(found["count"], LEFT[found["kind"]]) for found in refusal.details] if refusal else [],
+    if request.method != "POST":
+        return show(request, "confirm", at=at, place="projects", confirmation=_removal(at, one))
+    try:
+        delete_project(at.scope, project_id, now=at.now)
+    except Conflict as error:
+        left = [(found["count"], LEFT[found["kind"]]) for found in error.details]
+        return show(
+            request,
+            "project_not_deleted",
+            status=409,
+            at=at,
+            place="projects",
+            one=one,
+            refusal=error.message,
+            left=left,
+        )
+    messages.success(request, f"{one.name} was deleted, and keys pinned to it are revoked.")
+    return _back(at)
+
+
+def _removal(at: PageContext, one: "Project") -> Confirmation:
+    effect = (
+        "This cannot be undone. The project is deleted only if it is empty. API keys pinned to it are revoked and its"
+        " retention rules are deleted."
+    )
+    return Confirmation(
+        title="Delete a project",
+        heading=f"Delete {one.name}?",
+        body=(Paragraph(effect),),
+        button="Delete project",
+        is_danger=True,
+        back_url=reverse("web_project", args=[at.tenant, one.public_id]),
     )
 
 

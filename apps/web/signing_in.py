@@ -28,6 +28,7 @@ from apps.audit.actions import AuditAction
 from apps.tenants.members import reach_of
 from apps.tenants.services import OrganizationNameRefused
 from apps.web.adapters import is_own_page
+from apps.web.confirmation import Confirmation, Paragraph
 from apps.web.forms import SEED, FirstFactorForm, NewPasswordForm, SignInCodeForm, SignUpForm, StepUpCodeForm
 from apps.web.pages import POLICY, AccessLevel, needs, show
 
@@ -191,8 +192,12 @@ class AddPasskey(AddWebAuthnView):  # type: ignore[misc]  # allauth ships no typ
 
 
 class RemovePasskey(RemoveWebAuthnView):  # type: ignore[misc]  # allauth ships no types
-    template_name = "web/remove_factor.html"
+    template_name = "web/confirm.html"
     success_url = reverse_lazy("mfa_index")
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        return context | {"confirmation": _removal(self.object.wrap().name)}
 
     def form_valid(self, form: Any) -> HttpResponse:
         if not _may_remove(self.request, self.get_object()):
@@ -226,7 +231,11 @@ class AddCodes(ActivateTOTPView):  # type: ignore[misc]  # allauth ships no type
 
 
 class RemoveCodes(DeactivateTOTPView):  # type: ignore[misc]  # allauth ships no types
-    template_name = "web/remove_factor.html"
+    template_name = "web/confirm.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        return context | {"confirmation": _removal("the authenticator")}
 
     def form_valid(self, form: Any) -> HttpResponse:
         if not _may_remove(self.request, self.authenticator):
@@ -241,7 +250,21 @@ class RecoveryCodes(ViewRecoveryCodesView):  # type: ignore[misc]  # allauth shi
 
 
 class NewRecoveryCodes(GenerateRecoveryCodesView):  # type: ignore[misc]  # allauth ships no types
-    template_name = "web/new_recovery_codes.html"
+    template_name = "web/confirm.html"
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)
+        count = context["unused_code_count"]
+        loss = f"The {count} unused codes stop working." if count else "No codes are left."
+        confirmation = Confirmation(
+            title="New recovery codes",
+            heading="Create new recovery codes?",
+            body=(Paragraph(loss),),
+            errors=context["form"].non_field_errors(),
+            button="Create codes",
+            back_url=reverse("mfa_index"),
+        )
+        return context | {"confirmation": confirmation}
 
     def form_valid(self, form: Any) -> HttpResponse:
         _note_factor(self.request, AuditAction.FACTOR_ADD, "recovery codes")
@@ -317,6 +340,17 @@ def _enrolled(request: HttpRequest, response: HttpResponse, kind: str) -> HttpRe
     sessions.renew(request)
     _note_factor(request, AuditAction.FACTOR_ADD, kind)
     return response
+
+
+def _removal(name: str) -> Confirmation:
+    return Confirmation(
+        title="Remove",
+        heading=f"Remove {name}?",
+        body=(Paragraph("It can no longer be used to sign in or confirm actions."),),
+        button="Remove",
+        is_danger=True,
+        back_url=reverse("mfa_index"),
+    )
 
 
 def _may_remove(request: HttpRequest, authenticator: Any) -> bool:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.html import format_html
 
 from apps.accounts.second_factors import with_second_factor
 from apps.core.errors import Malformed
 from apps.tenants.grants import GRANTED, GRANTS
 from apps.tenants.members import MAY_DELETE, MAY_READ, change_member, get_member, list_members, take_role
+from apps.web.confirmation import Confirmation, Paragraph
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 
 if TYPE_CHECKING:  # views import no models
@@ -87,10 +89,32 @@ def member(request: HttpRequest, at: PageContext, user_id: int) -> HttpResponse:
 def remove_member(request: HttpRequest, at: PageContext, user_id: int) -> HttpResponse:
     there = get_member(at.reach.tenant, user_id)
     if request.method != "POST":
-        return show(request, "remove_member", at=at, place="team", one=there, is_me=_is_me(at, there))
+        return show(request, "confirm", at=at, place="team", confirmation=_removal(at, there))
     take_role(at.reach.tenant, user_id, by=at.reach.role, actor=at.scope.principal.label, now=at.now)
     messages.success(request, f"{there.user.email} was removed from {at.reach.tenant.organization}.")
     return _back(at, user_id)
+
+
+def _removal(at: PageContext, there: "Membership") -> Confirmation:
+    lost = (
+        f"access to {at.reach.tenant.organization} and all its tenants from the next request on. API keys they created"
+        " keep working."
+    )
+    loss = f"They lose {lost}"
+    if _is_me(at, there):
+        loss = format_html("<strong>This is your own account.</strong> You lose {}", lost)
+    account = format_html(
+        "The account stays, with its passkeys. To add them again, the server's operator runs <code>{}</code>.",
+        "memsync people add",
+    )
+    return Confirmation(
+        title="Remove from the team",
+        heading=f"Remove {there.user.email}?",
+        body=(Paragraph(loss), Paragraph(account, "meta")),
+        button="Remove member",
+        is_danger=True,
+        back_url=reverse("web_member", args=[at.tenant, there.user_id]),
+    )
 
 
 def _change(request: HttpRequest, at: PageContext, user_id: int) -> HttpResponse:

@@ -6,30 +6,33 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 import orjson
-from django import forms
 from django.contrib import messages
-from django.core.validators import MaxValueValidator, MinValueValidator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.defaultfilters import pluralize
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.http import urlencode
 
 from apps.core.errors import Conflict, DomainError, Invalid
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project, list_projects
+from apps.web.confirmation import Confirmation, Paragraph
 from apps.web.environments import FIRST, environment_of, inside
 from apps.web.memories import following
 from apps.web.memory_filters import id_of
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
+from apps.web.webhook_form import WebhookForm
 from apps.webhooks import deliveries, services
 from apps.webhooks.deliveries import FAILING, rate
 from apps.webhooks.events import CATEGORIES, TYPES
 from apps.webhooks.fanout import hash_of, shown_id
-from apps.webhooks.services import BOUNDS, FORMER_SIGNS_FOR, RETRY_DEFAULTS, SIGNATURE_DEFAULTS, OpenedEndpoint
+from apps.webhooks.services import FORMER_SIGNS_FOR, RETRY_DEFAULTS, SIGNATURE_DEFAULTS, OpenedEndpoint
 
 READ, WRITE = "webhooks:read", "webhooks:write"
 PAGE: Final = 25
 AGAIN: Final = timedelta(days=7)
 AT_ONCE: Final = 1_000  # that are replayed
+FORMER_HOURS: Final = int(FORMER_SIGNS_FOR.total_seconds() // 3_600)
 STATES: Final[Mapping[str, str]] = {
     "": "all",
     "delivered": "delivered",
@@ -39,63 +42,6 @@ STATES: Final[Mapping[str, str]] = {
     "dead_letter": "dead letters",
 }
 ENDED_BADLY: Final = ("failed", "dead_letter")
-ALGORITHMS: Final = (("hmac-sha256", "HMAC-SHA256"), ("hmac-sha512", "HMAC-SHA512"))
-
-
-class WebhookForm(forms.Form):
-    """What an endpoint is; the service has the last word about each."""
-
-    name = forms.CharField(max_length=128, label="Name")
-    url = forms.CharField(
-        max_length=services.MOST_URL,
-        label="Address",
-        widget=forms.TextInput({"inputmode": "url", "autocomplete": "off"}),
-    )
-    description = forms.CharField(max_length=500, required=False, label="Description")
-    events = forms.MultipleChoiceField(
-        choices=[(one, one) for one in TYPES], error_messages={"required": "Choose at least one event."}
-    )
-    retry_enabled = forms.BooleanField(required=False, label="Retry failed deliveries")
-    max_retries = forms.IntegerField(label="Maximum retries")
-    initial_delay_seconds = forms.IntegerField(label="Initial delay (seconds)")
-    max_delay_seconds = forms.IntegerField(label="Maximum delay (seconds)")
-    backoff_multiplier = forms.FloatField(label="Backoff factor")
-    retry_status_codes = forms.CharField(max_length=256, label="Status codes to retry")
-    signature_algorithm = forms.ChoiceField(choices=ALGORITHMS, label="Algorithm")
-    signature_header = forms.CharField(max_length=64, label="Signature header")
-    timestamp_header = forms.CharField(max_length=64, label="Timestamp header")
-    signature_tolerance = forms.IntegerField(label="Timestamp tolerance (seconds)")
-
-    def __init__(self, data: Any = None, *, initial: Mapping[str, Any] | None = None) -> None:
-        super().__init__(data, initial={**RETRY_DEFAULTS, **SIGNATURE_DEFAULTS, **(initial or {})})
-        self.initial["retry_status_codes"] = ", ".join(self.initial["retry_status_codes"])
-        for name, (least, most) in BOUNDS.items():
-            field = self.fields[name]
-            field.validators = [*field.validators, MinValueValidator(least), MaxValueValidator(most)]
-            field.widget.attrs |= {"min": least, "max": most}
-        self.fields["backoff_multiplier"].widget.attrs["step"] = "0.5"
-
-    @property
-    def chosen(self) -> set[str]:
-        data: Any = self.data
-        return set(data.getlist("events") if self.is_bound else self.initial.get("events", ()))
-
-    @property
-    def retry(self) -> dict[str, Any]:
-        codes = [one.strip() for one in self.cleaned_data["retry_status_codes"].split(",") if one.strip()]
-        return {name: self.cleaned_data[name] for name in RETRY_DEFAULTS} | {"retry_status_codes": codes}
-
-    @property
-    def signature(self) -> dict[str, Any]:
-        return {name: self.cleaned_data[name] for name in SIGNATURE_DEFAULTS}
-
-    @property
-    def advanced(self) -> list[Any]:
-        return [self[name] for name in (*RETRY_DEFAULTS, *SIGNATURE_DEFAULTS)]
-
-    @property
-    def has_advanced_errors(self) -> bool:
-        return any(field.errors for field in self.advanced)
 
 
 @in_tenant(AccessLevel.GRANTED, grant=READ)
@@ -255,9 +201,27 @@ def rotate_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> H
     scope = inside(at, environment)
     if request.method == "POST":
         return _secret(request, at, services.rotate_secret(scope, endpoint_id, now=at.now), environment, is_new=False)
-    one = services.get(scope, endpoint_id)
-    hours = int(FORMER_SIGNS_FOR.total_seconds() // 3_600)
-    return show(request, "rotate_webhook", at=at, place="webhooks", environment=environment, hours=hours, **_shown(one))
+    row = services.get(scope, endpoint_id).row
+    secret = format_html(
+        "It signs deliveries from the next one on and is shown once. For {} hours the current secret (<code>{}…</code>)"
+        " also signs, in a second header, so that your service can switch.",
+        FORMER_HOURS,
+        row.secret_prefix,
+    )
+    leak = (
+        f"If the current secret leaked: for those {FORMER_HOURS} hours its holder can impersonate this server to a"
+        " receiver that still accepts it."
+    )
+    confirmation = Confirmation(
+        title="New secret",
+        heading=f"Create a new secret for {row.name}?",
+        body=(Paragraph(secret), Paragraph(leak, "meta")),
+        button="Create secret",
+        action=f"?{_said(environment)}",
+        back_url=_page(at, endpoint_id, environment),
+        width="medium",
+    )
+    return show(request, "confirm", at=at, place="webhooks", environment=environment, confirmation=confirmation)
 
 
 @in_tenant(AccessLevel.GRANTED, grant=WRITE, methods="GET POST")
@@ -269,7 +233,25 @@ def delete_webhook(request: HttpRequest, at: PageContext, endpoint_id: int) -> H
         messages.success(request, "Deleted with its deliveries. Pending ones are not sent.")
         return HttpResponseRedirect(f"{reverse('web_webhooks', args=[at.tenant])}?{_said(environment)}")
     one = services.get(scope, endpoint_id)
-    return show(request, "delete_webhook", at=at, place="webhooks", environment=environment, **_shown(one))
+    count = one.row.total_deliveries
+    effect = format_html(
+        "This deletes its secret and the record of its {} deliver{}. Pending deliveries are not sent. This cannot be"
+        " undone. To stop it for a while, <strong>pause</strong> it instead.",
+        count,
+        pluralize(count, "y,ies"),
+    )
+    address = format_html("<code>{}</code> in {}", one.url, environment.value)
+    confirmation = Confirmation(
+        title="Delete a webhook",
+        heading=f"Delete {one.row.name}?",
+        body=(Paragraph(address, "meta"), Paragraph(effect)),
+        button="Delete webhook",
+        is_danger=True,
+        action=f"?{_said(environment)}",
+        back_url=_page(at, endpoint_id, environment),
+        width="medium",
+    )
+    return show(request, "confirm", at=at, place="webhooks", environment=environment, confirmation=confirmation)
 
 
 @in_tenant(AccessLevel.GRANTED, grant=READ)
@@ -366,7 +348,7 @@ def _secret(
         is_new=is_new,
         previous=previous,
         digest=made.row.signature_algorithm.removeprefix("hmac-"),
-        hours=int(FORMER_SIGNS_FOR.total_seconds() // 3_600),
+        hours=FORMER_HOURS,
         **_shown(made),
     )
 
@@ -385,8 +367,12 @@ def _said(environment: Environment) -> str:
     return urlencode({"environment": environment.value})
 
 
+def _page(at: PageContext, endpoint_id: int, environment: Environment) -> str:
+    return f"{reverse('web_webhook', args=[at.tenant, endpoint_id])}?{_said(environment)}"
+
+
 def _to(at: PageContext, endpoint_id: int, environment: Environment) -> HttpResponse:
-    return HttpResponseRedirect(f"{reverse('web_webhook', args=[at.tenant, endpoint_id])}?{_said(environment)}")
+    return HttpResponseRedirect(_page(at, endpoint_id, environment))
 
 
 def _to_delivery(at: PageContext, delivery_id: int, environment: Environment) -> HttpResponse:

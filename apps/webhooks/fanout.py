@@ -89,20 +89,22 @@ def write(scope: Scope, pairs: Sequence[tuple[EventPayload, WebhookEndpoint]], *
         .values_list("pk", "public_id")
     )
     ids = reserve_ids(len(pairs), sequence="webhooks_webhookdelivery_id_seq")
-    WebhookDelivery.everyone.bulk_create(
-        WebhookDelivery(
-            id=delivery_id,
-            tenant_id=scope.tenant_id,
-            endpoint_id=endpoint.pk,
-            space_id=one.space_id,
-            memory_ids=list(one.memory_ids),
-            event_id=one.event_id,
-            event_type=one.type,
-            payload=payload_of(scope, one, projects.get(one.project_id or 0)).decode(),
-            max_attempts=1 + (endpoint.max_retries if endpoint.retry_enabled else 0),
-            created_at=now,
-        )
-        for delivery_id, (one, endpoint) in zip(ids, pairs, strict=True)
+    WebhookDelivery.objects.bulk_create(
+        scope,
+        (
+            WebhookDelivery(
+                id=delivery_id,
+                endpoint_id=endpoint.pk,
+                space_id=one.space_id,
+                memory_ids=list(one.memory_ids),
+                event_id=one.event_id,
+                event_type=one.type,
+                payload=payload_of(scope, one, projects.get(one.project_id or 0)).decode(),
+                max_attempts=1 + (endpoint.max_retries if endpoint.retry_enabled else 0),
+                created_at=now,
+            )
+            for delivery_id, (one, endpoint) in zip(ids, pairs, strict=True)
+        ),
     )
     enqueue(scope, DELIVER, ids, now=now)
     return ids

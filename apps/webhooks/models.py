@@ -3,6 +3,7 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 
+from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 
 # The names bound into the seals.
@@ -39,10 +40,10 @@ class WebhookEndpoint(ScopedModel):
     environment = models.CharField(max_length=16)
     project_id = models.BigIntegerField(null=True)
     name = models.CharField(max_length=128)
-    url_ct = models.BinaryField()
-    description_ct = models.BinaryField(null=True)
-    secret_ct = models.BinaryField()
-    former_ct = models.BinaryField(null=True)
+    url_ct = EncryptedField(URL, is_revised=True)
+    description_ct = EncryptedField(DESCRIPTION, is_revised=True, null=True)
+    secret_ct = EncryptedField(SECRET, is_revised=True)
+    former_ct = EncryptedField(FORMER, is_revised=True, null=True)
     former_until = models.DateTimeField(null=True)
     revision = models.IntegerField(default=0, help_text="Of all that is sealed; bound into the seals.")
     key_version = models.IntegerField()
@@ -137,7 +138,7 @@ class WebhookDelivery(ScopedModel):
     error = models.CharField(max_length=32, blank=True)
     signature = models.CharField(max_length=144, blank=True)
     attempts = models.JSONField(default=list)
-    response_ct = models.BinaryField(null=True)
+    response_ct = EncryptedField(RESPONSE, null=True)
     key_version = models.IntegerField(null=True)
 
     objects = ScopedManager["WebhookDelivery"]()

@@ -1,11 +1,13 @@
-"""Who may do what: one row for each route and method, tried with every kind of credential.
+"""Who may do what: one row for each route and method.
 
+Every row is tried with a key that may, with one that may not, and with those of strangers.  What a bad credential is
+answered is decided in one class for all routes, so it is tried on routes of every kind; a test holds every view to it.
 A new route needs a row in ``TABLE``; the first test says so.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,8 +20,10 @@ from django.http import HttpResponse
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from apps.api import connectors
-from apps.api.connectors import READ, WRITE
-from apps.api.permissions import OPEN
+from apps.api.connectors import READ, WRITE, ConnectorView
+from apps.api.memory.forget import ForgetView, PurgeView
+from apps.api.permissions import OPEN, PERSON, HasPermission
+from apps.api.views import ApiView, ControlView, OpenView, PersonView
 from apps.apikeys import services, tokens
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT, PERMISSIONS
@@ -589,15 +593,34 @@ STUBS = tuple(
 CLOSED = tuple(row for row in TABLE if row.permission != OPEN)
 
 
+BY_NAME = {str(row): row for row in TABLE}
+# The credential in a header and no end user, one in a header, in the body, in the path; a form; a view with permissions
+# of its own; people's as well as programs'; what is read, made, changed and deleted.
+KINDS = [
+    BY_NAME["POST /memory/add"],
+    BY_NAME["POST /memory/upload"],
+    BY_NAME["POST /memory/query"],
+    BY_NAME["GET /memory/<int:memory_id>"],
+    BY_NAME["PATCH /memory/<int:memory_id>"],
+    BY_NAME["DELETE /memory/forget"],
+    BY_NAME["DELETE /memory/user/purge"],
+    BY_NAME["POST /v1/state/put"],
+    BY_NAME["GET /v1/memory/<str:tenant_id>/<path:user_id>/list"],
+    BY_NAME["PUT /v1/retention"],
+    BY_NAME["GET /org/webhooks"],
+]
+
 every_row = pytest.mark.parametrize("row", TABLE, ids=str)
 every_closed_row = pytest.mark.parametrize("row", CLOSED, ids=str)
+every_kind = pytest.mark.parametrize("row", KINDS, ids=str)
+every_kind_and_open = pytest.mark.parametrize("row", [BY_NAME["GET /health"], *KINDS], ids=str)
 
 
 # -- the table is complete -------------------------------------------------------------------------------------------
 
 
 def test_every_route_and_method_has_its_row_and_every_row_its_route() -> None:
-    routed = set(_routed(get_resolver().url_patterns))
+    routed = {(route, method, name) for route, view, _ in ROUTED for method, name in view.permissions.items()}
     every = (*TABLE, *STUBS, *OF_PEOPLE)
     listed = {(row.route, row.method, row.permission) for row in every}
 
@@ -612,7 +635,8 @@ def test_every_permission_of_the_table_exists() -> None:
     assert {row.permission for row in CLOSED} <= set(PERMISSIONS)
 
 
-def _routed(patterns: list[URLPattern | URLResolver], prefix: str = "/") -> Iterator[tuple[str, str, str]]:
+def _routed(patterns: list[URLPattern | URLResolver], prefix: str = "/") -> Iterator[tuple[str, type[ApiView], Any]]:
+    """Each route, its view, and what was handed to as_view."""
     for pattern in patterns:
         route = prefix + str(pattern.pattern)
         if route in ("/admin/", "/app/"):
@@ -623,15 +647,80 @@ def _routed(patterns: list[URLPattern | URLResolver], prefix: str = "/") -> Iter
         view = getattr(pattern.callback, "cls", None)
         assert view is not None, f"{route} is no ApiView: see apps/api/views.py"
         assert view.permissions, f"{route} lists no methods: give its view `permissions`, see apps/api/views.py"
-        for method, permission in view.permissions.items():
-            yield route, method, permission
+        yield route, view, pattern.callback.initkwargs
+
+
+ROUTED = list(_routed(get_resolver().url_patterns))
+
+# -- one class lets callers in -----------------------------------------------------------------------------------------
+
+# What a view says about itself.  All else of ApiView is the same for every route.
+OF_A_VIEW = {
+    *("permissions", "people", "fresh", "destroys", "reads", "meters", "silent_answer", "silent_status"),
+    *("headers_read", "parser_classes", "max_body_bytes", "schema"),
+}
+OVERRIDES: Mapping[type[ApiView], Collection[str]] = {
+    OpenView: {"authentication_classes"},
+    PersonView: {"authentication_classes"},
+    ForgetView: {"permission_classes"},
+    PurgeView: {"permission_classes"},
+    ConnectorView: {"refuse_what_is_not_taken"},
+}
+
+
+def _overridden(view: type[ApiView]) -> dict[type[ApiView], set[str]]:
+    """Of each class between a view and ApiView, what of ApiView it replaces, save what a view says about itself."""
+    between = view.__mro__[: view.__mro__.index(ApiView)]
+    found = {one: {name for name in vars(one) if hasattr(ApiView, name) and name[:2] != "__"} for one in between}
+    return {one: names - OF_A_VIEW for one, names in found.items() if names - OF_A_VIEW}
+
+
+def test_no_view_replaces_what_lets_callers_in() -> None:
+    found = {one: names for _, view, _ in ROUTED for one, names in _overridden(view).items()}
+
+    assert found == OVERRIDES, "Only ApiView lets callers in: test such a view in KINDS of tests/api/test_access.py"
+    assert [route for route, _, given in ROUTED if given] == [], "as_view() was given what the view's class should say"
+    assert {row.route for row in KINDS} >= {route for route, view, _ in ROUTED if view in (ForgetView, PurgeView)}
+
+
+def test_permission_classes_of_a_view_only_add_to_the_table() -> None:
+    asked = {kind for _, view, _ in ROUTED for kind in view.permission_classes}
+    assert all(issubclass(kind, HasPermission) for kind in asked)
+    assert all(len(view.permission_classes) == 1 for _, view, _ in ROUTED)
+
+
+def test_only_open_views_ask_for_no_credential_and_only_views_of_people_for_a_person() -> None:
+    for route, view, _ in ROUTED:
+        needed = set(view.permissions.values())
+        assert issubclass(view, OpenView) == (needed == {OPEN}) == (OPEN in needed), route
+        assert issubclass(view, PersonView) == (needed == {PERSON}) == (PERSON in needed), route
+
+
+@pytest.mark.parametrize("name", [
+    "authentication_classes", "permission_classes", "throttle_classes", "dispatch", "initial", "check_permissions",
+    "perform_authentication", "permission_for", "allowed_methods", "options", "handle_exception"])  # fmt: skip
+def test_a_view_that_replaces_it_is_found(name: str) -> None:
+    bold = type("BoldView", (ControlView,), {name: ()})
+    heir = type("HeirView", (bold,), {"permissions": {"GET": OPEN}})
+    assert _overridden(heir) == {bold: {name}}
 
 
 # -- the right key ---------------------------------------------------------------------------------------------------
 
 
 @every_row
-def test_right_key_is_served(row: Row, acme: OpenedTenant, alice: Caller) -> None:
+def test_key_with_only_that_permission_is_served(row: Row, acme: OpenedTenant, alice: Caller) -> None:
+    """Of what is open, anybody."""
+    memory = alice.add(TEXT)
+    key = None if row.permission == OPEN else make_api_key(acme.scope, scopes=[row.permission]).text
+
+    response = _ask(row, Caller(key), memory["id"])
+
+    assert response.status_code == row.status, response.content
+
+
+@every_kind
+def test_default_key_is_served(row: Row, acme: OpenedTenant, alice: Caller) -> None:
     memory = alice.add(TEXT)
 
     response = _ask(row, _right(row, acme, alice), memory["id"])
@@ -639,38 +728,31 @@ def test_right_key_is_served(row: Row, acme: OpenedTenant, alice: Caller) -> Non
     assert response.status_code == row.status, response.content
 
 
-@every_closed_row
-def test_key_with_only_that_permission_is_served(row: Row, acme: OpenedTenant, alice: Caller) -> None:
-    memory = alice.add(TEXT)
-    only = make_api_key(acme.scope, scopes=[row.permission])
+def test_other_methods_are_refused(alice: Caller) -> None:
+    listed: dict[str, set[str]] = {}
+    for row in (*TABLE, *OF_PEOPLE):
+        listed.setdefault(row.route, set()).add(row.method)
 
-    response = _ask(row, Caller(only.text), memory["id"])
-
-    assert response.status_code == row.status, response.content
-
-
-@every_row
-def test_other_methods_are_refused(row: Row, alice: Caller) -> None:
-    listed = {other.method for other in (*TABLE, *OF_PEOPLE) if other.route == row.route}
-
-    for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} - listed:
-        response = alice(method, _path(row, 1))
-        assert response.status_code == 405, f"{method} {row.route}"
-        assert set(response["Allow"].split(", ")) == listed
-        assert _code(response) == "METHOD_NOT_ALLOWED"
+    for route, methods in listed.items():
+        path = re.sub(r"<\w+:\w+>", "1", route)
+        for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} - methods:
+            response = alice(method, path)
+            assert response.status_code == 405, f"{method} {route}"
+            assert set(response["Allow"].split(", ")) == methods
+            assert _code(response) == "METHOD_NOT_ALLOWED"
 
 
 # -- no key, or a bad one --------------------------------------------------------------------------------------------
 
 
-@every_closed_row
-def test_without_a_key_nothing_is_served(row: Row) -> None:
-    response = _ask(row, Caller(None), 1)
+def test_without_a_key_nothing_is_served() -> None:
+    for row in CLOSED:
+        response = _ask(row, Caller(None), 1)
 
-    assert (response.status_code, _message(response)) == (401, "API key missing")
+        assert (response.status_code, _message(response)) == (401, "API key missing"), str(row)
 
 
-@every_closed_row
+@every_kind
 def test_unknown_key_is_refused(row: Row) -> None:
     never_issued = tokens.mint(Environment.PRODUCTION)[0]
     for key in ("", "nonsense", never_issued, "ms_live_ключ", "x" * 5000):
@@ -680,7 +762,7 @@ def test_unknown_key_is_refused(row: Row) -> None:
         assert _message(response) == ("Invalid API key" if key else "API key missing")
 
 
-@every_closed_row
+@every_kind
 def test_expired_key_is_refused_like_an_unknown_one(row: Row, acme: OpenedTenant) -> None:
     yesterday = datetime.now(UTC) - timedelta(days=1)
     expired = make_api_key(acme.scope, expires_in=timedelta(hours=1), now=yesterday)
@@ -692,7 +774,7 @@ def test_expired_key_is_refused_like_an_unknown_one(row: Row, acme: OpenedTenant
     assert _seen(response) == _seen(unknown)
 
 
-@every_closed_row
+@every_kind
 def test_revoked_key_is_refused(row: Row, acme: OpenedTenant) -> None:
     issued = make_api_key(acme.scope)
     services.revoke(acme.scope, issued.key.pk, now=datetime.now(UTC))
@@ -702,7 +784,7 @@ def test_revoked_key_is_refused(row: Row, acme: OpenedTenant) -> None:
     assert (response.status_code, _message(response)) == (403, "API key revoked")
 
 
-@every_closed_row
+@every_kind
 def test_key_of_a_closed_tenant_is_refused(row: Row, acme: OpenedTenant, alice: Caller) -> None:
     close_tenant(acme.tenant, actor="test", now=datetime.now(UTC))
 
@@ -712,12 +794,11 @@ def test_key_of_a_closed_tenant_is_refused(row: Row, acme: OpenedTenant, alice: 
 
 
 @every_closed_row
-def test_key_without_the_permission_is_refused(row: Row, acme: OpenedTenant, alice: Caller) -> None:
-    memory = alice.add(TEXT)
+def test_key_without_the_permission_is_refused(row: Row, acme: OpenedTenant) -> None:
     others = [name for name in PERMISSIONS if name != row.permission]
     lacking = make_api_key(acme.scope, scopes=others)
 
-    response = _ask(row, Caller(lacking.text), memory["id"])
+    response = _ask(row, Caller(lacking.text), 1)
 
     assert (response.status_code, _code(response)) == (403, row.denied)
     if row.denied == "INSUFFICIENT_SCOPE":
@@ -753,7 +834,7 @@ def signed_in(cast: tuple[OpenedTenant, OpenedTenant]) -> Iterator[dict[str, tup
         yield found
 
 
-@every_closed_row
+@every_kind
 def test_session_is_refused_like_nobody_and_beside_a_key_is_ambiguous(
     row: Row, signed_in: dict[str, tuple[Caller, Caller]], alice: Caller
 ) -> None:
@@ -768,7 +849,7 @@ def test_session_is_refused_like_nobody_and_beside_a_key_is_ambiguous(
     assert alice("GET", f"/memory/{memory['id']}").json() == before
 
 
-@every_row
+@every_kind_and_open
 def test_head_is_get_without_the_body(row: Row, acme: OpenedTenant, globex: OpenedTenant, alice: Caller) -> None:
     memory = alice.add(TEXT)
     read = next((other for other in TABLE if other.route == row.route and other.method == "GET"), None)
@@ -792,7 +873,6 @@ STRANGERS: Strangers = {
     "another tenant": lambda acme, globex: Caller(globex.keys[Environment.PRODUCTION]),
     "another end user": lambda acme, globex: Caller(acme.keys[Environment.PRODUCTION], "bob"),
     "staging": lambda acme, globex: Caller(acme.keys[Environment.STAGING]),
-    "development": lambda acme, globex: Caller(acme.keys[Environment.DEVELOPMENT]),
 }
 
 
@@ -823,15 +903,14 @@ def test_stranger_changes_nothing_and_sees_no_more_than_if_the_memory_did_not_ex
         response = _ask(row, stranger, memory["id"])
 
         assert response.status_code == row.stranger, (who, response.content)
-        assert alice("GET", f"/memory/{memory['id']}").json() == before, who
         if row.permission != "memory:add":  # who may add does so in a space of their own
             assert _seen(response, row.varying) == _seen(absent[who], row.varying), who
             assert TEXT.encode() not in response.content, who
+    assert alice("GET", f"/memory/{memory['id']}").json() == before
 
 
 # Routes whose memories come from a queryset; those that recall are statements of their own, and each condition of those
 # is taken out in tests/isolation/test_filters.py, every wall in tests/flows/test_isolation.py.
-BY_NAME = {str(row): row for row in CLOSED}
 BY_QUERYSET = [
     BY_NAME["GET /memory/intelligence"],
     BY_NAME["GET /memory/export"],

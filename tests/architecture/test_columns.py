@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+from django.apps import apps
 from django.db import connections
 
+from apps.core.fields import encrypted_fields
 from benchmarks.columns import KEYRING, MAIN, Columns, markdown, unlike
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +43,14 @@ def test_what_is_called_sealed_is_bytes(alias: str, decided: dict[str, Columns])
         not_bytes = {name for (name,) in cursor.fetchall()}
 
     assert sealed & not_bytes == set()
+
+
+def test_what_is_called_sealed_is_what_the_models_encrypt() -> None:
+    declared = {
+        model._meta.db_table: set(found) for model in apps.get_models() if (found := encrypted_fields(model))
+    }
+
+    assert {table: set(columns.sealed.split()) for table, columns in MAIN.items() if table in declared} == declared
 
 
 def test_an_undecided_column_is_found() -> None:

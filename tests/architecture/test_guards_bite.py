@@ -72,6 +72,9 @@ def test_an_open_manager_is_reported() -> None:
         def filter(self, *args: Any, **options: Any) -> Any:
             return models.QuerySet(Memory).none()
 
+        def create(self, scope: Any = None, **fields: Any) -> Any:
+            return Memory(**fields)
+
     class Open(ScopedModel):
         objects = models.Manager()
 
@@ -86,7 +89,10 @@ def test_an_open_manager_is_reported() -> None:
 
     assert "core.Open.objects asks nobody" not in test_tenancy.open_doors(Open)
     assert {"core.Open.objects is not scoped", "core.Open.objects.all asks nobody"} <= {*test_tenancy.open_doors(Open)}
-    assert test_tenancy.open_doors(Ajar) == ["core.Ajar.objects.filter asks nobody"]
+    assert test_tenancy.open_doors(Ajar) == [
+        "core.Ajar.objects.create asks nobody",
+        "core.Ajar.objects.filter asks nobody",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,18 @@ from typing import Any
 import pytest
 from django.apps import apps
 from django.db import connections, models
+from pytest_django import DjangoAssertNumQueries
 
-from apps.core.scoping import ScopedManager, ScopedModel, ScopeRequired
+from apps.apikeys.onboarding import OpenedTenant
+from apps.core.scoping import ScopedManager, ScopedModel, ScopeRequired, WrongTenant, tenant_transaction
 from apps.crypto.encrypted_tables import TABLES
 from apps.key_management import keys
+from apps.projects.models import Project
+from apps.projects.scope import Scope
+from apps.tenants.models import Tenant
 from memsync.launcher.embedded import roles
 from tests.architecture import walls
+from tests.makers import NOW
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -63,31 +69,7 @@ GLOBAL = {
 
 # Files that may use the open manager, and why.
 EVERYONE = {
-    "apps/apikeys/quota.py": "sets the quota of the tenant that its transaction names",
-    "apps/breakglass/services.py": "asks for leave to read a space of the scope's tenant",
-    "apps/core/scoping.py": "defines it",
-    "apps/history/turns.py": "creates turns of the scope's one space",
-    "apps/ingest/source_links.py": "creates links of the scope's one space",
-    "apps/memories/embedding.py": "creates vectors of the scope's tenant",
-    "apps/memories/feedback.py": "notes feedback on memories of the scope's tenant",
-    "apps/memories/integrity.py": "lists rows of the scope's tenant that failed their seal",
-    "apps/memories/revisions.py": "notes what happened to memories of the scope's tenant",
-    "apps/memories/spaces.py": "creates end users and spaces of the scope's tenant",
-    "apps/memories/conflict_resolution.py": "notes what became of memories that were read within the scope",
-    "apps/exports/links.py": "creates links of the scope's tenant",
-    "apps/exports/services.py": "creates jobs of the scope's tenant",
-    "apps/exports/export_worker.py": "creates pieces of the scope's tenant",
-    "apps/imports/chunks.py": "creates chunks of the scope's tenant",
-    "apps/imports/services.py": "creates a job of the scope's tenant",
-    "apps/recall/traces.py": "keeps traces of recalls in the scope's one space",
-    "apps/projects/services.py": "creates projects of the scope's tenant",
-    "apps/retention/subject_requests.py": "opens a request of the scope's one end user",
-    "apps/erasure/legal_holds.py": "sets holds of the scope's tenant",
-    "apps/summaries/clusters.py": "creates clusters and members of the scope's tenant",
-    "apps/webhooks/fanout.py": "creates deliveries of the scope's tenant",
-    "apps/memory_types/change_worker.py": "notes what was done to memories of the scope's tenant",
-    "apps/memory_types/type_changes.py": "creates types and rules of the scope's tenant",
-    "apps/summaries/services.py": "creates summaries of the scope's one space",
+    "apps/core/scoping.py": "defines it, for Django's own machinery",
 }
 # Operators see rows of all tenants, as a role that may read no sealed column: in the admin and nowhere else.
 OPERATORS = ("apps/*/admin.py", "memsync/*.py")
@@ -129,8 +111,11 @@ def open_doors(model: Any) -> list[str]:
         return []  # fails closed: there is nothing to call
     found = [] if isinstance(model.objects, ScopedManager) else [f"{model._meta.label}.objects is not scoped"]
     for name in manager_methods():
+        method = getattr(model.objects, name)
+        if asks_for_a_scope(method):
+            continue
         try:
-            answer = getattr(model.objects, name)()
+            answer = method()
         except ScopeRequired:
             continue
         except Exception as error:  # noqa: BLE001  (anything else means that it got past the door)
@@ -142,6 +127,17 @@ def open_doors(model: Any) -> list[str]:
             if inspect.iscoroutine(answer):
                 answer.close()
     return found
+
+
+def asks_for_a_scope(method: Callable[..., Any]) -> bool:
+    """Whether its first argument is the scope, and cannot be left out or named as a field is."""
+    first = next(iter(inspect.signature(method).parameters.values()), None)
+    return (
+        first is not None
+        and first.name == "scope"
+        and first.kind is first.POSITIONAL_ONLY
+        and first.default is first.empty
+    )
 
 
 def manager_methods() -> list[str]:
@@ -176,6 +172,59 @@ def test_a_tenants_rows_have_it_and_leave_with_it() -> None:
 def test_every_manager_refuses_without_a_scope() -> None:
     assert len(manager_methods()) > 50
     assert [finding for model in scoped_models() for finding in open_doors(model)] == []
+
+
+CREATES: dict[str, Callable[[Scope, dict[str, Any]], object]] = {
+    "create": lambda scope, fields: Project.objects.create(scope, **fields),
+    "bulk_create": lambda scope, fields: Project.objects.bulk_create(
+        scope, [Project(name="mine", created_at=NOW), Project(**fields)]
+    ),
+    "update_or_create, new": lambda scope, fields: Project.objects.update_or_create(
+        scope, name="new", defaults={}, create_defaults=fields
+    ),
+    "update_or_create, found": lambda scope, fields: Project.objects.update_or_create(
+        scope, is_default=True, defaults=fields, create_defaults={}
+    ),
+    "update_or_create, looked for": lambda scope, fields: Project.objects.update_or_create(
+        scope, **fields, defaults={}, create_defaults={}
+    ),
+}
+
+
+@pytest.mark.django_db(databases="__all__")
+@pytest.mark.parametrize("named", ["tenant", "tenant_id"])
+@pytest.mark.parametrize("method", CREATES)
+def test_no_row_of_another_tenant_is_created_with_a_scope(
+    acme: OpenedTenant, globex: OpenedTenant, method: str, named: str
+) -> None:
+    theirs = {"tenant": Tenant.objects.get(pk=globex.tenant.pk), "tenant_id": globex.tenant.pk}
+    fields = {named: theirs[named], "name": "planted", "created_at": NOW}
+
+    # In their transaction, where row-level security shows and takes their rows.
+    with tenant_transaction(globex.scope):
+        with pytest.raises(WrongTenant):
+            CREATES[method](acme.scope, fields)
+
+        assert not Project.objects.within(globex.scope).filter(name="planted").exists()
+    with tenant_transaction(acme.scope):
+        assert not Project.objects.within(acme.scope).filter(name__in=["planted", "mine"]).exists()
+
+
+@pytest.mark.django_db(databases="__all__")
+def test_what_is_created_with_a_scope_is_of_its_tenant(
+    acme: OpenedTenant, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    with tenant_transaction(acme.scope):
+        with django_assert_num_queries(2):
+            one = Project.objects.create(acme.scope, name="one", created_at=NOW)
+            more = Project.objects.bulk_create(acme.scope, (Project(name=name, created_at=NOW) for name in "ab"))
+        found, is_new = Project.objects.update_or_create(
+            acme.scope, name="one", defaults={"name": "two"}, create_defaults={}
+        )
+
+        assert (found, is_new) == (one, False)
+        assert {row.tenant_id for row in (one, *more, found)} == {acme.tenant.pk}
+        assert set(Project.objects.within(acme.scope).filter(name__in=["two", "a", "b"])) == {one, *more}
 
 
 def test_django_itself_uses_the_open_manager_on_tenants_rows() -> None:

@@ -14,13 +14,13 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from apps.adapters.kms.aws import AwsKms
 from apps.adapters.kms.base import KekProvider, KeyUnavailable
 from apps.adapters.kms.fake import FakeKms
-from apps.adapters.kms.fakes.aws import FakeAws
-from apps.adapters.kms.fakes.gcp import FakeGoogle
-from apps.adapters.kms.fakes.service import FakeService
-from apps.adapters.kms.fakes.transit import FakeTransit
 from apps.adapters.kms.gcp import GoogleKms
 from apps.adapters.kms.local import LocalKeyring
 from apps.adapters.kms.vault import VaultTransit
+from tests.fakes.kms.aws import FakeAws
+from tests.fakes.kms.gcp import FakeGoogle
+from tests.fakes.kms.transit import FakeTransit
+from tests.fakes.service import FakeService
 
 KEY = bytes(range(32))
 CTX = {"p": "tenant-root", "t": "acme", "v": "1", "d": "test"}

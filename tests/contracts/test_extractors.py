@@ -14,7 +14,7 @@ from apps.adapters.breaker import Breaker
 from apps.adapters.extractors.asking import read_answer
 from apps.adapters.extractors.base import ExtractionFailed, Extractor, Proposed
 from apps.adapters.extractors.chat import MOST_TEXT, ChatExtractor
-from apps.adapters.extractors.fakes.chat import FAULTS, FakeChat, proposed
+from tests.fakes.chat import FAULTS, FakeChat, proposed
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SECONDS = 0.5

@@ -15,9 +15,6 @@ from django.core.exceptions import ImproperlyConfigured
 from apps.adapters.kms.aws import AwsKms
 from apps.adapters.kms.base import KeyMismatch, KeyRefused, KeyUnavailable
 from apps.adapters.kms.fake import FakeKms
-from apps.adapters.kms.fakes.aws import FakeAws
-from apps.adapters.kms.fakes.gcp import FakeGoogle, crc32c
-from apps.adapters.kms.fakes.transit import FakeTransit
 from apps.adapters.kms.gcp import GoogleKms
 from apps.adapters.kms.remote import ForkAware, call_within, require_tls
 from apps.adapters.kms.vault import VaultTransit
@@ -33,6 +30,9 @@ from tests.contracts.key_providers import (
     vault,
     warm,
 )
+from tests.fakes.kms.aws import FakeAws
+from tests.fakes.kms.gcp import FakeGoogle, crc32c
+from tests.fakes.kms.transit import FakeTransit
 
 PATIENT: dict[str, Any] = {"timeout_seconds": PATIENCE_SECONDS}
 MARGIN_SECONDS = 1.0  # what a busy machine may add

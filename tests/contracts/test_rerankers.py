@@ -8,8 +8,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from apps.adapters.breaker import FAILURES
 from apps.adapters.rerankers.base import Reranker, RerankFailed
-from apps.adapters.rerankers.fakes.rerank import FAULTS, FakeRerank
 from apps.adapters.rerankers.http import HttpReranker
+from tests.fakes.rerank import FAULTS, FakeRerank
 
 SECONDS = 0.5
 TEXTS = ["The heron nests by the lock.", "Bees fly.", "Where the heron nests, nobody knows."]

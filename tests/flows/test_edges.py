@@ -168,8 +168,8 @@ def test_database_itself_refuses_an_edge_across_spaces(acme: OpenedTenant, scope
 
 def insert_at_once(scope: Scope, from_id: int, to_id: int) -> None:
     with tenant_transaction(scope), connection.cursor() as cursor:
-        MemoryEdge.everyone.create(
-            tenant_id=scope.tenant_id, space_id=scope.space.id, from_memory_id=from_id, to_memory_id=to_id,
+        MemoryEdge.objects.create(
+            scope, space_id=scope.space.id, from_memory_id=from_id, to_memory_id=to_id,
             type="similar", key_version=1, created_at=NOW,
         )  # fmt: skip
         cursor.execute("set constraints all immediate")

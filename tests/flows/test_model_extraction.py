@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.db import connections
 
-from apps.adapters.extractors.fakes.chat import FAULTS, FakeChat, proposed
 from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
@@ -25,6 +24,7 @@ from apps.memories.selectors import get_memory
 from apps.projects.scope import Scope
 from apps.tenants.services import set_policy
 from tests.contracts.test_extractors import CAUSES
+from tests.fakes.chat import FAULTS, FakeChat, proposed
 from tests.makers import NOW, make_scope, make_tenant
 from text.extraction.extractor import read_turn
 

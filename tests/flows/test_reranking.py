@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from apps.adapters.instances import get_reranker
-from apps.adapters.rerankers.fakes.rerank import FakeRerank
 from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
@@ -16,6 +15,7 @@ from apps.ingest.candidates import Proposal
 from apps.recall.results import Recall
 from apps.recall.services import recall
 from apps.tenants.services import set_policy
+from tests.fakes.rerank import FakeRerank
 from tests.makers import NOW, make_scope
 
 pytestmark = pytest.mark.django_db(databases="__all__")

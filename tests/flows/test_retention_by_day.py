@@ -147,7 +147,7 @@ def lay(scope: Scope, lines: Sequence[Line], *, first: int = 0) -> list[int]:
             made = NOW + line.made * DAY
             rows.append(
                 Memory(
-                    tenant_id=scope.tenant_id, space_id=line.space, project_id=line.project, environment="production",
+                    space_id=line.space, project_id=line.project, environment="production",
                     public_id=f"mem_{number:032x}", created_at=made, updated_at=made, created_txid=1, changed_txid=1,
                     type=line.type, slot=line.slot, text_mac=bytes(16), key_version=1, text_ct=b"x", handles_ct=b"x",
                     pinned=line.pinned, validity="current" if line.superseded is None else "superseded",
@@ -156,7 +156,7 @@ def lay(scope: Scope, lines: Sequence[Line], *, first: int = 0) -> list[int]:
                     legal_hold=line.is_held,
                 )
             )  # fmt: skip
-        made_rows = Memory.everyone.bulk_create(rows)
+        made_rows = Memory.objects.bulk_create(scope, rows)
     return [row.pk for row in made_rows]
 
 

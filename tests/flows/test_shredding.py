@@ -33,7 +33,7 @@ from apps.erasure.shredding import (
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember, remember_for
 from apps.memories.models import Memory
-from apps.memories.sealing import TEXT
+from apps.memories.models.memory import TEXT
 from apps.memories.spaces import find_end_user, get_or_create_end_user
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope

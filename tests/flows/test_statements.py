@@ -30,7 +30,7 @@ def test_row_of_every_kind_of_column_is_written_as_by_django(acme: OpenedTenant)
         row.summary_ct, row.value_mac = bytes(range(256)), memoryview(b"0123456789abcdef")
         insert([_anew(row)])
         mine = Memory.objects.within(scope).get(pk=row.pk)
-        Memory.everyone.bulk_create([_anew(row)])
+        Memory.objects.bulk_create(scope, [_anew(row)])
         django = Memory.objects.within(scope).get(pk=row.pk)
 
     names = [field.attname for field in Memory._meta.concrete_fields if field.attname not in ("id", "public_id")]

@@ -493,8 +493,8 @@ def test_a_grant_begins_as_a_question_in_the_database_too(alice_scope: Scope, an
         {"approved_by": ben.user.pk, "opened_at": now(), "ends_at": now() + timedelta(minutes=30)},
     ):
         with pytest.raises(DatabaseError), tenant_transaction(alice_scope), transaction.atomic():
-            Grant.everyone.create(
-                tenant_id=alice_scope.tenant_id,
+            Grant.objects.create(
+                alice_scope,
                 space_id=alice_scope.space.id,
                 asked_by=ana.user.pk,
                 reason=WHY,

@@ -4,9 +4,13 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 
+from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 from apps.memories.feedback_aggregation import Signal
 from apps.memories.models.memory import Memory, Validity
+
+# The contexts bound into the envelopes.
+DIFF, CONTENT, COMMENT = "transition.diff", "claim.content", "feedback.comment"
 
 
 class MemoryTransition(ScopedModel):
@@ -22,7 +26,7 @@ class MemoryTransition(ScopedModel):
     actor = models.CharField(max_length=64)
     other_id = models.BigIntegerField(null=True, help_text="The memory that replaced it, or that it replaced.")
     changed_fields = ArrayField(models.CharField(max_length=32), default=list)
-    diff_ct = models.BinaryField(null=True)
+    diff_ct = EncryptedField(DIFF, is_json=True, null=True)
     key_version = models.IntegerField(null=True)
 
     objects = ScopedManager["MemoryTransition"]()
@@ -78,7 +82,7 @@ class MemoryClaim(ScopedModel):
     memory = models.ForeignKey(Memory, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     subject_mac = models.BinaryField(max_length=16, null=True)
     predicate_mac = models.BinaryField(max_length=16, null=True)
-    claim_ct = models.BinaryField()
+    claim_ct = EncryptedField(CONTENT, is_json=True)
     key_version = models.IntegerField()
     slot = models.BinaryField(max_length=16, null=True)
     value_mac = models.BinaryField(max_length=16, null=True)
@@ -108,7 +112,7 @@ class MemoryFeedback(ScopedModel):
     memory = models.ForeignKey(Memory, models.CASCADE, related_name="+", db_constraint=False, db_index=False)
     space_id = models.BigIntegerField()
     signal = models.CharField(max_length=12)
-    comment_ct = models.BinaryField(null=True)
+    comment_ct = EncryptedField(COMMENT, null=True)
     key_version = models.IntegerField(null=True)
 
     objects = ScopedManager["MemoryFeedback"]()

@@ -9,8 +9,14 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Coalesce, Greatest
 
+from apps.core.fields import EncryptedField
 from apps.core.scoping import InTenant, ScopedManager, ScopedModel, ScopedQuerySet
 from apps.projects.scope import Environment, Scope
+
+# The contexts bound into the envelopes.
+TEXT, SUMMARY, LABEL, TAGS, METADATA = "memory.text", "memory.summary", "memory.label", "memory.tags", "memory.metadata"
+SAID, PARTS = "memory.said", "memory.parts"
+CONTENT, KEYWORDS, HANDLES = "memory.content", "memory.keywords", "memory.handles"
 
 
 class Validity(models.TextChoices):
@@ -131,16 +137,18 @@ class Memory(ScopedModel):
 
     # what it says, sealed
     key_version = models.IntegerField()
-    text_ct = models.BinaryField()
-    summary_ct = models.BinaryField(null=True)
-    content_ct = models.BinaryField(null=True)
-    keywords_ct = models.BinaryField(null=True)
-    metadata_ct = models.BinaryField(null=True)
-    label_ct = models.BinaryField(null=True, help_text="The canonical key, to show; the slot is for equality.")
-    tags_ct = models.BinaryField(null=True)
-    handles_ct = models.BinaryField(help_text="What the keyed handles below stand for, to key them anew.")
-    said_ct = models.BinaryField(null=True, help_text="The text as it was said, where a part of it holds no longer.")
-    parts_ct = models.BinaryField(null=True, help_text="Which parts of it hold no longer, since when and by what.")
+    text_ct = EncryptedField(TEXT)
+    summary_ct = EncryptedField(SUMMARY, null=True)
+    content_ct = EncryptedField(CONTENT, null=True)
+    keywords_ct = EncryptedField(KEYWORDS, null=True)
+    metadata_ct = EncryptedField(METADATA, is_revised=True, null=True)
+    label_ct = EncryptedField(LABEL, null=True, help_text="The canonical key, to show; the slot is for equality.")
+    tags_ct = EncryptedField(TAGS, is_revised=True, null=True)
+    handles_ct = EncryptedField(HANDLES, help_text="What the keyed handles below stand for, to key them anew.")
+    said_ct = EncryptedField(SAID, null=True, help_text="The text as it was said, where a part of it holds no longer.")
+    parts_ct = EncryptedField(
+        PARTS, is_revised=True, null=True, help_text="Which parts of it hold no longer, since when and by what."
+    )
     revision = models.IntegerField(default=0, help_text="Of the fields that may change; bound into their seal.")
 
     # labels in clear, for the planner; tokens are keyed

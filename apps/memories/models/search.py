@@ -5,10 +5,13 @@ import uuid
 from django.db import models
 from pgvector.django import BitField
 
+from apps.core.fields import EncryptedField
 from apps.core.scoping import ScopedManager, ScopedModel
 from apps.memories.models.memory import Memory
 
 DIMENSIONS = 384
+
+EMBEDDING = "vector.embedding"  # the context bound into the envelope
 
 
 class MemoryVector(ScopedModel):
@@ -27,7 +30,7 @@ class MemoryVector(ScopedModel):
     vector_id = models.UUIDField(default=uuid.uuid4)
     embedder = models.CharField(max_length=48)
     key_version = models.IntegerField()
-    embedding_ct = models.BinaryField()
+    embedding_ct = EncryptedField(EMBEDDING)
     signs = BitField(length=DIMENSIONS, null=True)
 
     objects = ScopedManager["MemoryVector"]()

@@ -5,9 +5,9 @@ import math
 import re
 from typing import Any, Final
 
-from apps.adapters import fake_model
-from apps.adapters.fake_model import FakeModel
-from apps.adapters.kms.fakes.service import FakeAnswer
+from tests.fakes import model_service
+from tests.fakes.model_service import FakeModel
+from tests.fakes.service import FakeAnswer
 
 FAULTS: Final = (
     "not_json",
@@ -17,7 +17,7 @@ FAULTS: Final = (
     "not_a_number",
     "no_results",
     "endless",
-    *fake_model.FAULTS,
+    *model_service.FAULTS,
 )
 
 _WORD: Final = re.compile(r"\w+")

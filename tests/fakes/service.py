@@ -1,4 +1,4 @@
-"""A key service on a port of the loopback, with switches for what goes wrong with real ones."""
+"""A service on a port of the loopback, with switches for what goes wrong with real ones."""
 
 import json
 import threading

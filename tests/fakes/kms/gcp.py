@@ -10,8 +10,8 @@ import json
 import os
 from typing import Any, Final
 
-from apps.adapters.kms.fakes.sealing import Changed, seal, unseal
-from apps.adapters.kms.fakes.service import FakeAnswer, FakeService, Request
+from apps.adapters.kms.fake import Changed, seal, unseal
+from tests.fakes.service import FakeAnswer, FakeService, Request
 
 _EMAIL: Final = "memsync@memsync-tests.iam.gserviceaccount.com"
 _VERSION_BYTES: Final = 4

@@ -9,8 +9,8 @@ import hashlib
 import os
 from typing import Any, Final
 
-from apps.adapters.kms.fakes.sealing import Changed, seal, unseal
-from apps.adapters.kms.fakes.service import FakeAnswer, FakeService, Request
+from apps.adapters.kms.fake import Changed, seal, unseal
+from tests.fakes.service import FakeAnswer, FakeService, Request
 
 _AUTHENTICATION_FAILED: Final = "cipher: message authentication failed"
 
@@ -27,7 +27,7 @@ class FakeTransit(FakeService):
         self.key: Final = key
         self.mount: Final = mount
         self.derived: Final = derived
-        self.token = "only-for-tests"  # noqa: S105 -- no secret
+        self.token = "only-for-tests"
         self.min_decryption_version = 1
         self.sealed = False
         self._versions: Final = [os.urandom(32)]

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from apps.adapters.kms.fakes.service import FakeAnswer, FakeService, Request
+from tests.fakes.service import FakeAnswer, FakeService, Request
 
 FAULTS: Final = ("error_500", "throttled_429", "redirect", "disconnect", "down", "slow", "drip")
 

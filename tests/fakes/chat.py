@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from apps.adapters import fake_model
-from apps.adapters.fake_model import FakeModel
-from apps.adapters.kms.fakes.service import FakeAnswer
+from tests.fakes import model_service
+from tests.fakes.model_service import FakeModel
+from tests.fakes.service import FakeAnswer
 
 # How a real endpoint fails, and what it fails with.
 FAULTS: Final = (
@@ -21,7 +21,7 @@ FAULTS: Final = (
     "no_choices",
     "invented",
     "endless",
-    *fake_model.FAULTS,
+    *model_service.FAULTS,
 )
 
 _LIVES: Final = re.compile(r"I (?:live in|moved to) ([A-Z]\w+)[^.]*\.?")
