@@ -103,27 +103,27 @@ MAIN: dict[str, Columns] = {
     ),
     "recall_recallpace": Columns(plain="id hour bucket count"),
     "edges_ontology": Columns(plain="id created_at tenant_id content_types relation_types"),
-    "imports_importjob": Columns(
+    "transfers_importjob": Columns(
         sealed="details_ct errors_ct",
         plain="id created_at tenant_id public_id environment project_id space_id actor status format resume "
         "continue_on_error revision key_version total_records processed_records created skipped rejected "
         "already_imported pending_review attempts started_at completed_at",
     ),
-    "imports_importchunk": Columns(
+    "transfers_importchunk": Columns(
         sealed="payload_ct",
         plain="id created_at tenant_id job_id space_id number first_line records key_version",
     ),
-    "exports_exportjob": Columns(
+    "transfers_exportjob": Columns(
         sealed="filters_ct result_ct",
         plain="id created_at tenant_id public_id environment project_id space_id end_user_id privacy_request_id actor "
         "status format reach key_version newest_id section after_id to_scan scanned rows unreadable chunks error "
         "retries attempts downloads started_at completed_at expires_at",
     ),
-    "exports_exportchunk": Columns(
+    "transfers_exportchunk": Columns(
         sealed="payload_ct",
         plain="id created_at tenant_id job_id space_id number first_id last_id memory_ids space_ids key_version",
     ),
-    "exports_exportlink": Columns(plain="id created_at tenant_id job_id issued_to expires_at used_at"),
+    "transfers_exportlink": Columns(plain="id created_at tenant_id job_id issued_to expires_at used_at"),
     "summaries_cluster": Columns(
         sealed="label_ct",
         keyed="topic_mac",

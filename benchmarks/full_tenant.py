@@ -21,16 +21,12 @@ from apps.crypto.services import open_tenant
 from apps.erasure.legal_holds import hold, lift
 from apps.erasure.targets import Target
 from apps.erasure.workflow import Authorisation, start_erasure
-from apps.exports.filters import ExportFilters
-from apps.exports.models import ExportReach, Format
-from apps.exports.services import get_export, start_export
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.ingest.turns import Turn, take_turn
 from apps.key_management.binding import bind_rows
 from apps.memories.models import Memory
 from apps.memories.spaces import get_or_create_end_user
-from apps.tenants.models import EXTERNAL_ID
 from apps.policies.retention import Level, set_policy
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Principal, Scope
@@ -41,8 +37,11 @@ from apps.retention.requests import ask
 from apps.retention.states import PrivacyKind
 from apps.retention.subject_requests import open_request
 from apps.tenants.members import give_role
-from apps.tenants.models import EndUser, Role
+from apps.tenants.models import EXTERNAL_ID, EndUser, Role
 from apps.tenants.selectors import get_tenant
+from apps.transfers.exports.filters import ExportFilters
+from apps.transfers.exports.services import get_export, start_export
+from apps.transfers.models.exports import ExportReach, Format
 from apps.webhooks.deliveries import test as send_a_test
 from apps.webhooks.services import create as create_webhook
 from apps.webhooks.services import pause

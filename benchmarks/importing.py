@@ -16,13 +16,13 @@ import httpx
 
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import open_space
-from apps.imports.models import ImportChunk
 from apps.memories.models import Memory, MemoryVector
 from apps.memories.sealing import open_text
 from apps.memories.spaces import get_or_create_end_user, list_spaces
 from apps.outbox.models import OutboxEvent
 from apps.projects.scope import Environment, Scope
 from apps.projects.system import find_tenant_scope
+from apps.transfers.models.imports import ImportChunk
 from benchmarks.instance import Instance
 from benchmarks.workers import Workers, held_still
 

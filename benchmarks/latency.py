@@ -21,8 +21,8 @@ from apps.crypto.services import open_space
 from apps.memories import postings
 from apps.memories.indexing_mode import set_profile
 from apps.memories.models import Memory
-from apps.memories.nearest import nearest, signs
 from apps.memories.models.memory import TEXT
+from apps.memories.nearest import nearest, signs
 from apps.memories.spaces import find_end_user
 from apps.projects.models import Space
 from apps.projects.scope import Environment, Scope

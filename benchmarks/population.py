@@ -22,9 +22,9 @@ from apps.crypto.services import SpaceCipher, open_space
 from apps.memories import postings
 from apps.memories.lookup_keys import text_mac
 from apps.memories.models import Memory
+from apps.memories.models.memory import HANDLES, TEXT
 from apps.memories.nearest import sign_bits
 from apps.memories.sealing import as_sealed, open_handles, seal_embedding
-from apps.memories.models.memory import HANDLES, TEXT
 from apps.projects.models import Space
 from apps.projects.scope import Scope
 from benchmarks.instance import superuser

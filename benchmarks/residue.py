@@ -35,7 +35,7 @@ _COLUMNS: Final = """
             (('memories_posting', 'token'), ('memories_memory', 'public_id'), ('memories_memory', 'actor_token'),
              ('memories_memory', 'session_token')))
        and (c.relname, a.attname) not in  -- plain ids, as in the rows that outlast what they tell of
-           (('exports_exportchunk', 'memory_ids'), ('exports_exportchunk', 'space_ids'))
+           (('transfers_exportchunk', 'memory_ids'), ('transfers_exportchunk', 'space_ids'))
      order by 1, 2
 """
 

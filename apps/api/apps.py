@@ -7,6 +7,6 @@ class ApiConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.api import checks  # noqa: F401  (importing registers them)
-        from apps.imports import records
+        from apps.transfers.imports import records
 
         records.connect("apps.api.imports.records.read_record")

@@ -14,20 +14,20 @@ _quiet_until = 0.0
 
 
 class Task(Protocol):
-    """What Celery makes of a function; its first argument names nothing and nobody."""
+    """What Celery makes of a function."""
 
     def apply_async(self, **options: Any) -> Any: ...
 
 
-def notify(task: Task) -> None:
-    """Have a worker run the task soon, or not at all.  Never raises, and waits for a broken broker at most once in a
-    while."""
+def notify(task: Task, **ids: int) -> None:
+    """Have a worker run the task with these ids soon, or not at all.  Never raises; waits for a broken broker at most
+    once in a while."""
     global _quiet_until
     with _lock:
         if time.monotonic() < _quiet_until:
             return
     try:
-        task.apply_async(expires=EXPIRES_SECONDS)
+        task.apply_async(kwargs=ids, expires=EXPIRES_SECONDS)
     except Exception as error:  # noqa: BLE001  (whatever the broker's client raises, the work is already committed)
         with _lock:
             _quiet_until = time.monotonic() + QUIET_SECONDS

@@ -13,7 +13,7 @@ from psycopg.sql import SQL, Composed, Identifier
 
 from apps.core.scoping import tenant_transaction
 from apps.crypto.services import SpaceCipher, SpaceShredded
-from apps.exports.files import discard
+from apps.erasure.project_tables import PROJECT_TABLES
 from apps.ingest.models import DerivedFact
 from apps.memories import lineage, tombstones
 from apps.memories.models import Memory
@@ -22,6 +22,7 @@ from apps.outbox.services import enqueue
 from apps.projects.models import Project, Space
 from apps.projects.scope import Environment, Scope
 from apps.summaries.models import Cluster, ClusterMember
+from apps.transfers.exports.files import discard
 
 BATCH: Final = 200  # memories of one transaction
 
@@ -131,14 +132,8 @@ def erase_waiting_of_project(scope: Scope, public_id: str) -> None:
     """Delete what waits to become a memory of a project, and what is kept about its memories by its id."""
     with tenant_transaction(scope):
         project_ids = list(Project.objects.within(scope).filter(public_id=public_id).values_list("pk", flat=True))
-        for table in (
-            "ingest_reviewitem",
-            "imports_importjob",
-            "exports_exportjob",
-            "retention_forgetrequest",
-            "summaries_cluster",
-        ):
-            _delete(scope, table, "project_id", project_ids)
+        for one in PROJECT_TABLES:
+            _delete(scope, one.table, "project_id", project_ids)
 
 
 def erase_project(scope: Scope, project_id: int) -> None:

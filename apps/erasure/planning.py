@@ -34,11 +34,11 @@ KINDS: Final[Mapping[str, str]] = {
     "ingest_candidate": "candidates",
     "ingest_reviewitem": "waiting",
     "recall_recalltrace": "traces",
-    "imports_importjob": "imports",
-    "imports_importchunk": "imports",
-    "exports_exportjob": "exports",
-    "exports_exportchunk": "exports",
-    "exports_exportlink": "exports",
+    "transfers_importjob": "imports",
+    "transfers_importchunk": "imports",
+    "transfers_exportjob": "exports",
+    "transfers_exportchunk": "exports",
+    "transfers_exportlink": "exports",
 }
 
 

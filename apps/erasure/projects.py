@@ -4,7 +4,7 @@ over into the tenant's other projects.
 
 from collections import Counter
 from datetime import datetime
-from typing import Final, LiteralString
+from typing import Final
 
 from django.db import connection
 from psycopg.sql import SQL, Identifier
@@ -15,17 +15,13 @@ from apps.audit.services import record
 from apps.core.errors import Conflict
 from apps.core.scoping import tenant_transaction
 from apps.erasure.hard_delete import erase_project, erase_waiting_of_project
+from apps.erasure.project_tables import PROJECT_TABLES, ProjectTable
 from apps.projects.scope import Scope
 from apps.projects.services import lock_project
 
-# What keeps a project from being deleted, as counted for the refusal.
-_WHERE: Final[dict[str, tuple[str, LiteralString]]] = {
-    "memories": ("memories_memory", "true"),
-    "candidates": ("ingest_reviewitem", "state = 'pending'"),
-    "imports": ("imports_importjob", "status in ('pending', 'running')"),
-    "forget_requests": ("retention_forgetrequest", "state = 'pending'"),
-    "legal_holds": ("erasure_hold", "lifted_at is null"),
-}
+# What keeps a project from being deleted beside what is open in PROJECT_TABLES, as counted for the refusal.
+_MEMORIES: Final = ProjectTable(table="memories_memory", kind="memories", is_open="true")
+_HOLDS: Final = ProjectTable(table="erasure_hold", kind="legal_holds", is_open="lifted_at is null")
 
 
 class DefaultProjectRemains(Conflict):
@@ -69,8 +65,8 @@ def _left(scope: Scope, project_id: int) -> Counter[str]:
     found: Counter[str] = Counter()
     mine = SQL("select count(*) from {} where tenant_id = {} and project_id = {} and {}")
     with connection.cursor() as cursor:
-        for kind, (table, condition) in _WHERE.items():
-            cursor.execute(mine.format(Identifier(table), scope.tenant_id, project_id, SQL(condition)))
+        for one in (_MEMORIES, *(table for table in PROJECT_TABLES if table.is_open), _HOLDS):
+            cursor.execute(mine.format(Identifier(one.table), scope.tenant_id, project_id, SQL(one.is_open)))
             row = cursor.fetchone()
-            found[kind] = int(row[0]) if row else 0
+            found[one.kind] = int(row[0]) if row else 0
     return +found

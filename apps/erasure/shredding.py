@@ -31,13 +31,13 @@ from apps.core.scoping import tenant_transaction
 from apps.crypto import services as crypto
 from apps.erasure import ledger, rows
 from apps.erasure.models import ErasedKind
-from apps.exports import files as exports
 from apps.memories import tombstones
 from apps.memories.models import Memory
 from apps.projects.models import Space
 from apps.projects.scope import Scope, SpaceKind
 from apps.projects.selectors import SpaceNotFound
 from apps.tenants.models import EndUser, Tenant
+from apps.transfers.exports import files as exports
 
 MEMORIES: Final = Memory._meta.db_table
 REASON: Final = "tenant shredded"

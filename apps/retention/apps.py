@@ -7,10 +7,15 @@ class RetentionConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.crypto.encrypted_tables import register
-        from apps.exports import people
+        from apps.erasure import project_tables
+        from apps.erasure.project_tables import ProjectTable
         from apps.retention import checks  # noqa: F401  (importing registers them)
         from apps.retention.reencryption import ForgetRequests
         from apps.retention.subject_requests import FORGET_REQUESTS
+        from apps.transfers.exports import people
 
         register(ForgetRequests())
+        project_tables.register(
+            ProjectTable(table="retention_forgetrequest", kind="forget_requests", is_open="state = 'pending'")
+        )
         people.add(FORGET_REQUESTS)

@@ -18,14 +18,14 @@ from apps.core.errors import Conflict, DomainError, NotFound
 from apps.core.scoping import tenant_transaction
 from apps.erasure.targets import Target
 from apps.erasure.workflow import Authorisation, start_erasure
-from apps.exports.export_now import make_now
-from apps.exports.links import DownloadLink, issue_for_request
-from apps.exports.people import Section
-from apps.exports.services import Export, find_for_request, find_for_requests, start_for_person
 from apps.projects.scope import Scope, SpaceKind
 from apps.retention.models import ForgetRequest, PrivacyRequest
 from apps.retention.requests import TABLE, PersonNeeded
 from apps.retention.states import PrivacyKind, PrivacyState
+from apps.transfers.exports.export_now import make_now
+from apps.transfers.exports.links import DownloadLink, issue_for_request
+from apps.transfers.exports.people import Section
+from apps.transfers.exports.services import Export, find_for_request, find_for_requests, start_for_person
 
 # What this app keeps in a person's space, for the file of everything that is kept of them.
 FORGET_REQUESTS: Final = Section(

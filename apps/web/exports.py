@@ -13,11 +13,11 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from apps.core.errors import Conflict, Invalid
-from apps.exports.filters import ExportFilters
-from apps.exports.links import issue_link
-from apps.exports.services import Export, cancel_export, get_export, list_exports, retry_export, start_export
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project, list_projects
+from apps.transfers.exports.filters import ExportFilters
+from apps.transfers.exports.links import issue_link
+from apps.transfers.exports.services import Export, cancel_export, get_export, list_exports, retry_export, start_export
 from apps.web.environments import FIRST, environment_of, inside
 from apps.web.memories import following
 from apps.web.memory_filters import end_of, id_of

@@ -10,7 +10,6 @@ from django.urls import reverse
 from apps.accounts import stepup
 from apps.console.memory_list import look_at_all
 from apps.console.space_list import owner_of, owners_of
-from apps.exports.services import Export
 from apps.projects.scope import Scope
 from apps.retention.memory_selection import preview
 from apps.retention.requests import OpenedRequest, confirm, get_in_tenant, list_in_tenant, refuse
@@ -23,6 +22,7 @@ from apps.retention.subject_requests import (
     list_requests,
     prepare_file,
 )
+from apps.transfers.exports.services import Export
 from apps.web.memories import PAGE, SAMPLE
 from apps.web.pages import AccessLevel, PageContext, in_tenant, show
 

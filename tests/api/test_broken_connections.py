@@ -41,7 +41,7 @@ def begin(up: Up, path: str, body: bytes, content_type: str, *, length: int) -> 
 
 
 def written(up: Up) -> int:
-    return int(up.ask("select (select count(*) from memories_memory) + (select count(*) from imports_importjob)"))
+    return int(up.ask("select (select count(*) from memories_memory) + (select count(*) from transfers_importjob)"))
 
 
 @pytest.mark.parametrize("content", [FACT, LONG], ids=["short", "long"])

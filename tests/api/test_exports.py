@@ -20,13 +20,13 @@ from apps.apikeys import services as keys
 from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.scoping import tenant_transaction
-from apps.exports import export_worker, files, links, reading
-from apps.exports.export_worker import ExportOutcome
-from apps.exports.models import ExportChunk, ExportJob, ExportLink
 from apps.memories.models import Memory
 from apps.projects.scope import Environment, Principal
 from apps.tenants.members import give_role
 from apps.tenants.services import resume_tenant, suspend_tenant
+from apps.transfers.exports import export_worker, files, links, reading
+from apps.transfers.exports.export_worker import ExportOutcome
+from apps.transfers.models.exports import ExportChunk, ExportJob, ExportLink
 from tests.api.conftest import Caller
 from tests.makers import make_api_key, make_project
 
@@ -224,8 +224,8 @@ def test_export_of_nothing_is_a_file_all_the_same(acme: OpenedTenant, exporter: 
 
 
 def test_file_can_be_imported_again(acme: OpenedTenant, globex: OpenedTenant, alice: Caller, exporter: Caller) -> None:
-    from apps.imports import import_worker as importing
-    from apps.imports.models import ImportJob
+    from apps.transfers.imports import import_worker as importing
+    from apps.transfers.models.imports import ImportJob
     from tests.forms import form
 
     alice.add(DOG, tags=["pets"])
@@ -535,7 +535,7 @@ def test_what_is_kept_of_a_file_is_sealed(acme: OpenedTenant, alice: Caller, exp
 
     with tenant_transaction(acme.scope), connection.cursor() as cursor:
         kept = ""
-        for table in ("exports_exportjob", "exports_exportchunk", "exports_exportlink"):
+        for table in ("transfers_exportjob", "transfers_exportchunk", "transfers_exportlink"):
             cursor.execute(f"select to_jsonb(t)::text from {table} t")  # noqa: S608  (ours)
             kept += "".join(row for (row,) in cursor.fetchall())
     assert done["processed_rows"] == 1
@@ -639,7 +639,7 @@ def test_file_of_which_a_piece_was_changed_is_made_anew(acme: OpenedTenant, alic
         job_id = ExportJob.objects.within(acme.scope).values_list("pk", flat=True).get()
     export_worker.export_part(acme.scope, job_id, now=now())
     with tenant_transaction(acme.scope), connection.cursor() as cursor:
-        cursor.execute("update exports_exportchunk set payload_ct = set_byte(payload_ct, 90, 0)")
+        cursor.execute("update transfers_exportchunk set payload_ct = set_byte(payload_ct, 90, 0)")
 
     finish(acme)
 

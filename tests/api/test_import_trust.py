@@ -9,10 +9,10 @@ import pytest
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT
 from apps.core.scoping import tenant_transaction
-from apps.imports.import_worker import UNPINNED
-from apps.imports.models import ImportJob
 from apps.memories.models import Memory
 from apps.tenants.services import set_policy
+from apps.transfers.imports.import_worker import UNPINNED
+from apps.transfers.models.imports import ImportJob
 from tests.api.conftest import Caller
 from tests.api.test_imports import finish, jsonl, newest, seen, start
 from tests.makers import make_api_key

@@ -11,15 +11,16 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
-from apps.imports import chunks, import_worker, payload
-from apps.imports.import_worker import ImportOutcome
-from apps.imports.models import OPEN, ImportChunk, ImportJob
-from apps.imports.payload import BATCH_RECORDS
 from apps.memories.models import Memory
 from apps.projects.scope import Environment
 from apps.projects.system import open_jobs
 from apps.retention.retention_sweep import sweep
 from apps.tenants.models import EndUser
+from apps.transfers.imports import chunks, import_worker, payload
+from apps.transfers.imports.import_worker import ImportOutcome
+from apps.transfers.imports.payload import BATCH_RECORDS
+from apps.transfers.models.imports import ImportChunk, ImportJob
+from apps.transfers.models.jobs import OPEN
 from tests.api.conftest import Caller
 from tests.forms import form
 from tests.makers import make_api_key
@@ -147,7 +148,7 @@ def test_a_chunk_that_is_done_goes_from_its_own_tenant(acme: OpenedTenant, alice
     with CaptureQueriesContext(connection) as sent:
         finish(acme)
 
-    gone = [one["sql"] for one in sent.captured_queries if one["sql"].startswith('DELETE FROM "imports_importchunk"')]
+    gone = [one["sql"] for one in sent.captured_queries if one["sql"].startswith('DELETE FROM "transfers_importchunk"')]
     assert gone
     assert [sql for sql in gone if f'"tenant_id" = {acme.scope.tenant_id}' not in sql] == []
 

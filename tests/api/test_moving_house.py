@@ -9,10 +9,10 @@ import pytest
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import DEFAULT
 from apps.core.scoping import tenant_transaction
-from apps.imports import import_worker, payload
-from apps.imports.models import ImportJob
 from apps.memories.models import Memory
 from apps.projects.scope import Environment
+from apps.transfers.imports import import_worker, payload
+from apps.transfers.models.imports import ImportJob
 from tests.api.conftest import Caller
 from tests.makers import make_api_key
 

@@ -46,9 +46,7 @@ def test_what_is_called_sealed_is_bytes(alias: str, decided: dict[str, Columns])
 
 
 def test_what_is_called_sealed_is_what_the_models_encrypt() -> None:
-    declared = {
-        model._meta.db_table: set(found) for model in apps.get_models() if (found := encrypted_fields(model))
-    }
+    declared = {model._meta.db_table: set(found) for model in apps.get_models() if (found := encrypted_fields(model))}
 
     assert {table: set(columns.sealed.split()) for table, columns in MAIN.items() if table in declared} == declared
 

@@ -31,7 +31,7 @@ NO_TEXT = {
     "apps/breakglass/services.py": _ONE_WORD,
     "apps/core/admin.py": "the name of a column's type",
     "apps/core/retries.py": "statements of our own",
-    "apps/exports/filters.py": _ONE_WORD,
+    "apps/transfers/exports/filters.py": _ONE_WORD,
     "apps/erasure/legal_holds.py": _ONE_WORD,
     "apps/erasure/disk_purge.py": "what PostgreSQL says of a vacuum",
     "apps/tenants/services.py": "names of organizations: classes with a bound, or one without a choice",

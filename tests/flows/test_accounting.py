@@ -17,9 +17,6 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.history.state_writes import NewState
 from apps.history.turns import NewTurn
-from apps.imports.import_worker import ImportOutcome as Worked
-from apps.imports.import_worker import import_chunk
-from apps.imports.services import get_import, start_import
 from apps.ingest import models
 from apps.ingest.candidates import STORED, Outcome, Proposal
 from apps.ingest.conversation_sync import append_history, put_state
@@ -35,6 +32,9 @@ from apps.projects.selectors import default_project
 from apps.projects.services import set_review
 from apps.recall.answering import compose, search_routed, synthesize
 from apps.recall.services import recall
+from apps.transfers.imports.import_worker import ImportOutcome as Worked
+from apps.transfers.imports.import_worker import import_chunk
+from apps.transfers.imports.services import get_import, start_import
 from memsync.demo.conversation import DemoTurn as Told
 from memsync.demo.conversation import conversation
 from tests.makers import NOW, make_scope

@@ -13,12 +13,12 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
 from apps.core.slices import SliceOutcome
 from apps.crypto.services import DecryptError, end_user_mac
-from apps.exports import people
 from apps.key_management import rotation
 from apps.memories.models import QuarantinedRow
 from apps.memories.quarantine_retry import release
 from apps.memories.spaces import find_end_user, get_or_create_end_user
 from apps.projects.scope import Environment, Scope
+from apps.transfers.exports import people
 from tests.api.conftest import Caller
 from tests.crypto.broken import listed
 from tests.flows.bound import attacker, keys, names, told, told_of_nothing, two

@@ -18,8 +18,6 @@ from apps.erasure.targets import ErasureTargetNotFound, NothingToErase, Target
 from apps.erasure.workflow import Authorisation, start_erasure
 from apps.history.turns import NewTurn
 from apps.history.turns import read as read_history
-from apps.imports.import_worker import work as work_imports
-from apps.imports.services import start_import
 from apps.ingest.candidates import Proposal
 from apps.ingest.conversation_sync import append_history
 from apps.ingest.services import remember
@@ -32,6 +30,8 @@ from apps.policies.models import Level
 from apps.projects.scope import Environment, Principal, Scope
 from apps.recall.services import recall
 from apps.summaries.clusters import list_clusters
+from apps.transfers.imports.import_worker import work as work_imports
+from apps.transfers.imports.services import start_import
 from apps.transparency.receipts import verify
 from tests.makers import make_scope
 

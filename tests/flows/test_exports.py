@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import connection, connections
 
 from apps.apikeys.onboarding import OpenedTenant
+from apps.core.broker import EXPIRES_SECONDS
 from apps.core.errors import Unavailable
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
@@ -26,11 +27,6 @@ from apps.erasure import rows
 from apps.erasure.hard_delete import delete_rows
 from apps.erasure.targets import Target
 from apps.erasure.workflow import Authorisation, start_erasure
-from apps.exports import export_worker, people, reading, services, tasks
-from apps.exports.export_worker import ExportOutcome
-from apps.exports.filters import ExportFilters
-from apps.exports.links import ExportNotReady, LinkRefused, issue_link, use_link
-from apps.exports.models import ExportChunk, ExportJob, ExportReach, ExportStatus, Format
 from apps.history.state_writes import NewState
 from apps.history.turns import NewTurn
 from apps.ingest.candidates import Proposal
@@ -47,6 +43,11 @@ from apps.retention import subject_requests
 from apps.retention.memory_selection import MemorySelection
 from apps.retention.requests import PersonNeeded, ask
 from apps.retention.states import PrivacyKind, PrivacyState
+from apps.transfers.exports import export_worker, people, reading, services, tasks
+from apps.transfers.exports.export_worker import ExportOutcome
+from apps.transfers.exports.filters import ExportFilters
+from apps.transfers.exports.links import ExportNotReady, LinkRefused, issue_link, use_link
+from apps.transfers.models.exports import ExportChunk, ExportJob, ExportReach, ExportStatus, Format
 from tests.api.conftest import Caller
 from tests.makers import make_project, make_scope
 
@@ -113,7 +114,7 @@ from datetime import datetime
 import django
 django.setup()
 from django.db import connections
-from apps.exports import export_worker, reading
+from apps.transfers.exports import export_worker, reading
 reading.BATCH_ROWS, export_worker.PIECE_BYTES = 2, 400
 tenant, job, now = int(sys.argv[1]), int(sys.argv[2]), datetime.fromisoformat(sys.argv[3])
 def wait(execute, sql, params, many, context):
@@ -227,7 +228,8 @@ def test_words_looked_for_are_in_no_log_and_no_message(
     export_worker.work(acme.scope.tenant_id, job.pk, seconds=60.0, clock=lambda: NOW)
     tasks.tend()
 
-    assert sent == [((), {"kwargs": {"tenant_id": acme.scope.tenant_id, "job_id": job.pk}})] * 2
+    message = {"kwargs": {"tenant_id": acme.scope.tenant_id, "job_id": job.pk}}
+    assert sent == [((), message | {"expires": EXPIRES_SECONDS}), ((), message)]
     assert "a part failed" in caplog.text
     said = caplog.text + "".join(str(vars(record)) for record in caplog.records)
     for word in ("zweisamkeit", "biscuit", "alice"):
@@ -348,7 +350,7 @@ def test_erased_tenant_leaves_no_job(acme: OpenedTenant, globex: OpenedTenant) -
 
     with connection.cursor() as cursor:
         cursor.execute("select set_config('app.tenant_id', %s, false)", [str(acme.scope.tenant_id)])
-        for table in ("exports_exportjob", "exports_exportchunk", "exports_exportlink"):
+        for table in ("transfers_exportjob", "transfers_exportchunk", "transfers_exportlink"):
             cursor.execute(f"select count(*) from {table}")  # noqa: S608  (ours)
             assert cursor.fetchone() == (0,)
         cursor.execute("select set_config('app.tenant_id', '', false)")
@@ -488,10 +490,10 @@ def test_no_table_of_a_space_is_forgotten() -> None:
         "memories_quarantinedrow": "ids of rows that do not open",
         "ingest_turnreceipt": "keyed hashes of turns",
         "memory_types_typechangerow": "which type a memory had before the tenant changed its types",
-        "imports_importjob": "of the tenant: how far a file of theirs is",
-        "imports_importchunk": "what waits of a file of the tenant's, until it is memories",
-        "exports_exportjob": "of the tenant: which files were made",
-        "exports_exportchunk": "such a file",
+        "transfers_importjob": "of the tenant: how far a file of theirs is",
+        "transfers_importchunk": "what waits of a file of the tenant's, until it is memories",
+        "transfers_exportjob": "of the tenant: which files were made",
+        "transfers_exportchunk": "such a file",
         "policies_retentionpolicy": "how long the tenant keeps what",
         "webhooks_webhookevent": "ids of what waits to be told to an address of the tenant's",
         "webhooks_webhookdelivery": "ids of what was told there, and how it went",
@@ -502,7 +504,9 @@ def test_no_table_of_a_space_is_forgotten() -> None:
     with connection.cursor():
         there = set(rows.tables_of_a_space())
 
-    assert there - exported - left_out.keys() == set(), "say in apps/exports/people.py what a person is told of it"
+    assert there - exported - left_out.keys() == set(), (
+        "say in apps/transfers/exports/people.py what a person is told of it"
+    )
     assert left_out.keys() - there == set()
     assert exported & left_out.keys() == set()
 

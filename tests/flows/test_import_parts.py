@@ -11,14 +11,14 @@ from billiard.exceptions import SoftTimeLimitExceeded
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
-from apps.imports import import_worker
-from apps.imports.models import ImportChunk, ImportStatus
-from apps.imports.services import Import, cancel_import, get_import, start_import
-from apps.imports.tasks import work
 from apps.ingest import pipeline
 from apps.memories.models import Memory
 from apps.outbox.models import OutboxEvent
 from apps.projects.scope import Scope
+from apps.transfers.imports import import_worker
+from apps.transfers.imports.services import Import, cancel_import, get_import, start_import
+from apps.transfers.imports.tasks import work
+from apps.transfers.models.imports import ImportChunk, ImportStatus
 from tests.flows.test_leases import closing
 from tests.makers import make_scope
 from tests.poison.apps import HANGS

@@ -5,12 +5,12 @@ import time
 import pytest
 
 from apps.apikeys.onboarding import OpenedTenant
-from apps.imports import import_worker
-from apps.imports.models import ImportStatus
-from apps.imports.services import get_import
-from apps.imports.tasks import work
 from apps.outbox.models import OutboxEvent
 from apps.projects.scope import Scope
+from apps.transfers.imports import import_worker
+from apps.transfers.imports.services import get_import
+from apps.transfers.imports.tasks import work
+from apps.transfers.models.imports import ImportStatus
 from tests.architecture import canaries
 from tests.flows.test_import_parts import POISONED, begin, chunks, sentences, stored
 from tests.poison.apps import ENDURES, HANGS, KILLS

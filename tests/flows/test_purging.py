@@ -22,10 +22,6 @@ from apps.erasure.models import ErasureState, Phase, Purge
 from apps.erasure.selectors import get_erasure
 from apps.erasure.targets import Target
 from apps.erasure.workflow import Authorisation, start_erasure
-from apps.exports.export_now import make_now
-from apps.exports.filters import ExportFilters
-from apps.exports.models import ExportReach, Format
-from apps.exports.services import start_export
 from apps.history.turns import NewTurn
 from apps.ingest.candidates import Proposal
 from apps.ingest.conversation_sync import append_history
@@ -34,6 +30,10 @@ from apps.memories.models import Memory
 from apps.outbox import handlers
 from apps.projects.scope import Principal, Scope
 from apps.recall.services import recall
+from apps.transfers.exports.export_now import make_now
+from apps.transfers.exports.filters import ExportFilters
+from apps.transfers.exports.services import start_export
+from apps.transfers.models.exports import ExportReach, Format
 from apps.transparency.receipts import verify
 from benchmarks import residue
 from tests.makers import make_scope
@@ -124,7 +124,7 @@ def test_nothing_of_random_histories_is_left_in_any_table_or_file(
     for column in ("memories_memory.text_ct", "memories_memory.text_mac", "memories_posting.token",
                    "memories_memoryvector.embedding_ct", "memories_memoryvector.signs", "crypto_spacesecret.salt",
                    "history_historyturn.content_ct", "entities_entityalias.alias_ct",
-                   "exports_exportchunk.payload_ct"):  # fmt: skip
+                   "transfers_exportchunk.payload_ct"):  # fmt: skip
         assert erased.get(column), column
     still = residue.in_files(erased, *superusers)
     assert still["memories_memory.text_ct"] > 0, "or the search finds nothing at all"

@@ -11,8 +11,11 @@ from memorysync.control_plane import ControlPlaneClient
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
+from tests import once
+from tests.sdk.conftest import SERVER, Make, Recording, Replaying
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 NAMESPACES = ("connections", "objects", "providers", "sync_jobs", "integrations")
 GIVEN = {"credentials": {"token": "x"}, "channels": ["C1"], "prefixes": ["p/"], "url": "https://example.com"}
@@ -57,9 +60,9 @@ def outcome(answer: Any) -> int:
     return 200
 
 
-def sync_answers(key: str, url: str, names: list[str]) -> dict[str, Any]:
+def sync_answers(key: str, names: list[str], transport: Recording) -> dict[str, Any]:
     answers: dict[str, Any] = {}
-    with MemorySyncClient(key, url, end_user_id="alice") as client:
+    with MemorySyncClient(key, SERVER, end_user_id="alice", transport=transport) as client:
         for name in names:
             try:
                 answers[name] = called(client, name)
@@ -68,9 +71,9 @@ def sync_answers(key: str, url: str, names: list[str]) -> dict[str, Any]:
     return answers
 
 
-def async_answers(key: str, url: str, names: list[str]) -> dict[str, Any]:
+def async_answers(key: str, names: list[str], transport: Replaying) -> dict[str, Any]:
     async def ask() -> dict[str, Any]:
-        async with AsyncMemorySyncClient(key, url, end_user_id="alice") as client:
+        async with AsyncMemorySyncClient(key, SERVER, end_user_id="alice", transport=transport) as client:
             return {name: await _caught(called(client, name)) for name in names}
 
     return asyncio.run(ask())
@@ -83,14 +86,16 @@ async def _caught(answer: Any) -> Any:
         return refused
 
 
-@pytest.mark.parametrize("ask", [sync_answers, async_answers], ids=["sync", "async"])
-def test_every_connector_method_is_answered(ask: Any, live_server: Any, acme: OpenedTenant) -> None:
+def test_every_connector_method_is_answered(acme: OpenedTenant) -> None:
     names = every_method()
     assert len(names) == 80
 
-    answers = ask(acme.keys[Environment.PRODUCTION], live_server.url, names)
+    key, transport = acme.keys[Environment.PRODUCTION], Recording()
+    answers = sync_answers(key, names, transport)
+    of_async = async_answers(key, names, Replaying(transport.exchanges))
 
     found = {name: outcome(answer) for name, answer in answers.items()}
+    assert {name: outcome(answer) for name, answer in of_async.items()} == found
     assert set(found.values()) == {200, 404, 501}
     assert found["connections.list"] == found["integrations.catalog"] == found["providers.list"] == 200
     assert found["connections.get"] == found["objects.history"] == found["connections.slack.channels"] == 404
@@ -98,10 +103,10 @@ def test_every_connector_method_is_answered(ask: Any, live_server: Any, acme: Op
 
 
 def test_control_plane_client_is_told_of_a_plan_without_limits_and_of_no_integrations(
-    live_server: Any, acme: OpenedTenant
+    published: Make, acme: OpenedTenant
 ) -> None:
-    with ControlPlaneClient(live_server.url, access_token=acme.keys[Environment.PRODUCTION]) as client:
-        plan, integrations = client.get_current_plan(), client.list_integrations()
+    client = published(ControlPlaneClient, SERVER, access_token=acme.keys[Environment.PRODUCTION])
+    plan, integrations = client.get_current_plan(), client.list_integrations()
 
     assert integrations == []
     assert "self_hosted" in repr(plan)

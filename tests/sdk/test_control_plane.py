@@ -11,21 +11,23 @@ from memorysync.control_plane import ControlPlaneClient
 from apps.accounts.models import BearerSession
 from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
+from tests import once
 from tests.makers import make_api_key
-from tests.sdk.conftest import Make, refused
+from tests.sdk.conftest import SERVER, Make, refused
 from tests.web.people import Person, make_person
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 PASSWORD = "correct horse battery"
 
 
 @pytest.fixture
-def make(published: Make, live_server: Any) -> Make:
+def make(published: Make) -> Make:
     """A client without a token, or with the one given."""
 
     def client(access_token: str | None = None, **options: Any) -> Any:
-        return published(ControlPlaneClient, live_server.url, access_token=access_token, **options)
+        return published(ControlPlaneClient, SERVER, access_token=access_token, **options)
 
     return client
 
@@ -152,7 +154,7 @@ def test_organizations(owner: Any, ann: Person, acme: OpenedTenant, settings: An
     assert [one["organization_id"] for one in listed] == [acme.tenant.organization_id, made["organization_id"]]
 
 
-def test_projects_from_making_to_archiving(owner: Any, acme: OpenedTenant, live_server: Any) -> None:
+def test_projects_from_making_to_archiving(owner: Any, published: Make, acme: OpenedTenant) -> None:
     project = owner.create_project("Support")
 
     assert project["tenant_id"] == "acme"
@@ -160,10 +162,10 @@ def test_projects_from_making_to_archiving(owner: Any, acme: OpenedTenant, live_
     archived = owner.archive_project(project["id"])["archived_at"]
     assert archived
     assert owner.archive_project(project["id"])["archived_at"] == archived
-    with MemorySyncClient(
-        acme.keys[Environment.PRODUCTION], live_server.url, end_user_id="alice", project_id=project["id"]
-    ) as program:
-        refused(ValidationError, lambda: program.add("The spare key lies under the blue flower pot."))
+    program = published(
+        MemorySyncClient, acme.keys[Environment.PRODUCTION], SERVER, end_user_id="alice", project_id=project["id"]
+    )
+    refused(ValidationError, lambda: program.add("The spare key lies under the blue flower pot."))
     assert owner.unarchive_project(project["id"])["archived_at"] is None
     assert [one["name"] for one in owner.list_projects()] == ["Default", "Help"]
     refused(NotFoundError, lambda: owner.rename_project("proj_0000000000000000", "Mine"))

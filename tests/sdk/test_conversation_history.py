@@ -3,9 +3,11 @@
 import pytest
 from memorysync import ValidationError
 
+from tests import once
 from tests.sdk.conftest import Make
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 SESSION = {"tenant_id": "acme", "user_id": "alice", "session_id": "s1"}
 TURNS = [

@@ -3,9 +3,11 @@
 import pytest
 from memorysync import MemorySyncError, NotFoundError
 
+from tests import once
 from tests.sdk.conftest import Make
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 
 def test_contradiction_found_at_a_write_is_decided(make: Make) -> None:

@@ -5,10 +5,12 @@ from memorysync import AuthError, NotFoundError, ValidationError
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
+from tests import once
 from tests.makers import make_api_key
 from tests.sdk.conftest import Make, refused
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 TEXT = "The spare key lies under the blue flower pot."
 

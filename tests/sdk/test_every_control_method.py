@@ -20,10 +20,10 @@ from apps.adapters.senders.base import Answered
 from apps.adapters.senders.fake import FakeSender
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
-from apps.exports import export_worker
-from apps.exports.models import ExportJob
 from apps.projects.selectors import default_project, scope_in
 from apps.tenants.members import choose_reach
+from apps.transfers.exports import export_worker
+from apps.transfers.models.exports import ExportJob
 from apps.webhooks import dispatcher
 from tests.makers import make_scope
 from tests.sdk.conftest import Make
@@ -74,12 +74,12 @@ def done() -> set[str]:
 
 
 @pytest.fixture
-def somebody(published: Make, live_server: Any, settings: Any, done: set[str]) -> Person:
+def somebody(live: Make, live_server: Any, settings: Any, done: set[str]) -> Person:
     """Who has just signed up, with one password."""
     settings.SIGNUP = True
 
     def make(token: str | None = None) -> Any:
-        return published(ControlPlaneClient, live_server.url, access_token=token, project_id=None)
+        return live(ControlPlaneClient, live_server.url, access_token=token, project_id=None)
 
     person = Person(make, live_server.url, done)
     assert person.signup(EMAIL, PASSWORD, "Initech", full_name="New One")["email"] == EMAIL

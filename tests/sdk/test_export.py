@@ -2,9 +2,11 @@
 
 import pytest
 
+from tests import once
 from tests.sdk.conftest import Make
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 
 def test_export_has_all_of_one_end_user(make: Make) -> None:

@@ -3,9 +3,11 @@
 import pytest
 from memorysync import NotFoundError
 
+from tests import once
 from tests.sdk.conftest import Make, refused
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 TEXT = "The spare key lies under the blue flower pot."
 

@@ -10,10 +10,12 @@ from memorysync import AuthError, ForgetFilters, MemorySyncError, NotFoundError
 from apps.apikeys.onboarding import OpenedTenant
 from apps.apikeys.permissions import PERMISSIONS
 from apps.tenants.services import set_policy
+from tests import once
 from tests.makers import make_api_key
 from tests.sdk.conftest import Make, refused
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 TEXT = "The spare key lies under the blue flower pot."
 BUS = "The bus to the airport leaves at ten past six."

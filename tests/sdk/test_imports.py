@@ -8,11 +8,13 @@ from memorysync import NotFoundError, ValidationError
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.core.scoping import tenant_transaction
-from apps.imports import import_worker
-from apps.imports.models import ImportJob
+from apps.transfers.imports import import_worker
+from apps.transfers.models.imports import ImportJob
+from tests import once
 from tests.sdk.conftest import Make
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 RECORDS = [
     {"text": f"The box number {n} is on shelf {n + 10}.", "importance": 0.7, "client_ref": f"box-{n}"} for n in range(5)

@@ -3,9 +3,11 @@
 import pytest
 from memorysync import ValidationError
 
+from tests import once
 from tests.sdk.conftest import Make, refused
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 
 def test_knowledge_stats(make: Make) -> None:

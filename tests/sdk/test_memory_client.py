@@ -1,17 +1,18 @@
-"""The published client, sync and async, against a server of threads: what works for it works for its users."""
+"""The published client of memories: what works for it works for its users."""
 
 from typing import Any
 
-import httpx
 import pytest
 from memorysync import AuthError, BulkAddItem, NotFoundError, RateLimitError, ValidationError
 
 from apps.apikeys import limits
 from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
+from tests import once
 from tests.sdk.conftest import Make, refused
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 TEXT = "The spare key lies under the blue flower pot."
 
@@ -198,28 +199,3 @@ def test_rate_limit_tells_the_client_how_long_to_wait(
 
 def test_route_that_does_not_exist_is_not_found_and_no_redirect(make: Make) -> None:
     assert str(refused(NotFoundError, lambda: make()._request("GET", "/memory/no/such/route"))) == "Not found."
-
-
-# -- transport ---------------------------------------------------------------------------------------------------------
-
-
-def test_delete_carries_a_body_and_the_connection_lives_on(live_server: Any, acme: OpenedTenant) -> None:
-    headers = {"X-API-Key": acme.keys[Environment.PRODUCTION], "X-End-User-ID": "alice"}
-    with httpx.Client(base_url=live_server.url, headers=headers) as client:
-        refused = client.request("DELETE", "/memory/forget", json={"memory_ids": list(range(10_000))})
-        oversized = client.post("/memory/add", json={"text": "a" * 9_000_000})
-        after = client.get("/health")
-
-    assert (refused.status_code, oversized.status_code, after.status_code) == (403, 413, 200)
-
-
-def test_body_in_chunks_is_refused_rather_than_lost(live_server: Any, acme: OpenedTenant) -> None:
-    headers = {"X-API-Key": acme.keys[Environment.PRODUCTION], "X-End-User-ID": "alice"}
-    with httpx.Client(base_url=live_server.url, headers=headers) as client:
-        response = client.post("/memory/add", content=iter([b'{"text": "', b'hello"}']))
-
-    assert response.status_code == 411
-
-
-def test_health_asks_for_no_key(live_server: Any) -> None:
-    assert httpx.get(f"{live_server.url}/health").json()["status"] == "ok"

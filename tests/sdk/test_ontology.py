@@ -4,10 +4,12 @@ import pytest
 from memorysync import AuthError, ValidationError
 
 from apps.apikeys.onboarding import OpenedTenant
+from tests import once
 from tests.makers import make_api_key
 from tests.sdk.conftest import Make
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 
 def test_get_ontology_needs_no_end_user(make: Make) -> None:

@@ -6,9 +6,11 @@ from memorysync import NotFoundError, ValidationError
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
+from tests import once
 from tests.sdk.conftest import Make
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 RASH = "Ana has a rash on her arm since Monday."
 SOAP = "On Sunday the laundry was washed with another detergent."
@@ -83,7 +85,7 @@ def test_graph(make: Make) -> None:
         make(end_user_id="bob").graph(memory_id=rash)
 
 
-def test_query_finds_at_two_hops_what_depth_one_misses(make: Make, acme: OpenedTenant, live_server: object) -> None:
+def test_query_finds_at_two_hops_what_depth_one_misses(make: Make, acme: OpenedTenant, http: httpx.Client) -> None:
     client = make()
     rash, soap, enzyme = keep(client, RASH, SOAP, ENZYME)
     keep(client, *(f"Ana wrote chapter {n} on her arm rest during the train ride." for n in range(8)))
@@ -96,8 +98,8 @@ def test_query_finds_at_two_hops_what_depth_one_misses(make: Make, acme: OpenedT
     assert enzyme not in [memory.id for memory in shallow.memories]
     assert enzyme in [memory.id for memory in deep.memories]
     # The client's own class drops the explanation.
-    raw = httpx.post(
-        f"{live_server.url}/memory/query",  # type: ignore[attr-defined]
+    raw = http.post(
+        "/memory/query",
         json={"query": QUESTION, "k": 5},
         headers={"X-API-Key": acme.keys[Environment.PRODUCTION], "X-End-User-ID": "alice"},
     ).json()

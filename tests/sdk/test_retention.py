@@ -4,9 +4,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from tests import once
 from tests.sdk.conftest import Make
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 
 def test_records_say_until_when_they_are_kept(make: Make) -> None:

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 from memorysync import ValidationError
 
+from tests import once
 from tests.sdk.conftest import Make
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 WHO = {"tenant_id": "acme", "user_id": "alice"}
 PLACE = {"namespace": ["users", "alice"], "key": "profile"}

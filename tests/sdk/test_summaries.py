@@ -6,9 +6,11 @@ import pytest
 from memorysync import NotFoundError, ValidationError
 
 from apps.outbox import handlers
+from tests import once
 from tests.sdk.conftest import Make, refused
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 CHOIR = [
     "Yesterday I sang with Omar in the old mill.",

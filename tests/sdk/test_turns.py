@@ -3,9 +3,11 @@
 import pytest
 from memorysync import NotFoundError, ValidationError
 
+from tests import once
 from tests.sdk.conftest import Make
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 OWN = {"tenant_id": "acme", "user_id": "alice"}
 OTHER = {"tenant_id": "default", "user_id": "alice"}

@@ -3,11 +3,13 @@
 import pytest
 from memorysync import AddSkippedResponse, Memory, MemorySyncError, ValidationError
 
+from tests import once
 from tests.documents import files
 from tests.documents.files import FACT
 from tests.sdk.conftest import Make
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 
 def test_uploaded_file_is_stored_with_what_is_said_of_it_and_found(make: Make) -> None:

@@ -14,13 +14,15 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.projects.scope import Environment
 from apps.tenants.models import Role
 from apps.webhooks import dispatcher
+from tests import once
 from tests.api.people import sign_in
 from tests.makers import make_api_key, make_project, make_scope
-from tests.sdk.conftest import Make, refused
+from tests.sdk.conftest import SERVER, Make, refused
 from tests.web.people import make_person
 from tests.webhooks.conftest import remember
 
-pytestmark = pytest.mark.django_db(databases="__all__", transaction=True)
+pytestmark = pytest.mark.django_db(databases="__all__")
+cast, acme, globex = once.cast, once.acme, once.globex
 
 URL = "https://hooks.example/in?token=xyz"
 WANTED = ["memory.created", "memory.deleted"]
@@ -28,12 +30,12 @@ SCOPES = ["webhooks:read", "webhooks:write"]
 
 
 @pytest.fixture
-def make(published: Make, live_server: Any, acme: OpenedTenant) -> Make:
+def make(published: Make, acme: OpenedTenant) -> Make:
     """A client with a key of acme's that may do everything with webhooks, unless told otherwise."""
 
     def client(key: str | None = None, **options: Any) -> Any:
         token = key or make_api_key(acme.scope, scopes=SCOPES).text
-        return published(ControlPlaneClient, live_server.url, access_token=token, **options)
+        return published(ControlPlaneClient, SERVER, access_token=token, **options)
 
     return client
 

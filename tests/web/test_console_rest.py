@@ -8,12 +8,12 @@ from playwright.sync_api import Browser, Page
 
 from apps.apikeys.onboarding import OpenedTenant
 from apps.erasure.legal_holds import hold
-from apps.exports import export_worker
 from apps.policies.retention import Level
 from apps.projects.scope import Scope
 from apps.retention import subject_requests
 from apps.retention.states import PrivacyKind
 from apps.tenants.members import give_role
+from apps.transfers.exports import export_worker
 from tests.makers import make_scope
 from tests.web.browsers import MARKS, open_page
 from tests.web.people import Person, make_person, say

@@ -12,14 +12,14 @@ from apps.apikeys.onboarding import OpenedTenant
 from apps.audit.models import AuditEvent
 from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
-from apps.exports import services
-from apps.exports.filters import ExportFilters
-from apps.exports.models import ExportReach, Format
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.projects.scope import Environment, Scope
 from apps.projects.selectors import get_project
 from apps.tenants.models import Role
+from apps.transfers.exports import services
+from apps.transfers.exports.filters import ExportFilters
+from apps.transfers.models.exports import ExportReach, Format
 from tests.api.test_exports import finish
 from tests.makers import make_project, make_scope
 from tests.web.people import Person, kept_in_sessions, make_person, say

@@ -15,9 +15,6 @@ from apps.apikeys.offers import hand_out
 from apps.apikeys.onboarding import OpenedTenant
 from apps.breakglass.services import OPERATOR
 from apps.breakglass.services import ask as ask_to_read
-from apps.exports.filters import ExportFilters
-from apps.exports.models import ExportReach, Format
-from apps.exports.services import start_export
 from apps.projects.scope import Environment, Principal, Scope
 from apps.projects.selectors import scope_in
 from apps.retention.states import PrivacyKind
@@ -25,6 +22,9 @@ from apps.retention.subject_requests import open_request
 from apps.tenants.grants import GRANTS
 from apps.tenants.members import MAY_DELETE, MAY_READ
 from apps.tenants.models import Role
+from apps.transfers.exports.filters import ExportFilters
+from apps.transfers.exports.services import start_export
+from apps.transfers.models.exports import ExportReach, Format
 from apps.web import urls
 from apps.web.access import DELETING, OF_OPERATORS, AccessLevel
 from apps.webhooks.deliveries import test as send_a_test

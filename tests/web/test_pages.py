@@ -13,8 +13,6 @@ from apps.core.plaintext import Plaintext
 from apps.core.scoping import tenant_transaction
 from apps.erasure.legal_holds import hold
 from apps.erasure.receipt_log import public_keys
-from apps.exports import export_worker
-from apps.exports.services import find_for_request
 from apps.ingest.candidates import Proposal
 from apps.ingest.services import remember
 from apps.memories.models import Memory
@@ -27,6 +25,8 @@ from apps.retention.memory_selection import MemorySelection, soft_delete_selecti
 from apps.retention.requests import ask, get_request
 from apps.retention.states import PrivacyKind
 from apps.tenants.models import Role
+from apps.transfers.exports import export_worker
+from apps.transfers.exports.services import find_for_request
 from apps.transparency.receipts import verify
 from tests.makers import make_project, make_scope
 from tests.web.people import Person, make_person, say

@@ -17,10 +17,10 @@ from apps.api.input_serializers import Input, Parameters
 from apps.api.operations import operation
 from apps.api.permissions import OPEN
 from apps.api.views import ApiView, OpenView
-from apps.exports.filters import ExportFilters
-from apps.exports.links import Download, LinkRefused, issue_link, use_link
-from apps.exports.services import Export, cancel_export, get_export, list_exports, retry_export, start_export
 from apps.retention.subject_requests import note_taken
+from apps.transfers.exports.filters import ExportFilters
+from apps.transfers.exports.links import Download, LinkRefused, issue_link, use_link
+from apps.transfers.exports.services import Export, cancel_export, get_export, list_exports, retry_export, start_export
 
 FORMATS: Final = ("csv", "jsonl")
 REACHES: Final = ("filtered", "all", "date_range")

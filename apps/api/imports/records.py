@@ -17,10 +17,10 @@ from apps.api.memory.export import ExportedOutput, ExportedRelationOutput
 from apps.api.parsers import parse
 from apps.core.errors import DomainError, Invalid
 from apps.core.plaintext import Plaintext
-from apps.exports.formats import COLUMNS
-from apps.imports.records import EXPORTED, EndUserUnnamed, ImportRecord
 from apps.ingest.candidates import ImportedMemory, KeptEdge, Proposal
 from apps.memories.types import TYPES
+from apps.transfers.exports.formats import COLUMNS
+from apps.transfers.imports.records import EXPORTED, EndUserUnnamed, ImportRecord
 
 TIERS: Final = ("hot", "warm", "cold")
 PRECISIONS: Final = ("exact", "day", "week", "month", "approximate", "unknown")

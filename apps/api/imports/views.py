@@ -14,7 +14,7 @@ from apps.api.multipart import FormParser, ImportFormParser
 from apps.api.operations import operation
 from apps.api.parsers import StrictJSONParser
 from apps.api.views import ApiView
-from apps.imports.services import Import, cancel_import, get_import, list_imports, start_import
+from apps.transfers.imports.services import Import, cancel_import, get_import, list_imports, start_import
 
 STATES: Final = ("pending", "running", "completed", "failed", "cancelled")
 MOST: Final = 100

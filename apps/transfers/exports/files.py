@@ -1,0 +1,89 @@
+"""The file of an export: its pieces, read one at a time, and removed all at once."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection
+
+from apps.audit.actions import AuditAction
+from apps.audit.services import record
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import open_space, open_tenant
+from apps.projects.models import Space
+from apps.projects.scope import Scope
+from apps.transfers.models.exports import PAYLOAD, ExportChunk, ExportJob, ExportLink, ExportReach, ExportStatus
+from apps.transfers.models.jobs import OPEN
+
+# What a job is when nothing of its file is there.
+NOTHING: Final[dict[str, Any]] = {
+    "section": 0, "after_id": 0, "scanned": 0, "rows": 0, "unreadable": 0, "chunks": 0, "result_ct": None,
+    "attempts": 0, "error": "", "completed_at": None, "expires_at": None,
+}  # fmt: skip
+
+
+def read_pieces(scope: Scope, job_id: int) -> Iterator[bytes]:
+    """The pieces of a file, in order; each is read by itself, so that a slow reader holds nothing.
+
+    Ends early where the file is removed meanwhile.  Raises DecryptError, SpaceShredded.
+    """
+    after = -1
+    while True:
+        with tenant_transaction(scope):
+            pieces = ExportChunk.objects.within(scope).filter(job_id=job_id, number__gt=after)
+            chunk = pieces.order_by("number").first()
+            if chunk is None:
+                return
+            cipher = (
+                open_tenant(scope.tenant)
+                if chunk.space_id is None
+                else open_space(scope.tenant, Space.objects.within(scope).get(pk=chunk.space_id).ref)
+            )
+        yield cipher.open_bytes(PAYLOAD, chunk.pk, bytes(chunk.payload_ct))
+        after = chunk.number
+
+
+def drop_file(scope: Scope, job_ids: Sequence[int]) -> None:
+    """Remove the files of these jobs, and the links to them.  Inside the tenant's transaction, the jobs locked."""
+    ExportLink.objects.within(scope).filter(job_id__in=job_ids).delete()
+    ExportChunk.objects.within(scope).filter(job_id__in=job_ids).delete()
+
+
+def discard(scope: Scope, *, memory_ids: Sequence[int] = (), space_ids: Sequence[int] = (), now: datetime) -> int:
+    """Remove every file that holds something of these memories or spaces; how many.
+
+    For code that erases them, in the transaction that deletes them or in a later one.  Exports that are under way are
+    waited for, so that none puts into its file what it has read before; one that has it starts over, without it, but
+    for one of a person of whom a space goes: that ends.
+    """
+    jobs = ExportJob.objects.within(scope)
+    # Read, not counted: a count would lock nothing.
+    list(jobs.filter(status__in=OPEN).order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select distinct job_id from transfers_exportchunk where tenant_id = %(tenant)s and ("
+            "space_id = any(%(spaces)s) or space_ids && %(spaces)s::bigint[] "
+            "or first_id <= %(last)s and last_id >= %(first)s and memory_ids && %(memories)s::bigint[]) "
+            "order by job_id",
+            {
+                "tenant": scope.tenant_id,
+                "spaces": list(space_ids),
+                "memories": list(memory_ids),
+                "first": min(memory_ids, default=0),
+                "last": max(memory_ids, default=0),
+            },
+        )
+        found = [job_id for (job_id,) in cursor.fetchall()]
+    if not found:
+        return 0
+    mine = jobs.filter(pk__in=found)
+    if space_ids:
+        people = mine.filter(status__in=OPEN, reach=ExportReach.PERSON)
+        people.update(**NOTHING | {"status": ExportStatus.CANCELLED, "error": "erased", "completed_at": now})
+    mine.filter(status__in=OPEN).update(**NOTHING | {"status": ExportStatus.PENDING, "started_at": None})
+    mine.filter(status=ExportStatus.COMPLETED).update(
+        status=ExportStatus.EXPIRED, error="erased", result_ct=None, expires_at=now
+    )
+    drop_file(scope, found)
+    record(scope, actor=scope.principal.label, action=AuditAction.EXPORT_ERASE, count=len(found), now=now)
+    return len(found)

@@ -1,0 +1,126 @@
+"""What comes next of an export: some rows as lines of its file, and whose they are."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db.models import Value
+from django.db.models.functions import Coalesce, Length
+
+from apps.core.scoping import ScopedQuerySet
+from apps.crypto.services import DecryptError, SpaceCipher, SpaceShredded, open_space
+from apps.memories import integrity
+from apps.memories.lifetimes import lifetimes_of
+from apps.memories.sealing import open_memory
+from apps.projects.models import Space
+from apps.projects.scope import Scope, SpaceKind, SpaceRef
+from apps.tenants.models import EXTERNAL_ID, EndUser
+from apps.transfers.exports import formats
+from apps.transfers.exports.filters import ExportFilters, matching, says
+from apps.transfers.models.exports import ExportJob, Format
+
+BATCH_ROWS: Final = 100  # opened at a time ...
+BATCH_BYTES: Final = 4 * 1024 * 1024  # ... of at most so many sealed bytes, but for one row that is larger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportPart:
+    """Some lines.  space: where all of them are of one.  scanned: rows that were opened, unreadable ones among them.
+
+    after_id, section: where the next part begins; is_last: there is none.
+    """
+
+    lines: Sequence[bytes]
+    memory_ids: Sequence[int]
+    space_ids: Sequence[int]
+    space: SpaceRef | None
+    scanned: int
+    unreadable: int
+    after_id: int
+    section: int = 0
+    is_last: bool = False
+
+
+def next_memories(
+    scope: Scope, job: ExportJob, filters: ExportFilters, cipher: SpaceCipher, *, now: datetime
+) -> ExportPart:
+    """The next memories that pass the filters.  Inside the tenant's transaction.
+
+    scope: in whose environment and project.  cipher: the tenant's.  A row that fails its seal is left out and counted;
+    what is in a space that was shredded is left out.
+    """
+    rows = matching(scope, filters, space_id=job.space_id, asked_at=job.created_at, now=now)
+    ids = some_ids(rows.filter(pk__gt=job.after_id, pk__lte=job.newest_id), ["text_ct", "metadata_ct"])
+    if not ids:
+        return ExportPart(
+            lines=(), memory_ids=(), space_ids=(), space=None, scanned=0, unreadable=0, after_id=job.newest_id,
+            is_last=True,
+        )  # fmt: skip
+    found = list(rows.filter(pk__in=ids).order_by("pk").to_open())
+    spaces = Space.objects.within(scope).in_bulk({row.space_id for row in found})
+    ciphers, names = _ciphers(scope, list(spaces.values())), names_of(scope, list(spaces.values()), cipher)
+    lifetimes = lifetimes_of(scope, spaces)
+    lines: list[bytes] = []
+    written: list[tuple[int, int]] = []
+    unreadable = 0
+    for row in found:
+        own = ciphers.get(row.space_id)
+        if own is None:
+            continue
+        space = spaces[row.space_id].ref
+        try:
+            memory = open_memory(row, own, space, lifetimes)
+        except DecryptError as error:
+            integrity.note(scope, error, row.pk, space_id=row.space_id, now=now)
+            unreadable += 1
+            continue
+        if says(memory, filters.q):
+            said = formats.row_of(memory, names.get(space.owner_id) if space.kind == SpaceKind.END_USER else None)
+            lines.append(formats.csv_row(said) if job.format == Format.CSV else formats.jsonl(said))
+            written.append((row.pk, row.space_id))
+    return ExportPart(
+        lines=lines,
+        memory_ids=[memory_id for memory_id, _ in written],
+        space_ids=sorted({space_id for _, space_id in written}),
+        space=spaces[job.space_id].ref if job.space_id in spaces else None,
+        scanned=len(found),
+        unreadable=unreadable,
+        after_id=ids[-1],
+    )
+
+
+def some_ids(rows: ScopedQuerySet[Any], columns: Iterable[str]) -> list[int]:
+    """The first of these rows, as many as may be opened at a time.  columns: those that may be large."""
+    size = sum((Coalesce(Length(column), 0) for column in columns), Value(0))
+    ids: list[int] = []
+    total = 0
+    for row_id, length in rows.order_by("pk").annotate(length=size).values_list("pk", "length")[:BATCH_ROWS]:
+        total += length
+        if ids and total > BATCH_BYTES:
+            break
+        ids.append(row_id)
+    return ids
+
+
+def _ciphers(scope: Scope, spaces: Sequence[Space]) -> dict[int, SpaceCipher]:
+    """By the space's id; none of one that was shredded."""
+    found: dict[int, SpaceCipher] = {}
+    for space in spaces:
+        try:
+            found[space.pk] = open_space(scope.tenant, space.ref)
+        except SpaceShredded:
+            continue
+    return found
+
+
+def names_of(scope: Scope, spaces: Sequence[Space], cipher: SpaceCipher) -> dict[int, str]:
+    """The tenant's own ids of these people, by ours."""
+    owners = {space.owner_id for space in spaces if space.kind == SpaceKind.END_USER}
+    found: dict[int, str] = {}
+    for row in EndUser.objects.within(scope).filter(pk__in=owners):
+        try:
+            found[row.pk] = cipher.open(EXTERNAL_ID, row.pk, bytes(row.external_ct)).reveal()
+        except DecryptError:
+            continue
+    return found

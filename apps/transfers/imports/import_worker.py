@@ -1,0 +1,340 @@
+"""Importing: one chunk after the other, each in a transaction that stores its records, counts them and drops it.
+
+A worker that is killed leaves the chunk it was at as it was, for the next one: every record is stored once, whether or
+not it carries a reference.  A job is work of the outbox: one worker at a time leases it, and the attempt is counted
+before.  A chunk that ends a worker is taken apart into its records, and a record that ends two alone is left out and
+named, so that its neighbours come in.  No worker holds a chunk while its texts are read: the one
+that drops it has imported it.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum, auto
+from typing import Any, Final
+
+from billiard.exceptions import SoftTimeLimitExceeded
+from django.db import InterfaceError, OperationalError
+
+from apps.adapters.errors import AdapterError
+from apps.audit.actions import AuditAction
+from apps.audit.services import record
+from apps.core.errors import DomainError, Unavailable
+from apps.core.retries import retried
+from apps.core.scoping import tenant_transaction
+from apps.crypto.services import DecryptError, SpaceCipher, open_tenant
+from apps.ingest.candidates import Outcome as Remembered
+from apps.ingest.candidates import Proposal
+from apps.ingest.review import PERMISSION
+from apps.ingest.services import remember_each
+from apps.memories import tombstones
+from apps.outbox.leases import OUT_OF_TIME, WORKER_LOST
+from apps.outbox.models import OutboxEvent
+from apps.outbox.relay import TURN_SECONDS, OutboxKind, Postponed, RoundRobin
+from apps.outbox.services import enqueue
+from apps.projects.scope import Scope
+from apps.projects.system import find_system_scope, open_jobs, system_scopes
+from apps.transfers.imports.chunks import open_chunk, write_chunks
+from apps.transfers.imports.jobs import open_details, open_errors, seal_job
+from apps.transfers.imports.payload import alone
+from apps.transfers.imports.records import read_record
+from apps.transfers.jobs import delete_ended, scope_of
+from apps.transfers.models.imports import ImportChunk, ImportJob, ImportStatus
+from apps.transfers.models.jobs import OPEN
+
+logger = logging.getLogger(__name__)
+
+MOST_ERRORS: Final = 100
+MOST_ATTEMPTS: Final = 5
+KIND: Final = "import"  # of the outbox; the subject is the job
+# For the task that works at imports, from its beginning: seconds of its own work, and by the clock.  Each chunk begins
+# in the first second.  They are short as what hangs is tried three times, while others wait; what is only slow is taken
+# apart and goes in.
+SLICE_SECONDS: Final = 1.0
+SOFT_LIMIT: Final = 4
+HARD_LIMIT: Final = 12
+MOST_LOST: Final = 2  # workers that a record may end alone
+LEFT_OUT: Final = {
+    WORKER_LOST: "worker_lost: importing this record ended its worker twice, and it was left out",
+    OUT_OF_TIME: "out_of_time: importing this record took longer than a worker may take, twice, and it was left out",
+}
+UNPINNED: Final = f"stored, and not pinned: only a key with {PERMISSION} or a person pins by an import"
+
+Result = Remembered | DomainError | None  # None: of a person who was erased since the import began
+
+
+class ChunkGone(Exception):
+    """Another worker has imported it, or the job was cancelled: what was stored of it is undone."""
+
+
+class ImportOutcome(Enum):
+    """more: there is work left.  busy: it failed, and is tried again later.  over: the job has ended, or is gone."""
+
+    MORE = auto()
+    BUSY = auto()
+    OVER = auto()
+
+
+def ask_for_work(*, now: datetime) -> None:
+    """Ask the outbox for every open job of which it knows nothing: of an earlier version, or of a restored backup."""
+    for tenant_id, job_id in open_jobs(ImportJob.objects, OPEN):
+        scope = find_system_scope(tenant_id)
+        known = OutboxEvent.objects.filter(tenant_id=tenant_id, kind=KIND, subject_id=job_id)
+        if scope is not None and not known.exists():
+            with tenant_transaction(scope):
+                enqueue(scope, KIND, [job_id], now=now)
+
+
+def forget_old(*, now: datetime) -> None:
+    """Drop what is said of jobs that have long ended."""
+    for scope in system_scopes():
+        delete_ended(scope, ImportJob, now=now)
+
+
+def work(tenant_id: int, job_id: int, *, seconds: float, clock: Callable[[], datetime]) -> ImportOutcome:
+    """Import chunks until the time is over.  Raises what keeps the database or the keys from being reached."""
+    scope = find_system_scope(tenant_id)
+    if scope is None:
+        return ImportOutcome.OVER
+    deadline = time.monotonic() + seconds
+    while True:
+        outcome = _noting_failures(import_chunk, scope, job_id, now=clock())
+        if outcome != ImportOutcome.MORE or time.monotonic() > deadline:
+            return outcome
+
+
+def import_chunk(scope: Scope, job_id: int, *, now: datetime) -> ImportOutcome:
+    """Import the next chunk of the job, or end the job when there is none."""
+    try:
+        with tenant_transaction(scope):
+            cipher = open_tenant(scope.tenant, writing=True)
+            job = ImportJob.objects.within(scope).filter(pk=job_id).first()
+            if job is None:
+                return ImportOutcome.OVER
+            if not job.is_open:
+                _drop_chunks(scope, job)
+                return ImportOutcome.OVER
+            chunk = _next_chunk(scope, job_id)
+            if chunk is None:
+                return _end(scope, _locked(scope, job_id), ImportStatus.COMPLETED, now=now)
+            return _import(scope, job, chunk, cipher, now=now)
+    except ChunkGone:
+        return ImportOutcome.MORE  # the next look says what there is now
+
+
+def set_apart(scope: Scope, job_id: int, reason: str, *, lost: int, now: datetime) -> bool:
+    """The next chunk of the job has ended workers: take it apart, or leave its one record out and say so, the second
+    time that it did so alone.  Whether anything was done.
+
+    lost: how many.  reason: why the last of them ended, as of ``leases``.
+    """
+    with tenant_transaction(scope):
+        cipher = open_tenant(scope.tenant, writing=True)
+        job = ImportJob.objects.within(scope).select_for_update(no_key=True).filter(pk=job_id, status__in=OPEN).first()
+        chunk = _next_chunk(scope, job_id)
+        if job is None or chunk is None:
+            return False
+        if chunk.records > 1:
+            _drop(scope, chunk)
+            singles = ((chunk.number, alone(line)) for line in open_chunk(scope, chunk, cipher))
+            write_chunks(scope, job, singles, cipher, now=now)
+            logger.warning("a batch is taken apart", extra={"job_id": job_id, "error": reason})
+            return True
+        if lost < MOST_LOST:
+            return False
+        _drop(scope, chunk)
+        error = {"line": chunk.first_line, "reason": LEFT_OUT.get(reason, LEFT_OUT[WORKER_LOST])}
+        _count(job, ImportTally(Counter(rejected=1), [error]), cipher, now=now)
+        logger.error("a record is left out", extra={"job_id": job_id, "error": reason})
+        return True
+
+
+def _part(scope: Scope, job_id: int, position: int, now: datetime) -> int | None:
+    """A turn of the job in the outbox.  position: how many turns it has had; where it is, its chunks say.
+
+    Raises Postponed.
+    """
+    outcome = work(scope.tenant_id, job_id, seconds=TURN_SECONDS, clock=lambda: now)
+    if outcome == ImportOutcome.BUSY:
+        raise Postponed
+    return position + 1 if outcome == ImportOutcome.MORE else None
+
+
+def _mend(scope: Scope, job_id: int, lost: int, reason: str, now: datetime) -> bool:
+    return set_apart(scope, job_id, reason, lost=lost, now=now)
+
+
+def _noting_failures(step: Callable[..., ImportOutcome], scope: Scope, job_id: int, *, now: datetime) -> ImportOutcome:
+    """Raises what is no fault of the work, which is tried again for as long as it takes; or that the time is over."""
+    try:
+        return retried(step)(scope, job_id, now=now)
+    except (OperationalError, InterfaceError, AdapterError, Unavailable, SoftTimeLimitExceeded):
+        raise
+    except Exception as error:  # noqa: BLE001  (whatever it is: no job stays open for ever)
+        logger.warning("a batch failed", extra={"job_id": job_id, "error": type(error).__name__})
+        return _note_failure(scope, job_id, now=now)
+
+
+turns = RoundRobin({KIND: OutboxKind(job=_part, mend=_mend)})
+
+
+# --- one chunk ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class ImportTally:
+    """The outcome of the records of a chunk."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    errors: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, number: int, result: Result, *, is_unpinned: bool = False) -> None:
+        """is_unpinned: it says that it was pinned, and no one who may review answers for that."""
+        if result is None:
+            self.counts["skipped"] += 1
+        elif isinstance(result, DomainError):
+            self.counts["rejected"] += 1
+            self.errors.append({"line": number, "reason": result.message})
+        elif result.is_stored:
+            self.counts["created"] += 1
+            if is_unpinned:
+                self.errors.append({"line": number, "reason": UNPINNED})
+        elif result.reason == "already_ingested":
+            self.counts["already_imported"] += 1
+        elif result.review_ids:
+            self.counts["pending_review"] += 1
+        else:
+            self.counts["skipped"] += 1
+
+
+def _import(scope: Scope, job: ImportJob, chunk: ImportChunk, cipher: SpaceCipher, *, now: datetime) -> ImportOutcome:
+    own = scope_of(scope, job)
+    details = open_details(cipher, job)
+    lines = open_chunk(scope, chunk, cipher)
+    results: dict[int, Result] = {}
+    by_person: dict[str, dict[int, Proposal]] = {}
+    unpinned: set[int] = set()
+    is_stopped = False
+    for line in lines:
+        try:
+            found = read_record(line.raw, end_user=details.end_user, since=job.created_at)
+        except DomainError as refusal:
+            results[line.number] = refusal
+            if not job.continue_on_error:
+                is_stopped = True
+                break
+        else:
+            asked = replace(found.proposal, asked_at=job.created_at, is_imported=True, is_vouched=details.is_vouched)
+            by_person.setdefault(found.end_user, {})[line.number] = asked
+            if asked.kept is not None and asked.kept.pinned and not asked.is_vouched:
+                unpinned.add(line.number)
+    for person in sorted(by_person):  # in one order, so that two imports do not wait for each other in a circle
+        erased_at = tombstones.block_person(own, person)
+        if erased_at is not None and job.created_at <= erased_at:
+            results |= dict.fromkeys(by_person[person])
+            continue
+        # Vectors from the outbox: a file goes in at the speed of the database, not of the embedder.
+        results |= remember_each(own, person, by_person[person], embeds_later=True, now=now)
+    tally = ImportTally()
+    for number in sorted(results):
+        tally.add(number, results[number], is_unpinned=number in unpinned)
+    job = _locked(scope, job.pk)
+    _drop(scope, chunk)
+    _count(job, tally, cipher, now=now)
+    is_refused = tally.counts["rejected"] > 0 and not job.continue_on_error
+    if (is_stopped or is_refused) and job.is_open:
+        return _end(scope, job, ImportStatus.FAILED, now=now)
+    return ImportOutcome.MORE
+
+
+def _next_chunk(scope: Scope, job_id: int) -> ImportChunk | None:
+    return ImportChunk.objects.within(scope).filter(job_id=job_id).order_by("first_line").first()
+
+
+def _drop(scope: Scope, chunk: ImportChunk) -> None:
+    """Behind the job's row, as by who cancels.  Raises ChunkGone."""
+    gone, _ = ImportChunk.objects.within(scope).filter(pk=chunk.pk).delete()
+    if not gone:
+        raise ChunkGone
+
+
+# --- the job --------------------------------------------------------------------------------------------------------
+
+
+def _locked(scope: Scope, job_id: int) -> ImportJob:
+    """The job as it is now, held until the end of the transaction, which is near: cancelling waits for no batch.
+
+    Raises ChunkGone where the job is.
+    """
+    job = ImportJob.objects.within(scope).select_for_update(no_key=True).filter(pk=job_id).first()
+    if job is None:
+        raise ChunkGone
+    return job
+
+
+def _count(job: ImportJob, tally: ImportTally, cipher: SpaceCipher, *, now: datetime) -> None:
+    for name, count in tally.counts.items():
+        setattr(job, name, getattr(job, name) + count)
+    job.processed_records += tally.counts.total()
+    job.attempts = 0
+    job.started_at = job.started_at or now
+    if job.status == ImportStatus.PENDING:
+        job.status = ImportStatus.RUNNING
+    changed = ["processed_records", "attempts", "started_at", "status", *tally.counts]
+    if tally.errors:
+        _add_errors(job, tally.errors, cipher)
+        changed += ["errors_ct", "details_ct", "revision", "key_version"]
+    job.save(update_fields=changed)
+
+
+def _add_errors(job: ImportJob, errors: Sequence[dict[str, Any]], cipher: SpaceCipher) -> None:
+    """One row has one key version, so the other sealed column is written with it."""
+    kept = (open_errors(cipher, job) + list(errors))[:MOST_ERRORS]
+    seal_job(job, open_details(cipher, job), kept, cipher)
+
+
+def _end(scope: Scope, job: ImportJob, status: ImportStatus, *, now: datetime) -> ImportOutcome:
+    if job.is_open:
+        job.status, job.completed_at = status, now
+        job.started_at = job.started_at or now
+        job.save(update_fields=["status", "completed_at", "started_at"])
+        record(
+            scope,
+            actor=job.actor,
+            action=AuditAction.IMPORT_END,
+            target=f"import:{job.pk}",
+            reason=status.value,
+            count=job.created,
+            now=now,
+        )
+    _drop_chunks(scope, job)
+    return ImportOutcome.OVER
+
+
+def _drop_chunks(scope: Scope, job: ImportJob) -> None:
+    ImportChunk.objects.within(scope).filter(job_id=job.pk).delete()
+
+
+def _note_failure(scope: Scope, job_id: int, *, now: datetime) -> ImportOutcome:
+    """A batch failed for a reason of ours.  It is tried a few times; then the job has failed, and says where."""
+    with tenant_transaction(scope):
+        cipher = open_tenant(scope.tenant, writing=True)
+        jobs = ImportJob.objects.within(scope).select_for_update(no_key=True)
+        job = jobs.filter(pk=job_id, status__in=OPEN).first()
+        if job is None:
+            return ImportOutcome.OVER
+        job.attempts += 1
+        job.save(update_fields=["attempts"])
+        if job.attempts < MOST_ATTEMPTS:
+            return ImportOutcome.BUSY
+        chunk = _next_chunk(scope, job_id)
+        try:
+            line = chunk.first_line if chunk else 0
+            _add_errors(job, [{"line": line, "reason": "the batch that begins here could not be imported"}], cipher)
+            job.save(update_fields=["errors_ct", "details_ct", "revision", "key_version"])
+        except DecryptError:
+            pass  # the job's own row is what is broken
+        return _end(scope, job, ImportStatus.FAILED, now=now)

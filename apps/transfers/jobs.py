@@ -1,0 +1,30 @@
+"""What the work on an import and on an export has in common."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.db import connection
+from psycopg.sql import SQL, Identifier
+
+from apps.core.scoping import tenant_transaction
+from apps.projects.scope import Environment, Scope
+from apps.transfers.models.jobs import TransferJob
+
+KEPT_FOR: Final = timedelta(days=30)  # of what is said of a job that has ended
+
+
+def scope_of(scope: Scope, job: TransferJob) -> Scope:
+    """The scope of the caller who asked for the job, in its environment and project."""
+    kind, _, number = job.actor.partition(":")
+    principal = replace(scope.principal, kind=kind, id=int(number))
+    return replace(scope, environment=Environment(job.environment), principal=principal, project_id=job.project_id)
+
+
+def delete_ended(scope: Scope, kind: type[TransferJob], *, now: datetime) -> None:
+    """Delete the rows of jobs that ended long ago; not of exports whose file is still there."""
+    # Not by Django, which would collect dependent rows and then delete by ids alone.
+    statement = SQL("delete from {} where tenant_id = %s and completed_at < %s and not ({})")
+    has_file = SQL("status = 'completed'") if kind.has_file else SQL("false")
+    with tenant_transaction(scope), connection.cursor() as cursor:
+        cursor.execute(statement.format(Identifier(kind._meta.db_table), has_file), [scope.tenant_id, now - KEPT_FOR])

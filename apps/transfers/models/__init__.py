@@ -1,0 +1,6 @@
+"""Jobs of imports and exports, and their pieces."""
+
+from apps.transfers.models.exports import ExportChunk, ExportJob, ExportLink
+from apps.transfers.models.imports import ImportChunk, ImportJob
+
+__all__ = ["ExportChunk", "ExportJob", "ExportLink", "ImportChunk", "ImportJob"]
